@@ -1,0 +1,38 @@
+# The two commands: `make demo` and `make test`. Each installs what is missing, builds, and runs.
+PRESET ?= release
+JOBS ?= $(shell nproc)
+BUILD = $(if $(filter release ci,$(PRESET)),build,build-$(PRESET))
+FORETRAIN = $(BUILD)/foretrain
+
+.PHONY: demo build test packages configure golden format tidy clean
+
+demo: build
+	@FORETRAIN=$(FORETRAIN) .ci/demo
+
+build: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target foretrain
+
+test: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target $(if $(filter ci dev,$(PRESET)),all all_verify_interface_header_sets,all)
+	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
+
+packages:
+	@.ci/install-packages
+
+configure: packages
+	@cmake --preset $(PRESET) >$(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }; rm -f $(BUILD).log
+
+# Writes the expected outputs in tests/golden anew; read the difference before committing it.
+golden: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target test_reports test_cli
+	@FORETRAIN_GOLDEN=write $(BUILD)/tests/test_reports "[golden]"
+	@FORETRAIN_GOLDEN=write $(BUILD)/tests/test_cli "[golden]"
+
+format:
+	@git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' | xargs clang-format -i
+
+tidy:
+	@$(MAKE) build PRESET=tidy
+
+clean:
+	@rm -rf build build-*

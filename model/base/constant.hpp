@@ -1,0 +1,19 @@
+// Provenance: every number that a prediction rests on says where it comes from.
+#pragma once
+
+#include <string>
+
+namespace foretrain {
+
+enum class ConstantKind { datasheet, measurement, fit, assumption };
+
+/// A named constant as stated in a data file, for the provenance of a result.
+struct Constant {
+  std::string name;    ///< dotted, e.g. "gemm.mainloop_efficiency"
+  double value = 0.0;  ///< in `unit`
+  std::string unit;    ///< "" for plain numbers
+  ConstantKind kind = ConstantKind::assumption;
+  std::string source;
+};
+
+}  // namespace foretrain

@@ -1,0 +1,31 @@
+// Tables of text cells in the CSV of RFC 4180: commas, "…" around cells with commas, quotes or line ends, "" for a
+// quote.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/base/error.hpp"
+
+namespace foretrain {
+
+struct CsvCell {
+  std::string text;
+  SourcePosition where;  ///< of the cell's first character
+};
+using CsvRow = std::vector<CsvCell>;
+
+struct CsvTable {
+  CsvRow header;
+  std::vector<CsvRow> rows;  ///< each as long as the header
+};
+
+/// Reads a table; blank lines are skipped. Throws ScenarioError (with position) for an empty text, an unclosed quote,
+/// text behind a closing quote, an empty or repeated column name, or a row with more or fewer cells than the header.
+CsvTable parse_csv(std::string_view text, const std::string& file);
+
+/// One line without line end, cells quoted where they must be.
+std::string csv_line(const std::vector<std::string>& cells);
+
+}  // namespace foretrain

@@ -1,0 +1,32 @@
+#include "model/base/error.hpp"
+
+#include <utility>
+
+namespace foretrain {
+
+namespace {
+std::string message(const SourcePosition& where, const std::string& key, const std::string& got,
+                    const std::string& expected) {
+  std::string text = where.text();
+  if (!text.empty()) text += ": ";
+  if (!key.empty()) text += key + ": ";
+  text += got;
+  if (!expected.empty()) text += "; " + expected;
+  return text;
+}
+}  // namespace
+
+std::string SourcePosition::text() const {
+  std::string text = file;
+  if (line > 0) text += ":" + std::to_string(line) + ":" + std::to_string(column);
+  return text;
+}
+
+ScenarioError::ScenarioError(SourcePosition where, std::string key, std::string got, std::string expected)
+    : std::runtime_error(message(where, key, got, expected)),
+      where_(std::move(where)),
+      key_(std::move(key)),
+      got_(std::move(got)),
+      expected_(std::move(expected)) {}
+
+}  // namespace foretrain

@@ -1,0 +1,146 @@
+#include "model/base/files.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "model/base/error.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// A file descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] bool ok() const { return fd_ >= 0; }
+  /// Some file systems report a full disk only here.
+  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+[[noreturn]] void refuse(const std::filesystem::path& path, std::string got, std::string expected) {
+  throw ScenarioError({path.string(), 0, 0}, "", std::move(got), std::move(expected));
+}
+
+[[noreturn]] void cannot_write(const std::filesystem::path& path, int error) {
+  throw UsageError(fmt::format("{}: cannot write: {}; choose a writable place with enough room", path.string(),
+                               std::strerror(error)));
+}
+
+/// Number of bytes of the UTF-8 sequence that starts at `at`, 0 when it is malformed.
+std::size_t utf8_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(at);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || at + length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xC0) != 0x80) return 0;
+  }
+  return length;
+}
+
+/// False with errno set when not everything could be written.
+bool write_all(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+void write_directly(const std::filesystem::path& path, std::string_view content) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.ok() || !write_all(file.get(), content)) cannot_write(path, errno);
+}
+
+}  // namespace
+
+void require_text(std::string_view content, const std::string& file) {
+  SourcePosition where{file, 1, 1};
+  for (std::size_t at = 0; at < content.size();) {
+    const std::size_t length = content[at] == '\0' ? 0 : utf8_length(content, at);
+    if (length == 0) {
+      throw ScenarioError(where, "", fmt::format("byte 0x{:02x} is no text", static_cast<unsigned char>(content[at])),
+                          "a text file in UTF-8, not a binary file");
+    }
+    if (content[at] == '\n') {
+      ++where.line;
+      where.column = 1;
+    } else {
+      ++where.column;
+    }
+    at += length;
+  }
+}
+
+std::string read_text_file(const std::filesystem::path& path, std::uintmax_t limit) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.ok()) {
+    refuse(path, fmt::format("cannot read: {}", std::strerror(errno)), "the name of a readable file");
+  }
+  struct stat status {};
+  if (::fstat(file.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    refuse(path, "is a directory", "the name of a file in it");
+  }
+  std::string content;
+  char buffer[65536];
+  while (true) {
+    const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) refuse(path, fmt::format("cannot read: {}", std::strerror(errno)), "a readable file");
+    if (count == 0) break;
+    content.append(buffer, static_cast<std::size_t>(count));
+    if (content.size() > limit) {
+      refuse(path, fmt::format("is larger than {} MB", limit / 1'000'000), "a text file of reasonable size");
+    }
+  }
+  if (content.starts_with("\xEF\xBB\xBF")) content.erase(0, 3);
+  require_text(content, path.string());
+  return content;
+}
+
+void write_file(const std::filesystem::path& path, std::string_view content) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  if (std::filesystem::is_directory(status)) cannot_write(path, EISDIR);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    write_directly(path, content);
+    return;
+  }
+  // Through a symbolic link the file that it names is replaced, not the link.
+  const std::filesystem::path target =
+      std::filesystem::exists(status) ? std::filesystem::canonical(path, ignored) : path;
+  std::string temporary = target.string() + ".XXXXXX";
+  Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!file.ok()) cannot_write(path, errno);
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  const bool written = ::fchmod(file.get(), 0666 & ~mask) == 0 && write_all(file.get(), content) && file.close() &&
+                       ::rename(temporary.c_str(), target.c_str()) == 0;
+  if (!written) {
+    const int error = errno;
+    ::unlink(temporary.c_str());
+    cannot_write(path, error);
+  }
+}
+
+}  // namespace foretrain

@@ -1,0 +1,26 @@
+// Text files in, whole files out.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace foretrain {
+
+/// No scenario, table or hardware file is larger.
+inline constexpr std::uintmax_t largest_input_bytes = 16'000'000;
+
+/// The whole text of a file, without a UTF-8 byte order mark. Throws ScenarioError naming the file when it is missing,
+/// a directory, unreadable, larger than `limit`, or no UTF-8 text (then with the position of the first bad byte).
+std::string read_text_file(const std::filesystem::path& path, std::uintmax_t limit = largest_input_bytes);
+
+/// Throws ScenarioError with the position of the first byte that is no text (NUL, or not UTF-8).
+void require_text(std::string_view content, const std::string& file);
+
+/// Replaces the file in one step: writes a temporary file beside it and renames that. Throws UsageError when this fails
+/// (unwritable folder, full disk), leaving neither the temporary file nor a changed target. A target that exists and is
+/// no regular file (/dev/stdout, /dev/full, a pipe) is written directly.
+void write_file(const std::filesystem::path& path, std::string_view content);
+
+}  // namespace foretrain

@@ -1,0 +1,34 @@
+// Small helpers for words and lists of words.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace foretrain {
+
+/// Without leading and trailing blanks, tabs and line ends.
+std::string_view trim(std::string_view text);
+
+/// ASCII letters in lower case.
+std::string to_lower(std::string_view text);
+
+/// Pieces between separators; n separators make n + 1 pieces.
+std::vector<std::string> split(std::string_view text, char separator);
+
+/// Pieces between blanks, none empty.
+std::vector<std::string> split_words(std::string_view text);
+
+/// "a, b or c"; at most `limit` words, then "…".
+std::string or_list(const std::vector<std::string>& words, std::size_t limit = 12);
+
+/// Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other (optimal string
+/// alignment).
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate with the smallest edit distance, letter case ignored, if it is near enough to be a likely slip: at
+/// most a third of the word's length, at least one.
+std::optional<std::string> nearest_word(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace foretrain

@@ -1,0 +1,341 @@
+#include "model/base/units.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "model/base/text.hpp"
+
+namespace foretrain {
+
+namespace {
+
+enum class Dimension { time, size, bandwidth, frequency, work, rate, power, price };
+
+struct DimensionInfo {
+  std::string_view name;     ///< with article
+  std::string_view example;  ///< units to offer, the commonest first
+};
+constexpr std::array<DimensionInfo, 8> dimensions = {{{"a time", "us, ms, s"},
+                                                      {"a size", "MB, MiB, GB"},
+                                                      {"a bandwidth", "GB/s, Gbit/s"},
+                                                      {"a frequency", "MHz, GHz"},
+                                                      {"an amount of work", "GFLOP, TFLOP"},
+                                                      {"a computing rate", "GFLOP/s, TFLOP/s"},
+                                                      {"a power", "W, kW"},
+                                                      {"a price", "USD/GPU/hour"}}};
+const DimensionInfo& info(Dimension d) { return dimensions[static_cast<std::size_t>(d)]; }
+
+/// No quantity of this house is larger, in base units; the bound keeps products of several quantities finite.
+constexpr double largest_quantity = 1e24;
+
+struct Unit {
+  Dimension dimension;
+  double factor;  ///< to base units
+};
+
+struct Prefix {
+  std::string_view symbol;
+  double factor;
+};
+constexpr std::array<Prefix, 7> si_prefixes = {
+    {{"", 1.0}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}}};
+constexpr std::array<Prefix, 5> binary_prefixes = {
+    {{"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}, {"Pi", 1125899906842624.0}}};
+
+struct PrefixedBase {
+  std::string_view symbol;
+  Dimension dimension;
+  double factor;
+  bool binary_prefixes;
+};
+constexpr std::array<PrefixedBase, 7> prefixed_bases = {{{"B", Dimension::size, 1.0, true},
+                                                         {"bit", Dimension::size, 0.125, false},
+                                                         {"B/s", Dimension::bandwidth, 1.0, true},
+                                                         {"bit/s", Dimension::bandwidth, 0.125, false},
+                                                         {"FLOP", Dimension::work, 1.0, false},
+                                                         {"FLOP/s", Dimension::rate, 1.0, false},
+                                                         {"Hz", Dimension::frequency, 1.0, false}}};
+
+struct PlainUnit {
+  std::string_view symbol;
+  Unit unit;
+};
+constexpr std::array<PlainUnit, 13> plain_units = {{{"ns", {Dimension::time, 1e-9}},
+                                                    {"us", {Dimension::time, 1e-6}},
+                                                    {"µs", {Dimension::time, 1e-6}},
+                                                    {"ms", {Dimension::time, 1e-3}},
+                                                    {"s", {Dimension::time, 1.0}},
+                                                    {"min", {Dimension::time, 60.0}},
+                                                    {"h", {Dimension::time, 3600.0}},
+                                                    {"day", {Dimension::time, 86400.0}},
+                                                    {"days", {Dimension::time, 86400.0}},
+                                                    {"W", {Dimension::power, 1.0}},
+                                                    {"kW", {Dimension::power, 1e3}},
+                                                    {"USD/GPU/hour", {Dimension::price, 1.0}},
+                                                    {"USD/GPU/h", {Dimension::price, 1.0}}}};
+
+/// Every unit, spelt out once.
+const std::vector<std::pair<std::string, Unit>>& unit_table() {
+  static const auto table = [] {
+    std::vector<std::pair<std::string, Unit>> units;
+    for (const PlainUnit& plain : plain_units) units.emplace_back(plain.symbol, plain.unit);
+    for (const PrefixedBase& base : prefixed_bases) {
+      const auto add = [&](const Prefix& prefix) {
+        units.emplace_back(fmt::format("{}{}", prefix.symbol, base.symbol),
+                           Unit{base.dimension, prefix.factor * base.factor});
+      };
+      for (const Prefix& prefix : si_prefixes) add(prefix);
+      if (base.binary_prefixes) {
+        for (const Prefix& prefix : binary_prefixes) add(prefix);
+      }
+    }
+    return units;
+  }();
+  return table;
+}
+
+std::optional<Unit> find_unit(std::string_view symbol) {
+  for (const auto& [name, unit] : unit_table()) {
+    if (name == symbol) return unit;
+  }
+  return std::nullopt;
+}
+
+bool starts_number(char c) { return (c >= '0' && c <= '9') || c == '.'; }
+
+/// The spelling we know that a foreign or sloppy one stands for ("Gbps" → "Gbit/s", "TFLOPS" → "TFLOP/s"); empty when
+/// nothing comes near.
+std::string known_spelling(const std::string& unit, Dimension wanted) {
+  const bool wants_rate = wanted == Dimension::bandwidth || wanted == Dimension::rate;
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 14> endings = {{{"bps", "bit/s"},
+                                                                                      {"bits/s", "bit/s"},
+                                                                                      {"b/s", "bit/s"},
+                                                                                      {"Bps", "B/s"},
+                                                                                      {"Bytes/s", "B/s"},
+                                                                                      {"bytes/s", "B/s"},
+                                                                                      {"FLOPS", "FLOP/s"},
+                                                                                      {"FLOPs", "FLOP/s"},
+                                                                                      {"FLOPs/s", "FLOP/s"},
+                                                                                      {"flops", "FLOP/s"},
+                                                                                      {"bytes", "B"},
+                                                                                      {"bits", "bit"},
+                                                                                      {"b", "bit"},
+                                                                                      {"sec", "s"}}};
+  for (const auto& [ending, right] : endings) {
+    if (!unit.ends_with(ending)) continue;
+    std::string spelling = fmt::format("{}{}", unit.substr(0, unit.size() - ending.size()), right);
+    const std::optional<Unit> found = find_unit(spelling);
+    if (found && (found->dimension == wanted || !wants_rate)) return spelling;
+  }
+  std::vector<std::string> candidates;
+  for (const auto& [name, known] : unit_table()) {
+    if (known.dimension == wanted) candidates.push_back(name);
+  }
+  return nearest_word(unit, candidates).value_or("");
+}
+
+std::string write_instead(std::string_view number, Dimension wanted) {
+  std::vector<std::string> choices;
+  for (const std::string& unit : split(info(wanted).example, ',')) {
+    choices.push_back(fmt::format("\"{} {}\"", number, trim(unit)));
+  }
+  return fmt::format("write {}", or_list(choices));
+}
+
+/// For a unit of another dimension that differs only by "/s".
+std::string with_matching_unit(std::string_view number, const std::string& unit, Dimension wanted) {
+  const std::string longer = unit + "/s";
+  if (const auto found = find_unit(longer); found && found->dimension == wanted) {
+    return fmt::format("write {0} (for example \"{1} {0}\")", longer, number);
+  }
+  if (unit.ends_with("/s")) {
+    const std::string shorter = unit.substr(0, unit.size() - 2);
+    if (const auto found = find_unit(shorter); found && found->dimension == wanted) {
+      return fmt::format("write {0} (for example \"{1} {0}\")", shorter, number);
+    }
+  }
+  return write_instead(number, wanted);
+}
+
+double parse(std::string_view text, Dimension wanted) {
+  const NumberAndUnit parts = split_number_and_unit(text);
+  const std::string_view number = trim(text.substr(0, text.size() - parts.unit.size()));
+  if (parts.unit.empty()) {
+    throw UnitError(fmt::format("\"{}\" has no unit", trim(text)), write_instead(number, wanted));
+  }
+  const std::optional<Unit> unit = find_unit(parts.unit);
+  if (!unit) {
+    const std::string near = known_spelling(parts.unit, wanted);
+    throw UnitError(fmt::format("unknown unit \"{}\"", parts.unit),
+                    near.empty() ? write_instead(number, wanted) : fmt::format("write \"{} {}\"", number, near));
+  }
+  if (unit->dimension != wanted) {
+    throw UnitError(fmt::format("\"{}\" is {}, not {}", trim(text), info(unit->dimension).name, info(wanted).name),
+                    with_matching_unit(number, parts.unit, wanted));
+  }
+  const double value = parts.number * unit->factor;
+  if (!(value <= largest_quantity)) {
+    throw UnitError(fmt::format("\"{}\" is too large", trim(text)),
+                    fmt::format("{} below {:g} base units", info(wanted).name, largest_quantity));
+  }
+  return value;
+}
+
+template <typename Q>
+struct DimensionOf;
+template <>
+struct DimensionOf<Seconds> {
+  static constexpr Dimension value = Dimension::time;
+};
+template <>
+struct DimensionOf<Bytes> {
+  static constexpr Dimension value = Dimension::size;
+};
+template <>
+struct DimensionOf<BytesPerSecond> {
+  static constexpr Dimension value = Dimension::bandwidth;
+};
+template <>
+struct DimensionOf<Hertz> {
+  static constexpr Dimension value = Dimension::frequency;
+};
+template <>
+struct DimensionOf<Flops> {
+  static constexpr Dimension value = Dimension::work;
+};
+template <>
+struct DimensionOf<FlopsPerSecond> {
+  static constexpr Dimension value = Dimension::rate;
+};
+
+}  // namespace
+
+UnitError::UnitError(std::string got, std::string expected)
+    : std::runtime_error(got + "; " + expected), got_(std::move(got)), expected_(std::move(expected)) {}
+
+NumberAndUnit split_number_and_unit(std::string_view text) {
+  const std::string_view trimmed = trim(text);
+  if (trimmed.empty()) throw UnitError("empty value", "a number");
+  const std::string lower = to_lower(trimmed);
+  for (const std::string_view special : {"nan", ".nan", "inf", ".inf", "+inf", "-inf", "-.inf", "infinity"}) {
+    if (lower == special || lower.starts_with(std::string(special) + " ")) {
+      throw UnitError(fmt::format("\"{}\" is not a finite number", trimmed), "a finite number that is not negative");
+    }
+  }
+  if (trimmed.front() == '-') {
+    throw UnitError(fmt::format("\"{}\" is negative", trimmed), "a number that is not negative");
+  }
+  if (!starts_number(trimmed.front())) {
+    throw UnitError(fmt::format("\"{}\" is not a number", trimmed), "a decimal number such as 2.5 or 1e6");
+  }
+  NumberAndUnit result;
+  const char* const end = trimmed.data() + trimmed.size();
+  const auto [rest, status] = std::from_chars(trimmed.data(), end, result.number);
+  if (status == std::errc::result_out_of_range) {
+    throw UnitError(fmt::format("\"{}\" is outside the range of numbers", trimmed), "a number below 1e24");
+  }
+  if (status != std::errc()) {
+    throw UnitError(fmt::format("\"{}\" is not a number", trimmed), "a decimal number such as 2.5 or 1e6");
+  }
+  result.unit = trim(std::string_view(rest, static_cast<std::size_t>(end - rest)));
+  if (!result.unit.empty() &&
+      (starts_number(result.unit.front()) || result.unit.front() == ',' || result.unit.front() == '_')) {
+    throw UnitError(fmt::format("\"{}\" is not one number", trimmed), "digits without separators, such as 1024");
+  }
+  return result;
+}
+
+double parse_number(std::string_view text) {
+  const NumberAndUnit parts = split_number_and_unit(text);
+  if (!parts.unit.empty()) {
+    throw UnitError(fmt::format("\"{}\" is not a plain number", trim(text)),
+                    fmt::format("a number without unit, such as {}", parts.number));
+  }
+  if (parts.number > largest_quantity)
+    throw UnitError(fmt::format("\"{}\" is too large", trim(text)), "less than 1e24");
+  return parts.number;
+}
+
+std::int64_t parse_integer(std::string_view text, std::int64_t minimum, std::int64_t maximum) {
+  const std::string_view trimmed = trim(text);
+  const auto range = [&] {
+    return maximum == std::numeric_limits<std::int64_t>::max()
+               ? fmt::format("a whole number, at least {}", minimum)
+               : fmt::format("a whole number from {} to {}", minimum, maximum);
+  };
+  std::int64_t value = 0;
+  const char* const end = trimmed.data() + trimmed.size();
+  const auto [rest, status] = std::from_chars(trimmed.data(), end, value);
+  if (status == std::errc::result_out_of_range) {
+    throw UnitError(fmt::format("\"{}\" is too large", trimmed), range());
+  }
+  if (status != std::errc() || rest != end) {
+    throw UnitError(fmt::format("\"{}\" is not a whole number", trimmed), range());
+  }
+  if (value < minimum || value > maximum) throw UnitError(fmt::format("{} is out of range", value), range());
+  return value;
+}
+
+template <typename Q>
+Q parse_quantity(std::string_view text) {
+  return Q(parse(text, DimensionOf<Q>::value));
+}
+template Seconds parse_quantity<Seconds>(std::string_view);
+template Bytes parse_quantity<Bytes>(std::string_view);
+template BytesPerSecond parse_quantity<BytesPerSecond>(std::string_view);
+template Hertz parse_quantity<Hertz>(std::string_view);
+template Flops parse_quantity<Flops>(std::string_view);
+template FlopsPerSecond parse_quantity<FlopsPerSecond>(std::string_view);
+
+double parse_watts(std::string_view text) { return parse(text, Dimension::power); }
+
+double parse_usd_per_gpu_hour(std::string_view text) { return parse(text, Dimension::price); }
+
+TrainingLength parse_training_length(std::string_view text) {
+  const std::string grammar =
+      "write for example \"300 billion tokens\", \"50000 samples\" or \"90 epochs of 1281167 images\"";
+  NumberAndUnit parts = split_number_and_unit(text);
+  std::vector<std::string> words = split_words(parts.unit);
+  double factor = 1.0;
+  if (words.size() >= 3 && (words[0] == "epochs" || words[0] == "epoch") && words[1] == "of") {
+    factor = parts.number;
+    const std::size_t dataset = text.find(" of ") + 4;
+    parts = split_number_and_unit(text.substr(dataset));
+    words = split_words(parts.unit);
+  }
+  constexpr std::array<std::pair<std::string_view, double>, 4> scales = {
+      {{"thousand", 1e3}, {"million", 1e6}, {"billion", 1e9}, {"trillion", 1e12}}};
+  if (words.size() == 2) {
+    for (const auto& [word, scale] : scales) {
+      if (words[0] == word) {
+        factor *= scale;
+        words.erase(words.begin());
+        break;
+      }
+    }
+  }
+  if (words.size() != 1) throw UnitError(fmt::format("\"{}\" is not a length of training", trim(text)), grammar);
+  TrainingLength length{parts.number * factor, TrainingLength::Unit::samples};
+  if (words[0] == "tokens") {
+    length.unit = TrainingLength::Unit::tokens;
+  } else if (words[0] != "samples" && words[0] != "images" && words[0] != "sequences") {
+    throw UnitError(fmt::format("unknown unit \"{}\"", words[0]), grammar);
+  }
+  if (!(length.count > 0.0) || length.count > largest_quantity) {
+    throw UnitError(fmt::format("\"{}\" is no sensible length of training", trim(text)), grammar);
+  }
+  return length;
+}
+
+double parse_in_unit(std::string_view text, std::string_view unit) {
+  const std::optional<Unit> wanted = find_unit(unit);
+  if (!wanted) throw UnitError(fmt::format("unknown unit \"{}\"", unit), "a unit of the table");
+  return parse(text, wanted->dimension) / wanted->factor;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,54 @@
+// Collectives on concrete hardware: a call is lowered to phases of flows over a topology, which the estimate adds up and
+// the simulator runs. `auto` picks algorithm and protocol as NCCL does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/collectives/schedule.hpp"
+#include "model/cost/calibration.hpp"
+#include "model/hardware/topology.hpp"
+#include "model/scenario/scenario.hpp"
+
+namespace foretrain {
+
+/// The same collective carried out at the same time by several disjoint groups of GPU ranks (e.g. one data-parallel
+/// group per tensor-parallel index).
+struct CollectiveCall {
+  CollectiveOperation operation = CollectiveOperation::all_reduce;
+  SyncAlgorithm algorithm = SyncAlgorithm::automatic;
+  Bytes size;  ///< as nccl-tests counts it: the whole buffer of one rank (gathered size for all-gather, reduce-scatter)
+  std::vector<std::vector<int>> groups;  ///< GPU ranks, in ring order of the caller's choice
+  int servers = 1;                       ///< parameter_server
+  ServerPlacement placement = ServerPlacement::cpu;
+};
+
+struct Flow {
+  EndpointId source = 0;
+  EndpointId destination = 0;
+  Bytes bytes;  ///< on the wire: payload divided by protocol efficiency
+};
+
+/// Flows that start together `latency` after the previous phase has finished; the whole is repeated `repeat` times.
+struct LoweredPhase {
+  Seconds latency;
+  std::vector<Flow> flows;
+  int repeat = 1;
+};
+
+struct LoweredCollective {
+  std::string chosen_algorithm;  ///< "ring/Simple" when automatic, else the algorithm's name
+  std::vector<LoweredPhase> phases;
+};
+
+/// Throws std::invalid_argument for a call that the table has no schedule for.
+LoweredCollective lower(const CollectiveCall& call, const Topology& topology, const Calibration& calibration);
+
+/// Time without other traffic. Per phase: latency + the busiest link's bytes over its bandwidth.
+Seconds uncontended_time(const LoweredCollective& lowered, const Topology& topology);
+
+/// nccl-tests' factor from algorithm bandwidth (size/time) to bus bandwidth: 2(n-1)/n for all-reduce, (n-1)/n for
+/// all-gather, reduce-scatter and all-to-all, 1 else. Source: nccl-tests doc/PERFORMANCE.md.
+double bus_bandwidth_factor(CollectiveOperation operation, int ranks);
+
+}  // namespace foretrain

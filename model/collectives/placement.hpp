@@ -1,0 +1,33 @@
+// Which endpoint of the hardware each participant of a schedule is.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "model/collectives/collective.hpp"
+
+namespace foretrain {
+
+/// Ring orders of groups: nodes in the order in which the group first names them, and the widest ring's order inside each
+/// node (as a path where there are several nodes). Remembers the orders of node-local patterns, which repeat.
+class RingOrders {
+ public:
+  explicit RingOrders(const Topology& topology) : topology_(topology) {}
+  std::vector<int> order(const std::vector<int>& group);
+
+ private:
+  const Topology& topology_;
+  std::map<std::vector<int>, std::vector<int>> known_;  ///< local indices → ring order of local indices
+};
+
+/// Splits a group into its ranks per node, nodes in order of first appearance, ranks in the group's order.
+std::vector<std::vector<int>> split_by_node(const std::vector<int>& group, const Topology& topology);
+
+/// The endpoints of the servers of one group. cpu: host memory, nearest to the group's first GPU for one server, spread
+/// over the group's nodes, then over their sockets, for several; gpu and colocated: GPUs of the group, evenly spread;
+/// dedicated: host memory of nodes on which no group has ranks.
+/// Throws std::invalid_argument when dedicated servers find no such node.
+std::vector<EndpointId> server_endpoints(const CollectiveCall& call, const std::vector<int>& group,
+                                         const Topology& topology);
+
+}  // namespace foretrain

@@ -1,0 +1,130 @@
+// The constants of the cost models that no datasheet states: measured or fitted, each with its source. They live in
+// scenarios/calibrations/*.yaml; a struct per cost model names them here.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/base/constant.hpp"
+
+namespace foretrain {
+
+/// Architectures whose energy per operation is known, oldest first; an unknown one is priced like the newest.
+inline constexpr std::array<std::string_view, 8> power_architectures = {"kepler", "pascal", "volta",  "turing",
+                                                                        "ampere", "ada",    "hopper", "blackwell"};
+
+/// Watts per TFLOP/s (picojoules per operation) at the boost clock's voltage.
+struct ArchitecturePower {
+  double vector_watts = 0.0;  ///< CUDA cores, fp32
+  double tensor_watts = 0.0;  ///< tensor cores, 2-byte operands
+};
+
+/// Clocks under load (cost/power.cpp).
+struct PowerConstants {
+  double static_share = 0.0;   ///< share of the board's power that leakage, memory and fans take
+  double voltage_floor = 0.0;  ///< voltage at zero clock over voltage at the boost clock
+  std::array<ArchitecturePower, power_architectures.size()> architecture{};
+};
+
+/// Matrix products (cost/gemm.cpp). Every efficiency is a share of a datasheet figure.
+struct MatmulConstants {
+  double vector_efficiency = 0.0;  ///< main loop on CUDA cores
+  double tile_loss = 0.0;      ///< elements: on tensor cores a tile of a × b runs at 1 / (1 + loss · (1/a + 1/b)) of the peak
+  double tile_latencies = 0.0;        ///< prologue and epilogue of a tile, in memory latencies
+  double exposed_share = 0.0;         ///< share of the shorter of compute and traffic that the longer does not hide
+  double fixed_us = 0.0;              ///< kernel start and drain, microseconds
+};
+
+/// Convolutions (cost/convolution.cpp), relative to the matrix product of the same shape.
+struct ConvolutionConstants {
+  double tensor_efficiency = 0.0;
+  double vector_efficiency = 0.0;
+  double weight_gradient_efficiency = 0.0;  ///< further factor of weight gradients (reduction over n·p·q)
+  double winograd_gain = 1.0;  ///< arithmetic saved by Winograd kernels on 3×3, stride 1, fp32 (at most 2.25 for F(2,3))
+  double winograd_channels = 0.0;  ///< channels at which half of that gain is reached
+};
+
+/// Attention (cost/attention.cpp).
+struct AttentionConstants {
+  double flash_efficiency = 0.0;           ///< of the tensor-core rate, matrix products of the forward pass
+  double flash_backward_efficiency = 0.0;  ///< the same of the backward pass
+  double softmax_operations = 0.0;         ///< CUDA-core operations per score, not hidden behind the matrix products
+  double warp_mma_share = 0.0;   ///< share of the tensor-core peak open to kernels without warp-group instructions (Hopper on)
+  double memory_efficient_share = 0.0;     ///< speed of the memory-efficient kernels over flash
+  double block_start_us = 0.0;             ///< start and end of one thread block
+  double standard_passes = 0.0;            ///< passes over the scores in memory, forward
+  double standard_backward_passes = 0.0;   ///< the same, backward
+};
+
+/// Memory-bound operators (cost/streaming.cpp).
+struct StreamingConstants {
+  double bandwidth_efficiency = 0.0;  ///< of the datasheet bandwidth, large contiguous traffic
+  double reduction_efficiency = 0.0;  ///< norms and softmax, relative to the same traffic of an elementwise kernel
+  double gather_efficiency = 0.0;     ///< rows looked up or scattered, relative to the same
+  double l2_share = 0.0;              ///< share of the L2 that still holds what the previous kernel wrote
+  double kernel_us = 0.0;             ///< start and drain of one kernel, microseconds
+};
+
+/// The host's side of a step (cost/host.cpp).
+struct HostConstants {
+  double dispatch_us = 0.0;         ///< eager framework, host time per kernel
+  double compiled_dispatch_us = 0.0;
+  double graph_launch_us = 0.0;     ///< a whole CUDA graph
+  double launch_latency_us = 0.0;   ///< submission to start on an idle device
+  double step_us = 0.0;             ///< once per optimizer step: Python loop, gradient clipping, logging
+  double pageable_copy_gbps = 0.0;  ///< staging copies of pageable memory, GB/s
+  double page_lock_gbps = 0.0;      ///< allocating page-locked memory, GB/s
+};
+
+/// NCCL-like collectives (collectives/automatic.cpp).
+struct CollectiveConstants {
+  double nvlink_efficiency = 0.0;      ///< busbw of large messages over NVLink payload bandwidth, Simple protocol
+  double network_efficiency = 0.0;
+  double pcie_efficiency = 0.0;
+  double launch_us = 0.0;              ///< kernel launch and group start
+  double nvlink_step_us = 0.0;         ///< per ring step or tree level inside a node, LL protocol
+  double network_step_us = 0.0;        ///< added per step that crosses the network
+  double simple_step_us = 0.0;         ///< per step, Simple protocol
+  double low_latency_efficiency = 0.0; ///< LL: share of the bandwidth (flags take half)
+  double ll128_efficiency = 0.0;
+  double overlap_slowdown = 0.0;       ///< compute slowed while a collective runs beside it (share of its time)
+};
+
+/// Memory that frameworks take beyond tensors (plan/memory.cpp).
+struct MemoryConstants {
+  double context_mib = 0.0;            ///< CUDA context, libraries, NCCL buffers
+  double fragmentation = 0.0;          ///< allocator overhead, share of the dynamic allocations
+};
+
+struct Calibration {
+  std::string name;
+  PowerConstants power;
+  MatmulConstants matmul;
+  ConvolutionConstants convolution;
+  AttentionConstants attention;
+  StreamingConstants streaming;
+  HostConstants host;
+  CollectiveConstants collective;
+  MemoryConstants memory;
+  std::vector<Constant> constants;  ///< what was loaded, with sources
+};
+
+/// One constant of the table: where its value goes, and what is sensible.
+struct ConstantRow {
+  std::string name;  ///< dotted, "matmul.tensor_efficiency"
+  std::string unit;
+  std::function<double&(Calibration&)> field;
+  double minimum;
+  double maximum;
+};
+
+/// Every constant that a calibration file must state; the loader reads exactly these.
+const std::vector<ConstantRow>& calibration_rows();
+
+/// The part of the table that belongs to collectives (calibration_collective.cpp).
+std::vector<ConstantRow> collective_calibration_rows();
+
+}  // namespace foretrain

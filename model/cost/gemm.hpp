@@ -1,0 +1,35 @@
+// The matrix product that products, convolutions and attention are made of.
+#pragma once
+
+#include "model/cost/calibration.hpp"
+#include "model/cost/operator_cost.hpp"
+#include "model/hardware/gpu.hpp"
+
+namespace foretrain {
+
+/// `batch` products C[m,n] = A[m,k] · B[k,n]. Traffic is stated apart from the shape, because an implicit product
+/// (convolution) reads less than its operands' sizes.
+struct Gemm {
+  std::int64_t batch = 1, m = 1, n = 1, k = 1;
+  Precision precision = Precision::fp32;
+  Bytes operands;  ///< A and B once
+  Bytes result;    ///< reads and writes of C
+};
+
+struct GemmTime {
+  Seconds body;   ///< between the kernel's start and its drain
+  Seconds fixed;  ///< start and drain; twice where K is split, for the kernel that adds the parts
+  Bound bound = Bound::latency;
+
+  [[nodiscard]] Seconds total() const { return body + fixed; }
+};
+
+/// Time on the device. The library's choice among tile shapes and split-K factors is taken to be the best. For tiles of
+/// a × b, T of them on S multiprocessors, r resident on each, and s-fold splitting of K:
+///   waves   = ceil(T·s / S), rounds = ceil(waves / r)
+///   compute = waves · (k/s) · 2ab / (sustained rate per multiprocessor / (1 + loss · (1/a + 1/b)))
+///   memory  = operands (again for each round that no longer finds them in the L2) and result over bandwidth
+///   body    = rounds · tile start + split parts through the L2 + longer + exposed share · shorter
+GemmTime gemm_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration);
+
+}  // namespace foretrain

@@ -1,0 +1,17 @@
+// The host's side of launching work.
+#pragma once
+
+#include "model/base/quantity.hpp"
+#include "model/cost/calibration.hpp"
+#include "model/scenario/scenario.hpp"
+
+namespace foretrain {
+
+/// Time that the host thread is busy to launch `kernels` kernels: per kernel in eager and compiled execution, once for
+/// a whole CUDA graph. The device idles where this is longer than the kernels themselves.
+Seconds host_dispatch_time(int kernels, ExecutionMode mode, const HostConstants& constants);
+
+/// From the submission of a kernel to its start on an idle device.
+Seconds launch_latency(const HostConstants& constants);
+
+}  // namespace foretrain

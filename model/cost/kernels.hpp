@@ -1,0 +1,22 @@
+// The cost model of each kind of operator; operator_cost chooses among them.
+#pragma once
+
+#include "model/cost/calibration.hpp"
+#include "model/cost/operator_cost.hpp"
+#include "model/hardware/gpu.hpp"
+
+namespace foretrain {
+
+struct KernelTime {
+  Seconds device;
+  Bound bound = Bound::latency;
+};
+
+KernelTime matmul_time(const Matmul& work, Precision precision, const Gpu& gpu, const Calibration& calibration);
+KernelTime convolution_time(const Convolution& work, Precision precision, const Gpu& gpu,
+                            const Calibration& calibration);
+KernelTime attention_time(const Attention& work, Precision precision, const Gpu& gpu, const Calibration& calibration);
+/// `kernels` launches share the traffic equally.
+KernelTime streaming_time(const Streaming& work, int kernels, const Gpu& gpu, const Calibration& calibration);
+
+}  // namespace foretrain

@@ -1,0 +1,56 @@
+#include "model/cost/operator_cost.hpp"
+
+#include <algorithm>
+
+#include "model/cost/kernels.hpp"
+
+namespace foretrain {
+namespace {
+
+KernelTime kernel_time(const Operator& op, const Gpu& gpu, const Calibration& calibration) {
+  struct Visitor {
+    const Operator& op;
+    const Gpu& gpu;
+    const Calibration& calibration;
+    KernelTime operator()(const Matmul& work) const { return matmul_time(work, op.precision, gpu, calibration); }
+    KernelTime operator()(const Convolution& work) const {
+      return convolution_time(work, op.precision, gpu, calibration);
+    }
+    KernelTime operator()(const Attention& work) const { return attention_time(work, op.precision, gpu, calibration); }
+    KernelTime operator()(const Streaming& work) const { return streaming_time(work, op.kernels, gpu, calibration); }
+  };
+  return std::visit(Visitor{op, gpu, calibration}, op.work);
+}
+
+}  // namespace
+
+std::string_view name(Bound bound) {
+  switch (bound) {
+    case Bound::compute:
+      return "compute";
+    case Bound::memory:
+      return "memory";
+    case Bound::latency:
+      break;
+  }
+  return "latency";
+}
+
+Seconds roofline(const Operator& op, const Gpu& gpu) {
+  return std::max(flops(op) / gpu.matrix_rate(op.precision), minimum_traffic(op) / gpu.memory_bandwidth);
+}
+
+OperatorCost operator_cost(const Operator& op, const Gpu& gpu, const Calibration& calibration, bool fused) {
+  if (const auto* streaming = std::get_if<Streaming>(&op.work); fused && streaming && streaming->fusible) {
+    // The producer writes this result in place of its own, which is as large: only further inputs are extra traffic.
+    Streaming extra = *streaming;
+    extra.read = std::max(Bytes(0), extra.read - extra.written);
+    extra.written = Bytes(0);
+    const KernelTime time = streaming_time(extra, 0, gpu, calibration);
+    return {time.device, flops(op), extra.read, time.bound, 0};
+  }
+  const KernelTime time = kernel_time(op, gpu, calibration);
+  return {time.device, flops(op), minimum_traffic(op), time.bound, op.kernels};
+}
+
+}  // namespace foretrain

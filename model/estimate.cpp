@@ -1,0 +1,18 @@
+#include "model/estimate.hpp"
+
+namespace foretrain {
+
+StepResult estimate(const PreparedScenario& scenario) {
+  if (const PreparedTrain* train = scenario.train()) {
+    return scenario.train_result(estimate_step(train->step), Fidelity::estimate);
+  }
+  if (const PreparedCollective* collective = scenario.collective()) {
+    return scenario.collective_result(uncontended_time(collective->lowered, scenario.topology()), Fidelity::estimate);
+  }
+  if (const TaskList* list = scenario.tasks()) {
+    return scenario.tasks_result(execute_isolated(list->graph), Fidelity::estimate);
+  }
+  return scenario.operator_result(Fidelity::estimate);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,43 @@
+// Where gradients are synchronised: buckets beside the backward pass, or gathered and scattered units under ZeRO-3.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "model/graph/layer_cost.hpp"
+
+namespace foretrain {
+
+/// Lowers gradient collectives of one stage into Step::transfers; equal ones are shared.
+class GradientSync {
+ public:
+  GradientSync(const Scenario& scenario, const Topology& topology, Step& step);
+
+  /// Fills chunk.buckets: gradients in the order in which the backward pass of `layers` (model order, with their costs)
+  /// finishes them, cut at plan.sync.bucket. More than `most_buckets` are merged with their neighbours: they then stand
+  /// for several collectives one after the other, which keeps the time and coarsens the moments at which they start.
+  void add_buckets(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers, ModelChunk& chunk);
+
+  /// Fills chunk.units: one unit a layer; the layers outside the repeated blocks (embedding, head) form the root, whose
+  /// weights stay gathered from the beginning of the forward pass to the end of the backward pass.
+  void add_sharded_units(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers, ModelChunk& chunk);
+
+  /// All-gather of a stage's updated weights (ZeRO-1 and 2).
+  int parameter_gather(int stage, double parameters);
+
+  static constexpr int most_buckets = 16;
+
+ private:
+  int transfer(int stage, CollectiveOperation operation, Bytes size, int pieces, const char* name);
+
+  const Scenario& scenario_;
+  const Topology& topology_;
+  Step& step_;
+  RankLayout layout_;
+  int replicas_;
+  Bytes weight_, gradient_;
+  std::map<std::tuple<int, CollectiveOperation, double, int>, int> known_;
+};
+
+}  // namespace foretrain

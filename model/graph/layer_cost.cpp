@@ -1,0 +1,138 @@
+#include "model/graph/layer_cost.hpp"
+
+#include <algorithm>
+
+#include "model/cost/host.hpp"
+#include "model/cost/operator_cost.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Dispatch runs ahead of the device over a whole pass: what counts is which of the two takes longer in sum.
+Segment joined(Seconds kernels, Seconds dispatch, Seconds collectives) {
+  const Seconds device = kernels + collectives;
+  return {kernels, collectives, std::max(dispatch - device, Seconds(0.0))};
+}
+
+CollectiveOperation operation_of(LayerCollective::Kind kind) {
+  switch (kind) {
+    case LayerCollective::Kind::all_reduce: return CollectiveOperation::all_reduce;
+    case LayerCollective::Kind::all_gather: return CollectiveOperation::all_gather;
+    case LayerCollective::Kind::reduce_scatter: return CollectiveOperation::reduce_scatter;
+    case LayerCollective::Kind::all_to_all: return CollectiveOperation::all_to_all;
+    case LayerCollective::Kind::send_receive: return CollectiveOperation::send_receive;
+  }
+  return CollectiveOperation::all_reduce;
+}
+
+}  // namespace
+
+LayerCost& LayerCost::operator+=(const LayerCost& other) {
+  forward_kernels += other.forward_kernels;
+  backward_kernels += other.backward_kernels;
+  forward_dispatch += other.forward_dispatch;
+  backward_dispatch += other.backward_dispatch;
+  forward_collectives += other.forward_collectives;
+  backward_collectives += other.backward_collectives;
+  recompute_kernels += other.recompute_kernels;
+  recompute_dispatch += other.recompute_dispatch;
+  recompute_collectives += other.recompute_collectives;
+  return *this;
+}
+
+LayerCost operator*(LayerCost cost, double n) {
+  for (Seconds* part : {&cost.forward_kernels, &cost.backward_kernels, &cost.forward_dispatch, &cost.backward_dispatch,
+                        &cost.forward_collectives, &cost.backward_collectives, &cost.recompute_kernels,
+                        &cost.recompute_dispatch, &cost.recompute_collectives}) {
+    *part *= n;
+  }
+  return cost;
+}
+
+Segment LayerCost::forward() const { return joined(forward_kernels, forward_dispatch, forward_collectives); }
+
+Segment LayerCost::backward() const {
+  return joined(backward_kernels + recompute_kernels, backward_dispatch + recompute_dispatch,
+                backward_collectives + recompute_collectives);
+}
+
+int representative_window(const Topology& topology, int group_size) {
+  return std::max(topology.gpus_per_node(), group_size);
+}
+
+LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& topology)
+    : scenario_(scenario), train_(train), topology_(topology), layout_(scenario.plan) {}
+
+Seconds LayerPricer::kernels(const std::vector<Operator>& ops) const {
+  const bool compiled = scenario_.plan.execution == ExecutionMode::compiled;
+  Seconds total;
+  for (const Operator& op : ops) {
+    total += operator_cost(op, scenario_.cluster.node.gpu, scenario_.calibration, compiled).device;
+  }
+  return total;
+}
+
+Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {
+  int kernels = 0;
+  for (const Operator& op : ops) kernels += op.kernels;
+  // One process that drives all GPUs of a node dispatches for each of them in turn (Python holds one lock).
+  const int drivers = scenario_.plan.single_process ? std::min(topology_.gpus_per_node(), scenario_.plan.data) : 1;
+  return host_dispatch_time(kernels, scenario_.plan.execution, scenario_.calibration.host) * static_cast<double>(drivers);
+}
+
+Seconds LayerPricer::collective(const LayerCollective& call) {
+  const Plan& plan = scenario_.plan;
+  CollectiveCall lowered_call;
+  lowered_call.operation = operation_of(call.kind);
+  lowered_call.size = call.size;
+  switch (call.group) {
+    case LayerCollective::Group::tensor:
+      lowered_call.groups = layout_.tensor_groups(0, representative_window(topology_, plan.tensor));
+      break;
+    case LayerCollective::Group::context:
+      lowered_call.groups = layout_.context_groups(0, representative_window(topology_, plan.tensor * plan.context));
+      break;
+    case LayerCollective::Group::expert:
+      lowered_call.groups =
+          layout_.expert_groups(0, representative_window(topology_, plan.tensor * plan.context * plan.expert));
+      break;
+  }
+  const LoweredCollective lowered = lower(lowered_call, topology_, scenario_.calibration);
+  return uncontended_time(lowered, topology_) * static_cast<double>(call.count);
+}
+
+LayerCost LayerPricer::price(const Layer& layer) {
+  LayerCost cost;
+  cost.forward_kernels = kernels(layer.forward);
+  cost.forward_dispatch = dispatch(layer.forward);
+  cost.backward_kernels = kernels(layer.backward);
+  cost.backward_dispatch = dispatch(layer.backward);
+  const double slowdown = scenario_.calibration.collective.overlap_slowdown;
+
+  // A collective that can run beside kernels hides behind them, but takes some of their speed.
+  const auto collectives = [&](const std::vector<LayerCollective>& calls, Seconds kernel_time) {
+    Seconds exposed;
+    Seconds beside;
+    for (const LayerCollective& call : calls) {
+      const Seconds time = collective(call);
+      (call.overlappable ? beside : exposed) += time;
+    }
+    const Seconds hidden = std::min(beside, kernel_time * 0.5);  // the kernels that do not depend on it: about half
+    return exposed + (beside - hidden) + hidden * slowdown;
+  };
+  cost.forward_collectives = collectives(layer.forward_collectives, cost.forward_kernels);
+  cost.backward_collectives = collectives(layer.backward_collectives, cost.backward_kernels);
+
+  if (train_.recompute == Recompute::full && layer.recomputable) {
+    cost.recompute_kernels = cost.forward_kernels;
+    cost.recompute_dispatch = cost.forward_dispatch;
+    cost.recompute_collectives = cost.forward_collectives;
+  } else if (train_.recompute == Recompute::selective) {
+    cost.recompute_kernels = kernels(layer.selective_recompute);
+    cost.recompute_dispatch = dispatch(layer.selective_recompute);
+  }
+  return cost;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,156 @@
+#include "model/graph/step.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/base/error.hpp"
+#include "model/cost/host.hpp"
+#include "model/cost/operator_cost.hpp"
+#include "model/graph/gradient_sync.hpp"
+#include "model/graph/layer_cost.hpp"
+
+namespace foretrain {
+
+namespace {
+
+void check_supported(const Plan& plan) {
+  if (plan.sync.consistency != Sync::Consistency::synchronous) {
+    throw UsageError("plan.sync.consistency: only synchronous updates can be predicted yet; use consistency: synchronous");
+  }
+  if (plan.sync.compression == Sync::Compression::powersgd) {
+    throw UsageError("plan.sync.compression: powersgd cannot be predicted yet; use none or fp16");
+  }
+}
+
+/// Bytes that one parameter's update reads and writes, and the passes over gradients before it (unscaling or norm, then
+/// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end.
+Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double parameters, int tensors) {
+  const double gradient = bytes_per_element(plan.sync.gradient_precision).value();
+  const double weight = bytes_per_element(train.precision).value();
+  double states = 0.0;
+  switch (train.optimizer) {
+    case Optimizer::sgd: break;
+    case Optimizer::momentum: states = 4.0; break;
+    case Optimizer::adam:
+    case Optimizer::adamw: states = 8.0; break;
+  }
+  const bool adaptive = states == 8.0;
+  const double clipping = adaptive ? 2.0 * gradient : 0.0;
+  const double read = gradient + 4.0 + states + clipping;
+  const double written = 4.0 + states + (weight < 4.0 ? weight : 0.0) + (adaptive ? gradient : 0.0);
+  return {"optimizer",
+          Streaming{StreamingKind::optimizer, Bytes(read * parameters), Bytes(written * parameters),
+                    Flops(10.0 * parameters), false},
+          Precision::fp32, tensors};
+}
+
+/// Activations between neighbouring stages: each tensor-parallel rank sends its share to its counterpart.
+SharedTransfer boundary_transfer(const Plan& plan, int stage, Bytes activation, const Topology& topology) {
+  const RankLayout layout(plan);
+  LoweredPhase phase;
+  const int window = std::min(representative_window(topology, plan.tensor * plan.context), layout.ranks_per_stage());
+  for (int r = 0; r < window; ++r) {
+    const int source = layout.rank(stage, 0, 0, 0) + r;
+    const int destination = source + layout.ranks_per_stage();
+    phase.flows.push_back({topology.gpu(source), topology.gpu(destination), activation / plan.tensor});
+    phase.latency = std::max(phase.latency, topology.route(source, destination).latency);
+  }
+  SharedTransfer shared;
+  shared.name = "pipeline send/receive";
+  shared.lowered = {"send/receive", {std::move(phase)}};
+  shared.isolated = uncontended_time(shared.lowered, topology);
+  return shared;
+}
+
+}  // namespace
+
+Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology) {
+  const Plan& plan = scenario.plan;
+  check_supported(plan);
+  const HostConstants& host = scenario.calibration.host;
+  const Gpu& gpu = scenario.cluster.node.gpu;
+
+  Step step;
+  step.interleave = plan.interleave;
+  step.micro_batches = static_cast<int>(train.global_batch / (train.micro_batch * plan.data));
+  step.overlap = plan.sync.overlap;
+  step.stages.resize(static_cast<std::size_t>(plan.pipeline));
+
+  LayerPricer pricer(scenario, train, topology);
+  std::vector<LayerCost> price_of_group;
+  for (const LayerGroup& group : model.layers) price_of_group.push_back(pricer.price(group.layer));
+
+  const auto chunks = split_layers(model, plan.pipeline, plan.interleave);
+  GradientSync sync(scenario, topology, step);
+  const double shards = static_cast<double>(plan.data) * plan.context;
+  for (int s = 0; s < plan.pipeline; ++s) {
+    PipelineStage& stage = step.stages[static_cast<std::size_t>(s)];
+    double parameters = 0.0;
+    int tensors = 0;
+    for (int v = 0; v < plan.interleave; ++v) {
+      ModelChunk chunk;
+      LayerCost cost;
+      std::vector<std::pair<const Layer*, LayerCost>> layers;
+      for (const LayerRun& run : chunks[static_cast<std::size_t>(v * plan.pipeline + s)]) {
+        const Layer& layer = model.layers[static_cast<std::size_t>(run.group)].layer;
+        const LayerCost& price = price_of_group[static_cast<std::size_t>(run.group)];
+        cost += price * run.count;
+        layers.insert(layers.end(), static_cast<std::size_t>(run.count), {&layer, price});
+        parameters += layer.parameters * run.count;
+        tensors += run.count;
+      }
+      chunk.forward = cost.forward();
+      chunk.backward = cost.backward();
+      if (plan.zero == 3) {
+        sync.add_sharded_units(s, layers, chunk);
+      } else {
+        sync.add_buckets(s, layers, chunk);
+      }
+      stage.chunks.push_back(std::move(chunk));
+    }
+    const bool sharded = plan.zero >= 1;
+    const Operator update = optimizer_operator(train, plan, parameters / (sharded ? shards : 1.0), tensors);
+    const Seconds kernels = operator_cost(update, gpu, scenario.calibration).device;
+    const Seconds dispatch = host_dispatch_time(update.kernels, plan.execution, host);
+    stage.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
+    if ((plan.zero == 1 || plan.zero == 2) && shards > 1) {
+      const int gather = sync.parameter_gather(s, parameters);
+      if (plan.sync.overlap) {
+        // Runs beside the next step's first forward pass; only its first part and what does not fit there is waited for.
+        const Seconds time = step.transfers[static_cast<std::size_t>(gather)].isolated;
+        const Seconds forward = stage.chunks.front().forward.total();
+        const Seconds first = time / static_cast<double>(GradientSync::most_buckets);
+        stage.optimizer.communication = first + std::max(time - first - forward, Seconds(0.0));
+      } else {
+        stage.parameter_gather = gather;
+      }
+    }
+    if (s + 1 < plan.pipeline) {
+      const auto& last = chunks[static_cast<std::size_t>(s)].back();
+      const Bytes activation = model.layers[static_cast<std::size_t>(last.group)].layer.output;
+      step.boundary.push_back(static_cast<int>(step.transfers.size()));
+      step.transfers.push_back(boundary_transfer(plan, s, activation, topology));
+    }
+  }
+
+  if (scenario.cluster.gpus() > 1 && train.optimizer != Optimizer::sgd && train.optimizer != Optimizer::momentum) {
+    // The gradients' norm for clipping: one number from every rank.
+    CollectiveCall norm;
+    norm.size = Bytes(4.0);
+    std::vector<int> ranks(static_cast<std::size_t>(topology.gpus()));
+    for (int r = 0; r < topology.gpus(); ++r) ranks[static_cast<std::size_t>(r)] = r;
+    norm.groups = {std::move(ranks)};
+    step.gradient_norm = uncontended_time(lower(norm, topology, scenario.calibration), topology);
+  }
+  step.once_per_step = Seconds(host.step_us * 1e-6);
+
+  const double samples_per_process = static_cast<double>(train.global_batch) / (plan.single_process ? topology.nodes() : plan.data);
+  if (train.loader.workers > 0) {
+    step.loader_interval = train.loader.per_sample * (samples_per_process / train.loader.workers);
+  }
+  step.model_flops_per_gpu =
+      model.forward_flops_per_sample * (3.0 * static_cast<double>(train.global_batch) / scenario.cluster.gpus());
+  return step;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,98 @@
+// The task graph: what has to be done, on which resource, after what. Built once from blocks; executors read it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/collectives/collective.hpp"
+
+namespace foretrain {
+
+using BlockId = std::int32_t;
+using ResourceId = std::int32_t;
+using TaskId = std::int32_t;
+
+/// What a task counts as in the step's breakdown.
+enum class Category : std::uint8_t { compute, communication, optimizer, host, data };
+
+enum class ResourceKind : std::uint8_t { device_stream, communication_stream, copy_engine, host_thread, loader, disk };
+
+/// Something that works on one task at a time, in the order in which tasks were added (a CUDA stream, a copy engine, a
+/// host thread).
+struct Resource {
+  std::string name;
+  ResourceKind kind = ResourceKind::device_stream;
+  int lane = 0;  ///< index of the group of symmetric ranks that it stands for (pipeline stage)
+};
+
+/// A piece of work built and costed once and referred to by many tasks: one layer's forward, one bucket's collective.
+/// Its work is either a fixed duration or flows over the topology that may meet contention.
+struct Block {
+  std::string name;
+  Category category = Category::compute;
+  std::variant<Seconds, LoweredCollective> work;
+  Seconds isolated;  ///< duration when nothing else runs; equals the work for fixed durations
+};
+
+struct Task {
+  BlockId block = 0;
+  ResourceId resource = 0;
+  std::int32_t micro_batch = -1;  ///< for timelines; -1 where it has none
+};
+
+/// Immutable. Tasks are numbered in the order they were added; successors are held by Boost.Graph in compressed rows.
+class TaskGraph {
+ public:
+  class Builder;
+
+  TaskGraph(TaskGraph&&) noexcept;
+  TaskGraph& operator=(TaskGraph&&) noexcept;
+  ~TaskGraph();
+
+  [[nodiscard]] std::span<const Block> blocks() const;
+  [[nodiscard]] std::span<const Resource> resources() const;
+  [[nodiscard]] std::span<const Task> tasks() const;
+  [[nodiscard]] const Block& block_of(TaskId task) const;
+  /// Tasks that wait for `task` (not counting the next one on the same resource).
+  [[nodiscard]] std::span<const TaskId> successors(TaskId task) const;
+  [[nodiscard]] std::span<const std::int32_t> predecessor_counts() const;
+
+ private:
+  struct Impl;
+  explicit TaskGraph(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+class TaskGraph::Builder {
+ public:
+  Builder();
+  ~Builder();
+  BlockId add_block(Block block);
+  ResourceId add_resource(Resource resource);
+  /// Dependencies must be tasks already added; a task never waits for a later one, so graphs are acyclic by construction.
+  TaskId add_task(Task task, std::span<const TaskId> after = {});
+  TaskGraph build() &&;
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// When each task ran. Index = TaskId.
+struct Execution {
+  std::vector<Seconds> start;
+  std::vector<Seconds> finish;
+  Seconds makespan;
+};
+
+/// Runs the graph with every block at its isolated duration: each task starts when its resource is free and its
+/// predecessors are done. This is the longest path through dependencies and resource order.
+Execution execute_isolated(const TaskGraph& graph);
+
+/// Length of the longest chain of dependencies alone, resources ignored: no execution can be faster.
+Seconds critical_path(const TaskGraph& graph);
+
+}  // namespace foretrain

@@ -1,0 +1,99 @@
+// Machines as values: nodes with their internal links, and the network that joins them. Filled by the scenario loader
+// from scenarios/hardware/, turned into routes by topology.hpp.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/base/constant.hpp"
+#include "model/base/quantity.hpp"
+#include "model/hardware/gpu.hpp"
+
+namespace foretrain {
+
+enum class LinkKind { pcie, nvlink, nvswitch, socket, memory, network };
+
+/// A kind of cable or bus: what one link carries in one direction.
+struct LinkType {
+  std::string name;  ///< e.g. "nvlink2", "pcie3-x16"
+  LinkKind kind = LinkKind::pcie;
+  BytesPerSecond bandwidth;  ///< payload bandwidth of one link, one direction, as achieved by large copies
+  Seconds latency;           ///< added by crossing the link once
+  bool full_duplex = true;   ///< false: both directions share `bandwidth`
+};
+
+enum class VertexKind { gpu, cpu, pcie_switch, nvswitch, nic, network_switch };
+
+/// Traffic passes through CPUs and switches on its way to others, never through a GPU or a network card.
+constexpr bool lets_traffic_through(VertexKind kind) { return kind != VertexKind::gpu && kind != VertexKind::nic; }
+
+/// A place in a node's wiring diagram. GPUs and CPUs are endpoints.
+struct NodeVertex {
+  std::string name;  ///< "gpu0", "cpu1", "plx2", "nvswitch"
+  VertexKind kind = VertexKind::gpu;
+};
+
+/// `count` parallel links of one type between two vertices (indices into Node::vertices).
+struct NodeLink {
+  int a = 0;
+  int b = 0;
+  int type = 0;  ///< index into Node::link_types
+  int count = 1;
+};
+
+struct Cpu {
+  std::string name;
+  int sockets = 1;
+  int cores = 1;  ///< physical, all sockets together
+  Hertz clock;
+  Bytes memory;                     ///< all sockets together
+  BytesPerSecond memory_bandwidth;  ///< all sockets together, datasheet
+  FlopsPerSecond fp32_rate;         ///< all cores together
+};
+
+struct Storage {
+  std::string name;
+  BytesPerSecond read_bandwidth;
+  double random_read_iops = 0.0;
+  Seconds read_latency;
+};
+
+/// Network cards of a node and the fabric behind them.
+struct Network {
+  int nics_per_node = 0;
+  BytesPerSecond nic_bandwidth;   ///< one card, one direction, line rate
+  double efficiency = 1.0;        ///< payload share of the line rate that large messages reach
+  Seconds latency;                ///< host to host, one way, zero bytes
+  double oversubscription = 1.0;  ///< node-to-fabric capacity is nics × bandwidth ÷ this
+  bool gpu_direct = true;         ///< false: GPU data is staged through host memory
+};
+
+struct Node {
+  std::string name;
+  std::string description;
+  Gpu gpu;
+  int gpus = 0;
+  Cpu cpu;
+  bool peer_to_peer = true;  ///< false: GPU-to-GPU copies over PCIe are staged through host memory
+  std::vector<LinkType> link_types;
+  std::vector<NodeVertex> vertices;  ///< the GPUs first, gpu0 … gpu(gpus-1), then the rest
+  std::vector<NodeLink> links;
+  std::vector<int> nic_attachment;  ///< vertices that cards hang on, evenly spread: card i of n at [i·size/n]
+  LinkType nic_attachment_link;     ///< how a card is attached (PCIe)
+  Network network;
+  Storage storage;
+  std::vector<Constant> constants;
+};
+
+struct Cluster {
+  Node node;
+  int nodes = 1;
+  int gpus_per_node = 0;  ///< used of each node's GPUs: the first ones
+  Network network;        ///< the node's, with the scenario's overrides
+  std::optional<double> usd_per_gpu_hour;
+
+  [[nodiscard]] int gpus() const { return nodes * gpus_per_node; }
+};
+
+}  // namespace foretrain

@@ -1,0 +1,41 @@
+// One accelerator, as its datasheet describes it.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "model/base/constant.hpp"
+#include "model/base/quantity.hpp"
+#include "model/hardware/precision.hpp"
+
+namespace foretrain {
+
+/// A GPU. Rates are dense (no structured sparsity) and stated at `boost_clock`; a rate of zero means "not supported".
+struct Gpu {
+  std::string name;          ///< catalogue name, e.g. "a100-sxm-80gb"
+  std::string architecture;  ///< kepler, pascal, volta, turing, ampere, ada, hopper, blackwell
+  double compute_capability = 0.0;
+  int sms = 0;
+  Hertz boost_clock;
+  std::array<FlopsPerSecond, precision_count> vector_rate{};  ///< CUDA cores
+  std::array<FlopsPerSecond, precision_count> tensor_rate{};  ///< tensor cores; zero where there are none
+  Bytes memory;                     ///< as the driver reports it: less than the chips hold where ECC lies in line
+  BytesPerSecond memory_bandwidth;  ///< datasheet peak
+  Seconds memory_latency;           ///< one dependent load from device memory
+  Bytes l2_cache;
+  BytesPerSecond l2_bandwidth;  ///< read, as measured by streaming kernels whose data fit
+  Bytes shared_memory_per_sm;
+  double board_power_watts = 0.0;
+  int copy_engines = 2;
+  std::vector<Constant> constants;  ///< every figure above with its source
+
+  /// The fastest dense rate for a matrix product in `p`: tensor cores where they support it, else CUDA cores.
+  /// fp32 means plain fp32 (tensor cores enter only with tf32). Precisions without any unit fall back to fp32.
+  [[nodiscard]] FlopsPerSecond matrix_rate(Precision p) const;
+  [[nodiscard]] bool has_tensor_cores(Precision p) const {
+    return tensor_rate[static_cast<std::size_t>(p)].value() > 0.0;
+  }
+};
+
+}  // namespace foretrain

@@ -1,0 +1,306 @@
+#include "model/hardware/node_routes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "model/hardware/wiring_graph.hpp"
+
+namespace foretrain {
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+std::vector<bool> transit_of(const Node& node) {
+  std::vector<bool> transit;
+  for (const NodeVertex& vertex : node.vertices) transit.push_back(lets_traffic_through(vertex.kind));
+  return transit;
+}
+
+/// Fills a NodeRoutes, step by step, from the wiring.
+class Builder {
+ public:
+  Builder(const Node& node, const Network& network) : node_(node), network_(network), wiring_(transit_of(node)) {}
+
+  NodeRoutes build() {
+    add_endpoints();
+    add_wiring();
+    add_cards();
+    add_memories();
+    add_network_links();
+    find_paths();
+    find_hosts();
+    find_between();
+    choose_cards();
+    find_exits();
+    return std::move(routes_);
+  }
+
+ private:
+  LinkId add_link(std::string name, LinkKind kind, BytesPerSecond bandwidth) {
+    routes_.links.push_back({std::move(name), kind, bandwidth});
+    return static_cast<LinkId>(routes_.links.size()) - 1;
+  }
+
+  /// Wires both directions between two vertices; a half-duplex type gives both the same link.
+  void connect(int a, int b, const std::string& name_a, const std::string& name_b, const LinkType& type, int count) {
+    const BytesPerSecond bandwidth = type.bandwidth * count;
+    const bool nvlink = type.kind == LinkKind::nvlink || type.kind == LinkKind::nvswitch;
+    const LinkId forward = add_link(name_a + (type.full_duplex ? ">" : "-") + name_b, type.kind, bandwidth);
+    const LinkId backward = type.full_duplex ? add_link(name_b + ">" + name_a, type.kind, bandwidth) : forward;
+    wiring_.add_wire(a, b, {forward, bandwidth, type.latency, nvlink});
+    wiring_.add_wire(b, a, {backward, bandwidth, type.latency, nvlink});
+  }
+
+  void add_endpoints() {
+    routes_.gpus = node_.gpus;
+    for (int vertex = 0; vertex < static_cast<int>(node_.vertices.size()); ++vertex) {
+      const VertexKind kind = node_.vertices[index(vertex)].kind;
+      if ((kind == VertexKind::gpu) != (vertex < node_.gpus)) {
+        throw std::invalid_argument(fmt::format("{}: vertices must begin with the {} GPUs", node_.name, node_.gpus));
+      }
+      if (kind == VertexKind::gpu) endpoint_vertices_.push_back(vertex);
+    }
+    for (int vertex = node_.gpus; vertex < static_cast<int>(node_.vertices.size()); ++vertex) {
+      if (node_.vertices[index(vertex)].kind != VertexKind::cpu) continue;
+      endpoint_vertices_.push_back(vertex);
+      routes_.host_names.push_back(node_.vertices[index(vertex)].name);
+    }
+    if (node_.gpus < 1 || routes_.host_names.empty()) {
+      throw std::invalid_argument(fmt::format("{}: a node needs at least one GPU and one CPU", node_.name));
+    }
+  }
+
+  void add_wiring() {
+    for (const NodeLink& link : node_.links) {
+      connect(link.a, link.b, node_.vertices[index(link.a)].name, node_.vertices[index(link.b)].name,
+              node_.link_types[index(link.type)], link.count);
+    }
+  }
+
+  /// Cards hang on the stated vertices, or evenly on the sockets where nothing is stated.
+  void add_cards() {
+    std::vector<int> places = node_.nic_attachment;
+    if (places.empty()) places.assign(endpoint_vertices_.begin() + node_.gpus, endpoint_vertices_.end());
+    const bool slot_described = node_.nic_attachment_link.bandwidth.value() > 0.0;
+    for (int card = 0; card < network_.nics_per_node; ++card) {
+      const int place = places[index(card) * places.size() / index(network_.nics_per_node)];
+      const int vertex = wiring_.add_vertex(false);
+      card_vertices_.push_back(vertex);
+      if (slot_described) {
+        connect(place, vertex, node_.vertices[index(place)].name, fmt::format("nic{}", card), node_.nic_attachment_link,
+                1);
+      } else {
+        const Wire slot{-1, BytesPerSecond::infinity(), Seconds(0), false};
+        wiring_.add_wire(place, vertex, slot);
+        wiring_.add_wire(vertex, place, slot);
+      }
+    }
+  }
+
+  /// Reading and writing share a socket's memory bandwidth; data staged through it is written and read: it counts
+  /// twice.
+  void add_memories() {
+    const BytesPerSecond bandwidth = node_.cpu.memory_bandwidth / static_cast<double>(routes_.host_names.size());
+    for (const std::string& host : routes_.host_names) {
+      memory_links_.push_back(bandwidth.value() > 0.0 ? add_link(host + " memory", LinkKind::memory, bandwidth) : -1);
+    }
+  }
+
+  void add_network_links() {
+    const BytesPerSecond card = network_.nic_bandwidth * network_.efficiency;
+    for (int i = 0; i < network_.nics_per_node; ++i) {
+      card_up_.push_back(add_link(fmt::format("nic{}>fabric", i), LinkKind::network, card));
+      card_down_.push_back(add_link(fmt::format("fabric>nic{}", i), LinkKind::network, card));
+    }
+    if (network_.nics_per_node > 0 && network_.oversubscription > 1.0) {
+      const BytesPerSecond node = card * network_.nics_per_node / network_.oversubscription;
+      node_up_ = add_link("node>fabric", LinkKind::network, node);
+      node_down_ = add_link("fabric>node", LinkKind::network, node);
+    }
+  }
+
+  void find_paths() {
+    paths_.resize(index(wiring_.vertices()));
+    for (const int vertex : endpoint_vertices_) {
+      paths_[index(vertex)] = wiring_.paths_from(vertex, WiringGraph::Through::anything);
+    }
+    for (const int vertex : card_vertices_) {
+      paths_[index(vertex)] = wiring_.paths_from(vertex, WiringGraph::Through::anything);
+    }
+    std::string unreachable;
+    const auto& from_first = paths_[index(endpoint_vertices_[0])];
+    for (std::size_t vertex = 0; vertex < node_.vertices.size(); ++vertex) {
+      if (!from_first[vertex]) unreachable += (unreachable.empty() ? "" : ", ") + node_.vertices[vertex].name;
+    }
+    if (!unreachable.empty()) {
+      throw std::invalid_argument(
+          fmt::format("{}: not connected to {}: {}", node_.name, node_.vertices[0].name, unreachable));
+    }
+  }
+
+  [[nodiscard]] const Path& path(int from_vertex, int to_vertex) const {
+    return *paths_[index(from_vertex)][index(to_vertex)];
+  }
+  [[nodiscard]] int host_vertex(int host) const { return endpoint_vertices_[index(node_.gpus + host)]; }
+
+  void find_hosts() {
+    std::vector<std::vector<int>> way_from_host;
+    for (int gpu = 0; gpu < node_.gpus; ++gpu) {
+      int nearest = 0;
+      for (int host = 1; host < static_cast<int>(routes_.host_names.size()); ++host) {
+        if (path(gpu, host_vertex(host)).cost < path(gpu, host_vertex(nearest)).cost) nearest = host;
+      }
+      routes_.host_of_gpu.push_back(nearest);
+      way_from_host.push_back(path(host_vertex(nearest), gpu).vertices);
+    }
+    // Sorting GPUs by their way down from the socket keeps those together that share a socket, then a switch.
+    std::vector<int> order(index(node_.gpus));
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](int a, int b) { return way_from_host[index(a)] < way_from_host[index(b)]; });
+    routes_.tree_position.resize(order.size());
+    for (int position = 0; position < node_.gpus; ++position) {
+      routes_.tree_position[index(order[index(position)])] = position;
+    }
+  }
+
+  /// The narrowest link sets the bandwidth; one that is listed twice gives half.
+  [[nodiscard]] Route make_route(std::vector<LinkId> links, Seconds latency) const {
+    Route route{std::move(links), latency, BytesPerSecond::infinity()};
+    for (const LinkId link : route.links) {
+      const auto times = std::count(route.links.begin(), route.links.end(), link);
+      route.bandwidth = std::min(route.bandwidth, routes_.links[index(link)].bandwidth / static_cast<double>(times));
+    }
+    return route;
+  }
+
+  /// From GPU or host memory to GPU or host memory, CPU memory included where the data starts or ends there.
+  [[nodiscard]] Route memory_to_memory(int from, int to) const {
+    const Path& way = path(endpoint_vertices_[index(from)], endpoint_vertices_[index(to)]);
+    std::vector<LinkId> links = way.links;
+    const auto memory_of = [this](int endpoint) {
+      return endpoint < node_.gpus ? -1 : memory_links_[index(endpoint - node_.gpus)];
+    };
+    if (memory_of(from) >= 0) links.insert(links.begin(), memory_of(from));
+    if (memory_of(to) >= 0) links.push_back(memory_of(to));
+    return make_route(std::move(links), way.latency);
+  }
+
+  [[nodiscard]] Route join(const Route& first, const Route& second) const {
+    std::vector<LinkId> links = first.links;
+    links.insert(links.end(), second.links.begin(), second.links.end());
+    return make_route(std::move(links), first.latency + second.latency);
+  }
+
+  /// Without peer access, a copy is written to the memory near its source and read from there.
+  [[nodiscard]] Route staged(int from, int to) const {
+    const int host = node_.gpus + routes_.host_of_gpu[index(from)];
+    return join(memory_to_memory(from, host), memory_to_memory(host, to));
+  }
+
+  void find_between() {
+    const int endpoints = routes_.endpoints();
+    routes_.direct_nvlinks.assign(index(node_.gpus * node_.gpus), -1);
+    routes_.nvswitch_pairs.assign(index(node_.gpus * node_.gpus), false);
+    for (int from = 0; from < endpoints; ++from) {
+      const auto over_nvlink = wiring_.paths_from(endpoint_vertices_[index(from)], WiringGraph::Through::nvlink_only);
+      for (int to = 0; to < endpoints; ++to) {
+        const bool between_gpus = from < node_.gpus && to < node_.gpus;
+        if (from == to) {
+          routes_.between_endpoints.push_back(make_route({}, Seconds(0)));
+        } else if (between_gpus && over_nvlink[index(to)]) {
+          const Path& way = *over_nvlink[index(to)];
+          const std::size_t pair = index(from * node_.gpus + to);
+          if (way.cost.hops == 1) {
+            routes_.direct_nvlinks[pair] = way.links.front();
+          } else {
+            routes_.nvswitch_pairs[pair] = true;
+          }
+          routes_.between_endpoints.push_back(make_route(way.links, way.latency));
+        } else if (between_gpus && !node_.peer_to_peer) {
+          routes_.between_endpoints.push_back(staged(from, to));
+        } else {
+          routes_.between_endpoints.push_back(memory_to_memory(from, to));
+        }
+      }
+    }
+  }
+
+  /// The nearest cards of every endpoint; GPUs that have the same nearest cards are spread evenly over them by index.
+  void choose_cards() {
+    routes_.cards.resize(index(routes_.endpoints()));
+    if (card_vertices_.empty()) return;
+    for (int endpoint = 0; endpoint < routes_.endpoints(); ++endpoint) {
+      const auto hops = [&](int card) {
+        return path(endpoint_vertices_[index(endpoint)], card_vertices_[index(card)]).cost.hops;
+      };
+      int least = hops(0);
+      for (int card = 1; card < network_.nics_per_node; ++card) least = std::min(least, hops(card));
+      for (int card = 0; card < network_.nics_per_node; ++card) {
+        if (hops(card) == least) routes_.cards[index(endpoint)].push_back(card);
+      }
+    }
+    const std::vector<std::vector<int>> nearest(routes_.cards.begin(), routes_.cards.begin() + node_.gpus);
+    for (int gpu = 0; gpu < node_.gpus; ++gpu) {
+      const std::vector<int>& mine = nearest[index(gpu)];
+      const auto sharing = static_cast<std::size_t>(std::count(nearest.begin(), nearest.end(), mine));
+      const auto before = static_cast<std::size_t>(std::count(nearest.begin(), nearest.begin() + gpu, mine));
+      routes_.cards[index(gpu)] = {mine[before * mine.size() / sharing]};
+    }
+  }
+
+  /// Between an endpoint's memory and one card; through host memory where the card cannot reach the GPU's.
+  [[nodiscard]] Route to_card(int endpoint, int card, bool outward) const {
+    const bool gpu_staged = endpoint < node_.gpus && !network_.gpu_direct;
+    const int memory = gpu_staged ? node_.gpus + routes_.host_of_gpu[index(endpoint)] : endpoint;
+    const int memory_vertex = endpoint_vertices_[index(memory)];
+    const int card_vertex = card_vertices_[index(card)];
+    std::vector<LinkId> links =
+        outward ? path(memory_vertex, card_vertex).links : path(card_vertex, memory_vertex).links;
+    if (memory >= node_.gpus) {
+      const LinkId memory_link = memory_links_[index(memory - node_.gpus)];
+      if (memory_link >= 0) links.insert(outward ? links.begin() : links.end(), memory_link);
+    }
+    const Route card_route = make_route(std::move(links), Seconds(0));
+    if (!gpu_staged) return card_route;
+    return outward ? join(memory_to_memory(endpoint, memory), card_route)
+                   : join(card_route, memory_to_memory(memory, endpoint));
+  }
+
+  void find_exits() {
+    for (int endpoint = 0; endpoint < routes_.endpoints(); ++endpoint) {
+      std::vector<Route> out, in;
+      for (const int card : routes_.cards[index(endpoint)]) {
+        std::vector<LinkId> up = {card_up_[index(card)]}, down = {card_down_[index(card)]};
+        if (node_up_ >= 0) up.push_back(node_up_);
+        if (node_down_ >= 0) down.insert(down.begin(), node_down_);
+        out.push_back(join(to_card(endpoint, card, true), make_route(up, Seconds(0))));
+        in.push_back(join(make_route(down, Seconds(0)), to_card(endpoint, card, false)));
+        out.back().latency = in.back().latency = Seconds(0);
+      }
+      routes_.exits.push_back(std::move(out));
+      routes_.entries.push_back(std::move(in));
+    }
+  }
+
+  const Node& node_;
+  const Network& network_;
+  WiringGraph wiring_;
+  NodeRoutes routes_;
+  std::vector<int> endpoint_vertices_;  // GPUs, then CPUs
+  std::vector<int> card_vertices_;
+  std::vector<LinkId> memory_links_, card_up_, card_down_;
+  LinkId node_up_ = -1, node_down_ = -1;
+  std::vector<std::vector<std::optional<Path>>> paths_;  // by source vertex: endpoints and cards only
+};
+
+}  // namespace
+
+NodeRoutes find_node_routes(const Node& node, const Network& network) { return Builder(node, network).build(); }
+
+}  // namespace foretrain

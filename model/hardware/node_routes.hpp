@@ -1,0 +1,46 @@
+// Routes inside one node, found once on the node's wiring graph and shared by all nodes of the cluster.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/hardware/topology.hpp"
+
+namespace foretrain {
+
+/// The tables behind Topology. Local endpoints: GPU i is endpoint i; the host memory of socket s is endpoint gpus + s.
+/// Link ids are local to the node: Topology adds node · links.size().
+struct NodeRoutes {
+  int gpus = 0;
+  std::vector<std::string> host_names;  ///< one per CPU socket
+  std::vector<DirectedLink> links;
+  std::vector<int> host_of_gpu;  ///< the nearest socket
+  std::vector<Route> between_endpoints;
+  /// Per endpoint, from its memory out to the fabric: one route per card that it uses. A GPU uses one; host memory uses
+  /// all cards at the least distance. Empty without cards. Their latency is zero: the network's own covers them.
+  std::vector<std::vector<Route>> exits;
+  std::vector<std::vector<Route>> entries;  ///< the same cards, from the fabric to the endpoint's memory
+  std::vector<std::vector<int>> cards;      ///< the cards behind exits and entries, in the same order
+  std::vector<LinkId> direct_nvlinks;       ///< see direct_nvlink
+  std::vector<bool> nvswitch_pairs;         ///< see through_nvswitch
+  std::vector<int> tree_position;  ///< of each GPU on a walk through the PCIe tree, socket by socket, switch by switch
+
+  [[nodiscard]] int endpoints() const { return gpus + static_cast<int>(host_names.size()); }
+  [[nodiscard]] const Route& between(int source, int destination) const {
+    return between_endpoints[static_cast<std::size_t>(source * endpoints() + destination)];
+  }
+  /// The directed NVLink (all parallel ones together) from one GPU to another, or -1 where there is none.
+  [[nodiscard]] LinkId direct_nvlink(int source, int destination) const {
+    return direct_nvlinks[static_cast<std::size_t>(source * gpus + destination)];
+  }
+  /// The route between two GPUs runs over NVLink and an NVSwitch.
+  [[nodiscard]] bool through_nvswitch(int source, int destination) const {
+    return nvswitch_pairs[static_cast<std::size_t>(source * gpus + destination)];
+  }
+};
+
+/// `network` is the node's, or the cluster's overrides of it. Throws std::invalid_argument naming the vertices that
+/// cannot be reached, or what else makes routes impossible.
+NodeRoutes find_node_routes(const Node& node, const Network& network);
+
+}  // namespace foretrain

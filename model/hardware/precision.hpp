@@ -1,0 +1,24 @@
+// Number formats of accelerators.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "model/base/quantity.hpp"
+
+namespace foretrain {
+
+enum class Precision { fp64, fp32, tf32, fp16, bf16, fp8, int8, int4 };
+inline constexpr int precision_count = 8;
+inline constexpr std::array<std::string_view, precision_count> precision_names = {"fp64", "fp32", "tf32", "fp16",
+                                                                                  "bf16", "fp8",  "int8", "int4"};
+
+/// Size of one element in memory (tf32 is stored as fp32).
+constexpr Bytes bytes_per_element(Precision p) {
+  constexpr std::array<double, precision_count> size = {8, 4, 4, 2, 2, 1, 1, 0.5};
+  return Bytes(size[static_cast<std::size_t>(p)]);
+}
+constexpr std::string_view name(Precision p) { return precision_names[static_cast<std::size_t>(p)]; }
+
+}  // namespace foretrain

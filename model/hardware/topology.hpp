@@ -1,0 +1,92 @@
+// The hardware as a directed graph of links, and the routes through it.
+//
+// The wiring of one node is a Boost.Graph; its routes are found once (fewest hops, then most bandwidth) and shared by
+// all nodes. A route between nodes is: source GPU → its nearest network card → fabric → nearest card → destination GPU.
+// Every physical link is two directed links (one for a half-duplex link), so that full duplex needs no special case.
+// GPUs talk over NVLink where a direct link or an NVSwitch joins them, else over PCIe and the sockets; where the node
+// has no peer-to-peer access, through the memory of the source's socket. Each socket's memory is a link of its own,
+// shared by reads and writes. Each card has one link to the fabric and one from it (line rate × efficiency); with
+// oversubscription o > 1 the node has one more of each: cards × bandwidth ÷ o. The fabric itself does not block.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/hardware/cluster.hpp"
+
+namespace foretrain {
+
+/// Something that sends or receives: GPU rank r is endpoint r (node-major: rank = node · gpus_per_node + local index);
+/// the host memory of CPU socket s of node n is endpoint gpus + n · hosts_per_node + s.
+using EndpointId = int;
+using LinkId = int;
+
+struct DirectedLink {
+  std::string name;
+  LinkKind kind = LinkKind::pcie;
+  BytesPerSecond bandwidth;  ///< all parallel links together
+};
+
+/// A link may stand twice in a route (data staged through host memory is written and read there); it then carries twice
+/// the bytes.
+struct Route {
+  std::vector<LinkId> links;
+  Seconds latency;           ///< inside a node: the sum over the links; between nodes: the network's, one way
+  BytesPerSecond bandwidth;  ///< of the narrowest link (one listed twice gives half); infinite for an empty route
+};
+
+class Topology {
+ public:
+  /// Throws std::invalid_argument naming the unconnected vertices when the node is not connected, and when there are
+  /// more GPUs per node asked for than the node has or several nodes without network cards. check_node() finds such
+  /// faults with the keys of the data file.
+  explicit Topology(const Cluster& cluster);
+  ~Topology();
+  Topology(Topology&&) noexcept;
+  Topology& operator=(Topology&&) noexcept;
+
+  [[nodiscard]] int gpus() const;
+  [[nodiscard]] int gpus_per_node() const;
+  [[nodiscard]] int nodes() const;
+  [[nodiscard]] int hosts_per_node() const;  ///< CPU sockets that are endpoints
+  [[nodiscard]] bool is_gpu(EndpointId endpoint) const;
+  [[nodiscard]] int node_of(EndpointId endpoint) const;
+  [[nodiscard]] EndpointId gpu(int rank) const { return rank; }
+  /// Host memory of the socket that is nearest to a GPU.
+  [[nodiscard]] EndpointId host_of_gpu(int rank) const;
+  [[nodiscard]] EndpointId host(int node, int socket) const;
+  /// The card (0 … nics_per_node-1) through which a GPU leaves its node: the nearest; GPUs with the same nearest cards
+  /// are spread evenly over them. -1 where the node has no cards.
+  [[nodiscard]] int card_of_gpu(int rank) const;
+  [[nodiscard]] int endpoints() const;
+  [[nodiscard]] std::string endpoint_name(EndpointId endpoint) const;
+
+  /// Link ids are node · links_per_node + local id; a link has the same local id in every node.
+  [[nodiscard]] int links() const;
+  [[nodiscard]] int links_per_node() const;
+  [[nodiscard]] DirectedLink link(LinkId id) const;
+  [[nodiscard]] BytesPerSecond link_bandwidth(LinkId id) const;
+  [[nodiscard]] LinkKind link_kind(LinkId id) const;
+
+  /// The path that data takes. Cheap: composed from the node's route table.
+  [[nodiscard]] Route route(EndpointId source, EndpointId destination) const;
+  /// Appends the links of route(source, destination): for hot loops, no allocation once `links` has grown.
+  void append_route(EndpointId source, EndpointId destination, std::vector<LinkId>& links) const;
+
+  /// A cyclic order of the given ranks (of one node) whose narrowest hop over direct NVLinks is as wide as possible,
+  /// the lexicographically first among equals. Where direct NVLinks form no cycle through all ranks (NVSwitch, PCIe),
+  /// or for more than 16 ranks, it is the order of a walk through the PCIe tree, which crosses each switch and socket
+  /// boundary as seldom as possible. `used_links` (may be empty) are directed links taken by earlier rings, so that
+  /// repeated calls find link-disjoint rings: pass a ring's links forward only, and its reverse is the next one found;
+  /// pass both directions, and the next lies on other wires. Empty when no further ring exists. Throws
+  /// std::invalid_argument when a rank is no GPU of the same node.
+  [[nodiscard]] std::vector<int> widest_ring(const std::vector<int>& ranks,
+                                             const std::vector<LinkId>& used_links = {}) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace foretrain

@@ -1,0 +1,167 @@
+#include "model/prepared.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+#include "model/base/error.hpp"
+#include "model/cost/host.hpp"
+#include "model/cost/operator_cost.hpp"
+#include "model/plan/memory.hpp"
+#include "model/workload/build.hpp"
+
+namespace foretrain {
+
+namespace {
+
+PreparedTrain prepare_train(const Scenario& scenario, const TrainWorkload& train, const Topology& topology) {
+  const Plan& plan = scenario.plan;
+  Model model = build_model(train.model, {train.micro_batch, train.precision, train.attention, plan.tensor, plan.context,
+                                          plan.expert, plan.sequence_parallel});
+  Step step = build_step(scenario, train, model, topology);
+  return {std::move(model), std::move(step)};
+}
+
+PreparedCollective prepare_collective(const CollectiveWorkload& workload, const Scenario& scenario,
+                                      const Topology& topology) {
+  CollectiveCall call;
+  call.operation = workload.operation;
+  call.algorithm = scenario.plan.sync.algorithm;
+  call.size = workload.size;
+  call.servers = scenario.plan.sync.servers;
+  call.placement = scenario.plan.sync.placement;
+  std::vector<int> ranks(static_cast<std::size_t>(workload.ranks));
+  for (int r = 0; r < workload.ranks; ++r) ranks[static_cast<std::size_t>(r)] = r;
+  call.groups = {std::move(ranks)};
+  LoweredCollective lowered = lower(call, topology, scenario.calibration);
+  return {std::move(call), std::move(lowered)};
+}
+
+PreparedOperator prepare_operator(const OperatorWorkload& workload, const Scenario& scenario) {
+  const OperatorCost cost = operator_cost(workload.op, scenario.cluster.node.gpu, scenario.calibration);
+  const auto n = static_cast<double>(workload.repeat);
+  return {cost.device * n, cost.flops * n, cost.bytes * n, std::string(name(cost.bound))};
+}
+
+std::string bottleneck_of(const Breakdown& breakdown) {
+  const std::array<std::pair<const char*, Seconds>, 6> parts = {{{"compute", breakdown.compute},
+                                                                 {"exposed communication", breakdown.exposed_communication},
+                                                                 {"pipeline bubble", breakdown.pipeline_bubble},
+                                                                 {"data loading", breakdown.data_stall},
+                                                                 {"host overhead", breakdown.host_overhead},
+                                                                 {"optimizer", breakdown.optimizer}}};
+  const auto largest =
+      std::max_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return largest->first;
+}
+
+}  // namespace
+
+PreparedScenario::PreparedScenario(const Scenario& scenario) : scenario_(scenario), topology_(scenario.cluster) {
+  try {
+    if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
+      work_ = prepare_train(scenario, *train, topology_);
+    } else if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
+      work_ = prepare_collective(*collective, scenario, topology_);
+    } else if (const auto* op = std::get_if<OperatorWorkload>(&scenario.workload)) {
+      work_ = prepare_operator(*op, scenario);
+    } else {
+      work_ = build_task_list(scenario, std::get<TasksWorkload>(scenario.workload), topology_);
+    }
+  } catch (const std::invalid_argument& error) {
+    // What the hardware or a schedule cannot do was asked for by the scenario: point at its synchronisation.
+    for (const char* key : {"workload.collective.algorithm", "plan.sync.algorithm", "workload.collective", "plan.sync"}) {
+      const auto where = scenario.where.find(key);
+      if (where != scenario.where.end()) throw ScenarioError(where->second, key, error.what(), "");
+    }
+    throw UsageError(error.what());
+  }
+}
+
+TaskGraph PreparedScenario::collective_graph() const {
+  const LoweredCollective& lowered = collective()->lowered;
+  TaskGraph::Builder builder;
+  const BlockId block =
+      builder.add_block({"collective", Category::communication, lowered, uncontended_time(lowered, topology_)});
+  const ResourceId stream = builder.add_resource({"collective", ResourceKind::communication_stream, 0});
+  builder.add_task({block, stream, -1});
+  return std::move(builder).build();
+}
+
+StepResult PreparedScenario::empty_result(Fidelity fidelity) const {
+  StepResult result;
+  result.scenario = scenario_.name;
+  result.fidelity = fidelity;
+  const auto add = [&](const std::vector<Constant>& constants) {
+    result.provenance.insert(result.provenance.end(), constants.begin(), constants.end());
+  };
+  add(scenario_.cluster.node.gpu.constants);
+  add(scenario_.cluster.node.constants);
+  add(scenario_.calibration.constants);
+  return result;
+}
+
+StepResult PreparedScenario::train_result(const StepTimes& times, Fidelity fidelity) const {
+  const auto& workload = std::get<TrainWorkload>(scenario_.workload);
+  const PreparedTrain& prepared = *train();
+  const Step& step = prepared.step;
+  StepResult result = empty_result(fidelity);
+  TrainResult r;
+  r.step_time = step_time(step, times);
+  r.breakdown = breakdown_of(step, times);
+  r.communication = communication_of(step, r.breakdown);
+  r.samples_per_second = static_cast<double>(workload.global_batch) / r.step_time.value();
+  r.tokens_per_second = r.samples_per_second * prepared.model.tokens_per_sample;
+  r.tokens_per_second_per_gpu = r.tokens_per_second / scenario_.cluster.gpus();
+  r.model_flops_per_second_per_gpu = step.model_flops_per_gpu / r.step_time;
+  r.mfu = r.model_flops_per_second_per_gpu / scenario_.cluster.node.gpu.matrix_rate(workload.precision);
+  r.memory = memory_footprint(scenario_, workload, prepared.model);
+  r.bottleneck = bottleneck_of(r.breakdown);
+  if (workload.training_samples) {
+    r.time_to_train = Seconds(*workload.training_samples / r.samples_per_second);
+    if (scenario_.cluster.usd_per_gpu_hour) {
+      result.cost_usd = *scenario_.cluster.usd_per_gpu_hour * scenario_.cluster.gpus() * r.time_to_train->value() / 3600.0;
+    }
+  }
+  if (!r.memory.fits()) {
+    result.warnings.push_back(fmt::format("does not fit: {:.1f} GB needed, {:.1f} GB on {}", r.memory.total().value() / 1e9,
+                                          r.memory.capacity.value() / 1e9, scenario_.cluster.node.gpu.name));
+    for (std::string& remedy : remedies_for_memory(scenario_, workload)) result.warnings.push_back(std::move(remedy));
+  }
+  result.train = std::move(r);
+  return result;
+}
+
+StepResult PreparedScenario::collective_result(Seconds time, Fidelity fidelity) const {
+  const PreparedCollective& prepared = *collective();
+  StepResult result = empty_result(fidelity);
+  CollectiveResult r;
+  r.time = time;
+  r.chosen_algorithm = prepared.lowered.chosen_algorithm;
+  if (time.value() > 0.0) r.algorithm_bandwidth = prepared.call.size / time;
+  r.bus_bandwidth = r.algorithm_bandwidth * bus_bandwidth_factor(prepared.call.operation,
+                                                                 static_cast<int>(prepared.call.groups.front().size()));
+  result.collective = std::move(r);
+  return result;
+}
+
+StepResult PreparedScenario::tasks_result(const Execution& execution, Fidelity fidelity) const {
+  StepResult result = empty_result(fidelity);
+  TasksResult r;
+  r.time = execution.makespan;
+  for (const auto& [id, task] : tasks()->last) r.finish[id] = execution.finish[static_cast<std::size_t>(task)];
+  result.tasks = std::move(r);
+  return result;
+}
+
+StepResult PreparedScenario::operator_result(Fidelity fidelity) const {
+  const auto& prepared = std::get<PreparedOperator>(work_);
+  StepResult result = empty_result(fidelity);
+  result.op = OperatorResult{prepared.time, prepared.flops, prepared.bytes, prepared.bound};
+  return result;
+}
+
+}  // namespace foretrain

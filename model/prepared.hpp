@@ -1,0 +1,60 @@
+// A scenario made ready for an executor: hardware graph, task graph, and the way back from times to a result. All
+// executors start and end here, so that their answers differ in the times alone.
+#pragma once
+
+#include <optional>
+#include <variant>
+
+#include "model/graph/step.hpp"
+#include "model/graph/step_times.hpp"
+#include "model/graph/task_list.hpp"
+#include "model/hardware/topology.hpp"
+#include "model/result.hpp"
+#include "model/scenario/scenario.hpp"
+
+namespace foretrain {
+
+struct PreparedTrain {
+  Model model;
+  Step step;
+};
+struct PreparedCollective {
+  CollectiveCall call;
+  LoweredCollective lowered;
+};
+struct PreparedOperator {
+  Seconds time;
+  Flops flops;
+  Bytes bytes;
+  std::string bound;
+};
+
+class PreparedScenario {
+ public:
+  /// Builds and costs everything that does not depend on the executor. Throws ScenarioError or UsageError. The scenario
+  /// must outlive this.
+  explicit PreparedScenario(const Scenario& scenario);
+
+  [[nodiscard]] const Topology& topology() const { return topology_; }
+  [[nodiscard]] const PreparedTrain* train() const { return std::get_if<PreparedTrain>(&work_); }
+  [[nodiscard]] const PreparedCollective* collective() const { return std::get_if<PreparedCollective>(&work_); }
+  [[nodiscard]] const TaskList* tasks() const { return std::get_if<TaskList>(&work_); }
+
+  /// A collective alone as a graph of one task.
+  [[nodiscard]] TaskGraph collective_graph() const;
+
+  // From an executor's times to the result.
+  [[nodiscard]] StepResult train_result(const StepTimes& times, Fidelity fidelity) const;
+  [[nodiscard]] StepResult collective_result(Seconds time, Fidelity fidelity) const;
+  [[nodiscard]] StepResult tasks_result(const Execution& execution, Fidelity fidelity) const;
+  [[nodiscard]] StepResult operator_result(Fidelity fidelity) const;
+
+ private:
+  [[nodiscard]] StepResult empty_result(Fidelity fidelity) const;
+
+  const Scenario& scenario_;
+  Topology topology_;
+  std::variant<std::monostate, PreparedTrain, PreparedCollective, PreparedOperator, TaskList> work_;
+};
+
+}  // namespace foretrain

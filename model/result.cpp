@@ -1,0 +1,13 @@
+#include "model/result.hpp"
+
+namespace foretrain {
+
+Seconds StepResult::time() const {
+  if (train) return train->step_time;
+  if (collective) return collective->time;
+  if (op) return op->time;
+  if (tasks) return tasks->time;
+  return Seconds(0.0);
+}
+
+}  // namespace foretrain

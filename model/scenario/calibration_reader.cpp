@@ -1,0 +1,79 @@
+#include "model/scenario/calibration_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "model/base/text.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/figures.hpp"
+
+namespace foretrain {
+
+namespace {
+
+void check_names(const Field& constants) {
+  if (!constants.is_mapping()) constants.fail("constants are no mapping", "{ matmul.tensor_efficiency: { … }, … }");
+  std::vector<std::string> known;
+  for (const ConstantRow& row : calibration_rows()) known.push_back(row.name);
+  for (const YamlEntry& entry : constants.node().entries) {
+    if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
+    const auto nearest = nearest_word(entry.key, known);
+    throw ScenarioError(entry.where, join_path(constants.path(), entry.key), "unknown constant",
+                        nearest ? fmt::format("did you mean {}?", *nearest) : "a constant of calibration_rows()");
+  }
+}
+
+double read_value(const Field& value, const ConstantRow& row) {
+  const double number = value.parse(
+      [&](const std::string& text) { return row.unit.empty() ? parse_number(text) : parse_in_unit(text, row.unit); });
+  if (number < row.minimum || number > row.maximum) {
+    value.fail(fmt::format("{} {} is outside of what is sensible", number, row.unit),
+               fmt::format("from {} to {} {}", row.minimum, row.maximum, row.unit));
+  }
+  return number;
+}
+
+}  // namespace
+
+Calibration read_calibration(const Field& document) {
+  const MappingReader file = document.mapping({"kind", "name", "description", "constants"});
+  if (file["kind"].text() != "calibration") file.fail("kind", "this file is no calibration", "kind: calibration");
+  Calibration calibration;
+  calibration.name = file["name"].text();
+  const Field constants = file["constants"];
+  check_names(constants);
+  for (const ConstantRow& row : calibration_rows()) {
+    const std::string path = join_path(constants.path(), row.name);
+    const YamlEntry* entry = constants.node().find(row.name);
+    if (entry == nullptr) {
+      throw ScenarioError(constants.where(), path, "this constant is missing",
+                          "{ value: …, kind: fit, source: \"…\" }");
+    }
+    const MappingReader keys = Field(entry->value, path).mapping({"value", "kind", "source"});
+    const double value = read_value(keys["value"], row);
+    row.field(calibration) = value;
+    calibration.constants.push_back(
+        {row.name, value, row.unit, keys["kind"].choice(constant_kind_words()), keys["source"].text()});
+  }
+  return calibration;
+}
+
+Calibration load_calibration(const std::filesystem::path& file) {
+  static std::mutex mutex;
+  static std::map<const YamlNode*, Calibration> cache;
+  const YamlNode& document = cached_yaml_file(file.string());
+  const std::lock_guard lock(mutex);
+  const auto known = cache.find(&document);
+  if (known != cache.end()) return known->second;
+  return cache.emplace(&document, read_calibration(Field(document, ""))).first->second;
+}
+
+Calibration load_default_calibration() {
+  return load_calibration(data_directory() / "calibrations" / (std::string(default_calibration) + ".yaml"));
+}
+
+}  // namespace foretrain

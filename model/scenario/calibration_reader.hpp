@@ -1,0 +1,25 @@
+// scenarios/calibrations/*.yaml: the constants of the cost models.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "model/cost/calibration.hpp"
+#include "model/scenario/yaml_reader.hpp"
+
+namespace foretrain {
+
+/// Name of the calibration that scenarios use unless they name another (`calibration:`).
+inline constexpr std::string_view default_calibration = "published";
+
+/// Reads `kind: calibration` from a document. Every row of calibration_rows() must be there, within its bounds, and
+/// nothing else; a row with a unit takes a quantity of that dimension. Throws ScenarioError.
+Calibration read_calibration(const Field& document);
+
+/// Reads a file once per process (again when it has changed).
+Calibration load_calibration(const std::filesystem::path& file);
+
+/// The one called default_calibration, in data_directory().
+Calibration load_default_calibration();
+
+}  // namespace foretrain

@@ -1,0 +1,46 @@
+// Tables of cases: one scenario per row, beside what was measured.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/scenario/overrides.hpp"
+#include "model/scenario/scenario.hpp"
+
+namespace foretrain {
+
+/// What a `measured.*` column holds.
+enum class MeasuredQuantity { step_time, samples_per_second, tokens_per_second, time, bus_bandwidth, memory_per_gpu };
+
+/// "step_time": the column's name behind the dot.
+std::string_view name(MeasuredQuantity quantity);
+
+struct Measurement {
+  MeasuredQuantity quantity = MeasuredQuantity::step_time;
+  double value = 0.0;  ///< in base units: s, 1/s, B/s, B
+  SourcePosition where;
+};
+
+struct Case {
+  std::string name;
+  std::string group;   ///< "" when the table has none
+  std::string source;  ///< where the measurement was published
+  std::string base;    ///< scenario file or catalogue name, "" for none
+  SourcePosition base_where;
+  std::vector<Override> overrides;  ///< the cells that say something
+  std::vector<Measurement> measured;
+  SourcePosition where;  ///< of the row
+};
+
+/// Reads a CSV table; columns are case, group, source, base, dotted scenario keys, measured.* and predicted.* (which
+/// sweeps write, and which are skipped). Names of cases may repeat. Throws ScenarioError with file:line:column of the
+/// cell.
+std::vector<Case> read_cases(const std::filesystem::path& path);
+std::vector<Case> read_cases_text(std::string_view text, const std::string& file_name);
+
+/// The case's scenario: its base with the cells put in. Throws ScenarioError, at the cell where it is to blame.
+Scenario scenario_of(const Case& row);
+
+}  // namespace foretrain

@@ -1,0 +1,142 @@
+#include "model/scenario/catalogue.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <optional>
+#include <system_error>
+
+#include "model/base/text.hpp"
+
+namespace foretrain {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SectionRow {
+  std::string_view what;
+  std::string_view folder;
+};
+const SectionRow& row(CatalogueSection section) {
+  static constexpr std::array<SectionRow, 5> rows = {{{"node", "hardware"},
+                                                      {"GPU", "hardware/gpus"},
+                                                      {"model", "models"},
+                                                      {"scenario", "runs"},
+                                                      {"calibration", "calibrations"}}};
+  return rows[static_cast<std::size_t>(section)];
+}
+
+fs::path folder(CatalogueSection section) { return data_directory() / row(section).folder; }
+
+std::vector<fs::path> yaml_files(const fs::path& directory) {
+  std::vector<fs::path> files;
+  std::error_code missing;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, missing)) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string scalar_or_empty(const YamlNode& document, std::string_view key) {
+  const YamlEntry* entry = document.find(key);
+  return entry != nullptr ? entry->value.scalar : std::string();
+}
+
+std::string kind_of(CatalogueSection section, const YamlNode& document) {
+  switch (section) {
+    case CatalogueSection::run:
+      return "run";
+    case CatalogueSection::model:
+      return scalar_or_empty(document, "family");
+    default:
+      return scalar_or_empty(document, "kind");
+  }
+}
+
+std::string description_of(const YamlNode& document) {
+  std::string text = scalar_or_empty(document, "description");
+  if (text.empty()) text = scalar_or_empty(document, "name");
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return std::string(trim(text));
+}
+
+std::vector<CatalogueEntry> list(CatalogueSection section) {
+  std::vector<CatalogueEntry> entries;
+  for (const fs::path& file : yaml_files(folder(section))) {
+    const YamlNode& document = cached_yaml_file(file.string());
+    // links.yaml lies beside the nodes.
+    if (section == CatalogueSection::node && kind_of(section, document) != "node") continue;
+    entries.push_back({file.stem().string(), file, kind_of(section, document), description_of(document)});
+  }
+  return entries;
+}
+
+bool is_path(std::string_view text) {
+  return text.find('/') != std::string_view::npos || text.ends_with(".yaml") || text.ends_with(".yml") ||
+         text.ends_with(".json");
+}
+
+std::optional<fs::path> existing_path(const Field& field) {
+  const fs::path written = field.text();
+  const fs::path beside = fs::path(field.where().file).parent_path() / written;
+  std::error_code ignored;
+  if (fs::exists(beside, ignored)) return beside;
+  if (fs::exists(written, ignored)) return written;
+  return std::nullopt;
+}
+
+}  // namespace
+
+fs::path data_directory() {
+  if (const char* chosen = std::getenv("FORETRAIN_SCENARIOS")) return chosen;
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  for (fs::path directory = program.parent_path(); !directory.empty(); directory = directory.parent_path()) {
+    for (const char* place : {"scenarios", "share/foretrain/scenarios"}) {
+      // The name alone is common; the hardware below it makes it ours.
+      if (fs::is_directory(directory / place / "hardware", error)) return directory / place;
+    }
+    if (directory == directory.root_path()) break;
+  }
+  throw UsageError(fmt::format("no folder \"scenarios\" near {}; set FORETRAIN_SCENARIOS to it", program.string()));
+}
+
+std::vector<CatalogueEntry> list_scenarios() { return list(CatalogueSection::run); }
+
+std::vector<CatalogueEntry> list_hardware() {
+  std::vector<CatalogueEntry> entries = list(CatalogueSection::node);
+  const std::vector<CatalogueEntry> gpus = list(CatalogueSection::gpu);
+  entries.insert(entries.end(), gpus.begin(), gpus.end());
+  return entries;
+}
+
+std::vector<CatalogueEntry> list_models() { return list(CatalogueSection::model); }
+
+fs::path catalogue_file(CatalogueSection section, const Field& name) {
+  if (is_path(name.text())) return referenced_file(name);
+  const fs::path file = folder(section) / (name.text() + ".yaml");
+  std::error_code ignored;
+  if (fs::is_regular_file(file, ignored)) return file;
+  std::vector<std::string> known;
+  for (const fs::path& other : yaml_files(folder(section))) known.push_back(other.stem().string());
+  std::erase(known, "links");
+  std::vector<std::string> similar;
+  for (const std::string& other : known) {
+    if (other.find(to_lower(name.text())) != std::string::npos) similar.push_back(other);
+  }
+  if (const auto nearest = nearest_word(name.text(), known); similar.empty() && nearest) similar.push_back(*nearest);
+  name.fail(fmt::format("unknown {} \"{}\"", row(section).what, name.text()),
+            similar.empty() ? fmt::format("a path to a file, or one of {}", or_list(known, 40))
+                            : fmt::format("did you mean {}?", or_list(similar)));
+}
+
+fs::path referenced_file(const Field& path) {
+  if (const std::optional<fs::path> file = existing_path(path)) return *file;
+  path.fail(fmt::format("no file \"{}\"", path.text()), "the path of a file, relative to this one");
+}
+
+}  // namespace foretrain

@@ -1,0 +1,41 @@
+// The data that comes with the program: hardware, models, calibrations, runs.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "model/scenario/yaml_reader.hpp"
+
+namespace foretrain {
+
+/// The folder `scenarios`: the environment variable FORETRAIN_SCENARIOS, else the first of <dir>/scenarios and
+/// <dir>/share/foretrain/scenarios that exists, where <dir> is the program's folder or one above it. Throws UsageError
+/// when there is none.
+std::filesystem::path data_directory();
+
+/// One line of a listing.
+struct CatalogueEntry {
+  std::string name;
+  std::filesystem::path file;
+  std::string kind;         ///< "node", "gpu", "network", "transformer", "run", …
+  std::string description;  ///< one line, may be empty
+};
+/// Files of scenarios/runs; names are the file names without ".yaml". Sorted, as are the others.
+std::vector<CatalogueEntry> list_scenarios();
+/// Nodes, then GPUs.
+std::vector<CatalogueEntry> list_hardware();
+std::vector<CatalogueEntry> list_models();
+
+/// What a name in a scenario may stand for, and the folder where such files lie.
+enum class CatalogueSection { node, gpu, model, run, calibration };
+
+/// The file that a name or path stands for: NAME.yaml in the section's folder, or a path (a text with "/" or ending in
+/// ".yaml" or ".json"), relative to the file that mentions it or else to the working directory. Throws ScenarioError at
+/// the field, with the nearest known name.
+std::filesystem::path catalogue_file(CatalogueSection section, const Field& name);
+
+/// A path written in a file, relative to that file or else to the working directory. Throws ScenarioError at the field.
+std::filesystem::path referenced_file(const Field& path);
+
+}  // namespace foretrain

@@ -1,0 +1,143 @@
+#include "model/scenario/checks.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+namespace foretrain {
+
+namespace {
+
+[[noreturn]] void fail(const Scenario& scenario, std::string_view key, std::string got, std::string expected) {
+  throw ScenarioError(position_of(scenario, key), std::string(key), std::move(got), std::move(expected));
+}
+
+/// Complains at `key` unless `factor` divides `amount`.
+void require_divisible(const Scenario& scenario, std::string_view key, std::int64_t factor, std::int64_t amount,
+                       std::string_view what) {
+  if (amount % factor == 0) return;
+  fail(scenario, key, fmt::format("{} {} are not divisible by {}", amount, what, factor),
+       fmt::format("a divisor of {}", amount));
+}
+
+void check_gpu_count(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const std::int64_t gpus = scenario.cluster.gpus();
+  const std::int64_t replica = static_cast<std::int64_t>(plan.tensor) * plan.pipeline * plan.context;
+  if (replica * plan.data == gpus) return;
+  const bool data_is_stated = scenario.where.contains("plan.data");
+  std::string key = "plan";
+  for (const char* candidate : {"plan.context", "plan.pipeline", "plan.tensor", "plan.data"}) {
+    if (scenario.where.contains(candidate)) key = candidate;
+  }
+  const std::string remedy =
+      gpus % replica == 0 ? fmt::format("data: {}", gpus / replica) : fmt::format("factors of {}", gpus);
+  if (!data_is_stated) {
+    fail(scenario, key,
+         fmt::format("tensor {} x pipeline {} x context {} = {} does not divide the {} GPUs", plan.tensor,
+                     plan.pipeline, plan.context, replica, gpus),
+         remedy);
+  }
+  fail(scenario, key,
+       fmt::format("tensor {} x pipeline {} x context {} x data {} = {}, but the cluster has {} GPUs", plan.tensor,
+                   plan.pipeline, plan.context, plan.data, replica * plan.data, gpus),
+       remedy);
+}
+
+void check_batch(const Scenario& scenario, const TrainWorkload& train) {
+  const std::int64_t pass = train.micro_batch * scenario.plan.data;
+  if (train.global_batch % pass == 0) return;
+  const std::int64_t below = train.global_batch / pass * pass;
+  const std::string remedy = below > 0 ? fmt::format("for example {} or {}", below, below + pass)
+                                       : fmt::format("a multiple of {}, or a smaller micro_batch", pass);
+  fail(scenario, "workload.train.global_batch",
+       fmt::format("{} samples are not divisible by data {} x micro_batch {} = {}", train.global_batch,
+                   scenario.plan.data, train.micro_batch, pass),
+       remedy);
+}
+
+void check_pipeline(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  if (plan.interleave > 1 && plan.pipeline == 1) {
+    fail(scenario, "plan.interleave", fmt::format("{} chunks per stage without a pipeline", plan.interleave),
+         "pipeline: 2 or more, or interleave: 1");
+  }
+}
+
+void check_transformer(const Scenario& scenario, const TransformerConfig& model) {
+  const Plan& plan = scenario.plan;
+  require_divisible(scenario, "plan.tensor", plan.tensor, model.heads, "heads");
+  require_divisible(scenario, "plan.tensor", plan.tensor, model.kv_heads, "key–value heads");
+  require_divisible(scenario, "plan.tensor", plan.tensor, model.ffn_hidden, "feed-forward units");
+  require_divisible(scenario, "plan.context", plan.context, model.sequence, "tokens of a sequence");
+  const std::int64_t chunks = static_cast<std::int64_t>(plan.pipeline) * plan.interleave;
+  if (chunks > model.layers) {
+    fail(scenario, "plan.pipeline",
+         fmt::format("{} layers cannot fill {} stages of {} chunks", model.layers, plan.pipeline, plan.interleave),
+         fmt::format("pipeline x interleave of at most {}", model.layers));
+  }
+  if (plan.expert > 1) {
+    if (model.experts == 1)
+      fail(scenario, "plan.expert", "the model has no experts", "expert: 1, or a model with experts");
+    require_divisible(scenario, "plan.expert", plan.expert, model.experts, "experts");
+    require_divisible(scenario, "plan.expert", plan.expert, static_cast<std::int64_t>(plan.data) * plan.context,
+                      "ranks of data x context");
+  }
+}
+
+/// Tensor, context and expert parallelism and sequence parallelism are defined for transformers.
+void check_network(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const std::pair<const char*, int> factors[] = {
+      {"plan.tensor", plan.tensor}, {"plan.context", plan.context}, {"plan.expert", plan.expert}};
+  for (const auto& [key, value] : factors) {
+    if (value > 1)
+      fail(scenario, key, fmt::format("{} for a network that is no transformer", value), "1, and more data");
+  }
+  if (plan.sequence_parallel) {
+    fail(scenario, "plan.sequence_parallel", "this network has no sequence", "false, or leave the key out");
+  }
+}
+
+void check_sync(const Scenario& scenario) {
+  const Sync& sync = scenario.plan.sync;
+  if (sync.algorithm != SyncAlgorithm::parameter_server) return;
+  if (scenario.plan.zero > 0) {
+    fail(scenario, "plan.zero", fmt::format("zero {} with a parameter server", scenario.plan.zero),
+         "zero: 0; the servers hold the optimizer state");
+  }
+  const bool on_gpus = sync.placement == ServerPlacement::gpu || sync.placement == ServerPlacement::colocated;
+  if (on_gpus && sync.servers > scenario.cluster.gpus()) {
+    fail(scenario, "plan.sync.servers", fmt::format("{} servers on {} GPUs", sync.servers, scenario.cluster.gpus()),
+         fmt::format("at most {}", scenario.cluster.gpus()));
+  }
+}
+
+}  // namespace
+
+SourcePosition position_of(const Scenario& scenario, std::string_view key) {
+  std::string at(key);
+  while (true) {
+    if (const auto found = scenario.where.find(at); found != scenario.where.end()) return found->second;
+    if (at.empty()) return {};
+    const std::size_t dot = at.rfind('.');
+    at.resize(dot == std::string::npos ? 0 : dot);
+  }
+}
+
+void check_scenario(const Scenario& scenario) {
+  check_sync(scenario);
+  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+  if (train == nullptr) return;
+  check_gpu_count(scenario);
+  check_batch(scenario, *train);
+  check_pipeline(scenario);
+  if (const auto* transformer = std::get_if<TransformerConfig>(&train->model.shape)) {
+    check_transformer(scenario, *transformer);
+  } else {
+    check_network(scenario);
+  }
+}
+
+}  // namespace foretrain

@@ -1,0 +1,19 @@
+// What no single key can tell: whether cluster, workload and plan fit together.
+#pragma once
+
+#include <string_view>
+
+#include "model/scenario/scenario.hpp"
+
+namespace foretrain {
+
+/// Where a dotted key was written, else the nearest key above it that was.
+SourcePosition position_of(const Scenario& scenario, std::string_view key);
+
+/// Throws ScenarioError at the guilty key: factors whose product is not the number of GPUs; a global batch that data ×
+/// micro-batch does not divide; heads, key–value heads, feed-forward width, sequence or experts that their factor does
+/// not divide; more pipeline chunks than layers; interleaving without a pipeline; transformer plans for other networks;
+/// parameter servers with sharded optimizers, or more of them than GPUs.
+void check_scenario(const Scenario& scenario);
+
+}  // namespace foretrain

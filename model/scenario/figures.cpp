@@ -1,0 +1,102 @@
+#include "model/scenario/figures.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "model/base/text.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// True when "a.b" is reached by the keys of nested mappings.
+bool has_path(const YamlNode& node, std::string_view path) {
+  const YamlNode* at = &node;
+  for (const std::string& key : split(path, '.')) {
+    const YamlEntry* entry = at->find(key);
+    if (entry == nullptr) return false;
+    at = &entry->value;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::span<const Named<ConstantKind>> constant_kind_words() {
+  static constexpr Named<ConstantKind> words[] = {{"datasheet", ConstantKind::datasheet},
+                                                  {"measurement", ConstantKind::measurement},
+                                                  {"fit", ConstantKind::fit},
+                                                  {"assumption", ConstantKind::assumption}};
+  return words;
+}
+
+Source read_source(const Field& field) {
+  const MappingReader source = field.mapping({"kind", "text"});
+  Source result{source["kind"].choice(constant_kind_words()), source["text"].text()};
+  if (trim(result.text).empty()) source.fail("text", "an empty source", "where the figure was published or measured");
+  return result;
+}
+
+FigureLog::FigureLog(std::string name, const Field& owner) : name_(std::move(name)), owner_path_(owner.path()) {
+  const YamlEntry* sources = owner.node().find("sources");
+  const bool from_catalogue = owner.node().find("kind") != nullptr;
+  if (sources == nullptr) {
+    if (from_catalogue) {
+      throw ScenarioError(owner.where(), join_path(owner.path(), "sources"), "this key is missing",
+                          "sources: { default: { kind: datasheet, text: \"…\" } }");
+    }
+    return;
+  }
+  const Field list(sources->value, join_path(owner.path(), "sources"));
+  if (!list.is_mapping()) list.fail("sources are no mapping", "sources: { default: { kind: datasheet, text: \"…\" } }");
+  sources_file_ = list.where().file;
+  for (const YamlEntry& entry : list.node().entries) {
+    const Field field(entry.value, join_path(list.path(), entry.key));
+    if (entry.key != "default" && !has_path(owner.node(), entry.key)) {
+      throw ScenarioError(entry.where, field.path(), "no such figure in this file", "\"default\" or a key of the file");
+    }
+    sources_.emplace_back(entry.key, read_source(field));
+  }
+  if (from_catalogue && list.node().find("default") == nullptr) {
+    list.fail("no default source", "default: { kind: datasheet, text: \"…\" }");
+  }
+}
+
+void FigureLog::add(const Field& figure) { add(figure, source_of(figure)); }
+
+void FigureLog::add(const Field& figure, const Source& source) {
+  const NumberAndUnit parts = figure.parse([](const std::string& text) { return split_number_and_unit(text); });
+  constants_.push_back(
+      {fmt::format("{}.{}", name_, relative_path(figure)), parts.number, parts.unit, source.kind, source.text});
+}
+
+void FigureLog::append(const std::vector<Constant>& constants) {
+  constants_.insert(constants_.end(), constants.begin(), constants.end());
+}
+
+std::string FigureLog::relative_path(const Field& figure) const {
+  // Link types live in a file of their own, outside of the owner.
+  const bool inside = !owner_path_.empty() && figure.path().starts_with(owner_path_ + ".");
+  return inside ? figure.path().substr(owner_path_.size() + 1) : figure.path();
+}
+
+Source FigureLog::source_of(const Field& figure) const {
+  const std::string path = relative_path(figure);
+  if (figure.where().file == sources_file_) {
+    for (std::string key = path;;) {
+      for (const auto& [name, source] : sources_) {
+        if (name == key) return source;
+      }
+      const std::size_t dot = key.rfind('.');
+      if (dot == std::string::npos) break;
+      key.resize(dot);
+    }
+    for (const auto& [name, source] : sources_) {
+      if (name == "default") return source;
+    }
+  }
+  return {ConstantKind::assumption, fmt::format("stated in {}", figure.where().text())};
+}
+
+}  // namespace foretrain

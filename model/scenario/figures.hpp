@@ -1,0 +1,54 @@
+// Figures of hardware files: read, and noted with their source.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/base/constant.hpp"
+#include "model/scenario/yaml_reader.hpp"
+
+namespace foretrain {
+
+/// Kind and text of a `source:` or of an entry of `sources:`, either `{ kind: fit, text: "…" }`.
+struct Source {
+  ConstantKind kind = ConstantKind::assumption;
+  std::string text;
+};
+Source read_source(const Field& field);
+std::span<const Named<ConstantKind>> constant_kind_words();
+
+/// Collects the constants of one piece of hardware. `sources:` maps figures, or mappings of figures ("cpu",
+/// "network.efficiency"), to where they come from; `default` stands for all others. Figures that a scenario states or
+/// replaces are assumptions of that scenario.
+class FigureLog {
+ public:
+  /// `owner` is the mapping of the hardware, `name` what its constants are called after. Throws ScenarioError when an
+  /// entry of `sources:` names no key of the owner, and when a catalogue file (with a `kind:`) has no default source.
+  FigureLog(std::string name, const Field& owner);
+
+  void add(const Field& figure);
+  /// For figures with a `source:` of their own.
+  void add(const Field& figure, const Source& source);
+  void append(const std::vector<Constant>& constants);
+  [[nodiscard]] std::vector<Constant> take() && { return std::move(constants_); }
+
+ private:
+  [[nodiscard]] Source source_of(const Field& figure) const;
+  [[nodiscard]] std::string relative_path(const Field& figure) const;
+
+  std::string name_, owner_path_, sources_file_;
+  std::vector<std::pair<std::string, Source>> sources_;
+  std::vector<Constant> constants_;
+};
+
+/// Reads a figure that must be there, and notes it.
+template <typename Q>
+Q figure(const MappingReader& mapping, std::string_view key, FigureLog& log, Zero zero = Zero::refused) {
+  const Field field = mapping[key];
+  log.add(field);
+  return field.quantity<Q>(zero);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/names.hpp"
+#include "model/scenario/overrides.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::array<std::string_view, 8> architectures = {"kepler", "pascal", "volta",  "turing",
+                                                           "ampere", "ada",    "hopper", "blackwell"};
+
+std::string read_architecture(const Field& field) {
+  std::vector<Named<std::string_view>> words;
+  for (const std::string_view word : architectures) words.push_back({word, word});
+  return std::string(field.choice<std::string_view>(words));
+}
+
+/// `{ fp32: 19.5 TFLOP/s, … }`; formats that are not listed have no unit of their own.
+std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, FigureLog& log) {
+  const MappingReader rates = field.mapping({"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4"});
+  std::array<FlopsPerSecond, precision_count> result{};
+  for (const Named<Precision>& precision : all_precision_words()) {
+    if (rates.has(precision.word)) {
+      result[static_cast<std::size_t>(precision.value)] = figure<FlopsPerSecond>(rates, precision.word, log);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+YamlNode resolve_preset(const Field& field, CatalogueSection section) {
+  if (field.is_scalar()) return cached_yaml_file(catalogue_file(section, field).string());
+  const YamlEntry* preset = field.node().find("preset");
+  if (preset == nullptr) return field.node();
+  const Field name(preset->value, join_path(field.path(), "preset"));
+  YamlNode changes = field.node();
+  std::erase_if(changes.entries, [](const YamlEntry& entry) { return entry.key == "preset"; });
+  return merged(cached_yaml_file(catalogue_file(section, name).string()), changes);
+}
+
+Gpu read_gpu(const Field& written) {
+  const YamlNode document = resolve_preset(written, CatalogueSection::gpu);
+  const Field field(document, written.path());
+  const MappingReader gpu =
+      field.mapping({"kind", "name", "description", "architecture", "compute_capability", "sms", "boost_clock",
+                     "vector_rate", "tensor_rate", "memory", "memory_bandwidth", "memory_latency", "l2_cache",
+                     "l2_bandwidth", "shared_memory_per_sm", "board_power", "copy_engines", "sources"});
+  if (gpu.text_or("kind", "gpu") != "gpu") gpu.fail("kind", "this file describes no GPU", "kind: gpu");
+
+  Gpu result;
+  result.name = gpu.text_or("name", "gpu");
+  FigureLog log(result.name, field);
+  const auto noted = [&](std::string_view key) {
+    log.add(gpu[key]);
+    return gpu[key];
+  };
+  result.architecture = read_architecture(gpu["architecture"]);
+  result.compute_capability = noted("compute_capability").number(Zero::refused);
+  result.sms = static_cast<int>(noted("sms").integer({1, 100'000}));
+  result.boost_clock = figure<Hertz>(gpu, "boost_clock", log);
+  result.vector_rate = read_rates(gpu["vector_rate"], log);
+  if (const auto rates = gpu.find("tensor_rate")) result.tensor_rate = read_rates(*rates, log);
+  result.memory = figure<Bytes>(gpu, "memory", log);
+  result.memory_bandwidth = figure<BytesPerSecond>(gpu, "memory_bandwidth", log);
+  result.memory_latency = figure<Seconds>(gpu, "memory_latency", log);
+  result.l2_cache = figure<Bytes>(gpu, "l2_cache", log);
+  result.l2_bandwidth = figure<BytesPerSecond>(gpu, "l2_bandwidth", log);
+  result.shared_memory_per_sm = figure<Bytes>(gpu, "shared_memory_per_sm", log);
+  result.board_power_watts = noted("board_power").parse([](const std::string& text) { return parse_watts(text); });
+  result.copy_engines = gpu.int_or("copy_engines", result.copy_engines, {1, 64});
+  if (!(result.vector_rate[static_cast<std::size_t>(Precision::fp32)].value() > 0.0)) {
+    gpu.fail("vector_rate", "no fp32 rate", "fp32: the rate of the CUDA cores; other formats fall back to it");
+  }
+  result.constants = std::move(log).take();
+  return result;
+}
+
+}  // namespace foretrain

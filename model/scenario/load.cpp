@@ -1,0 +1,68 @@
+#include "model/scenario/load.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "model/base/files.hpp"
+#include "model/scenario/calibration_reader.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/checks.hpp"
+#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/plan_reader.hpp"
+#include "model/scenario/workload_reader.hpp"
+
+namespace foretrain {
+
+namespace {
+
+void note_positions(const YamlNode& node, const std::string& path, std::map<std::string, SourcePosition>& where) {
+  where.emplace(path, node.where);
+  for (const YamlEntry& entry : node.entries) note_positions(entry.value, join_path(path, entry.key), where);
+}
+
+Scenario apply_and_read(YamlNode document, const std::vector<std::string>& overrides, std::string_view default_name) {
+  for (const std::string& text : overrides) apply_override(document, parse_override(text));
+  return read_scenario(document, default_name);
+}
+
+}  // namespace
+
+Scenario read_scenario(const YamlNode& document, std::string_view default_name) {
+  const MappingReader keys =
+      Field(document, "").mapping({"name", "description", "cluster", "workload", "plan", "calibration"});
+  Scenario scenario;
+  note_positions(document, "", scenario.where);
+  scenario.name = keys.text_or("name", default_name);
+  scenario.description = keys.text_or("description", "");
+  scenario.cluster = read_cluster(keys["cluster"]);
+  ReadWorkload workload = read_workload(keys["workload"], scenario.cluster);
+  scenario.plan = read_plan(keys.find("plan"), workload, scenario.cluster);
+  scenario.workload = std::move(workload.workload);
+  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload); train != nullptr && !workload.states_global_batch) {
+    train->global_batch = train->micro_batch * scenario.plan.data;
+  }
+  check_scenario(scenario);
+  const auto calibration = keys.find("calibration");
+  scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
+                                     : load_default_calibration();
+  return scenario;
+}
+
+Scenario load_scenario(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  std::filesystem::path file = path;
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored) && !path.has_parent_path() && path.extension() != ".yaml") {
+    const YamlNode name = yaml_scalar(path.string(), {path.string(), 0, 0});
+    file = catalogue_file(CatalogueSection::run, Field(name, ""));
+  }
+  return apply_and_read(cached_yaml_file(file.string()), overrides, file.stem().string());
+}
+
+Scenario load_scenario_text(std::string_view text, const std::string& file_name,
+                            const std::vector<std::string>& overrides) {
+  return apply_and_read(parse_yaml(text, file_name), overrides, std::filesystem::path(file_name).stem().string());
+}
+
+}  // namespace foretrain

@@ -1,0 +1,90 @@
+#include "model/scenario/names.hpp"
+
+namespace foretrain {
+
+std::span<const Named<Precision>> precision_words() {
+  static constexpr Named<Precision> words[] = {{"fp32", Precision::fp32},
+                                               {"tf32", Precision::tf32},
+                                               {"fp16", Precision::fp16},
+                                               {"bf16", Precision::bf16},
+                                               {"fp8", Precision::fp8}};
+  return words;
+}
+
+std::span<const Named<Precision>> all_precision_words() {
+  static constexpr Named<Precision> words[] = {
+      {"fp64", Precision::fp64}, {"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"fp16", Precision::fp16},
+      {"bf16", Precision::bf16}, {"fp8", Precision::fp8},   {"int8", Precision::int8}, {"int4", Precision::int4}};
+  return words;
+}
+
+std::span<const Named<Optimizer>> optimizer_words() {
+  static constexpr Named<Optimizer> words[] = {{"sgd", Optimizer::sgd},
+                                               {"momentum", Optimizer::momentum},
+                                               {"adam", Optimizer::adam},
+                                               {"adamw", Optimizer::adamw}};
+  return words;
+}
+
+std::span<const Named<Recompute>> recompute_words() {
+  static constexpr Named<Recompute> words[] = {
+      {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
+  return words;
+}
+
+std::span<const Named<AttentionKind>> attention_words() {
+  static constexpr Named<AttentionKind> words[] = {{"standard", AttentionKind::standard},
+                                                   {"flash", AttentionKind::flash},
+                                                   {"memory_efficient", AttentionKind::memory_efficient}};
+  return words;
+}
+
+std::span<const Named<ExecutionMode>> execution_words() {
+  static constexpr Named<ExecutionMode> words[] = {{"eager", ExecutionMode::eager},
+                                                   {"compiled", ExecutionMode::compiled},
+                                                   {"cuda_graph", ExecutionMode::cuda_graph}};
+  return words;
+}
+
+std::span<const Named<SyncAlgorithm>> algorithm_words() {
+  static constexpr Named<SyncAlgorithm> words[] = {{"auto", SyncAlgorithm::automatic},
+                                                   {"naive", SyncAlgorithm::naive},
+                                                   {"tree", SyncAlgorithm::tree},
+                                                   {"double_tree", SyncAlgorithm::double_tree},
+                                                   {"ring", SyncAlgorithm::ring},
+                                                   {"bidirectional_ring", SyncAlgorithm::bidirectional_ring},
+                                                   {"halving_doubling", SyncAlgorithm::halving_doubling},
+                                                   {"hierarchical", SyncAlgorithm::hierarchical},
+                                                   {"parameter_server", SyncAlgorithm::parameter_server}};
+  return words;
+}
+
+std::span<const Named<ServerPlacement>> placement_words() {
+  static constexpr Named<ServerPlacement> words[] = {{"cpu", ServerPlacement::cpu},
+                                                     {"gpu", ServerPlacement::gpu},
+                                                     {"dedicated", ServerPlacement::dedicated},
+                                                     {"colocated", ServerPlacement::colocated}};
+  return words;
+}
+
+std::span<const Named<CollectiveOperation>> operation_words() {
+  static constexpr Named<CollectiveOperation> words[] = {{"all_reduce", CollectiveOperation::all_reduce},
+                                                         {"all_gather", CollectiveOperation::all_gather},
+                                                         {"reduce_scatter", CollectiveOperation::reduce_scatter},
+                                                         {"broadcast", CollectiveOperation::broadcast},
+                                                         {"reduce", CollectiveOperation::reduce},
+                                                         {"all_to_all", CollectiveOperation::all_to_all},
+                                                         {"send_receive", CollectiveOperation::send_receive}};
+  return words;
+}
+
+std::span<const Named<TransformerFamily>> transformer_family_words() {
+  static constexpr Named<TransformerFamily> words[] = {{"gpt", TransformerFamily::gpt},
+                                                       {"bert", TransformerFamily::bert},
+                                                       {"mpt", TransformerFamily::mpt},
+                                                       {"llama", TransformerFamily::llama},
+                                                       {"vit", TransformerFamily::vit}};
+  return words;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "model/base/text.hpp"
+#include "model/hardware/check.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/wiring_reader.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::int64_t most_gpus_per_node = 1024;
+
+Cpu read_cpu(const Field& field, FigureLog& log) {
+  const MappingReader cpu =
+      field.mapping({"name", "sockets", "cores", "clock", "memory", "memory_bandwidth", "fp32_rate"});
+  Cpu result;
+  result.name = cpu.text_or("name", "cpu");
+  result.sockets = cpu.int_or("sockets", 1, {1, 64});
+  log.add(cpu["cores"]);
+  result.cores = static_cast<int>(cpu["cores"].integer({1, 100'000}));
+  result.clock = figure<Hertz>(cpu, "clock", log);
+  result.memory = figure<Bytes>(cpu, "memory", log);
+  result.memory_bandwidth = figure<BytesPerSecond>(cpu, "memory_bandwidth", log);
+  result.fp32_rate = figure<FlopsPerSecond>(cpu, "fp32_rate", log);
+  return result;
+}
+
+Storage read_storage(const Field& field, FigureLog& log) {
+  const MappingReader storage = field.mapping({"name", "read_bandwidth", "random_read_iops", "read_latency"});
+  Storage result;
+  result.name = storage.text_or("name", "storage");
+  result.read_bandwidth = figure<BytesPerSecond>(storage, "read_bandwidth", log);
+  log.add(storage["random_read_iops"]);
+  result.random_read_iops = storage["random_read_iops"].number(Zero::refused);
+  result.read_latency = figure<Seconds>(storage, "read_latency", log, Zero::allowed);
+  return result;
+}
+
+/// Complains about what only the whole node shows, at the key to which it belongs.
+void require_possible(const Node& result, const MappingReader& node) {
+  for (const NodeProblem& problem : check_node(result)) {
+    const std::string section = split(problem.key, '.').front();
+    throw ScenarioError(
+        node.where(section), node.path(problem.key), problem.text,
+        section == "wiring" ? "links by which every GPU and CPU reaches all others" : "a node that can be built");
+  }
+}
+
+}  // namespace
+
+Network read_network(const Field& field, const Network& base, FigureLog& log) {
+  const MappingReader network =
+      field.mapping({"nics_per_node", "nic_bandwidth", "latency", "oversubscription", "efficiency", "gpu_direct"});
+  Network result = base;
+  for (const std::string_view key : {"nics_per_node", "nic_bandwidth", "latency", "oversubscription", "efficiency"}) {
+    if (const auto value = network.find(key)) log.add(*value);
+  }
+  result.nics_per_node = network.int_or("nics_per_node", base.nics_per_node, {0, 1024});
+  result.nic_bandwidth = network.quantity_or("nic_bandwidth", base.nic_bandwidth);
+  result.latency = network.quantity_or("latency", base.latency, Zero::allowed);
+  result.oversubscription = network.number_or("oversubscription", base.oversubscription);
+  if (result.oversubscription < 1.0) {
+    network.fail("oversubscription", "below 1", "1 for a full fabric, 2 where half of it is missing");
+  }
+  result.efficiency = network.number_or("efficiency", base.efficiency, Zero::refused);
+  if (result.efficiency > 1.0)
+    network.fail("efficiency", "above 1", "the share of the line rate that is reached, up to 1");
+  result.gpu_direct = network.flag_or("gpu_direct", base.gpu_direct);
+  if (result.nics_per_node > 0 && !(result.nic_bandwidth.value() > 0.0)) {
+    network.fail("nic_bandwidth", "network cards without a bandwidth", "nic_bandwidth, for example 200 Gbit/s");
+  }
+  return result;
+}
+
+Node read_node(const Field& written) {
+  const YamlNode document = resolve_preset(written, CatalogueSection::node);
+  const Field field(document, written.path());
+  const MappingReader node = field.mapping({"kind", "name", "description", "gpu", "gpus", "cpu", "peer_to_peer",
+                                            "link_types", "wiring", "nics", "network", "storage", "sources"});
+  if (node.text_or("kind", "node") != "node") node.fail("kind", "this file describes no node", "kind: node");
+
+  Node result;
+  result.name = node.text_or("name", "node");
+  result.description = node.text_or("description", "");
+  FigureLog log(result.name, field);
+  result.gpu = read_gpu(node["gpu"]);
+  log.append(result.gpu.constants);
+  result.gpus = static_cast<int>(node["gpus"].integer({1, most_gpus_per_node}));
+  result.cpu = read_cpu(node["cpu"], log);
+  result.peer_to_peer = node.flag_or("peer_to_peer", true);
+  const std::optional<Field> link_types = node.find("link_types");
+  read_wiring(node["wiring"], link_types, result, log);
+  if (const auto nics = node.find("nics")) read_nic_attachment(*nics, link_types, result, log);
+  if (const auto network = node.find("network")) result.network = read_network(*network, {}, log);
+  if (const auto storage = node.find("storage")) result.storage = read_storage(*storage, log);
+  result.constants = std::move(log).take();
+  require_possible(result, node);
+  return result;
+}
+
+Cluster read_cluster(const Field& field) {
+  const MappingReader cluster = field.mapping({"node", "nodes", "gpus_per_node", "network", "price"});
+  Cluster result;
+  result.node = read_node(cluster["node"]);
+  result.nodes = cluster.int_or("nodes", 1, {1, 1'000'000});
+  result.gpus_per_node = cluster.int_or("gpus_per_node", result.node.gpus, {1, most_gpus_per_node});
+  if (result.gpus_per_node > result.node.gpus) {
+    cluster.fail("gpus_per_node",
+                 fmt::format("{} GPUs, but {} has {}", result.gpus_per_node, result.node.name, result.node.gpus),
+                 fmt::format("at most {}", result.node.gpus));
+  }
+  result.network = result.node.network;
+  if (const auto network = cluster.find("network")) {
+    FigureLog log("cluster", field);
+    result.network = read_network(*network, result.node.network, log);
+    const std::vector<Constant> replaced = std::move(log).take();
+    result.node.constants.insert(result.node.constants.end(), replaced.begin(), replaced.end());
+  }
+  if (result.nodes > 1 && result.network.nics_per_node < 1) {
+    cluster.fail("nodes", fmt::format("{} nodes without a network", result.nodes),
+                 "network: { nics_per_node: …, nic_bandwidth: …, latency: … }, or one node");
+  }
+  if (const auto price = cluster.find("price")) {
+    result.usd_per_gpu_hour = price->parse([](const std::string& text) { return parse_usd_per_gpu_hour(text); });
+  }
+  return result;
+}
+
+}  // namespace foretrain

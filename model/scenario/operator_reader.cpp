@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include "model/base/text.hpp"
+#include "model/scenario/names.hpp"
+#include "model/scenario/workload_reader.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr IntegerRange dimension{1, 1'000'000'000};
+
+Precision read_precision(const MappingReader& keys) {
+  return keys.choice_or("precision", Precision::fp32, all_precision_words());
+}
+
+std::int64_t read_size(const MappingReader& keys, std::string_view key) { return keys[key].integer(dimension); }
+
+/// { m, n, k, batch (= 1), precision (= fp32) }: C[m,n] = A[m,k] · B[k,n]
+Operator read_matmul(const Field& field) {
+  const MappingReader keys = field.mapping({"m", "n", "k", "batch", "precision"});
+  const Matmul work{keys.integer_or("batch", 1, dimension), read_size(keys, "m"), read_size(keys, "n"),
+                    read_size(keys, "k"), false};
+  return {fmt::format("matmul {}x{}x{}", work.m, work.n, work.k), work, read_precision(keys), 1};
+}
+
+/// { batch, channels, height, width, filters, kernel, stride (= 1), pad (= 0), groups (= 1), pass (= forward),
+/// precision }
+Operator read_convolution(const Field& field) {
+  static constexpr Named<ConvolutionPass> passes[] = {{"forward", ConvolutionPass::forward},
+                                                      {"data_gradient", ConvolutionPass::data_gradient},
+                                                      {"weight_gradient", ConvolutionPass::weight_gradient}};
+  const MappingReader keys = field.mapping(
+      {"batch", "channels", "height", "width", "filters", "kernel", "stride", "pad", "groups", "pass", "precision"});
+  Convolution work;
+  work.n = read_size(keys, "batch");
+  work.c = read_size(keys, "channels");
+  work.h = read_size(keys, "height");
+  work.w = read_size(keys, "width");
+  work.k = read_size(keys, "filters");
+  work.groups = keys.integer_or("groups", 1, dimension);
+  work.stride = keys.integer_or("stride", 1, {1, 10'000});
+  work.pass = keys.choice_or<ConvolutionPass>("pass", ConvolutionPass::forward, passes);
+  const auto pair = [](const Field& value, IntegerRange range) {
+    if (value.is_scalar()) return std::pair{value.integer(range), value.integer(range)};
+    const std::vector<Field> sides = value.list();
+    if (sides.size() != 2) value.fail(fmt::format("{} numbers", sides.size()), "one number, or [height, width]");
+    return std::pair{sides[0].integer(range), sides[1].integer(range)};
+  };
+  std::tie(work.r, work.s) = pair(keys["kernel"], {1, 10'000});
+  std::pair<std::int64_t, std::int64_t> pad{0, 0};
+  if (const auto value = keys.find("pad")) pad = pair(*value, {0, 10'000});
+  work.p = (work.h + 2 * pad.first - work.r) / work.stride + 1;
+  work.q = (work.w + 2 * pad.second - work.s) / work.stride + 1;
+  if (work.h + 2 * pad.first < work.r || work.w + 2 * pad.second < work.s) {
+    keys.fail("kernel", "larger than the padded input", "a kernel that fits");
+  }
+  if (work.c % work.groups != 0 || work.k % work.groups != 0) {
+    keys.fail("groups", fmt::format("{} does not divide {} channels and {} filters", work.groups, work.c, work.k),
+              "a common divisor of both");
+  }
+  return {
+      fmt::format("convolution {}x{}x{}x{}, {} filters {}x{}", work.n, work.c, work.h, work.w, work.k, work.r, work.s),
+      work, read_precision(keys), 1};
+}
+
+/// { batch, heads, kv_heads (= heads), sequence, key_sequence (= sequence), head_dim, causal (= false),
+///   attention (= flash), backward (= false), precision }
+Operator read_attention(const Field& field) {
+  const MappingReader keys = field.mapping({"batch", "heads", "kv_heads", "sequence", "key_sequence", "head_dim",
+                                            "causal", "attention", "backward", "precision"});
+  Attention work;
+  work.batch = read_size(keys, "batch");
+  work.heads = read_size(keys, "heads");
+  work.kv_heads = keys.integer_or("kv_heads", work.heads, dimension);
+  work.query_length = read_size(keys, "sequence");
+  work.key_length = keys.integer_or("key_sequence", work.query_length, dimension);
+  work.head_dim = read_size(keys, "head_dim");
+  work.causal = keys.flag_or("causal", false);
+  work.kind = keys.choice_or("attention", AttentionKind::flash, attention_words());
+  work.backward = keys.flag_or("backward", false);
+  if (work.heads % work.kv_heads != 0) {
+    keys.fail("kv_heads", fmt::format("{} heads cannot share {} evenly", work.heads, work.kv_heads),
+              fmt::format("a divisor of {}", work.heads));
+  }
+  // Unfused attention launches two products and a softmax, going back four products and a softmax.
+  const int kernels = work.kind != AttentionKind::standard ? 1 : work.backward ? 5 : 3;
+  return {fmt::format("attention {}x{}x{}x{}", work.batch, work.heads, work.query_length, work.head_dim), work,
+          read_precision(keys), kernels};
+}
+
+/// { elements, inputs (= 1), outputs (= 1), flops_per_element (= 1), precision }
+Operator read_streaming(const Field& field, StreamingKind kind, std::string_view word) {
+  const MappingReader keys = field.mapping({"elements", "inputs", "outputs", "flops_per_element", "precision"});
+  const auto elements = static_cast<double>(keys["elements"].integer({1, 1'000'000'000'000}));
+  const Precision precision = read_precision(keys);
+  const Bytes operand = bytes_per_element(precision) * elements;
+  Streaming work;
+  work.kind = kind;
+  work.read = operand * static_cast<double>(keys.integer_or("inputs", 1, {0, 1000}));
+  work.written = operand * static_cast<double>(keys.integer_or("outputs", 1, {0, 1000}));
+  work.flops = Flops(elements * keys.number_or("flops_per_element", 1.0));
+  return {fmt::format("{} of {:g} elements", word, elements), work, precision, 1};
+}
+Operator read_elementwise(const Field& field) {
+  return read_streaming(field, StreamingKind::elementwise, "elementwise");
+}
+Operator read_reduction(const Field& field) { return read_streaming(field, StreamingKind::reduction, "reduction"); }
+
+/// { size }: within device memory, every byte read once and written once
+Operator read_copy(const Field& field) {
+  const MappingReader keys = field.mapping({"size"});
+  const Bytes size = keys["size"].quantity<Bytes>();
+  Streaming work;
+  work.read = size;
+  work.written = size;
+  return {"copy", work, Precision::fp32, 1};
+}
+
+struct OperatorRow {
+  std::string_view kind;
+  Operator (*read)(const Field&);
+};
+constexpr OperatorRow operator_rows[] = {{"matmul", read_matmul},       {"convolution", read_convolution},
+                                         {"attention", read_attention}, {"elementwise", read_elementwise},
+                                         {"reduction", read_reduction}, {"copy", read_copy}};
+
+}  // namespace
+
+const std::vector<std::string>& operator_kinds() {
+  static const std::vector<std::string> kinds = [] {
+    std::vector<std::string> words;
+    for (const OperatorRow& row : operator_rows) words.emplace_back(row.kind);
+    return words;
+  }();
+  return kinds;
+}
+
+Operator read_operator(std::string_view kind, const Field& field) {
+  for (const OperatorRow& row : operator_rows) {
+    if (row.kind == kind) return row.read(field);
+  }
+  const auto nearest = nearest_word(kind, operator_kinds());
+  field.fail(fmt::format("unknown operator \"{}\"", kind),
+             nearest ? fmt::format("did you mean {}?", *nearest) : or_list(operator_kinds()));
+}
+
+}  // namespace foretrain

@@ -1,0 +1,93 @@
+#include "model/scenario/overrides.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "model/base/text.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Values inside of an override have no place of their own.
+void set_position(YamlNode& node, const SourcePosition& where) {
+  node.where = where;
+  for (YamlNode& item : node.items) set_position(item, where);
+  for (YamlEntry& entry : node.entries) {
+    entry.where = where;
+    set_position(entry.value, where);
+  }
+}
+
+/// The value as YAML; plain words and numbers, by far the commonest, need no parser.
+YamlNode parse_value(const Override& change) {
+  const std::string_view text = trim(change.value);
+  if (text.empty()) throw ScenarioError(change.where, change.key, "empty value", "a value");
+  if (std::string_view("[{\"'&*!|>%@`#").find(text.front()) == std::string_view::npos) {
+    return yaml_scalar(std::string(text), change.where);
+  }
+  try {
+    YamlNode node = parse_yaml(text, change.where.file);
+    set_position(node, change.where);
+    return node;
+  } catch (const ScenarioError& error) {
+    throw ScenarioError(change.where, change.key, error.got(), error.expected());
+  }
+}
+
+/// `name` → { preset: name }
+void make_preset_mapping(YamlNode& node) {
+  YamlNode mapping = yaml_mapping(node.where);
+  mapping.entries.push_back({"preset", node.where, std::move(node)});
+  node = std::move(mapping);
+}
+
+}  // namespace
+
+Override parse_override(const std::string& text) {
+  const SourcePosition where{fmt::format("--set {}", text), 0, 0};
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || trim(text.substr(0, equals)).empty() || trim(text.substr(equals + 1)).empty()) {
+    throw ScenarioError(where, "", "this is no KEY=VALUE", "for example plan.tensor=8");
+  }
+  return {std::string(trim(std::string_view(text).substr(0, equals))), text.substr(equals + 1), where};
+}
+
+void apply_override(YamlNode& document, const Override& change) {
+  YamlNode* node = &document;
+  for (const std::string& key : split(change.key, '.')) {
+    if (key.empty())
+      throw ScenarioError(change.where, change.key, "a part of this key is empty", "words joined by dots");
+    if (node->is_null()) *node = yaml_mapping(change.where);
+    if (node->is_scalar()) make_preset_mapping(*node);
+    if (!node->is_mapping()) {
+      throw ScenarioError(change.where, change.key, fmt::format("\"{}\" lies inside a list", key),
+                          "a key of a mapping; replace the list as a whole");
+    }
+    YamlEntry* entry = node->find(key);
+    if (entry == nullptr) entry = &node->entries.emplace_back(YamlEntry{key, change.where, YamlNode{}});
+    node = &entry->value;
+  }
+  *node = parse_value(change);
+}
+
+YamlNode merged(const YamlNode& base, const YamlNode& changes) {
+  if (!changes.is_mapping() || base.is_sequence() || base.is_null()) return changes;
+  YamlNode result = base;
+  if (result.is_scalar()) {
+    if (changes.find("preset") != nullptr) return changes;
+    make_preset_mapping(result);
+  }
+  for (const YamlEntry& entry : changes.entries) {
+    if (YamlEntry* old = result.find(entry.key)) {
+      *old = {entry.key, entry.where, merged(old->value, entry.value)};
+    } else {
+      result.entries.push_back(entry);
+    }
+  }
+  result.where = changes.where;
+  return result;
+}
+
+}  // namespace foretrain

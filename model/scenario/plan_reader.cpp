@@ -1,0 +1,149 @@
+#include "model/scenario/plan_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "model/scenario/names.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr IntegerRange factor{1, 1'000'000};
+
+/// "bounded(4)" → "bounded" and 4; "none" → "none" and nothing.
+struct WordWithNumber {
+  std::string_view word;
+  std::optional<int> number;
+};
+WordWithNumber split_call(const Field& field) {
+  const std::string_view text = field.text();
+  const std::size_t open = text.find('(');
+  if (open == std::string_view::npos) return {text, std::nullopt};
+  int number = 0;
+  const char* const last = text.data() + text.size() - 1;
+  const auto [rest, status] = std::from_chars(text.data() + open + 1, last, number);
+  if (*last != ')' || rest != last || status != std::errc() || number < 1) {
+    field.fail(fmt::format("\"{}\" is not a word with a number", text),
+               fmt::format("for example {}(4)", text.substr(0, open)));
+  }
+  return {text.substr(0, open), number};
+}
+
+void read_consistency(const Field& field, Sync& sync) {
+  const auto [word, number] = split_call(field);
+  if (word == "bounded" && number) {
+    sync.consistency = Sync::Consistency::bounded;
+    sync.staleness = *number;
+  } else if (word == "synchronous" && !number) {
+    sync.consistency = Sync::Consistency::synchronous;
+  } else if (word == "asynchronous" && !number) {
+    sync.consistency = Sync::Consistency::asynchronous;
+  } else {
+    field.fail(fmt::format("unknown value \"{}\"", field.text()), "synchronous, asynchronous or bounded(4)");
+  }
+}
+
+void read_compression(const Field& field, Sync& sync) {
+  const auto [word, number] = split_call(field);
+  if (word == "powersgd" && number) {
+    sync.compression = Sync::Compression::powersgd;
+    sync.powersgd_rank = *number;
+  } else if (word == "fp16" && !number) {
+    sync.compression = Sync::Compression::fp16;
+  } else if (word == "none" && !number) {
+    sync.compression = Sync::Compression::none;
+  } else {
+    field.fail(fmt::format("unknown value \"{}\"", field.text()), "none, fp16 or powersgd(4)");
+  }
+}
+
+void read_sync(const Field& field, Sync& sync) {
+  const MappingReader keys = field.mapping(
+      {"algorithm", "servers", "placement", "consistency", "bucket", "overlap", "gradient_precision", "compression"});
+  sync.algorithm = keys.choice_or("algorithm", sync.algorithm, algorithm_words());
+  sync.servers = keys.int_or("servers", sync.servers, {1, 100'000});
+  sync.placement = keys.choice_or("placement", sync.placement, placement_words());
+  if (const auto consistency = keys.find("consistency")) read_consistency(*consistency, sync);
+  sync.bucket = keys.quantity_or("bucket", sync.bucket);
+  sync.overlap = keys.flag_or("overlap", sync.overlap);
+  sync.gradient_precision = keys.choice_or("gradient_precision", sync.gradient_precision, precision_words());
+  if (const auto compression = keys.find("compression")) read_compression(*compression, sync);
+  for (const std::string_view key : {"servers", "placement", "consistency"}) {
+    if (keys.has(key) && sync.algorithm != SyncAlgorithm::parameter_server) {
+      keys.fail(key, fmt::format("{} without a parameter server", key),
+                "algorithm: parameter_server, or leave the key out");
+    }
+  }
+}
+
+ExecutionMode read_execution(const MappingReader& plan) {
+  return plan.choice_or("execution", ExecutionMode::eager, execution_words());
+}
+
+/// How many replicas the GPUs have room for; 1 where the factors do not divide them (check_scenario complains then).
+int replicas_left(const Plan& plan, const Cluster& cluster) {
+  const std::int64_t replica = static_cast<std::int64_t>(plan.tensor) * plan.pipeline * plan.context;
+  return cluster.gpus() % replica == 0 ? static_cast<int>(cluster.gpus() / replica) : 1;
+}
+
+Plan read_training_plan(const Field& field, Precision training, const Cluster& cluster) {
+  static constexpr Named<bool> process_words[] = {{"single", true}, {"per_gpu", false}};
+  const MappingReader keys = field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert",
+                                            "sequence_parallel", "zero", "sync", "execution", "processes"});
+  Plan plan;
+  plan.tensor = keys.int_or("tensor", 1, factor);
+  plan.pipeline = keys.int_or("pipeline", 1, factor);
+  plan.interleave = keys.int_or("interleave", 1, factor);
+  plan.context = keys.int_or("context", 1, factor);
+  plan.expert = keys.int_or("expert", 1, factor);
+  plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);
+  plan.sequence_parallel = keys.flag_or("sequence_parallel", false);
+  plan.zero = keys.int_or("zero", 0, {0, 3});
+  plan.sync.gradient_precision = usual_gradient_precision(training, plan.zero);
+  if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
+  plan.execution = read_execution(keys);
+  plan.single_process = keys.choice_or<bool>("processes", false, process_words);
+  return plan;
+}
+
+Plan read_collective_plan(const Field& field, const ReadWorkload& workload) {
+  const MappingReader keys = field.mapping({"sync"});
+  Plan plan;
+  if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
+  plan.sync.algorithm = workload.algorithm.value_or(plan.sync.algorithm);
+  plan.sync.servers = workload.servers.value_or(plan.sync.servers);
+  plan.sync.placement = workload.placement.value_or(plan.sync.placement);
+  return plan;
+}
+
+}  // namespace
+
+Precision usual_gradient_precision(Precision training, int zero) {
+  switch (training) {
+    case Precision::fp16:
+      return Precision::fp16;  // Megatron-LM, apex: gradients have the parameters' type
+    case Precision::bf16:
+    case Precision::fp8:
+      return zero == 3 ? Precision::bf16 : Precision::fp32;  // FSDP reduces in bf16; Megatron in fp32
+    default:
+      return Precision::fp32;
+  }
+}
+
+Plan read_plan(const std::optional<Field>& field, const ReadWorkload& workload, const Cluster& cluster) {
+  const YamlNode nothing = yaml_mapping({});
+  const Field plan = field.value_or(Field(nothing, "plan"));
+  if (const auto* train = std::get_if<TrainWorkload>(&workload.workload)) {
+    return read_training_plan(plan, train->precision, cluster);
+  }
+  if (std::holds_alternative<CollectiveWorkload>(workload.workload)) return read_collective_plan(plan, workload);
+  Plan result;
+  result.execution = read_execution(plan.mapping({"execution"}));
+  return result;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,124 @@
+// A scenario as plain values: what the YAML says, with every default resolved. Made by load.hpp, and by nothing else.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/base/error.hpp"
+#include "model/cost/calibration.hpp"
+#include "model/hardware/cluster.hpp"
+#include "model/hardware/precision.hpp"
+#include "model/workload/model_config.hpp"
+#include "model/workload/operator.hpp"
+
+namespace foretrain {
+
+enum class Optimizer { sgd, momentum, adam, adamw };
+enum class Recompute { none, selective, full };
+enum class ExecutionMode { eager, compiled, cuda_graph };
+enum class SyncAlgorithm {
+  automatic,
+  naive,
+  tree,
+  double_tree,
+  ring,
+  bidirectional_ring,
+  halving_doubling,
+  hierarchical,
+  parameter_server
+};
+enum class ServerPlacement { cpu, gpu, dedicated, colocated };
+enum class CollectiveOperation { all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, send_receive };
+
+/// Input pipeline: `workers` processes prepare samples in parallel while the device computes.
+struct DataLoader {
+  int workers = 0;     ///< 0: no loader modelled (synthetic or cached data)
+  Seconds per_sample;  ///< one worker, one sample, ready to be copied to the device
+  int prefetch = 2;    ///< batches each worker may be ahead
+};
+
+struct TrainWorkload {
+  ModelConfig model;
+  std::int64_t global_batch = 1;  ///< samples per optimizer step over the whole cluster
+  std::int64_t micro_batch = 1;   ///< samples per replica per pass
+  Precision precision = Precision::bf16;
+  Optimizer optimizer = Optimizer::adamw;
+  Recompute recompute = Recompute::none;
+  AttentionKind attention = AttentionKind::flash;
+  bool master_weights =
+      false;  ///< an fp32 copy of 2-byte weights beside the optimizer's two states (key master_weights)
+  std::optional<double> training_samples;  ///< sequences or images to train on, for time_to_train
+  DataLoader loader;
+};
+
+/// Its algorithm, servers and placement are those of Plan::sync.
+struct CollectiveWorkload {
+  CollectiveOperation operation = CollectiveOperation::all_reduce;
+  Bytes size;
+  int ranks = 0;  ///< the first GPUs of the cluster; all of them unless the scenario says otherwise
+};
+
+struct OperatorWorkload {
+  Operator op;
+  int repeat = 1;
+};
+
+/// One entry of `workload.tasks`.
+struct ScenarioTask {
+  enum class Kind { op, copy, page_lock, sleep, synchronize };
+  std::string id;
+  std::string on;  ///< "gpu0", "gpu0:stream1", "cpu", "gpu0:d2h"
+  Kind kind = Kind::op;
+  Operator op;  ///< kind op
+  int repeat = 1;
+  std::string source;  ///< kind copy: "gpu0" or "cpu" or "disk"
+  std::string destination;
+  Bytes size;          ///< kinds copy and page_lock (allocating page-locked host memory)
+  bool pinned = true;  ///< kind copy: the host side is page-locked memory
+  Seconds duration;    ///< kind sleep
+  std::vector<std::string> after;
+  SourcePosition where;
+};
+struct TasksWorkload {
+  std::vector<ScenarioTask> tasks;
+};
+
+struct Sync {
+  SyncAlgorithm algorithm = SyncAlgorithm::automatic;
+  int servers = 1;
+  ServerPlacement placement = ServerPlacement::cpu;
+  enum class Consistency { synchronous, asynchronous, bounded } consistency = Consistency::synchronous;
+  int staleness = 0;  ///< bounded(k)
+  Bytes bucket = Bytes(25e6);
+  bool overlap = true;
+  Precision gradient_precision = Precision::fp32;
+  enum class Compression { none, fp16, powersgd } compression = Compression::none;
+  int powersgd_rank = 0;
+};
+
+struct Plan {
+  int data = 1, tensor = 1, pipeline = 1, interleave = 1, context = 1, expert = 1;
+  bool sequence_parallel = false;
+  int zero = 0;
+  Sync sync;
+  bool single_process = false;  ///< one Python process drives all GPUs of a node (key plan.processes: single | per_gpu)
+  ExecutionMode execution = ExecutionMode::eager;
+};
+
+using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkload, TasksWorkload>;
+
+struct Scenario {
+  std::string name;
+  std::string description;
+  Cluster cluster;
+  Workload workload;
+  Plan plan;
+  Calibration calibration;
+  std::map<std::string, SourcePosition> where;  ///< dotted key → where it was written
+};
+
+}  // namespace foretrain

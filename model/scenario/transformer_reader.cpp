@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "model/base/text.hpp"
+#include "model/scenario/model_reader.hpp"
+#include "model/scenario/names.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::int64_t largest_dimension = 100'000'000;
+
+/// What a family means when nothing else is said. Sources: gpt Radford et al. 2019; bert Devlin et al. 2018; mpt
+/// MosaicML MPT-7B config (no_bias: true); llama Touvron et al. 2023 (SwiGLU, RMSNorm, no biases, output layer of its
+/// own, as in Llama 1 to 3); vit Dosovitskiy et al. 2020.
+struct FamilyDefaults {
+  TransformerFamily family;
+  bool gated_ffn;
+  bool tied_embeddings;
+  bool biases;
+};
+constexpr std::array<FamilyDefaults, 5> family_defaults = {{{TransformerFamily::gpt, false, true, true},
+                                                            {TransformerFamily::bert, false, true, true},
+                                                            {TransformerFamily::mpt, false, true, false},
+                                                            {TransformerFamily::llama, true, false, false},
+                                                            {TransformerFamily::vit, false, false, true}}};
+
+/// Feed-forward width when none is given: 4·hidden; gated ones have two matrices before the activation, so Llama takes
+/// 2/3 of that, rounded up to a multiple of 256 (meta-llama/llama, model.py, FeedForward).
+std::int64_t default_ffn_hidden(std::int64_t hidden, bool gated) {
+  if (!gated) return 4 * hidden;
+  constexpr std::int64_t multiple = 256;
+  return (8 * hidden / 3 + multiple - 1) / multiple * multiple;
+}
+
+void read_vit_shape(const MappingReader& model, TransformerConfig& config) {
+  config.image_size = model["image_size"].integer({1, 100'000});
+  config.patch_size = model["patch_size"].integer({1, 100'000});
+  config.classes = model.integer_or("classes", 1000, {1, largest_dimension});
+  if (config.image_size % config.patch_size != 0) {
+    model.fail("patch_size", fmt::format("{} does not divide the image size {}", config.patch_size, config.image_size),
+               "a divisor of image_size");
+  }
+  // One token per patch and the class token.
+  const std::int64_t side = config.image_size / config.patch_size;
+  config.sequence = side * side + 1;
+}
+
+void check_heads(const MappingReader& model, const TransformerConfig& config) {
+  if (config.heads % config.kv_heads != 0) {
+    model.fail("kv_heads",
+               fmt::format("{} heads cannot share {} key–value heads evenly", config.heads, config.kv_heads),
+               fmt::format("a divisor of {}", config.heads));
+  }
+  if (!model.has("head_dim") && config.hidden % config.heads != 0) {
+    model.fail("heads", fmt::format("hidden size {} is not divisible by {} heads", config.hidden, config.heads),
+               "a divisor of hidden, or head_dim");
+  }
+}
+
+}  // namespace
+
+TransformerConfig read_transformer(const Field& field, TransformerFamily family) {
+  const bool vit = family == TransformerFamily::vit;
+  const MappingReader model =
+      vit ? field.mapping({"kind", "name", "description", "sources", "family", "layers", "hidden", "heads", "kv_heads",
+                           "head_dim", "ffn_hidden", "gated_ffn", "biases", "image_size", "patch_size", "classes"})
+          : field.mapping({"kind", "name", "description", "sources", "family", "layers", "hidden", "heads", "kv_heads",
+                           "head_dim", "ffn_hidden", "gated_ffn", "biases", "vocabulary", "sequence", "tied_embeddings",
+                           "experts", "experts_per_token"});
+  const FamilyDefaults& defaults = family_defaults[static_cast<std::size_t>(family)];
+  TransformerConfig config;
+  config.family = family;
+  config.layers = model["layers"].integer({1, 100'000});
+  config.hidden = model["hidden"].integer({1, largest_dimension});
+  config.heads = model["heads"].integer({1, 1'000'000});
+  config.kv_heads = model.integer_or("kv_heads", config.heads, {1, 1'000'000});
+  config.head_dim = model.integer_or("head_dim", config.hidden / config.heads, {1, 1'000'000});
+  check_heads(model, config);
+  config.gated_ffn = model.flag_or("gated_ffn", defaults.gated_ffn);
+  config.ffn_hidden =
+      model.integer_or("ffn_hidden", default_ffn_hidden(config.hidden, config.gated_ffn), {1, largest_dimension});
+  config.biases = model.flag_or("biases", defaults.biases);
+  config.tied_embeddings = defaults.tied_embeddings;
+  if (vit) {
+    read_vit_shape(model, config);
+    return config;
+  }
+  config.vocabulary = model["vocabulary"].integer({1, largest_dimension});
+  config.sequence = model["sequence"].integer({1, largest_dimension});
+  config.tied_embeddings = model.flag_or("tied_embeddings", defaults.tied_embeddings);
+  config.experts = model.integer_or("experts", 1, {1, 100'000});
+  config.experts_per_token = model.integer_or("experts_per_token", 1, {1, 100'000});
+  if (config.experts_per_token > config.experts) {
+    model.fail("experts_per_token",
+               fmt::format("{} experts per token, but there are {}", config.experts_per_token, config.experts),
+               fmt::format("at most {}", config.experts));
+  }
+  return config;
+}
+
+}  // namespace foretrain

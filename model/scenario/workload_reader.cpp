@@ -1,0 +1,110 @@
+#include "model/scenario/workload_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "model/base/text.hpp"
+#include "model/scenario/model_reader.hpp"
+#include "model/scenario/names.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr IntegerRange batch_range{1, 1'000'000'000};
+
+DataLoader read_loader(const Field& field) {
+  const MappingReader keys = field.mapping({"workers", "per_sample", "prefetch"});
+  DataLoader loader;
+  loader.workers = static_cast<int>(keys["workers"].integer({1, 10'000}));
+  loader.per_sample = keys["per_sample"].quantity<Seconds>(Zero::allowed);
+  loader.prefetch = keys.int_or("prefetch", loader.prefetch, {1, 10'000});
+  return loader;
+}
+
+/// Length of training in samples; tokens count for models with a sequence.
+double read_training_samples(const Field& field, const ModelConfig& model) {
+  const TrainingLength length = field.parse([](const std::string& text) { return parse_training_length(text); });
+  if (length.unit == TrainingLength::Unit::samples) return length.count;
+  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
+  if (transformer == nullptr || transformer->family == TransformerFamily::vit) {
+    field.fail(fmt::format("{} has images, not tokens", model.name), "a number of images");
+  }
+  return length.count / static_cast<double>(transformer->sequence);
+}
+
+void read_train(const Field& field, ReadWorkload& result) {
+  const MappingReader train = field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer",
+                                             "recompute", "attention", "master_weights", "samples", "loader"});
+  TrainWorkload workload;
+  workload.model = read_model(train["model"]);
+  workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
+  result.states_global_batch = train.has("global_batch");
+  workload.global_batch = train.integer_or("global_batch", 1, batch_range);
+  workload.precision = train.choice_or("precision", Precision::bf16, precision_words());
+  workload.optimizer = train.choice_or("optimizer", Optimizer::adamw, optimizer_words());
+  workload.recompute = train.choice_or("recompute", Recompute::none, recompute_words());
+  workload.attention = train.choice_or("attention", AttentionKind::flash, attention_words());
+  workload.master_weights = train.flag_or("master_weights", false);
+  if (const auto samples = train.find("samples")) {
+    workload.training_samples = read_training_samples(*samples, workload.model);
+  }
+  if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader);
+  result.workload = std::move(workload);
+}
+
+void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& result) {
+  const MappingReader keys = field.mapping({"operation", "size", "ranks", "algorithm", "servers", "placement"});
+  CollectiveWorkload workload;
+  workload.operation = keys["operation"].choice(operation_words());
+  workload.size = keys["size"].quantity<Bytes>(Zero::allowed);
+  workload.ranks = keys.int_or("ranks", cluster.gpus());
+  if (workload.ranks > cluster.gpus()) {
+    keys.fail("ranks", fmt::format("{} ranks on {} GPUs", workload.ranks, cluster.gpus()),
+              fmt::format("at most {}", cluster.gpus()));
+  }
+  if (const auto algorithm = keys.find("algorithm")) result.algorithm = algorithm->choice(algorithm_words());
+  if (const auto servers = keys.find("servers")) result.servers = static_cast<int>(servers->integer({1, 100'000}));
+  if (const auto placement = keys.find("placement")) result.placement = placement->choice(placement_words());
+  result.workload = workload;
+}
+
+void read_operator_workload(const Field& field, ReadWorkload& result) {
+  if (!field.is_mapping()) field.fail("no mapping", "{ kind: matmul, m: 4096, n: 4096, k: 4096, precision: bf16 }");
+  YamlNode shape = field.node();
+  std::erase_if(shape.entries, [](const YamlEntry& entry) { return entry.key == "kind" || entry.key == "repeat"; });
+  const YamlEntry* kind = field.node().find("kind");
+  if (kind == nullptr) {
+    throw ScenarioError(field.where(), join_path(field.path(), "kind"), "this key is missing",
+                        or_list(operator_kinds()));
+  }
+  const Field kind_field(kind->value, join_path(field.path(), "kind"));
+  const auto& kinds = operator_kinds();
+  if (std::find(kinds.begin(), kinds.end(), kind_field.text()) == kinds.end()) {
+    read_operator(kind_field.text(), kind_field);  // complains at the kind
+  }
+  OperatorWorkload workload{read_operator(kind_field.text(), Field(shape, field.path())), 1};
+  if (const YamlEntry* repeat = field.node().find("repeat")) {
+    workload.repeat = static_cast<int>(Field(repeat->value, join_path(field.path(), "repeat")).integer({1, 1'000'000}));
+  }
+  result.workload = std::move(workload);
+}
+
+}  // namespace
+
+ReadWorkload read_workload(const Field& field, const Cluster& cluster) {
+  const MappingReader workload = field.mapping({"train", "collective", "operator", "tasks"});
+  if (field.node().entries.size() != 1) {
+    field.fail(fmt::format("{} kinds of workload", field.node().entries.size()),
+               "exactly one of train, collective, operator or tasks");
+  }
+  ReadWorkload result;
+  if (const auto train = workload.find("train")) read_train(*train, result);
+  if (const auto collective = workload.find("collective")) read_collective(*collective, cluster, result);
+  if (const auto op = workload.find("operator")) read_operator_workload(*op, result);
+  if (const auto tasks = workload.find("tasks")) result.workload = read_tasks(*tasks, cluster);
+  return result;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,30 @@
+// `workload:` of a scenario.
+#pragma once
+
+#include "model/scenario/scenario.hpp"
+#include "model/scenario/yaml_reader.hpp"
+
+namespace foretrain {
+
+/// What a workload says, and what it says about synchronisation (a collective names its algorithm itself).
+struct ReadWorkload {
+  Workload workload;
+  bool states_micro_batch = false;
+  bool states_global_batch = false;
+  std::optional<SyncAlgorithm> algorithm;
+  std::optional<int> servers;
+  std::optional<ServerPlacement> placement;
+};
+
+/// Exactly one of train, collective, operator and tasks. `cluster` gives defaults and limits (ranks, GPU numbers).
+ReadWorkload read_workload(const Field& field, const Cluster& cluster);
+
+/// An operator by kind ("matmul", "convolution", "attention", "elementwise", "reduction", "copy") and its mapping of
+/// shapes.
+Operator read_operator(std::string_view kind, const Field& field);
+const std::vector<std::string>& operator_kinds();
+
+/// `workload.tasks`: see tasks_reader.cpp for the grammar.
+TasksWorkload read_tasks(const Field& field, const Cluster& cluster);
+
+}  // namespace foretrain

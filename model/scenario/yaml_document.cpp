@@ -1,0 +1,241 @@
+#include "model/scenario/yaml_document.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <utility>
+
+#include "model/base/files.hpp"
+#include "model/base/text.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::size_t deepest_nesting = 64;
+constexpr std::size_t most_values = 200'000;
+constexpr std::size_t most_keys = 1000;  // in one mapping
+
+/// Builds the tree from yaml-cpp's events, refusing what is not allowed before it can grow.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(std::string file) : file_(std::move(file)) {}
+
+  YamlNode take() && { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (started_) fail(mark, "a second document begins here", "one document per file");
+    started_ = true;
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    refuse_anchor(mark, anchor);
+    add(mark, YamlNode{});
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    fail(mark, "an alias (*name)", "the value itself; anchors and aliases are not supported");
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    refuse_anchor(mark, anchor);
+    refuse_tag(mark, tag);
+    add(mark, yaml_scalar(value, {}));
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    refuse_anchor(mark, anchor);
+    refuse_tag(mark, tag);
+    YamlNode node;
+    node.kind = YamlNode::Kind::sequence;
+    open(mark, std::move(node));
+  }
+  void OnSequenceEnd() override { stack_.pop_back(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    refuse_anchor(mark, anchor);
+    refuse_tag(mark, tag);
+    open(mark, yaml_mapping({}));
+  }
+  void OnMapEnd() override { stack_.pop_back(); }
+
+ private:
+  /// A collection that is being filled; a mapping first takes a key, then its value.
+  struct Level {
+    YamlNode* node;
+    bool has_key = false;
+  };
+
+  [[nodiscard]] SourcePosition position(const YAML::Mark& mark) const {
+    return {file_, mark.line + 1, mark.column + 1};
+  }
+
+  [[noreturn]] void fail(const YAML::Mark& mark, std::string got, std::string expected) const {
+    throw ScenarioError(position(mark), "", std::move(got), std::move(expected));
+  }
+
+  void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
+    if (anchor != 0) fail(mark, "an anchor (&name)", "the value itself; anchors and aliases are not supported");
+  }
+  void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
+    // "?" and "!" are yaml-cpp's marks for plain and quoted values without a tag.
+    if (!tag.empty() && tag != "?" && tag != "!") {
+      fail(mark, fmt::format("the tag \"{}\"", tag), "a value without tag");
+    }
+  }
+
+  void take_key(const YAML::Mark& mark, const YamlNode& node) {
+    if (!node.is_scalar() || node.scalar.empty()) {
+      fail(mark, fmt::format("{} as a key", node.kind_name()), "a word as a key, followed by a colon and its value");
+    }
+    YamlNode& mapping = *stack_.back().node;
+    if (const YamlEntry* first = mapping.find(node.scalar)) {
+      throw ScenarioError(position(mark), node.scalar, "this key is given twice",
+                          fmt::format("one value (the first is in line {})", first->where.line));
+    }
+    if (mapping.entries.size() >= most_keys) {
+      fail(mark, fmt::format("more than {} keys in one mapping", most_keys), "a mapping of reasonable size");
+    }
+    mapping.entries.push_back({node.scalar, position(mark), YamlNode{}});
+    stack_.back().has_key = true;
+  }
+
+  /// Puts a value where it belongs; nullptr when it was a key.
+  YamlNode* add(const YAML::Mark& mark, YamlNode node) {
+    if (++values_ > most_values) {
+      fail(mark, fmt::format("more than {} values", most_values), "a scenario of reasonable size");
+    }
+    node.where = position(mark);
+    if (stack_.empty()) {
+      root_ = std::move(node);
+      return &root_;
+    }
+    Level& level = stack_.back();
+    if (level.node->is_sequence()) return &level.node->items.emplace_back(std::move(node));
+    if (!level.has_key) {
+      take_key(mark, node);
+      return nullptr;
+    }
+    level.has_key = false;
+    return &(level.node->entries.back().value = std::move(node));
+  }
+
+  void open(const YAML::Mark& mark, YamlNode node) {
+    if (stack_.size() >= deepest_nesting) {
+      fail(mark, fmt::format("nested deeper than {} levels", deepest_nesting), "a flatter structure");
+    }
+    stack_.push_back({add(mark, std::move(node)), false});
+  }
+
+  std::string file_;
+  bool started_ = false;
+  std::size_t values_ = 0;
+  YamlNode root_;
+  std::vector<Level> stack_;
+};
+
+/// The first line up to `last_line` that is indented with a tab, 0 if there is none.
+int line_with_tab_indent(std::string_view text, int last_line) {
+  int number = 0;
+  for (const std::string& line : split(text, '\n')) {
+    if (++number > last_line) break;
+    const std::size_t first = line.find_first_not_of(" \t");
+    if (first != std::string::npos && line.substr(0, first).find('\t') != std::string::npos) return number;
+  }
+  return 0;
+}
+
+[[noreturn]] void rethrow_yaml_error(const YAML::Exception& error, std::string_view text, const std::string& file) {
+  SourcePosition where{file, error.mark.line + 1, error.mark.column + 1};
+  if (const int line = line_with_tab_indent(text, where.line); line > 0) {
+    throw ScenarioError({file, line, 1}, "", "this line is indented with a tab", "spaces for indentation");
+  }
+  if (error.msg == YAML::ErrorMsg::MAP_VALUE) {
+    throw ScenarioError(where, "", "a second \": \" in one line", "quotes around text that contains \": \"");
+  }
+  throw ScenarioError(where, "", fmt::format("not valid YAML: {}", error.msg),
+                      "`key: value` lines, indented by spaces, with balanced quotes and brackets");
+}
+
+struct CachedFile {
+  std::filesystem::file_time_type changed;
+  std::unique_ptr<const YamlNode> document;
+};
+
+}  // namespace
+
+const YamlEntry* YamlNode::find(std::string_view key) const {
+  for (const YamlEntry& entry : entries) {
+    if (entry.key == key) return &entry;
+  }
+  return nullptr;
+}
+
+YamlEntry* YamlNode::find(std::string_view key) { return const_cast<YamlEntry*>(std::as_const(*this).find(key)); }
+
+std::string_view YamlNode::kind_name() const {
+  switch (kind) {
+    case Kind::scalar:
+      return "a value";
+    case Kind::sequence:
+      return "a list";
+    case Kind::mapping:
+      return "a mapping";
+    case Kind::null:
+      break;
+  }
+  return "nothing";
+}
+
+YamlNode yaml_scalar(std::string text, SourcePosition where) {
+  YamlNode node;
+  node.kind = YamlNode::Kind::scalar;
+  node.scalar = std::move(text);
+  node.where = std::move(where);
+  return node;
+}
+
+YamlNode yaml_mapping(SourcePosition where) {
+  YamlNode node;
+  node.kind = YamlNode::Kind::mapping;
+  node.where = std::move(where);
+  return node;
+}
+
+YamlNode parse_yaml(std::string_view text, const std::string& file) {
+  require_text(text, file);
+  TreeBuilder builder(file);
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    if (!parser.HandleNextDocument(builder)) {
+      throw ScenarioError({file, 0, 0}, "", "the file is empty", "a YAML mapping with `cluster:` and `workload:`");
+    }
+    parser.HandleNextDocument(builder);
+  } catch (const YAML::Exception& error) {
+    rethrow_yaml_error(error, text, file);
+  }
+  return std::move(builder).take();
+}
+
+const YamlNode& cached_yaml_file(const std::string& path) {
+  static std::mutex mutex;
+  static std::map<std::string, std::vector<CachedFile>> cache;
+  std::error_code missing;
+  const auto changed = std::filesystem::last_write_time(path, missing);
+  const std::lock_guard lock(mutex);
+  // Older versions stay, because callers hold references to them.
+  std::vector<CachedFile>& versions = cache[path];
+  if (missing || versions.empty() || versions.back().changed != changed) {
+    versions.push_back({changed, std::make_unique<const YamlNode>(parse_yaml(read_text_file(path), path))});
+  }
+  return *versions.back().document;
+}
+
+}  // namespace foretrain

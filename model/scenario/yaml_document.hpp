@@ -1,0 +1,53 @@
+// A YAML file as a tree of values that know where they were written. yaml_document.cpp is the only place that sees
+// yaml-cpp; everything that could surprise (aliases, tags, several documents, duplicate keys, bottomless nesting) is
+// refused there.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/base/error.hpp"
+
+namespace foretrain {
+
+struct YamlEntry;
+
+/// A value. Null is an absent value (`key:` with nothing behind it, or `null`).
+struct YamlNode {
+  enum class Kind { null, scalar, sequence, mapping };
+  Kind kind = Kind::null;
+  std::string scalar;              ///< scalar: the text without quotes
+  std::vector<YamlNode> items;     ///< sequence
+  std::vector<YamlEntry> entries;  ///< mapping, in the order of the file
+  SourcePosition where;
+
+  [[nodiscard]] bool is_null() const { return kind == Kind::null; }
+  [[nodiscard]] bool is_scalar() const { return kind == Kind::scalar; }
+  [[nodiscard]] bool is_sequence() const { return kind == Kind::sequence; }
+  [[nodiscard]] bool is_mapping() const { return kind == Kind::mapping; }
+  /// The entry with this key, or nullptr (also when this is no mapping).
+  [[nodiscard]] const YamlEntry* find(std::string_view key) const;
+  [[nodiscard]] YamlEntry* find(std::string_view key);
+  /// "a mapping", "a list", "a value", "nothing".
+  [[nodiscard]] std::string_view kind_name() const;
+};
+
+struct YamlEntry {
+  std::string key;
+  SourcePosition where;  ///< of the key
+  YamlNode value;
+};
+
+YamlNode yaml_scalar(std::string text, SourcePosition where);
+YamlNode yaml_mapping(SourcePosition where);
+
+/// Parses one YAML document. `file` is named in errors. Throws ScenarioError for malformed YAML, an empty text, more
+/// than one document, duplicate keys, keys that are no plain words, anchors, aliases, tags, nesting deeper than 64 and
+/// more than 200,000 values.
+YamlNode parse_yaml(std::string_view text, const std::string& file);
+
+/// Reads and parses a file; kept for the life of the process and read again only when the file has changed.
+const YamlNode& cached_yaml_file(const std::string& path);
+
+}  // namespace foretrain

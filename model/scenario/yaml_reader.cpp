@@ -1,0 +1,144 @@
+#include "model/scenario/yaml_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "model/base/text.hpp"
+
+namespace foretrain {
+
+std::string join_path(std::string_view path, std::string_view key) {
+  return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+}
+
+const std::string& Field::text() const {
+  if (!node_->is_scalar()) fail(fmt::format("{} where a single value belongs", node_->kind_name()), "one value");
+  return node_->scalar;
+}
+
+std::int64_t Field::integer(IntegerRange range) const {
+  return parse([&](const std::string& text) { return parse_integer(text, range.minimum, range.maximum); });
+}
+
+double Field::number(Zero zero) const {
+  const double value = parse([](const std::string& text) { return parse_number(text); });
+  if (zero == Zero::refused && !(value > 0.0)) fail("zero is impossible here", "a number above zero");
+  return value;
+}
+
+bool Field::flag() const {
+  if (text() == "true") return true;
+  if (text() == "false") return false;
+  fail(fmt::format("\"{}\" is neither true nor false", text()), "true or false");
+}
+
+MappingReader Field::mapping(std::initializer_list<std::string_view> keys) const { return MappingReader(*this, keys); }
+
+std::vector<Field> Field::list() const {
+  if (!node_->is_sequence()) fail(fmt::format("{} where a list belongs", node_->kind_name()), "a list: [ … ]");
+  std::vector<Field> fields;
+  for (std::size_t i = 0; i < node_->items.size(); ++i) {
+    fields.emplace_back(node_->items[i], fmt::format("{}[{}]", path_, i));
+  }
+  return fields;
+}
+
+std::vector<Field> Field::list_or_one() const {
+  if (node_->is_scalar()) return {*this};
+  return list();
+}
+
+void Field::fail(std::string got, std::string expected) const {
+  throw ScenarioError(where(), path_, std::move(got), std::move(expected));
+}
+
+void Field::fail_choice(const std::vector<std::string>& words) const {
+  const std::optional<std::string> nearest = nearest_word(text(), words);
+  fail(fmt::format("unknown value \"{}\"", text()),
+       nearest ? fmt::format("did you mean {}? Known are {}", *nearest, or_list(words)) : or_list(words));
+}
+
+MappingReader::MappingReader(const Field& field, std::initializer_list<std::string_view> keys)
+    : field_(field), keys_(keys) {
+  if (!field.is_mapping()) {
+    const std::vector<std::string> words(keys.begin(), keys.end());
+    field.fail(fmt::format("{} where a mapping belongs", field.node().kind_name()),
+               fmt::format("a mapping with keys such as {}", or_list(words, 6)));
+  }
+  for (const YamlEntry& entry : field.node().entries) {
+    const std::string path = join_path(field.path(), entry.key);
+    if (std::find(keys_.begin(), keys_.end(), entry.key) == keys_.end()) {
+      const std::vector<std::string> words(keys.begin(), keys.end());
+      const std::optional<std::string> nearest = nearest_word(entry.key, words);
+      throw ScenarioError(
+          entry.where, path, "unknown key",
+          nearest ? fmt::format("did you mean {}?", *nearest) : fmt::format("known here: {}", or_list(words, 30)));
+    }
+    if (entry.value.is_null()) {
+      throw ScenarioError(entry.where, path, "this key has no value", "a value, or leave the key out");
+    }
+  }
+}
+
+void MappingReader::require_known(std::string_view key) const {
+  if (std::find(keys_.begin(), keys_.end(), key) == keys_.end()) {
+    throw std::logic_error(fmt::format("key {} was not announced", path(key)));
+  }
+}
+
+bool MappingReader::has(std::string_view key) const {
+  require_known(key);
+  return field_.node().find(key) != nullptr;
+}
+
+Field MappingReader::operator[](std::string_view key) const {
+  if (std::optional<Field> value = find(key)) return *value;
+  throw ScenarioError(field_.where(), path(key), "this key is missing", "a value for it");
+}
+
+std::optional<Field> MappingReader::find(std::string_view key) const {
+  require_known(key);
+  const YamlEntry* entry = field_.node().find(key);
+  if (entry == nullptr) return std::nullopt;
+  return Field(entry->value, path(key));
+}
+
+SourcePosition MappingReader::where(std::string_view key) const {
+  const YamlEntry* entry = field_.node().find(key);
+  return entry != nullptr ? entry->value.where : field_.where();
+}
+
+std::string MappingReader::path(std::string_view key) const { return join_path(field_.path(), key); }
+
+std::int64_t MappingReader::integer_or(std::string_view key, std::int64_t fallback, IntegerRange range) const {
+  const std::optional<Field> value = find(key);
+  return value ? value->integer(range) : fallback;
+}
+
+int MappingReader::int_or(std::string_view key, int fallback, IntegerRange range) const {
+  return static_cast<int>(integer_or(key, fallback, range));
+}
+
+double MappingReader::number_or(std::string_view key, double fallback, Zero zero) const {
+  const std::optional<Field> value = find(key);
+  return value ? value->number(zero) : fallback;
+}
+
+bool MappingReader::flag_or(std::string_view key, bool fallback) const {
+  const std::optional<Field> value = find(key);
+  return value ? value->flag() : fallback;
+}
+
+std::string MappingReader::text_or(std::string_view key, std::string_view fallback) const {
+  const std::optional<Field> value = find(key);
+  return value ? value->text() : std::string(fallback);
+}
+
+void MappingReader::fail(std::string_view key, std::string got, std::string expected) const {
+  throw ScenarioError(where(key), path(key), std::move(got), std::move(expected));
+}
+
+}  // namespace foretrain

@@ -1,0 +1,118 @@
+// Typed views of a YAML tree. A Field is one value with its dotted path, a MappingReader a mapping whose keys are known
+// beforehand. Every complaint is a ScenarioError with file, line, column and the dotted key.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/base/quantity.hpp"
+#include "model/scenario/yaml_document.hpp"
+
+namespace foretrain {
+
+/// A word of a scenario and what it stands for.
+template <typename E>
+struct Named {
+  std::string_view word;
+  E value;
+};
+
+/// Whether a quantity of zero makes sense.
+enum class Zero { allowed, refused };
+
+struct IntegerRange {
+  std::int64_t minimum = 1;
+  std::int64_t maximum = std::numeric_limits<std::int32_t>::max();
+};
+
+class MappingReader;
+
+/// One value of a document. Refers to the document, which must outlive it.
+class Field {
+ public:
+  Field(const YamlNode& node, std::string path) : node_(&node), path_(std::move(path)) {}
+
+  [[nodiscard]] const YamlNode& node() const { return *node_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const SourcePosition& where() const { return node_->where; }
+  [[nodiscard]] bool is_scalar() const { return node_->is_scalar(); }
+  [[nodiscard]] bool is_mapping() const { return node_->is_mapping(); }
+  [[nodiscard]] bool is_sequence() const { return node_->is_sequence(); }
+
+  /// The text of a scalar.
+  [[nodiscard]] const std::string& text() const;
+  [[nodiscard]] std::int64_t integer(IntegerRange range = {}) const;
+  [[nodiscard]] double number(Zero zero = Zero::allowed) const;
+  [[nodiscard]] bool flag() const;
+  /// See parse_quantity for the units.
+  template <typename Q>
+  [[nodiscard]] Q quantity(Zero zero = Zero::refused) const;
+  template <typename E>
+  [[nodiscard]] E choice(std::span<const Named<E>> table) const;
+  /// A mapping with these keys and no others.
+  [[nodiscard]] MappingReader mapping(std::initializer_list<std::string_view> keys) const;
+  /// The values of a list, paths "key[0]", "key[1]", ….
+  [[nodiscard]] std::vector<Field> list() const;
+  /// Like list(), where a lone scalar counts as a list of one.
+  [[nodiscard]] std::vector<Field> list_or_one() const;
+
+  /// Runs a parser of model/base/units on the text and adds the position to its complaints.
+  template <typename Parse>
+  auto parse(const Parse& parser) const;
+
+  [[noreturn]] void fail(std::string got, std::string expected) const;
+
+ private:
+  [[noreturn]] void fail_choice(const std::vector<std::string>& words) const;
+
+  const YamlNode* node_;
+  std::string path_;
+};
+
+/// A mapping. Asking for a key that was not announced to the constructor is a programming error (std::logic_error).
+class MappingReader {
+ public:
+  /// Throws ScenarioError for an unknown key, naming the nearest known one, and for a key without a value.
+  MappingReader(const Field& field, std::initializer_list<std::string_view> keys);
+
+  [[nodiscard]] const Field& field() const { return field_; }
+  [[nodiscard]] bool has(std::string_view key) const;
+  /// Throws ScenarioError when the key is missing.
+  [[nodiscard]] Field operator[](std::string_view key) const;
+  [[nodiscard]] std::optional<Field> find(std::string_view key) const;
+  /// Where a key was written; where the mapping begins if it was not.
+  [[nodiscard]] SourcePosition where(std::string_view key) const;
+  [[nodiscard]] std::string path(std::string_view key) const;
+
+  [[nodiscard]] std::int64_t integer_or(std::string_view key, std::int64_t fallback, IntegerRange range = {}) const;
+  [[nodiscard]] int int_or(std::string_view key, int fallback, IntegerRange range = {}) const;
+  [[nodiscard]] double number_or(std::string_view key, double fallback, Zero zero = Zero::allowed) const;
+  [[nodiscard]] bool flag_or(std::string_view key, bool fallback) const;
+  [[nodiscard]] std::string text_or(std::string_view key, std::string_view fallback) const;
+  template <typename Q>
+  [[nodiscard]] Q quantity_or(std::string_view key, Q fallback, Zero zero = Zero::refused) const;
+  template <typename E>
+  [[nodiscard]] E choice_or(std::string_view key, E fallback, std::span<const Named<E>> table) const;
+
+  /// Complains about a key's value (or, when it is not there, about the mapping).
+  [[noreturn]] void fail(std::string_view key, std::string got, std::string expected) const;
+
+ private:
+  void require_known(std::string_view key) const;
+
+  Field field_;
+  std::vector<std::string_view> keys_;
+};
+
+/// Path of a key below another path.
+std::string join_path(std::string_view path, std::string_view key);
+
+}  // namespace foretrain
+
+#include "model/scenario/yaml_reader_impl.hpp"

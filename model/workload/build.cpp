@@ -1,0 +1,22 @@
+#include "model/workload/build.hpp"
+
+#include <variant>
+
+#include "model/base/error.hpp"
+#include "model/workload/network.hpp"
+#include "model/workload/transformer.hpp"
+
+namespace foretrain {
+
+Model build_model(const ModelConfig& config, const BuildOptions& options) {
+  if (const auto* transformer = std::get_if<TransformerConfig>(&config.shape)) {
+    return build_transformer(*transformer, config.name, options);
+  }
+  if (options.tensor > 1 || options.context > 1 || options.expert > 1) {
+    throw UsageError("plan: tensor, context and expert parallelism are defined for transformers only, and " +
+                     config.name + " is a network of layers; use data or pipeline parallelism");
+  }
+  return build_network(std::get<NetworkConfig>(config.shape), config.name, options.micro_batch, options.precision);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,26 @@
+// From what a scenario says about a model to layers with shapes.
+#pragma once
+
+#include "model/hardware/precision.hpp"
+#include "model/workload/model.hpp"
+#include "model/workload/model_config.hpp"
+#include "model/workload/operator.hpp"
+
+namespace foretrain {
+
+/// How the model is laid out on the ranks of one model replica; sizes in build_model's result are those of one rank.
+struct BuildOptions {
+  std::int64_t micro_batch = 1;
+  Precision precision = Precision::bf16;
+  AttentionKind attention = AttentionKind::flash;
+  int tensor = 1;
+  int context = 1;
+  int expert = 1;
+  bool sequence_parallel = false;
+};
+
+/// Layers of the model, costs not yet attached. Throws ScenarioError for impossible shapes, UsageError for a layout that
+/// the family does not have (tensor parallelism of a convolutional network).
+Model build_model(const ModelConfig& config, const BuildOptions& options);
+
+}  // namespace foretrain

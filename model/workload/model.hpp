@@ -1,0 +1,60 @@
+// A model as a list of layers with concrete shapes, for one micro-batch on one tensor-parallel rank.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/workload/operator.hpp"
+
+namespace foretrain {
+
+/// A collective inside a layer that all ranks of a tensor-, context- or expert-parallel group take part in, between
+/// kernels that depend on it (nothing overlaps it unless `overlappable`).
+struct LayerCollective {
+  enum class Kind { all_reduce, all_gather, reduce_scatter, all_to_all, send_receive };
+  enum class Group { tensor, context, expert };
+  Kind kind = Kind::all_reduce;
+  Group group = Group::tensor;
+  Bytes size;  ///< nccl-tests' "size": the whole buffer (for all-gather and reduce-scatter: the gathered one)
+  int count = 1;
+  bool overlappable = false;
+  bool operator==(const LayerCollective&) const = default;
+};
+
+/// One layer; every quantity is per micro-batch and per tensor-parallel rank.
+struct Layer {
+  std::string name;
+  std::vector<Operator> forward;
+  std::vector<Operator> backward;
+  std::vector<LayerCollective> forward_collectives;
+  std::vector<LayerCollective> backward_collectives;
+  double parameters = 0.0;         ///< trainable numbers held by one tensor-parallel rank
+  double expert_parameters = 0.0;  ///< of these, divided over the expert-parallel group
+  Bytes saved;                     ///< activations kept for the backward pass without recomputation
+  Bytes saved_selective;           ///< with selective recomputation (attention recomputed)
+  Bytes saved_full;                ///< with full recomputation: the layer's input only
+  std::vector<Operator> selective_recompute;  ///< operators run again under selective recomputation
+  Bytes output;                               ///< activation handed to the next layer (pipeline boundary)
+  Bytes workspace;                            ///< temporary memory beyond saved activations while the layer runs
+  bool recomputable = true;                   ///< full recomputation applies (transformer blocks, not embedding or head)
+  bool splittable = false;                    ///< counts as one of `layers` when a pipeline divides the model
+  bool operator==(const Layer&) const = default;
+};
+
+/// `repeat` identical layers in a row.
+struct LayerGroup {
+  Layer layer;
+  int repeat = 1;
+};
+
+struct Model {
+  std::string name;
+  std::vector<LayerGroup> layers;
+  double parameters = 0.0;              ///< of the whole model (not per rank), as published counts are stated
+  Flops forward_flops_per_sample;       ///< of the mathematics, whole model, one sample
+  double tokens_per_sample = 0.0;       ///< sequence length; 0 where the unit is the image
+  Bytes input_bytes_per_sample;         ///< copied from host to device for each sample
+};
+
+}  // namespace foretrain

@@ -1,0 +1,53 @@
+// What a scenario says about a model, before shapes are worked out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/base/error.hpp"
+
+namespace foretrain {
+
+enum class TransformerFamily { gpt, bert, mpt, llama, vit };
+
+/// Defaults are those of the family: 4·hidden feed-forward (llama: gated), as many key–value heads as heads, learned
+/// positions for gpt and bert, ALiBi for mpt, rotary for llama; embeddings tied except in llama.
+struct TransformerConfig {
+  TransformerFamily family = TransformerFamily::gpt;
+  std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  std::int64_t ffn_hidden = 0, vocabulary = 0, sequence = 0;
+  bool gated_ffn = false;
+  bool tied_embeddings = true;
+  bool biases = true;  ///< linear layers and norms have bias terms
+  std::int64_t experts = 1, experts_per_token = 1;
+  std::int64_t image_size = 0, patch_size = 0, classes = 0;  ///< vit
+};
+
+/// One layer of a sequential network (families cnn and mlp); scenarios/models/resnet-50.yaml shows the syntax.
+struct NetworkLayer {
+  enum class Kind {
+    convolution, linear, batch_norm, relu, sigmoid, gelu, max_pool, average_pool, global_average_pool, flatten, dropout,
+    local_response_norm, residual, branches, repeat
+  };
+  Kind kind = Kind::relu;
+  std::int64_t out = 0, kernel_h = 1, kernel_w = 1, stride = 1, pad_h = 0, pad_w = 0, groups = 1;
+  bool bias = true;
+  std::int64_t times = 1;                              ///< repeat
+  std::vector<std::vector<NetworkLayer>> bodies;       ///< residual: body, shortcut; branches: each; repeat: one
+  SourcePosition where;
+};
+
+/// Input [channels, height, width] (mlp: channels = features, 1 × 1), then the layers in order.
+struct NetworkConfig {
+  std::int64_t channels = 0, height = 1, width = 1;
+  std::vector<NetworkLayer> layers;
+};
+
+struct ModelConfig {
+  std::string name;  ///< preset name or family
+  std::variant<TransformerConfig, NetworkConfig> shape;
+};
+
+}  // namespace foretrain

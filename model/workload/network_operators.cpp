@@ -1,0 +1,280 @@
+#include "model/workload/network_operators.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace foretrain {
+namespace {
+
+constexpr Bytes fp32_size = bytes_per_element(Precision::fp32);
+constexpr Bytes label_size(8.0);          // int64, as PyTorch demands of class labels
+constexpr Bytes pooling_index_size(8.0);  // int64, as PyTorch's max_pool2d returns
+constexpr Bytes mask_size(1.0);           // one byte per element, PyTorch's bool
+
+Operator streaming(std::string name, const PassSettings& settings, Streaming work, int kernels = 1) {
+  return {std::move(name), work, settings.activation_precision(), kernels};
+}
+
+Flops per_element(double flops, const FeatureMap& shape, const PassSettings& settings) {
+  return Flops(flops * static_cast<double>(settings.batch) * shape.elements());
+}
+
+/// A map from one tensor to another of the same shape, which a compiler merges into its neighbours.
+Operator elementwise(std::string name, const FeatureMap& shape, double inputs, double flops,
+                     const PassSettings& settings) {
+  const Bytes size = settings.activation_bytes(shape);
+  return streaming(std::move(name), settings,
+                   {StreamingKind::elementwise, inputs * size, size, per_element(flops, shape, settings), true});
+}
+
+/// The weights (forward) or their gradient (backward) change between fp32 and the format of the matrix units.
+void append_cast(std::vector<Operator>& operators, std::string name, double weights, Bytes from, Bytes to,
+                 const PassSettings& settings) {
+  if (settings.casts_weights()) {
+    operators.push_back(streaming(std::move(name), settings,
+                                  {StreamingKind::elementwise, weights * from, weights * to, Flops(), false}));
+  }
+}
+
+Operator bias_gradient(const FeatureMap& output, const PassSettings& settings) {
+  return streaming("bias gradient", settings,
+                   {StreamingKind::reduction, settings.activation_bytes(output),
+                    static_cast<double>(output.channels) * fp32_size, per_element(1, output, settings), false});
+}
+
+PrimitiveOperators convolution(const NetworkLayer& layer, const FeatureMap& input, const FeatureMap& output,
+                               bool input_gradient, const PassSettings& settings) {
+  const Convolution work{.n = settings.batch,
+                         .c = input.channels,
+                         .h = input.height,
+                         .w = input.width,
+                         .k = output.channels,
+                         .r = layer.kernel_h,
+                         .s = layer.kernel_w,
+                         .p = output.height,
+                         .q = output.width,
+                         .stride = layer.stride,
+                         .groups = layer.groups,
+                         .pass = ConvolutionPass::forward};
+  const std::int64_t channels_per_group = work.c / work.groups;
+  const double weights = static_cast<double>(work.k) * static_cast<double>(channels_per_group) *
+                         static_cast<double>(work.r) * static_cast<double>(work.s);
+  const Bytes narrow = bytes_per_element(settings.activation_precision());
+  const std::string name = fmt::format("conv {}x{}, {} to {}", work.r, work.s, work.c, work.k);
+  const auto pass = [&](ConvolutionPass which, std::string_view suffix) {
+    Convolution shaped = work;
+    shaped.pass = which;
+    return Operator{fmt::format("{}{}", name, suffix), shaped, settings.precision, 1};
+  };
+
+  PrimitiveOperators result;
+  result.parameters = weights + (layer.bias ? static_cast<double>(work.k) : 0.0);
+  result.keeps_input = true;
+  append_cast(result.forward, "cast weights", weights, fp32_size, narrow, settings);
+  result.forward.push_back(pass(ConvolutionPass::forward, ""));
+  if (layer.bias) {
+    // PyTorch adds the bias of a cuDNN convolution in a kernel of its own.
+    result.forward.push_back(elementwise("bias", output, 1, 1, settings));
+    result.backward.push_back(bias_gradient(output, settings));
+  }
+  if (input_gradient) {
+    result.backward.push_back(pass(ConvolutionPass::data_gradient, " data gradient"));
+  }
+  result.backward.push_back(pass(ConvolutionPass::weight_gradient, " weight gradient"));
+  append_cast(result.backward, "cast weight gradient", weights, narrow, fp32_size, settings);
+  return result;
+}
+
+// Y[batch, out] = X[batch, in] · Wᵀ + b. The bias is part of the product's epilogue (cublasLt, addmm).
+PrimitiveOperators linear(const NetworkLayer& layer, const FeatureMap& input, bool input_gradient,
+                          const PassSettings& settings) {
+  const std::int64_t in = input.channels;
+  const std::int64_t out = layer.out;
+  const double weights = static_cast<double>(in) * static_cast<double>(out);
+  const Bytes narrow = bytes_per_element(settings.activation_precision());
+  const std::string name = fmt::format("linear {} to {}", in, out);
+  const auto product = [&](std::string_view suffix, std::int64_t m, std::int64_t n, std::int64_t k) {
+    return Operator{fmt::format("{}{}", name, suffix), Matmul{.m = m, .n = n, .k = k}, settings.precision, 1};
+  };
+
+  PrimitiveOperators result;
+  result.parameters = weights + (layer.bias ? static_cast<double>(out) : 0.0);
+  result.keeps_input = true;
+  append_cast(result.forward, "cast weights", weights, fp32_size, narrow, settings);
+  result.forward.push_back(product("", settings.batch, out, in));
+  if (layer.bias) {
+    result.backward.push_back(bias_gradient({out, 1, 1}, settings));
+  }
+  if (input_gradient) {
+    result.backward.push_back(product(" data gradient", settings.batch, in, out));
+  }
+  result.backward.push_back(product(" weight gradient", out, in, settings.batch));
+  append_cast(result.backward, "cast weight gradient", weights, narrow, fp32_size, settings);
+  return result;
+}
+
+// One fused cuDNN kernel per pass. Forward: read for mean and variance, read again to normalise, write. Backward: input
+// and output gradient are read for the two sums over the batch, then read again for the input gradient, which is
+// written. Scale, shift, running and saved statistics are fp32, two numbers per channel each. PyTorch counts batches in
+// a second kernel.
+PrimitiveOperators batch_norm(const FeatureMap& shape, const PassSettings& settings) {
+  const Bytes size = settings.activation_bytes(shape);
+  const Bytes per_channel = 2.0 * static_cast<double>(shape.channels) * fp32_size;
+  PrimitiveOperators result;
+  result.parameters = 2.0 * static_cast<double>(shape.channels);
+  result.keeps_input = true;
+  result.kept = per_channel;
+  result.forward.push_back(streaming("batch norm", settings,
+                                     {StreamingKind::reduction, 2.0 * size + 2.0 * per_channel,
+                                      size + 2.0 * per_channel, per_element(5, shape, settings), false},
+                                     2));
+  result.backward.push_back(streaming("batch norm gradient", settings,
+                                      {StreamingKind::reduction, 4.0 * size + 2.0 * per_channel, size + per_channel,
+                                       per_element(9, shape, settings), false}));
+  return result;
+}
+
+// ReLU and sigmoid find their derivative from their output, GELU from its input.
+PrimitiveOperators activation(NetworkLayer::Kind kind, const FeatureMap& shape, bool input_gradient,
+                              const PassSettings& settings) {
+  const std::string name(key(kind));
+  PrimitiveOperators result;
+  const double flops = kind == NetworkLayer::Kind::relu ? 1 : 10;
+  result.forward.push_back(elementwise(name, shape, 1, flops, settings));
+  if (input_gradient) {
+    result.backward.push_back(elementwise(name + " gradient", shape, 2, flops, settings));
+    result.keeps_input = kind == NetworkLayer::Kind::gelu;
+    result.keeps_output = !result.keeps_input;
+  }
+  return result;
+}
+
+PrimitiveOperators max_pool(const NetworkLayer& layer, const FeatureMap& input, const FeatureMap& output,
+                            bool input_gradient, const PassSettings& settings) {
+  const Bytes in = settings.activation_bytes(input);
+  const Bytes out = settings.activation_bytes(output);
+  const Bytes indices = static_cast<double>(settings.batch) * output.elements() * pooling_index_size;
+  const Flops work = per_element(static_cast<double>(layer.kernel_h * layer.kernel_w), output, settings);
+  PrimitiveOperators result;
+  result.forward.push_back(streaming("max pool", settings, {StreamingKind::reduction, in, out + indices, work, false}));
+  if (input_gradient) {
+    result.keeps_input = true;
+    result.kept = indices;
+    result.backward.push_back(
+        streaming("max pool gradient", settings, {StreamingKind::reduction, out + indices, in, work, false}));
+  }
+  return result;
+}
+
+PrimitiveOperators average_pool(const FeatureMap& input, const FeatureMap& output, bool input_gradient,
+                                const PassSettings& settings) {
+  const Bytes in = settings.activation_bytes(input);
+  const Bytes out = settings.activation_bytes(output);
+  const Flops work = per_element(1, input, settings);
+  PrimitiveOperators result;
+  result.forward.push_back(streaming("average pool", settings, {StreamingKind::reduction, in, out, work, false}));
+  if (input_gradient) {
+    result.keeps_input = true;  // PyTorch keeps it for its shape alone, but keeps it
+    result.backward.push_back(
+        streaming("average pool gradient", settings, {StreamingKind::elementwise, out, in, work, false}));
+  }
+  return result;
+}
+
+PrimitiveOperators dropout(const FeatureMap& shape, bool input_gradient, const PassSettings& settings) {
+  const Bytes size = settings.activation_bytes(shape);
+  const Bytes mask = static_cast<double>(settings.batch) * shape.elements() * mask_size;
+  const Flops work = per_element(2, shape, settings);
+  PrimitiveOperators result;
+  result.forward.push_back(streaming("dropout", settings, {StreamingKind::elementwise, size, size + mask, work, true}));
+  if (input_gradient) {
+    result.kept = mask;
+    result.backward.push_back(
+        streaming("dropout gradient", settings, {StreamingKind::elementwise, size + mask, size, work, true}));
+  }
+  return result;
+}
+
+// cuDNN's cross-channel normalisation: one kernel per pass; the gradient reads input, output and output gradient.
+PrimitiveOperators local_response_norm(const FeatureMap& shape, bool input_gradient, const PassSettings& settings) {
+  const Bytes size = settings.activation_bytes(shape);
+  const Flops work = per_element(10, shape, settings);
+  PrimitiveOperators result;
+  result.forward.push_back(
+      streaming("local response norm", settings, {StreamingKind::reduction, size, size, work, false}));
+  if (input_gradient) {
+    result.keeps_input = result.keeps_output = true;
+    result.backward.push_back(
+        streaming("local response norm gradient", settings, {StreamingKind::reduction, 3.0 * size, size, work, false}));
+  }
+  return result;
+}
+
+}  // namespace
+
+PrimitiveOperators primitive_operators(const NetworkLayer& layer, const FeatureMap& input, const FeatureMap& output,
+                                       bool input_gradient, const PassSettings& settings) {
+  switch (layer.kind) {
+    case NetworkLayer::Kind::convolution:
+      return convolution(layer, input, output, input_gradient, settings);
+    case NetworkLayer::Kind::linear:
+      return linear(layer, input, input_gradient, settings);
+    case NetworkLayer::Kind::batch_norm:
+      return batch_norm(input, settings);
+    case NetworkLayer::Kind::relu:
+    case NetworkLayer::Kind::sigmoid:
+    case NetworkLayer::Kind::gelu:
+      return activation(layer.kind, input, input_gradient, settings);
+    case NetworkLayer::Kind::max_pool:
+      return max_pool(layer, input, output, input_gradient, settings);
+    case NetworkLayer::Kind::average_pool:
+    case NetworkLayer::Kind::global_average_pool:
+      return average_pool(input, output, input_gradient, settings);
+    case NetworkLayer::Kind::dropout:
+      return dropout(input, input_gradient, settings);
+    case NetworkLayer::Kind::local_response_norm:
+      return local_response_norm(input, input_gradient, settings);
+    case NetworkLayer::Kind::flatten:  // a view
+    case NetworkLayer::Kind::residual:
+    case NetworkLayer::Kind::branches:
+    case NetworkLayer::Kind::repeat:
+      break;
+  }
+  return {};
+}
+
+Operator sum_of_tensors(std::string name, const FeatureMap& shape, int terms, const PassSettings& settings) {
+  const Bytes size = settings.activation_bytes(shape);
+  const double sums = terms - 1;
+  return streaming(
+      std::move(name), settings,
+      {StreamingKind::elementwise, 2.0 * sums * size, sums * size, per_element(sums, shape, settings), true},
+      terms - 1);
+}
+
+Operator concatenation(const FeatureMap& output, const PassSettings& settings) {
+  const Bytes size = settings.activation_bytes(output);
+  return streaming("concatenation", settings, {StreamingKind::elementwise, size, size, Flops(), true});
+}
+
+PrimitiveOperators loss_operators(const FeatureMap& logits, const PassSettings& settings) {
+  const Bytes size = settings.activation_bytes(logits);
+  const Bytes probabilities = static_cast<double>(settings.batch) * logits.elements() * fp32_size;
+  const Bytes labels = static_cast<double>(settings.batch) * label_size;
+  const int casts = settings.casts_weights() ? 1 : 0;
+  PrimitiveOperators result;
+  result.kept = probabilities + labels;
+  // Forward: log-softmax, then the labelled entries are picked and averaged.
+  result.forward.push_back(streaming(
+      "softmax and cross-entropy", settings,
+      {StreamingKind::reduction, size + labels, probabilities, per_element(5, logits, settings), false}, 2 + casts));
+  // Backward: a gradient of zeros with the labelled entries set, then through log-softmax.
+  result.backward.push_back(streaming("softmax and cross-entropy gradient", settings,
+                                      {StreamingKind::reduction, 2.0 * probabilities + labels, probabilities + size,
+                                       per_element(4, logits, settings), false},
+                                      3 + casts));
+  return result;
+}
+
+}  // namespace foretrain

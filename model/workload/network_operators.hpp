@@ -1,0 +1,58 @@
+// What each primitive layer of a network launches in its forward and its backward pass, and what it keeps in between.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/hardware/precision.hpp"
+#include "model/workload/model_config.hpp"
+#include "model/workload/network_shapes.hpp"
+#include "model/workload/operator.hpp"
+
+namespace foretrain {
+
+/// What all operators of a pass share.
+struct PassSettings {
+  std::int64_t batch = 1;  ///< samples in the micro-batch
+  Precision precision = Precision::fp32;
+
+  /// Number format of activations and their gradients: the precision's own, bf16 for fp8.
+  [[nodiscard]] Precision activation_precision() const {
+    return precision == Precision::fp8 ? Precision::bf16 : precision;
+  }
+  /// Activations of the whole micro-batch.
+  [[nodiscard]] Bytes activation_bytes(const FeatureMap& shape) const {
+    return static_cast<double>(batch) * shape.elements() * bytes_per_element(activation_precision());
+  }
+  /// Trainable numbers are fp32 and cast to the activations' shorter format in each pass.
+  [[nodiscard]] bool casts_weights() const {
+    return bytes_per_element(activation_precision()) < bytes_per_element(Precision::fp32);
+  }
+};
+
+/// Operators of a primitive layer, in the order in which they are launched.
+struct PrimitiveOperators {
+  std::vector<Operator> forward;
+  std::vector<Operator> backward;
+  double parameters = 0.0;    ///< trainable numbers
+  bool keeps_input = false;   ///< the backward pass reads the layer's input
+  bool keeps_output = false;  ///< the backward pass reads the layer's output
+  Bytes kept;                 ///< anything else it reads: masks, indices, statistics
+};
+
+/// Operators of a layer that is neither residual, branches nor repeat. `input_gradient`: whether anything before the
+/// layer is trained, so that its input needs a gradient.
+PrimitiveOperators primitive_operators(const NetworkLayer& layer, const FeatureMap& input, const FeatureMap& output,
+                                       bool input_gradient, const PassSettings& settings);
+
+/// Sum of `terms` tensors of one shape, pair by pair: where paths of a residual block meet, and where their gradients
+/// do.
+Operator sum_of_tensors(std::string name, const FeatureMap& shape, int terms, const PassSettings& settings);
+
+/// Concatenation along channels: a copy. Its backward pass only makes views.
+Operator concatenation(const FeatureMap& output, const PassSettings& settings);
+
+/// Softmax with cross-entropy over `logits`, in fp32 (autocast's rule), for integer labels.
+PrimitiveOperators loss_operators(const FeatureMap& logits, const PassSettings& settings);
+
+}  // namespace foretrain

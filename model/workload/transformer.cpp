@@ -1,0 +1,376 @@
+#include "model/workload/transformer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace foretrain {
+
+namespace {
+
+// BERT predicts the masked 15 % of the tokens only (Devlin et al. 2018, section 3.1); the others reach no output layer.
+constexpr double masked_share = 0.15;
+
+bool has_dropout(TransformerFamily family) {
+  return family == TransformerFamily::gpt || family == TransformerFamily::bert || family == TransformerFamily::vit;
+}
+bool has_learned_positions(TransformerFamily family) { return has_dropout(family); }
+bool is_causal(TransformerFamily family) {
+  return family != TransformerFamily::bert && family != TransformerFamily::vit;
+}
+
+/// Tokens of one sample as the blocks see them (vit: patches and the class token).
+std::int64_t sequence_of(const TransformerConfig& c) {
+  if (c.family != TransformerFamily::vit) return c.sequence;
+  const std::int64_t side = c.image_size / c.patch_size;
+  return side * side + 1;
+}
+
+struct Counts {
+  double attention, ffn, norms, embedding, head;
+};
+
+/// Trainable numbers of one block's parts (whole model, not divided by ranks) and of both ends.
+Counts parameter_counts(const TransformerConfig& c) {
+  const auto h = static_cast<double>(c.hidden);
+  const auto q = static_cast<double>(c.heads * c.head_dim);
+  const auto kv = static_cast<double>(c.kv_heads * c.head_dim);
+  const auto f = static_cast<double>(c.ffn_hidden);
+  const auto v = static_cast<double>(c.vocabulary);
+  const double bias = c.biases ? 1.0 : 0.0;
+  const bool rms_norm = c.family == TransformerFamily::llama;
+  const double norm = rms_norm || !c.biases ? h : 2.0 * h;  // scale, and shift where there are biases
+
+  Counts n{};
+  n.attention = h * (q + 2.0 * kv) + q * h + bias * (q + 2.0 * kv + h);
+  const double up = c.gated_ffn ? 2.0 : 1.0;
+  n.ffn = (up + 1.0) * h * f + bias * (up * f + h);
+  if (c.experts > 1) n.ffn = static_cast<double>(c.experts) * n.ffn + h * static_cast<double>(c.experts);
+  n.norms = 2.0 * norm;
+  switch (c.family) {
+    case TransformerFamily::vit: {
+      const double patch = 3.0 * static_cast<double>(c.patch_size * c.patch_size);
+      n.embedding = patch * h + h + h + static_cast<double>(sequence_of(c)) * h;  // projection, class token, positions
+      n.head = norm + h * static_cast<double>(c.classes) + static_cast<double>(c.classes);
+      break;
+    }
+    case TransformerFamily::bert:
+      // word, position (512) and segment (2) tables, their norm; pooler; masked-token head tied to the word table
+      n.embedding = (v + 512.0 + 2.0) * h + norm;
+      n.head = (h * h + h) + (h * h + h + norm + v);
+      break;
+    default:
+      n.embedding = v * h + (has_learned_positions(c.family) ? static_cast<double>(c.sequence) * h : 0.0);
+      n.head = norm + (c.tied_embeddings ? 0.0 : v * h);
+  }
+  return n;
+}
+
+/// Collects the operators of a layer; all sizes for one rank.
+class BlockBuilder {
+ public:
+  BlockBuilder(const TransformerConfig& config, const BuildOptions& options)
+      : config_(config),
+        options_(options),
+        element_(bytes_per_element(options.precision)),
+        sequence_(sequence_of(config)),
+        tokens_(options.micro_batch * sequence_ / options.context) {}
+
+  [[nodiscard]] std::int64_t tokens() const { return tokens_; }
+  [[nodiscard]] std::int64_t sequence() const { return sequence_; }
+  [[nodiscard]] Bytes element() const { return element_; }
+  /// Tokens that norms, dropout and residual additions of one rank see: divided under sequence parallelism.
+  [[nodiscard]] double norm_tokens() const {
+    return static_cast<double>(tokens_) / (options_.sequence_parallel ? options_.tensor : 1);
+  }
+
+  /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and a weight gradient.
+  void linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
+              std::int64_t batch = 1) const {
+    layer.forward.push_back({name, Matmul{batch, m, n, k, false}, options_.precision, 1});
+    layer.backward.push_back({name + " data gradient", Matmul{batch, m, k, n, false}, options_.precision, 1});
+    layer.backward.push_back({name + " weight gradient", Matmul{batch, n, k, m, false}, options_.precision, 1});
+  }
+
+  /// A memory-bound kernel over `elements` numbers: forward and backward passes as (reads, writes) per element.
+  void stream(Layer& layer, const std::string& name, StreamingKind kind, double elements, double forward_reads,
+              double forward_writes, double backward_reads, double backward_writes, int backward_kernels = 1) const {
+    const bool fusible = kind == StreamingKind::elementwise;
+    const Flops forward_flops(elements * forward_reads);
+    const Flops backward_flops(elements * backward_reads);
+    layer.forward.push_back({name,
+                             Streaming{kind, element_ * elements * forward_reads, element_ * elements * forward_writes,
+                                       forward_flops, fusible},
+                             options_.precision, 1});
+    layer.backward.push_back({name + " backward",
+                              Streaming{kind, element_ * elements * backward_reads,
+                                        element_ * elements * backward_writes, backward_flops, fusible},
+                              options_.precision, backward_kernels});
+  }
+
+  void norm(Layer& layer, const std::string& name) const {
+    // Forward reads x, writes y. Backward reads dy and x, writes dx; the scale's gradient is a second, smaller kernel
+    // that reads both again from cache or memory.
+    stream(layer, name, StreamingKind::reduction, norm_tokens() * static_cast<double>(config_.hidden), 1, 1, 3, 1, 2);
+  }
+
+  /// bias + dropout + residual in one kernel; the mask costs one byte an element.
+  void residual(Layer& layer, const std::string& name) const {
+    const double mask = has_dropout(config_.family) ? 1.0 / element_.value() : 0.0;
+    const double elements = norm_tokens() * static_cast<double>(config_.hidden);
+    stream(layer, name, StreamingKind::elementwise, elements, 2, 1 + mask, 1 + mask, 1);
+  }
+
+  /// What moves between tensor-parallel ranks around the two halves of a block: an all-reduce each, or with sequence
+  /// parallelism an all-gather before and a reduce-scatter after (arXiv 2205.05198, section 4.2.2). In the backward pass
+  /// the gathered input is fetched again for the weight gradient; that one runs beside the data gradient.
+  void tensor_collectives(Layer& layer, int halves) const {
+    if (options_.tensor == 1) return;
+    using Kind = LayerCollective::Kind;
+    constexpr auto group = LayerCollective::Group::tensor;
+    const Bytes size = element_ * static_cast<double>(tokens_ * config_.hidden);
+    if (!options_.sequence_parallel) {
+      layer.forward_collectives.push_back({Kind::all_reduce, group, size, halves, false});
+      layer.backward_collectives.push_back({Kind::all_reduce, group, size, halves, false});
+      return;
+    }
+    layer.forward_collectives.push_back({Kind::all_gather, group, size, halves, false});
+    layer.forward_collectives.push_back({Kind::reduce_scatter, group, size, halves, false});
+    layer.backward_collectives.push_back({Kind::all_gather, group, size, halves, false});
+    layer.backward_collectives.push_back({Kind::reduce_scatter, group, size, halves, false});
+    layer.backward_collectives.push_back({Kind::all_gather, group, size, halves, true});
+  }
+
+  [[nodiscard]] Layer block() const;
+  [[nodiscard]] Layer embedding() const;
+  [[nodiscard]] Layer head() const;
+
+ private:
+  void attention_half(Layer& layer) const;
+  void ffn_half(Layer& layer) const;
+  void activation_memory(Layer& layer) const;
+
+  const TransformerConfig& config_;
+  const BuildOptions& options_;
+  Bytes element_;
+  std::int64_t sequence_;
+  std::int64_t tokens_;
+};
+
+void BlockBuilder::attention_half(Layer& layer) const {
+  const auto& c = config_;
+  const std::int64_t t = options_.tensor;
+  const std::int64_t kv_heads = std::max<std::int64_t>(c.kv_heads / t, 1);  // shared when there are fewer than ranks
+  const std::int64_t q_width = c.heads * c.head_dim / t;
+  const std::int64_t kv_width = kv_heads * c.head_dim;
+
+  norm(layer, "attention norm");
+  linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden);
+  if (c.family == TransformerFamily::llama) {
+    const double rotated = static_cast<double>(tokens_ * (q_width + kv_width));
+    stream(layer, "rotary embedding", StreamingKind::elementwise, rotated, 1, 1, 1, 1);
+  }
+  Attention core{options_.micro_batch, c.heads / t, kv_heads, sequence_ / options_.context, sequence_, c.head_dim,
+                 is_causal(c.family),  options_.attention, false};
+  const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
+  layer.forward.push_back({"attention", core, options_.precision, kernels});
+  layer.selective_recompute.push_back(layer.forward.back());
+  core.backward = true;
+  layer.backward.push_back({"attention backward", core, options_.precision, kernels + 1});
+  if (options_.context > 1) {
+    // Ring attention: every rank sees the keys and values of all others; a step's exchange runs beside the previous
+    // step's products.
+    const Bytes keys_values = element_ * static_cast<double>(2 * options_.micro_batch * sequence_ * kv_width);
+    constexpr auto group = LayerCollective::Group::context;
+    layer.forward_collectives.push_back({LayerCollective::Kind::all_gather, group, keys_values, 1, true});
+    layer.backward_collectives.push_back({LayerCollective::Kind::all_gather, group, keys_values, 1, true});
+    layer.backward_collectives.push_back({LayerCollective::Kind::reduce_scatter, group, keys_values, 1, true});
+  }
+  linear(layer, "attention output", tokens_, c.hidden, q_width);
+  residual(layer, "attention residual");
+}
+
+void BlockBuilder::ffn_half(Layer& layer) const {
+  const auto& c = config_;
+  const std::int64_t width = c.ffn_hidden / options_.tensor;
+  norm(layer, "ffn norm");
+  std::int64_t batch = 1;
+  std::int64_t rows = tokens_;
+  if (c.experts > 1) {
+    linear(layer, "router", tokens_, c.experts, c.hidden);
+    batch = std::max<std::int64_t>(c.experts / options_.expert, 1);
+    rows = std::max<std::int64_t>(tokens_ * c.experts_per_token / batch, 1);
+    const auto routed = static_cast<double>(tokens_ * c.experts_per_token * c.hidden);
+    stream(layer, "token dispatch", StreamingKind::gather, routed, 2, 2, 2, 2, 2);
+    if (options_.expert > 1) {
+      constexpr auto group = LayerCollective::Group::expert;
+      layer.forward_collectives.push_back({LayerCollective::Kind::all_to_all, group, element_ * routed, 2, false});
+      layer.backward_collectives.push_back({LayerCollective::Kind::all_to_all, group, element_ * routed, 2, false});
+    }
+  }
+  linear(layer, "ffn up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, batch);
+  const auto activated = static_cast<double>(batch * rows * width);
+  if (c.gated_ffn) {
+    stream(layer, "gated activation", StreamingKind::elementwise, activated, 2, 1, 3, 2);
+  } else {
+    stream(layer, "activation", StreamingKind::elementwise, activated, 1, 1, 2, 1);
+  }
+  linear(layer, "ffn down", rows, c.hidden, width, batch);
+  residual(layer, "ffn residual");
+}
+
+// Activation bytes kept for the backward pass, itemised as in arXiv 2205.05198, section 4.1: with 2-byte numbers and
+// dropout, s·b·h·(10 + 24/t + 5·a·s/(h·t)); norms and their outputs are also divided under sequence parallelism.
+void BlockBuilder::activation_memory(Layer& layer) const {
+  const auto& c = config_;
+  const double t = options_.tensor;
+  const double h = static_cast<double>(c.hidden);
+  const double e = element_.value();
+  const auto n = static_cast<double>(tokens_);
+  const double q = static_cast<double>(c.heads * c.head_dim) / t;
+  const double kv = std::max(static_cast<double>(c.kv_heads * c.head_dim) / t, static_cast<double>(c.head_dim));
+  const double routed = c.experts > 1 ? static_cast<double>(c.experts_per_token) : 1.0;
+  const double f = routed * static_cast<double>(c.ffn_hidden) / t;
+  const double mask = has_dropout(c.family) ? 1.0 : 0.0;
+
+  // Two norm inputs, the inputs of the two column-parallel products, two dropout masks: not divided by t alone.
+  const double replicated = norm_tokens() * h * (4.0 * e + 2.0 * mask);
+  // q, k, v and the attention's output; both sides of the activation function (a gated one has two inputs).
+  const double divided = n * e * (2.0 * q + 2.0 * kv + (c.gated_ffn ? 3.0 : 2.0) * f);
+  double scores = 0.0;  // softmax output, dropout mask and dropout output, per head and pair of tokens
+  if (options_.attention == AttentionKind::standard) {
+    scores = static_cast<double>(options_.micro_batch * c.heads) / t * static_cast<double>(sequence_ * sequence_) /
+             options_.context * (2.0 * e + mask);
+  } else {
+    scores = n * static_cast<double>(c.heads) / t * 4.0;  // the log-sum-exp of each row
+  }
+  layer.saved = Bytes(replicated + divided + scores);
+  layer.saved_selective = Bytes(replicated + divided);
+  layer.saved_full = Bytes(norm_tokens() * h * e);
+  layer.output = element_ * (n * h);
+  layer.workspace = Bytes(n * e * std::max((c.gated_ffn ? 3.0 : 2.0) * f, 2.0 * h));
+}
+
+Layer BlockBuilder::block() const {
+  Layer layer;
+  layer.name = "transformer block";
+  layer.splittable = true;
+  attention_half(layer);
+  ffn_half(layer);
+  tensor_collectives(layer, 2);
+  std::reverse(layer.backward.begin(), layer.backward.end());
+  activation_memory(layer);
+  const Counts n = parameter_counts(config_);
+  const double t = options_.tensor;
+  const double experts = config_.experts > 1 ? static_cast<double>(options_.expert) : 1.0;
+  layer.expert_parameters = config_.experts > 1 ? n.ffn / t / experts : 0.0;
+  layer.parameters = n.attention / t + n.ffn / t / experts + n.norms;
+  return layer;
+}
+
+Layer BlockBuilder::embedding() const {
+  const auto& c = config_;
+  Layer layer;
+  layer.name = "embedding";
+  layer.recomputable = false;
+  const double t = options_.tensor;
+  const auto width = static_cast<double>(tokens_ * c.hidden);
+  if (c.family == TransformerFamily::vit) {
+    linear(layer, "patch projection", tokens_, c.hidden / options_.tensor, 3 * c.patch_size * c.patch_size);
+  } else {
+    // Forward gathers a row a token and adds positions; backward scatters the gradients back.
+    stream(layer, "embedding", StreamingKind::gather, width, has_learned_positions(c.family) ? 2 : 1, 1, 1, 2, 2);
+    if (options_.tensor > 1) {
+      layer.forward_collectives.push_back(
+          {LayerCollective::Kind::all_reduce, LayerCollective::Group::tensor, element_ * width, 1, false});
+    }
+  }
+  if (has_dropout(c.family)) residual(layer, "embedding dropout");
+  std::reverse(layer.backward.begin(), layer.backward.end());
+  layer.parameters = parameter_counts(c).embedding / t;
+  layer.saved = Bytes(has_dropout(c.family) ? norm_tokens() * static_cast<double>(c.hidden) : 0.0);
+  layer.saved_selective = layer.saved;
+  layer.saved_full = layer.saved;
+  layer.output = element_ * width;
+  return layer;
+}
+
+Layer BlockBuilder::head() const {
+  const auto& c = config_;
+  Layer layer;
+  layer.name = "head";
+  layer.recomputable = false;
+  const std::int64_t t = options_.tensor;
+  norm(layer, "final norm");
+  std::int64_t rows = tokens_;
+  std::int64_t outputs = c.vocabulary;
+  if (c.family == TransformerFamily::vit) {
+    rows = options_.micro_batch;
+    outputs = c.classes;
+  } else if (c.family == TransformerFamily::bert) {
+    rows = std::max<std::int64_t>(std::llround(masked_share * static_cast<double>(tokens_)), 1);
+    linear(layer, "masked-token transform", rows, c.hidden, c.hidden);
+    linear(layer, "pooler", options_.micro_batch, c.hidden, c.hidden);
+  }
+  const std::int64_t columns = (outputs + t - 1) / t;
+  linear(layer, "logits", rows, columns, c.hidden);
+  // Cross-entropy in fp32: logits are widened (read e, write 4), the row maximum and sum are found (read 4), and the
+  // backward pass turns them into gradients (read 4, write 4) narrowed again (read 4, write e).
+  const auto logits = static_cast<double>(rows * columns);
+  const double wide = 4.0 / element_.value();
+  stream(layer, "cross-entropy", StreamingKind::reduction, logits, 1 + wide, wide, 2 * wide, wide + 1, 2);
+  if (t > 1) {
+    const Bytes size = element_ * static_cast<double>(tokens_ * c.hidden);
+    using Kind = LayerCollective::Kind;
+    constexpr auto group = LayerCollective::Group::tensor;
+    if (options_.sequence_parallel) {
+      layer.forward_collectives.push_back({Kind::all_gather, group, size, 1, false});
+      layer.backward_collectives.push_back({Kind::reduce_scatter, group, size, 1, false});
+    } else {
+      layer.backward_collectives.push_back({Kind::all_reduce, group, size, 1, false});
+    }
+    // row maximum, sum of exponentials and target logit of each token
+    layer.forward_collectives.push_back({Kind::all_reduce, group, Bytes(4.0 * static_cast<double>(rows)), 3, false});
+  }
+  std::reverse(layer.backward.begin(), layer.backward.end());
+  layer.parameters = parameter_counts(c).head / static_cast<double>(t);
+  layer.saved = Bytes(logits * (4.0 + element_.value()) + norm_tokens() * static_cast<double>(c.hidden) * 4.0);
+  layer.saved_selective = layer.saved;
+  layer.saved_full = layer.saved;
+  layer.workspace = Bytes(logits * 4.0);
+  layer.output = Bytes(0.0);
+  return layer;
+}
+
+}  // namespace
+
+double transformer_parameters(const TransformerConfig& config) {
+  const Counts n = parameter_counts(config);
+  return n.embedding + n.head + static_cast<double>(config.layers) * (n.attention + n.ffn + n.norms);
+}
+
+Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options) {
+  const BlockBuilder build(config, options);
+  Model model;
+  model.name = name;
+  model.layers.push_back({build.embedding(), 1});
+  model.layers.push_back({build.block(), static_cast<int>(config.layers)});
+  model.layers.push_back({build.head(), 1});
+  model.parameters = transformer_parameters(config);
+
+  Flops forward;
+  for (const LayerGroup& group : model.layers) {
+    for (const Operator& op : group.layer.forward) {
+      if (!std::holds_alternative<Streaming>(op.work)) forward += flops(op) * static_cast<double>(group.repeat);
+    }
+  }
+  // Per rank and micro-batch → whole model and one sample. Work divided over t, context and expert ranks adds up again.
+  const double ranks = static_cast<double>(options.tensor) * options.context;
+  model.forward_flops_per_sample = forward * (ranks / static_cast<double>(options.micro_batch));
+  model.tokens_per_sample = config.family == TransformerFamily::vit ? 0.0 : static_cast<double>(config.sequence);
+  model.input_bytes_per_sample = config.family == TransformerFamily::vit
+                                     ? Bytes(12.0 * static_cast<double>(config.image_size * config.image_size))
+                                     : Bytes(8.0 * static_cast<double>(config.sequence));
+  return model;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,87 @@
+#include "reports/accuracy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+namespace foretrain {
+
+namespace {
+
+bool can_be_anchored(const Comparison& comparison) { return comparison.quantity != "memory_per_gpu"; }
+
+/// Names of the groups in order of appearance.
+std::vector<std::string> group_names(const std::vector<Comparison>& comparisons) {
+  std::vector<std::string> names;
+  for (const Comparison& c : comparisons) {
+    if (std::find(names.begin(), names.end(), c.group) == names.end()) names.push_back(c.group);
+  }
+  return names;
+}
+
+/// Takes the anchors out of `members` and scales what stays. Returns the factor.
+double anchor_group(std::vector<Comparison>& members, int anchor, int& anchored) {
+  std::vector<double> ratios;
+  std::vector<Comparison> rest;
+  for (Comparison& c : members) {
+    if (can_be_anchored(c) && static_cast<int>(ratios.size()) < anchor) {
+      ratios.push_back(c.measured / c.predicted);
+    } else {
+      rest.push_back(std::move(c));
+    }
+  }
+  members = std::move(rest);
+  if (ratios.empty()) return 1.0;
+  anchored += static_cast<int>(ratios.size());
+  const double factor = median(std::move(ratios));
+  for (Comparison& c : members) {
+    if (can_be_anchored(c)) c.predicted *= factor;
+  }
+  return factor;
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  if (values.empty()) throw std::invalid_argument("median of no values");
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2.0;
+}
+
+ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons) {
+  ErrorStatistics result;
+  if (comparisons.empty()) return result;
+  result.n = static_cast<int>(comparisons.size());
+  std::vector<double> absolute;
+  for (const Comparison& c : comparisons) {
+    const double error = c.error();
+    absolute.push_back(std::abs(error));
+    result.mape += std::abs(error) / result.n;
+    result.bias += error / result.n;
+    if (result.worst_case.empty() || std::abs(error) > std::abs(result.worst)) {
+      result.worst = error;
+      result.worst_case = c.name;
+    }
+  }
+  result.median_error = median(std::move(absolute));
+  return result;
+}
+
+AccuracyReport accuracy_report(const std::vector<Comparison>& comparisons, std::vector<FailedCase> failed, int anchor) {
+  AccuracyReport report;
+  report.failed = std::move(failed);
+  for (const std::string& group : group_names(comparisons)) {
+    std::vector<Comparison> members;
+    std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(members),
+                 [&](const Comparison& c) { return c.group == group; });
+    const double factor = anchor > 0 ? anchor_group(members, anchor, report.anchored) : 1.0;
+    report.groups.push_back({group, error_statistics(members), factor});
+    report.cases.insert(report.cases.end(), members.begin(), members.end());
+  }
+  report.overall = error_statistics(report.cases);
+  return report;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,61 @@
+// Predictions beside measurements: the error of every case, and what the errors of a group have in common.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace foretrain {
+
+/// One measured quantity of one case. Both numbers are in the quantity's base unit (s, 1/s, byte, byte/s).
+struct Comparison {
+  std::string name;      ///< of the case
+  std::string group;
+  std::string quantity;  ///< "step_time", "samples_per_second", … as in the table's `measured.` columns
+  double measured = 0.0;
+  double predicted = 0.0;
+
+  /// (predicted − measured) / measured: positive when a time is predicted too long or a throughput too high.
+  [[nodiscard]] double error() const { return (predicted - measured) / measured; }
+};
+
+/// A case without a prediction.
+struct FailedCase {
+  std::string name;
+  std::string why;
+};
+
+/// What a list of errors says; fractions, not percent. All zero when n is zero.
+struct ErrorStatistics {
+  int n = 0;
+  double mape = 0.0;          ///< mean of the absolute errors
+  double median_error = 0.0;  ///< median of the absolute errors
+  double bias = 0.0;          ///< mean of the signed errors
+  double worst = 0.0;         ///< the signed error farthest from zero
+  std::string worst_case;     ///< whose it is
+};
+
+struct GroupAccuracy {
+  std::string name;
+  ErrorStatistics statistics;
+  double factor = 1.0;  ///< what anchoring multiplied the group's predictions by
+};
+
+struct AccuracyReport {
+  std::vector<GroupAccuracy> groups;  ///< in order of appearance
+  ErrorStatistics overall;
+  std::vector<Comparison> cases;  ///< those that the statistics count, predictions after anchoring
+  std::vector<FailedCase> failed;
+  int anchored = 0;  ///< comparisons that were spent on factors
+};
+
+/// The middle of the values, or the mean of the two middle ones. Throws std::invalid_argument for an empty list.
+double median(std::vector<double> values);
+
+ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons);
+
+/// Groups the comparisons. With `anchor` > 0, the first `anchor` comparisons of each group fix one factor, the median of
+/// their measured/predicted; it multiplies the group's other predictions, and the comparisons it came from leave the
+/// errors. Memory is compared as it is: an efficiency factor says nothing about it.
+AccuracyReport accuracy_report(const std::vector<Comparison>& comparisons, std::vector<FailedCase> failed, int anchor);
+
+}  // namespace foretrain

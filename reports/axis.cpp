@@ -1,0 +1,68 @@
+#include "reports/axis.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "reports/table.hpp"
+
+namespace foretrain {
+
+TimeUnit time_unit(Seconds largest) {
+  static constexpr std::array<TimeUnit, 3> units = {{{"s", Seconds(1.0)}, {"ms", Seconds(1e-3)}, {"µs", Seconds(1e-6)}}};
+  const auto* unit = std::find_if(units.begin(), units.end(), [&](const TimeUnit& u) { return largest >= u.size; });
+  return unit == units.end() ? units.back() : *unit;
+}
+
+int text_width(std::string_view text, int font_pixels) {
+  constexpr double average_character = 0.59;  // of the font's size: DejaVu Sans, the widest of the fonts asked for
+  return static_cast<int>(std::ceil(average_character * font_pixels * static_cast<double>(display_width(text))));
+}
+
+std::vector<double> spread(const std::vector<double>& positions, double gap, double low, double high) {
+  const std::size_t n = positions.size();
+  if (n == 0) return {};
+  const double usable = std::min(gap, n > 1 ? (high - low) / static_cast<double>(n - 1) : gap);
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return positions[a] < positions[b]; });
+
+  // Labels that would overlap form a cluster, placed around the mean of the places its members want; clusters that
+  // meet are merged (the pool-adjacent-violators method of isotonic regression).
+  struct Cluster {
+    double wanted = 0.0;  // sum over members of (position − offset within the cluster)
+    std::size_t members = 0;
+    [[nodiscard]] double start() const { return wanted / static_cast<double>(members); }
+  };
+  std::vector<Cluster> clusters;
+  for (const std::size_t index : order) {
+    clusters.push_back({positions[index], 1});
+    while (clusters.size() > 1) {
+      Cluster& above = clusters[clusters.size() - 2];
+      const Cluster& last = clusters.back();
+      const double length = static_cast<double>(above.members) * usable;
+      if (above.start() + length <= last.start()) break;
+      above.wanted += last.wanted - static_cast<double>(last.members) * length;
+      above.members += last.members;
+      clusters.pop_back();
+    }
+  }
+  std::vector<double> result(n);
+  std::size_t k = 0;
+  for (const Cluster& cluster : clusters) {
+    for (std::size_t i = 0; i < cluster.members; ++i) {
+      result[order[k++]] = cluster.start() + static_cast<double>(i) * usable;
+    }
+  }
+  // The limits: pushed up from the bottom, then down from the top.
+  for (std::size_t i = 0; i < n; ++i) {
+    result[order[i]] = std::max(result[order[i]], low + static_cast<double>(i) * usable);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    result[order[n - 1 - i]] = std::min(result[order[n - 1 - i]], high - static_cast<double>(i) * usable);
+  }
+  return result;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,72 @@
+#include "reports/cli/options.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+#include "model/base/error.hpp"
+#include "reports/names.hpp"
+
+namespace foretrain {
+
+void add_fidelity(CLI::App& command, Fidelity& fidelity) {
+  std::map<std::string, Fidelity> words;
+  for (const Fidelity f : {Fidelity::estimate, Fidelity::flows, Fidelity::steps}) words.emplace(name(f), f);
+  command
+      .add_option("--fidelity", fidelity,
+                  "estimate (closed form), flows (simulated, the default), steps (every step of every collective)")
+      ->transform(CLI::Transformer(words).description(""))
+      ->check(CLI::IsMember({Fidelity::estimate, Fidelity::flows, Fidelity::steps}).description(""))
+      ->type_name("estimate|flows|steps");
+}
+
+void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
+  command.add_option("--set", overrides, "replace a value of the scenario: plan.tensor=4, cluster.nodes=2, …")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+void add_jobs(CLI::App& command, int& jobs) {
+  jobs = default_workers();
+  command.add_option("--jobs", jobs, "predictions at a time (default: one per processor)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
+}
+
+void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void finish_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw UsageError(fmt::format("cannot write the output: {}", std::strerror(errno)));
+  }
+}
+
+void warn(std::string_view text) { fmt::print(stderr, "foretrain: {}\n", text); }
+
+Progress::Progress(std::size_t total) : total_(total), terminal_(isatty(STDERR_FILENO) != 0) {}
+
+Progress::~Progress() {
+  if (terminal_ && done_ > 0) fmt::print(stderr, "\r\033[K");
+}
+
+void Progress::advance() {
+  ++done_;
+  if (terminal_) fmt::print(stderr, "\r{} of {} predictions", done_, total_);
+}
+
+std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor,
+                                           const Observer& observer) {
+  Progress progress(count);
+  return predict_all(count, jobs, predictor, [&](std::size_t index, const Outcome& outcome) {
+    progress.advance();
+    if (observer) observer(index, outcome);
+  });
+}
+
+}  // namespace foretrain

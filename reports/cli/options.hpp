@@ -1,0 +1,49 @@
+// Options that several subcommands share, and their way to stdout and stderr.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/result.hpp"
+#include "reports/cli/workers.hpp"
+
+namespace foretrain {
+
+/// --fidelity; flows where it is not given.
+void add_fidelity(CLI::App& command, Fidelity& fidelity);
+/// --set KEY=VALUE, any number of times.
+void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
+/// --jobs N; one worker per processor where it is not given.
+void add_jobs(CLI::App& command, int& jobs);
+
+/// Writes to stdout.
+void print(std::string_view text);
+/// Sends out what print() was given. Throws UsageError when it could not be written (a full disk).
+void finish_output();
+/// A line on stderr for the user's attention.
+void warn(std::string_view text);
+
+/// "12 of 380 predictions" on stderr while they come in, where stderr is a terminal.
+class Progress {
+ public:
+  explicit Progress(std::size_t total);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  /// One more is done.
+  void advance();
+
+ private:
+  std::size_t total_;
+  std::size_t done_ = 0;
+  bool terminal_;
+};
+
+/// predict_all with progress; `observer` is told of each outcome too.
+std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor,
+                                           const Observer& observer = {});
+
+}  // namespace foretrain

@@ -1,0 +1,39 @@
+// Many predictions at once, in processes of their own: a simulation that crashes takes its own prediction along, and no
+// other.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/result.hpp"
+
+namespace foretrain {
+
+/// A prediction, or why there is none.
+struct Outcome {
+  std::optional<StepResult> result;
+  std::string error;
+  bool bad_input = false;  ///< the input is to blame for the error, not the prediction
+};
+
+/// Makes prediction number `index`; may throw.
+using Predictor = std::function<StepResult(std::size_t index)>;
+/// Told of each outcome in the order in which they come in.
+using Observer = std::function<void(std::size_t index, const Outcome& outcome)>;
+
+/// Calls the predictor here, turning what it throws into an Outcome.
+Outcome predict_here(const Predictor& predictor, std::size_t index);
+
+/// Predictions 0 … count − 1, shared out among `workers` forked processes; results are in the order of their numbers,
+/// whatever the workers. Call it while this process has a single thread. Timelines do not come back. Throws
+/// std::system_error when there can be no processes.
+std::vector<Outcome> predict_all(std::size_t count, int workers, const Predictor& predictor,
+                                 const Observer& observer = {});
+
+/// One worker per processor that this process may use.
+int default_workers();
+
+}  // namespace foretrain

@@ -1,0 +1,210 @@
+#include "reports/json.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <vector>
+
+#include "reports/names.hpp"
+
+namespace foretrain {
+
+namespace {
+
+// Keys keep the order in which they are written, which is that of a reader's interest.
+using Json = nlohmann::ordered_json;
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json seconds(Seconds time) { return number(time.value()); }
+
+/// Whole bytes.
+Json bytes(Bytes size) { return is_finite(size) ? Json(std::llround(size.value())) : Json(nullptr); }
+
+double number_from(const Json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+Seconds seconds_from(const Json& json) { return Seconds(number_from(json)); }
+Bytes bytes_from(const Json& json) { return Bytes(number_from(json)); }
+
+void write_train(Json& json, const TrainResult& train) {
+  json["step_time_s"] = seconds(train.step_time);
+  json["samples_per_second"] = number(train.samples_per_second);
+  json["tokens_per_second"] = number(train.tokens_per_second);
+  json["tokens_per_second_per_gpu"] = number(train.tokens_per_second_per_gpu);
+  json["model_flops_per_second_per_gpu"] = number(train.model_flops_per_second_per_gpu.value());
+  json["mfu"] = number(train.mfu);
+  const Breakdown& b = train.breakdown;
+  json["breakdown_s"] = {{"compute", seconds(b.compute)},
+                         {"exposed_communication", seconds(b.exposed_communication)},
+                         {"pipeline_bubble", seconds(b.pipeline_bubble)},
+                         {"data_stall", seconds(b.data_stall)},
+                         {"host_overhead", seconds(b.host_overhead)},
+                         {"optimizer", seconds(b.optimizer)}};
+  json["communication_s"] = Json::object();
+  for (const auto& [collective, time] : train.communication) {
+    json["communication_s"][collective] = {{"total", seconds(time.total)}, {"exposed", seconds(time.exposed)}};
+  }
+  const MemoryFootprint& m = train.memory;
+  json["memory_per_gpu_bytes"] = {{"weights", bytes(m.weights)},         {"gradients", bytes(m.gradients)},
+                                  {"optimizer", bytes(m.optimizer)},     {"activations", bytes(m.activations)},
+                                  {"workspace", bytes(m.workspace)},     {"total", bytes(m.total())},
+                                  {"capacity", bytes(m.capacity)},       {"fits", m.fits()}};
+  json["bottleneck"] = train.bottleneck;
+  json["time_to_train_s"] = train.time_to_train ? seconds(*train.time_to_train) : Json(nullptr);
+}
+
+void write_collective(Json& json, const CollectiveResult& collective) {
+  json["time_s"] = seconds(collective.time);
+  json["algorithm_bandwidth"] = number(collective.algorithm_bandwidth.value());
+  json["bus_bandwidth"] = number(collective.bus_bandwidth.value());
+  json["chosen_algorithm"] = collective.chosen_algorithm;
+}
+
+void write_operator(Json& json, const OperatorResult& op) {
+  json["time_s"] = seconds(op.time);
+  json["flops"] = number(op.flops.value());
+  json["bytes"] = number(op.bytes.value());
+  json["bound"] = op.bound;
+}
+
+void write_tasks(Json& json, const TasksResult& tasks) {
+  json["time_s"] = seconds(tasks.time);
+  json["finish_s"] = Json::object();
+  for (const auto& [id, finish] : tasks.finish) json["finish_s"][id] = seconds(finish);
+}
+
+Json result_json(const StepResult& result) {
+  Json json = {{"scenario", result.scenario}, {"fidelity", name(result.fidelity)}};
+  if (result.train) write_train(json, *result.train);
+  if (result.collective) write_collective(json, *result.collective);
+  if (result.op) write_operator(json, *result.op);
+  if (result.tasks) write_tasks(json, *result.tasks);
+  json["cost"] = result.cost_usd ? number(*result.cost_usd) : Json(nullptr);
+  json["uncertainty"] = {{"low_s", seconds(result.uncertainty_low)}, {"high_s", seconds(result.uncertainty_high)}};
+  json["provenance"] = Json::array();
+  for (const Constant& c : result.provenance) {
+    json["provenance"].push_back({{"name", c.name},
+                                  {"value", number(c.value)},
+                                  {"unit", c.unit},
+                                  {"kind", name(c.kind)},
+                                  {"source", c.source}});
+  }
+  json["warnings"] = result.warnings;
+  return json;
+}
+
+TrainResult train_from(const Json& json) {
+  TrainResult train;
+  train.step_time = seconds_from(json.at("step_time_s"));
+  train.samples_per_second = number_from(json.at("samples_per_second"));
+  train.tokens_per_second = number_from(json.at("tokens_per_second"));
+  train.tokens_per_second_per_gpu = number_from(json.at("tokens_per_second_per_gpu"));
+  train.model_flops_per_second_per_gpu = FlopsPerSecond(number_from(json.at("model_flops_per_second_per_gpu")));
+  train.mfu = number_from(json.at("mfu"));
+  const Json& b = json.at("breakdown_s");
+  train.breakdown = {.compute = seconds_from(b.at("compute")),
+                     .exposed_communication = seconds_from(b.at("exposed_communication")),
+                     .pipeline_bubble = seconds_from(b.at("pipeline_bubble")),
+                     .data_stall = seconds_from(b.at("data_stall")),
+                     .host_overhead = seconds_from(b.at("host_overhead")),
+                     .optimizer = seconds_from(b.at("optimizer"))};
+  for (const auto& [collective, time] : json.at("communication_s").items()) {
+    train.communication[collective] = {seconds_from(time.at("total")), seconds_from(time.at("exposed"))};
+  }
+  const Json& m = json.at("memory_per_gpu_bytes");
+  train.memory = {.weights = bytes_from(m.at("weights")),
+                  .gradients = bytes_from(m.at("gradients")),
+                  .optimizer = bytes_from(m.at("optimizer")),
+                  .activations = bytes_from(m.at("activations")),
+                  .workspace = bytes_from(m.at("workspace")),
+                  .capacity = bytes_from(m.at("capacity"))};
+  train.bottleneck = json.at("bottleneck").get<std::string>();
+  if (!json.at("time_to_train_s").is_null()) train.time_to_train = seconds_from(json.at("time_to_train_s"));
+  return train;
+}
+
+template <typename Names>
+std::size_t index_of(const Names& names, const std::string& wanted) {
+  const auto found = std::find(names.begin(), names.end(), wanted);
+  if (found == names.end()) throw std::invalid_argument("result: unknown word " + wanted);
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+StepResult result_from(const Json& json) {
+  StepResult result;
+  result.scenario = json.at("scenario").get<std::string>();
+  result.fidelity = static_cast<Fidelity>(index_of(fidelity_names, json.at("fidelity").get<std::string>()));
+  if (json.contains("step_time_s")) {
+    result.train = train_from(json);
+  } else if (json.contains("bus_bandwidth")) {
+    result.collective = {seconds_from(json.at("time_s")), BytesPerSecond(number_from(json.at("algorithm_bandwidth"))),
+                         BytesPerSecond(number_from(json.at("bus_bandwidth"))),
+                         json.at("chosen_algorithm").get<std::string>()};
+  } else if (json.contains("flops")) {
+    result.op = {seconds_from(json.at("time_s")), Flops(number_from(json.at("flops"))),
+                 Bytes(number_from(json.at("bytes"))), json.at("bound").get<std::string>()};
+  } else {
+    result.tasks.emplace().time = seconds_from(json.at("time_s"));
+    for (const auto& [id, finish] : json.at("finish_s").items()) result.tasks->finish[id] = seconds_from(finish);
+  }
+  if (!json.at("cost").is_null()) result.cost_usd = number_from(json.at("cost"));
+  result.uncertainty_low = seconds_from(json.at("uncertainty").at("low_s"));
+  result.uncertainty_high = seconds_from(json.at("uncertainty").at("high_s"));
+  for (const Json& c : json.at("provenance")) {
+    result.provenance.push_back(
+        {c.at("name").get<std::string>(), number_from(c.at("value")), c.at("unit").get<std::string>(),
+         static_cast<ConstantKind>(index_of(constant_kind_names, c.at("kind").get<std::string>())),
+         c.at("source").get<std::string>()});
+  }
+  result.warnings = json.at("warnings").get<std::vector<std::string>>();
+  return result;
+}
+
+Json statistics_json(const ErrorStatistics& s) {
+  return {{"n", s.n},
+          {"mape", number(s.mape)},
+          {"median_error", number(s.median_error)},
+          {"bias", number(s.bias)},
+          {"worst", number(s.worst)}};
+}
+
+}  // namespace
+
+std::string to_json(const StepResult& result) { return result_json(result).dump(2); }
+
+std::string to_json(const std::vector<StepResult>& results) {
+  Json array = Json::array();
+  for (const StepResult& result : results) array.push_back(result_json(result));
+  return array.dump(2);
+}
+
+StepResult result_from_json(std::string_view text) {
+  try {
+    return result_from(Json::parse(text));
+  } catch (const Json::exception& error) {
+    throw std::invalid_argument(error.what());
+  }
+}
+
+std::string to_json(const AccuracyReport& report) {
+  Json json = {{"groups", Json::object()}};
+  for (const GroupAccuracy& group : report.groups) {
+    json["groups"][group.name] = statistics_json(group.statistics);
+    if (report.anchored > 0) json["groups"][group.name]["factor"] = number(group.factor);
+  }
+  json["overall"] = statistics_json(report.overall);
+  json["cases"] = Json::array();
+  for (const Comparison& c : report.cases) {
+    json["cases"].push_back({{"case", c.name},
+                             {"group", c.group},
+                             {"quantity", c.quantity},
+                             {"measured", number(c.measured)},
+                             {"predicted", number(c.predicted)},
+                             {"error", number(c.error())}});
+  }
+  json["failed"] = Json::array();
+  for (const FailedCase& failed : report.failed) json["failed"].push_back({{"case", failed.name}, {"why", failed.why}});
+  return json.dump(2);
+}
+
+}  // namespace foretrain

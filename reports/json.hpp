@@ -1,0 +1,26 @@
+// Results as JSON: the names that scripts depend on.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "model/result.hpp"
+#include "reports/accuracy.hpp"
+
+namespace foretrain {
+
+/// One prediction as a JSON object, two spaces of indentation, no line end. Times in seconds, sizes in bytes, rates per
+/// second; a number that is not known or not finite is null. The timeline is left out.
+std::string to_json(const StepResult& result);
+
+/// Several predictions as a JSON array.
+std::string to_json(const std::vector<StepResult>& results);
+
+/// The inverse of to_json for one prediction (null becomes absent, or NaN where a number must be). Throws
+/// std::invalid_argument for a text that to_json does not write.
+StepResult result_from_json(std::string_view text);
+
+/// `validate --json`.
+std::string to_json(const AccuracyReport& report);
+
+}  // namespace foretrain

@@ -1,0 +1,103 @@
+#include "reports/measured.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace foretrain {
+
+namespace {
+
+bool is_rate(const std::string& quantity) {
+  return quantity == name(MeasuredQuantity::samples_per_second) || quantity == name(MeasuredQuantity::tokens_per_second) ||
+         quantity == name(MeasuredQuantity::bus_bandwidth);
+}
+
+void scale(TrainResult& train, double factor) {
+  train.step_time *= factor;
+  train.samples_per_second /= factor;
+  train.tokens_per_second /= factor;
+  train.tokens_per_second_per_gpu /= factor;
+  train.model_flops_per_second_per_gpu /= factor;
+  train.mfu /= factor;
+  Breakdown& b = train.breakdown;
+  for (Seconds* part : {&b.compute, &b.exposed_communication, &b.pipeline_bubble, &b.data_stall, &b.host_overhead,
+                        &b.optimizer}) {
+    *part *= factor;
+  }
+  for (auto& [collective, time] : train.communication) {
+    time.total *= factor;
+    time.exposed *= factor;
+  }
+  if (train.time_to_train) *train.time_to_train *= factor;
+}
+
+}  // namespace
+
+std::optional<double> predicted_value(const StepResult& result, MeasuredQuantity quantity) {
+  const auto of_train = [&](auto value) -> std::optional<double> {
+    if (!result.train) return std::nullopt;
+    return value(*result.train);
+  };
+  switch (quantity) {
+    case MeasuredQuantity::step_time: return of_train([](const TrainResult& t) { return t.step_time.value(); });
+    case MeasuredQuantity::samples_per_second: return of_train([](const TrainResult& t) { return t.samples_per_second; });
+    case MeasuredQuantity::tokens_per_second: return of_train([](const TrainResult& t) { return t.tokens_per_second; });
+    case MeasuredQuantity::memory_per_gpu: return of_train([](const TrainResult& t) { return t.memory.total().value(); });
+    case MeasuredQuantity::time: return result.train ? std::nullopt : std::optional(result.time().value());
+    case MeasuredQuantity::bus_bandwidth:
+      if (!result.collective) return std::nullopt;
+      return result.collective->bus_bandwidth.value();
+  }
+  return std::nullopt;
+}
+
+std::vector<Comparison> compare(const Case& row, const StepResult& result) {
+  if (row.measured.empty()) throw UsageError(row.where.text() + ": the case has no measured.* value to compare with");
+  std::vector<Comparison> comparisons;
+  for (const Measurement& measurement : row.measured) {
+    const std::string quantity(name(measurement.quantity));
+    const std::optional<double> predicted = predicted_value(result, measurement.quantity);
+    if (!predicted) {
+      throw UsageError(fmt::format("{}: measured.{}: this kind of workload has no such prediction",
+                                   measurement.where.text(), quantity));
+    }
+    comparisons.push_back({row.name, row.group, quantity, measurement.value, *predicted});
+  }
+  return comparisons;
+}
+
+double time_factor(const std::vector<Comparison>& comparisons) {
+  std::vector<double> factors;
+  for (const Comparison& c : comparisons) {
+    if (c.quantity == name(MeasuredQuantity::memory_per_gpu)) continue;
+    factors.push_back(is_rate(c.quantity) ? c.predicted / c.measured : c.measured / c.predicted);
+  }
+  if (factors.empty()) throw UsageError("the anchoring runs measure no time and no throughput");
+  return median(std::move(factors));
+}
+
+StepResult anchored(StepResult result, double factor, const std::string& source) {
+  if (result.train) scale(*result.train, factor);
+  if (result.collective) {
+    result.collective->time *= factor;
+    result.collective->algorithm_bandwidth /= factor;
+    result.collective->bus_bandwidth /= factor;
+  }
+  if (result.op) result.op->time *= factor;
+  if (result.tasks) {
+    result.tasks->time *= factor;
+    for (auto& [id, finish] : result.tasks->finish) finish *= factor;
+  }
+  if (result.cost_usd) *result.cost_usd *= factor;
+  result.uncertainty_low *= factor;
+  result.uncertainty_high *= factor;
+  for (TimelineEntry& entry : result.timeline) {
+    entry.start *= factor;
+    entry.duration *= factor;
+  }
+  result.provenance.push_back({"anchor.factor", factor, "", ConstantKind::measurement, source});
+  return result;
+}
+
+}  // namespace foretrain

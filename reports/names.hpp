@@ -1,0 +1,18 @@
+// Enumerations as scenarios, options and results spell them.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "model/base/constant.hpp"
+#include "model/result.hpp"
+
+namespace foretrain {
+
+inline constexpr std::array<std::string_view, 3> fidelity_names = {"estimate", "flows", "steps"};
+inline constexpr std::array<std::string_view, 4> constant_kind_names = {"datasheet", "measurement", "fit", "assumption"};
+
+constexpr std::string_view name(Fidelity fidelity) { return fidelity_names[static_cast<std::size_t>(fidelity)]; }
+constexpr std::string_view name(ConstantKind kind) { return constant_kind_names[static_cast<std::size_t>(kind)]; }
+
+}  // namespace foretrain

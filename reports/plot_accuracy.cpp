@@ -1,0 +1,127 @@
+#include "reports/plot_accuracy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <vector>
+
+#include "reports/axis.hpp"
+#include "reports/gnuplot.hpp"
+
+namespace foretrain {
+
+namespace {
+
+// Pixels.
+constexpr int square = 400, left = 84, legend_margin = 50, top = 52, bottom = 66, legend_line = 18;
+// Filled circle, square, triangles and diamond of gnuplot's SVG terminal.
+constexpr std::array<int, 5> point_types = {7, 5, 9, 11, 13};
+
+struct Quantity {
+  std::string_view column;
+  std::string_view title;
+  std::string_view unit;
+};
+constexpr std::array<Quantity, 6> quantities = {{{"step_time", "Step time", "s"},
+                                                 {"samples_per_second", "Throughput", "samples/s"},
+                                                 {"tokens_per_second", "Throughput", "tokens/s"},
+                                                 {"time", "Time", "s"},
+                                                 {"bus_bandwidth", "Bus bandwidth", "B/s"},
+                                                 {"memory_per_gpu", "Memory per GPU", "B"}}};
+
+/// The cases of one quantity, by group.
+struct Panel {
+  Quantity quantity;
+  struct Group {
+    std::string name;
+    std::vector<Comparison> cases;
+  };
+  std::vector<Group> groups;
+  double low = 0.0, high = 0.0;
+};
+
+std::vector<Panel> panels_of(const AccuracyReport& report) {
+  std::vector<Panel> panels;
+  for (const Quantity& quantity : quantities) {
+    Panel panel{quantity, {}, 0.0, 0.0};
+    for (const Comparison& c : report.cases) {
+      if (c.quantity != quantity.column) continue;
+      auto group = std::find_if(panel.groups.begin(), panel.groups.end(), [&](const auto& g) { return g.name == c.group; });
+      if (group == panel.groups.end()) group = panel.groups.insert(group, {c.group, {}});
+      group->cases.push_back(c);
+      const auto [low, high] = std::minmax(c.measured, c.predicted);
+      panel.low = panel.low > 0.0 ? std::min(panel.low, low) : low;
+      panel.high = std::max(panel.high, high);
+    }
+    if (!panel.groups.empty()) panels.push_back(std::move(panel));
+  }
+  return panels;
+}
+
+std::string group_data(const Panel::Group& group, std::size_t number) {
+  std::string data = fmt::format("$group{} << END\n", number);
+  for (const Comparison& c : group.cases) data += fmt::format("{:.9g} {:.9g}\n", c.measured, c.predicted);
+  return data + "END\n";
+}
+
+/// "vtrain: 8.3 %, n = 41".
+std::string legend_text(const Panel::Group& group) {
+  const ErrorStatistics statistics = error_statistics(group.cases);
+  return fmt::format("{}: {:.1f} %, n = {}", group.name, statistics.mape * 100.0, statistics.n);
+}
+
+int panel_width(const Panel& panel) {
+  int legend = 0;
+  for (const Panel::Group& group : panel.groups) legend = std::max(legend, text_width(legend_text(group), 12));
+  return left + square + legend_margin + legend;
+}
+
+std::string panel_script(const Panel& panel, int start, int width, int height) {
+  std::string script =
+      gnuplot_margins(width, height, start + left, start + left + square, top, top + square);
+  script += fmt::format("set label 90 '{}' at graph 0,1 offset 0,1.2 left font ',15'\n", panel.quantity.title);
+  script += "set label 91 'mean error per group; dashed: ±10 %' at graph 1,1 offset 0,1.1 right textcolor rgb '#666666' "
+            "font ',12'\n";
+  script += fmt::format("set xlabel 'measured ({0})'\nset ylabel 'predicted ({0})'\n", panel.quantity.unit);
+  script += fmt::format("set xrange [{0:.6g}:{1:.6g}]\nset yrange [{0:.6g}:{1:.6g}]\n", panel.low / 1.5, panel.high * 1.5);
+  script += "set key at graph 1.04,1 left top vertical Left reverse samplen 0.6 font ',12'\n";
+  std::string plots =
+      "plot x with lines linecolor rgb '#7f7f7f' linewidth 1 notitle, "
+      "x*1.1 with lines linecolor rgb '#9a9a9a' linewidth 0.8 dashtype 2 notitle, "
+      "x/1.1 with lines linecolor rgb '#9a9a9a' linewidth 0.8 dashtype 2 notitle";
+  for (std::size_t i = 0; i < panel.groups.size(); ++i) {
+    const Panel::Group& group = panel.groups[i];
+    script += group_data(group, i);
+    plots += fmt::format(", $group{} using 1:2 with points pointtype {} pointsize 0.6 linecolor rgb '{}' title {}", i,
+                         point_types[(i / palette.size()) % point_types.size()], palette[i % palette.size()],
+                         gnuplot_string(legend_text(group)));
+  }
+  return script + plots + "\nunset label\n";
+}
+
+}  // namespace
+
+std::string accuracy_svg(const AccuracyReport& report) {
+  const std::vector<Panel> panels = panels_of(report);
+  if (panels.empty()) throw std::invalid_argument("there is no prediction to draw beside its measurement");
+  int width = 0;
+  std::size_t groups = 0;
+  for (const Panel& panel : panels) {
+    width += panel_width(panel);
+    groups = std::max(groups, panel.groups.size());
+  }
+  const int height = std::max(top + square + bottom, top + bottom + legend_line * static_cast<int>(groups));
+  std::string script = gnuplot_preamble(width, height) +
+                       "set logscale xy\nset format xy '%g'\nset multiplot\nset border 15\n" +
+                       "set grid xtics ytics linecolor rgb '#e4e4e4' linetype 1\n";
+  int start = 0;
+  for (const Panel& panel : panels) {
+    script += panel_script(panel, start, width, height);
+    start += panel_width(panel);
+  }
+  return run_gnuplot(script + "unset multiplot\n");
+}
+
+}  // namespace foretrain

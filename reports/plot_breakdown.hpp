@@ -1,0 +1,20 @@
+// Where the time of a step goes, one stacked bar per prediction.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/result.hpp"
+
+namespace foretrain {
+
+struct BreakdownBar {
+  std::string label;
+  Breakdown breakdown;
+};
+
+/// The bars as SVG, in the given order from top to bottom: in units of time where the bars can be compared, in shares of
+/// the step where the longest would dwarf the shortest. Throws as run_gnuplot does, and std::invalid_argument for no bars.
+std::string breakdown_svg(const std::vector<BreakdownBar>& bars);
+
+}  // namespace foretrain

@@ -1,0 +1,209 @@
+#include "reports/text.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "model/base/format.hpp"
+#include "reports/names.hpp"
+#include "reports/table.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr int page_width = 96;
+constexpr int bar_width = 30;
+constexpr int indent = 2;
+constexpr int label_width = 14;
+
+std::string heading(std::string_view title) { return fmt::format("\n{}\n", title); }
+
+/// "  Step time     44.1 s", longer values wrapped under themselves.
+std::string line(std::string_view label, std::string_view value) {
+  const std::size_t length = display_width(label);
+  const std::string padding(length < label_width ? label_width - length : 1, ' ');
+  return fmt::format("{:{}}{}{}{}\n", "", indent, label, padding,
+                     wrap(value, page_width - indent - label_width, indent + label_width));
+}
+
+/// ", likely 40.1 s to 47.9 s" where the result states a range.
+std::string likely_range(const StepResult& result) {
+  if (!(result.uncertainty_high > result.uncertainty_low)) return "";
+  return fmt::format("  (likely {} to {})", format_seconds(result.uncertainty_low),
+                     format_seconds(result.uncertainty_high));
+}
+
+std::string headline(const StepResult& result, const TrainResult& train) {
+  std::string text = line("Step time", format_seconds(train.step_time) + likely_range(result));
+  std::string throughput = format_count(train.samples_per_second) + " samples/s";
+  if (train.tokens_per_second > 0.0) {
+    throughput += fmt::format(" · {} tokens/s · {} tokens/s per GPU", format_count(train.tokens_per_second),
+                              format_count(train.tokens_per_second_per_gpu));
+  }
+  text += line("Throughput", throughput);
+  text += line("Achieved", fmt::format("{} per GPU · MFU {}", format_rate(train.model_flops_per_second_per_gpu),
+                                       format_percent(train.mfu)));
+  if (train.time_to_train) {
+    std::string length = format_seconds(*train.time_to_train);
+    if (result.cost_usd) length += fmt::format(" · {} USD", format_count(*result.cost_usd));
+    text += line("Training", length);
+  }
+  if (!train.bottleneck.empty()) text += line("Bottleneck", train.bottleneck);
+  return text;
+}
+
+std::string breakdown_section(const TrainResult& train) {
+  const Breakdown& b = train.breakdown;
+  const std::array<std::pair<std::string_view, Seconds>, 6> parts = {{{"compute", b.compute},
+                                                                      {"exposed communication", b.exposed_communication},
+                                                                      {"pipeline bubble", b.pipeline_bubble},
+                                                                      {"waiting for data", b.data_stall},
+                                                                      {"host overhead", b.host_overhead},
+                                                                      {"optimizer", b.optimizer}}};
+  if (!(b.total() > Seconds(0))) return "";
+  TextTable table({Align::left, Align::right, Align::right, Align::left});
+  for (const auto& [label, time] : parts) {
+    const double share = time / b.total();
+    table.add_row({std::string(label), format_seconds(time), format_percent(share), bar(share, bar_width)});
+  }
+  table.add_rule();
+  table.add_row({"step", format_seconds(b.total()), format_percent(1.0)});
+  return heading("Where the time goes") + table.text(indent);
+}
+
+std::string communication_section(const TrainResult& train) {
+  if (train.communication.empty()) return "";
+  TextTable table({Align::left, Align::right, Align::right, Align::right});
+  table.add_row({"", "total", "hidden", "exposed"});
+  for (const auto& [collective, time] : train.communication) {
+    table.add_row({collective, format_seconds(time.total), format_seconds(time.total - time.exposed),
+                   format_seconds(time.exposed)});
+  }
+  return heading("Communication") + table.text(indent);
+}
+
+std::string memory_section(const TrainResult& train) {
+  const MemoryFootprint& m = train.memory;
+  if (!(m.capacity > Bytes(0))) return "";
+  const std::array<std::pair<std::string_view, Bytes>, 5> parts = {{{"weights", m.weights},
+                                                                    {"gradients", m.gradients},
+                                                                    {"optimizer states", m.optimizer},
+                                                                    {"activations", m.activations},
+                                                                    {"workspace", m.workspace}}};
+  TextTable table({Align::left, Align::right, Align::left});
+  for (const auto& [label, size] : parts) {
+    table.add_row({std::string(label), format_binary_bytes(size), bar(size / m.capacity, bar_width)});
+  }
+  table.add_rule();
+  table.add_row({m.fits() ? "needed: fits" : "needed: DOES NOT FIT", format_binary_bytes(m.total())});
+  table.add_row({"capacity", format_binary_bytes(m.capacity)});
+  return heading("Memory of the fullest GPU") + table.text(indent);
+}
+
+/// `value` with four significant digits and its unit.
+std::string constant_value(const Constant& constant) {
+  return fmt::format("{:.4g}{}{}", constant.value, constant.unit.empty() ? "" : " ", constant.unit);
+}
+
+std::string provenance_section(const StepResult& result, bool verbose) {
+  if (result.provenance.empty()) return "";
+  std::array<int, constant_kind_names.size()> counts{};
+  for (const Constant& constant : result.provenance) ++counts[static_cast<std::size_t>(constant.kind)];
+  static constexpr std::array<std::string_view, counts.size()> kinds = {"from datasheets", "measured", "fitted",
+                                                                        "assumed"};
+  std::string text = fmt::format("{} constants", result.provenance.size());
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0) text += fmt::format("{} {} {}", text.ends_with("constants") ? ":" : ",", counts[i], kinds[i]);
+  }
+  if (!verbose) return "\n" + line("Rests on", text + "; --verbose lists them with their sources");
+  TextTable table({Align::left, Align::right, Align::left, Align::left});
+  for (const Constant& c : result.provenance) {
+    table.add_row({c.name, constant_value(c), std::string(name(c.kind)), c.source});
+  }
+  return heading("Rests on " + text) + table.text(indent);
+}
+
+std::string warnings_section(const StepResult& result) {
+  if (result.warnings.empty()) return "";
+  std::string text = heading("Please note");
+  for (const std::string& warning : result.warnings) {
+    text += fmt::format("{:{}}- {}\n", "", indent, wrap(warning, page_width - indent - 2, indent + 2));
+  }
+  return text;
+}
+
+std::string answer(const StepResult& result) {
+  if (result.train) {
+    return headline(result, *result.train) + breakdown_section(*result.train) + communication_section(*result.train) +
+           memory_section(*result.train);
+  }
+  if (result.collective) {
+    const CollectiveResult& c = *result.collective;
+    return line("Time", format_seconds(c.time) + likely_range(result)) +
+           line("Bandwidth", fmt::format("{} algorithm · {} bus", format_bandwidth(c.algorithm_bandwidth),
+                                         format_bandwidth(c.bus_bandwidth))) +
+           line("Algorithm", c.chosen_algorithm);
+  }
+  if (result.op) {
+    const OperatorResult& op = *result.op;
+    return line("Time", format_seconds(op.time) + likely_range(result)) +
+           line("Work", format_flops(op.flops) + " · " + format_bytes(op.bytes)) +
+           line("Achieved", format_rate(op.flops / op.time) + " · " + format_bandwidth(op.bytes / op.time)) +
+           line("Bound by", op.bound);
+  }
+  if (!result.tasks) return "";
+  TextTable table({Align::left, Align::right});
+  for (const auto& [id, finish] : result.tasks->finish) table.add_row({id, format_seconds(finish)});
+  return line("Time", format_seconds(result.tasks->time) + likely_range(result)) + heading("Tasks finish at") +
+         table.text(indent);
+}
+
+/// "+3.1 %": errors carry their sign.
+std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", fraction * 100.0); }
+std::string plain_percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100.0); }
+
+std::vector<std::string> statistics_cells(const std::string& name, const ErrorStatistics& s) {
+  if (s.n == 0) return {name, "0"};
+  return {name,
+          std::to_string(s.n),
+          plain_percent(s.mape),
+          plain_percent(s.median_error),
+          signed_percent(s.bias),
+          signed_percent(s.worst),
+          s.worst_case};
+}
+
+}  // namespace
+
+std::string to_text(const StepResult& result, const TextOptions& options) {
+  const std::string title = fmt::format("{}  [{}]", result.scenario, name(result.fidelity));
+  return title + "\n\n" + answer(result) + warnings_section(result) + provenance_section(result, options.verbose);
+}
+
+std::string to_text(const AccuracyReport& report) {
+  TextTable table({Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::left});
+  table.add_row({"group", "n", "MAPE", "median", "bias", "worst", "worst case"});
+  table.add_rule();
+  for (const GroupAccuracy& group : report.groups) table.add_row(statistics_cells(group.name, group.statistics));
+  table.add_rule();
+  table.add_row(statistics_cells("all", report.overall));
+  std::string text = "Predicted against measured\n\n" + table.text(indent) +
+                     "\n  MAPE and median are of absolute errors; bias is the mean error; + means predicted too high.\n";
+  if (report.anchored > 0) {
+    text += fmt::format("  {} cases were spent on one factor per group and left the errors:", report.anchored);
+    for (const GroupAccuracy& group : report.groups) text += fmt::format("\n    {} × {:.3f}", group.name, group.factor);
+    text += "\n";
+  }
+  if (!report.failed.empty()) {
+    text += heading(fmt::format("{} cases could not be predicted", report.failed.size()));
+    for (const FailedCase& failed : report.failed) text += fmt::format("  {}: {}\n", failed.name, failed.why);
+  }
+  return text;
+}
+
+}  // namespace foretrain

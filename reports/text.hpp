@@ -1,0 +1,21 @@
+// Results for people: the answer first, then where it comes from.
+#pragma once
+
+#include <string>
+
+#include "model/result.hpp"
+#include "reports/accuracy.hpp"
+
+namespace foretrain {
+
+struct TextOptions {
+  bool verbose = false;  ///< list every constant with its source
+};
+
+/// One prediction as a page of text, ending in a line end.
+std::string to_text(const StepResult& result, const TextOptions& options = {});
+
+/// The accuracy of every group as a table, the worst cases by name, and every failed case.
+std::string to_text(const AccuracyReport& report);
+
+}  // namespace foretrain

@@ -1,0 +1,37 @@
+// Work in a process of its own, for what a process can do only once.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+
+namespace foretrain {
+
+/// Memory that a forked child shares with its parent. Zero at first.
+class SharedMemory {
+ public:
+  /// Throws std::system_error when the system refuses the memory.
+  explicit SharedMemory(std::size_t bytes);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  /// The start of the memory as `count` objects of a trivial type.
+  template <typename T>
+  [[nodiscard]] std::span<T> as(std::size_t count) const {
+    return {static_cast<T*>(memory_), count};
+  }
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Runs `work` in a forked child and waits for it; what it leaves in SharedMemory stays. The child begins as a copy of
+/// this process, leaves without running destructors, and dies when this process dies. Throws std::runtime_error with
+/// the child's own message when `work` throws there, or saying how the child ended otherwise; std::system_error when
+/// there can be no child. Call it only while this process has a single thread: only the calling thread exists in the
+/// child.
+void run_in_child(const std::function<void()>& work);
+
+}  // namespace foretrain

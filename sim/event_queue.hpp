@@ -1,0 +1,49 @@
+// What will happen when, in an order that depends on nothing but the events themselves.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <tuple>
+#include <vector>
+
+#include "model/base/quantity.hpp"
+#include "model/graph/task_graph.hpp"
+
+namespace foretrain {
+
+/// In the order in which events of the same date are handled: what ends makes room before anything starts.
+enum class EventKind : std::uint8_t { flows_end, task_ends, flows_start };
+
+struct Event {
+  Seconds date;
+  EventKind kind = EventKind::task_ends;
+  TaskId task = 0;
+  std::int32_t part = 0;        ///< flows_start, flows_end: which flows of the task's collective
+  std::int32_t group = -1;      ///< flows_end: the group of Traffic
+  std::int32_t generation = 0;  ///< flows_end: the group's generation, see Traffic
+};
+
+/// Events leave by date, then kind, then task, then in the order they came.
+class EventQueue {
+ public:
+  void push(const Event& event) { queue_.push({event, pushed_++}); }
+  [[nodiscard]] bool empty() const { return queue_.empty(); }
+  [[nodiscard]] const Event& next() const { return queue_.top().event; }
+  Event pop() {
+    const Event event = queue_.top().event;
+    queue_.pop();
+    return event;
+  }
+
+ private:
+  struct Entry {
+    Event event;
+    std::int64_t number = 0;
+    [[nodiscard]] auto rank() const { return std::tuple(event.date.value(), event.kind, event.task, number); }
+    bool operator<(const Entry& other) const { return other.rank() < rank(); }  // priority_queue gives the greatest
+  };
+  std::priority_queue<Entry> queue_;
+  std::int64_t pushed_ = 0;
+};
+
+}  // namespace foretrain

@@ -1,0 +1,192 @@
+#include "sim/executor.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+
+#include "sim/child_process.hpp"
+#include "sim/collective_run.hpp"
+#include "sim/event_queue.hpp"
+#include "sim/network_plan.hpp"
+#include "sim/platform.hpp"
+#include "sim/traffic.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// The tasks of a resource in their order, and how far they have got.
+struct ResourceQueue {
+  std::vector<TaskId> tasks;
+  std::size_t head = 0;  ///< the task that runs, or will run next
+  bool busy = false;
+};
+
+/// One program per block whose work is a collective and which some task uses.
+std::vector<std::unique_ptr<CollectiveProgram>> make_programs(const TaskGraph& graph, const Topology& topology,
+                                                              Fidelity fidelity, NetworkPlan& plan) {
+  RouteFinder routes(topology, plan);
+  std::vector<std::unique_ptr<CollectiveProgram>> programs(graph.blocks().size());
+  for (const Task& task : graph.tasks()) {
+    auto& program = programs[static_cast<std::size_t>(task.block)];
+    const auto* lowered = std::get_if<LoweredCollective>(&graph.blocks()[static_cast<std::size_t>(task.block)].work);
+    if (lowered == nullptr || program != nullptr) continue;
+    program = fidelity == Fidelity::steps ? make_steps_program(*lowered, routes, plan)
+                                          : make_flows_program(*lowered, routes, plan);
+  }
+  return programs;
+}
+
+class Simulation {
+ public:
+  Simulation(const TaskGraph& graph, const Topology& topology, Fidelity fidelity)
+      : graph_(graph),
+        programs_(make_programs(graph, topology, fidelity, plan_)),
+        traffic_(plan_, events_),
+        queues_(graph.resources().size()),
+        waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
+        runs_(graph.tasks().size()),
+        start_(graph.tasks().size()),
+        finish_(graph.tasks().size()) {
+    for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) queue_of(task).tasks.push_back(task);
+    for (ResourceQueue& queue : queues_) start_head(queue);
+  }
+
+  /// Runs until the end, or until flows meet.
+  void run_without_platform() { handle_events(); }
+  /// Runs to the end, wherever the simulation stands.
+  void run_on_platform() {
+    platform_.emplace(plan_);
+    platform_->set_alarm(now_);
+    platform_->run([this] { handle_events(); });
+    if (tasks_left_ > 0) throw std::logic_error("the simulation stopped before its last task");
+  }
+
+  [[nodiscard]] bool finished() const { return tasks_left_ == 0; }
+  [[nodiscard]] const std::vector<Seconds>& start() const { return start_; }
+  [[nodiscard]] const std::vector<Seconds>& finish() const { return finish_; }
+
+ private:
+  [[nodiscard]] ResourceQueue& queue_of(TaskId task) {
+    return queues_[static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(task)].resource)];
+  }
+  [[nodiscard]] std::unique_ptr<CollectiveRun>& run_of(TaskId task) { return runs_[static_cast<std::size_t>(task)]; }
+
+  void start_head(ResourceQueue& queue) {
+    if (queue.busy || queue.head == queue.tasks.size()) return;
+    const TaskId task = queue.tasks[queue.head];
+    if (waits_for_[static_cast<std::size_t>(task)] > 0) return;
+    queue.busy = true;
+    start_[static_cast<std::size_t>(task)] = now_;
+    const auto block = static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(task)].block);
+    if (programs_[block] == nullptr) {
+      events_.push({now_ + std::get<Seconds>(graph_.blocks()[block].work), EventKind::task_ends, task});
+    } else {
+      run_of(task) = programs_[block]->run({events_, traffic_, task});
+      run_of(task)->begin(now_);
+      finish_if_done(task);
+    }
+  }
+
+  void finish_if_done(TaskId task) {
+    if (!run_of(task)->finished()) return;
+    run_of(task) = nullptr;
+    events_.push({now_, EventKind::task_ends, task});
+  }
+
+  void finish_task(TaskId task) {
+    finish_[static_cast<std::size_t>(task)] = now_;
+    --tasks_left_;
+    ResourceQueue& queue = queue_of(task);
+    queue.busy = false;
+    ++queue.head;
+    for (const TaskId next : graph_.successors(task)) {
+      if (--waits_for_[static_cast<std::size_t>(next)] == 0) start_head(queue_of(next));
+    }
+    start_head(queue);
+  }
+
+  void handle(const Event& event) {
+    switch (event.kind) {
+      case EventKind::task_ends:
+        return finish_task(event.task);
+      case EventKind::flows_start:
+        run_of(event.task)->start_flows(event.part, now_);
+        return finish_if_done(event.task);
+      case EventKind::flows_end:
+        if (!traffic_.end(event)) return;
+        run_of(event.task)->end_flows(event.part, now_);
+        return finish_if_done(event.task);
+    }
+  }
+
+  /// Whether an event of this date may be handled before SimGrid's clock moves on: flows on the platform may end
+  /// earlier, and flows that have met must start first.
+  [[nodiscard]] bool may_handle(Seconds date) const {
+    if (date > now_ && traffic_.have_met()) return false;
+    return !platform_ || platform_->flows_in_progress() == 0 || date <= platform_->now();
+  }
+
+  void handle_events() {
+    if (platform_) traffic_.take_from(*platform_);
+    for (;;) {
+      while (!events_.empty() && may_handle(events_.next().date)) {
+        now_ = std::max(now_, events_.next().date);
+        handle(events_.pop());
+      }
+      if (!traffic_.have_met() || !platform_ || platform_->now() < now_) break;
+      traffic_.give_to(*platform_);
+    }
+    if (!platform_) return;
+    if (traffic_.have_met()) {
+      platform_->set_alarm(now_);
+    } else if (!events_.empty()) {
+      platform_->set_alarm(events_.next().date);
+    }
+  }
+
+  const TaskGraph& graph_;
+  NetworkPlan plan_;
+  std::vector<std::unique_ptr<CollectiveProgram>> programs_;
+  EventQueue events_;
+  Traffic traffic_;
+  std::optional<Platform> platform_;
+  std::vector<ResourceQueue> queues_;
+  std::vector<std::int32_t> waits_for_;
+  std::vector<std::unique_ptr<CollectiveRun>> runs_;
+  std::vector<Seconds> start_, finish_;
+  std::size_t tasks_left_ = start_.size();
+  Seconds now_;
+};
+
+}  // namespace
+
+Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity) {
+  if (fidelity == Fidelity::estimate) throw std::invalid_argument("fidelity estimate is computed, not simulated");
+  Simulation simulation(graph, topology, fidelity);
+  Execution execution;
+  simulation.run_without_platform();
+  if (simulation.finished()) {
+    execution = {simulation.start(), simulation.finish(), {}};
+  } else {
+    // Once per process, and before the first result: a SimGrid that shares links differently must not go unnoticed.
+    [[maybe_unused]] static const bool checked = (run_in_child(check_platform), true);
+    const std::size_t tasks = graph.tasks().size();
+    const SharedMemory memory(2 * tasks * sizeof(Seconds));
+    const std::span<Seconds> dates = memory.as<Seconds>(2 * tasks);
+    run_in_child([&] {
+      simulation.run_on_platform();
+      std::ranges::copy(simulation.start(), dates.begin());
+      std::ranges::copy(simulation.finish(), dates.subspan(tasks).begin());
+    });
+    execution.start.assign(dates.begin(), dates.begin() + static_cast<std::ptrdiff_t>(tasks));
+    execution.finish.assign(dates.begin() + static_cast<std::ptrdiff_t>(tasks), dates.end());
+  }
+  for (const Seconds finish : execution.finish) execution.makespan = std::max(execution.makespan, finish);
+  return execution;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,25 @@
+#include "sim/predict.hpp"
+
+#include "model/estimate.hpp"
+#include "sim/executor.hpp"
+
+namespace foretrain {
+
+StepResult predict(const Scenario& scenario, Fidelity fidelity) {
+  const PreparedScenario prepared(scenario);
+  if (fidelity == Fidelity::estimate) return estimate(prepared);
+  if (const PreparedTrain* train = prepared.train()) {
+    const UnrolledStep unrolled = unroll(train->step);
+    return prepared.train_result(times_of(unrolled, simulate(unrolled.graph, prepared.topology(), fidelity)), fidelity);
+  }
+  if (prepared.collective() != nullptr) {
+    const TaskGraph graph = prepared.collective_graph();
+    return prepared.collective_result(simulate(graph, prepared.topology(), fidelity).makespan, fidelity);
+  }
+  if (const TaskList* list = prepared.tasks()) {
+    return prepared.tasks_result(simulate(list->graph, prepared.topology(), fidelity), fidelity);
+  }
+  return prepared.operator_result(fidelity);
+}
+
+}  // namespace foretrain

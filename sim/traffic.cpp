@@ -1,0 +1,108 @@
+#include "sim/traffic.hpp"
+
+#include <algorithm>
+
+namespace foretrain {
+
+namespace {
+
+// Meetings shorter than this are none: two dates that are equal on paper may differ by rounding after many additions.
+constexpr Seconds shortest_meeting = 1.0_ns;
+
+}  // namespace
+
+Traffic::Traffic(const NetworkPlan& plan, EventQueue& events)
+    : events_(events), plan_(plan), links_(plan.links().size()) {}
+
+Traffic::GroupId Traffic::new_group() {
+  if (free_groups_.empty()) {
+    groups_.emplace_back();
+    return static_cast<GroupId>(groups_.size() - 1);
+  }
+  const GroupId id = free_groups_.back();
+  free_groups_.pop_back();
+  return id;
+}
+
+void Traffic::announce_end(GroupId id, Seconds date) {
+  const Group& g = group(id);
+  events_.push({date, EventKind::flows_end, g.task, g.part, id, g.generation});
+}
+
+void Traffic::release_links(GroupId id) {
+  Group& g = group(id);
+  if (!g.holds_links) return;
+  g.holds_links = false;
+  for (const LinkIndex link : g.set->links) {
+    LinkUse& u = use(link);
+    --u.groups;
+    if (u.alone == id) u.alone = -1;
+  }
+}
+
+void Traffic::make_room(GroupId id, Seconds now) {
+  Group& g = group(id);
+  if (g.ends_alone - now < shortest_meeting) {
+    release_links(id);  // its end stands as announced
+    return;
+  }
+  // All flows of a group alone are taken to advance in proportion, as the chunks of one collective do.
+  g.left = (g.ends_alone - now) / (g.ends_alone - g.started);
+  ++g.generation;
+  for (const LinkIndex link : g.set->links) use(link).alone = -1;
+  met_.push_back(id);
+}
+
+void Traffic::start(const FlowSet& set, int repeat, Seconds now, TaskId task, std::int32_t part) {
+  const GroupId id = new_group();
+  {
+    Group& g = group(id);
+    g = {&set, repeat, now, now + set.alone * repeat, 1.0, task, part, g.generation + 1, 0, true};
+  }
+  bool alone = true;
+  for (const LinkIndex link : set.links) {
+    if (use(link).alone >= 0) make_room(use(link).alone, now);
+  }
+  for (const LinkIndex link : set.links) {
+    if (use(link).groups++ > 0) alone = false;
+  }
+  if (!alone && group(id).ends_alone - now >= shortest_meeting) {
+    met_.push_back(id);
+    return;
+  }
+  if (alone) {
+    for (const LinkIndex link : set.links) use(link).alone = id;
+  }
+  announce_end(id, group(id).ends_alone);
+}
+
+bool Traffic::end(const Event& event) {
+  if (group(event.group).generation != event.generation) return false;
+  release_links(event.group);
+  ++group(event.group).generation;
+  free_groups_.push_back(event.group);
+  return true;
+}
+
+void Traffic::give_to(Platform& platform) {
+  for (const GroupId id : met_) {
+    Group& g = group(id);
+    for (const PlannedFlow& flow : g.set->flows) {
+      if (flow.bytes <= Bytes(0.0) || plan_.route(flow.route).links.empty()) continue;
+      const auto number = static_cast<std::size_t>(platform.start(flow.route, flow.bytes * (g.repeat * g.left)));
+      group_of_flow_.resize(std::max(group_of_flow_.size(), number + 1));
+      group_of_flow_[number] = id;
+      ++g.flows_left;
+    }
+  }
+  met_.clear();
+}
+
+void Traffic::take_from(Platform& platform) {
+  for (const Platform::FlowId flow : platform.take_finished()) {
+    const GroupId id = group_of_flow_[static_cast<std::size_t>(flow)];
+    if (--group(id).flows_left == 0) announce_end(id, platform.now());
+  }
+}
+
+}  // namespace foretrain

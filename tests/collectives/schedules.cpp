@@ -1,0 +1,175 @@
+// Every schedule of the table is executed symbolically, and the checker itself is shown to find what is wrong.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "model/collectives/algorithms.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+/// The second argument of the builders: servers for a parameter server, ranks per node for a hierarchical ring.
+std::vector<int> parts_to_try(SyncAlgorithm algorithm, int ranks) {
+  if (algorithm == SyncAlgorithm::parameter_server) return {1, 3, ranks};
+  if (algorithm != SyncAlgorithm::hierarchical) return {1};
+  std::vector<int> divisors;
+  for (int divisor = 1; divisor <= ranks; ++divisor) {
+    if (ranks % divisor == 0) divisors.push_back(divisor);
+  }
+  return divisors;
+}
+
+/// A correct ring of three ranks, with phase 1 replaced.
+Schedule ring_with_phase_1(Phase replacement) {
+  Schedule schedule = ring_all_reduce(3, 1);
+  schedule.phase = [original = schedule.phase, replacement](int index) {
+    return index == 1 ? replacement : original(index);
+  };
+  return schedule;
+}
+
+/// What moves between whom in a phase, when all chunks are equally large.
+std::map<std::pair<int, int>, int> amounts(const Phase& phase) {
+  std::map<std::pair<int, int>, int> result;
+  for (const Transfer& transfer : phase) result[{transfer.source, transfer.destination}] += transfer.chunks;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("every schedule leaves every rank with every contribution exactly once, for 1 to 33 ranks") {
+  for (const AlgorithmRow& row : algorithm_table()) {
+    for (int ranks = 1; ranks <= 33; ++ranks) {
+      for (const int parts : parts_to_try(row.algorithm, ranks)) {
+        INFO(row.name << " operation " << static_cast<int>(row.operation) << ", " << ranks << " ranks, parts " << parts);
+        CHECK(check_schedule(row.build(ranks, parts), row.operation) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("the phases of a run move the same amounts between the same participants") {
+  for (const AlgorithmRow& row : algorithm_table()) {
+    for (const int ranks : {2, 3, 8, 12, 17}) {
+      for (const int parts : parts_to_try(row.algorithm, ranks)) {
+        INFO(row.name << " operation " << static_cast<int>(row.operation) << ", " << ranks << " ranks, parts " << parts);
+        const Schedule schedule = row.build(ranks, parts);
+        for (int phase = 0; phase < schedule.phases;) {
+          const int run = schedule.run_length(phase);
+          REQUIRE(run >= 1);
+          REQUIRE(phase + run <= schedule.phases);
+          for (int other = phase + 1; other < phase + run; ++other) {
+            REQUIRE(amounts(schedule.phase(other)) == amounts(schedule.phase(phase)));
+          }
+          phase += run;
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("phase counts are those of the literature") {
+  // Ring: n-1 steps of reduce-scatter and n-1 of all-gather. Halving-doubling of 8: 3 + 3, of 9: one more before and
+  // after. A binary heap of 7 ranks has two levels of edges, up and down.
+  CHECK(ring_all_reduce(8, 1).phases == 14);
+  CHECK(halving_doubling_all_reduce(8, 1).phases == 6);
+  CHECK(halving_doubling_all_reduce(9, 1).phases == 8);
+  CHECK(tree_all_reduce(7, 1).phases == 4);
+  CHECK(naive_all_reduce(5, 1).phases == 2);
+  // Four nodes of eight: 7 hops inside, 2·3 between, 7 inside.
+  CHECK(hierarchical_all_reduce(32, 8).phases == 20);
+  CHECK(ring_all_reduce(1, 1).phases == 0);
+}
+
+TEST_CASE("in the double tree no rank is an inner node of both trees") {
+  // Inner nodes are those that send copies down; the first tree uses the first half of the chunks.
+  for (int ranks = 2; ranks <= 33; ++ranks) {
+    const Schedule schedule = double_tree_all_reduce(ranks, 1);
+    std::vector<int> inner(ranks, 0);
+    for (int phase = 0; phase < schedule.phases; ++phase) {
+      for (const Transfer& transfer : schedule.phase(phase)) {
+        if (transfer.kind != TransferKind::copy) continue;
+        inner[transfer.source] |= transfer.first_chunk < schedule.chunks / 2 ? 1 : 2;
+      }
+    }
+    INFO(ranks << " ranks");
+    // With an odd number one rank has to serve twice: the shifted tree's root is the only exception.
+    CHECK(std::count(inner.begin(), inner.end(), 3) <= ranks % 2);
+  }
+}
+
+TEST_CASE("the checker finds a missing contribution") {
+  CHECK(check_schedule(ring_with_phase_1({}), CollectiveOperation::all_reduce) != "");
+}
+
+TEST_CASE("the checker finds a contribution that is counted twice") {
+  // Rank 1 sends its own chunk to rank 0 once more.
+  Schedule schedule = naive_all_reduce(3, 1);
+  schedule.phases = 3;
+  schedule.phase = [original = schedule.phase](int index) {
+    return index == 1 ? Phase{{1, 0, 0, 1, TransferKind::reduce}} : original(std::min(index, 1));
+  };
+  CHECK(check_schedule(schedule, CollectiveOperation::all_reduce) ==
+        "rank 0 ends with the contribution of rank 1 to chunk 0 2 times instead of 1");
+}
+
+TEST_CASE("the checker finds hazards inside a phase") {
+  // Recursive doubling in place: both partners read what the other one is writing.
+  Schedule exchange = naive_all_reduce(2, 1);
+  exchange.phases = 1;
+  exchange.phase = [](int) {
+    return Phase{{0, 1, 0, 1, TransferKind::reduce}, {1, 0, 0, 1, TransferKind::reduce}};
+  };
+  CHECK(check_schedule(exchange, CollectiveOperation::all_reduce) ==
+        "phase 0: participant 0 chunk 0 is read while it is written");
+
+  Schedule overwrite = naive_all_reduce(3, 1);
+  overwrite.phase = [](int) { return Phase{{1, 0, 0, 1, TransferKind::copy}, {2, 0, 0, 1, TransferKind::copy}}; };
+  CHECK(check_schedule(overwrite, CollectiveOperation::all_reduce) ==
+        "phase 0: participant 0 chunk 0 is written twice");
+}
+
+TEST_CASE("the checker finds transfers that leave the message or the group") {
+  for (const Transfer& wrong :
+       {Transfer{0, 3, 0, 1, TransferKind::copy}, Transfer{-1, 0, 0, 1, TransferKind::copy},
+        Transfer{0, 1, 2, 2, TransferKind::copy}, Transfer{1, 1, 0, 1, TransferKind::copy},
+        Transfer{0, 1, 0, 0, TransferKind::copy}}) {
+    CHECK_THAT(check_schedule(ring_with_phase_1({wrong}), CollectiveOperation::all_reduce),
+               Catch::Matchers::Contains("out of range"));
+  }
+}
+
+TEST_CASE("each operation has its own postcondition") {
+  // A broadcast is no all-reduce, a reduce-scatter no all-gather.
+  CHECK(check_schedule(ring_broadcast(4, 1), CollectiveOperation::all_reduce) != "");
+  CHECK(check_schedule(ring_reduce(4, 1), CollectiveOperation::all_reduce) != "");
+  CHECK(check_schedule(ring_reduce_scatter(4, 1), CollectiveOperation::all_reduce) != "");
+  CHECK(check_schedule(ring_all_gather(4, 1), CollectiveOperation::reduce_scatter) != "");
+  CHECK(check_schedule(direct_send_receive(4, 1), CollectiveOperation::all_gather) != "");
+  // Copying instead of adding does not fool it.
+  CHECK(check_schedule(ring_all_gather(4, 1), CollectiveOperation::all_reduce) != "");
+}
+
+TEST_CASE("chunks are whole bytes, nearly equal, and add up to the message") {
+  // 10 bytes in 4 chunks: 3 + 3 + 2 + 2.
+  CHECK(chunk_size(10.0_B, 4, 0).value() == 3.0);
+  CHECK(chunk_size(10.0_B, 4, 1).value() == 3.0);
+  CHECK(chunk_size(10.0_B, 4, 2).value() == 2.0);
+  CHECK(chunk_size(10.0_B, 4, 3).value() == 2.0);
+  CHECK(chunk_range_size(10.0_B, 4, 1, 2).value() == 5.0);
+  CHECK(chunk_range_size(10.0_B, 4, 0, 4).value() == 10.0);
+  // 2 bytes in 4 chunks: 1 + 1 + 0 + 0; nothing stays nothing.
+  CHECK(chunk_size(2.0_B, 4, 1).value() == 1.0);
+  CHECK(chunk_size(2.0_B, 4, 2).value() == 0.0);
+  CHECK(chunk_size(0.0_B, 4, 0).value() == 0.0);
+}
+
+TEST_CASE("the table finds rows by algorithm and operation") {
+  REQUIRE(find_algorithm(SyncAlgorithm::ring, CollectiveOperation::all_gather) != nullptr);
+  CHECK(find_algorithm(SyncAlgorithm::ring, CollectiveOperation::all_gather)->operation ==
+        CollectiveOperation::all_gather);
+  CHECK(find_algorithm(SyncAlgorithm::naive, CollectiveOperation::all_to_all) == nullptr);
+  CHECK(find_algorithm(SyncAlgorithm::automatic, CollectiveOperation::all_reduce) == nullptr);
+}

@@ -1,0 +1,113 @@
+#include "model/graph/task_graph.hpp"
+
+#include <array>
+#include <random>
+#include <stdexcept>
+
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+BlockId add_fixed(TaskGraph::Builder& builder, Seconds duration) {
+  return builder.add_block({"fixed", Category::compute, duration, duration});
+}
+
+}  // namespace
+
+TEST_CASE("a task graph gives back what was put in") {
+  TaskGraph::Builder builder;
+  const BlockId block = builder.add_block({"layer", Category::optimizer, 3.0_ms, 3.0_ms});
+  const ResourceId stream = builder.add_resource({"gpu", ResourceKind::device_stream, 2});
+  const TaskId first = builder.add_task({block, stream, 7});
+  const TaskId second = builder.add_task({block, stream});
+  const TaskId third = builder.add_task({block, stream}, std::array{first, second});
+  const TaskGraph graph = std::move(builder).build();
+
+  CHECK(graph.tasks().size() == 3);
+  CHECK(graph.tasks()[0].micro_batch == 7);
+  CHECK(graph.resources()[0].lane == 2);
+  CHECK(graph.block_of(third).name == "layer");
+  REQUIRE(graph.successors(first).size() == 1);
+  CHECK(graph.successors(first)[0] == third);
+  CHECK(graph.successors(third).empty());
+  CHECK(graph.predecessor_counts()[static_cast<std::size_t>(third)] == 2);
+}
+
+TEST_CASE("a graph without tasks takes no time") {
+  const TaskGraph graph = TaskGraph::Builder().build();
+  CHECK(graph.tasks().empty());
+  CHECK(execute_isolated(graph).makespan == Seconds(0.0));
+  CHECK(critical_path(graph) == Seconds(0.0));
+}
+
+TEST_CASE("a task must refer to what is there already") {
+  TaskGraph::Builder builder;
+  const BlockId block = add_fixed(builder, 1.0_s);
+  const ResourceId stream = builder.add_resource({"gpu"});
+  CHECK_THROWS_AS(builder.add_task({block + 1, stream}), std::invalid_argument);
+  CHECK_THROWS_AS(builder.add_task({block, stream + 1}), std::invalid_argument);
+  CHECK_THROWS_AS(builder.add_task({block, stream}, std::array{TaskId{0}}), std::invalid_argument);  // itself
+  CHECK_THROWS_AS(builder.add_task({block, stream}, std::array{TaskId{-1}}), std::invalid_argument);
+}
+
+TEST_CASE("resources work in order, dependencies make tasks wait") {
+  // Stream 1: a (2 s), c (1 s, after b). Stream 2: b (5 s), d (1 s, after a).
+  // a 0–2, b 0–5, c waits for b: 5–6, d is ready at 2 but queues behind b: 5–6.
+  TaskGraph::Builder builder;
+  const BlockId one = add_fixed(builder, 1.0_s), two = add_fixed(builder, 2.0_s), five = add_fixed(builder, 5.0_s);
+  const ResourceId stream1 = builder.add_resource({"1"}), stream2 = builder.add_resource({"2"});
+  const TaskId a = builder.add_task({two, stream1});
+  const TaskId b = builder.add_task({five, stream2});
+  const TaskId c = builder.add_task({one, stream1}, std::array{b});
+  const TaskId d = builder.add_task({one, stream2}, std::array{a});
+  const TaskGraph graph = std::move(builder).build();
+  const Execution execution = execute_isolated(graph);
+
+  CHECK(execution.finish[static_cast<std::size_t>(a)] == 2.0_s);
+  CHECK(execution.start[static_cast<std::size_t>(c)] == 5.0_s);
+  CHECK(execution.start[static_cast<std::size_t>(d)] == 5.0_s);
+  CHECK(execution.makespan == 6.0_s);
+  // Dependencies alone: b then c takes 5 + 1 s, a then d takes 2 + 1 s.
+  CHECK(critical_path(graph) == 6.0_s);
+}
+
+TEST_CASE("the critical path ignores resources") {
+  // Three independent tasks of 1 s on one stream: 3 s in turn, 1 s as a path.
+  TaskGraph::Builder builder;
+  const BlockId one = add_fixed(builder, 1.0_s);
+  const ResourceId stream = builder.add_resource({"gpu"});
+  for (int i = 0; i < 3; ++i) builder.add_task({one, stream});
+  const TaskGraph graph = std::move(builder).build();
+  CHECK(execute_isolated(graph).makespan == 3.0_s);
+  CHECK(critical_path(graph) == 1.0_s);
+}
+
+TEST_CASE("property: critical path ≤ isolated execution ≤ everything one after another") {
+  std::mt19937 random(1);
+  for (int round = 0; round < 100; ++round) {
+    TaskGraph::Builder builder;
+    std::array<BlockId, 4> blocks{};
+    for (BlockId& block : blocks) block = add_fixed(builder, Seconds(std::uniform_real_distribution(0.0, 1.0)(random)));
+    for (int i = 0; i < 3; ++i) builder.add_resource({"stream"});
+    Seconds everything;
+    for (TaskId task = 0; task < 30; ++task) {
+      std::vector<TaskId> after;
+      for (TaskId before = 0; before < task; ++before) {
+        if (random() % 8 == 0) after.push_back(before);
+      }
+      builder.add_task({blocks[random() % 4], static_cast<ResourceId>(random() % 3)}, after);
+    }
+    const TaskGraph graph = std::move(builder).build();
+    for (TaskId task = 0; task < 30; ++task) everything += graph.block_of(task).isolated;
+    const Execution execution = execute_isolated(graph);
+    CHECK(critical_path(graph) <= execution.makespan);
+    CHECK(execution.makespan.value() <= Approx(everything.value()));
+    for (TaskId task = 0; task < 30; ++task) {
+      for (const TaskId next : graph.successors(task)) {
+        CHECK(execution.start[static_cast<std::size_t>(next)] >= execution.finish[static_cast<std::size_t>(task)]);
+      }
+    }
+  }
+}

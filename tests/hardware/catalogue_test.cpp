@@ -1,0 +1,206 @@
+// The shipped hardware: figures agree with each other and with how the parts are built.
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/hardware/check.hpp"
+#include "model/hardware/topology.hpp"
+#include "model/scenario/hardware_reader.hpp"
+#include "tests/catch.hpp"
+#include "tests/hardware/nodes.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+std::vector<CatalogueEntry> entries(const std::string& kind) {
+  setenv("FORETRAIN_SCENARIOS", FORETRAIN_SOURCE_DIR "/scenarios", 1);
+  std::vector<CatalogueEntry> found;
+  for (const CatalogueEntry& entry : list_hardware()) {
+    if (entry.kind == kind) found.push_back(entry);
+  }
+  return found;
+}
+
+std::map<std::string, Gpu> gpus() {
+  std::map<std::string, Gpu> result;
+  for (const CatalogueEntry& entry : entries("gpu")) {
+    result[entry.name] = read_gpu(Field(cached_yaml_file(entry.file.string()), ""));
+  }
+  return result;
+}
+
+std::map<std::string, Node> nodes() {
+  std::map<std::string, Node> result;
+  for (const CatalogueEntry& entry : entries("node")) {
+    result[entry.name] = read_node(Field(cached_yaml_file(entry.file.string()), ""));
+  }
+  return result;
+}
+
+/// fp32 units of one multiprocessor, by compute capability (CUDA C++ programming guide).
+int fp32_units(double compute_capability) {
+  if (compute_capability < 5.0) return 192;
+  return compute_capability < 8.05 ? 64 : 128;
+}
+
+double rate(const Gpu& gpu, Precision p) { return gpu.tensor_rate[static_cast<std::size_t>(p)].value(); }
+
+}  // namespace
+
+TEST_CASE("Every GPU and node that the project promises is there, under its file's name") {
+  const auto all_gpus = gpus();
+  for (const char* name : {"k80", "p100-sxm2", "v100-sxm2-16gb", "v100-sxm2-32gb", "v100-pcie-16gb", "t4", "a10", "l4",
+                           "rtx-3090", "rtx-4090", "a100-sxm-40gb", "a100-sxm-80gb", "a100-pcie-40gb", "a100-pcie-80gb",
+                           "h100-sxm-80gb", "h100-pcie-80gb", "h200-sxm-141gb", "gh200-96gb", "b200-sxm-180gb"}) {
+    INFO(name);
+    CHECK(all_gpus.contains(name));
+  }
+  for (const auto& [name, gpu] : all_gpus) CHECK(gpu.name == name);
+  const auto all_nodes = nodes();
+  for (const char* name : {"dgx1-p100", "dgx1-v100-16gb", "dgx1-v100-32gb", "dgx-a100-40gb", "dgx-a100-80gb",
+                           "dgx-h100", "hgx-h200", "dgx-b200", "p2.8xlarge", "p2.16xlarge", "p3.16xlarge", "gce-k80x8",
+                           "v100-workstation-x2", "rtx4090-x4", "gh200-x4"}) {
+    INFO(name);
+    CHECK(all_nodes.contains(name));
+  }
+  for (const auto& [name, node] : all_nodes) CHECK(node.name == name);
+}
+
+TEST_CASE("Peak fp32 is units × 2 operations × boost clock") {
+  for (const auto& [name, gpu] : gpus()) {
+    INFO(name);
+    const double expected = gpu.sms * fp32_units(gpu.compute_capability) * 2.0 * gpu.boost_clock.value();
+    CHECK(gpu.matrix_rate(Precision::fp32).value() == Approx(expected).epsilon(0.03));
+  }
+}
+
+TEST_CASE("Memory bandwidth is bus width × data rate") {
+  // Bits and Gbit/s per pin, from the datasheets and whitepapers.
+  const std::map<std::string, std::pair<int, double>> buses = {{"k80", {384, 5.0}},
+                                                               {"p100-sxm2", {4096, 1.43}},
+                                                               {"v100-sxm2-16gb", {4096, 1.754}},
+                                                               {"t4", {256, 10.0}},
+                                                               {"a10", {384, 12.5}},
+                                                               {"l4", {192, 12.5}},
+                                                               {"rtx-3090", {384, 19.5}},
+                                                               {"rtx-4090", {384, 21.0}},
+                                                               {"a100-sxm-40gb", {5120, 2.43}},
+                                                               {"a100-sxm-80gb", {5120, 3.186}},
+                                                               {"a100-pcie-80gb", {5120, 3.024}},
+                                                               {"h100-sxm-80gb", {5120, 5.24}},
+                                                               {"h100-pcie-80gb", {5120, 3.186}},
+                                                               {"h200-sxm-141gb", {6144, 6.25}}};
+  const auto all = gpus();
+  for (const auto& [name, bus] : buses) {
+    INFO(name);
+    CHECK(all.at(name).memory_bandwidth.value() == Approx(bus.first / 8.0 * bus.second * 1e9).epsilon(0.01));
+  }
+}
+
+TEST_CASE("Tensor rates are dense and keep their ratios: tf32 half of bf16, bf16 as fp16") {
+  for (const auto& [name, gpu] : gpus()) {
+    INFO(name);
+    if (gpu.has_tensor_cores(Precision::bf16)) {
+      CHECK(rate(gpu, Precision::bf16) == rate(gpu, Precision::fp16));
+      CHECK(rate(gpu, Precision::tf32) == Approx(rate(gpu, Precision::bf16) / 2).epsilon(0.01));
+    }
+    if (gpu.has_tensor_cores(Precision::fp8)) {
+      CHECK(rate(gpu, Precision::fp8) == Approx(rate(gpu, Precision::fp16) * 2).epsilon(0.01));
+    }
+    CHECK(gpu.has_tensor_cores(Precision::fp16) == (gpu.compute_capability >= 7.0));
+  }
+}
+
+TEST_CASE("Consumer cards run fp16 products with fp32 accumulation at half the rate of their professional kin") {
+  const auto all = gpus();
+  const auto per_sm_and_cycle = [&](const char* name) {
+    const Gpu& gpu = all.at(name);
+    return rate(gpu, Precision::fp16) / gpu.sms / gpu.boost_clock.value();
+  };
+  CHECK(per_sm_and_cycle("rtx-3090") == Approx(per_sm_and_cycle("a10") / 2).epsilon(0.01));
+  CHECK(per_sm_and_cycle("rtx-4090") == Approx(per_sm_and_cycle("l4") / 2).epsilon(0.01));
+}
+
+TEST_CASE("Every figure names its source") {
+  for (const auto& [name, node] : nodes()) {
+    INFO(name);
+    CHECK(node.constants.size() > 20);
+    for (const Constant& constant : node.constants) {
+      INFO(constant.name);
+      CHECK(constant.source.size() > 5);
+      CHECK(constant.source.find("stated in") == std::string::npos);  // the reader's words for a missing source
+    }
+  }
+}
+
+TEST_CASE("Every node is sound and has routes between all its GPUs and sockets") {
+  for (const auto& [name, node] : nodes()) {
+    INFO(name);
+    for (const NodeProblem& problem : check_node(node)) FAIL_CHECK(problem.key + ": " + problem.text);
+    const Topology topology(test_nodes::cluster_of(node, 2));
+    for (int from = 0; from < topology.endpoints(); ++from) {
+      for (int to = 0; to < topology.endpoints(); ++to) {
+        const Route route = topology.route(from, to);
+        CHECK(route.bandwidth.value() > 0.0);
+        CHECK((from == to) == route.links.empty());
+      }
+    }
+  }
+}
+
+TEST_CASE("Peak fp32 of the CPUs is cores × clock × 32 (two 256 bit units) or 64 (two of 512 bit) operations") {
+  for (const auto& [name, node] : nodes()) {
+    INFO(name);
+    const double operations = node.cpu.fp32_rate.value() / node.cpu.cores / node.cpu.clock.value();
+    const double expected = operations < 48.0 ? 32.0 : 64.0;
+    CHECK(operations == Approx(expected).epsilon(0.01));
+  }
+}
+
+TEST_CASE("Each GPU has the number of NVLinks that its generation has") {
+  const std::map<std::string, int> links_of_gpu = {
+      {"dgx1-p100", 4},      {"dgx1-v100-16gb", 6}, {"dgx1-v100-32gb", 6}, {"p3.16xlarge", 6}, {"dgx-a100-40gb", 12},
+      {"dgx-a100-80gb", 12}, {"dgx-h100", 18},      {"hgx-h200", 18},      {"dgx-b200", 18},   {"gh200-x4", 18}};
+  const auto all = nodes();
+  for (const auto& [name, expected] : links_of_gpu) {
+    const Node& node = all.at(name);
+    for (int gpu = 0; gpu < node.gpus; ++gpu) {
+      INFO(name << " gpu" << gpu);
+      int count = 0;
+      for (const NodeLink& link : node.links) {
+        const LinkType& type = node.link_types[static_cast<std::size_t>(link.type)];
+        if ((link.a == gpu || link.b == gpu) && type.name.starts_with("nvlink") && type.name != "nvlink-c2c") {
+          count += link.count;
+        }
+      }
+      CHECK(count == expected);
+    }
+  }
+}
+
+TEST_CASE("Bandwidths between neighbours agree with published measurements") {
+  const auto all = nodes();
+  const auto gigabytes = [&](const char* name, int from, int to) {
+    return Topology(test_nodes::cluster_of(all.at(name))).route(from, to).bandwidth.value() / 1e9;
+  };
+  // p2pBandwidthLatencyTest on DGX-1: two NVLink2 carry 48.4 GB/s, one 24.2 GB/s; Dell on P100: one NVLink1 18.3 GB/s.
+  CHECK(gigabytes("dgx1-v100-16gb", 0, 3) == Approx(48.4).epsilon(0.01));
+  CHECK(gigabytes("dgx1-v100-16gb", 0, 1) == Approx(24.2).epsilon(0.01));
+  CHECK(gigabytes("dgx1-p100", 0, 4) == Approx(18.3).epsilon(0.01));
+  // nvbandwidth README: 276 GB/s between any two of eight A100; NCCL issue 1264: 376 to 380 GB/s on H100.
+  CHECK(gigabytes("dgx-a100-80gb", 2, 7) == Approx(276).epsilon(0.01));
+  CHECK(gigabytes("dgx-h100", 2, 7) == Approx(378).epsilon(0.01));
+  // Host copies of the d2l workstation: pinned copies from a V100 card reach 12.4 GB/s.
+  CHECK(gigabytes("v100-workstation-x2", 0, 2) == Approx(12.4).epsilon(0.01));
+}
+
+TEST_CASE("DGX-1 with V100 rings on its double NVLinks, p2.16xlarge board by board") {
+  const auto all = nodes();
+  const Topology dgx(test_nodes::cluster_of(all.at("dgx1-v100-32gb")));
+  CHECK(dgx.widest_ring({0, 1, 2, 3, 4, 5, 6, 7}) == std::vector<int>{0, 3, 2, 1, 5, 6, 7, 4});
+  const Topology p2(test_nodes::cluster_of(all.at("p2.16xlarge")));
+  CHECK(p2.widest_ring({15, 1, 2, 14, 3, 0}) == std::vector<int>{0, 1, 2, 3, 14, 15});
+}

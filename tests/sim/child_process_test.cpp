@@ -1,0 +1,60 @@
+#include "sim/child_process.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "sim/platform.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+TEST_CASE("what a child writes to shared memory is there afterwards, and nothing else is") {
+  const SharedMemory memory(2 * sizeof(int));
+  const std::span<int> shared = memory.as<int>(2);
+  int own = 1;
+  run_in_child([&] {
+    shared[1] = own + 1;
+    own = 7;
+  });
+  CHECK(shared[0] == 0);
+  CHECK(shared[1] == 2);
+  CHECK(own == 1);
+}
+
+TEST_CASE("a child's exception arrives with its words, however long") {
+  CHECK_THROWS_WITH(run_in_child([] { throw std::invalid_argument("no such link"); }), "no such link");
+  CHECK_THROWS_WITH(run_in_child([] { throw 7; }), "unknown exception");
+  CHECK_THROWS_WITH(run_in_child([] { throw std::runtime_error(std::string(10'000, 'x')); }), std::string(4095, 'x'));
+}
+
+TEST_CASE("a child that dies is reported") {
+  CHECK_THROWS_WITH(run_in_child([] { raise(SIGKILL); }), "the simulation's process was ended by signal 9 (Killed)");
+  CHECK_THROWS_WITH(run_in_child([] { _exit(3); }), "the simulation's process ended with status 3");
+}
+
+TEST_CASE("children come one after the other without end") {
+  const SharedMemory memory(sizeof(int));
+  for (int i = 0; i < 50; ++i) run_in_child([&] { ++memory.as<int>(1)[0]; });
+  CHECK(memory.as<int>(1)[0] == 50);
+}
+
+TEST_CASE("SimGrid shares links exactly, and allows one platform per process") {
+  CHECK_NOTHROW(run_in_child(check_platform));
+  CHECK_THROWS_WITH(run_in_child([] {
+                      check_platform();
+                      check_platform();
+                    }),
+                    "SimGrid allows one simulation per process");
+}
+
+TEST_CASE("SimGrid leaves signals as they were") {
+  CHECK_THROWS_WITH(run_in_child([] {
+                      check_platform();
+                      raise(SIGINT);
+                    }),
+                    "the simulation's process was ended by signal 2 (Interrupt)");
+}

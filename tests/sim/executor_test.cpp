@@ -1,0 +1,175 @@
+#include "sim/executor.hpp"
+
+#include <stdexcept>
+
+#include "tests/catch.hpp"
+#include "tests/sim/graphs.hpp"
+
+using namespace foretrain;
+using namespace foretrain::test_graphs;
+
+namespace {
+
+// Six GPUs behind one PCIe switch, 16 GB/s each way: 160 MB over an idle route take 10 ms.
+const Topology& switched() {
+  static const Topology topology(test_nodes::cluster_of(test_nodes::pcie_switch_node(6)));
+  return topology;
+}
+
+double ms(Seconds time) { return time.value() * 1e3; }
+
+constexpr Seconds no_latency = 0.0_s;
+
+const Fidelity both_fidelities[] = {Fidelity::flows, Fidelity::steps};
+
+}  // namespace
+
+TEST_CASE("fixed durations run as in the isolated execution") {
+  // Stream 1: 2 ms, then 1 ms that waits for stream 2's 5 ms. Stream 2: 5 ms, then 1 ms that was ready at 2 ms.
+  GraphMaker make(switched());
+  const ResourceId one = make.stream(), two = make.stream();
+  const TaskId a = make.compute(one, 2.0_ms);
+  const TaskId b = make.compute(two, 5.0_ms);
+  make.compute(one, 1.0_ms, {b});
+  make.compute(two, 1.0_ms, {a});
+  const TaskGraph graph = make.graph();
+  const Execution simulated = simulate(graph, switched(), Fidelity::flows);
+  CHECK(simulated.start == execute_isolated(graph).start);
+  CHECK(simulated.makespan == 6.0_ms);
+}
+
+TEST_CASE("two flows over one link get half of it each") {
+  // Both leave GPU 0: its link of 16 GB/s carries 320 MB in 20 ms.
+  for (const Fidelity fidelity : both_fidelities) {
+    GraphMaker make(switched());
+    make.communicate(make.stream(), flows_at_once(no_latency, {{0, 1, 160.0_MB}}));
+    make.communicate(make.stream(), flows_at_once(no_latency, {{0, 2, 160.0_MB}}));
+    const Execution execution = simulate(make.graph(), switched(), fidelity);
+    CHECK(ms(execution.finish[0]) == Approx(20.0).epsilon(1e-6));
+    CHECK(ms(execution.finish[1]) == Approx(20.0).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("the shorter of two flows leaves its half to the other") {
+  // 8 GB/s each: 80 MB end after 10 ms; the other then has 80 of its 160 MB left, 5 ms at 16 GB/s.
+  GraphMaker make(switched());
+  make.communicate(make.stream(), flows_at_once(no_latency, {{0, 1, 160.0_MB}}));
+  make.communicate(make.stream(), flows_at_once(no_latency, {{0, 2, 80.0_MB}}));
+  const Execution execution = simulate(make.graph(), switched(), Fidelity::flows);
+  CHECK(ms(execution.finish[0]) == Approx(15.0).epsilon(1e-6));
+  CHECK(ms(execution.finish[1]) == Approx(10.0).epsilon(1e-6));
+}
+
+TEST_CASE("a flow that comes late shares what is left of the first") {
+  // At 5 ms the first has 80 MB left; at 8 GB/s each it ends at 15 ms. The second has then carried 80 MB: 20 ms.
+  GraphMaker make(switched());
+  const ResourceId late = make.stream();
+  make.communicate(make.stream(), flows_at_once(no_latency, {{0, 1, 160.0_MB}}));
+  make.compute(late, 5.0_ms);
+  make.communicate(late, flows_at_once(no_latency, {{0, 2, 160.0_MB}}));
+  const Execution execution = simulate(make.graph(), switched(), Fidelity::flows);
+  CHECK(ms(execution.finish[0]) == Approx(15.0).epsilon(1e-6));
+  CHECK(ms(execution.start[2]) == Approx(5.0).epsilon(1e-6));
+  CHECK(ms(execution.finish[2]) == Approx(20.0).epsilon(1e-6));
+}
+
+TEST_CASE("bandwidth that a flow cannot use on one link goes to others on its other link") {
+  // Three flows leave GPU 0 with a third of 16 GB/s each. One of them enters GPU 3, whose link has two thirds left for
+  // the flow from GPU 5. Bytes in proportion to the rates: all end after 160/3 MB / (16/3 GB/s) = 10 ms.
+  GraphMaker make(switched());
+  for (const EndpointId to : {1, 2, 3}) {
+    make.communicate(make.stream(), flows_at_once(no_latency, {{0, to, 160.0_MB / 3.0}}));
+  }
+  make.communicate(make.stream(), flows_at_once(no_latency, {{5, 3, 160.0_MB * 2.0 / 3.0}}));
+  const Execution execution = simulate(make.graph(), switched(), Fidelity::flows);
+  for (const Seconds finish : execution.finish) CHECK(ms(finish) == Approx(10.0).epsilon(1e-5));
+}
+
+TEST_CASE("a flow of longer latency starts later but shares equally") {
+  // The first is alone for 2 ms (32 MB); its other 128 MB take 16 ms at half speed: 18 ms. The second has then carried
+  // 128 MB and ends with 32 MB at full speed: 20 ms.
+  GraphMaker make(switched());
+  make.communicate(make.stream(), flows_at_once(no_latency, {{0, 1, 160.0_MB}}));
+  make.communicate(make.stream(), flows_at_once(2.0_ms, {{0, 2, 160.0_MB}}));
+  const Execution execution = simulate(make.graph(), switched(), Fidelity::flows);
+  CHECK(ms(execution.finish[0]) == Approx(18.0).epsilon(1e-6));
+  CHECK(ms(execution.finish[1]) == Approx(20.0).epsilon(1e-6));
+}
+
+TEST_CASE("a stream does its tasks in order, ready or not") {
+  // The second task of the stream is ready at once but waits for the first, which waits for 5 ms on another stream.
+  GraphMaker make(switched());
+  const ResourceId stream = make.stream();
+  const TaskId slow = make.compute(make.stream(), 5.0_ms);
+  make.communicate(stream, flows_at_once(no_latency, {{0, 1, 16.0_MB}}), {slow});
+  const TaskId queued = make.communicate(stream, flows_at_once(no_latency, {{2, 3, 16.0_MB}}));
+  const Execution execution = simulate(make.graph(), switched(), Fidelity::flows);
+  CHECK(ms(execution.start[static_cast<std::size_t>(queued)]) == Approx(6.0));
+}
+
+TEST_CASE("a collective beside computation is hidden by it") {
+  // Ring over 4: 2·3 steps of 16 MB at 16 GB/s = 6 ms, beside 10 ms of computation.
+  for (const Fidelity fidelity : both_fidelities) {
+    GraphMaker make(switched());
+    make.compute(make.stream(), 10.0_ms);
+    make.communicate(make.stream(), ring({0, 1, 2, 3}, 64.0_MB, no_latency));
+    const Execution execution = simulate(make.graph(), switched(), fidelity);
+    CHECK(ms(execution.finish[1]) == Approx(6.0));
+    CHECK(ms(execution.makespan) == Approx(10.0));
+  }
+}
+
+TEST_CASE("two collectives over the same links take twice as long") {
+  // 6 ms alone (see above); together every link carries twice the bytes.
+  for (const Fidelity fidelity : both_fidelities) {
+    GraphMaker make(switched());
+    for (int i = 0; i < 2; ++i) make.communicate(make.stream(), ring({0, 1, 2, 3}, 64.0_MB, no_latency));
+    const Execution execution = simulate(make.graph(), switched(), fidelity);
+    CHECK(ms(execution.finish[0]) == Approx(12.0).epsilon(1e-5));
+    CHECK(ms(execution.finish[1]) == Approx(12.0).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("one after the other on one stream, the same two collectives do not meet") {
+  GraphMaker make(switched());
+  const ResourceId stream = make.stream();
+  for (int i = 0; i < 2; ++i) make.communicate(stream, ring({0, 1, 2, 3}, 64.0_MB, no_latency));
+  const Execution execution = simulate(make.graph(), switched(), Fidelity::flows);
+  CHECK(ms(execution.finish[0]) == Approx(6.0));
+  CHECK(ms(execution.finish[1]) == Approx(12.0));
+}
+
+TEST_CASE("repetitions of a phase have no barrier between strangers") {
+  // Two pairs move 16 MB at 16 GB/s three times: 3 ms. Other traffic into GPU 1 (16 MB) makes the first pair's first
+  // repetition last 2 ms: that pair ends at 4 ms, and so does the collective. The second pair meets other traffic of
+  // 16 MB at 2.5 ms, half-way through its third repetition, which therefore ends at 3.5 ms. With a barrier after every
+  // repetition they would meet in the second one (2 to 3.5 ms) and go on meeting in the third (3.5 to 5 ms).
+  GraphMaker make(switched());
+  const ResourceId late = make.stream();
+  const LoweredCollective work{"pairs", {{no_latency, {{0, 1, 16.0_MB}, {2, 3, 16.0_MB}}, 3}}};
+  const TaskId pairs = make.communicate(make.stream(), work);
+  make.communicate(make.stream(), flows_at_once(no_latency, {{4, 1, 16.0_MB}}));
+  make.compute(late, 2.5_ms);
+  make.communicate(late, flows_at_once(no_latency, {{5, 3, 16.0_MB}}));
+  const Execution execution = simulate(make.graph(), switched(), Fidelity::steps);
+  CHECK(ms(execution.finish[static_cast<std::size_t>(pairs)]) == Approx(4.0).epsilon(1e-5));
+}
+
+TEST_CASE("what carries no bytes over a link costs its latency only") {
+  // Phases of 1 ms latency: no flows, twice a flow of zero bytes, a flow to itself, no flows: 5 ms.
+  const LoweredCollective work{
+      "empty", {{1.0_ms, {}, 1}, {1.0_ms, {{0, 1, 0.0_B}}, 2}, {1.0_ms, {{1, 1, 5.0_MB}}, 1}, {1.0_ms, {}, 1}}};
+  for (const Fidelity fidelity : both_fidelities) {
+    GraphMaker make(switched());
+    make.communicate(make.stream(), work);
+    make.communicate(make.stream(), LoweredCollective{"nothing", {}});
+    const Execution execution = simulate(make.graph(), switched(), fidelity);
+    CHECK(ms(execution.finish[0]) == Approx(5.0));
+    CHECK(ms(execution.finish[1]) == 0.0);
+  }
+}
+
+TEST_CASE("fidelity estimate is not for the simulator") {
+  GraphMaker make(switched());
+  CHECK_THROWS_AS(simulate(make.graph(), switched(), Fidelity::estimate), std::invalid_argument);
+}

@@ -1,0 +1,98 @@
+// The simulator against the definition of max–min fairness, computed here by progressive filling.
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "sim/executor.hpp"
+#include "tests/catch.hpp"
+#include "tests/sim/graphs.hpp"
+
+using namespace foretrain;
+using namespace foretrain::test_graphs;
+
+namespace {
+
+struct TimedFlow {
+  std::vector<LinkId> links;
+  Seconds start;
+  Bytes left;
+  Seconds finish = Seconds::infinity();
+
+  [[nodiscard]] bool active(Seconds now) const { return start <= now && finish == Seconds::infinity(); }
+};
+
+/// All rates grow together; when a link is full, the flows that cross it keep their rate.
+std::vector<BytesPerSecond> fair_rates(const std::vector<TimedFlow>& flows, Seconds now, const Topology& topology) {
+  std::vector<BytesPerSecond> rates(flows.size());
+  std::vector<bool> fixed(flows.size());
+  for (std::size_t flow = 0; flow < flows.size(); ++flow) fixed[flow] = !flows[flow].active(now);
+  while (std::ranges::count(fixed, false) > 0) {
+    BytesPerSecond share = BytesPerSecond::infinity();
+    LinkId fullest = -1;
+    for (LinkId link = 0; link < topology.links(); ++link) {
+      BytesPerSecond free = topology.link_bandwidth(link);
+      int growing = 0;
+      for (std::size_t flow = 0; flow < flows.size(); ++flow) {
+        if (std::ranges::count(flows[flow].links, link) == 0) continue;
+        if (fixed[flow]) free -= rates[flow];
+        if (!fixed[flow]) ++growing;
+      }
+      if (growing == 0 || free / growing >= share) continue;
+      share = free / growing;
+      fullest = link;
+    }
+    for (std::size_t flow = 0; flow < flows.size(); ++flow) {
+      if (fixed[flow] || std::ranges::count(flows[flow].links, fullest) == 0) continue;
+      rates[flow] = share;
+      fixed[flow] = true;
+    }
+  }
+  return rates;
+}
+
+void run_fluid(std::vector<TimedFlow>& flows, const Topology& topology) {
+  for (Seconds now;;) {
+    const std::vector<BytesPerSecond> rates = fair_rates(flows, now, topology);
+    Seconds next = Seconds::infinity();
+    for (std::size_t flow = 0; flow < flows.size(); ++flow) {
+      if (flows[flow].start > now) next = std::min(next, flows[flow].start);
+      if (flows[flow].active(now)) next = std::min(next, now + flows[flow].left / rates[flow]);
+    }
+    if (next == Seconds::infinity()) return;
+    for (std::size_t flow = 0; flow < flows.size(); ++flow) {
+      if (!flows[flow].active(now)) continue;
+      flows[flow].left -= rates[flow] * (next - now);
+      if (flows[flow].left < 1e-3_B) flows[flow].finish = next;
+    }
+    now = next;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("property: flows share links as max–min fairness says") {
+  const Topology machines[] = {Topology(test_nodes::cluster_of(test_nodes::dgx1_node())),
+                               Topology(test_nodes::cluster_of(test_nodes::staged_node())),
+                               Topology(test_nodes::cluster_of(test_nodes::nvswitch_node(), 2))};
+  std::mt19937 random(6);
+  for (int round = 0; round < 100; ++round) {
+    const Topology& topology = machines[round % 3];
+    GraphMaker make(topology);
+    std::vector<TimedFlow> flows;
+    for (int i = 0; i < 12; ++i) {
+      const auto source = static_cast<EndpointId>(random() % static_cast<unsigned>(topology.endpoints()));
+      const auto destination = static_cast<EndpointId>(random() % static_cast<unsigned>(topology.endpoints()));
+      if (source == destination) continue;
+      const Seconds start(std::uniform_real_distribution(0.0, 2e-3)(random));
+      const Bytes size(std::round(std::uniform_real_distribution(1e6, 5e7)(random)));
+      make.communicate(make.stream(), flows_at_once(start, {{source, destination, size}}));
+      flows.push_back({topology.route(source, destination).links, start, size});
+    }
+    const Execution execution = simulate(make.graph(), topology, Fidelity::flows);
+    run_fluid(flows, topology);
+    for (std::size_t flow = 0; flow < flows.size(); ++flow) {
+      CHECK(execution.finish[flow].value() == Approx(flows[flow].finish.value()).epsilon(1e-6));
+    }
+  }
+}

@@ -1,0 +1,125 @@
+// The networks of scenarios/models/ against what their publications and torchvision's documentation state.
+// https://pytorch.org/vision/stable/models.html prints parameters ("num_params") and multiply–adds ("GFLOPS").
+#include <filesystem>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/scenario/model_reader.hpp"
+#include "model/workload/network.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+ModelConfig preset(const std::string& name) {
+  const YamlNode file = yaml_scalar(std::string(FORETRAIN_SOURCE_DIR "/scenarios/models/") + name + ".yaml", {});
+  return read_model(Field(file, "model"));
+}
+
+Model build(const std::string& name, std::int64_t micro_batch = 1, Precision precision = Precision::fp32) {
+  return build_network(std::get<NetworkConfig>(preset(name).shape), name, micro_batch, precision);
+}
+
+}  // namespace
+
+TEST_CASE("Presets have the published numbers of parameters and multiply-adds") {
+  struct Published {
+    std::string name;
+    double parameters;
+    double giga_multiply_adds;
+  };
+  const std::vector<Published> rows = {
+      // torchvision's documentation. Inception v3: 27,161,264 less the auxiliary classifier's 3,326,696, which are
+      // 128·768 + 2·128 (1×1 convolution and norm), 768·128·25 + 2·768 (5×5) and 768·1000 + 1000 (linear).
+      {"alexnet-torchvision", 61'100'840, 0.71},
+      {"vgg-16", 138'357'544, 15.47},
+      {"resnet-18", 11'689'512, 1.81},
+      {"resnet-50", 25'557'032, 4.09},
+      {"resnet-101", 44'549'160, 7.80},
+      {"resnet-152", 60'192'808, 11.51},
+      {"inception-v3", 27'161'264 - 3'326'696, 5.71},
+      // One tower with 384, 384, 256 channels: convolutions 23,296 + 307,392 + 663,936 + 1,327,488 + 884,992, linear
+      // 9216·4096 + 4096, 4096² + 4096, 4096·1001 + 1001. Multiply–adds: 55²·64·363 + 27²·192·1600 + 13²·(384·1728 +
+      // 384·3456 + 256·3456) = 780.2 M and 58.6 M of the linear layers.
+      {"alexnet", 61'842'345, 0.8388},
+      // 3×3 stem 640 and norm 128; stages 148,224 + 525,952 + 2,100,480 + 8,395,264 (biases, no norm in the shortcut);
+      // linear 5130. Multiply–adds: stem 28²·64·9 = 0.45 M; stage 1 4·28²·64²·9 = 115.6 M; stages 2 to 4 each
+      // 14²·128²·9·3.5 + 14²·64·128 = 102.8 M (half the side, twice the channels).
+      {"resnet-18-d2l", 11'175'818, 0.4558},
+      // 3×3 and 5×5 convolutions, 200 + 25,050; linear 102,528 + 1290.
+      {"lenet", 129'068, 0.00225036},
+      // 512·256 + 256 + 256·128 + 128 + 128·2 + 2.
+      {"mlp-d2l", 164'482, 0.000164096},
+  };
+  for (const Published& row : rows) {
+    INFO(row.name);
+    const Model model = build(row.name);
+    CHECK(model.parameters == row.parameters);
+    CHECK(model.forward_flops_per_sample.value() == Approx(2e9 * row.giga_multiply_adds).epsilon(0.01));
+  }
+}
+
+TEST_CASE("ResNet-50 keeps 86 MB for each fp32 image") {
+  // What the 53 convolutions put out is kept by the norms: stem 802,816; stage 1 three times 1,204,224; stages 2 to 4 a
+  // wider first block and equal others: 903,168 + 3·602,112, 451,584 + 5·301,056, 225,792 + 2·150,528; and the four
+  // shortcuts. Together 11.11 M, the "activations" of ResNet-50 in Radosavovic et al. 2020 (arXiv 2003.13678).
+  const double shortcuts = 802'816 + 401'408 + 200'704 + 100'352;
+  const double convolutions =
+      802'816 + 3 * 1'204'224 + 903'168 + 3 * 602'112 + 451'584 + 5 * 301'056 + 225'792 + 2 * 150'528 + shortcuts;
+  // The ReLUs keep as much, less the shortcuts, which end in the sums. Beside these: the image, the pooled stem with
+  // 8-byte indices, the pooled features, two statistics for each of the norms' 26,560 channels, the log-probabilities
+  // and the label (8 bytes).
+  const double image = 3 * 224 * 224, pooled_stem = 64 * 56 * 56, features = 2048, classes = 1000;
+  const double numbers = 2 * convolutions - shortcuts + image + pooled_stem + features + 2 * 26'560 + classes;
+  Bytes saved;
+  for (const LayerGroup& group : build("resnet-50").layers) {
+    saved += group.repeat * group.layer.saved;
+  }
+  CHECK(saved.value() == 4 * numbers + 8 * pooled_stem + 8);
+}
+
+TEST_CASE("ResNet-50 is cut into its stem, sixteen blocks, the linear layer and the loss") {
+  int layers = 0;
+  for (const LayerGroup& group : build("resnet-50").layers) {
+    layers += group.repeat;
+  }
+  CHECK(layers == 1 + 16 + 1 + 1);
+}
+
+TEST_CASE("Backward arithmetic of the presets is twice the forward, less the data gradient of the images") {
+  for (const char* name : {"alexnet", "vgg-16", "resnet-50", "inception-v3", "lenet", "mlp-d2l"}) {
+    INFO(name);
+    const Model model = build(name, 2);
+    Flops backward;
+    for (const LayerGroup& group : model.layers) {
+      for (const Operator& op : group.layer.backward) {
+        if (!std::holds_alternative<Streaming>(op.work)) {
+          backward += group.repeat * flops(op);
+        }
+      }
+    }
+    // The first product of the forward pass is the one whose input is the images.
+    Flops first;
+    for (const Operator& op : model.layers.front().layer.forward) {
+      if (!std::holds_alternative<Streaming>(op.work)) {
+        first = flops(op);
+        break;
+      }
+    }
+    CHECK(backward.value() == Approx((2.0 * 2 * model.forward_flops_per_sample - first).value()));
+  }
+}
+
+TEST_CASE("Every model file is read, and is called what its file is called") {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(FORETRAIN_SOURCE_DIR "/scenarios/models")) {
+    const std::string name = entry.path().stem().string();
+    INFO(name);
+    CHECK(preset(name).name == name);
+    ++files;
+  }
+  // Eleven networks and 23 transformers at the least.
+  CHECK(files >= 34);
+}

@@ -1,0 +1,106 @@
+// Parameter counts and FLOPs of transformers against published ones.
+#include "model/base/error.hpp"
+#include "model/workload/transformer.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+TransformerConfig gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t vocabulary,
+                      std::int64_t sequence) {
+  TransformerConfig c;
+  c.family = TransformerFamily::gpt;
+  c.layers = layers;
+  c.hidden = hidden;
+  c.heads = c.kv_heads = heads;
+  c.head_dim = hidden / heads;
+  c.ffn_hidden = 4 * hidden;
+  c.vocabulary = vocabulary;
+  c.sequence = sequence;
+  return c;
+}
+
+TransformerConfig llama(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t kv_heads,
+                        std::int64_t ffn, std::int64_t vocabulary) {
+  TransformerConfig c = gpt(layers, hidden, heads, vocabulary, 8192);
+  c.family = TransformerFamily::llama;
+  c.kv_heads = kv_heads;
+  c.ffn_hidden = ffn;
+  c.gated_ffn = true;
+  c.tied_embeddings = false;
+  c.biases = false;
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("parameter counts are the published ones") {
+  // GPT-2 small: 124,439,808 (OpenAI's release as counted by transformers).
+  CHECK(transformer_parameters(gpt(12, 768, 12, 50257, 1024)) == Approx(124439808.0).epsilon(1e-6));
+  // GPT-3: 174.6 billion (arXiv 2005.14165 with V = 50,257), 1 % for the rounding of "175B".
+  CHECK(transformer_parameters(gpt(96, 12288, 96, 50257, 2048)) == Approx(175e9).epsilon(0.01));
+  // Llama 3.1 8B: 8,030,261,248; 70B: 70,553,706,496 (model cards).
+  CHECK(transformer_parameters(llama(32, 4096, 32, 8, 14336, 128256)) == Approx(8030261248.0).epsilon(1e-6));
+  CHECK(transformer_parameters(llama(80, 8192, 64, 8, 28672, 128256)) == Approx(70553706496.0).epsilon(1e-6));
+}
+
+TEST_CASE("BERT's parameters include embeddings, pooler and the masked-token head") {
+  // bert-base-uncased with pooler: 109,482,240 (transformers); the masked-token head adds 768² + 768 + 2·768 + 30522.
+  TransformerConfig c = gpt(12, 768, 12, 30522, 512);
+  c.family = TransformerFamily::bert;
+  CHECK(transformer_parameters(c) == Approx(109482240.0 + 768 * 768 + 3 * 768 + 30522).epsilon(1e-6));
+}
+
+TEST_CASE("forward FLOPs follow 2·P + attention") {
+  // Per token 24·h²·L for the blocks' products, 4·s·h·L for both attention products (half of it when causal), 2·h·V for
+  // the logits (arXiv 2104.04473, appendix; there without the causal saving).
+  const TransformerConfig c = gpt(24, 2048, 16, 51200, 2048);
+  const Model model = build_transformer(c, "gpt", {});
+  const double h = 2048;
+  const double per_token = 24 * (24 * h * h + 0.5 * 4 * 2048 * h) + 2 * h * 51200;
+  CHECK(model.forward_flops_per_sample.value() == Approx(2048 * per_token).epsilon(0.01));
+}
+
+TEST_CASE("the backward pass does twice the forward pass's arithmetic") {
+  const Model model = build_transformer(gpt(2, 1024, 16, 32000, 1024), "gpt", {});
+  for (const LayerGroup& group : model.layers) {
+    double forward = 0.0;
+    double backward = 0.0;
+    for (const Operator& op : group.layer.forward) {
+      if (std::holds_alternative<Matmul>(op.work)) forward += flops(op).value();
+    }
+    for (const Operator& op : group.layer.backward) {
+      if (std::holds_alternative<Matmul>(op.work)) backward += flops(op).value();
+    }
+    CHECK(backward == Approx(2.0 * forward));
+  }
+}
+
+TEST_CASE("tensor parallelism divides a block's parameters and arithmetic") {
+  const TransformerConfig c = gpt(2, 1024, 16, 32000, 1024);
+  const Model whole = build_transformer(c, "gpt", {});
+  BuildOptions options;
+  options.tensor = 4;
+  const Model quarter = build_transformer(c, "gpt", options);
+  // Norm parameters are on every rank; they are 4·h of about 12·h².
+  CHECK(quarter.layers[1].layer.parameters == Approx(whole.layers[1].layer.parameters / 4.0).epsilon(0.002));
+  CHECK(quarter.forward_flops_per_sample.value() == Approx(whole.forward_flops_per_sample.value()).epsilon(1e-9));
+  // Two all-reduces of the whole activation a pass: b·s·h elements of 2 bytes.
+  REQUIRE(quarter.layers[1].layer.forward_collectives.size() == 1);
+  CHECK(quarter.layers[1].layer.forward_collectives[0].count == 2);
+  CHECK(quarter.layers[1].layer.forward_collectives[0].size.value() == Approx(2.0 * 1024 * 1024));
+}
+
+TEST_CASE("activation memory follows the published formula") {
+  // arXiv 2205.05198, equation 2: s·b·h·(34 + 5·a·s/h) bytes a layer with 2-byte numbers, standard attention; equation 4
+  // with tensor and sequence parallelism: the same divided by t.
+  const TransformerConfig c = gpt(2, 1024, 16, 32000, 1024);
+  BuildOptions options;
+  options.attention = AttentionKind::standard;
+  const double expected = 1024.0 * 1024.0 * (34.0 + 5.0 * 16 * 1024 / 1024.0);
+  CHECK(build_transformer(c, "gpt", options).layers[1].layer.saved.value() == Approx(expected));
+  options.tensor = 4;
+  options.sequence_parallel = true;
+  CHECK(build_transformer(c, "gpt", options).layers[1].layer.saved.value() == Approx(expected / 4.0));
+}
