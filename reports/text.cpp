@@ -97,12 +97,11 @@ std::string memory_section(const TrainResult& train) {
                                                                     {"workspace", m.workspace}}};
   TextTable table({Align::left, Align::right, Align::left});
   for (const auto& [label, size] : parts) {
-    table.add_row({std::string(label), format_binary_bytes(size), bar(size / m.capacity, bar_width)});
+    table.add_row({std::string(label), format_bytes(size), bar(size / m.capacity, bar_width)});
   }
-  table.add_rule();
-  table.add_row({m.fits() ? "needed: fits" : "needed: DOES NOT FIT", format_binary_bytes(m.total())});
-  table.add_row({"capacity", format_binary_bytes(m.capacity)});
-  return heading("Memory of the fullest GPU") + table.text(indent);
+  return heading(fmt::format("Memory of the fullest GPU: {}, {} of {}", m.fits() ? "fits" : "DOES NOT FIT",
+                             format_bytes(m.total()), format_bytes(m.capacity))) +
+         table.text(indent);
 }
 
 /// `value` with four significant digits and its unit.
@@ -163,47 +162,11 @@ std::string answer(const StepResult& result) {
          table.text(indent);
 }
 
-/// "+3.1 %": errors carry their sign.
-std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", fraction * 100.0); }
-std::string plain_percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100.0); }
-
-std::vector<std::string> statistics_cells(const std::string& name, const ErrorStatistics& s) {
-  if (s.n == 0) return {name, "0"};
-  return {name,
-          std::to_string(s.n),
-          plain_percent(s.mape),
-          plain_percent(s.median_error),
-          signed_percent(s.bias),
-          signed_percent(s.worst),
-          s.worst_case};
-}
-
 }  // namespace
 
 std::string to_text(const StepResult& result, const TextOptions& options) {
   const std::string title = fmt::format("{}  [{}]", result.scenario, name(result.fidelity));
   return title + "\n\n" + answer(result) + warnings_section(result) + provenance_section(result, options.verbose);
-}
-
-std::string to_text(const AccuracyReport& report) {
-  TextTable table({Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::left});
-  table.add_row({"group", "n", "MAPE", "median", "bias", "worst", "worst case"});
-  table.add_rule();
-  for (const GroupAccuracy& group : report.groups) table.add_row(statistics_cells(group.name, group.statistics));
-  table.add_rule();
-  table.add_row(statistics_cells("all", report.overall));
-  std::string text = "Predicted against measured\n\n" + table.text(indent) +
-                     "\n  MAPE and median are of absolute errors; bias is the mean error; + means predicted too high.\n";
-  if (report.anchored > 0) {
-    text += fmt::format("  {} cases were spent on one factor per group and left the errors:", report.anchored);
-    for (const GroupAccuracy& group : report.groups) text += fmt::format("\n    {} × {:.3f}", group.name, group.factor);
-    text += "\n";
-  }
-  if (!report.failed.empty()) {
-    text += heading(fmt::format("{} cases could not be predicted", report.failed.size()));
-    for (const FailedCase& failed : report.failed) text += fmt::format("  {}: {}\n", failed.name, failed.why);
-  }
-  return text;
 }
 
 }  // namespace foretrain

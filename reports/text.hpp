@@ -9,13 +9,13 @@
 namespace foretrain {
 
 struct TextOptions {
-  bool verbose = false;  ///< list every constant with its source
+  bool verbose = false;  ///< list every constant with its source; of a validation, every case
 };
 
 /// One prediction as a page of text, ending in a line end.
 std::string to_text(const StepResult& result, const TextOptions& options = {});
 
 /// The accuracy of every group as a table, the worst cases by name, and every failed case.
-std::string to_text(const AccuracyReport& report);
+std::string to_text(const AccuracyReport& report, const TextOptions& options = {});
 
 }  // namespace foretrain

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <stdexcept>
@@ -57,6 +59,7 @@ SharedMemory::~SharedMemory() { munmap(memory_, bytes_); }
 void run_in_child(const std::function<void()>& work) {
   const SharedMemory memory(message_size);
   const std::span<char> message = memory.as<char>(message_size);
+  std::fflush(nullptr);  // or a child that flushes (SimGrid does) would write this process's pending output once more
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "cannot start a process for a simulation");

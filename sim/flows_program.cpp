@@ -60,6 +60,7 @@ std::unique_ptr<CollectiveProgram> make_flows_program(const LoweredCollective& l
     std::map<RouteIndex, Bytes> bytes_of_route;  // the same endpoints, the same route: one flow
     for (const Flow& flow : phase.flows) bytes_of_route[routes.find(flow.source, flow.destination)] += flow.bytes;
     std::vector<PlannedFlow> flows;
+    flows.reserve(bytes_of_route.size());
     for (const auto& [route, bytes] : bytes_of_route) flows.push_back({route, bytes});
     phases.push_back({phase.latency * phase.repeat, phase.repeat, make_flow_set(std::move(flows), plan)});
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -83,6 +84,7 @@ constexpr std::array<PlainUnit, 13> plain_units = {{{"ns", {Dimension::time, 1e-
 const std::vector<std::pair<std::string, Unit>>& unit_table() {
   static const auto table = [] {
     std::vector<std::pair<std::string, Unit>> units;
+    units.reserve(plain_units.size() + prefixed_bases.size() * (si_prefixes.size() + binary_prefixes.size()));
     for (const PlainUnit& plain : plain_units) units.emplace_back(plain.symbol, plain.unit);
     for (const PrefixedBase& base : prefixed_bases) {
       const auto add = [&](const Prefix& prefix) {
@@ -319,7 +321,10 @@ TrainingLength parse_training_length(std::string_view text) {
       }
     }
   }
-  if (words.size() != 1) throw UnitError(fmt::format("\"{}\" is not a length of training", trim(text)), grammar);
+  const bool scale_alone = words.size() == 1 && std::any_of(scales.begin(), scales.end(),
+                                                            [&](const auto& scale) { return scale.first == words[0]; });
+  if (words.size() != 1 || scale_alone)
+    throw UnitError(fmt::format("\"{}\" is not a length of training", trim(text)), grammar);
   TrainingLength length{parts.number * factor, TrainingLength::Unit::samples};
   if (words[0] == "tokens") {
     length.unit = TrainingLength::Unit::tokens;

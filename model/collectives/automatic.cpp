@@ -1,8 +1,201 @@
+// Collectives as NCCL carries them out: the fastest of rings, trees and in-switch reductions under the protocols LL (a
+// flag beside every word), LL128 (one per 128 bytes) and Simple (synchronisation once per chunk).
+//
+//   time = launch + steps · step time(protocol, NVLink | PCIe | network) + bytes / (bandwidth · share(protocol))
+//
+// The bandwidth is that of the busiest link when NCCL's channels are laid over the topology (traffic.cpp): rings over
+// all NVLink lanes or switch ports, every network card used. Step counts are those of NCCL's own model
+// (src/graph/tuning.cc); times and shares are calibration constants fitted on published sweeps
+// (scenarios/calibrations).
 #include "model/collectives/automatic.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "model/collectives/traffic.hpp"
+
 namespace foretrain {
-LoweredCollective lower_automatic(const CollectiveCall& call, const Topology& topology, const Calibration& c) {
-  CollectiveCall ring = call;
-  ring.algorithm = SyncAlgorithm::ring;
-  return lower(ring, topology, c);
+
+namespace {
+
+Seconds microseconds(double value) { return Seconds(value * 1e-6); }
+
+/// What the protocols of one algorithm cost on given hardware.
+struct Protocol {
+  std::string name;
+  double share = 1.0;    ///< of the bandwidth
+  Seconds step;          ///< inside a node
+  Seconds network_step;  ///< between nodes
+};
+
+struct Candidate {
+  std::string name;
+  Seconds latency;
+  const Traffic* traffic = nullptr;
+  double share = 1.0;
+
+  Seconds time(Bytes size) const { return latency + traffic->time * (size / Bytes(1.0)) / share; }
+};
+
+class AutomaticCollective {
+ public:
+  AutomaticCollective(const CollectiveCall& call, const Topology& topology, const CollectiveConstants& constants)
+      : call_(call), topology_(topology), constants_(constants) {
+    for (const std::vector<int>& group : call.groups) layouts_.push_back(lay_out(group, topology));
+    slowest_ = &*std::max_element(layouts_.begin(), layouts_.end(), [](const GroupLayout& a, const GroupLayout& b) {
+      return a.node_count() < b.node_count();
+    });
+  }
+
+  LoweredCollective lower() {
+    const bool exchange =
+        call_.operation == CollectiveOperation::all_to_all || call_.operation == CollectiveOperation::send_receive;
+    std::vector<Candidate> candidates;
+    const Traffic main = exchange ? direct_traffic() : traffic(&TrafficBuilder::add_ring, call_.operation);
+    Traffic tree, in_network;
+    if (exchange) {
+      candidates.push_back(direct(main));
+    } else {
+      for (const Protocol& protocol : protocols()) candidates.push_back(ring(main, protocol));
+    }
+    if (call_.operation == CollectiveOperation::all_reduce) {
+      if (slowest_->node_count() > 1) {
+        tree = traffic(&TrafficBuilder::add_tree);
+        for (const Protocol& protocol : protocols()) candidates.push_back(tree_of(tree, protocol));
+      }
+      if (std::all_of(layouts_.begin(), layouts_.end(), [](const GroupLayout& layout) { return layout.in_network; })) {
+        in_network = traffic(&TrafficBuilder::add_in_network);
+        candidates.push_back(in_switch(in_network));
+      }
+    }
+    const Candidate best = *std::min_element(
+        candidates.begin(), candidates.end(),
+        [&](const Candidate& a, const Candidate& b) { return a.time(call_.size) < b.time(call_.size); });
+    LoweredPhase phase{.latency = best.latency, .flows = best.traffic->flows, .repeat = 1};
+    for (Flow& flow : phase.flows) flow.bytes *= (call_.size / Bytes(1.0)) / best.share;
+    return {.chosen_algorithm = best.name, .phases = {std::move(phase)}};
+  }
+
+ private:
+  template <typename... Arguments>
+  Traffic traffic(void (TrafficBuilder::*add)(const GroupLayout&, Arguments...), Arguments... arguments) const {
+    TrafficBuilder builder(topology_, constants_);
+    for (const GroupLayout& layout : layouts_) (builder.*add)(layout, arguments...);
+    return builder.build();
+  }
+
+  Traffic direct_traffic() const {
+    TrafficBuilder builder(topology_, constants_);
+    for (const std::vector<int>& group : call_.groups) builder.add_direct(group, call_.operation);
+    return builder.build();
+  }
+
+  bool early() const { return topology_.gpu_model().compute_capability < 9.0; }
+  Seconds launch() const { return microseconds(early() ? constants_.early_launch_us : constants_.launch_us); }
+
+  /// Between nodes data and the news of its arrival travel the network once per step.
+  Seconds network_step(double protocol_us, Seconds inside) const {
+    if (slowest_->node_count() < 2) return Seconds(0.0);
+    const Seconds latency = topology_.route(slowest_->nodes[0].ranks.front(), slowest_->nodes[1].ranks.front()).latency;
+    return std::max(microseconds(protocol_us), latency + inside);
+  }
+
+  std::vector<Protocol> protocols() const {
+    const bool nvlink = slowest_->nvlink;
+    const double factor = nvlink ? 1.0 : constants_.pcie_step_factor;
+    const Seconds ll = microseconds(constants_.ll_step_us * factor);
+    const Seconds ll128 = microseconds(constants_.ll128_step_us * factor);
+    const Seconds simple = microseconds(constants_.simple_step_us * factor);
+    // Over NVLink the instructions that check flags are the limit; elsewhere the flags' share of the bytes is.
+    const bool inside_nvlink = nvlink && slowest_->node_count() == 1;
+    const double ll_share =
+        !inside_nvlink ? 8.0 / 16.0 : (early() ? constants_.early_low_latency_share : constants_.low_latency_share);
+    const double ll128_share = inside_nvlink ? constants_.ll128_share : 120.0 / 128.0;
+    std::vector<Protocol> result = {{"LL", ll_share, ll, network_step(constants_.network_ll_step_us, ll)},
+                                    {"Simple", 1.0, simple, network_step(constants_.network_simple_step_us, simple)}};
+    // LL128 relies on NVLink storing 128 bytes at once: NCCL offers it on NVLink only.
+    if (nvlink) {
+      result.push_back({"LL128", ll128_share, ll128, network_step(constants_.network_ll128_step_us, ll128)});
+    }
+    return result;
+  }
+
+  Candidate ring(const Traffic& traffic, const Protocol& protocol) const {
+    const int rounds = call_.operation == CollectiveOperation::all_reduce ? 2 : 1;
+    const int steps = rounds * (slowest_->ranks - 1);
+    const int network_steps = rounds * (slowest_->node_count() - 1);
+    Candidate candidate{"ring/" + protocol.name, launch(), &traffic, protocol.share};
+    candidate.latency += protocol.step * static_cast<double>(steps - network_steps) +
+                         protocol.network_step * static_cast<double>(network_steps);
+    if (protocol.name == "Simple") candidate.latency += local_copy() * static_cast<double>(rounds);
+    return candidate;
+  }
+
+  /// A rank's own part passes through its memory once per round without a link to hide behind.
+  Seconds local_copy() const {
+    const BytesPerSecond memory = topology_.gpu_model().memory_bandwidth;
+    using enum CollectiveOperation;
+    const bool own_part =
+        call_.operation == all_reduce || call_.operation == all_gather || call_.operation == reduce_scatter;
+    if (!own_part || memory.value() <= 0.0 || slowest_->ranks < 2) return Seconds(0.0);
+    return call_.size / static_cast<double>(slowest_->ranks) * constants_.local_copy_traffic / memory;
+  }
+
+  Candidate tree_of(const Traffic& traffic, const Protocol& protocol) const {
+    const double levels = std::ceil(std::log2(static_cast<double>(slowest_->node_count())));
+    const Seconds up = protocol.step * static_cast<double>(slowest_->largest_node - 1) + protocol.network_step * levels;
+    return {"tree/" + protocol.name, launch() + 2.0 * up, &traffic, protocol.share};
+  }
+
+  Candidate in_switch(const Traffic& traffic) const {
+    Candidate candidate{"nvls", launch() + microseconds(constants_.nvls_us), &traffic, 1.0};
+    if (slowest_->node_count() > 1) {
+      const double levels = std::ceil(std::log2(static_cast<double>(slowest_->node_count())));
+      candidate.name = "nvls_tree";
+      candidate.latency +=
+          2.0 * levels * network_step(constants_.network_simple_step_us, microseconds(constants_.simple_step_us));
+    }
+    return candidate;
+  }
+
+  /// The first seven peers cost a set-up each; further ones are served in batches of eight.
+  Candidate direct(const Traffic& traffic) const {
+    constexpr int batch = 8;
+    const int peers = call_.operation == CollectiveOperation::all_to_all ? slowest_->ranks - 1 : 1;
+    Candidate candidate{"direct", launch(), &traffic, 1.0};
+    const int set_ups = std::min(peers, batch - 1) + peers / batch;
+    candidate.latency += microseconds(constants_.peer_us) * static_cast<double>(set_ups);
+    if (slowest_->node_count() > 1) {
+      candidate.latency += network_step(constants_.network_simple_step_us, Seconds(0.0));
+    } else if (call_.operation == CollectiveOperation::send_receive && slowest_->nvlink) {
+      candidate.share = std::min(1.0, traffic.time / (Bytes(1.0) / peer_bandwidth()));
+    }
+    return candidate;
+  }
+
+  /// Point-to-point messages get the channels of one peer: 32 over the ranks of the communicator, more when each then
+  /// still has 16 MiB to move (H100 send-receive sweeps with 4 and 8 ranks: 158, 80 GB/s up to 64 MiB, doubling with
+  /// the size from there on).
+  BytesPerSecond peer_bandwidth() const {
+    const double channels = std::max(32.0 / slowest_->ranks, call_.size / 16.0_MiB);
+    return BytesPerSecond(constants_.peer_channel_gbps * 1e9) * channels;
+  }
+
+  const CollectiveCall& call_;
+  const Topology& topology_;
+  const CollectiveConstants& constants_;
+  std::vector<GroupLayout> layouts_;
+  const GroupLayout* slowest_ = nullptr;
+};
+
+}  // namespace
+
+LoweredCollective lower_automatic(const CollectiveCall& call, const Topology& topology,
+                                  const Calibration& calibration) {
+  if (call.groups.front().size() < 2) return {.chosen_algorithm = "none", .phases = {}};
+  return AutomaticCollective(call, topology, calibration.collective).lower();
 }
+
 }  // namespace foretrain

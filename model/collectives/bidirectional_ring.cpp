@@ -20,11 +20,9 @@ Schedule bidirectional_ring_all_reduce(int ranks, int /*parts*/) {
     }
     return transfers;
   };
-  return {.ranks = ranks,
-          .chunks = 2 * ranks,
-          .phases = phases,
-          .phase = phase,
-          .run_length = [phases](int index) { return phases - index; }};
+  return {.ranks = ranks, .chunks = 2 * ranks, .phases = phases, .phase = phase, .run_length = [phases](int index) {
+            return phases - index;
+          }};
 }
 
 }  // namespace foretrain

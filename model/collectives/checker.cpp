@@ -1,6 +1,6 @@
-// Symbolic execution of a schedule. The state is, for every participant and chunk, how often each rank's contribution is
-// in it: a copy replaces the counts, a reduction adds them. A schedule is right when every rank ends with exactly the
-// counts that the operation promises, whatever the message holds.
+// Symbolic execution of a schedule. The state is, for every participant and chunk, how often each rank's contribution
+// is in it: a copy replaces the counts, a reduction adds them. A schedule is right when every rank ends with exactly
+// the counts that the operation promises, whatever the message holds.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -56,7 +56,9 @@ class Checker {
     return counts_.data() + cell(participant, chunk) * static_cast<std::size_t>(schedule_.ranks);
   }
   /// The rank whose own part of the buffer a chunk is, where ranks own parts.
-  int owner(int chunk) const { return static_cast<int>(static_cast<std::int64_t>(chunk) * schedule_.ranks / schedule_.chunks); }
+  int owner(int chunk) const {
+    return static_cast<int>(static_cast<std::int64_t>(chunk) * schedule_.ranks / schedule_.chunks);
+  }
 
   bool holds_at_start(int rank, int chunk) const {
     using enum CollectiveOperation;
@@ -98,8 +100,8 @@ class Checker {
 
   bool in_range(const Transfer& transfer) const {
     return std::min(transfer.source, transfer.destination) >= 0 &&
-           std::max(transfer.source, transfer.destination) < participants_ &&
-           transfer.source != transfer.destination && transfer.first_chunk >= 0 && transfer.chunks >= 1 &&
+           std::max(transfer.source, transfer.destination) < participants_ && transfer.source != transfer.destination &&
+           transfer.first_chunk >= 0 && transfer.chunks >= 1 &&
            transfer.first_chunk + transfer.chunks <= schedule_.chunks;
   }
 
@@ -136,7 +138,8 @@ class Checker {
       const std::uint16_t* from = counts(transfer.source, chunk);
       std::uint16_t* to = counts(transfer.destination, chunk);
       for (int rank = 0; rank < schedule_.ranks; ++rank) {
-        to[rank] = static_cast<std::uint16_t>(transfer.kind == TransferKind::reduce ? to[rank] + from[rank] : from[rank]);
+        to[rank] =
+            static_cast<std::uint16_t>(transfer.kind == TransferKind::reduce ? to[rank] + from[rank] : from[rank]);
       }
     }
   }

@@ -1,5 +1,5 @@
-// Collectives on concrete hardware: a call is lowered to phases of flows over a topology, which the estimate adds up and
-// the simulator runs. `auto` picks algorithm and protocol as NCCL does.
+// Collectives on concrete hardware: a call is lowered to phases of flows over a topology, which the estimate adds up
+// and the simulator runs. `auto` picks algorithm and protocol as NCCL does.
 #pragma once
 
 #include <string>

@@ -17,11 +17,9 @@ Schedule direct_all_to_all(int ranks, int /*parts*/) {
     }
     return transfers;
   };
-  return {.ranks = ranks,
-          .chunks = ranks * ranks,
-          .phases = ranks > 1 ? 1 : 0,
-          .phase = phase,
-          .run_length = [](int) { return 1; }};
+  return {.ranks = ranks, .chunks = ranks * ranks, .phases = ranks > 1 ? 1 : 0, .phase = phase, .run_length = [](int) {
+            return 1;
+          }};
 }
 
 Schedule direct_send_receive(int ranks, int /*parts*/) {
@@ -33,11 +31,9 @@ Schedule direct_send_receive(int ranks, int /*parts*/) {
     }
     return transfers;
   };
-  return {.ranks = ranks,
-          .chunks = ranks,
-          .phases = ranks > 1 ? 1 : 0,
-          .phase = phase,
-          .run_length = [](int) { return 1; }};
+  return {.ranks = ranks, .chunks = ranks, .phases = ranks > 1 ? 1 : 0, .phase = phase, .run_length = [](int) {
+            return 1;
+          }};
 }
 
 }  // namespace foretrain

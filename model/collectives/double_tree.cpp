@@ -29,7 +29,8 @@ int in_order_parent(int rank, int ranks) {
 }
 
 Tree make_tree(int ranks, bool second) {
-  // The second tree is the first one mirrored (even number of ranks) or shifted by one (odd): leaves become inner nodes.
+  // The second tree is the first one mirrored (even number of ranks) or shifted by one (odd): leaves become inner
+  // nodes.
   const auto relabel = [&](int rank) {
     if (!second) return rank;
     return ranks % 2 == 0 ? ranks - 1 - rank : (rank + 1) % ranks;
@@ -72,11 +73,9 @@ Schedule double_tree_all_reduce(int ranks, int /*parts*/) {
     add_transfers(second, pieces, index, transfers);
     return transfers;
   };
-  // From phase 2·height - 1, when the first piece reaches the lowest leaves, until the last piece leaves them, all edges
-  // are in use in both directions.
-  const auto run_length = [height](int index) {
-    return index >= 2 * height - 1 ? std::max(1, pieces - index) : 1;
-  };
+  // From phase 2·height - 1, when the first piece reaches the lowest leaves, until the last piece leaves them, all
+  // edges are in use in both directions.
+  const auto run_length = [height](int index) { return index >= 2 * height - 1 ? std::max(1, pieces - index) : 1; };
   return {.ranks = ranks,
           .chunks = 2 * pieces,
           .phases = ranks > 1 ? 2 * height + pieces - 1 : 0,

@@ -1,6 +1,6 @@
 // Recursive halving (reduce-scatter between partners at distance m/2, m/4, …, 1, each step with half of what is left),
-// then recursive doubling (all-gather) back. Ranks beyond the largest power of two m first add theirs to a neighbour and
-// get the result from it at the end. Source: Thakur, Rabenseifner, Gropp, "Optimization of collective communication
+// then recursive doubling (all-gather) back. Ranks beyond the largest power of two m first add theirs to a neighbour
+// and get the result from it at the end. Source: Thakur, Rabenseifner, Gropp, "Optimization of collective communication
 // operations in MPICH", IJHPCA 19 (2005).
 #include <bit>
 

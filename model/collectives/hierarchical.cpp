@@ -1,6 +1,6 @@
-// Rings in two levels: reduce-scatter inside each node, all-reduce between the nodes among the ranks of equal local index
-// (each for its share, all network cards at once), all-gather inside each node. Per rank 2(l-1)/l·S stays inside the node
-// and only 2(m-1)/(m·l)·S leaves it (m nodes of l ranks). Ranks are numbered node by node.
+// Rings in two levels: reduce-scatter inside each node, all-reduce between the nodes among the ranks of equal local
+// index (each for its share, all network cards at once), all-gather inside each node. Per rank 2(l-1)/l·S stays inside
+// the node and only 2(m-1)/(m·l)·S leaves it (m nodes of l ranks). Ranks are numbered node by node.
 #include <stdexcept>
 
 #include "model/collectives/algorithms.hpp"

@@ -7,6 +7,7 @@
 
 #include "model/collectives/automatic.hpp"
 #include "model/collectives/collective.hpp"
+#include "model/collectives/link_load.hpp"
 #include "model/collectives/placement.hpp"
 
 namespace foretrain {
@@ -85,9 +86,9 @@ LoweredPhase lower_run(const Schedule& schedule, int first, int repeat, Bytes me
       const EndpointId source = endpoints[transfer.source];
       const EndpointId destination = endpoints[transfer.destination];
       if (source == destination) continue;  // a server on the worker's own GPU
-      const Bytes bytes =
-          repeat > 1 ? largest * static_cast<double>(transfer.chunks)
-                     : chunk_range_size(message, schedule.chunks, transfer.first_chunk, transfer.chunks);
+      const Bytes bytes = repeat > 1
+                              ? largest * static_cast<double>(transfer.chunks)
+                              : chunk_range_size(message, schedule.chunks, transfer.first_chunk, transfer.chunks);
       lowered.flows.push_back({source, destination, bytes});
       lowered.latency = std::max(lowered.latency, topology.route(source, destination).latency);
     }
@@ -119,22 +120,10 @@ LoweredCollective lower(const CollectiveCall& call, const Topology& topology, co
 }
 
 Seconds uncontended_time(const LoweredCollective& lowered, const Topology& topology) {
-  std::vector<Bytes> load(static_cast<std::size_t>(topology.links()), Bytes(0.0));
-  std::vector<LinkId> links;
+  LinkLoad load(topology);
   Seconds time(0.0);
   for (const LoweredPhase& phase : lowered.phases) {
-    links.clear();
-    for (const Flow& flow : phase.flows) {
-      const std::size_t begin = links.size();
-      topology.append_route(flow.source, flow.destination, links);
-      for (std::size_t i = begin; i < links.size(); ++i) load[links[i]] += flow.bytes;
-    }
-    Seconds busiest(0.0);
-    for (const LinkId link : links) {
-      if (load[link] > Bytes(0.0)) busiest = std::max(busiest, load[link] / topology.link_bandwidth(link));
-      load[link] = Bytes(0.0);
-    }
-    time += (phase.latency + busiest) * static_cast<double>(phase.repeat);
+    time += (phase.latency + load.busiest(phase.flows)) * static_cast<double>(phase.repeat);
   }
   return time;
 }

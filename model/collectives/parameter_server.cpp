@@ -20,12 +20,9 @@ Schedule parameter_server_all_reduce(int ranks, int servers) {
     }
     return transfers;
   };
-  return {.ranks = ranks,
-          .servers = servers,
-          .chunks = servers,
-          .phases = 2,
-          .phase = phase,
-          .run_length = [](int) { return 1; }};
+  return {.ranks = ranks, .servers = servers, .chunks = servers, .phases = 2, .phase = phase, .run_length = [](int) {
+            return 1;
+          }};
 }
 
 }  // namespace foretrain

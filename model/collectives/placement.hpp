@@ -8,8 +8,8 @@
 
 namespace foretrain {
 
-/// Ring orders of groups: nodes in the order in which the group first names them, and the widest ring's order inside each
-/// node (as a path where there are several nodes). Remembers the orders of node-local patterns, which repeat.
+/// Ring orders of groups: nodes in the order in which the group first names them, and the widest ring's order inside
+/// each node (as a path where there are several nodes). Remembers the orders of node-local patterns, which repeat.
 class RingOrders {
  public:
   explicit RingOrders(const Topology& topology) : topology_(topology) {}

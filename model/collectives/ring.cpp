@@ -1,6 +1,6 @@
 // Chunks travel round a ring, one hop per phase. Reduce-scatter: chunk c starts at rank c+1, collects one contribution
-// per hop and is complete at rank c. All-gather: each rank passes on what it got last. All-reduce is one after the other:
-// 2(n-1) phases of S/n. Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 69 (2009).
+// per hop and is complete at rank c. All-gather: each rank passes on what it got last. All-reduce is one after the
+// other: 2(n-1) phases of S/n. Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 69 (2009).
 #include "model/collectives/algorithms.hpp"
 
 namespace foretrain {
@@ -20,11 +20,10 @@ Phase hop(int ranks, int lag, TransferKind kind) {
 }
 
 Schedule make_ring(int ranks, int phases, std::function<Phase(int)> phase) {
-  return {.ranks = ranks,
-          .chunks = ranks,
-          .phases = phases,
-          .phase = std::move(phase),
-          .run_length = [phases](int index) { return phases - index; }};
+  return {
+      .ranks = ranks, .chunks = ranks, .phases = phases, .phase = std::move(phase), .run_length = [phases](int index) {
+        return phases - index;
+      }};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A chain of ranks through which the message travels in pieces: from rank 0 to the last one (broadcast), or from the last
-// one to rank 0, each adding its own (reduce).
+// A chain of ranks through which the message travels in pieces: from rank 0 to the last one (broadcast), or from the
+// last one to rank 0, each adding its own (reduce).
 #include <algorithm>
 
 #include "model/collectives/algorithms.hpp"

@@ -21,12 +21,12 @@ Rows power_rows() {
       row("power.static_share", "", &Calibration::power, &C::static_share, 0.0, 0.6),
       row("power.voltage_floor", "", &Calibration::power, &C::voltage_floor, 0.0, 1.0),
   };
-  for (std::size_t i = 0; i < power_architectures.size(); ++i) {
-    const std::string prefix = "power." + std::string(power_architectures[i]);
+  for (std::size_t i = 0; i < chip_generations.size(); ++i) {
+    const std::string prefix = "power." + std::string(chip_generations[i].name);
     rows.push_back({prefix + "_vector_watts", "",
-                    [i](Calibration& c) -> double& { return c.power.architecture[i].vector_watts; }, 0.0, 200.0});
+                    [i](Calibration& c) -> double& { return c.power.generation[i].vector_watts; }, 0.0, 200.0});
     rows.push_back({prefix + "_tensor_watts", "",
-                    [i](Calibration& c) -> double& { return c.power.architecture[i].tensor_watts; }, 0.0, 20.0});
+                    [i](Calibration& c) -> double& { return c.power.generation[i].tensor_watts; }, 0.0, 20.0});
   }
   return rows;
 }
@@ -49,9 +49,8 @@ Rows convolution_rows() {
   return {
       row("convolution.tensor_efficiency", "", part, &C::tensor_efficiency, 0.05, 1.0),
       row("convolution.vector_efficiency", "", part, &C::vector_efficiency, 0.05, 1.0),
-      row("convolution.weight_gradient_efficiency", "", part, &C::weight_gradient_efficiency, 0.05, 1.0),
-      row("convolution.winograd_gain", "", part, &C::winograd_gain, 1.0, 2.25),
-      row("convolution.winograd_channels", "", part, &C::winograd_channels, 0.0, 1024.0),
+      row("convolution.early_vector_efficiency", "", part, &C::early_vector_efficiency, 0.05, 1.0),
+      row("convolution.winograd_efficiency", "", part, &C::winograd_efficiency, 0.05, 1.0),
   };
 }
 
@@ -64,7 +63,7 @@ Rows attention_rows() {
       row("attention.softmax_operations", "", part, &C::softmax_operations, 0.0, 100.0),
       row("attention.warp_mma_share", "", part, &C::warp_mma_share, 0.1, 1.0),
       row("attention.memory_efficient_share", "", part, &C::memory_efficient_share, 0.1, 1.0),
-      row("attention.block_start_us", "us", part, &C::block_start_us, 0.0, 100.0),
+      row("attention.block_start_keys", "", part, &C::block_start_keys, 0.0, 2000.0),
       row("attention.standard_passes", "", part, &C::standard_passes, 1.0, 50.0),
       row("attention.standard_backward_passes", "", part, &C::standard_backward_passes, 1.0, 50.0),
   };

@@ -12,12 +12,25 @@
 
 namespace foretrain {
 
-/// Architectures whose energy per operation is known, oldest first; an unknown one is priced like the newest.
-inline constexpr std::array<std::string_view, 8> power_architectures = {"kepler", "pascal", "volta",  "turing",
-                                                                        "ampere", "ada",    "hopper", "blackwell"};
+/// A family of chips of one process, from its first compute capability on.
+struct ChipGeneration {
+  std::string_view name;
+  double compute_capability;
+};
+/// Generations whose energy per operation is known, oldest first. A chip belongs to the last one that is not newer than
+/// itself, so that one newer than all is priced like the newest.
+inline constexpr std::array<ChipGeneration, 9> chip_generations = {{{"kepler", 3.0},
+                                                                    {"pascal", 6.0},
+                                                                    {"volta", 7.0},
+                                                                    {"turing", 7.5},
+                                                                    {"ampere", 8.0},
+                                                                    {"ampere_8nm", 8.6},
+                                                                    {"ada", 8.9},
+                                                                    {"hopper", 9.0},
+                                                                    {"blackwell", 10.0}}};
 
 /// Watts per TFLOP/s (picojoules per operation) at the boost clock's voltage.
-struct ArchitecturePower {
+struct GenerationPower {
   double vector_watts = 0.0;  ///< CUDA cores, fp32
   double tensor_watts = 0.0;  ///< tensor cores, 2-byte operands
 };
@@ -26,7 +39,7 @@ struct ArchitecturePower {
 struct PowerConstants {
   double static_share = 0.0;   ///< share of the board's power that leakage, memory and fans take
   double voltage_floor = 0.0;  ///< voltage at zero clock over voltage at the boost clock
-  std::array<ArchitecturePower, power_architectures.size()> architecture{};
+  std::array<GenerationPower, chip_generations.size()> generation{};
 };
 
 /// Matrix products (cost/gemm.cpp). Every efficiency is a share of a datasheet figure.
@@ -41,10 +54,9 @@ struct MatmulConstants {
 /// Convolutions (cost/convolution.cpp), relative to the matrix product of the same shape.
 struct ConvolutionConstants {
   double tensor_efficiency = 0.0;
-  double vector_efficiency = 0.0;
-  double weight_gradient_efficiency = 0.0;  ///< further factor of weight gradients (reduction over n·p·q)
-  double winograd_gain = 1.0;  ///< arithmetic saved by Winograd kernels on 3×3, stride 1, fp32 (at most 2.25 for F(2,3))
-  double winograd_channels = 0.0;  ///< channels at which half of that gain is reached
+  double vector_efficiency = 0.0;           ///< integer and fp32 units apart (Volta and later)
+  double early_vector_efficiency = 0.0;     ///< address arithmetic takes turns with fp32 (before Volta)
+  double winograd_efficiency = 0.0;         ///< of the products and transforms that make up Winograd's algorithm
 };
 
 /// Attention (cost/attention.cpp).
@@ -54,7 +66,7 @@ struct AttentionConstants {
   double softmax_operations = 0.0;         ///< CUDA-core operations per score, not hidden behind the matrix products
   double warp_mma_share = 0.0;   ///< share of the tensor-core peak open to kernels without warp-group instructions (Hopper on)
   double memory_efficient_share = 0.0;     ///< speed of the memory-efficient kernels over flash
-  double block_start_us = 0.0;             ///< start and end of one thread block
+  double block_start_keys = 0.0;           ///< start and end of one thread block, as further keys that it visits
   double standard_passes = 0.0;            ///< passes over the scores in memory, forward
   double standard_backward_passes = 0.0;   ///< the same, backward
 };
@@ -79,18 +91,31 @@ struct HostConstants {
   double page_lock_gbps = 0.0;      ///< allocating page-locked memory, GB/s
 };
 
-/// NCCL-like collectives (collectives/automatic.cpp).
+/// NCCL-like collectives (collectives/automatic.cpp). Steps are hops of a ring or levels of a tree; a protocol's share is
+/// that of the bandwidth which the Simple protocol reaches for large messages.
 struct CollectiveConstants {
-  double nvlink_efficiency = 0.0;      ///< busbw of large messages over NVLink payload bandwidth, Simple protocol
-  double network_efficiency = 0.0;
-  double pcie_efficiency = 0.0;
-  double launch_us = 0.0;              ///< kernel launch and group start
-  double nvlink_step_us = 0.0;         ///< per ring step or tree level inside a node, LL protocol
-  double network_step_us = 0.0;        ///< added per step that crosses the network
-  double simple_step_us = 0.0;         ///< per step, Simple protocol
-  double low_latency_efficiency = 0.0; ///< LL: share of the bandwidth (flags take half)
-  double ll128_efficiency = 0.0;
-  double overlap_slowdown = 0.0;       ///< compute slowed while a collective runs beside it (share of its time)
+  double nvlink_efficiency = 0.0;   ///< Simple, of the NVLink bandwidth, where the link type states no own figure
+  double pcie_efficiency = 0.0;     ///< Simple, of the PCIe bandwidth
+  double network_efficiency = 0.0;  ///< Simple, of the cards' payload bandwidth
+  double nvls_efficiency = 0.0;     ///< in-switch reductions, of the NVLink bandwidth
+  double tree_efficiency = 0.0;     ///< trees between nodes, relative to rings
+  double low_latency_share = 0.0;        ///< LL on Hopper and newer
+  double early_low_latency_share = 0.0;  ///< LL before Hopper
+  double ll128_share = 0.0;
+  double launch_us = 0.0;        ///< once per call, Hopper and newer
+  double early_launch_us = 0.0;  ///< once per call, the hardware and software before Hopper
+  double nvls_us = 0.0;          ///< once per in-switch reduction
+  double ll_step_us = 0.0;
+  double ll128_step_us = 0.0;
+  double simple_step_us = 0.0;
+  double pcie_step_factor = 0.0;        ///< a step over PCIe takes this many times one over NVLink
+  double network_ll_step_us = 0.0;      ///< a step between nodes
+  double network_ll128_step_us = 0.0;
+  double network_simple_step_us = 0.0;
+  double peer_us = 0.0;                 ///< all-to-all and send-receive: setting up one peer
+  double peer_channel_gbps = 0.0;       ///< send-receive: what one channel carries, GB/s
+  double local_copy_traffic = 0.0;      ///< memory traffic of a rank's own part that no link hides, per byte
+  double overlap_slowdown = 0.0;        ///< compute slowed while a collective runs beside it (share of its time)
 };
 
 /// Memory that frameworks take beyond tensors (plan/memory.cpp).

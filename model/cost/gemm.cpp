@@ -119,7 +119,7 @@ Candidate best_candidate(const Problem& p) {
   double shortest = std::numeric_limits<double>::infinity();
   for (const Tile& tile : tiles) {
     const double blocks = p.batch * round_up(p.m / tile.rows) * round_up(p.n / tile.columns);
-    for (int split = 1; split == 1 || (split <= max_split && blocks * split < 4.0 * p.sms); split *= 2) {
+    for (int split = 1; split == 1 || (split <= max_split && blocks * split < 2.0 * p.sms); split *= 2) {
       const Candidate candidate = price(p, tile, blocks, split);
       const double time = candidate.body(p) + candidate.fixed;
       if (time < shortest) {

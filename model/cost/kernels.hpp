@@ -16,7 +16,11 @@ KernelTime matmul_time(const Matmul& work, Precision precision, const Gpu& gpu, 
 KernelTime convolution_time(const Convolution& work, Precision precision, const Gpu& gpu,
                             const Calibration& calibration);
 KernelTime attention_time(const Attention& work, Precision precision, const Gpu& gpu, const Calibration& calibration);
-/// `kernels` launches share the traffic equally.
+/// `kernels` launches share the traffic.
 KernelTime streaming_time(const Streaming& work, int kernels, const Gpu& gpu, const Calibration& calibration);
+
+/// Multiplications of the plain algorithm over those of the Winograd algorithm that convolution_time may choose; 1
+/// where it has none.
+double winograd_saving(const Convolution& work, Precision precision);
 
 }  // namespace foretrain

@@ -37,7 +37,12 @@ std::string_view name(Bound bound) {
 }
 
 Seconds roofline(const Operator& op, const Gpu& gpu) {
-  return std::max(flops(op) / gpu.matrix_rate(op.precision), minimum_traffic(op) / gpu.memory_bandwidth);
+  Flops work = flops(op);
+  if (const auto* convolution = std::get_if<Convolution>(&op.work)) {
+    work /= winograd_saving(*convolution, op.precision);
+  }
+  const Bytes traffic = std::max(Bytes(0), minimum_traffic(op) - gpu.l2_cache);
+  return std::max(work / gpu.matrix_rate(op.precision), traffic / gpu.memory_bandwidth);
 }
 
 OperatorCost operator_cost(const Operator& op, const Gpu& gpu, const Calibration& calibration, bool fused) {

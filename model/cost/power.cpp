@@ -1,15 +1,15 @@
 #include "model/cost/power.hpp"
 
-#include <algorithm>
-
 namespace foretrain {
 namespace {
 
-const ArchitecturePower& architecture_power(const Gpu& gpu, const PowerConstants& constants) {
-  const auto found = std::find(power_architectures.begin(), power_architectures.end(), gpu.architecture);
-  const auto index = found == power_architectures.end() ? power_architectures.size() - 1
-                                                        : static_cast<std::size_t>(found - power_architectures.begin());
-  return constants.architecture[index];
+const GenerationPower& generation_power(const Gpu& gpu, const PowerConstants& constants) {
+  std::size_t generation = 0;
+  while (generation + 1 < chip_generations.size() &&
+         chip_generations[generation + 1].compute_capability <= gpu.compute_capability) {
+    ++generation;
+  }
+  return constants.generation[generation];
 }
 
 }  // namespace
@@ -20,11 +20,13 @@ bool uses_tensor_cores(const Gpu& gpu, Precision precision) {
 
 double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants) {
   if (gpu.board_power_watts <= 0.0) return 1.0;
-  const ArchitecturePower& energy = architecture_power(gpu, constants);
+  const GenerationPower& energy = generation_power(gpu, constants);
   const bool tensor = uses_tensor_cores(gpu, precision);
-  const double width = bytes_per_element(precision).value() / (tensor ? 2.0 : 4.0);
+  const bool own_units = tensor || gpu.vector_rate[static_cast<std::size_t>(precision)].value() > 0.0;
+  const Bytes width = bytes_per_element(own_units ? precision : Precision::fp32);
+  const double relative_width = width / bytes_per_element(tensor ? Precision::fp16 : Precision::fp32);
   const double tera_rate = gpu.matrix_rate(precision).value() * 1e-12;
-  const double wanted = (tensor ? energy.tensor_watts : energy.vector_watts) * width * tera_rate;
+  const double wanted = (tensor ? energy.tensor_watts : energy.vector_watts) * relative_width * tera_rate;
   const double granted = gpu.board_power_watts * (1.0 - constants.static_share);
   if (wanted <= granted) return 1.0;
   // Newton's method on the increasing, convex power curve, from the right: converges without overshooting.

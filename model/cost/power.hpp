@@ -9,11 +9,12 @@ namespace foretrain {
 /// Whether matrix products of this precision run on tensor cores (plain fp32 never does; see Gpu::matrix_rate).
 bool uses_tensor_cores(const Gpu& gpu, Precision precision);
 
-/// Clock under sustained matrix arithmetic over boost clock, at most 1. The power of a peak rate R at relative clock f is
+/// Clock under sustained matrix arithmetic over boost clock, at most 1. The power of a peak rate R at relative clock f
+/// is
 ///   static share · board power + energy per operation · R · f · (v0 + (1 - v0) · f)²
 /// (switching power goes with the square of the voltage, which rises with the clock from v0), and f is the largest that
-/// keeps it within the board's power. Energy per operation is a property of the architecture; it goes with the width of
-/// the operands. A board without stated power is not limited.
+/// keeps it within the board's power. Energy per operation is a property of the chip's generation; it goes with the
+/// width of the operands. A board without stated power is not limited.
 double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants);
 
 }  // namespace foretrain

@@ -68,6 +68,10 @@ class Checker {
     if (!(type.latency.value() >= 0.0) || !is_finite(type.latency)) {
       report(key + ".latency", fmt::format("link type {} takes {} s", type.name, type.latency.value()));
     }
+    if (!(type.collective_efficiency >= 0.0 && type.collective_efficiency <= 1.0)) {
+      report(key + ".collective_efficiency",
+             fmt::format("link type {} is used by a factor of {}; at most 1", type.name, type.collective_efficiency));
+    }
   }
 
   void check_link_types() {

@@ -21,6 +21,10 @@ struct LinkType {
   BytesPerSecond bandwidth;  ///< payload bandwidth of one link, one direction, as achieved by large copies
   Seconds latency;           ///< added by crossing the link once
   bool full_duplex = true;   ///< false: both directions share `bandwidth`
+  /// NVSwitches on this link add up and multicast what passes through them (NVLink SHARP).
+  bool in_network_reduction = false;
+  /// Share of `bandwidth` that rings of a collective library's kernels reach; 0: the calibration's general figure.
+  double collective_efficiency = 0.0;
 };
 
 enum class VertexKind { gpu, cpu, pcie_switch, nvswitch, nic, network_switch };

@@ -52,6 +52,10 @@ class Builder {
     const bool nvlink = type.kind == LinkKind::nvlink || type.kind == LinkKind::nvswitch;
     const LinkId forward = add_link(name_a + (type.full_duplex ? ">" : "-") + name_b, type.kind, bandwidth);
     const LinkId backward = type.full_duplex ? add_link(name_b + ">" + name_a, type.kind, bandwidth) : forward;
+    for (const LinkId link : {forward, backward}) {
+      routes_.links[index(link)].in_network_reduction = type.in_network_reduction;
+      routes_.links[index(link)].collective_efficiency = type.collective_efficiency;
+    }
     wiring_.add_wire(a, b, {forward, bandwidth, type.latency, nvlink});
     wiring_.add_wire(b, a, {backward, bandwidth, type.latency, nvlink});
   }
@@ -206,7 +210,6 @@ class Builder {
   void find_between() {
     const int endpoints = routes_.endpoints();
     routes_.direct_nvlinks.assign(index(node_.gpus * node_.gpus), -1);
-    routes_.nvswitch_pairs.assign(index(node_.gpus * node_.gpus), false);
     for (int from = 0; from < endpoints; ++from) {
       const auto over_nvlink = wiring_.paths_from(endpoint_vertices_[index(from)], WiringGraph::Through::nvlink_only);
       for (int to = 0; to < endpoints; ++to) {
@@ -215,12 +218,7 @@ class Builder {
           routes_.between_endpoints.push_back(make_route({}, Seconds(0)));
         } else if (between_gpus && over_nvlink[index(to)]) {
           const Path& way = *over_nvlink[index(to)];
-          const std::size_t pair = index(from * node_.gpus + to);
-          if (way.cost.hops == 1) {
-            routes_.direct_nvlinks[pair] = way.links.front();
-          } else {
-            routes_.nvswitch_pairs[pair] = true;
-          }
+          if (way.cost.hops == 1) routes_.direct_nvlinks[index(from * node_.gpus + to)] = way.links.front();
           routes_.between_endpoints.push_back(make_route(way.links, way.latency));
         } else if (between_gpus && !node_.peer_to_peer) {
           routes_.between_endpoints.push_back(staged(from, to));

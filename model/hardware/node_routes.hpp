@@ -22,7 +22,6 @@ struct NodeRoutes {
   std::vector<std::vector<Route>> entries;  ///< the same cards, from the fabric to the endpoint's memory
   std::vector<std::vector<int>> cards;      ///< the cards behind exits and entries, in the same order
   std::vector<LinkId> direct_nvlinks;       ///< see direct_nvlink
-  std::vector<bool> nvswitch_pairs;         ///< see through_nvswitch
   std::vector<int> tree_position;  ///< of each GPU on a walk through the PCIe tree, socket by socket, switch by switch
 
   [[nodiscard]] int endpoints() const { return gpus + static_cast<int>(host_names.size()); }
@@ -32,10 +31,6 @@ struct NodeRoutes {
   /// The directed NVLink (all parallel ones together) from one GPU to another, or -1 where there is none.
   [[nodiscard]] LinkId direct_nvlink(int source, int destination) const {
     return direct_nvlinks[static_cast<std::size_t>(source * gpus + destination)];
-  }
-  /// The route between two GPUs runs over NVLink and an NVSwitch.
-  [[nodiscard]] bool through_nvswitch(int source, int destination) const {
-    return nvswitch_pairs[static_cast<std::size_t>(source * gpus + destination)];
   }
 };
 

@@ -19,6 +19,7 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 /// One node's tables; every node has the same, with its link ids shifted by node · links_per_node.
 struct Topology::Impl {
+  Gpu gpu;
   NodeRoutes local;
   int nodes = 1;
   int gpus_per_node = 1;
@@ -61,6 +62,7 @@ Topology::Topology(const Cluster& cluster) : impl_(std::make_unique<Impl>()) {
   if (cluster.nodes > 1 && cluster.network.nics_per_node < 1) {
     throw std::invalid_argument(fmt::format("{}: {} nodes need network cards", node.name, cluster.nodes));
   }
+  impl_->gpu = node.gpu;
   impl_->local = find_node_routes(node, cluster.network);
   impl_->nodes = cluster.nodes;
   impl_->gpus_per_node = cluster.gpus_per_node;
@@ -115,6 +117,16 @@ BytesPerSecond Topology::link_bandwidth(LinkId id) const {
 }
 
 LinkKind Topology::link_kind(LinkId id) const { return impl_->local.links[index(id % impl_->links_per_node)].kind; }
+
+bool Topology::in_network_reduction(LinkId id) const {
+  return impl_->local.links[index(id % impl_->links_per_node)].in_network_reduction;
+}
+
+double Topology::collective_efficiency(LinkId id) const {
+  return impl_->local.links[index(id % impl_->links_per_node)].collective_efficiency;
+}
+
+const Gpu& Topology::gpu_model() const { return impl_->gpu; }
 
 Route Topology::route(EndpointId source, EndpointId destination) const {
   Route route;

@@ -26,6 +26,8 @@ struct DirectedLink {
   std::string name;
   LinkKind kind = LinkKind::pcie;
   BytesPerSecond bandwidth;  ///< all parallel links together
+  bool in_network_reduction = false;   ///< as in LinkType
+  double collective_efficiency = 0.0;  ///< as in LinkType
 };
 
 /// A link may stand twice in a route (data staged through host memory is written and read there); it then carries twice
@@ -68,6 +70,10 @@ class Topology {
   [[nodiscard]] DirectedLink link(LinkId id) const;
   [[nodiscard]] BytesPerSecond link_bandwidth(LinkId id) const;
   [[nodiscard]] LinkKind link_kind(LinkId id) const;
+  [[nodiscard]] bool in_network_reduction(LinkId id) const;
+  [[nodiscard]] double collective_efficiency(LinkId id) const;
+  /// The GPUs' datasheet: all GPUs of a cluster are of one model.
+  [[nodiscard]] const Gpu& gpu_model() const;
 
   /// The path that data takes. Cheap: composed from the node's route table.
   [[nodiscard]] Route route(EndpointId source, EndpointId destination) const;

@@ -118,7 +118,7 @@ std::vector<CatalogueEntry> list_models() { return list(CatalogueSection::model)
 
 fs::path catalogue_file(CatalogueSection section, const Field& name) {
   if (is_path(name.text())) return referenced_file(name);
-  const fs::path file = folder(section) / (name.text() + ".yaml");
+  fs::path file = folder(section) / (name.text() + ".yaml");
   std::error_code ignored;
   if (fs::is_regular_file(file, ignored)) return file;
   std::vector<std::string> known;

@@ -21,27 +21,35 @@ void require_divisible(const Scenario& scenario, std::string_view key, std::int6
        fmt::format("a divisor of {}", amount));
 }
 
+/// The factor to blame when their product is wrong: one given on the command line if there is one, else data, which is
+/// the easiest to change, else another that was stated.
+std::string guilty_factor(const Scenario& scenario) {
+  std::string guilty = "plan";
+  for (const char* key : {"plan.context", "plan.pipeline", "plan.tensor", "plan.data"}) {
+    if (scenario.where.contains(key)) guilty = key;
+  }
+  for (const char* key : {"plan.context", "plan.pipeline", "plan.tensor", "plan.data"}) {
+    const auto stated = scenario.where.find(key);
+    if (stated != scenario.where.end() && stated->second.line == 0) guilty = key;
+  }
+  return guilty;
+}
+
 void check_gpu_count(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   const std::int64_t gpus = scenario.cluster.gpus();
   const std::int64_t replica = static_cast<std::int64_t>(plan.tensor) * plan.pipeline * plan.context;
   if (replica * plan.data == gpus) return;
-  const bool data_is_stated = scenario.where.contains("plan.data");
-  std::string key = "plan";
-  for (const char* candidate : {"plan.context", "plan.pipeline", "plan.tensor", "plan.data"}) {
-    if (scenario.where.contains(candidate)) key = candidate;
-  }
+  const std::string factors =
+      fmt::format("tensor {} x pipeline {} x context {}", plan.tensor, plan.pipeline, plan.context);
   const std::string remedy =
-      gpus % replica == 0 ? fmt::format("data: {}", gpus / replica) : fmt::format("factors of {}", gpus);
-  if (!data_is_stated) {
-    fail(scenario, key,
-         fmt::format("tensor {} x pipeline {} x context {} = {} does not divide the {} GPUs", plan.tensor,
-                     plan.pipeline, plan.context, replica, gpus),
+      gpus % replica == 0 ? fmt::format("data: {}", gpus / replica) : fmt::format("factors whose product is {}", gpus);
+  if (scenario.where.contains("plan.data")) {
+    fail(scenario, guilty_factor(scenario),
+         fmt::format("{} x data {} = {}, but the cluster has {} GPUs", factors, plan.data, replica * plan.data, gpus),
          remedy);
   }
-  fail(scenario, key,
-       fmt::format("tensor {} x pipeline {} x context {} x data {} = {}, but the cluster has {} GPUs", plan.tensor,
-                   plan.pipeline, plan.context, plan.data, replica * plan.data, gpus),
+  fail(scenario, guilty_factor(scenario), fmt::format("{} = {} does not divide the {} GPUs", factors, replica, gpus),
        remedy);
 }
 

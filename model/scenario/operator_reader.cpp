@@ -16,11 +16,12 @@ Precision read_precision(const MappingReader& keys) {
 
 std::int64_t read_size(const MappingReader& keys, std::string_view key) { return keys[key].integer(dimension); }
 
-/// { m, n, k, batch (= 1), precision (= fp32) }: C[m,n] = A[m,k] · B[k,n]
+/// { m, n, k, batch (= 1), accumulate_fp32 (= false), precision (= fp32) }: C[m,n] = A[m,k] · B[k,n]; accumulate_fp32
+/// adds into an fp32 result
 Operator read_matmul(const Field& field) {
-  const MappingReader keys = field.mapping({"m", "n", "k", "batch", "precision"});
+  const MappingReader keys = field.mapping({"m", "n", "k", "batch", "accumulate_fp32", "precision"});
   const Matmul work{keys.integer_or("batch", 1, dimension), read_size(keys, "m"), read_size(keys, "n"),
-                    read_size(keys, "k"), false};
+                    read_size(keys, "k"), keys.flag_or("accumulate_fp32", false)};
   return {fmt::format("matmul {}x{}x{}", work.m, work.n, work.k), work, read_precision(keys), 1};
 }
 

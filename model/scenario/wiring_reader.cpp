@@ -32,14 +32,23 @@ std::optional<int> number_behind(std::string_view name, std::string_view prefix)
 }
 
 LinkType read_link_type(const std::string& name, const Field& field, FigureLog& log) {
-  const MappingReader type = field.mapping({"kind", "bandwidth", "latency", "full_duplex", "source"});
-  LinkType result{name, type["kind"].choice(link_kind_words()), type["bandwidth"].quantity<BytesPerSecond>(),
-                  type["latency"].quantity<Seconds>(Zero::allowed), type.flag_or("full_duplex", true)};
+  const MappingReader type = field.mapping(
+      {"kind", "bandwidth", "latency", "full_duplex", "in_network_reduction", "collective_efficiency", "source"});
+  LinkType result{name,
+                  type["kind"].choice(link_kind_words()),
+                  type["bandwidth"].quantity<BytesPerSecond>(),
+                  type["latency"].quantity<Seconds>(Zero::allowed),
+                  type.flag_or("full_duplex", true),
+                  type.flag_or("in_network_reduction", false),
+                  type.number_or("collective_efficiency", 0.0)};
   const auto stated = type.find("source");
   const Source source = stated ? read_source(*stated)
                                : Source{ConstantKind::assumption, fmt::format("stated in {}", field.where().text())};
   log.add(Field(type["bandwidth"].node(), fmt::format("links.{}.bandwidth", name)), source);
   log.add(Field(type["latency"].node(), fmt::format("links.{}.latency", name)), source);
+  if (const auto efficiency = type.find("collective_efficiency")) {
+    log.add(Field(efficiency->node(), fmt::format("links.{}.collective_efficiency", name)), source);
+  }
   return result;
 }
 

@@ -34,7 +34,12 @@ double read_training_samples(const Field& field, const ModelConfig& model) {
   return length.count / static_cast<double>(transformer->sequence);
 }
 
-void read_train(const Field& field, ReadWorkload& result) {
+/// FlashAttention needs the asynchronous copies and shared memory of Turing (v1) or Ampere (v2) and later.
+AttentionKind usual_attention(const Gpu& gpu) {
+  return gpu.compute_capability >= 7.5 ? AttentionKind::flash : AttentionKind::standard;
+}
+
+void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader train = field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer",
                                              "recompute", "attention", "master_weights", "samples", "loader"});
   TrainWorkload workload;
@@ -45,7 +50,7 @@ void read_train(const Field& field, ReadWorkload& result) {
   workload.precision = train.choice_or("precision", Precision::bf16, precision_words());
   workload.optimizer = train.choice_or("optimizer", Optimizer::adamw, optimizer_words());
   workload.recompute = train.choice_or("recompute", Recompute::none, recompute_words());
-  workload.attention = train.choice_or("attention", AttentionKind::flash, attention_words());
+  workload.attention = train.choice_or("attention", usual_attention(cluster.node.gpu), attention_words());
   workload.master_weights = train.flag_or("master_weights", false);
   if (const auto samples = train.find("samples")) {
     workload.training_samples = read_training_samples(*samples, workload.model);
@@ -100,7 +105,7 @@ ReadWorkload read_workload(const Field& field, const Cluster& cluster) {
                "exactly one of train, collective, operator or tasks");
   }
   ReadWorkload result;
-  if (const auto train = workload.find("train")) read_train(*train, result);
+  if (const auto train = workload.find("train")) read_train(*train, cluster, result);
   if (const auto collective = workload.find("collective")) read_collective(*collective, cluster, result);
   if (const auto op = workload.find("operator")) read_operator_workload(*op, result);
   if (const auto tasks = workload.find("tasks")) result.workload = read_tasks(*tasks, cluster);

@@ -313,11 +313,12 @@ Layer BlockBuilder::head() const {
   }
   const std::int64_t columns = (outputs + t - 1) / t;
   linear(layer, "logits", rows, columns, c.hidden);
-  // Cross-entropy in fp32: logits are widened (read e, write 4), the row maximum and sum are found (read 4), and the
-  // backward pass turns them into gradients (read 4, write 4) narrowed again (read 4, write e).
+  // Cross-entropy in fp32, one kernel a step as trainers run it eagerly: logits are widened (read e, write 4), each row's
+  // maximum and sum are found (read 4), and log-probabilities written (read 4, write 4); backward, the one-hot gradient is
+  // written (4), combined with the probabilities (read 8, write 4) and narrowed (read 4, write e).
   const auto logits = static_cast<double>(rows * columns);
   const double wide = 4.0 / element_.value();
-  stream(layer, "cross-entropy", StreamingKind::reduction, logits, 1 + wide, wide, 2 * wide, wide + 1, 2);
+  stream(layer, "cross-entropy", StreamingKind::reduction, logits, 1 + 2 * wide, 2 * wide, 3 * wide, 2 * wide + 1, 3);
   if (t > 1) {
     const Bytes size = element_ * static_cast<double>(tokens_ * c.hidden);
     using Kind = LayerCollective::Kind;

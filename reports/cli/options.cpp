@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <map>
 
 #include "model/base/error.hpp"
 #include "reports/names.hpp"
@@ -14,13 +14,17 @@
 namespace foretrain {
 
 void add_fidelity(CLI::App& command, Fidelity& fidelity) {
-  std::map<std::string, Fidelity> words;
-  for (const Fidelity f : {Fidelity::estimate, Fidelity::flows, Fidelity::steps}) words.emplace(name(f), f);
+  const auto choose = [&fidelity](const std::string& word) {
+    const auto found = std::find(fidelity_names.begin(), fidelity_names.end(), word);
+    if (found == fidelity_names.end()) {
+      throw CLI::ValidationError("--fidelity", fmt::format("there is no {}; write estimate, flows or steps", word));
+    }
+    fidelity = static_cast<Fidelity>(found - fidelity_names.begin());
+  };
   command
-      .add_option("--fidelity", fidelity,
-                  "estimate (closed form), flows (simulated, the default), steps (every step of every collective)")
-      ->transform(CLI::Transformer(words).description(""))
-      ->check(CLI::IsMember({Fidelity::estimate, Fidelity::flows, Fidelity::steps}).description(""))
+      .add_option_function<std::string>(
+          "--fidelity", choose,
+          "estimate (closed form), flows (simulated, the default), steps (every step of every collective)")
       ->type_name("estimate|flows|steps");
 }
 

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "model/base/error.hpp"
 #include "reports/json.hpp"

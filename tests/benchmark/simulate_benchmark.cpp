@@ -89,6 +89,23 @@ TaskGraph pipeline(const Topology& topology, int micro_batches) {
   return make.graph();
 }
 
+/// A million tasks in a chain per stream, every tenth a transfer to a neighbour.
+TaskGraph million_tasks(const Topology& topology) {
+  GraphMaker make(topology);
+  std::vector<BlockId> transfers;
+  for (int rank = 0; rank < 8; ++rank) {
+    transfers.push_back(make.communication_block(flows_at_once(1.0_us, {{rank, (rank + 1) % 8, 1.0_MB}})));
+  }
+  const BlockId work = make.compute_block(10.0_us);
+  std::vector<ResourceId> streams;
+  for (int i = 0; i < 64; ++i) streams.push_back(make.stream());
+  for (std::size_t task = 0; task < 1'000'000; ++task) {
+    const bool transfer = task / streams.size() % 10 == 0;
+    make.repeat(streams[task % streams.size()], transfer ? transfers[task % transfers.size()] : work);
+  }
+  return make.graph();
+}
+
 void run(benchmark::State& state, const TaskGraph& graph, const Topology& topology, Fidelity fidelity) {
   for (auto _ : state) benchmark::DoNotOptimize(simulate(graph, topology, fidelity).makespan);
   state.counters["tasks"] = static_cast<double>(graph.tasks().size());
@@ -110,11 +127,16 @@ void gpt3_pipeline(benchmark::State& state) {
   const Topology topology = cluster(128);
   run(state, pipeline(topology, 96), topology, Fidelity::flows);
 }
+void many_tasks(benchmark::State& state) {
+  const Topology topology = cluster(1);
+  run(state, million_tasks(topology), topology, Fidelity::flows);
+}
 
 BENCHMARK(ring_in_turn)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_in_contention)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_steps)->Unit(benchmark::kMillisecond);
 BENCHMARK(gpt3_pipeline)->Unit(benchmark::kMillisecond);
+BENCHMARK(many_tasks)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 

@@ -46,11 +46,14 @@ Cluster equal_links(int nodes, Seconds latency = 0.0_s) {
   return cluster_of(node, nodes);
 }
 
-const std::vector<SyncAlgorithm> explicit_algorithms = {
-    SyncAlgorithm::naive,           SyncAlgorithm::tree,
-    SyncAlgorithm::double_tree,     SyncAlgorithm::ring,
-    SyncAlgorithm::bidirectional_ring, SyncAlgorithm::halving_doubling,
-    SyncAlgorithm::hierarchical,    SyncAlgorithm::parameter_server};
+const std::vector<SyncAlgorithm> explicit_algorithms = {SyncAlgorithm::naive,
+                                                        SyncAlgorithm::tree,
+                                                        SyncAlgorithm::double_tree,
+                                                        SyncAlgorithm::ring,
+                                                        SyncAlgorithm::bidirectional_ring,
+                                                        SyncAlgorithm::halving_doubling,
+                                                        SyncAlgorithm::hierarchical,
+                                                        SyncAlgorithm::parameter_server};
 
 }  // namespace
 
@@ -169,8 +172,10 @@ TEST_CASE("dedicated servers stand on nodes without workers") {
   // Two workers and two more nodes; the worker's card carries the message out and back at 10 GB/s; with one server its
   // card takes both messages.
   const Topology topology(equal_links(4));
-  CHECK(milliseconds(parameter_server(160.0_MB, 2, ServerPlacement::dedicated, 1), topology) == Approx(64.0).epsilon(0.01));
-  CHECK(milliseconds(parameter_server(160.0_MB, 2, ServerPlacement::dedicated, 2), topology) == Approx(32.0).epsilon(0.01));
+  CHECK(milliseconds(parameter_server(160.0_MB, 2, ServerPlacement::dedicated, 1), topology) ==
+        Approx(64.0).epsilon(0.01));
+  CHECK(milliseconds(parameter_server(160.0_MB, 2, ServerPlacement::dedicated, 2), topology) ==
+        Approx(32.0).epsilon(0.01));
   CHECK_THROWS_WITH(lower(parameter_server(1.0_MB, 4, ServerPlacement::dedicated, 1), topology, Calibration{}),
                     Catch::Matchers::Contains("add nodes"));
 }

@@ -43,7 +43,8 @@ TEST_CASE("every schedule leaves every rank with every contribution exactly once
   for (const AlgorithmRow& row : algorithm_table()) {
     for (int ranks = 1; ranks <= 33; ++ranks) {
       for (const int parts : parts_to_try(row.algorithm, ranks)) {
-        INFO(row.name << " operation " << static_cast<int>(row.operation) << ", " << ranks << " ranks, parts " << parts);
+        INFO(row.name << " operation " << static_cast<int>(row.operation) << ", " << ranks << " ranks, parts "
+                      << parts);
         CHECK(check_schedule(row.build(ranks, parts), row.operation) == "");
       }
     }
@@ -54,7 +55,8 @@ TEST_CASE("the phases of a run move the same amounts between the same participan
   for (const AlgorithmRow& row : algorithm_table()) {
     for (const int ranks : {2, 3, 8, 12, 17}) {
       for (const int parts : parts_to_try(row.algorithm, ranks)) {
-        INFO(row.name << " operation " << static_cast<int>(row.operation) << ", " << ranks << " ranks, parts " << parts);
+        INFO(row.name << " operation " << static_cast<int>(row.operation) << ", " << ranks << " ranks, parts "
+                      << parts);
         const Schedule schedule = row.build(ranks, parts);
         for (int phase = 0; phase < schedule.phases;) {
           const int run = schedule.run_length(phase);
@@ -119,9 +121,7 @@ TEST_CASE("the checker finds hazards inside a phase") {
   // Recursive doubling in place: both partners read what the other one is writing.
   Schedule exchange = naive_all_reduce(2, 1);
   exchange.phases = 1;
-  exchange.phase = [](int) {
-    return Phase{{0, 1, 0, 1, TransferKind::reduce}, {1, 0, 0, 1, TransferKind::reduce}};
-  };
+  exchange.phase = [](int) { return Phase{{0, 1, 0, 1, TransferKind::reduce}, {1, 0, 0, 1, TransferKind::reduce}}; };
   CHECK(check_schedule(exchange, CollectiveOperation::all_reduce) ==
         "phase 0: participant 0 chunk 0 is read while it is written");
 
@@ -132,10 +132,9 @@ TEST_CASE("the checker finds hazards inside a phase") {
 }
 
 TEST_CASE("the checker finds transfers that leave the message or the group") {
-  for (const Transfer& wrong :
-       {Transfer{0, 3, 0, 1, TransferKind::copy}, Transfer{-1, 0, 0, 1, TransferKind::copy},
-        Transfer{0, 1, 2, 2, TransferKind::copy}, Transfer{1, 1, 0, 1, TransferKind::copy},
-        Transfer{0, 1, 0, 0, TransferKind::copy}}) {
+  for (const Transfer& wrong : {Transfer{0, 3, 0, 1, TransferKind::copy}, Transfer{-1, 0, 0, 1, TransferKind::copy},
+                                Transfer{0, 1, 2, 2, TransferKind::copy}, Transfer{1, 1, 0, 1, TransferKind::copy},
+                                Transfer{0, 1, 0, 0, TransferKind::copy}}) {
     CHECK_THAT(check_schedule(ring_with_phase_1({wrong}), CollectiveOperation::all_reduce),
                Catch::Matchers::Contains("out of range"));
   }

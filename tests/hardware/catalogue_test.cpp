@@ -1,5 +1,4 @@
 // The shipped hardware: figures agree with each other and with how the parts are built.
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <utility>
@@ -16,7 +15,6 @@ using namespace foretrain;
 namespace {
 
 std::vector<CatalogueEntry> entries(const std::string& kind) {
-  setenv("FORETRAIN_SCENARIOS", FORETRAIN_SOURCE_DIR "/scenarios", 1);
   std::vector<CatalogueEntry> found;
   for (const CatalogueEntry& entry : list_hardware()) {
     if (entry.kind == kind) found.push_back(entry);

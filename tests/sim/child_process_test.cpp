@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -49,6 +50,23 @@ TEST_CASE("SimGrid shares links exactly, and allows one platform per process") {
                       check_platform();
                     }),
                     "SimGrid allows one simulation per process");
+}
+
+TEST_CASE("pending output of the parent is written once") {
+  // SimGrid flushes stdout before it runs; in a copy of this process that would be this process's text.
+  std::FILE* file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  run_in_child([file] {
+    dup2(fileno(file), STDOUT_FILENO);
+    std::printf("once");
+    run_in_child(check_platform);
+    std::fflush(stdout);
+  });
+  std::rewind(file);
+  std::string text(64, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  CHECK(text == "once");
 }
 
 TEST_CASE("SimGrid leaves signals as they were") {

@@ -51,7 +51,10 @@ class GraphMaker {
 
   ResourceId stream() { return builder_.add_resource({"stream", ResourceKind::device_stream, 0}); }
   TaskId compute(ResourceId on, Seconds duration, const std::vector<TaskId>& after = {}) {
-    return builder_.add_task({builder_.add_block({"compute", Category::compute, duration, duration}), on}, after);
+    return repeat(on, compute_block(duration), after);
+  }
+  BlockId compute_block(Seconds duration) {
+    return builder_.add_block({"compute", Category::compute, duration, duration});
   }
   TaskId communicate(ResourceId on, const LoweredCollective& work, const std::vector<TaskId>& after = {}) {
     return repeat(on, communication_block(work), after);

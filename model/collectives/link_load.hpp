@@ -1,0 +1,24 @@
+// Bytes per link of flows that run at the same time.
+#pragma once
+
+#include <vector>
+
+#include "model/collectives/collective.hpp"
+
+namespace foretrain {
+
+/// Adds up flows over links. One object serves many phases: its tables are as large as the topology.
+class LinkLoad {
+ public:
+  explicit LinkLoad(const Topology& topology);
+
+  /// Time of the link that is busy longest; a link that stands twice in a route carries twice the bytes.
+  Seconds busiest(const std::vector<Flow>& flows);
+
+ private:
+  const Topology& topology_;
+  std::vector<Bytes> load_;  ///< all zero between calls
+  std::vector<LinkId> links_;
+};
+
+}  // namespace foretrain

@@ -1,0 +1,185 @@
+#include "model/collectives/node_rings.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+
+#include "model/hardware/ring_order.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using Matrix = std::vector<std::vector<double>>;  // [from][to]
+
+/// The search tries all subsets of the ranks; larger groups of directly wired GPUs do not exist.
+constexpr std::size_t largest_mesh = 10;
+
+/// Bandwidth of the direct NVLinks between the ranks, in bytes per second; 0 where there is none.
+Matrix direct_bandwidth(const Topology& topology, const std::vector<int>& ranks) {
+  Matrix bandwidth(ranks.size(), std::vector<double>(ranks.size(), 0.0));
+  std::vector<LinkId> links;
+  for (std::size_t a = 0; a < ranks.size(); ++a) {
+    for (std::size_t b = 0; b < ranks.size(); ++b) {
+      links.clear();
+      if (a != b) topology.append_route(ranks[a], ranks[b], links);
+      if (links.size() == 1 && topology.link_kind(links.front()) == LinkKind::nvlink) {
+        bandwidth[a][b] = topology.link_bandwidth(links.front()).value();
+      }
+    }
+  }
+  return bandwidth;
+}
+
+/// The Hamiltonian cycle of least total length (Bellman, Held and Karp), from vertex 0; empty when there is none.
+std::vector<int> shortest_cycle(const Matrix& length) {
+  constexpr double none = std::numeric_limits<double>::infinity();
+  const std::size_t count = length.size();
+  const std::uint32_t all = (1U << count) - 1U;
+  // best[visited][at]: the shortest walk from vertex 0 over `visited` that ends at `at`.
+  std::vector<double> best((all + 1U) * count, none);
+  std::vector<int> before((all + 1U) * count, -1);
+  best[count] = 0.0;  // visited = {0}, at = 0
+  for (std::uint32_t visited = 1; visited <= all; visited += 2) {
+    for (std::size_t at = 0; at < count; ++at) {
+      const double walked = best[visited * count + at];
+      if (walked == none) continue;
+      for (std::size_t to = 1; to < count; ++to) {
+        const std::size_t next = (visited | (1U << to)) * count + to;
+        if ((visited >> to & 1U) != 0 || walked + length[at][to] >= best[next]) continue;
+        best[next] = walked + length[at][to];
+        before[next] = static_cast<int>(at);
+      }
+    }
+  }
+  int last = -1;
+  double shortest = none;
+  for (std::size_t at = 1; at < count; ++at) {
+    const double closed = best[all * count + at] + length[at][0];
+    if (closed < shortest) {
+      shortest = closed;
+      last = static_cast<int>(at);
+    }
+  }
+  std::vector<int> cycle;
+  std::uint32_t visited = all;
+  while (last >= 0) {
+    cycle.push_back(last);
+    const int previous = before[visited * count + static_cast<std::size_t>(last)];
+    visited &= ~(1U << last);
+    last = previous;
+  }
+  std::reverse(cycle.begin(), cycle.end());
+  return cycle;
+}
+
+/// Lengths that make lanes in short supply dear; links with less than `unit` left do not exist.
+Matrix lengths(const Matrix& left, double unit) {
+  Matrix length = left;
+  for (std::vector<double>& row : length) {
+    for (double& entry : row) {
+      entry = entry >= 0.999 * unit ? unit / entry : std::numeric_limits<double>::infinity();
+    }
+  }
+  return length;
+}
+
+struct Ring {
+  std::vector<int> order;
+  double width;
+};
+
+double total_width(const std::vector<Ring>& rings) {
+  return std::accumulate(rings.begin(), rings.end(), 0.0,
+                         [](double sum, const Ring& ring) { return sum + ring.width; });
+}
+
+/// Takes one ring of width `unit` after the other, scarce lanes last, until no further one exists.
+std::vector<Ring> pack_thin_rings(Matrix left, double unit) {
+  std::vector<Ring> rings;
+  for (std::vector<int> order; !(order = shortest_cycle(lengths(left, unit))).empty();) {
+    for (std::size_t i = 0; i < order.size(); ++i) left[order[i]][order[(i + 1) % order.size()]] -= unit;
+    rings.push_back({std::move(order), unit});
+  }
+  return rings;
+}
+
+/// Takes the widest ring at its full width, then the widest of what is left, and so on.
+std::vector<Ring> pack_wide_rings(const Matrix& bandwidth) {
+  std::vector<std::vector<BytesPerSecond>> left(bandwidth.size());
+  for (std::size_t a = 0; a < bandwidth.size(); ++a) {
+    for (const double entry : bandwidth[a]) left[a].push_back(BytesPerSecond(entry));
+  }
+  std::vector<Ring> rings;
+  for (std::vector<int> order; !(order = widest_cycle(left)).empty();) {
+    BytesPerSecond width = BytesPerSecond::infinity();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      width = std::min(width, left[order[i]][order[(i + 1) % order.size()]]);
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) left[order[i]][order[(i + 1) % order.size()]] -= width;
+    rings.push_back({std::move(order), width.value()});
+  }
+  return rings;
+}
+
+/// The better of a few packings. Halves of the narrowest link's width fit a full mesh of equal links, full widths fit
+/// meshes of single and double lanes.
+std::vector<Ring> pack_rings(const Matrix& bandwidth, double narrowest) {
+  std::vector<Ring> best = pack_wide_rings(bandwidth);
+  for (const double unit : {narrowest, narrowest / 2.0}) {
+    std::vector<Ring> rings = pack_thin_rings(bandwidth, unit);
+    if (total_width(rings) > 1.001 * total_width(best)) best = std::move(rings);
+  }
+  return best;
+}
+
+/// The Hamiltonian path of least total length: a cycle through one more vertex that is next to every other.
+std::vector<int> shortest_path(const Matrix& length) {
+  const std::size_t count = length.size();
+  Matrix extended(count + 1, std::vector<double>(count + 1, 0.0));
+  for (std::size_t a = 0; a < count; ++a) {
+    for (std::size_t b = 0; b < count; ++b) extended[a + 1][b + 1] = length[a][b];
+  }
+  std::vector<int> cycle = shortest_cycle(extended);
+  if (cycle.empty()) return {};
+  cycle.erase(cycle.begin());
+  for (int& vertex : cycle) --vertex;
+  return cycle;
+}
+
+std::vector<int> to_ranks(const std::vector<int>& order, const std::vector<int>& ranks) {
+  std::vector<int> result;
+  result.reserve(order.size());
+  for (const int index : order) result.push_back(ranks[index]);
+  return result;
+}
+
+}  // namespace
+
+std::vector<NodeRing> node_rings(const Topology& topology, const std::vector<int>& ranks) {
+  if (ranks.size() == 1) return {{ranks, 1.0}};
+  if (ranks.size() > 2 && ranks.size() <= largest_mesh) {
+    const Matrix bandwidth = direct_bandwidth(topology, ranks);
+    double narrowest = std::numeric_limits<double>::infinity();
+    for (const std::vector<double>& row : bandwidth) {
+      for (const double entry : row) {
+        if (entry > 0.0) narrowest = std::min(narrowest, entry);
+      }
+    }
+    if (narrowest < std::numeric_limits<double>::infinity()) {
+      const std::vector<Ring> rings = pack_rings(bandwidth, narrowest);
+      std::vector<NodeRing> result;
+      result.reserve(rings.size());
+      for (const Ring& ring : rings) result.push_back({to_ranks(ring.order, ranks), ring.width / total_width(rings)});
+      if (!result.empty()) return result;
+      const std::vector<int> path = shortest_path(lengths(bandwidth, narrowest));
+      if (!path.empty()) return {{to_ranks(path, ranks), 1.0, true}};
+    }
+  }
+  const std::vector<int> ring = topology.widest_ring(ranks);
+  return {{ring.empty() ? ranks : ring, 1.0}};
+}
+
+}  // namespace foretrain

@@ -1,0 +1,200 @@
+#include "model/collectives/traffic.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/collectives/link_load.hpp"
+#include "model/collectives/placement.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// On a path, one thread block of the library serves both directions, so that each gets half of what a ring gets (eight
+/// V100, first five: GPU 4 reaches the others only through GPU 0; 23 of 48 GB/s).
+constexpr double chain_inflation = 2.0;
+
+bool is_nvlink(LinkKind kind) { return kind == LinkKind::nvlink || kind == LinkKind::nvswitch; }
+
+bool flows_through_first_rank(CollectiveOperation operation) {
+  return operation != CollectiveOperation::broadcast && operation != CollectiveOperation::reduce;
+}
+
+}  // namespace
+
+GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
+  GroupLayout layout;
+  layout.ranks = static_cast<int>(group.size());
+  layout.nvlink = true;
+  layout.in_network = true;
+  std::vector<LinkId> links;
+  const GroupLayout::NodePart* known = nullptr;
+  for (std::vector<int>& ranks : split_by_node(group, topology)) {
+    // Nodes are alike: where the same local ranks take part, the rings are those of the node before, shifted.
+    const int shift = known == nullptr ? 0 : ranks.front() - known->ranks.front();
+    const bool repeats = known != nullptr && shift % topology.gpus_per_node() == 0 &&
+                         std::equal(ranks.begin(), ranks.end(), known->ranks.begin(), known->ranks.end(),
+                                    [shift](int a, int b) { return a == b + shift; });
+    GroupLayout::NodePart part;
+    if (repeats) {
+      part.rings = known->rings;
+      for (NodeRing& ring : part.rings) {
+        for (int& rank : ring.order) rank += shift;
+      }
+    } else {
+      part.rings = node_rings(topology, ranks);
+      for (std::size_t i = 0; ranks.size() > 1 && i < ranks.size(); ++i) {
+        links.clear();
+        topology.append_route(ranks[i], ranks[(i + 1) % ranks.size()], links);
+        const bool switched = links.size() > 1;
+        for (const LinkId link : links) {
+          layout.nvlink = layout.nvlink && is_nvlink(topology.link_kind(link));
+          layout.in_network = layout.in_network && switched && topology.in_network_reduction(link);
+        }
+      }
+    }
+    part.ranks = std::move(ranks);
+    layout.largest_node = std::max(layout.largest_node, static_cast<int>(part.ranks.size()));
+    layout.in_network = layout.in_network && part.ranks.size() > 2;
+    layout.nodes.push_back(std::move(part));
+    known = &layout.nodes.back();
+  }
+  // Rings of a mesh may avoid the pairs that have no direct link; a single natural ring may not.
+  const std::vector<NodeRing>& rings = layout.nodes.front().rings;
+  layout.nvlink = layout.nvlink || rings.size() > 1 || rings.front().chain;
+  return layout;
+}
+
+double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Engine engine) {
+  links_.clear();
+  topology_.append_route(source, destination, links_);
+  double nvlink = 1.0;
+  bool only_nvlink = true;
+  for (const LinkId link : links_) {
+    const LinkKind kind = topology_.link_kind(link);
+    if (kind == LinkKind::network) return constants_.network_efficiency;
+    only_nvlink = only_nvlink && is_nvlink(kind);
+    const double own = topology_.collective_efficiency(link);
+    nvlink = std::min(nvlink, own > 0.0 ? own : constants_.nvlink_efficiency);
+  }
+  if (!only_nvlink) return constants_.pcie_efficiency;
+  return engine == Engine::switches ? constants_.nvls_efficiency : nvlink;
+}
+
+void TrafficBuilder::add(EndpointId source, EndpointId destination, double bytes, Engine engine) {
+  flows_.push_back({source, destination, Bytes(bytes / efficiency(source, destination, engine))});
+}
+
+void TrafficBuilder::add_ring(const GroupLayout& layout, CollectiveOperation operation) {
+  const double per_hop = bus_bandwidth_factor(operation, layout.ranks);
+  const int root = layout.nodes.front().ranks.front();
+  const auto add_hop = [&](int from, int to, double share) {
+    const bool skipped = !flows_through_first_rank(operation) &&
+                         (operation == CollectiveOperation::broadcast ? to == root : from == root);
+    if (!skipped) add(from, to, per_hop * share);
+  };
+  for (std::size_t k = 0; k < layout.nodes.size(); ++k) {
+    const GroupLayout::NodePart& here = layout.nodes[k];
+    const GroupLayout::NodePart& next = layout.nodes[(k + 1) % layout.nodes.size()];
+    for (std::size_t r = 0; r < here.rings.size(); ++r) {
+      const NodeRing& ring = here.rings[r];
+      const NodeRing& after = next.rings[r % next.rings.size()];
+      const int length = static_cast<int>(ring.order.size());
+      if (ring.chain) {
+        // Half of a ring's bytes each way, over the path only.
+        const double each_way = 0.5 * static_cast<double>(layout.ranks) / (layout.ranks - 1) * chain_inflation;
+        for (int i = 0; i + 1 < length; ++i) {
+          add_hop(ring.order[i], ring.order[i + 1], each_way);
+          add_hop(ring.order[i + 1], ring.order[i], each_way);
+        }
+      } else {
+        const double share = layout.nodes.size() == 1 ? 1.0 : static_cast<double>(length - 1) / length;
+        for (int i = 0; length > 1 && i < length; ++i) {
+          add_hop(ring.order[i], ring.order[(i + 1) % length], ring.share * share);
+        }
+      }
+      if (layout.nodes.size() == 1) continue;
+      for (int entry = 0; entry < length; ++entry) {
+        const int exit = ring.order[(entry + length - 1) % length];
+        add_hop(exit, after.order[entry % after.order.size()], ring.share / length);
+      }
+    }
+  }
+}
+
+void TrafficBuilder::add_tree(const GroupLayout& layout) {
+  for (const GroupLayout::NodePart& part : layout.nodes) {
+    for (const NodeRing& ring : part.rings) {
+      const int length = static_cast<int>(ring.order.size());
+      const int hops = ring.chain ? length - 1 : length;
+      const double share = (ring.chain ? chain_inflation : static_cast<double>(length - 1) / length) * ring.share;
+      for (int i = 0; length > 1 && i < hops; ++i) {
+        add(ring.order[i], ring.order[(i + 1) % length], share / constants_.tree_efficiency);
+        add(ring.order[(i + 1) % length], ring.order[i], share / constants_.tree_efficiency);
+      }
+    }
+  }
+  add_tree_between_nodes(layout);
+}
+
+void TrafficBuilder::add_in_network(const GroupLayout& layout) {
+  for (const GroupLayout::NodePart& part : layout.nodes) {
+    // A port carries the rank's own message once and, once more, the 1/n of the result that the rank multicasts.
+    const std::vector<int>& order = part.rings.front().order;
+    const double bytes = static_cast<double>(order.size() + 1) / static_cast<double>(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i)
+      add(order[i], order[(i + 1) % order.size()], bytes, Engine::switches);
+  }
+  add_tree_between_nodes(layout);
+}
+
+void TrafficBuilder::add_tree_between_nodes(const GroupLayout& layout) {
+  // In a double binary tree an inner node sends the sum up and the result down twice, each for half of the message, and
+  // is a leaf for the other half: two messages out, two in. Two nodes exchange one.
+  const std::size_t nodes = layout.nodes.size();
+  if (nodes < 2) return;
+  for (std::size_t k = 0; k < (nodes == 2 ? 1 : nodes); ++k) {
+    const std::vector<int>& here = layout.nodes[k].ranks;
+    const std::vector<int>& next = layout.nodes[(k + 1) % nodes].ranks;
+    for (int rail = 0; rail < layout.largest_node; ++rail) {
+      const int a = here[rail % here.size()];
+      const int b = next[rail % next.size()];
+      const double share = 1.0 / layout.largest_node / constants_.tree_efficiency;
+      add(a, b, share);
+      add(b, a, share);
+    }
+  }
+}
+
+void TrafficBuilder::add_direct(const std::vector<int>& group, CollectiveOperation operation) {
+  const std::size_t ranks = group.size();
+  for (std::size_t i = 0; i < ranks; ++i) {
+    if (operation == CollectiveOperation::send_receive) {
+      add(group[i], group[(i + 1) % ranks], 1.0);
+      continue;
+    }
+    for (std::size_t j = 0; j < ranks; ++j) {
+      if (i != j) add(group[i], group[j], 1.0 / static_cast<double>(ranks));
+    }
+  }
+}
+
+Traffic TrafficBuilder::build() {
+  std::sort(flows_.begin(), flows_.end(), [](const Flow& a, const Flow& b) {
+    return std::pair(a.source, a.destination) < std::pair(b.source, b.destination);
+  });
+  Traffic traffic;
+  for (const Flow& flow : flows_) {
+    const bool same = !traffic.flows.empty() && traffic.flows.back().source == flow.source &&
+                      traffic.flows.back().destination == flow.destination;
+    if (same) {
+      traffic.flows.back().bytes += flow.bytes;
+    } else {
+      traffic.flows.push_back(flow);
+    }
+  }
+  traffic.time = LinkLoad(topology_).busiest(traffic.flows);
+  return traffic;
+}
+
+}  // namespace foretrain

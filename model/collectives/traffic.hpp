@@ -1,0 +1,64 @@
+// What a collective of one byte puts on the links when it is spread as NCCL spreads it, efficiency included.
+#pragma once
+
+#include <vector>
+
+#include "model/collectives/collective.hpp"
+#include "model/collectives/node_rings.hpp"
+
+namespace foretrain {
+
+/// Flows for a message of one byte; bytes are inflated by what the links of each flow lose against large copies.
+struct Traffic {
+  std::vector<Flow> flows;
+  Seconds time;  ///< of the busiest link
+};
+
+/// One group of ranks as a collective sees it.
+struct GroupLayout {
+  struct NodePart {
+    std::vector<int> ranks;
+    std::vector<NodeRing> rings;
+  };
+  std::vector<NodePart> nodes;
+  int ranks = 0;
+  int largest_node = 0;     ///< ranks on the node with the most
+  bool nvlink = false;      ///< ranks of one node reach each other over NVLink alone
+  bool in_network = false;  ///< and through switches that reduce
+
+  [[nodiscard]] int node_count() const { return static_cast<int>(nodes.size()); }
+};
+
+GroupLayout lay_out(const std::vector<int>& group, const Topology& topology);
+
+/// Adds up flows of several groups.
+class TrafficBuilder {
+ public:
+  TrafficBuilder(const Topology& topology, const CollectiveConstants& constants)
+      : topology_(topology), constants_(constants) {}
+
+  /// Rings through all ranks: `per_hop` bytes on every hop. On each node the ring enters at every rank in turn, so that
+  /// all network cards are used. In a broadcast (reduce) nothing flows into (out of) the first rank.
+  void add_ring(const GroupLayout& layout, CollectiveOperation operation);
+  /// Trees between nodes, chains inside them: one byte up and one down.
+  void add_tree(const GroupLayout& layout);
+  /// Reduction and multicast in the switches of a node; between nodes, trees.
+  void add_in_network(const GroupLayout& layout);
+  /// Every rank to every other (all_to_all), or to the next (send_receive).
+  void add_direct(const std::vector<int>& group, CollectiveOperation operation);
+
+  Traffic build();
+
+ private:
+  enum class Engine { kernels, switches };
+  void add(EndpointId source, EndpointId destination, double bytes, Engine engine = Engine::kernels);
+  void add_tree_between_nodes(const GroupLayout& layout);
+  double efficiency(EndpointId source, EndpointId destination, Engine engine);
+
+  const Topology& topology_;
+  const CollectiveConstants& constants_;
+  std::vector<Flow> flows_;
+  std::vector<LinkId> links_;  ///< scratch
+};
+
+}  // namespace foretrain

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include "model/base/error.hpp"
+#include "model/scenario/cases.hpp"
+#include "model/scenario/load.hpp"
+#include "reports/cli/command.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/json.hpp"
+#include "reports/measured.hpp"
+#include "reports/text.hpp"
+#include "sim/predict.hpp"
+
+namespace foretrain {
+
+namespace {
+
+struct PredictOptions {
+  std::vector<std::string> files;
+  std::vector<std::string> overrides;
+  std::string anchor;
+  Fidelity fidelity = Fidelity::flows;
+  bool json = false;
+  bool verbose = false;
+  int jobs = 1;
+};
+
+/// What a user's own runs say about the predictions that follow.
+struct Anchor {
+  double factor = 1.0;
+  std::string source;
+};
+
+Anchor anchor_from(const std::string& table, const PredictOptions& options) {
+  const std::vector<Case> runs = read_cases(table);
+  const std::vector<Outcome> outcomes = predict_with_progress(
+      runs.size(), options.jobs, [&](std::size_t i) { return predict(scenario_of(runs[i]), options.fidelity); });
+  std::vector<Comparison> comparisons;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!outcomes[i].result) throw UsageError("--anchor: " + runs[i].name + ": " + outcomes[i].error);
+    const std::vector<Comparison> of_run = compare(runs[i], *outcomes[i].result);
+    comparisons.insert(comparisons.end(), of_run.begin(), of_run.end());
+  }
+  return {time_factor(comparisons), fmt::format("median of measured over predicted time, {} runs of {}", runs.size(), table)};
+}
+
+/// One prediction is made here; several are shared out among processes.
+std::vector<Outcome> predict_files(const PredictOptions& options) {
+  const Predictor predictor = [&](std::size_t i) {
+    return predict(load_scenario(options.files[i], options.overrides), options.fidelity);
+  };
+  if (options.files.size() == 1) return {Outcome{predictor(0), "", false}};
+  return predict_with_progress(options.files.size(), options.jobs, predictor);
+}
+
+void print_results(const std::vector<StepResult>& results, const PredictOptions& options) {
+  if (options.json) {
+    print((results.size() == 1 ? to_json(results.front()) : to_json(results)) + "\n");
+    return;
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    print((i > 0 ? "\n\n" : "") + to_text(results[i], {options.verbose}));
+  }
+}
+
+ExitStatus run(const PredictOptions& options) {
+  std::vector<Outcome> outcomes = predict_files(options);
+  ExitStatus status = ExitStatus::success;
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.result) continue;
+    warn(outcome.error);
+    if (status != ExitStatus::bad_input) {
+      status = outcome.bad_input ? ExitStatus::bad_input : ExitStatus::prediction_failed;
+    }
+  }
+  if (status != ExitStatus::success) return status;
+  std::vector<StepResult> results;
+  if (options.anchor.empty()) {
+    for (Outcome& outcome : outcomes) results.push_back(std::move(*outcome.result));
+  } else {
+    const Anchor anchor = anchor_from(options.anchor, options);
+    for (Outcome& outcome : outcomes) results.push_back(anchored(std::move(*outcome.result), anchor.factor, anchor.source));
+  }
+  print_results(results, options);
+  return status;
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app, ExitStatus& status) {
+  const auto options = std::make_shared<PredictOptions>();
+  CLI::App* command = app.add_subcommand("predict", "predict the step of one or more scenarios");
+  command->add_option("FILE", options->files, "scenario files, or names from `foretrain scenarios list`")->required();
+  add_fidelity(*command, options->fidelity);
+  add_overrides(*command, options->overrides);
+  add_jobs(*command, options->jobs);
+  command
+      ->add_option("--anchor", options->anchor,
+                   "a table of your own measured runs; they fix one factor, and predictions are relative to them")
+      ->type_name("RUNS.csv");
+  command->add_flag("--json", options->json, "JSON for programs: one object, or an array for several files");
+  command->add_flag("--verbose", options->verbose, "list every constant with its source");
+  command->callback([options, &status] { status = run(*options); });
+}
+
+}  // namespace foretrain

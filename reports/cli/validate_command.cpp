@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "model/base/error.hpp"
+#include "model/base/files.hpp"
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
+#include "model/scenario/cases.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "reports/cli/command.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/json.hpp"
+#include "reports/measured.hpp"
+#include "reports/plot_accuracy.hpp"
+#include "reports/text.hpp"
+#include "sim/predict.hpp"
+
+namespace foretrain {
+
+namespace {
+
+struct ValidateOptions {
+  std::vector<std::string> tables;
+  std::vector<std::string> bars;
+  std::string picture;
+  Fidelity fidelity = Fidelity::flows;
+  int anchor = 0;
+  int jobs = 1;
+  bool json = false;
+  bool verbose = false;
+};
+
+/// The largest MAPE that passes, for the groups whose name begins with `group`.
+struct Bar {
+  std::string group;
+  double mape = 0.0;
+};
+
+/// "vtrain=15" or, for every group, "15"; a "%" may follow the number.
+Bar parse_bar(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  std::string_view number = trim(equals == std::string::npos ? std::string_view(text) : std::string_view(text).substr(equals + 1));
+  if (number.ends_with('%')) number = trim(number.substr(0, number.size() - 1));
+  try {
+    return {equals == std::string::npos ? "" : text.substr(0, equals), parse_number(number) / 100.0};
+  } catch (const UnitError& error) {
+    throw UsageError(fmt::format("--bar: {}: {}; write GROUP=PERCENT or PERCENT", text, error.got()));
+  }
+}
+
+/// The tables that come with the program.
+std::vector<std::string> shipped_tables() {
+  std::vector<std::string> tables;
+  for (const auto& entry : std::filesystem::directory_iterator(data_directory() / "cases")) {
+    if (entry.path().extension() == ".csv") tables.push_back(entry.path().string());
+  }
+  std::sort(tables.begin(), tables.end());
+  return tables;
+}
+
+std::vector<Case> read_tables(const std::vector<std::string>& tables) {
+  std::vector<Case> cases;
+  for (const std::string& table : tables) {
+    for (Case& row : read_cases(table)) {
+      if (row.group.empty()) row.group = std::filesystem::path(table).stem().string();
+      cases.push_back(std::move(row));
+    }
+  }
+  return cases;
+}
+
+AccuracyReport report_on(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes, int anchor) {
+  std::vector<Comparison> comparisons;
+  std::vector<FailedCase> failed;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (!outcomes[i].result) {
+      failed.push_back({cases[i].name, outcomes[i].error});
+      continue;
+    }
+    try {
+      const std::vector<Comparison> of_case = compare(cases[i], *outcomes[i].result);
+      comparisons.insert(comparisons.end(), of_case.begin(), of_case.end());
+    } catch (const UsageError& error) {
+      failed.push_back({cases[i].name, error.what()});
+    }
+  }
+  return accuracy_report(comparisons, std::move(failed), anchor);
+}
+
+/// Says which groups miss their bar.
+bool meets_bars(const AccuracyReport& report, const std::vector<Bar>& bars) {
+  bool meets = true;
+  for (const Bar& bar : bars) {
+    bool found = false;
+    for (const GroupAccuracy& group : report.groups) {
+      if (!group.name.starts_with(bar.group)) continue;
+      found = true;
+      if (group.statistics.mape <= bar.mape) continue;
+      meets = false;
+      warn(fmt::format("{}: MAPE {:.1f} %, its bar is {:.1f} %", group.name, group.statistics.mape * 100.0, bar.mape * 100.0));
+    }
+    if (!found) throw UsageError("--bar: no group's name begins with " + bar.group);
+  }
+  return meets;
+}
+
+ExitStatus run(const ValidateOptions& options) {
+  std::vector<Bar> bars;
+  for (const std::string& text : options.bars) bars.push_back(parse_bar(text));
+  const std::vector<Case> cases = read_tables(options.tables.empty() ? shipped_tables() : options.tables);
+  const std::vector<Outcome> outcomes = predict_with_progress(
+      cases.size(), options.jobs, [&](std::size_t i) { return predict(scenario_of(cases[i]), options.fidelity); });
+  const AccuracyReport report = report_on(cases, outcomes, options.anchor);
+  if (!options.picture.empty() && !report.cases.empty()) write_file(options.picture, accuracy_svg(report));
+  print(options.json ? to_json(report) + "\n" : to_text(report, {options.verbose}));
+  const bool passed = report.failed.empty() && meets_bars(report, bars);
+  return passed ? ExitStatus::success : ExitStatus::prediction_failed;
+}
+
+}  // namespace
+
+void add_validate(CLI::App& app, ExitStatus& status) {
+  const auto options = std::make_shared<ValidateOptions>();
+  CLI::App* command = app.add_subcommand("validate", "predictions beside measurements: how far off, group by group");
+  command->add_option("--cases", options->tables, "tables with measured.* columns (default: all that come with foretrain)")
+      ->type_name("CASES.csv");
+  command
+      ->add_option("--anchor", options->anchor,
+                   "the first N cases of each group fix one factor for the group and leave the errors")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber.description(""));
+  command->add_option("--bar", options->bars, "fail when a group's MAPE is above it (repeatable; GROUP is the name's start)")
+      ->type_name("[GROUP=]PERCENT")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  add_fidelity(*command, options->fidelity);
+  add_jobs(*command, options->jobs);
+  command->add_flag("--json", options->json, "JSON for programs");
+  command->add_flag("--verbose", options->verbose, "list every case");
+  command->add_option("-o,--output", options->picture, "draw predicted against measured")->type_name("SCATTER.svg");
+  command->callback([options, &status] { status = run(*options); });
+}
+
+}  // namespace foretrain

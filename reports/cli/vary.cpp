@@ -1,0 +1,149 @@
+#include "reports/cli/vary.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <set>
+
+#include "model/base/error.hpp"
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::size_t most_values = 100'000;
+constexpr std::size_t most_combinations = 1'000'000;
+
+[[noreturn]] void fail(const std::string& text, const std::string& why) {
+  throw UsageError(fmt::format("--vary {}: {}; write KEY=V1,V2,… or KEY=A..B, KEY=A..B+STEP, KEY=A..BxFACTOR", text, why));
+}
+
+/// Pieces between commas that stand outside of brackets and quotes.
+std::vector<std::string> split_values(const std::string& text) {
+  std::vector<std::string> values = {""};
+  int depth = 0;
+  char quote = '\0';
+  for (const char c : text) {
+    if (quote == '\0' && depth == 0 && c == ',') {
+      values.emplace_back();
+      continue;
+    }
+    if (quote != '\0') {
+      if (c == quote) quote = '\0';
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '[' || c == '{') {
+      ++depth;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+    values.back() += c;
+  }
+  for (std::string& value : values) value = std::string(trim(value));
+  return values;
+}
+
+/// How a range goes from one value to the next.
+struct Stride {
+  double number = 1.0;
+  bool multiplies = false;
+};
+
+/// Cuts "x2" or "+0.5" off the end of a range's upper value.
+Stride take_stride(std::string& upper, const std::string& text) {
+  const std::size_t mark = upper.find_last_of("x+");
+  const bool has_stride =
+      mark != std::string::npos && upper.find_first_not_of("0123456789. ", mark + 1) == std::string::npos;
+  if (!has_stride) return {};
+  const Stride stride{parse_number(trim(std::string_view(upper).substr(mark + 1))), upper[mark] == 'x'};
+  if (!(stride.number > (stride.multiplies ? 1.0 : 0.0))) fail(text, "this step leads nowhere");
+  upper = std::string(trim(std::string_view(upper).substr(0, mark)));
+  return stride;
+}
+
+/// The values of "A..B", or nothing when the text is no range of numbers.
+std::optional<std::vector<std::string>> range_values(const std::string& values, const std::string& text) {
+  const std::size_t dots = values.find("..");
+  if (dots == std::string::npos) return std::nullopt;
+  try {
+    const NumberAndUnit low = split_number_and_unit(trim(std::string_view(values).substr(0, dots)));
+    std::string upper(trim(std::string_view(values).substr(dots + 2)));
+    const Stride stride = take_stride(upper, text);
+    const NumberAndUnit high = split_number_and_unit(upper);
+    if (low.unit != high.unit && !low.unit.empty()) fail(text, "both ends of a range need the same unit");
+    if (low.number > high.number) fail(text, "the range ends before it begins");
+    if (stride.multiplies && low.number == 0.0) fail(text, "zero times anything stays zero");
+    std::vector<std::string> result;
+    // Positions are computed anew from the start, so that steps such as 0.1 do not add up their rounding.
+    const double tolerance = 1e-9 * high.number;
+    double value = low.number;
+    for (double factor = 1.0; value <= high.number + tolerance; factor *= stride.number) {
+      if (result.size() == most_values) fail(text, fmt::format("more than {} values", most_values));
+      result.push_back(fmt::format("{:.12g}{}{}", value, high.unit.empty() ? "" : " ", high.unit));
+      value = stride.multiplies ? low.number * factor * stride.number
+                                : low.number + stride.number * static_cast<double>(result.size());
+    }
+    return result;
+  } catch (const UnitError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Variation parse_variation(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) fail(text, "there is no \"=\"");
+  const std::string key(trim(std::string_view(text).substr(0, equals)));
+  const std::string values(trim(std::string_view(text).substr(equals + 1)));
+  if (key.empty()) fail(text, "there is no key");
+  if (values.empty()) fail(text, "there are no values");
+  Variation variation{key, {}};
+  if (std::optional<std::vector<std::string>> range = range_values(values, text)) {
+    variation.values = std::move(*range);
+  } else {
+    variation.values = split_values(values);
+  }
+  for (const std::string& value : variation.values) {
+    if (value.empty()) fail(text, "a value is empty");
+  }
+  return variation;
+}
+
+std::vector<Case> combinations(const std::string& base, const std::vector<std::string>& overrides,
+                               const std::vector<Variation>& variations) {
+  std::size_t count = 1;
+  for (const Variation& variation : variations) {
+    count *= variation.values.size();
+    if (count > most_combinations) throw UsageError(fmt::format("--vary: more than {} combinations", most_combinations));
+  }
+  std::vector<Override> common;
+  std::set<std::string> keys;
+  for (const Variation& variation : variations) {
+    if (!keys.insert(variation.key).second) throw UsageError("--vary: " + variation.key + " is given twice");
+  }
+  for (const std::string& text : overrides) {
+    common.push_back(parse_override(text));
+    if (!keys.insert(common.back().key).second) throw UsageError("--set: " + common.back().key + " is given twice");
+  }
+  std::vector<Case> cases(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    Case& row = cases[i];
+    row.base = base;
+    row.overrides = common;
+    std::size_t rest = i;
+    std::size_t combinations_left = count;
+    for (const Variation& variation : variations) {
+      combinations_left /= variation.values.size();
+      const std::string& value = variation.values[rest / combinations_left];
+      rest %= combinations_left;
+      row.overrides.push_back({variation.key, value, {fmt::format("--vary {}={}", variation.key, value), 0, 0}});
+      row.name += fmt::format("{}{}={}", row.name.empty() ? "" : " ", variation.key, value);
+    }
+  }
+  return cases;
+}
+
+}  // namespace foretrain

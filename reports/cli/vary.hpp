@@ -1,0 +1,26 @@
+// `--vary KEY=VALUES`: which values a key takes in a sweep.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/scenario/cases.hpp"
+
+namespace foretrain {
+
+struct Variation {
+  std::string key;
+  std::vector<std::string> values;
+};
+
+/// Reads "KEY=V1,V2,…" (commas inside brackets, braces and quotes belong to a value), "KEY=A..B" (whole steps of one),
+/// "KEY=A..B+N" (steps of N) or "KEY=A..BxN" (each N times the one before). A and B may carry the same unit. Throws
+/// UsageError.
+Variation parse_variation(const std::string& text);
+
+/// One case per combination, the last key changing fastest, each with `base` as its base and the other overrides
+/// ("KEY=VALUE") in force. Throws UsageError for more than a million, and for a key that is given twice.
+std::vector<Case> combinations(const std::string& base, const std::vector<std::string>& overrides,
+                               const std::vector<Variation>& variations);
+
+}  // namespace foretrain

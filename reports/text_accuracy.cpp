@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "reports/table.hpp"
+#include "reports/text.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr int page_width = 96;
+constexpr int indent = 2;
+constexpr std::size_t most_names = 12;
+
+/// "+3.1 %": errors carry their sign.
+std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", fraction * 100.0); }
+std::string plain_percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100.0); }
+
+std::vector<std::string> statistics_cells(const std::string& name, const ErrorStatistics& s) {
+  if (s.n == 0) return {name, "0"};
+  return {name,
+          std::to_string(s.n),
+          plain_percent(s.mape),
+          plain_percent(s.median_error),
+          signed_percent(s.bias),
+          signed_percent(s.worst),
+          s.worst_case};
+}
+
+/// What went wrong, each reason once, with the cases that it befell.
+std::string failed_section(const AccuracyReport& report) {
+  if (report.failed.empty()) return "";
+  std::vector<std::string> reasons;
+  std::map<std::string, std::vector<std::string>> cases;
+  for (const FailedCase& failed : report.failed) {
+    std::vector<std::string>& names = cases[failed.why];
+    if (names.empty()) reasons.push_back(failed.why);
+    names.push_back(failed.name);
+  }
+  std::string text =
+      fmt::format("\n{} of {} measurements have no prediction\n", report.failed.size(),
+                  report.failed.size() + report.cases.size() + static_cast<std::size_t>(report.anchored));
+  for (const std::string& why : reasons) {
+    const std::vector<std::string>& all = cases[why];
+    const std::size_t shown = std::min(all.size(), most_names);
+    std::string names = fmt::format("{}", fmt::join(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+    if (shown < all.size()) names += fmt::format(" and {} more (--json names them all)", all.size() - shown);
+    text += fmt::format("  {}\n    {}\n", why, wrap(names, page_width - 4, 4));
+  }
+  return text;
+}
+
+/// Every case, as measured and as predicted, in the quantity's base unit.
+std::string case_table(const AccuracyReport& report) {
+  TextTable table({Align::left, Align::left, Align::left, Align::right, Align::right, Align::right});
+  table.add_row({"case", "group", "quantity", "measured", "predicted", "error"});
+  table.add_rule();
+  for (const Comparison& c : report.cases) {
+    table.add_row({c.name, c.group, c.quantity, fmt::format("{:.4g}", c.measured), fmt::format("{:.4g}", c.predicted),
+                   signed_percent(c.error())});
+  }
+  return "\nEvery case, in seconds, bytes and per second\n\n" + table.text(indent);
+}
+
+}  // namespace
+
+std::string to_text(const AccuracyReport& report, const TextOptions& options) {
+  TextTable table({Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::left});
+  table.add_row({"group", "n", "MAPE", "median", "bias", "worst", "worst case"});
+  table.add_rule();
+  for (const GroupAccuracy& group : report.groups) table.add_row(statistics_cells(group.name, group.statistics));
+  table.add_rule();
+  table.add_row(statistics_cells("all", report.overall));
+  std::string text = "Predicted against measured\n\n" + table.text(indent) +
+                     "\n  MAPE and median are of absolute errors; bias is the mean error; + means predicted too high.\n";
+  if (report.anchored > 0) {
+    text += fmt::format("  {} cases were spent on one factor per group and left the errors:", report.anchored);
+    for (const GroupAccuracy& group : report.groups) text += fmt::format("\n    {} × {:.3f}", group.name, group.factor);
+    text += "\n";
+  }
+  text += failed_section(report);
+  return options.verbose ? text + case_table(report) : text;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,58 @@
+#include "model/base/csv.hpp"
+
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+std::string complaint(std::string_view text) {
+  try {
+    parse_csv(text, "t.csv");
+  } catch (const ScenarioError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("Cells, quotes, line ends and positions") {
+  const CsvTable table = parse_csv("case,source\r\na,\"x, \"\"y\"\"\nz\"\n\nü,last", "t.csv");
+  REQUIRE(table.header.size() == 2);
+  REQUIRE(table.rows.size() == 2);  // the blank line is none
+  CHECK(table.rows[0][1].text == "x, \"y\"\nz");
+  CHECK(table.rows[0][1].where.line == 2);
+  CHECK(table.rows[0][1].where.column == 3);
+  CHECK(table.rows[1][0].where.line == 5);    // the quoted cell held one line end, then came a blank line
+  CHECK(table.rows[1][1].where.column == 3);  // ü is one character
+  CHECK(table.rows[1][1].text == "last");
+}
+
+TEST_CASE("Empty cells stay, also at the end of a line") {
+  const CsvTable table = parse_csv("a,b,c\n,,\n", "t.csv");
+  REQUIRE(table.rows.size() == 1);
+  CHECK(table.rows[0].size() == 3);
+  CHECK(table.rows[0][2].text.empty());
+}
+
+TEST_CASE("Broken tables are refused with the place") {
+  CHECK(complaint("") == "t.csv: the table is empty; a header line and rows below it");
+  CHECK(complaint("\n\n").find("the table is empty") != std::string::npos);
+  CHECK(complaint("a,b\n1\n").find("t.csv:2:1: this row has 1 cells, the header 2") == 0);
+  CHECK(complaint("a,b\n1,2,3\n").find("t.csv:2:1: this row has 3 cells, the header 2") == 0);
+  CHECK(complaint("a,b\n1,\"open\n").find("t.csv:2:3: this quote is never closed") == 0);
+  CHECK(complaint("a,b\n\"x\"y,2\n").find("t.csv:2:4: text behind a closing quote") == 0);
+  CHECK(complaint("a,a\n").find("t.csv:1:3: a: this column appears twice") == 0);
+  CHECK(complaint("a,,b\n").find("t.csv:1:3: a column without name") == 0);
+  CHECK(complaint("a,b\n1\r2,3\n").find("t.csv:2:2: a carriage return inside a line") == 0);
+}
+
+TEST_CASE("What is written reads back") {
+  const std::vector<std::string> cells = {"plain", "with, comma", "with \"quotes\"", "two\nlines", ""};
+  const CsvTable table = parse_csv("a,b,c,d,e\n" + csv_line(cells) + "\n", "t.csv");
+  REQUIRE(table.rows.size() == 1);
+  for (std::size_t i = 0; i < cells.size(); ++i) CHECK(table.rows[0][i].text == cells[i]);
+  CHECK(csv_line({"a", "b c"}) == "a,b c");
+  CHECK(csv_line({""}) == "\"\"");  // a bare empty line would read as no row
+}

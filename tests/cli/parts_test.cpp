@@ -1,0 +1,137 @@
+// The parts that the commands are made of, without the program.
+#include <csignal>
+#include <fstream>
+#include <unistd.h>
+
+#include "model/base/error.hpp"
+#include "reports/cli/sweep_file.hpp"
+#include "reports/cli/vary.hpp"
+#include "reports/cli/workers.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+#include "tests/golden.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+using Values = std::vector<std::string>;
+
+StepResult result_named(const std::string& name) {
+  StepResult result;
+  result.scenario = name;
+  result.tasks = {Seconds(1.0), {}};
+  return result;
+}
+
+using Rows = std::map<std::size_t, std::vector<std::string>>;
+
+}  // namespace
+
+TEST_CASE("Results come back in order, whatever the number of workers") {
+  for (const int workers : {1, 2, 7}) {
+    const std::vector<Outcome> outcomes =
+        predict_all(5, workers, [](std::size_t i) { return result_named(std::to_string(i)); });
+    REQUIRE(outcomes.size() == 5);
+    for (std::size_t i = 0; i < 5; ++i) CHECK(outcomes[i].result->scenario == std::to_string(i));
+  }
+  CHECK(predict_all(0, 3, [](std::size_t) { return result_named(""); }).empty());
+}
+
+TEST_CASE("What a worker throws comes back, and whose fault it is") {
+  const std::vector<Outcome> outcomes = predict_all(3, 2, [](std::size_t i) -> StepResult {
+    if (i == 0) throw UsageError("not like this");
+    if (i == 1) throw std::runtime_error("it broke");
+    return result_named("fine");
+  });
+  CHECK(outcomes[0].error == "not like this");
+  CHECK(outcomes[0].bad_input);
+  CHECK(outcomes[1].error == "it broke");
+  CHECK_FALSE(outcomes[1].bad_input);
+  CHECK(outcomes[2].result);
+}
+
+TEST_CASE("A worker that dies takes one prediction along, and no other") {
+  const std::vector<Outcome> outcomes = predict_all(6, 2, [](std::size_t i) {
+    if (i == 1) raise(SIGKILL);
+    if (i == 4) _exit(3);
+    return result_named("fine");
+  });
+  for (const std::size_t i : {0, 2, 3, 5}) CHECK(outcomes[i].result);
+  CHECK_THAT(outcomes[1].error, Catch::Contains("signal 9"));
+  CHECK_THAT(outcomes[4].error, Catch::Contains("status 3"));
+}
+
+TEST_CASE("Values of a variation are listed, counted or multiplied") {
+  CHECK(parse_variation("k=a, b").values == Values{"a", "b"});
+  CHECK(parse_variation("k=1..4").values == Values{"1", "2", "3", "4"});
+  CHECK(parse_variation("k=1..8x2").values == Values{"1", "2", "4", "8"});
+  CHECK(parse_variation("k=1..10x2").values == Values{"1", "2", "4", "8"});
+  CHECK(parse_variation("k=10..20+5").values == Values{"10", "15", "20"});
+  CHECK(parse_variation("k=0..0.3+0.1").values == Values{"0", "0.1", "0.2", "0.3"});
+  CHECK(parse_variation("k=25 MB..100 MBx2").values == Values{"25 MB", "50 MB", "100 MB"});
+  CHECK(parse_variation("k=7..7").values == Values{"7"});
+}
+
+TEST_CASE("Commas inside a value do not divide it, and paths are no ranges") {
+  CHECK(parse_variation("k={ a: 1, b: [2, 3] },c").values == Values{"{ a: 1, b: [2, 3] }", "c"});
+  CHECK(parse_variation("k=\"a,b\",c").values == Values{"\"a,b\"", "c"});
+  CHECK(parse_variation("k=../a.yaml,../b.yaml").values == Values{"../a.yaml", "../b.yaml"});
+}
+
+TEST_CASE("Variations that lead nowhere are refused") {
+  for (const char* text : {"", "k", "=1", "k=", "k=1,,2", "k=4..1", "k=1..4x1", "k=1..4+0", "k=0..4x2", "k=1 MB..4 GB",
+                           "k=0..1000000000"}) {
+    INFO(text);
+    CHECK_THROWS_AS(parse_variation(text), UsageError);
+  }
+}
+
+TEST_CASE("Combinations change the last key fastest") {
+  const std::vector<Case> cases = combinations("base", {"c=9"}, {{"a", {"1", "2"}}, {"b", {"x", "y"}}});
+  REQUIRE(cases.size() == 4);
+  CHECK(cases[1].name == "a=1 b=y");
+  CHECK(cases[2].name == "a=2 b=x");
+  CHECK(cases[2].overrides.front().key == "c");
+  CHECK(combinations("base", {}, {}).size() == 1);
+  CHECK_THROWS_AS(combinations("base", {"a=1"}, {{"a", {"2"}}}), UsageError);
+}
+
+TEST_CASE("An interrupted sweep goes on where it stopped") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("out.csv");
+  {
+    SweepFile file(path, 7, {"case", "value"});
+    file.add(2, {"c", "with, comma"});
+    file.add(0, {"a", "1"});
+  }
+  std::ofstream(path + ".partial", std::ios::app) << "1,b,unfini";  // the power went
+  SweepFile file(path, 7, {"case", "value"});
+  CHECK(file.rows() == Rows{{0, {"a", "1"}}, {2, {"c", "with, comma"}}});
+  file.add(1, {"b", "2"});
+  file.finish();
+  CHECK(text_of(path) == "case,value\na,1\nb,2\nc,\"with, comma\"\n");
+  CHECK_FALSE(std::filesystem::exists(path + ".partial"));
+}
+
+TEST_CASE("Rows of another sweep are not kept") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("out.csv");
+  SweepFile(path, 7, {"case"}).add(0, {"a"});
+  CHECK(SweepFile(path, 8, {"case"}).rows().empty());
+  SweepFile(path, 8, {"case"}).add(0, {"a"});
+  CHECK(SweepFile(path, 8, {"base"}).rows().empty());
+}
+
+TEST_CASE("Fingerprints tell pieces apart") {
+  const auto of = [](std::vector<std::string> pieces) {
+    Fingerprint fingerprint;
+    for (const std::string& piece : pieces) fingerprint.add(piece);
+    return fingerprint.value();
+  };
+  CHECK(of({"ab", "c"}) == of({"ab", "c"}));
+  CHECK(of({"ab", "c"}) != of({"a", "bc"}));
+  CHECK(of({""}) != of({}));
+}
+
+}  // namespace foretrain::test

@@ -1,0 +1,137 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+namespace foretrain::test {
+
+namespace {
+using nlohmann::json;
+
+json predict_json(const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {"predict", "--json"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const FilterResult result = run_program(command);
+  INFO(result.errors);
+  REQUIRE(result.status == 0);
+  return json::parse(result.output);
+}
+}  // namespace
+
+TEST_CASE("A ring of four takes 15 ms at every fidelity") {
+  for (const char* fidelity : {"estimate", "flows", "steps"}) {
+    INFO(fidelity);
+    const json result = predict_json({ring_of_four, "--fidelity", fidelity});
+    CHECK(result["fidelity"] == fidelity);
+    CHECK(result["time_s"].get<double>() == Approx(0.015).epsilon(0.01));
+  }
+}
+
+TEST_CASE("Fidelity is flows where none is given") { CHECK(predict_json({ring_of_four})["fidelity"] == "flows"); }
+
+TEST_CASE("A training step has every agreed key, and its parts add up") {
+  const TemporaryFolder folder;
+  const json result = predict_json({folder.file("small.yaml", small_step)});
+  for (const char* key :
+       {"scenario", "fidelity", "step_time_s", "samples_per_second", "tokens_per_second", "tokens_per_second_per_gpu",
+        "model_flops_per_second_per_gpu", "mfu", "breakdown_s", "communication_s", "memory_per_gpu_bytes", "bottleneck",
+        "time_to_train_s", "cost", "uncertainty", "provenance", "warnings"}) {
+    INFO(key);
+    CHECK(result.contains(key));
+  }
+  double sum = 0.0;
+  for (const auto& [part, time] : result["breakdown_s"].items()) sum += time.get<double>();
+  CHECK(sum == Approx(result["step_time_s"].get<double>()));
+  // 64 samples of 1,024 tokens.
+  CHECK(result["samples_per_second"].get<double>() == Approx(64.0 / result["step_time_s"].get<double>()));
+  CHECK(result["tokens_per_second"].get<double>() == Approx(1024.0 * result["samples_per_second"].get<double>()));
+  CHECK_FALSE(result["provenance"].empty());
+}
+
+TEST_CASE("Two runs print identical bytes") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("small.yaml", small_step);
+  for (const std::vector<std::string>& options : {std::vector<std::string>{}, {"--json"}, {"--verbose"}}) {
+    std::vector<std::string> arguments = {"predict", file};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    CHECK(run_program(arguments).output == run_program(arguments).output);
+  }
+}
+
+TEST_CASE("Several files give an array in their order") {
+  const json results = predict_json({ring_of_four, "r10-through-cpu", "--jobs", "2"});
+  REQUIRE(results.size() == 2);
+  CHECK(results[0] == predict_json({ring_of_four}));
+  CHECK(results[1] == predict_json({"r10-through-cpu"}));
+}
+
+TEST_CASE("--set replaces a value, and leaves the file alone") {
+  // Half of the message takes half of the time.
+  const json whole = predict_json({ring_of_four});
+  const json half = predict_json({"--set", "workload.collective.size=80 MB", ring_of_four});
+  CHECK(half["time_s"].get<double>() == Approx(whole["time_s"].get<double>() / 2.0).epsilon(0.01));
+}
+
+TEST_CASE("Bad input is named with its place, exits with 2 and prints nothing") {
+  const TemporaryFolder folder;
+  std::string text = small_step;
+  text.replace(text.find("micro_batch"), 11, "micro_bacth");
+  const FilterResult result = run_program({"predict", folder.file("slip.yaml", text)});
+  CHECK(result.status == 2);
+  CHECK(result.output.empty());
+  CHECK_THAT(result.errors, Catch::Contains("slip.yaml:7:5: workload.train.micro_bacth"));
+  CHECK_THAT(result.errors, Catch::Contains("micro_batch"));
+}
+
+TEST_CASE("One bad file among several leaves nothing printed") {
+  const FilterResult result = run_program({"predict", ring_of_four, "no-such-file.yaml"});
+  CHECK(result.status == 2);
+  CHECK(result.output.empty());
+}
+
+TEST_CASE("Wrong usage exits with 2 and says what would be right") {
+  CHECK(run_program({}).status == 2);
+  CHECK(run_program({"predict"}).status == 2);
+  CHECK(run_program({"no-such-command"}).status == 2);
+  const FilterResult fidelity = run_program({"predict", ring_of_four, "--fidelity", "exact"});
+  CHECK(fidelity.status == 2);
+  CHECK_THAT(fidelity.errors, Catch::Contains("estimate, flows or steps"));
+  const FilterResult setting = run_program({"predict", ring_of_four, "--set", "workload.collective.size"});
+  CHECK(setting.status == 2);
+  CHECK(setting.output.empty());
+}
+
+TEST_CASE("Help and version are answers") {
+  const FilterResult help = run_program({"--help"});
+  CHECK(help.status == 0);
+  for (const char* command : {"predict", "sweep", "validate", "plot", "scenarios", "hardware", "models"}) {
+    CHECK_THAT(help.output, Catch::Contains(command));
+  }
+  CHECK(run_program({"--version"}).status == 0);
+}
+
+TEST_CASE("A full disk is an error") {
+  const FilterResult result =
+      run_filter({"sh", "-c", std::string(FORETRAIN_PROGRAM) + " predict r10-ring-4 > /dev/full"}, "");
+  CHECK(result.status == 2);
+  CHECK_THAT(result.errors, Catch::Contains("cannot write the output"));
+}
+
+TEST_CASE("--anchor makes predictions relative to measured runs") {
+  const TemporaryFolder folder;
+  // The run took 30 ms and is predicted to take 15 ms: everything takes twice as long.
+  const std::string runs = folder.file("runs.csv", "case,base,measured.time\nmine,r10-ring-4,30 ms\n");
+  const json plain = predict_json({"r10-through-cpu"});
+  const json relative = predict_json({"r10-through-cpu", "--anchor", runs});
+  CHECK(relative["time_s"].get<double>() == Approx(2.0 * plain["time_s"].get<double>()).epsilon(0.01));
+  CHECK(relative["provenance"].back()["name"] == "anchor.factor");
+  CHECK(relative["provenance"].back()["value"].get<double>() == Approx(2.0).epsilon(0.01));
+}
+
+TEST_CASE("The catalogue is listed") {
+  CHECK_THAT(run_program({"hardware", "list"}).output, Catch::Contains("dgx-a100-80gb"));
+  CHECK_THAT(run_program({"models", "list"}).output, Catch::Contains("resnet-50"));
+  CHECK_THAT(run_program({"scenarios", "list"}).output, Catch::Contains("gpt2-xl-dgx-a100"));
+}
+
+}  // namespace foretrain::test

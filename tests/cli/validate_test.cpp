@@ -1,0 +1,95 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+#include "tests/golden.hpp"
+
+namespace foretrain::test {
+
+namespace {
+using nlohmann::json;
+
+// A ring of four takes 15 ms, through the CPU it takes 80 ms; "measured" a third less, and as predicted.
+constexpr const char* two_cases =
+    "case,group,base,measured.time\nring,rings,r10-ring-4,10 ms\ncpu,servers,r10-through-cpu,80 ms\n";
+}  // namespace
+
+TEST_CASE("Errors are those of the table, group by group") {
+  const TemporaryFolder folder;
+  const FilterResult result = run_program({"validate", "--cases", folder.file("cases.csv", two_cases), "--json"});
+  CHECK(result.status == 0);
+  const json report = json::parse(result.output);
+  CHECK(report["groups"]["rings"]["mape"].get<double>() == Approx(0.5).margin(0.015));
+  CHECK(report["groups"]["rings"]["bias"].get<double>() == Approx(0.5).margin(0.015));
+  CHECK(report["groups"]["servers"]["mape"].get<double>() == Approx(0.0).margin(0.015));
+  CHECK(report["overall"]["n"] == 2);
+  CHECK(report["cases"][0]["case"] == "ring");
+  CHECK(report["cases"][0]["quantity"] == "time");
+  CHECK(report["cases"][0]["measured"].get<double>() == Approx(0.010));
+  CHECK(report["failed"].empty());
+}
+
+TEST_CASE("A missed bar fails, a met one passes") {
+  const TemporaryFolder folder;
+  const std::string cases = folder.file("cases.csv", two_cases);
+  CHECK(run_program({"validate", "--cases", cases, "--bar", "servers=5"}).status == 0);
+  CHECK(run_program({"validate", "--cases", cases, "--bar", "60 %"}).status == 0);
+  const FilterResult missed = run_program({"validate", "--cases", cases, "--bar", "rings=40"});
+  CHECK(missed.status == 1);
+  CHECK_THAT(missed.errors, Catch::Contains("rings: MAPE"));
+  CHECK(run_program({"validate", "--cases", cases, "--bar", "rings=forty"}).status == 2);
+  CHECK(run_program({"validate", "--cases", cases, "--bar", "nobody=5"}).status == 2);
+}
+
+TEST_CASE("A case that cannot be predicted is listed and counted, and fails the validation") {
+  const TemporaryFolder folder;
+  const std::string cases = folder.file("cases.csv",
+                                        "case,base,workload.collective.ranks,measured.time\n"
+                                        "good,r10-ring-4,4,15 ms\nbad,r10-ring-4,400,15 ms\n");
+  const FilterResult result = run_program({"validate", "--cases", cases, "--json"});
+  CHECK(result.status == 1);
+  const json report = json::parse(result.output);
+  CHECK(report["overall"]["n"] == 1);
+  REQUIRE(report["failed"].size() == 1);
+  CHECK(report["failed"][0]["case"] == "bad");
+  CHECK_THAT(report["failed"][0]["why"].get<std::string>(), Catch::Contains("workload.collective.ranks"));
+  CHECK_THAT(run_program({"validate", "--cases", cases}).output, Catch::Contains("1 of 2 measurements"));
+}
+
+TEST_CASE("Anchored, a group that is uniformly slower than predicted has no error left") {
+  const TemporaryFolder folder;
+  const std::string cases = folder.file("cases.csv",
+                                        "case,group,base,workload.collective.size,measured.time\n"
+                                        "a,rings,r10-ring-4,160 MB,30 ms\nb,rings,r10-ring-4,320 MB,60 ms\n");
+  const FilterResult result = run_program({"validate", "--cases", cases, "--anchor", "1", "--json"});
+  const json report = json::parse(result.output);
+  CHECK(report["overall"]["n"] == 1);
+  CHECK(report["overall"]["mape"].get<double>() == Approx(0.0).margin(0.01));
+  CHECK(report["groups"]["rings"]["factor"].get<double>() == Approx(2.0).epsilon(0.01));
+}
+
+TEST_CASE("The scatter plot is drawn, twice the same") {
+  const TemporaryFolder folder;
+  const std::string cases = folder.file("cases.csv", two_cases);
+  REQUIRE(run_program({"validate", "--cases", cases, "-o", folder.file("one.svg")}).status == 0);
+  REQUIRE(run_program({"validate", "--cases", cases, "-o", folder.file("two.svg")}).status == 0);
+  CHECK_THAT(text_of(folder.file("one.svg")), Catch::Contains("measured (s)"));
+  CHECK(text_of(folder.file("one.svg")) == text_of(folder.file("two.svg")));
+}
+
+TEST_CASE("Every published case can be predicted") {
+  const FilterResult result = run_program({"validate", "--fidelity", "estimate", "--json"});
+  const json report = json::parse(result.output);
+  INFO(report["failed"].dump(1).substr(0, 1000));
+  CHECK(report["failed"].empty());
+  CHECK(report["overall"]["n"].get<int>() >= 364);
+}
+
+TEST_CASE("A table that is none is bad input") {
+  const TemporaryFolder folder;
+  CHECK(run_program({"validate", "--cases", folder.file("missing.csv")}).status == 2);
+  const FilterResult result = run_program({"validate", "--cases", folder.file("bad.csv", "case,clutser.node\na,b\n")});
+  CHECK(result.status != 0);
+}
+
+}  // namespace foretrain::test

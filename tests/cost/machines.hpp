@@ -1,0 +1,34 @@
+// Catalogue GPUs and the published calibration, for tests of the cost models.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "model/cost/operator_cost.hpp"
+#include "model/scenario/load.hpp"
+
+namespace foretrain::test {
+
+struct Machine {
+  Gpu gpu;
+  Calibration calibration;
+
+  [[nodiscard]] OperatorCost cost(const OperatorWork& work, Precision precision) const {
+    return operator_cost({"", work, precision, 1}, gpu, calibration);
+  }
+  [[nodiscard]] Seconds time(const OperatorWork& work, Precision precision) const {
+    return cost(work, precision).device;
+  }
+};
+
+/// The GPU of a catalogue node.
+inline const Machine& machine(const std::string& node) {
+  static std::map<std::string, Machine> known;
+  const auto found = known.find(node);
+  if (found != known.end()) return found->second;
+  const Scenario scenario = load_scenario_text(
+      "name: test\ncluster: { node: " + node + " }\nworkload: { operator: { kind: copy, size: 1 MB } }\n", "test");
+  return known.emplace(node, Machine{scenario.cluster.node.gpu, scenario.calibration}).first->second;
+}
+
+}  // namespace foretrain::test

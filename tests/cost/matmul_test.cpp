@@ -1,0 +1,141 @@
+#include <random>
+
+#include "model/cost/gemm.hpp"
+#include "model/cost/power.hpp"
+#include "tests/catch.hpp"
+#include "tests/cost/machines.hpp"
+
+using namespace foretrain;
+using foretrain::test::Machine;
+using foretrain::test::machine;
+
+namespace {
+
+constexpr std::size_t fp32 = static_cast<std::size_t>(Precision::fp32);
+
+// A device in round numbers: 10 multiprocessors of 1 TFLOP/s each, 1 TB/s, no L2, no power limit.
+Machine simple() {
+  Machine m;
+  m.gpu.compute_capability = 7.0;
+  m.gpu.sms = 10;
+  m.gpu.vector_rate[fp32] = FlopsPerSecond(10e12);
+  m.gpu.memory_bandwidth = BytesPerSecond(1e12);
+  m.gpu.memory_latency = Seconds(1e-6);
+  m.gpu.l2_bandwidth = BytesPerSecond(1e13);
+  m.gpu.l2_cache = Bytes(1e9);
+  m.calibration.matmul = {
+      .vector_efficiency = 1.0, .tile_loss = 0.0, .tile_latencies = 2.0, .exposed_share = 0.5, .fixed_us = 3.0};
+  m.calibration.streaming.bandwidth_efficiency = 1.0;
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("One full wave of tiles: compute, half of the traffic, one start and the fixed time") {
+  // 1280 × 128 in tiles of 128 × 128 is 10 tiles on 10 multiprocessors, one wave, as is 640 × 256 in no other shape.
+  // Compute: 2 · 1280 · 128 · 10,000 FLOP at 10 TFLOP/s = 327.68 us. Traffic: (1280 + 128) · 10,000 · 4 B + 1280 · 128
+  // · 4 B = 56.975 MB at 1 TB/s = 56.975 us, of which half is exposed. Start: 2 latencies of 1 us; fixed: 3 us.
+  const Seconds time = simple().time(Matmul{.m = 1280, .n = 128, .k = 10000}, Precision::fp32);
+  CHECK(time.value() * 1e6 == Approx(327.68 + 56.975 / 2 + 2 + 3).epsilon(1e-3));
+}
+
+TEST_CASE("One tile more than a wave costs a second wave, unless K is split") {
+  // 11 tiles of 128 × 128 on 10 multiprocessors take two waves, and so does one column more. Splitting K or smaller
+  // tiles soften that: the time rises by more than the 10 % of work, but at most doubles.
+  const Machine m = simple();
+  const double one = m.time(Matmul{.m = 1280, .n = 128, .k = 10000}, Precision::fp32).value();
+  const double more = m.time(Matmul{.m = 1281, .n = 128, .k = 10000}, Precision::fp32).value();
+  CHECK(more > 1.05 * one);
+  CHECK(more < 2.0 * one);
+}
+
+TEST_CASE("Few tiles and a long K: the product is split over the idle multiprocessors") {
+  // One tile of 128 × 128 alone would leave 9 of 10 multiprocessors idle: 2 · 128 · 128 · 1e6 FLOP at 1 TFLOP/s = 32.8
+  // ms. Split eight ways it takes an eighth of that, and some for adding up the parts.
+  const Seconds time = simple().time(Matmul{.m = 128, .n = 128, .k = 1'000'000}, Precision::fp32);
+  CHECK(time.value() < 32.8e-3 / 6);
+  CHECK(time.value() > 32.8e-3 / 10);
+}
+
+TEST_CASE("A skinny product is bound by reading its matrix") {
+  // m = 1: 8192 · 8192 fp16 weights are 134 MB; at 86 % of 2039 GB/s that is 76.5 us. The arithmetic hides behind it
+  // but for its exposed share, so at most half as much again.
+  const OperatorCost cost = machine("dgx-a100-80gb").cost(Matmul{.m = 1, .n = 8192, .k = 8192}, Precision::fp16);
+  CHECK(cost.bound == Bound::memory);
+  CHECK(cost.device.value() * 1e6 > 76.5);
+  CHECK(cost.device.value() * 1e6 < 1.5 * 76.5);
+}
+
+TEST_CASE("A tiny product is bound by start-up") {
+  CHECK(machine("dgx-a100-80gb").cost(Matmul{.m = 32, .n = 32, .k = 32}, Precision::fp16).bound == Bound::latency);
+  CHECK(machine("dgx-a100-80gb").cost(Matmul{.m = 8192, .n = 8192, .k = 8192}, Precision::fp16).bound ==
+        Bound::compute);
+}
+
+TEST_CASE("Adding into an fp32 result moves eight bytes instead of two per element") {
+  // 4096 × 16384 results: 67.1 million · 6 B more = 403 MB, at 86 % of 1935 GB/s 242 us, of which 39.5 % is exposed.
+  const Machine& m = machine("a100-pcie-x1");
+  const Matmul plain{.m = 4096, .n = 16384, .k = 5120};
+  Matmul accumulating = plain;
+  accumulating.accumulate_fp32 = true;
+  const double difference = m.time(accumulating, Precision::bf16).value() - m.time(plain, Precision::bf16).value();
+  CHECK(difference * 1e6 == Approx(0.395 * 242).epsilon(0.02));
+}
+
+TEST_CASE("Fifty products of 4000 x 4000 in fp32 on a V100 take about half a second") {
+  // d2l's notebooks, 2021 to 2023: median 0.494 s, 0.447 to 0.516 s (13 TFLOP/s).
+  const Seconds time = machine("dgx1-v100-16gb").time(Matmul{.m = 4000, .n = 4000, .k = 4000}, Precision::fp32);
+  CHECK(50.0 * time.value() == Approx(0.494).epsilon(0.08));
+}
+
+TEST_CASE("Time never falls as a product grows") {
+  std::mt19937 random(1);
+  const auto size = [&](double largest) {
+    return static_cast<std::int64_t>(std::exp(std::uniform_real_distribution<double>(0.0, std::log(largest))(random)));
+  };
+  for (const char* node : {"dgx1-p100", "dgx1-v100-16gb", "t4-x1", "dgx-a100-80gb", "dgx-h100", "dgx-b200"}) {
+    const Machine& m = machine(node);
+    for (int i = 0; i < 300; ++i) {
+      const Matmul small{size(64), size(20000), size(20000), size(20000), i % 2 == 0};
+      Matmul large = small;
+      std::int64_t Matmul::*const dimensions[] = {&Matmul::batch, &Matmul::m, &Matmul::n, &Matmul::k};
+      large.*dimensions[i % 4] += size(500);
+      for (const Precision precision : {Precision::fp32, Precision::fp16}) {
+        INFO(node << " " << small.batch << " x " << small.m << " x " << small.n << " x " << small.k << " dimension "
+                  << i % 4);
+        CHECK(m.time(large, precision).value() >= m.time(small, precision).value() * (1 - 1e-9));
+      }
+    }
+  }
+}
+
+TEST_CASE("A board of half the power runs slower, but by less than half") {
+  // The power curve f · (0.6 + 0.4 f)² at a quarter less static power: where the full board is just at its limit, half
+  // the power leaves f with f · (0.6 + 0.4 f)² = 1/2, which f = 0.66 solves: 0.66 · 0.864² = 0.493.
+  PowerConstants constants{.static_share = 0.25, .voltage_floor = 0.6, .generation = {}};
+  constants.generation.back().tensor_watts = 1.0;
+  Gpu gpu;
+  gpu.compute_capability = 10.0;
+  gpu.tensor_rate[static_cast<std::size_t>(Precision::fp16)] = FlopsPerSecond(300e12);
+  gpu.board_power_watts = 400.0;  // 300 W beyond the static share, as 300 TFLOP/s of 1 pJ need
+  CHECK(sustained_clock(gpu, Precision::fp16, constants) == 1.0);
+  gpu.board_power_watts = 200.0;
+  CHECK(sustained_clock(gpu, Precision::fp16, constants) == Approx(0.665).epsilon(0.01));
+}
+
+TEST_CASE("Chips of an unknown generation are priced like the newest that is not newer") {
+  PowerConstants constants{.static_share = 0.0, .voltage_floor = 1.0, .generation = {}};
+  for (std::size_t i = 0; i < chip_generations.size(); ++i) {
+    constants.generation[i].vector_watts = 10.0 * static_cast<double>(i + 1);
+  }
+  Gpu gpu;
+  gpu.vector_rate[fp32] = FlopsPerSecond(10e12);
+  gpu.board_power_watts = 100.0;
+  // At a constant voltage the clock is power over need: 100 W / (10 TFLOP/s · watts).
+  gpu.compute_capability = 7.2;  // after Volta (third row: 30 W), before Turing
+  CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(100.0 / 300.0));
+  gpu.compute_capability = 99.0;  // the newest, ninth row
+  CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(100.0 / 900.0));
+  gpu.compute_capability = 2.0;  // before all
+  CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(1.0));
+}

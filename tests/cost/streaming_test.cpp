@@ -1,0 +1,80 @@
+#include "model/cost/host.hpp"
+#include "tests/catch.hpp"
+#include "tests/cost/machines.hpp"
+
+using namespace foretrain;
+using foretrain::test::Machine;
+using foretrain::test::machine;
+
+namespace {
+
+Streaming moving(StreamingKind kind, Bytes read, Bytes written, bool fusible = false) {
+  return {kind, read, written, Flops(0), fusible};
+}
+
+}  // namespace
+
+TEST_CASE("A large copy runs at 86 % of the datasheet's bandwidth") {
+  // 1 GB read and 1 GB written at 0.86 · 2039 GB/s = 1141 us. The quarter of the L2 that is still warm (10 MB of 2 GB)
+  // saves less than half a percent.
+  const OperatorCost cost =
+      machine("dgx-a100-80gb").cost(moving(StreamingKind::elementwise, 1.0_GB, 1.0_GB), Precision::fp32);
+  CHECK(cost.device.value() * 1e6 == Approx(1141).epsilon(0.006));
+  CHECK(cost.bound == Bound::memory);
+  CHECK(cost.bytes == 2.0_GB);
+}
+
+TEST_CASE("Nothing to move costs the kernels' fixed time") {
+  // 3 us per kernel.
+  const Machine& m = machine("dgx-a100-80gb");
+  const Operator nothing{"", moving(StreamingKind::elementwise, Bytes(0), Bytes(0)), Precision::fp32, 4};
+  const OperatorCost cost = operator_cost(nothing, m.gpu, m.calibration);
+  CHECK(cost.device.value() * 1e6 == Approx(12.0));
+  CHECK(cost.bound == Bound::latency);
+  CHECK(cost.kernels == 4);
+}
+
+TEST_CASE("Small traffic is found in the L2, an optimizer's never is") {
+  const Machine& m = machine("dgx-a100-80gb");
+  const double warm = m.time(moving(StreamingKind::elementwise, 4.0_MB, 4.0_MB), Precision::fp32).value();
+  const double cold = m.time(moving(StreamingKind::optimizer, 4.0_MB, 4.0_MB), Precision::fp32).value();
+  CHECK(warm < cold);
+  // 8 MB at 0.86 · 2039 GB/s and 3 us.
+  CHECK(cold * 1e6 == Approx(8e6 / (0.86 * 2039e3) + 3.0).epsilon(1e-3));
+}
+
+TEST_CASE("Norms and look-ups run slower than copies of the same size") {
+  const Machine& m = machine("dgx-h100");
+  const auto time = [&](StreamingKind kind) { return m.time(moving(kind, 1.0_GB, 1.0_GB), Precision::bf16); };
+  CHECK(time(StreamingKind::elementwise) < time(StreamingKind::reduction));
+  CHECK(time(StreamingKind::reduction) < time(StreamingKind::gather));
+}
+
+TEST_CASE("Merged into its producer, an operator pays for further inputs only") {
+  const Machine& m = machine("dgx-a100-80gb");
+  const auto cost = [&](Bytes read, bool fusible, bool fused) {
+    const Operator op{"", moving(StreamingKind::elementwise, read, 1.0_GB, fusible), Precision::bf16, 1};
+    return operator_cost(op, m.gpu, m.calibration, fused);
+  };
+  // An activation reads what the producer would have written, and writes as much: nothing is left.
+  CHECK(cost(1.0_GB, true, true).device == Seconds(0));
+  CHECK(cost(1.0_GB, true, true).kernels == 0);
+  // A sum of two tensors reads one more: 1 GB at 0.86 · 2039 GB/s = 570 us.
+  CHECK(cost(2.0_GB, true, true).device.value() * 1e6 == Approx(570).epsilon(0.01));
+  // What cannot be merged, or is not, costs what it costs.
+  CHECK(cost(1.0_GB, false, true).device == cost(1.0_GB, false, false).device);
+  CHECK(cost(1.0_GB, true, false).kernels == 1);
+}
+
+TEST_CASE("Host time: per kernel in eager and compiled execution, once for a graph") {
+  const HostConstants constants{
+      .dispatch_us = 7, .compiled_dispatch_us = 3, .graph_launch_us = 15, .launch_latency_us = 4};
+  const auto microseconds = [&](int kernels, ExecutionMode mode) {
+    return host_dispatch_time(kernels, mode, constants).value() * 1e6;
+  };
+  CHECK(microseconds(100, ExecutionMode::eager) == Approx(700));
+  CHECK(microseconds(100, ExecutionMode::compiled) == Approx(300));
+  CHECK(microseconds(100, ExecutionMode::cuda_graph) == Approx(15));
+  CHECK(microseconds(0, ExecutionMode::cuda_graph) == 0.0);
+  CHECK(launch_latency(constants).value() * 1e6 == Approx(4));
+}

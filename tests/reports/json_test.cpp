@@ -1,0 +1,69 @@
+#include "reports/json.hpp"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/golden.hpp"
+#include "tests/reports/sample_results.hpp"
+
+namespace foretrain::test {
+
+TEST_CASE("A training step has the agreed names in JSON", "[golden]") {
+  const std::string text = to_json(large_step()) + "\n";
+  CHECK(text == golden("train.json", text));
+}
+
+TEST_CASE("Collectives, operators and task lists have the agreed names in JSON", "[golden]") {
+  const std::string text = to_json({collective(), matrix_product(), task_list()}) + "\n";
+  CHECK(text == golden("other_workloads.json", text));
+}
+
+TEST_CASE("The breakdown in JSON adds up to the step") {
+  const auto json = nlohmann::json::parse(to_json(large_step()));
+  double sum = 0.0;
+  for (const auto& [part, time] : json["breakdown_s"].items()) sum += time.get<double>();
+  CHECK(sum == Approx(json["step_time_s"].get<double>()));
+}
+
+TEST_CASE("Memory is counted in whole bytes, and fits up to the last one") {
+  StepResult result = step_that_does_not_fit();
+  // 14 + 14 + 56 GB = 84 GB.
+  result.train->memory.capacity = Bytes(84e9);
+  const auto just_fits = nlohmann::json::parse(to_json(result))["memory_per_gpu_bytes"];
+  CHECK(just_fits["total"] == 84'000'000'000);
+  CHECK(just_fits["fits"] == true);
+  result.train->memory.capacity = Bytes(84e9 - 1.0);
+  CHECK(nlohmann::json::parse(to_json(result))["memory_per_gpu_bytes"]["fits"] == false);
+}
+
+TEST_CASE("What is read back from JSON writes the same JSON") {
+  for (const StepResult& result :
+       {large_step(), step_that_does_not_fit(), collective(), matrix_product(), task_list()}) {
+    const std::string text = to_json(result);
+    CHECK(to_json(result_from_json(text)) == text);
+  }
+}
+
+TEST_CASE("A number that is not finite is null in JSON, and NaN when read back") {
+  StepResult result = large_step();
+  result.train->mfu = std::numeric_limits<double>::infinity();
+  const std::string text = to_json(result);
+  CHECK(nlohmann::json::parse(text)["mfu"].is_null());
+  CHECK(std::isnan(result_from_json(text).train->mfu));
+}
+
+TEST_CASE("A text that is no result is refused") {
+  CHECK_THROWS_AS(result_from_json("{"), std::invalid_argument);
+  CHECK_THROWS_AS(result_from_json("{}"), std::invalid_argument);
+  CHECK_THROWS_AS(result_from_json(R"({"scenario": "a", "fidelity": "guess"})"), std::invalid_argument);
+}
+
+TEST_CASE("The accuracy of groups has the agreed names in JSON", "[golden]") {
+  const std::vector<Comparison> comparisons = {{"a1", "alpha", "step_time", 1.0, 1.1},
+                                               {"a2", "alpha", "step_time", 2.0, 1.9}};
+  const std::string text = to_json(accuracy_report(comparisons, {{"c1", "unknown GPU"}}, 0)) + "\n";
+  CHECK(text == golden("accuracy.json", text));
+}
+
+}  // namespace foretrain::test

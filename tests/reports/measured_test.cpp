@@ -1,0 +1,65 @@
+#include "reports/measured.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/reports/sample_results.hpp"
+
+namespace foretrain::test {
+
+namespace {
+Case case_with(MeasuredQuantity quantity, double value) {
+  Case row;
+  row.name = "case";
+  row.group = "group";
+  row.measured = {{quantity, value, {"cases.csv", 2, 5}}};
+  return row;
+}
+}  // namespace
+
+TEST_CASE("Each measured quantity is compared with its own prediction") {
+  CHECK(predicted_value(large_step(), MeasuredQuantity::step_time) == 44.0);
+  CHECK(predicted_value(large_step(), MeasuredQuantity::samples_per_second) == 34.9);
+  CHECK(predicted_value(large_step(), MeasuredQuantity::tokens_per_second) == 71500.0);
+  CHECK(predicted_value(large_step(), MeasuredQuantity::memory_per_gpu) == 66e9);  // 6 + 6 + 32 + 20 + 2 GB
+  CHECK(predicted_value(collective(), MeasuredQuantity::time) == 0.015);
+  CHECK(predicted_value(collective(), MeasuredQuantity::bus_bandwidth) == 16e9);
+  CHECK(predicted_value(matrix_product(), MeasuredQuantity::time) == 0.0005);
+  CHECK_FALSE(predicted_value(large_step(), MeasuredQuantity::bus_bandwidth));
+  CHECK_FALSE(predicted_value(collective(), MeasuredQuantity::step_time));
+}
+
+TEST_CASE("A case is compared in the quantity that was measured") {
+  const std::vector<Comparison> comparisons =
+      compare(case_with(MeasuredQuantity::samples_per_second, 30.0), large_step());
+  REQUIRE(comparisons.size() == 1);
+  CHECK(comparisons[0].error() == Approx(34.9 / 30.0 - 1.0));
+}
+
+TEST_CASE("A case that measures nothing, or something else, cannot be compared") {
+  CHECK_THROWS_AS(compare(Case{}, large_step()), UsageError);
+  CHECK_THROWS_WITH(compare(case_with(MeasuredQuantity::bus_bandwidth, 1.0), large_step()),
+                    Catch::Contains("cases.csv:2:5: measured.bus_bandwidth"));
+}
+
+TEST_CASE("A step measured 10 % slower and a throughput 20 % lower make a factor of 1.15") {
+  // 1.1 / 1.0 and 60 / 50; the median of two is their mean. Memory has no say.
+  CHECK(time_factor({{"a", "", "step_time", 1.1, 1.0},
+                     {"b", "", "samples_per_second", 50.0, 60.0},
+                     {"c", "", "memory_per_gpu", 1.0, 5.0}}) == Approx(1.15));
+  CHECK_THROWS_AS(time_factor({{"c", "", "memory_per_gpu", 1.0, 5.0}}), UsageError);
+}
+
+TEST_CASE("Anchoring stretches every time and nothing else, and says so") {
+  const StepResult before = large_step();
+  const StepResult after = anchored(before, 2.0, "my runs");
+  CHECK(after.time() == Seconds(88.0));
+  CHECK(after.train->breakdown.total() == before.train->breakdown.total() * 2.0);
+  CHECK(after.train->tokens_per_second == before.train->tokens_per_second / 2.0);
+  CHECK(after.train->mfu == before.train->mfu / 2.0);
+  CHECK(after.train->memory.total() == before.train->memory.total());
+  CHECK(after.cost_usd == *before.cost_usd * 2.0);
+  REQUIRE(after.provenance.size() == before.provenance.size() + 1);
+  CHECK(after.provenance.back().name == "anchor.factor");
+  CHECK(after.provenance.back().source == "my runs");
+}
+
+}  // namespace foretrain::test

@@ -1,0 +1,106 @@
+#include "model/base/error.hpp"
+#include "reports/gnuplot.hpp"
+#include "reports/plot_accuracy.hpp"
+#include "reports/plot_breakdown.hpp"
+#include "reports/plot_scaling.hpp"
+#include "reports/process.hpp"
+#include "tests/catch.hpp"
+#include "tests/golden.hpp"
+#include "tests/reports/sample_results.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+/// What a careless script would execute, and XML that would break the picture.
+const std::string hostile_name = "a'b\"c `touch pwned` $(touch pwned) \\n @x <svg>&amp; {/Symbol} x_1";
+
+ScalingFigure figure_with_title(const std::string& title) {
+  return {{1, 2, 4},
+          {{title,
+            "64 images per GPU",
+            {{"ring", {Seconds(0.2), Seconds(0.21), Seconds(0.22)}},
+             {"naive", {Seconds(0.2), std::nullopt, Seconds(0.4)}}}}}};
+}
+
+bool contains(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("A string of gnuplot keeps every character but control characters, and ends where it ends") {
+  CHECK(gnuplot_string("plain") == "'plain'");
+  CHECK(gnuplot_string("it's") == "'it''s'");
+  CHECK(gnuplot_string("a\nb\tc") == "'a b c'");
+}
+
+TEST_CASE("Names are drawn as they are, and never executed") {
+  const std::filesystem::path trace = std::filesystem::current_path() / "pwned";
+  std::filesystem::remove(trace);
+  const std::string svg = to_svg(figure_with_title(hostile_name));
+  CHECK(contains(svg, "`touch pwned` $(touch pwned) \\n @x &lt;svg"));
+  CHECK(contains(svg, "x_1"));
+  CHECK_FALSE(std::filesystem::exists(trace));
+}
+
+TEST_CASE("The same figure gives the same bytes") {
+  CHECK(to_svg(figure_with_title("ResNet-50")) == to_svg(figure_with_title("ResNet-50")));
+}
+
+TEST_CASE("A scaling plot names its axes with units, its curves and its title") {
+  const std::string svg = to_svg(figure_with_title("ResNet-50"));
+  for (const char* label : {"ResNet-50", "64 images per GPU", "time of one step (ms)", "GPUs", "ring  220 ms",
+                            "naive  400 ms"}) {
+    INFO(label);
+    CHECK(contains(svg, label));
+  }
+}
+
+TEST_CASE("The table of a scaling figure reads as expected", "[golden]") {
+  const std::string text = to_text(figure_with_title("ResNet-50"));
+  CHECK(text == golden("scaling.txt", text));
+}
+
+TEST_CASE("A figure without any time is refused") {
+  CHECK_THROWS_AS(to_svg({{1, 2}, {{"empty", "", {{"ring", {std::nullopt, std::nullopt}}}}}}), std::invalid_argument);
+  CHECK_THROWS_AS(breakdown_svg({}), std::invalid_argument);
+  CHECK_THROWS_AS(accuracy_svg({}), std::invalid_argument);
+}
+
+TEST_CASE("A breakdown names the parts that occur, and no others") {
+  const std::string svg = breakdown_svg({{"one", large_step().train->breakdown}});
+  CHECK(contains(svg, "pipeline bubble"));
+  CHECK(contains(svg, "time of one step (s)"));
+  CHECK(contains(svg, "75 %"));  // 33 of 44 s are compute
+  CHECK_FALSE(contains(svg, "waiting for data"));
+}
+
+TEST_CASE("Bars that cannot be compared in time are drawn in shares") {
+  const Breakdown quick{Seconds(0.4), Seconds(0.1), Seconds(0), Seconds(0), Seconds(0), Seconds(0)};
+  const std::string svg = breakdown_svg({{"slow", large_step().train->breakdown}, {"quick", quick}});
+  CHECK(contains(svg, "share of the step (%)"));
+  CHECK(contains(svg, "500 ms"));
+}
+
+TEST_CASE("An accuracy plot has a panel per quantity and an entry per group") {
+  const AccuracyReport report = accuracy_report(
+      {{"a", "alpha", "step_time", 1.0, 1.1}, {"b", "beta", "samples_per_second", 50.0, 45.0}}, {}, 0);
+  const std::string svg = accuracy_svg(report);
+  for (const char* label : {"measured (s)", "measured (samples/s)", "alpha: 10.0 %, n = 1", "beta: 10.0 %, n = 1"}) {
+    INFO(label);
+    CHECK(contains(svg, label));
+  }
+}
+
+TEST_CASE("A script that gnuplot rejects is an error with its message") {
+  CHECK_THROWS_WITH(run_gnuplot("no such command\n"), Catch::Contains("invalid command"));
+}
+
+TEST_CASE("A filter gets its input, and its output and status come back") {
+  const std::string megabyte(1'000'000, 'x');
+  CHECK(run_filter({"cat"}, megabyte).output == megabyte);
+  CHECK(run_filter({"false"}, "").status == 1);
+  CHECK(run_filter({"true"}, megabyte).status == 0);  // it leaves without reading
+  CHECK_THROWS_AS(run_filter({"no-such-program-of-any-name"}, ""), std::system_error);
+}
+
+}  // namespace foretrain::test

@@ -1,0 +1,79 @@
+// Results made by hand, with every field set, for the tests of reports.
+#pragma once
+
+#include "model/result.hpp"
+
+namespace foretrain::test {
+
+/// A language model on 1,024 GPUs; its memory fits.
+inline StepResult large_step() {
+  StepResult result;
+  result.scenario = "GPT-3 175B on 1,024 A100";
+  TrainResult& train = result.train.emplace();
+  train.step_time = Seconds(44.0);
+  train.samples_per_second = 34.9;
+  train.tokens_per_second = 71500.0;
+  train.tokens_per_second_per_gpu = 69.8;
+  train.model_flops_per_second_per_gpu = FlopsPerSecond(141e12);
+  train.mfu = 0.452;
+  train.breakdown = {Seconds(33.0), Seconds(2.2), Seconds(6.6), Seconds(0.0), Seconds(0.22), Seconds(1.98)};
+  train.communication["gradient all-reduce"] = {Seconds(1.5), Seconds(0.5)};
+  train.communication["tensor all-reduce"] = {Seconds(1.7), Seconds(1.7)};
+  train.memory = {.weights = Bytes(6e9),
+                  .gradients = Bytes(6e9),
+                  .optimizer = Bytes(32e9),
+                  .activations = Bytes(20e9),
+                  .workspace = Bytes(2e9),
+                  .capacity = Bytes(80.0 * 1073741824.0)};
+  train.bottleneck = "matrix products: 75 % of the step";
+  train.time_to_train = Seconds(24.0 * 86400.0);
+  result.cost_usd = 1.47e6;
+  result.uncertainty_low = Seconds(40.0);
+  result.uncertainty_high = Seconds(48.0);
+  result.provenance = {{"a100.memory", 80.0, "GiB", ConstantKind::datasheet, "NVIDIA A100 datasheet"},
+                       {"matmul.tensor_efficiency", 0.91, "", ConstantKind::fit, "41 rows of a table"}};
+  return result;
+}
+
+/// 14 + 14 + 56 GB of model state on a card of 80 GB: does not fit, with advice.
+inline StepResult step_that_does_not_fit() {
+  StepResult result;
+  result.scenario = "7 B parameters on one card";
+  result.fidelity = Fidelity::estimate;
+  TrainResult& train = result.train.emplace();
+  train.step_time = Seconds(0.5);
+  train.samples_per_second = 2.0;
+  train.breakdown = {Seconds(0.4), Seconds(0.0), Seconds(0.0), Seconds(0.0), Seconds(0.0), Seconds(0.1)};
+  train.memory = {.weights = Bytes(14e9),
+                  .gradients = Bytes(14e9),
+                  .optimizer = Bytes(56e9),
+                  .activations = Bytes(0.0),
+                  .workspace = Bytes(0.0),
+                  .capacity = Bytes(80e9)};
+  result.warnings = {"84 GB are needed and 80 GB are there: zero 1 over 2 GPUs would fit"};
+  return result;
+}
+
+inline StepResult collective() {
+  StepResult result;
+  result.scenario = "ring of four";
+  result.fidelity = Fidelity::steps;
+  result.collective = {Seconds(0.015), BytesPerSecond(160e6 / 0.015), BytesPerSecond(16e9), "ring"};
+  return result;
+}
+
+inline StepResult matrix_product() {
+  StepResult result;
+  result.scenario = "4096 cubed";
+  result.op = {Seconds(0.0005), Flops(2.0 * 4096 * 4096 * 4096), Bytes(3.0 * 2 * 4096 * 4096), "compute"};
+  return result;
+}
+
+inline StepResult task_list() {
+  StepResult result;
+  result.scenario = "two tasks";
+  result.tasks = {Seconds(2.0), {{"copy", Seconds(2.0)}, {"multiply", Seconds(1.25)}}};
+  return result;
+}
+
+}  // namespace foretrain::test

@@ -1,0 +1,74 @@
+#include "reports/table.hpp"
+
+#include "reports/axis.hpp"
+#include "reports/csv.hpp"
+#include "tests/catch.hpp"
+#include "tests/reports/sample_results.hpp"
+
+namespace foretrain::test {
+
+TEST_CASE("Width counts characters, not bytes") {
+  CHECK(display_width("µs") == 2);
+  CHECK(display_width("A–Z") == 3);
+}
+
+TEST_CASE("Columns are as wide as their widest cell") {
+  TextTable table({Align::left, Align::right});
+  table.add_row({"a", "10 µs"});
+  table.add_row({"long", "1"});
+  CHECK(table.text(1) == " a     10 µs\n long      1\n");
+}
+
+TEST_CASE("A bar is as long as its share, in eighths") {
+  CHECK(bar(0.0, 10).empty());
+  CHECK(bar(0.5, 4) == "██");
+  CHECK(bar(1.0 / 16.0, 2) == "▏");  // an eighth of a column
+  CHECK(bar(1e-9, 10) == "▏");       // never nothing for something
+  CHECK(bar(7.0, 2) == "██");
+}
+
+TEST_CASE("Text is wrapped between words") {
+  CHECK(wrap("one two three", 7, 2) == "one two\n  three");
+  CHECK(wrap("indivisible", 4, 2) == "indivisible");
+}
+
+TEST_CASE("Axes take the largest unit that makes the largest time at least one") {
+  CHECK(time_unit(Seconds(1.0)).name == "s");
+  CHECK(time_unit(Seconds(0.999)).name == "ms");
+  CHECK(time_unit(Seconds(2e-5)).name == "µs");
+  CHECK(time_unit(Seconds(1e-9)).name == "µs");
+}
+
+TEST_CASE("Labels that do not collide stay where they are") {
+  CHECK(spread({0.1, 0.9, 0.5}, 0.2, 0.0, 1.0) == std::vector<double>{0.1, 0.9, 0.5});
+}
+
+TEST_CASE("Colliding labels move apart around their middle") {
+  // Both want 0.5 and need 0.2 between them: 0.4 and 0.6.
+  const std::vector<double> places = spread({0.5, 0.5}, 0.2, 0.0, 1.0);
+  CHECK(places[0] == Approx(0.4));
+  CHECK(places[1] == Approx(0.6));
+}
+
+TEST_CASE("Labels stay inside, and share the room where there is too little") {
+  const std::vector<double> at_top = spread({0.98, 1.0}, 0.1, 0.0, 1.0);
+  CHECK(at_top[0] == Approx(0.9));
+  CHECK(at_top[1] == Approx(1.0));
+  const std::vector<double> crowded = spread({0.5, 0.5, 0.5}, 5.0, 0.0, 1.0);
+  CHECK(crowded[0] == Approx(0.0).margin(1e-12));
+  CHECK(crowded[1] == Approx(0.5));
+  CHECK(crowded[2] == Approx(1.0));
+}
+
+TEST_CASE("A result has one cell per predicted column, with units and every digit") {
+  const std::vector<std::string> cells = predicted_cells(large_step());
+  REQUIRE(cells.size() == predicted_columns().size());
+  CHECK(predicted_columns().front() == "predicted.step_time");
+  CHECK(cells.front() == "44 s");
+  CHECK(predicted_columns().back() == "predicted.error");
+  CHECK(cells.back().empty());
+  CHECK(failed_cells("why").back() == "why");
+  CHECK(failed_cells("why").size() == cells.size());
+}
+
+}  // namespace foretrain::test

@@ -1,0 +1,85 @@
+#include "model/scenario/calibration_reader.hpp"
+
+#include <fmt/format.h>
+
+#include "model/scenario/load.hpp"
+#include "tests/base/temporary_folder.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+/// A calibration with every constant at its minimum; `skip` is left out, `value` put in place of the first one's.
+std::string calibration_text(const std::string& skip = "", const std::string& value = "") {
+  std::string text = "kind: calibration\nname: test\nconstants:\n";
+  bool first = true;
+  for (const ConstantRow& row : calibration_rows()) {
+    if (row.name == skip) continue;
+    const std::string number = first && !value.empty() ? value : fmt::format("{}", row.minimum);
+    text += fmt::format("  {}: {{ value: {}{}{}, kind: fit, source: \"a source\" }}\n", row.name, number,
+                        row.unit.empty() ? "" : " ", row.unit);
+    first = false;
+  }
+  return text;
+}
+
+std::string complaint(const std::string& text) {
+  try {
+    const YamlNode node = parse_yaml(text, "c.yaml");
+    read_calibration(Field(node, ""));
+  } catch (const ScenarioError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("Every constant arrives in its field, with its source") {
+  const YamlNode node = parse_yaml(calibration_text(), "c.yaml");
+  Calibration calibration = read_calibration(Field(node, ""));
+  CHECK(calibration.name == "test");
+  REQUIRE(calibration.constants.size() == calibration_rows().size());
+  for (const ConstantRow& row : calibration_rows()) {
+    INFO(row.name);
+    CHECK(row.field(calibration) == Approx(row.minimum));
+  }
+  CHECK(calibration.constants.front().kind == ConstantKind::fit);
+  CHECK(calibration.constants.front().source == "a source");
+}
+
+TEST_CASE("Missing, unknown and senseless constants are refused") {
+  const ConstantRow& first = calibration_rows().front();
+  CHECK(complaint(calibration_text()) == "accepted");
+  CHECK(
+      complaint(calibration_text(first.name)).find(fmt::format("constants.{}: this constant is missing", first.name)) !=
+      std::string::npos);
+  CHECK(complaint(calibration_text() + "  " + first.name + "x: { value: 1, kind: fit, source: s }\n")
+            .find(fmt::format("unknown constant; did you mean {}?", first.name)) != std::string::npos);
+  const std::string too_large = fmt::format("{}", 2.0 * first.maximum + 1.0);
+  CHECK(complaint(calibration_text("", too_large)).find("is outside of what is sensible") != std::string::npos);
+  CHECK(complaint("kind: node\nname: x\nconstants: {}\n").find("c.yaml:1:7: kind: this file is no calibration") == 0);
+}
+
+TEST_CASE("A constant with a unit must carry it") {
+  for (const ConstantRow& row : calibration_rows()) {
+    if (row.unit != "us") continue;
+    std::string text =
+        calibration_text(row.name) + fmt::format("  {}: {{ value: 1, kind: fit, source: s }}\n", row.name);
+    CHECK(complaint(text).find("\"1\" has no unit; write \"1 us\"") != std::string::npos);
+    return;
+  }
+  FAIL("no constant in microseconds");
+}
+
+TEST_CASE("A scenario may name a calibration of its own") {
+  const TemporaryFolder folder;
+  folder.write("mine.yaml", calibration_text());
+  const auto scenario = folder.write("s.yaml",
+                                     "cluster: { node: dgx-a100-80gb }\n"
+                                     "workload: { operator: { kind: copy, size: 1 GB } }\n"
+                                     "calibration: mine.yaml\n");
+  CHECK(load_scenario(scenario).calibration.name == "test");
+  CHECK(load_scenario(scenario, {"calibration=published"}).calibration.name == "published");
+}

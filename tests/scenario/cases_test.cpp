@@ -1,0 +1,107 @@
+#include "model/scenario/cases.hpp"
+
+#include <chrono>
+#include <filesystem>
+
+#include "tests/base/temporary_folder.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+std::string complaint(const std::string& csv) {
+  try {
+    for (const Case& row : read_cases_text(csv, "t.csv")) scenario_of(row);
+  } catch (const ScenarioError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+constexpr const char* header = "case,group,cluster.node,workload.train.model,plan.tensor,measured.step_time,source\n";
+
+}  // namespace
+
+TEST_CASE("A row is a scenario, its measurement and its source") {
+  const auto cases = read_cases_text(std::string(header) +
+                                         "a,g,dgx-a100-80gb,gpt2,2,3.5 s,\"paper, table 1\"\n"
+                                         "a,g,dgx-a100-80gb,gpt2,,70 ms,\n",
+                                     "t.csv");
+  REQUIRE(cases.size() == 2);  // names may repeat
+  CHECK(cases[0].name == "a");
+  CHECK(cases[0].group == "g");
+  CHECK(cases[0].source == "paper, table 1");
+  REQUIRE(cases[0].measured.size() == 1);
+  CHECK(cases[0].measured[0].quantity == MeasuredQuantity::step_time);
+  CHECK(cases[0].measured[0].value == 3.5);
+  CHECK(cases[1].measured[0].value == Approx(0.07));
+  CHECK(scenario_of(cases[0]).plan.tensor == 2);
+  CHECK(scenario_of(cases[0]).plan.data == 4);
+  CHECK(scenario_of(cases[1]).plan.tensor == 1);  // an empty cell overrides nothing
+  CHECK(scenario_of(cases[1]).name == "a");
+}
+
+TEST_CASE("A case may start from a scenario file, relative to the table") {
+  const TemporaryFolder folder;
+  folder.write("base.yaml",
+               "name: base\ncluster: { node: dgx-a100-80gb }\nworkload: { train: { model: gpt2, micro_batch: 4 } }\n");
+  const auto path =
+      folder.write("t.csv", "case,base,workload.train.model.sequence,predicted.step_time\nx,base.yaml,512,1 s\n");
+  const auto cases = read_cases(path);
+  REQUIRE(cases.size() == 1);
+  CHECK(cases[0].measured.empty());  // predicted columns are a sweep's results
+  const Scenario scenario = scenario_of(cases[0]);
+  const auto& train = std::get<TrainWorkload>(scenario.workload);
+  CHECK(train.micro_batch == 4);
+  CHECK(std::get<TransformerConfig>(train.model.shape).sequence == 512);
+}
+
+TEST_CASE("Every kind of measurement") {
+  const auto cases = read_cases_text(
+      "case,measured.samples_per_second,measured.tokens_per_second,measured.time,measured.bus_bandwidth,"
+      "measured.memory_per_gpu\nx,142,1e5,3 us,230 GB/s,40 GiB\n",
+      "t.csv");
+  REQUIRE(cases[0].measured.size() == 5);
+  CHECK(cases[0].measured[0].value == 142.0);
+  CHECK(cases[0].measured[1].value == 1e5);
+  CHECK(cases[0].measured[2].value == Approx(3e-6));
+  CHECK(cases[0].measured[3].value == 230e9);
+  CHECK(cases[0].measured[4].value == 40.0 * 1073741824.0);
+  CHECK(name(cases[0].measured[3].quantity) == "bus_bandwidth");
+}
+
+TEST_CASE("Bad cells are named by line and column") {
+  const auto row = [](const std::string& cells) { return complaint(std::string(header) + cells + "\n"); };
+  CHECK(row("a,g,dgx-a100-80gb,gpt2,3,1 s,") ==
+        "t.csv:2:24: plan.tensor: tensor 3 x pipeline 1 x context 1 = 3 does not divide the 8 GPUs; factors whose "
+        "product is 8");
+  CHECK(row("a,g,dgx-a100-80gb,gpt2,1,3.5,").find("t.csv:2:26: measured.step_time: \"3.5\" has no unit") == 0);
+  CHECK(row("a,g,dgx-a100-80gb,gpt2,1,0 s,").find("a measurement of zero") != std::string::npos);
+  CHECK(row("a,g,dgx-a100-90gb,gpt2,1,1 s,").find("t.csv:2:5: cluster.node: unknown node") == 0);
+  CHECK(row("a,g,,gpt2,1,1 s,") == "t.csv:2:1: cluster: this key is missing; a value for it");
+  CHECK(complaint("cluster.node,workload.train.model,plan.tensr\nl4-x1,gpt2,1\n") ==
+        "t.csv:2:12: plan.tensr: unknown key; did you mean tensor?");
+  CHECK(complaint("case,measured.step_tme\na,1\n") ==
+        "t.csv:1:6: measured.step_tme: unknown measured quantity; did you mean measured.step_time?");
+  CHECK(complaint("case,colour\na,red\n").find("t.csv:1:6: colour: unknown column") == 0);
+  CHECK(complaint("case,clutser.node\na,x\n").find("did you mean cluster?") != std::string::npos);
+  CHECK(complaint("case,base\na,no-such-run\n").find("t.csv:2:3: base: unknown scenario") == 0);
+}
+
+TEST_CASE("Every published table loads, quickly") {
+  const auto begin = std::chrono::steady_clock::now();
+  int cases = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(FORETRAIN_SOURCE_DIR "/scenarios/cases")) {
+    if (entry.path().extension() != ".csv") continue;
+    for (const Case& row : read_cases(entry.path())) {
+      INFO(row.where.text());
+      CHECK_FALSE(row.measured.empty());
+      CHECK_NOTHROW(scenario_of(row));
+      ++cases;
+    }
+  }
+  CHECK(cases >= 364);
+  // A hundredth of a second per case would make a sweep wait for its reader; sanitizers are allowed their factor.
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(10) * cases);
+}

@@ -1,0 +1,154 @@
+#include "model/scenario/hardware_reader.hpp"
+
+#include <algorithm>
+
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+/// A node that needs nothing of the catalogue; line 6 is its wiring.
+std::string inline_node(const std::string& wiring =
+                            "[ { between: [gpu0..gpu1, plx0], link: slot }, "
+                            "{ between: [plx0, cpu0], link: slot, count: 2 } ]",
+                        const std::string& gpus = "2", const std::string& bandwidth = "12 GB/s") {
+  return "gpu: { architecture: volta, compute_capability: 7.0, sms: 80, boost_clock: 1530 MHz, "
+         "vector_rate: { fp32: 15.7 TFLOP/s }, tensor_rate: { fp16: 125 TFLOP/s }, memory: 16 GiB, "
+         "memory_bandwidth: 900 GB/s, memory_latency: 400 ns, l2_cache: 6 MiB, l2_bandwidth: 2155 GB/s, "
+         "shared_memory_per_sm: 96 KiB, board_power: 300 W }\n"
+         "gpus: " +
+         gpus +
+         "\n"
+         "cpu: { cores: 16, clock: 2.4 GHz, memory: 64 GiB, memory_bandwidth: 80 GB/s, fp32_rate: 600 GFLOP/s }\n"
+         "link_types: { slot: { kind: pcie, bandwidth: " +
+         bandwidth +
+         ", latency: 1 us } }\n"
+         "peer_to_peer: false\n"
+         "wiring: " +
+         wiring + "\n";
+}
+
+Node read(const std::string& yaml) {
+  const YamlNode node = parse_yaml(yaml, "n.yaml");
+  return read_node(Field(node, "cluster.node"));
+}
+
+std::string complaint(const std::string& yaml) {
+  try {
+    read(yaml);
+  } catch (const ScenarioError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+const Constant& constant(const std::vector<Constant>& constants, const std::string& name) {
+  const auto found =
+      std::find_if(constants.begin(), constants.end(), [&](const Constant& c) { return c.name == name; });
+  REQUIRE(found != constants.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("An inline node: figures, vertices and links") {
+  const Node node = read(inline_node());
+  CHECK(node.gpu.sms == 80);
+  CHECK(node.gpu.vector_rate[static_cast<std::size_t>(Precision::fp32)].value() == 15.7e12);
+  CHECK(node.gpu.tensor_rate[static_cast<std::size_t>(Precision::fp16)].value() == 125e12);
+  CHECK(node.gpu.tensor_rate[static_cast<std::size_t>(Precision::bf16)].value() == 0.0);
+  CHECK(node.gpu.board_power_watts == 300.0);
+  CHECK_FALSE(node.peer_to_peer);
+  REQUIRE(node.vertices.size() == 4);  // two GPUs, one CPU, one switch
+  CHECK(node.vertices[0].name == "gpu0");
+  CHECK(node.vertices[1].kind == VertexKind::gpu);
+  CHECK(node.vertices[2].kind == VertexKind::cpu);
+  CHECK(node.vertices[3].name == "plx0");
+  CHECK(node.vertices[3].kind == VertexKind::pcie_switch);
+  REQUIRE(node.links.size() == 3);  // the range stands for two links
+  CHECK(node.links[1].a == 1);
+  CHECK(node.links[1].b == 3);
+  CHECK(node.links[2].count == 2);
+  REQUIRE(node.link_types.size() == 1);
+  CHECK(node.link_types[0].bandwidth.value() == 12e9);
+  CHECK(node.link_types[0].full_duplex);
+}
+
+TEST_CASE("Every figure has its source; what a scenario states is an assumption") {
+  const Node own = read(inline_node());
+  const Constant& stated = constant(own.constants, "node.cpu.memory_bandwidth");
+  CHECK(stated.value == 80.0);  // as written
+  CHECK(stated.unit == "GB/s");
+  CHECK(stated.kind == ConstantKind::assumption);
+  CHECK(stated.source == "stated in n.yaml:3:69");
+
+  const Node catalogue = read("{ preset: dgx-a100-80gb, gpu: { memory: 96 GiB } }");
+  CHECK(constant(catalogue.constants, "a100-sxm-80gb.memory").kind == ConstantKind::assumption);
+  CHECK(constant(catalogue.constants, "a100-sxm-80gb.sms").kind == ConstantKind::datasheet);
+}
+
+TEST_CASE("Every node of the catalogue can be read and says where its figures come from") {
+  for (const CatalogueEntry& entry : list_hardware()) {
+    if (entry.kind != "node") continue;
+    INFO(entry.name);
+    const Node node = read(entry.name);
+    CHECK(node.name == entry.name);
+    CHECK_FALSE(entry.description.empty());
+    CHECK_FALSE(node.constants.empty());
+    for (const Constant& figure : node.constants) {
+      INFO(figure.name);
+      CHECK_FALSE(figure.source.empty());
+    }
+  }
+}
+
+TEST_CASE("Ranges of equal length are joined one by one") {
+  const Node node =
+      read(inline_node("[ { between: [gpu0..gpu1, plx0..plx1], link: slot }, "
+                       "{ between: [plx0..plx1, cpu0], link: slot } ]"));
+  REQUIRE(node.links.size() == 4);
+  CHECK(node.vertices[static_cast<std::size_t>(node.links[1].b)].name == "plx1");
+}
+
+TEST_CASE("Impossible hardware") {
+  const auto wiring = [](const std::string& text) { return complaint(inline_node(text)); };
+  const std::string to_cpu = "{ between: [gpu0..gpu1, cpu0], link: slot }";
+  CHECK(wiring("[ " + to_cpu + " ]") == "accepted");
+  CHECK(complaint(inline_node("[ " + to_cpu + " ]", "0")) ==
+        "n.yaml:2:7: cluster.node.gpus: 0 is out of range; a whole number from 1 to 1024");
+  CHECK(complaint(inline_node("[ " + to_cpu + " ]", "2", "0 GB/s")) ==
+        "n.yaml:4:46: cluster.node.link_types.slot.bandwidth: zero is impossible here; a value above zero");
+  CHECK(complaint(inline_node("[ " + to_cpu + " ]", "2", "-1 GB/s")).find("is negative") != std::string::npos);
+  CHECK(complaint(inline_node("[ " + to_cpu + " ]", "2", "12 GB")).find("write GB/s") != std::string::npos);
+  CHECK(wiring("[ { between: [gpu0..gpu2, cpu0], link: slot } ]") ==
+        "n.yaml:6:23: cluster.node.wiring[0].between[0]: gpu2 does not exist; gpu0 to gpu1");
+  CHECK(wiring("[ { between: [gpu0, cpu1], link: slot } ]").find("cpu1 does not exist; cpu0 to cpu0") !=
+        std::string::npos);
+  CHECK(wiring("[ { between: [gpu0, hub], link: slot } ]").find("unknown part \"hub\"") != std::string::npos);
+  CHECK(wiring("[ { between: [gpu0, gpu0], link: slot } ]").find("gpu0 is linked to itself") != std::string::npos);
+  CHECK(wiring("[ { between: [gpu0], link: slot } ]").find("1 ends; two ends") != std::string::npos);
+  CHECK(wiring("[ { between: [gpu1..gpu0, cpu0], link: slot } ]").find("is no range") != std::string::npos);
+  CHECK(wiring("[ { between: [gpu0..gpu1, plx0..plx2], link: slot } ]").find("ranges of 2 and 3 parts") !=
+        std::string::npos);
+  CHECK(wiring("[ { between: [gpu0, cpu0], link: slto } ]").find("unknown link type \"slto\"; did you mean slot?") !=
+        std::string::npos);
+  CHECK(
+      wiring("[ { between: [gpu0, cpu0], link: slot } ]") ==
+      "n.yaml:6:9: cluster.node.wiring: no link leads from gpu0 to gpu1; links by which every GPU and CPU reaches all "
+      "others");
+  CHECK(wiring("[ { between: [gpu0, cpu0], link: slot, count: 0 } ]").find("0 is out of range") != std::string::npos);
+}
+
+TEST_CASE("A catalogue file must give sources for figures that exist") {
+  const std::string file = "kind: node\n" + inline_node();
+  CHECK(complaint(file).find("cluster.node.sources: this key is missing") != std::string::npos);
+  CHECK(complaint(file + "sources: { cpu: { kind: datasheet, text: a } }\n").find("no default source") !=
+        std::string::npos);
+  CHECK(complaint(file + "sources: { default: { kind: datasheet, text: a }, cpus: { kind: fit, text: b } }\n") ==
+        "n.yaml:8:51: cluster.node.sources.cpus: no such figure in this file; \"default\" or a key of the file");
+  CHECK(complaint(file + "sources: { default: { kind: rumour, text: a } }\n").find("unknown value \"rumour\"") !=
+        std::string::npos);
+}

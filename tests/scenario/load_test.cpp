@@ -1,0 +1,249 @@
+#include "model/scenario/load.hpp"
+
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/checks.hpp"
+#include "model/scenario/names.hpp"
+#include "model/scenario/plan_reader.hpp"
+#include "tests/base/temporary_folder.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+/// The example of the documentation, every key given.
+constexpr const char* full_scenario = R"(
+name: GPT-3 175B on 1,024 A100
+description: one sentence
+cluster:
+  node: dgx-a100-80gb
+  nodes: 128
+  gpus_per_node: 8
+  network: { nics_per_node: 8, nic_bandwidth: 200 Gbit/s, latency: 5 us, oversubscription: 1 }
+  price: 2.5 USD/GPU/hour
+workload:
+  train:
+    model: { family: gpt, layers: 96, hidden: 12288, heads: 96, vocabulary: 51200, sequence: 2048 }
+    global_batch: 1536
+    micro_batch: 1
+    precision: bf16
+    optimizer: adamw
+    recompute: full
+    attention: flash
+    samples: 300 billion tokens
+plan:
+  data: 16
+  tensor: 8
+  pipeline: 8
+  interleave: 1
+  context: 1
+  expert: 1
+  sequence_parallel: true
+  zero: 0
+  sync:
+    algorithm: parameter_server
+    servers: 4
+    placement: dedicated
+    consistency: bounded(3)
+    bucket: 25 MB
+    overlap: true
+    gradient_precision: fp32
+    compression: powersgd(4)
+  execution: cuda_graph
+)";
+
+Scenario load(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  return load_scenario_text(text, "folder/small-run.yaml", overrides);
+}
+const TrainWorkload& train_of(const Scenario& scenario) { return std::get<TrainWorkload>(scenario.workload); }
+
+constexpr const char* small_train =
+    "cluster: { node: dgx-a100-80gb, nodes: 2 }\n"
+    "workload: { train: { model: bert-base } }\n";
+
+}  // namespace
+
+TEST_CASE("Every key of a scenario arrives") {
+  const Scenario scenario = load(full_scenario);
+  CHECK(scenario.name == "GPT-3 175B on 1,024 A100");
+  CHECK(scenario.description == "one sentence");
+  CHECK(scenario.cluster.gpus() == 1024);
+  CHECK(scenario.cluster.network.nic_bandwidth.value() == 25e9);  // 200 Gbit/s
+  CHECK(scenario.cluster.usd_per_gpu_hour == 2.5);
+
+  const TrainWorkload& train = train_of(scenario);
+  const auto& model = std::get<TransformerConfig>(train.model.shape);
+  CHECK(model.layers == 96);
+  CHECK(model.head_dim == 128);  // 12288 / 96
+  CHECK(model.ffn_hidden == 4 * 12288);
+  CHECK(train.global_batch == 1536);
+  CHECK(train.recompute == Recompute::full);
+  CHECK(train.training_samples == 300e9 / 2048);  // tokens over tokens per sequence
+
+  CHECK(scenario.plan.tensor == 8);
+  CHECK(scenario.plan.pipeline == 8);
+  CHECK(scenario.plan.sequence_parallel);
+  CHECK(scenario.plan.sync.algorithm == SyncAlgorithm::parameter_server);
+  CHECK(scenario.plan.sync.servers == 4);
+  CHECK(scenario.plan.sync.placement == ServerPlacement::dedicated);
+  CHECK(scenario.plan.sync.consistency == Sync::Consistency::bounded);
+  CHECK(scenario.plan.sync.staleness == 3);
+  CHECK(scenario.plan.sync.compression == Sync::Compression::powersgd);
+  CHECK(scenario.plan.sync.powersgd_rank == 4);
+  CHECK(scenario.plan.execution == ExecutionMode::cuda_graph);
+}
+
+TEST_CASE("What is left out has the documented default") {
+  const Scenario scenario = load(small_train);
+  CHECK(scenario.name == "small-run");  // the file's name
+  CHECK(scenario.cluster.gpus_per_node == 8);
+  CHECK(scenario.cluster.network.nics_per_node == scenario.cluster.node.network.nics_per_node);
+  CHECK(scenario.plan.data == 16);  // all GPUs
+  CHECK(train_of(scenario).micro_batch == 1);
+  CHECK(train_of(scenario).global_batch == 16);  // data x micro-batch
+  CHECK(train_of(scenario).recompute == Recompute::none);
+  CHECK(train_of(scenario).attention == AttentionKind::flash);
+  CHECK(train_of(scenario).precision == Precision::bf16);
+  CHECK(train_of(scenario).optimizer == Optimizer::adamw);
+  CHECK(scenario.plan.sync.algorithm == SyncAlgorithm::automatic);
+  CHECK(scenario.plan.sync.bucket.value() == 25e6);
+  CHECK(scenario.plan.sync.overlap);
+  CHECK(scenario.plan.execution == ExecutionMode::eager);
+  CHECK_FALSE(scenario.cluster.usd_per_gpu_hour.has_value());
+}
+
+TEST_CASE("Data is what the other factors leave") {
+  CHECK(load(small_train, {"plan.tensor=4", "plan.pipeline=2"}).plan.data == 2);  // 16 / 8
+  CHECK(load(small_train, {"plan.tensor=4", "plan.context=4"}).plan.data == 1);
+}
+
+TEST_CASE("Layers need not divide by the stages") {
+  CHECK(load(small_train, {"plan.pipeline=8", "workload.train.model.layers=12"}).plan.pipeline == 8);
+}
+
+TEST_CASE("The precision in which gradients are usually summed") {
+  CHECK(usual_gradient_precision(Precision::bf16, 0) == Precision::fp32);
+  CHECK(usual_gradient_precision(Precision::fp16, 0) == Precision::fp16);
+  CHECK(usual_gradient_precision(Precision::bf16, 3) == Precision::bf16);
+  CHECK(usual_gradient_precision(Precision::fp16, 3) == Precision::fp16);
+  CHECK(usual_gradient_precision(Precision::fp8, 3) == Precision::bf16);
+  CHECK(usual_gradient_precision(Precision::tf32, 3) == Precision::fp32);
+  CHECK(load(small_train, {"plan.zero=3"}).plan.sync.gradient_precision == Precision::bf16);
+  CHECK(load(small_train, {"plan.zero=3", "plan.sync.gradient_precision=fp32"}).plan.sync.gradient_precision ==
+        Precision::fp32);
+}
+
+TEST_CASE("Overrides replace, add and go below names") {
+  const Scenario scenario = load(small_train, {"workload.train.model.sequence=128", "cluster.node.gpu.memory=96 GiB",
+                                               "cluster.nodes=1", "plan.sync={ algorithm: ring, bucket: 1 MiB }"});
+  CHECK(std::get<TransformerConfig>(train_of(scenario).model.shape).sequence == 128);
+  CHECK(std::get<TransformerConfig>(train_of(scenario).model.shape).hidden == 768);  // still bert-base
+  CHECK(scenario.cluster.node.gpu.memory.value() == 96.0 * 1073741824.0);
+  CHECK(scenario.cluster.node.gpu.name == "a100-sxm-80gb");
+  CHECK(scenario.cluster.gpus() == 8);
+  CHECK(scenario.plan.sync.bucket.value() == 1048576.0);
+  const Scenario other = load(small_train, {"workload.train.model=resnet-50", "workload.train.model=vgg-16"});
+  CHECK(train_of(other).model.name == "vgg-16");  // the last one counts
+}
+
+TEST_CASE("Positions of keys are kept, with the nearest key above for those not written") {
+  const Scenario scenario = load(small_train);
+  CHECK(scenario.where.at("cluster.nodes").text() == "folder/small-run.yaml:1:40");
+  CHECK(position_of(scenario, "workload.train.micro_batch").text() == "folder/small-run.yaml:2:20");
+  CHECK(position_of(scenario, "plan.tensor").text() == "folder/small-run.yaml:1:1");
+}
+
+TEST_CASE("Collectives and operators of the contract") {
+  const std::string node = "cluster: { node: dgx-a100-80gb, nodes: 2 }\nworkload: ";
+  const Scenario collective =
+      load(node + "{ collective: { operation: all_reduce, size: 1 GB, ranks: 16, algorithm: ring } }");
+  const auto& call = std::get<CollectiveWorkload>(collective.workload);
+  CHECK(call.operation == CollectiveOperation::all_reduce);
+  CHECK(call.size.value() == 1e9);
+  CHECK(call.ranks == 16);
+  CHECK(collective.plan.sync.algorithm == SyncAlgorithm::ring);
+  CHECK(
+      std::get<CollectiveWorkload>(load(node + "{ collective: { operation: broadcast, size: 0 B } }").workload).ranks ==
+      16);
+
+  const Scenario matmul =
+      load(node + "{ operator: { kind: matmul, m: 4096, n: 2048, k: 1024, precision: bf16, repeat: 3 } }");
+  const auto& op = std::get<OperatorWorkload>(matmul.workload);
+  CHECK(op.repeat == 3);
+  CHECK(std::get<Matmul>(op.op.work) == Matmul{1, 4096, 2048, 1024, false});
+  CHECK(op.op.precision == Precision::bf16);
+}
+
+TEST_CASE("Shapes of the other operators") {
+  const std::string node = "cluster: { node: dgx-a100-80gb }\nworkload: { operator: ";
+  const auto work = [&](const std::string& text) {
+    return std::get<OperatorWorkload>(load(node + text + " }").workload).op.work;
+  };
+  // ResNet's stem: (224 + 2·3 − 7) / 2 + 1 = 112 (rounded down)
+  const auto conv =
+      std::get<Convolution>(work("{ kind: convolution, batch: 8, channels: 3, height: 224, width: 224, "
+                                 "filters: 64, kernel: 7, stride: 2, pad: 3 }"));
+  CHECK(conv.p == 112);
+  CHECK(conv.q == 112);
+  const auto attention =
+      std::get<Attention>(work("{ kind: attention, batch: 2, heads: 8, sequence: 512, head_dim: 64, causal: true }"));
+  CHECK(attention.kv_heads == 8);
+  CHECK(attention.key_length == 512);
+  CHECK(attention.causal);
+  // 2 inputs and 1 output of 1000 bf16 numbers
+  const auto add = std::get<Streaming>(work("{ kind: elementwise, elements: 1000, inputs: 2, precision: bf16 }"));
+  CHECK(add.read.value() == 4000.0);
+  CHECK(add.written.value() == 2000.0);
+  const auto copy = std::get<Streaming>(work("{ kind: copy, size: 1 GB }"));
+  CHECK(copy.read.value() == 1e9);
+  CHECK(copy.written.value() == 1e9);
+}
+
+TEST_CASE("Tasks of a small graph") {
+  const Scenario scenario = load(R"(
+cluster: { node: dgx-a100-80gb }
+workload:
+  tasks:
+    - { id: work, on: gpu0, run: { matmul: { m: 4, n: 4, k: 4 }, repeat: 50 } }
+    - { id: home, on: "gpu0:d2h", run: { copy: { from: gpu0, to: cpu, size: 64 MB, pinned: false } }, after: work }
+    - { id: wait, on: cpu, run: { sleep: 2 ms } }
+    - { id: done, on: cpu, run: synchronize, after: [work, home] }
+)");
+  const auto& tasks = std::get<TasksWorkload>(scenario.workload).tasks;
+  REQUIRE(tasks.size() == 4);
+  CHECK(tasks[0].kind == ScenarioTask::Kind::op);
+  CHECK(tasks[0].repeat == 50);
+  CHECK(tasks[1].kind == ScenarioTask::Kind::copy);
+  CHECK(tasks[1].on == "gpu0:d2h");
+  CHECK(tasks[1].size.value() == 64e6);
+  CHECK_FALSE(tasks[1].pinned);
+  CHECK(tasks[1].after == std::vector<std::string>{"work"});
+  CHECK(tasks[2].duration.value() == Approx(2e-3));
+  CHECK(tasks[3].kind == ScenarioTask::Kind::synchronize);
+  CHECK(tasks[3].after.size() == 2);
+  CHECK(tasks[3].where.line == 8);
+}
+
+TEST_CASE("The input pipeline") {
+  const auto loader = train_of(load(small_train, {"workload.train.loader={ workers: 4, per_sample: 160 us }"})).loader;
+  CHECK(loader.workers == 4);
+  CHECK(loader.per_sample.value() == Approx(160e-6));
+  CHECK(loader.prefetch == 2);
+}
+
+TEST_CASE("A run of the catalogue loads by its name, and every one of them loads") {
+  const auto runs = list_scenarios();
+  REQUIRE_FALSE(runs.empty());
+  for (const CatalogueEntry& run : runs) {
+    INFO(run.name);
+    CHECK_NOTHROW(load_scenario(run.name));
+    CHECK_NOTHROW(load_scenario(run.file));
+  }
+}
+
+TEST_CASE("Words and values of enumerations go both ways") {
+  CHECK(name(SyncAlgorithm::automatic) == "auto");
+  CHECK(name(ServerPlacement::colocated) == "colocated");
+  CHECK(name(CollectiveOperation::send_receive) == "send_receive");
+  CHECK(name(TransformerFamily::mpt) == "mpt");
+}
