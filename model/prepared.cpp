@@ -91,6 +91,13 @@ TaskGraph PreparedScenario::collective_graph() const {
   return std::move(builder).build();
 }
 
+namespace {
+void set_uncertainty(StepResult& result, double share) {
+  result.uncertainty_low = result.time() / (1.0 + share);
+  result.uncertainty_high = result.time() * (1.0 + share);
+}
+}  // namespace
+
 StepResult PreparedScenario::empty_result(Fidelity fidelity) const {
   StepResult result;
   result.scenario = scenario_.name;
@@ -132,6 +139,7 @@ StepResult PreparedScenario::train_result(const StepTimes& times, Fidelity fidel
     for (std::string& remedy : remedies_for_memory(scenario_, workload)) result.warnings.push_back(std::move(remedy));
   }
   result.train = std::move(r);
+  set_uncertainty(result, scenario_.calibration.uncertainty.train);
   return result;
 }
 
@@ -145,6 +153,7 @@ StepResult PreparedScenario::collective_result(Seconds time, Fidelity fidelity) 
   r.bus_bandwidth = r.algorithm_bandwidth * bus_bandwidth_factor(prepared.call.operation,
                                                                  static_cast<int>(prepared.call.groups.front().size()));
   result.collective = std::move(r);
+  set_uncertainty(result, scenario_.calibration.uncertainty.collective);
   return result;
 }
 
@@ -154,6 +163,7 @@ StepResult PreparedScenario::tasks_result(const Execution& execution, Fidelity f
   r.time = execution.makespan;
   for (const auto& [id, task] : tasks()->last) r.finish[id] = execution.finish[static_cast<std::size_t>(task)];
   result.tasks = std::move(r);
+  set_uncertainty(result, scenario_.calibration.uncertainty.kernel);
   return result;
 }
 
@@ -161,6 +171,7 @@ StepResult PreparedScenario::operator_result(Fidelity fidelity) const {
   const auto& prepared = std::get<PreparedOperator>(work_);
   StepResult result = empty_result(fidelity);
   result.op = OperatorResult{prepared.time, prepared.flops, prepared.bytes, prepared.bound};
+  set_uncertainty(result, scenario_.calibration.uncertainty.kernel);
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "model/base/error.hpp"
 #include "reports/process.hpp"
@@ -19,6 +20,23 @@ std::string gnuplot_string(std::string_view text) {
   }
   return quoted + "'";
 }
+
+namespace {
+
+/// Without <title> elements: gnuplot puts its internal names there, and browsers show them under the pointer.
+std::string without_titles(std::string svg) {
+  static constexpr std::string_view begin = "<title>";
+  static constexpr std::string_view end = "</title>";
+  std::size_t from = 0;
+  while ((from = svg.find(begin, from)) != std::string::npos) {
+    const std::size_t to = svg.find(end, from);
+    if (to == std::string::npos) break;
+    svg.erase(from, to + end.size() - from);
+  }
+  return svg;
+}
+
+}  // namespace
 
 std::string gnuplot_preamble(int width, int height) {
   return fmt::format(R"(set encoding utf8
@@ -52,7 +70,7 @@ std::string run_gnuplot(const std::string& script) {
   if (result.status != 0 || result.output.empty()) {
     throw std::runtime_error("gnuplot could not draw the picture: " + result.errors);
   }
-  return result.output;
+  return without_titles(std::move(result.output));
 }
 
 }  // namespace foretrain

@@ -16,6 +16,7 @@ namespace {
 
 // Pixels.
 constexpr int square = 400, left = 84, legend_margin = 50, top = 52, bottom = 66, legend_line = 18;
+constexpr std::size_t panels_per_row = 2;
 // Filled circle, square, triangles and diamond of gnuplot's SVG terminal.
 constexpr std::array<int, 5> point_types = {7, 5, 9, 11, 13};
 
@@ -78,9 +79,46 @@ int panel_width(const Panel& panel) {
   return left + square + legend_margin + legend;
 }
 
-std::string panel_script(const Panel& panel, int start, int width, int height) {
-  std::string script =
-      gnuplot_margins(width, height, start + left, start + left + square, top, top + square);
+int panel_height(const Panel& panel) {
+  return top + bottom + std::max(square, legend_line * static_cast<int>(panel.groups.size()));
+}
+
+/// A panel and its upper left corner in the picture.
+struct PlacedPanel {
+  Panel panel;
+  int x = 0;
+  int y = 0;
+};
+struct Layout {
+  std::vector<PlacedPanel> panels;
+  int width = 0;
+  int height = 0;
+};
+
+/// Row after row, two panels in each.
+Layout lay_out(std::vector<Panel> panels) {
+  Layout layout;
+  int row_height = 0;
+  int x = 0;
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    if (i % panels_per_row == 0) {
+      layout.height += row_height;
+      row_height = x = 0;
+    }
+    const int width = panel_width(panels[i]);
+    row_height = std::max(row_height, panel_height(panels[i]));
+    layout.panels.push_back({std::move(panels[i]), x, layout.height});
+    x += width;
+    layout.width = std::max(layout.width, x);
+  }
+  layout.height += row_height;
+  return layout;
+}
+
+std::string panel_script(const PlacedPanel& placed, const Layout& layout) {
+  const Panel& panel = placed.panel;
+  std::string script = gnuplot_margins(layout.width, layout.height, placed.x + left, placed.x + left + square,
+                                       placed.y + top, placed.y + top + square);
   script += fmt::format("set label 90 '{}' at graph 0,1 offset 0,1.2 left font ',15'\n", panel.quantity.title);
   script += "set label 91 'mean error per group; dashed: ±10 %' at graph 1,1 offset 0,1.1 right textcolor rgb '#666666' "
             "font ',12'\n";
@@ -104,23 +142,12 @@ std::string panel_script(const Panel& panel, int start, int width, int height) {
 }  // namespace
 
 std::string accuracy_svg(const AccuracyReport& report) {
-  const std::vector<Panel> panels = panels_of(report);
-  if (panels.empty()) throw std::invalid_argument("there is no prediction to draw beside its measurement");
-  int width = 0;
-  std::size_t groups = 0;
-  for (const Panel& panel : panels) {
-    width += panel_width(panel);
-    groups = std::max(groups, panel.groups.size());
-  }
-  const int height = std::max(top + square + bottom, top + bottom + legend_line * static_cast<int>(groups));
-  std::string script = gnuplot_preamble(width, height) +
+  const Layout layout = lay_out(panels_of(report));
+  if (layout.panels.empty()) throw std::invalid_argument("there is no prediction to draw beside its measurement");
+  std::string script = gnuplot_preamble(layout.width, layout.height) +
                        "set logscale xy\nset format xy '%g'\nset multiplot\nset border 15\n" +
                        "set grid xtics ytics linecolor rgb '#e4e4e4' linetype 1\n";
-  int start = 0;
-  for (const Panel& panel : panels) {
-    script += panel_script(panel, start, width, height);
-    start += panel_width(panel);
-  }
+  for (const PlacedPanel& panel : layout.panels) script += panel_script(panel, layout);
   return run_gnuplot(script + "unset multiplot\n");
 }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr int plot_width = 640, right = 100, top = 56, bottom = 66, bar_height = 46;
 
 // Bars are drawn in time while the longest is at most this many times the shortest.
-constexpr double widest_comparable_ratio = 6.0;
+constexpr double widest_comparable_ratio = 12.0;
 // A segment narrower than this share of the plot has no room for its percentage.
 constexpr double narrowest_labelled = 0.06;
 
@@ -145,8 +145,8 @@ std::string breakdown_svg(const std::vector<BreakdownBar>& bars) {
     std::string labels;
     script += part_data(bars, scale, part, labels);
     script += labels;
-    plots += fmt::format("{}$part{} using 1:2:3:4:5:6 with boxxyerror linecolor rgb '{}'", plots.empty() ? "plot " : ", ",
-                         part, parts.at(part).color);
+    plots += fmt::format("{}$part{} using 1:2:3:4:5:6 with boxxyerror linecolor rgb '{}'",
+                         plots.empty() ? "plot " : ", ", part, parts.at(part).color);
   }
   return run_gnuplot(script + plots + "\n");
 }

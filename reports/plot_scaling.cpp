@@ -16,8 +16,8 @@ namespace foretrain {
 namespace {
 
 // Pixels.
-constexpr int plot_width = 330, figure_height = 430;
-constexpr int left = 80, right = 36, top = 74, bottom = 66;
+constexpr int plot_width = 290, figure_height = 410;
+constexpr int left = 80, right = 28, top = 74, bottom = 66;
 constexpr double label_gap = 19.0;
 
 // A logarithmic axis once the slowest is this many times the fastest.

@@ -10,7 +10,8 @@ namespace {
 
 constexpr double query_block = 128.0;  // query rows of one thread block (FlashAttention-2)
 
-// Flash kernels need asynchronous copies and 2-byte operands; frameworks fall back to the memory-efficient kernels.
+// Flash kernels need asynchronous copies and 2-byte operands and take no bias on the scores; frameworks fall back to
+// kernels of the first generation (xformers', Triton's), which run at the memory-efficient kernels' speed.
 constexpr double flash_since = 8.0;
 bool runs_flash(const Gpu& gpu, Precision precision) {
   return gpu.compute_capability >= flash_since && bytes_per_element(precision) <= bytes_per_element(Precision::fp16);
@@ -86,7 +87,7 @@ KernelTime standard_time(const Attention& work, Precision precision, const Gpu& 
 KernelTime attention_time(const Attention& work, Precision precision, const Gpu& gpu, const Calibration& calibration) {
   if (work.kind == AttentionKind::standard) return standard_time(work, precision, gpu, calibration);
   KernelTime time = flash_time(work, precision, gpu, calibration);
-  if (work.kind == AttentionKind::memory_efficient || !runs_flash(gpu, precision)) {
+  if (work.kind == AttentionKind::memory_efficient || work.biased || !runs_flash(gpu, precision)) {
     time.device /= calibration.attention.memory_efficient_share;
   }
   return time;

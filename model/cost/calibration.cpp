@@ -104,13 +104,23 @@ Rows memory_rows() {
   };
 }
 
+Rows uncertainty_rows() {
+  using C = UncertaintyConstants;
+  const auto part = &Calibration::uncertainty;
+  return {
+      row("uncertainty.train", "", part, &C::train, 0.0, 10.0),
+      row("uncertainty.collective", "", part, &C::collective, 0.0, 10.0),
+      row("uncertainty.kernel", "", part, &C::kernel, 0.0, 10.0),
+  };
+}
+
 }  // namespace
 
 const std::vector<ConstantRow>& calibration_rows() {
   static const Rows table = [] {
     Rows all;
     for (Rows part : {power_rows(), matmul_rows(), convolution_rows(), attention_rows(), streaming_rows(), host_rows(),
-                      collective_calibration_rows(), memory_rows()}) {
+                      collective_calibration_rows(), memory_rows(), uncertainty_rows()}) {
       all.insert(all.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
     }
     return all;

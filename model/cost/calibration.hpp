@@ -45,18 +45,19 @@ struct PowerConstants {
 /// Matrix products (cost/gemm.cpp). Every efficiency is a share of a datasheet figure.
 struct MatmulConstants {
   double vector_efficiency = 0.0;  ///< main loop on CUDA cores
-  double tile_loss = 0.0;      ///< elements: on tensor cores a tile of a × b runs at 1 / (1 + loss · (1/a + 1/b)) of the peak
-  double tile_latencies = 0.0;        ///< prologue and epilogue of a tile, in memory latencies
-  double exposed_share = 0.0;         ///< share of the shorter of compute and traffic that the longer does not hide
-  double fixed_us = 0.0;              ///< kernel start and drain, microseconds
+  /// Elements: on tensor cores a tile of a × b runs at 1 / (1 + loss · (1/a + 1/b)) of the peak.
+  double tile_loss = 0.0;
+  double tile_latencies = 0.0;  ///< prologue and epilogue of a tile, in memory latencies
+  double exposed_share = 0.0;   ///< share of the shorter of compute and traffic that the longer does not hide
+  double fixed_us = 0.0;        ///< kernel start and drain, microseconds
 };
 
 /// Convolutions (cost/convolution.cpp), relative to the matrix product of the same shape.
 struct ConvolutionConstants {
   double tensor_efficiency = 0.0;
-  double vector_efficiency = 0.0;           ///< integer and fp32 units apart (Volta and later)
-  double early_vector_efficiency = 0.0;     ///< address arithmetic takes turns with fp32 (before Volta)
-  double winograd_efficiency = 0.0;         ///< of the products and transforms that make up Winograd's algorithm
+  double vector_efficiency = 0.0;        ///< integer and fp32 units apart (Volta and later)
+  double early_vector_efficiency = 0.0;  ///< address arithmetic takes turns with fp32 (before Volta)
+  double winograd_efficiency = 0.0;      ///< of the products and transforms that make up Winograd's algorithm
 };
 
 /// Attention (cost/attention.cpp).
@@ -64,11 +65,12 @@ struct AttentionConstants {
   double flash_efficiency = 0.0;           ///< of the tensor-core rate, matrix products of the forward pass
   double flash_backward_efficiency = 0.0;  ///< the same of the backward pass
   double softmax_operations = 0.0;         ///< CUDA-core operations per score, not hidden behind the matrix products
-  double warp_mma_share = 0.0;   ///< share of the tensor-core peak open to kernels without warp-group instructions (Hopper on)
-  double memory_efficient_share = 0.0;     ///< speed of the memory-efficient kernels over flash
-  double block_start_keys = 0.0;           ///< start and end of one thread block, as further keys that it visits
-  double standard_passes = 0.0;            ///< passes over the scores in memory, forward
-  double standard_backward_passes = 0.0;   ///< the same, backward
+  /// Share of the tensor-core peak open to kernels without warp-group instructions (Hopper on).
+  double warp_mma_share = 0.0;
+  double memory_efficient_share = 0.0;    ///< speed of the memory-efficient kernels over flash
+  double block_start_keys = 0.0;          ///< start and end of one thread block, as further keys that it visits
+  double standard_passes = 0.0;           ///< passes over the scores in memory, forward
+  double standard_backward_passes = 0.0;  ///< the same, backward
 };
 
 /// Memory-bound operators (cost/streaming.cpp).
@@ -124,6 +126,13 @@ struct MemoryConstants {
   double fragmentation = 0.0;          ///< allocator overhead, share of the dynamic allocations
 };
 
+/// How far predictions are off: share of the predicted time within which four of five measured cases lie.
+struct UncertaintyConstants {
+  double train = 0.0;
+  double collective = 0.0;
+  double kernel = 0.0;  ///< operators and task lists
+};
+
 struct Calibration {
   std::string name;
   PowerConstants power;
@@ -134,6 +143,7 @@ struct Calibration {
   HostConstants host;
   CollectiveConstants collective;
   MemoryConstants memory;
+  UncertaintyConstants uncertainty;
   std::vector<Constant> constants;  ///< what was loaded, with sources
 };
 

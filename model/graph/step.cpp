@@ -44,14 +44,17 @@ Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double
           Precision::fp32, tensors};
 }
 
-/// Activations between neighbouring stages: each tensor-parallel rank sends its share to its counterpart.
-SharedTransfer boundary_transfer(const Plan& plan, int stage, Bytes activation, const Topology& topology) {
+/// Activations from a stage to the next, or their gradients back: each tensor-parallel rank sends its share to its
+/// counterpart.
+SharedTransfer boundary_transfer(const Plan& plan, int stage, bool back, Bytes activation, const Topology& topology) {
   const RankLayout layout(plan);
   LoweredPhase phase;
   const int window = std::min(representative_window(topology, plan.tensor * plan.context), layout.ranks_per_stage());
   for (int r = 0; r < window; ++r) {
-    const int source = layout.rank(stage, 0, 0, 0) + r;
-    const int destination = source + layout.ranks_per_stage();
+    const int here = layout.rank(stage, 0, 0, 0) + r;
+    const int next = here + layout.ranks_per_stage();
+    const int source = back ? next : here;
+    const int destination = back ? here : next;
     phase.flows.push_back({topology.gpu(source), topology.gpu(destination), activation / plan.tensor});
     phase.latency = std::max(phase.latency, topology.route(source, destination).latency);
   }
@@ -128,8 +131,10 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
     if (s + 1 < plan.pipeline) {
       const auto& last = chunks[static_cast<std::size_t>(s)].back();
       const Bytes activation = model.layers[static_cast<std::size_t>(last.group)].layer.output;
-      step.boundary.push_back(static_cast<int>(step.transfers.size()));
-      step.transfers.push_back(boundary_transfer(plan, s, activation, topology));
+      step.activations.push_back(static_cast<int>(step.transfers.size()));
+      step.transfers.push_back(boundary_transfer(plan, s, false, activation, topology));
+      step.activation_gradients.push_back(static_cast<int>(step.transfers.size()));
+      step.transfers.push_back(boundary_transfer(plan, s, true, activation, topology));
     }
   }
 

@@ -81,7 +81,7 @@ class PipelineRecursion {
     Seconds to_next_free, to_previous_free;
   };
   bool advance(int s, const PipelinePass& pass);
-  [[nodiscard]] Seconds hop(int from_stage, int to_stage) const;
+  [[nodiscard]] Seconds hop(int from_stage, int to_stage, bool backward) const;
   [[nodiscard]] std::size_t at(int chunk, int micro) const {
     return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(step_.micro_batches) + static_cast<std::size_t>(micro);
   }
@@ -113,11 +113,11 @@ PipelineRecursion::PipelineRecursion(const Step& step, bool with_boundary)
   }
 }
 
-Seconds PipelineRecursion::hop(int from_stage, int to_stage) const {
+Seconds PipelineRecursion::hop(int from_stage, int to_stage, bool backward) const {
   if (!with_boundary_ || stages_ == 1) return Seconds(0.0);
   // Interleaved pipelines wrap around from the last stage to the first; that hop costs what its neighbours cost.
   const int lower_stage = std::min(std::min(from_stage, to_stage), stages_ - 2);
-  return transfer_time(step_, step_.boundary[static_cast<std::size_t>(lower_stage)]);
+  return transfer_time(step_, (backward ? step_.activation_gradients : step_.activations)[static_cast<std::size_t>(lower_stage)]);
 }
 
 bool PipelineRecursion::advance(int s, const PipelinePass& pass) {
@@ -141,7 +141,7 @@ bool PipelineRecursion::advance(int s, const PipelinePass& pass) {
   Seconds arrival = finish;
   if (target >= 0 && target < chunks_) {
     Seconds& free = pass.backward ? lane.to_previous_free : lane.to_next_free;
-    arrival = std::max(finish, free) + hop(s, target % stages_);
+    arrival = std::max(finish, free) + hop(s, target % stages_, pass.backward);
     free = arrival;
   }
   arrivals[at(chunk, pass.micro_batch)] = arrival;
@@ -295,7 +295,11 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
     }
   }
   add(stage.parameter_gather, 1.0);
-  if (!step.boundary.empty()) add(step.boundary[std::min(s, step.boundary.size() - 1)], 2.0 * passes * step.interleave);
+  if (!step.activations.empty()) {
+    const std::size_t neighbour = std::min(s, step.activations.size() - 1);
+    add(step.activations[neighbour], passes * step.interleave);
+    add(step.activation_gradients[neighbour], passes * step.interleave);
+  }
 
   const Seconds in_layers = passes_of(step, s).communication;
   Seconds hidden_or_not;

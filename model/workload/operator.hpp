@@ -35,6 +35,7 @@ struct Attention {
   bool causal = false;
   AttentionKind kind = AttentionKind::flash;
   bool backward = false;
+  bool biased = false;  ///< a bias is added to the scores (ALiBi)
   bool operator==(const Attention&) const = default;
 };
 

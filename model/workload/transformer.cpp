@@ -170,7 +170,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
     stream(layer, "rotary embedding", StreamingKind::elementwise, rotated, 1, 1, 1, 1);
   }
   Attention core{options_.micro_batch, c.heads / t, kv_heads, sequence_ / options_.context, sequence_, c.head_dim,
-                 is_causal(c.family),  options_.attention, false};
+                 is_causal(c.family),  options_.attention, false, c.family == TransformerFamily::mpt};
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
   layer.forward.push_back({"attention", core, options_.precision, kernels});
   layer.selective_recompute.push_back(layer.forward.back());

@@ -70,6 +70,11 @@ struct BreakdownCommand {
   int jobs = 1;
 };
 
+/// What tells a combination from the others: of a single varied key its value, of several the keys as well.
+std::string combination_name(const Case& row, const std::vector<Variation>& variations) {
+  return variations.size() == 1 ? row.overrides.back().value : row.name;
+}
+
 /// One case per file and combination, named after what tells it from the others.
 std::vector<Case> breakdown_cases(const BreakdownCommand& command) {
   std::vector<Variation> variations;
@@ -78,8 +83,9 @@ std::vector<Case> breakdown_cases(const BreakdownCommand& command) {
   for (const std::string& file : command.files) {
     const std::string title = load_scenario(file, command.overrides).name;
     for (Case& row : combinations(file, command.overrides, variations)) {
-      const bool one_file = command.files.size() == 1 && !row.name.empty();
-      if (!one_file) row.name = title + (row.name.empty() ? "" : ", " + row.name);
+      const std::string combination = combination_name(row, variations);
+      const bool one_file = command.files.size() == 1 && !combination.empty();
+      row.name = one_file ? combination : title + (combination.empty() ? "" : ", " + combination);
       cases.push_back(std::move(row));
     }
   }

@@ -50,7 +50,10 @@ Step pipeline_step(int stages, int interleave, int micro_batches, double forward
       stage.chunks.push_back(chunk);
     }
     step.stages.push_back(stage);
-    if (s + 1 < stages) step.boundary.push_back(add_transfer(step, hop));
+    if (s + 1 < stages) {
+      step.activations.push_back(add_transfer(step, hop));
+      step.activation_gradients.push_back(add_transfer(step, hop));
+    }
   }
   return step;
 }
