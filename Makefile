@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD = $(if $(filter release ci,$(PRESET)),build,build-$(PRESET))
 FORETRAIN = $(BUILD)/foretrain
 
-.PHONY: demo build test packages configure golden format tidy clean
+.PHONY: demo build test packages configure golden gallery format tidy clean
 
 demo: build
 	@FORETRAIN=$(FORETRAIN) .ci/demo
@@ -27,6 +27,10 @@ golden: configure
 	@cmake --build $(BUILD) --parallel $(JOBS) --target test_reports test_cli
 	@FORETRAIN_GOLDEN=write $(BUILD)/tests/test_reports "[golden]"
 	@FORETRAIN_GOLDEN=write $(BUILD)/tests/test_cli "[golden]"
+
+# The README's pictures.
+gallery: demo
+	@mkdir -p reports/gallery && cp $(BUILD)/demo/*.svg reports/gallery/
 
 format:
 	@git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' | xargs clang-format -i

@@ -63,7 +63,7 @@ class AutomaticCollective {
     if (call_.operation == CollectiveOperation::all_reduce) {
       if (slowest_->node_count() > 1) {
         tree = traffic(&TrafficBuilder::add_tree);
-        for (const Protocol& protocol : protocols()) candidates.push_back(tree_of(tree, protocol));
+        for (const Protocol& protocol : protocols()) candidates.push_back(tree_of(tree, main, protocol));
       }
       if (std::all_of(layouts_.begin(), layouts_.end(), [](const GroupLayout& layout) { return layout.in_network; })) {
         in_network = traffic(&TrafficBuilder::add_in_network);
@@ -143,10 +143,16 @@ class AutomaticCollective {
     return call_.size / static_cast<double>(slowest_->ranks) * constants_.local_copy_traffic / memory;
   }
 
-  Candidate tree_of(const Traffic& traffic, const Protocol& protocol) const {
+  /// Two trees that each carry half the message. Over two or three nodes their cards would have less to carry than in a
+  /// ring, but NCCL runs them over the ring's channels, at tree_efficiency of its bandwidth and 2 bytes for each byte
+  /// (src/graph/tuning.cc): 16 A100 on two nodes stay at the ring's 100 GB/s of bus bandwidth (vTrain, tensor 16).
+  Candidate tree_of(const Traffic& traffic, const Traffic& ring_traffic, const Protocol& protocol) const {
+    const double n = slowest_->ranks;
+    const Seconds over_channels = ring_traffic.time * (n / (n - 1.0)) / constants_.tree_efficiency;
     const double levels = std::ceil(std::log2(static_cast<double>(slowest_->node_count())));
     const Seconds up = protocol.step * static_cast<double>(slowest_->largest_node - 1) + protocol.network_step * levels;
-    return {"tree/" + protocol.name, launch() + 2.0 * up, &traffic, protocol.share};
+    return {"tree/" + protocol.name, launch() + 2.0 * up, &traffic,
+            protocol.share * std::min(1.0, traffic.time / over_channels)};
   }
 
   Candidate in_switch(const Traffic& traffic) const {
