@@ -19,8 +19,8 @@ namespace {
 
 PreparedTrain prepare_train(const Scenario& scenario, const TrainWorkload& train, const Topology& topology) {
   const Plan& plan = scenario.plan;
-  Model model = build_model(train.model, {train.micro_batch, train.precision, train.attention, plan.tensor, plan.context,
-                                          plan.expert, plan.sequence_parallel});
+  Model model = build_model(train.model, {train.micro_batch, train.precision, train.attention, plan.tensor,
+                                          plan.context, plan.expert, plan.sequence_parallel});
   Step step = build_step(scenario, train, model, topology);
   return {std::move(model), std::move(step)};
 }
@@ -47,12 +47,13 @@ PreparedOperator prepare_operator(const OperatorWorkload& workload, const Scenar
 }
 
 std::string bottleneck_of(const Breakdown& breakdown) {
-  const std::array<std::pair<const char*, Seconds>, 6> parts = {{{"compute", breakdown.compute},
-                                                                 {"exposed communication", breakdown.exposed_communication},
-                                                                 {"pipeline bubble", breakdown.pipeline_bubble},
-                                                                 {"data loading", breakdown.data_stall},
-                                                                 {"host overhead", breakdown.host_overhead},
-                                                                 {"optimizer", breakdown.optimizer}}};
+  const std::array<std::pair<const char*, Seconds>, 6> parts = {
+      {{"compute", breakdown.compute},
+       {"exposed communication", breakdown.exposed_communication},
+       {"pipeline bubble", breakdown.pipeline_bubble},
+       {"data loading", breakdown.data_stall},
+       {"host overhead", breakdown.host_overhead},
+       {"optimizer", breakdown.optimizer}}};
   const auto largest =
       std::max_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return largest->first;
@@ -73,7 +74,8 @@ PreparedScenario::PreparedScenario(const Scenario& scenario) : scenario_(scenari
     }
   } catch (const std::invalid_argument& error) {
     // What the hardware or a schedule cannot do was asked for by the scenario: point at its synchronisation.
-    for (const char* key : {"workload.collective.algorithm", "plan.sync.algorithm", "workload.collective", "plan.sync"}) {
+    for (const char* key :
+         {"workload.collective.algorithm", "plan.sync.algorithm", "workload.collective", "plan.sync"}) {
       const auto where = scenario.where.find(key);
       if (where != scenario.where.end()) throw ScenarioError(where->second, key, error.what(), "");
     }
@@ -130,12 +132,14 @@ StepResult PreparedScenario::train_result(const StepTimes& times, Fidelity fidel
   if (workload.training_samples) {
     r.time_to_train = Seconds(*workload.training_samples / r.samples_per_second);
     if (scenario_.cluster.usd_per_gpu_hour) {
-      result.cost_usd = *scenario_.cluster.usd_per_gpu_hour * scenario_.cluster.gpus() * r.time_to_train->value() / 3600.0;
+      result.cost_usd =
+          *scenario_.cluster.usd_per_gpu_hour * scenario_.cluster.gpus() * r.time_to_train->value() / 3600.0;
     }
   }
   if (!r.memory.fits()) {
-    result.warnings.push_back(fmt::format("does not fit: {:.1f} GB needed, {:.1f} GB on {}", r.memory.total().value() / 1e9,
-                                          r.memory.capacity.value() / 1e9, scenario_.cluster.node.gpu.name));
+    result.warnings.push_back(fmt::format("does not fit: {:.1f} GB needed, {:.1f} GB on {}",
+                                          r.memory.total().value() / 1e9, r.memory.capacity.value() / 1e9,
+                                          scenario_.cluster.node.gpu.name));
     for (std::string& remedy : remedies_for_memory(scenario_, workload)) result.warnings.push_back(std::move(remedy));
   }
   result.train = std::move(r);

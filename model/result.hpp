@@ -80,11 +80,11 @@ struct StepResult {
   std::optional<CollectiveResult> collective;
   std::optional<OperatorResult> op;
   std::optional<TasksResult> tasks;
-  std::optional<double> cost_usd;          ///< of the whole training, when a price and a length are given
+  std::optional<double> cost_usd;  ///< of the whole training, when a price and a length are given
   Seconds uncertainty_low, uncertainty_high;
   std::vector<Constant> provenance;
   std::vector<std::string> warnings;
-  std::vector<TimelineEntry> timeline;     ///< only when asked for
+  std::vector<TimelineEntry> timeline;  ///< only when asked for
 
   /// The time that the scenario asks about, whatever its kind.
   [[nodiscard]] Seconds time() const;

@@ -8,7 +8,7 @@ namespace foretrain {
 
 /// One measured quantity of one case. Both numbers are in the quantity's base unit (s, 1/s, byte, byte/s).
 struct Comparison {
-  std::string name;      ///< of the case
+  std::string name;  ///< of the case
   std::string group;
   std::string quantity;  ///< "step_time", "samples_per_second", … as in the table's `measured.` columns
   double measured = 0.0;
@@ -53,8 +53,8 @@ double median(std::vector<double> values);
 
 ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons);
 
-/// Groups the comparisons. With `anchor` > 0, the first `anchor` comparisons of each group fix one factor, the median of
-/// their measured/predicted; it multiplies the group's other predictions, and the comparisons it came from leave the
+/// Groups the comparisons. With `anchor` > 0, the first `anchor` comparisons of each group fix one factor, the median
+/// of their measured/predicted; it multiplies the group's other predictions, and the comparisons it came from leave the
 /// errors. Memory is compared as it is: an efficiency factor says nothing about it.
 AccuracyReport accuracy_report(const std::vector<Comparison>& comparisons, std::vector<FailedCase> failed, int anchor);
 

@@ -10,7 +10,8 @@
 namespace foretrain {
 
 TimeUnit time_unit(Seconds largest) {
-  static constexpr std::array<TimeUnit, 3> units = {{{"s", Seconds(1.0)}, {"ms", Seconds(1e-3)}, {"µs", Seconds(1e-6)}}};
+  static constexpr std::array<TimeUnit, 3> units = {
+      {{"s", Seconds(1.0)}, {"ms", Seconds(1e-3)}, {"µs", Seconds(1e-6)}}};
   const auto* unit = std::find_if(units.begin(), units.end(), [&](const TimeUnit& u) { return largest >= u.size; });
   return unit == units.end() ? units.back() : *unit;
 }

@@ -40,7 +40,8 @@ const std::vector<std::string>& predicted_columns() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
     for (const Column& column : train_columns()) all.push_back("predicted." + column.name);
-    for (const char* other : {"time", "bus_bandwidth", "cost", "error"}) all.push_back(std::string("predicted.") + other);
+    for (const char* other : {"time", "bus_bandwidth", "cost", "error"})
+      all.push_back(std::string("predicted.") + other);
     return all;
   }();
   return names;

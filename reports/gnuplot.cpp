@@ -15,8 +15,10 @@ std::string gnuplot_string(std::string_view text) {
   // Single quotes: neither backslashes nor `commands` have a meaning inside; a quote is written twice.
   std::string quoted = "'";
   for (const char c : text) {
-    if (c == '\'') quoted += "''";
-    else quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    if (c == '\'')
+      quoted += "''";
+    else
+      quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   }
   return quoted + "'";
 }
@@ -64,8 +66,8 @@ std::string run_gnuplot(const std::string& script) {
     // -d: the user's own settings would change the picture.
     result = run_filter({"gnuplot", "-d"}, script);
   } catch (const std::system_error& error) {
-    throw UsageError(fmt::format("cannot draw: {}; install gnuplot (Debian, Ubuntu: apt-get install gnuplot-nox)",
-                                 error.what()));
+    throw UsageError(
+        fmt::format("cannot draw: {}; install gnuplot (Debian, Ubuntu: apt-get install gnuplot-nox)", error.what()));
   }
   if (result.status != 0 || result.output.empty()) {
     throw std::runtime_error("gnuplot could not draw the picture: " + result.errors);

@@ -45,10 +45,10 @@ void write_train(Json& json, const TrainResult& train) {
     json["communication_s"][collective] = {{"total", seconds(time.total)}, {"exposed", seconds(time.exposed)}};
   }
   const MemoryFootprint& m = train.memory;
-  json["memory_per_gpu_bytes"] = {{"weights", bytes(m.weights)},         {"gradients", bytes(m.gradients)},
-                                  {"optimizer", bytes(m.optimizer)},     {"activations", bytes(m.activations)},
-                                  {"workspace", bytes(m.workspace)},     {"total", bytes(m.total())},
-                                  {"capacity", bytes(m.capacity)},       {"fits", m.fits()}};
+  json["memory_per_gpu_bytes"] = {{"weights", bytes(m.weights)},     {"gradients", bytes(m.gradients)},
+                                  {"optimizer", bytes(m.optimizer)}, {"activations", bytes(m.activations)},
+                                  {"workspace", bytes(m.workspace)}, {"total", bytes(m.total())},
+                                  {"capacity", bytes(m.capacity)},   {"fits", m.fits()}};
   json["bottleneck"] = train.bottleneck;
   json["time_to_train_s"] = train.time_to_train ? seconds(*train.time_to_train) : Json(nullptr);
 }
@@ -83,11 +83,8 @@ Json result_json(const StepResult& result) {
   json["uncertainty"] = {{"low_s", seconds(result.uncertainty_low)}, {"high_s", seconds(result.uncertainty_high)}};
   json["provenance"] = Json::array();
   for (const Constant& c : result.provenance) {
-    json["provenance"].push_back({{"name", c.name},
-                                  {"value", number(c.value)},
-                                  {"unit", c.unit},
-                                  {"kind", name(c.kind)},
-                                  {"source", c.source}});
+    json["provenance"].push_back(
+        {{"name", c.name}, {"value", number(c.value)}, {"unit", c.unit}, {"kind", name(c.kind)}, {"source", c.source}});
   }
   json["warnings"] = result.warnings;
   return json;

@@ -9,8 +9,8 @@ namespace foretrain {
 namespace {
 
 bool is_rate(const std::string& quantity) {
-  return quantity == name(MeasuredQuantity::samples_per_second) || quantity == name(MeasuredQuantity::tokens_per_second) ||
-         quantity == name(MeasuredQuantity::bus_bandwidth);
+  return quantity == name(MeasuredQuantity::samples_per_second) ||
+         quantity == name(MeasuredQuantity::tokens_per_second) || quantity == name(MeasuredQuantity::bus_bandwidth);
 }
 
 void scale(TrainResult& train, double factor) {
@@ -21,8 +21,8 @@ void scale(TrainResult& train, double factor) {
   train.model_flops_per_second_per_gpu /= factor;
   train.mfu /= factor;
   Breakdown& b = train.breakdown;
-  for (Seconds* part : {&b.compute, &b.exposed_communication, &b.pipeline_bubble, &b.data_stall, &b.host_overhead,
-                        &b.optimizer}) {
+  for (Seconds* part :
+       {&b.compute, &b.exposed_communication, &b.pipeline_bubble, &b.data_stall, &b.host_overhead, &b.optimizer}) {
     *part *= factor;
   }
   for (auto& [collective, time] : train.communication) {
@@ -40,11 +40,16 @@ std::optional<double> predicted_value(const StepResult& result, MeasuredQuantity
     return value(*result.train);
   };
   switch (quantity) {
-    case MeasuredQuantity::step_time: return of_train([](const TrainResult& t) { return t.step_time.value(); });
-    case MeasuredQuantity::samples_per_second: return of_train([](const TrainResult& t) { return t.samples_per_second; });
-    case MeasuredQuantity::tokens_per_second: return of_train([](const TrainResult& t) { return t.tokens_per_second; });
-    case MeasuredQuantity::memory_per_gpu: return of_train([](const TrainResult& t) { return t.memory.total().value(); });
-    case MeasuredQuantity::time: return result.train ? std::nullopt : std::optional(result.time().value());
+    case MeasuredQuantity::step_time:
+      return of_train([](const TrainResult& t) { return t.step_time.value(); });
+    case MeasuredQuantity::samples_per_second:
+      return of_train([](const TrainResult& t) { return t.samples_per_second; });
+    case MeasuredQuantity::tokens_per_second:
+      return of_train([](const TrainResult& t) { return t.tokens_per_second; });
+    case MeasuredQuantity::memory_per_gpu:
+      return of_train([](const TrainResult& t) { return t.memory.total().value(); });
+    case MeasuredQuantity::time:
+      return result.train ? std::nullopt : std::optional(result.time().value());
     case MeasuredQuantity::bus_bandwidth:
       if (!result.collective) return std::nullopt;
       return result.collective->bus_bandwidth.value();

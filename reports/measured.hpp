@@ -22,8 +22,8 @@ std::vector<Comparison> compare(const Case& row, const StepResult& result);
 /// has no say. Throws UsageError when nothing is left.
 double time_factor(const std::vector<Comparison>& comparisons);
 
-/// The result with every time multiplied by `factor` and every rate divided by it; memory stays. The factor goes into the
-/// provenance, with its source.
+/// The result with every time multiplied by `factor` and every rate divided by it; memory stays. The factor goes into
+/// the provenance, with its source.
 StepResult anchored(StepResult result, double factor, const std::string& source);
 
 }  // namespace foretrain

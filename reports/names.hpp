@@ -10,7 +10,8 @@
 namespace foretrain {
 
 inline constexpr std::array<std::string_view, 3> fidelity_names = {"estimate", "flows", "steps"};
-inline constexpr std::array<std::string_view, 4> constant_kind_names = {"datasheet", "measurement", "fit", "assumption"};
+inline constexpr std::array<std::string_view, 4> constant_kind_names = {"datasheet", "measurement", "fit",
+                                                                        "assumption"};
 
 constexpr std::string_view name(Fidelity fidelity) { return fidelity_names[static_cast<std::size_t>(fidelity)]; }
 constexpr std::string_view name(ConstantKind kind) { return constant_kind_names[static_cast<std::size_t>(kind)]; }

@@ -49,7 +49,8 @@ std::vector<Panel> panels_of(const AccuracyReport& report) {
     Panel panel{quantity, {}, 0.0, 0.0};
     for (const Comparison& c : report.cases) {
       if (c.quantity != quantity.column) continue;
-      auto group = std::find_if(panel.groups.begin(), panel.groups.end(), [&](const auto& g) { return g.name == c.group; });
+      auto group =
+          std::find_if(panel.groups.begin(), panel.groups.end(), [&](const auto& g) { return g.name == c.group; });
       if (group == panel.groups.end()) group = panel.groups.insert(group, {c.group, {}});
       group->cases.push_back(c);
       const auto [low, high] = std::minmax(c.measured, c.predicted);
@@ -115,26 +116,44 @@ Layout lay_out(std::vector<Panel> panels) {
   return layout;
 }
 
+/// How the points of a group look.
+std::string point_style(std::size_t group) {
+  return fmt::format("pointtype {} pointsize 0.6 linecolor rgb '{}'",
+                     point_types[(group / palette.size()) % point_types.size()], palette[group % palette.size()]);
+}
+
+/// One line per group beside the plot area. (gnuplot's own key has no place for many.)
+std::string legend_script(const PlacedPanel& placed, const Layout& layout) {
+  std::string script;
+  for (std::size_t i = 0; i < placed.panel.groups.size(); ++i) {
+    const int x = placed.x + left + square + 18;
+    const int y = placed.y + top + 6 + legend_line * static_cast<int>(i);
+    script += fmt::format("set label {} at screen {:.5f},{:.5f} left point {} offset 1,-0.25 font ',12'\n",
+                          gnuplot_string(legend_text(placed.panel.groups[i])), static_cast<double>(x) / layout.width,
+                          1.0 - static_cast<double>(y) / layout.height, point_style(i));
+  }
+  return script;
+}
+
 std::string panel_script(const PlacedPanel& placed, const Layout& layout) {
   const Panel& panel = placed.panel;
   std::string script = gnuplot_margins(layout.width, layout.height, placed.x + left, placed.x + left + square,
                                        placed.y + top, placed.y + top + square);
   script += fmt::format("set label 90 '{}' at graph 0,1 offset 0,1.2 left font ',15'\n", panel.quantity.title);
-  script += "set label 91 'mean error per group; dashed: ±10 %' at graph 1,1 offset 0,1.1 right textcolor rgb '#666666' "
-            "font ',12'\n";
+  script +=
+      "set label 91 'mean error per group; dashed: ±10 %' at graph 1,1 offset 0,1.1 right textcolor rgb '#666666' "
+      "font ',12'\n";
   script += fmt::format("set xlabel 'measured ({0})'\nset ylabel 'predicted ({0})'\n", panel.quantity.unit);
-  script += fmt::format("set xrange [{0:.6g}:{1:.6g}]\nset yrange [{0:.6g}:{1:.6g}]\n", panel.low / 1.5, panel.high * 1.5);
-  script += "set key at graph 1.04,1 left top vertical Left reverse samplen 0.6 font ',12'\n";
+  script +=
+      fmt::format("set xrange [{0:.6g}:{1:.6g}]\nset yrange [{0:.6g}:{1:.6g}]\n", panel.low / 1.5, panel.high * 1.5);
+  script += legend_script(placed, layout);
   std::string plots =
-      "plot x with lines linecolor rgb '#7f7f7f' linewidth 1 notitle, "
-      "x*1.1 with lines linecolor rgb '#9a9a9a' linewidth 0.8 dashtype 2 notitle, "
-      "x/1.1 with lines linecolor rgb '#9a9a9a' linewidth 0.8 dashtype 2 notitle";
+      "plot x with lines linecolor rgb '#7f7f7f' linewidth 1, "
+      "x*1.1 with lines linecolor rgb '#9a9a9a' linewidth 0.8 dashtype 2, "
+      "x/1.1 with lines linecolor rgb '#9a9a9a' linewidth 0.8 dashtype 2";
   for (std::size_t i = 0; i < panel.groups.size(); ++i) {
-    const Panel::Group& group = panel.groups[i];
-    script += group_data(group, i);
-    plots += fmt::format(", $group{} using 1:2 with points pointtype {} pointsize 0.6 linecolor rgb '{}' title {}", i,
-                         point_types[(i / palette.size()) % point_types.size()], palette[i % palette.size()],
-                         gnuplot_string(legend_text(group)));
+    script += group_data(panel.groups[i], i);
+    plots += fmt::format(", $group{} using 1:2 with points {}", i, point_style(i));
   }
   return script + plots + "\nunset label\n";
 }

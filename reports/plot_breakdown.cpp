@@ -28,12 +28,13 @@ struct Part {
   std::string_view color;
   std::string_view text_color;
 };
-constexpr std::array<Part, 6> parts = {{{"compute", &Breakdown::compute, "#0072B2", "#ffffff"},
-                                        {"exposed communication", &Breakdown::exposed_communication, "#D55E00", "#ffffff"},
-                                        {"pipeline bubble", &Breakdown::pipeline_bubble, "#CC79A7", "#000000"},
-                                        {"waiting for data", &Breakdown::data_stall, "#E69F00", "#000000"},
-                                        {"host overhead", &Breakdown::host_overhead, "#56B4E9", "#000000"},
-                                        {"optimizer", &Breakdown::optimizer, "#009E73", "#ffffff"}}};
+constexpr std::array<Part, 6> parts = {
+    {{"compute", &Breakdown::compute, "#0072B2", "#ffffff"},
+     {"exposed communication", &Breakdown::exposed_communication, "#D55E00", "#ffffff"},
+     {"pipeline bubble", &Breakdown::pipeline_bubble, "#CC79A7", "#000000"},
+     {"waiting for data", &Breakdown::data_stall, "#E69F00", "#000000"},
+     {"host overhead", &Breakdown::host_overhead, "#56B4E9", "#000000"},
+     {"optimizer", &Breakdown::optimizer, "#009E73", "#ffffff"}}};
 
 struct Scale {
   bool shares = false;
@@ -59,7 +60,8 @@ Scale scale_of(const std::vector<BreakdownBar>& bars) {
 }
 
 /// The segments of one part in all bars, and their percentages.
-std::string part_data(const std::vector<BreakdownBar>& bars, const Scale& scale, std::size_t number, std::string& labels) {
+std::string part_data(const std::vector<BreakdownBar>& bars, const Scale& scale, std::size_t number,
+                      std::string& labels) {
   const Part& part = parts.at(number);
   std::string data = fmt::format("$part{} << END\n", number);
   for (std::size_t i = 0; i < bars.size(); ++i) {
@@ -117,8 +119,8 @@ std::string bar_labels(const std::vector<BreakdownBar>& bars, const Scale& scale
     const std::size_t row = bars.size() - i;
     const Breakdown& b = bars[i].breakdown;
     tics += fmt::format("{}{} {}", tics.empty() ? "" : ", ", gnuplot_string(bars[i].label), row);
-    script += fmt::format("set label {} at first {:.9g},{} left offset 0.8,0\n", gnuplot_string(format_seconds(b.total())),
-                          scale.place(b.total(), b), row);
+    script += fmt::format("set label {} at first {:.9g},{} left offset 0.8,0\n",
+                          gnuplot_string(format_seconds(b.total())), scale.place(b.total(), b), row);
   }
   return script + "set ytics (" + tics + ") scale 0\n";
 }
@@ -138,7 +140,9 @@ std::string breakdown_svg(const std::vector<BreakdownBar>& bars) {
   script += gnuplot_margins(width, height, left, left + plot_width, top, height - bottom);
   script += fmt::format("set xrange [0:{:.9g}]\nset yrange [0.4:{}.6]\nset xlabel '{}'\n", scale.longest, bars.size(),
                         scale.shares ? "share of the step (%)" : fmt::format("time of one step ({})", scale.unit.name));
-  script += "unset grid\nset grid xtics linecolor rgb '#e4e4e4' linetype 1\nset border 1\nset style fill solid 1.0 noborder\n";
+  script +=
+      "unset grid\nset grid xtics linecolor rgb '#e4e4e4' linetype 1\nset border 1\nset style fill solid 1.0 "
+      "noborder\n";
   script += legend(used, left, width, height) + bar_labels(bars, scale);
   std::string plots;
   for (const std::size_t part : used) {

@@ -13,8 +13,9 @@ struct BreakdownBar {
   Breakdown breakdown;
 };
 
-/// The bars as SVG, in the given order from top to bottom: in units of time where the bars can be compared, in shares of
-/// the step where the longest would dwarf the shortest. Throws as run_gnuplot does, and std::invalid_argument for no bars.
+/// The bars as SVG, in the given order from top to bottom: in units of time where the bars can be compared, in shares
+/// of the step where the longest would dwarf the shortest. Throws as run_gnuplot does, and std::invalid_argument for no
+/// bars.
 std::string breakdown_svg(const std::vector<BreakdownBar>& bars);
 
 }  // namespace foretrain

@@ -71,7 +71,8 @@ std::vector<EndLabel> end_labels(const ScalingPanel& panel) {
   std::vector<EndLabel> labels;
   for (std::size_t i = 0; i < panel.curves.size(); ++i) {
     const ScalingCurve& curve = panel.curves[i];
-    const auto last = std::find_if(curve.times.rbegin(), curve.times.rend(), [](const auto& t) { return t.has_value(); });
+    const auto last =
+        std::find_if(curve.times.rbegin(), curve.times.rend(), [](const auto& t) { return t.has_value(); });
     if (last == curve.times.rend()) continue;
     labels.push_back({fmt::format("{}  {}", curve.name, format_seconds(**last)), **last, i});
   }
@@ -108,7 +109,8 @@ std::string y_tics(const YAxis& axis) {
   return "set logscale y\nset ytics (" + tics + ")\n";
 }
 
-std::string curve_data(const ScalingFigure& figure, const ScalingCurve& curve, const TimeUnit& unit, std::size_t number) {
+std::string curve_data(const ScalingFigure& figure, const ScalingCurve& curve, const TimeUnit& unit,
+                       std::size_t number) {
   std::string data = fmt::format("$curve{} << END\n", number);
   for (std::size_t i = 0; i < figure.gpus.size(); ++i) {
     data += curve.times[i] ? fmt::format("{} {:.9g}\n", figure.gpus[i], *curve.times[i] / unit.size) : "\n";
@@ -125,19 +127,20 @@ std::string x_axis(const std::vector<int>& gpus) {
 
 std::string panel_script(const ScalingFigure& figure, const ScalingPanel& panel, int start, int width) {
   const YAxis axis = y_axis(range_of(panel));
-  std::string script = gnuplot_margins(width, figure_height, start + left, start + left + plot_width, top,
-                                       figure_height - bottom);
+  std::string script =
+      gnuplot_margins(width, figure_height, start + left, start + left + plot_width, top, figure_height - bottom);
   script += fmt::format("set label 90 {} at graph 0,1 offset 0,2.3 left font ',15'\n", gnuplot_string(panel.title));
   script += fmt::format("set label 91 {} at graph 0,1 offset 0,0.9 left textcolor rgb '#666666' font ',12'\n",
                         gnuplot_string(panel.subtitle));
-  script += fmt::format("set ylabel 'time of one step ({})'\n{}set yrange [{:.6g}:{:.6g}]\n", axis.unit.name, y_tics(axis),
-                        axis.low, axis.high);
+  script += fmt::format("set ylabel 'time of one step ({})'\n{}set yrange [{:.6g}:{:.6g}]\n", axis.unit.name,
+                        y_tics(axis), axis.low, axis.high);
   script += end_label_script(end_labels(panel), axis);
   std::string plots;
   for (std::size_t i = 0; i < panel.curves.size(); ++i) {
     script += curve_data(figure, panel.curves[i], axis.unit, i);
-    plots += fmt::format("{}$curve{} using 1:2 with linespoints linewidth 2.5 pointtype 7 pointsize 0.6 linecolor rgb '{}'",
-                         plots.empty() ? "plot " : ", ", i, palette[i % palette.size()]);
+    plots +=
+        fmt::format("{}$curve{} using 1:2 with linespoints linewidth 2.5 pointtype 7 pointsize 0.6 linecolor rgb '{}'",
+                    plots.empty() ? "plot " : ", ", i, palette[i % palette.size()]);
   }
   return script + plots + "\nunset label\n";
 }

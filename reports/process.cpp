@@ -94,8 +94,7 @@ FilterResult run_filter(const std::vector<std::string>& command, const std::stri
   std::size_t written = 0;
   while (out.reader() >= 0 || err.reader() >= 0) {
     if (written == input.size()) in.close_end(1);
-    std::array<pollfd, 3> ends = {
-        {{in.writer(), POLLOUT, 0}, {out.reader(), POLLIN, 0}, {err.reader(), POLLIN, 0}}};
+    std::array<pollfd, 3> ends = {{{in.writer(), POLLOUT, 0}, {out.reader(), POLLIN, 0}, {err.reader(), POLLIN, 0}}};
     if (poll(ends.data(), ends.size(), -1) < 0) continue;
     if (ends[0].revents != 0) {
       const ssize_t count = write(in.writer(), input.data() + written, input.size() - written);

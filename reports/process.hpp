@@ -12,8 +12,8 @@ struct FilterResult {
   std::string errors;
 };
 
-/// Runs a program found on PATH, without a shell, feeds it `input` and collects what it writes. Throws std::system_error
-/// when it cannot be started (ENOENT: it is not installed).
+/// Runs a program found on PATH, without a shell, feeds it `input` and collects what it writes. Throws
+/// std::system_error when it cannot be started (ENOENT: it is not installed).
 FilterResult run_filter(const std::vector<std::string>& command, const std::string& input);
 
 }  // namespace foretrain

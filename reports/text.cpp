@@ -59,12 +59,13 @@ std::string headline(const StepResult& result, const TrainResult& train) {
 
 std::string breakdown_section(const TrainResult& train) {
   const Breakdown& b = train.breakdown;
-  const std::array<std::pair<std::string_view, Seconds>, 6> parts = {{{"compute", b.compute},
-                                                                      {"exposed communication", b.exposed_communication},
-                                                                      {"pipeline bubble", b.pipeline_bubble},
-                                                                      {"waiting for data", b.data_stall},
-                                                                      {"host overhead", b.host_overhead},
-                                                                      {"optimizer", b.optimizer}}};
+  const std::array<std::pair<std::string_view, Seconds>, 6> parts = {
+      {{"compute", b.compute},
+       {"exposed communication", b.exposed_communication},
+       {"pipeline bubble", b.pipeline_bubble},
+       {"waiting for data", b.data_stall},
+       {"host overhead", b.host_overhead},
+       {"optimizer", b.optimizer}}};
   if (!(b.total() > Seconds(0))) return "";
   TextTable table({Align::left, Align::right, Align::right, Align::left});
   for (const auto& [label, time] : parts) {

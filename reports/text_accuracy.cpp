@@ -47,7 +47,8 @@ std::string failed_section(const AccuracyReport& report) {
   for (const std::string& why : reasons) {
     const std::vector<std::string>& all = cases[why];
     const std::size_t shown = std::min(all.size(), most_names);
-    std::string names = fmt::format("{}", fmt::join(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+    std::string names =
+        fmt::format("{}", fmt::join(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
     if (shown < all.size()) names += fmt::format(" and {} more (--json names them all)", all.size() - shown);
     text += fmt::format("  {}\n    {}\n", why, wrap(names, page_width - 4, 4));
   }
@@ -75,8 +76,9 @@ std::string to_text(const AccuracyReport& report, const TextOptions& options) {
   for (const GroupAccuracy& group : report.groups) table.add_row(statistics_cells(group.name, group.statistics));
   table.add_rule();
   table.add_row(statistics_cells("all", report.overall));
-  std::string text = "Predicted against measured\n\n" + table.text(indent) +
-                     "\n  MAPE and median are of absolute errors; bias is the mean error; + means predicted too high.\n";
+  std::string text =
+      "Predicted against measured\n\n" + table.text(indent) +
+      "\n  MAPE and median are of absolute errors; bias is the mean error; + means predicted too high.\n";
   if (report.anchored > 0) {
     text += fmt::format("  {} cases were spent on one factor per group and left the errors:", report.anchored);
     for (const GroupAccuracy& group : report.groups) text += fmt::format("\n    {} × {:.3f}", group.name, group.factor);

@@ -84,7 +84,7 @@ struct StreamingConstants {
 
 /// The host's side of a step (cost/host.cpp).
 struct HostConstants {
-  double dispatch_us = 0.0;         ///< eager framework, host time per kernel
+  double dispatch_us = 0.0;  ///< eager framework, host time per kernel
   double compiled_dispatch_us = 0.0;
   double graph_launch_us = 0.0;     ///< a whole CUDA graph
   double launch_latency_us = 0.0;   ///< submission to start on an idle device
@@ -93,14 +93,14 @@ struct HostConstants {
   double page_lock_gbps = 0.0;      ///< allocating page-locked memory, GB/s
 };
 
-/// NCCL-like collectives (collectives/automatic.cpp). Steps are hops of a ring or levels of a tree; a protocol's share is
-/// that of the bandwidth which the Simple protocol reaches for large messages.
+/// NCCL-like collectives (collectives/automatic.cpp). Steps are hops of a ring or levels of a tree; a protocol's share
+/// is that of the bandwidth which the Simple protocol reaches for large messages.
 struct CollectiveConstants {
-  double nvlink_efficiency = 0.0;   ///< Simple, of the NVLink bandwidth, where the link type states no own figure
-  double pcie_efficiency = 0.0;     ///< Simple, of the PCIe bandwidth
-  double network_efficiency = 0.0;  ///< Simple, of the cards' payload bandwidth
-  double nvls_efficiency = 0.0;     ///< in-switch reductions, of the NVLink bandwidth
-  double tree_efficiency = 0.0;     ///< trees between nodes, relative to rings
+  double nvlink_efficiency = 0.0;        ///< Simple, of the NVLink bandwidth, where the link type states no own figure
+  double pcie_efficiency = 0.0;          ///< Simple, of the PCIe bandwidth
+  double network_efficiency = 0.0;       ///< Simple, of the cards' payload bandwidth
+  double nvls_efficiency = 0.0;          ///< in-switch reductions, of the NVLink bandwidth
+  double tree_efficiency = 0.0;          ///< trees between nodes, relative to rings
   double low_latency_share = 0.0;        ///< LL on Hopper and newer
   double early_low_latency_share = 0.0;  ///< LL before Hopper
   double ll128_share = 0.0;
@@ -110,20 +110,20 @@ struct CollectiveConstants {
   double ll_step_us = 0.0;
   double ll128_step_us = 0.0;
   double simple_step_us = 0.0;
-  double pcie_step_factor = 0.0;        ///< a step over PCIe takes this many times one over NVLink
-  double network_ll_step_us = 0.0;      ///< a step between nodes
+  double pcie_step_factor = 0.0;    ///< a step over PCIe takes this many times one over NVLink
+  double network_ll_step_us = 0.0;  ///< a step between nodes
   double network_ll128_step_us = 0.0;
   double network_simple_step_us = 0.0;
-  double peer_us = 0.0;                 ///< all-to-all and send-receive: setting up one peer
-  double peer_channel_gbps = 0.0;       ///< send-receive: what one channel carries, GB/s
-  double local_copy_traffic = 0.0;      ///< memory traffic of a rank's own part that no link hides, per byte
-  double overlap_slowdown = 0.0;        ///< compute slowed while a collective runs beside it (share of its time)
+  double peer_us = 0.0;             ///< all-to-all and send-receive: setting up one peer
+  double peer_channel_gbps = 0.0;   ///< send-receive: what one channel carries, GB/s
+  double local_copy_traffic = 0.0;  ///< memory traffic of a rank's own part that no link hides, per byte
+  double overlap_slowdown = 0.0;    ///< compute slowed while a collective runs beside it (share of its time)
 };
 
 /// Memory that frameworks take beyond tensors (plan/memory.cpp).
 struct MemoryConstants {
-  double context_mib = 0.0;            ///< CUDA context, libraries, NCCL buffers
-  double fragmentation = 0.0;          ///< allocator overhead, share of the dynamic allocations
+  double context_mib = 0.0;    ///< CUDA context, libraries, NCCL buffers
+  double fragmentation = 0.0;  ///< allocator overhead, share of the dynamic allocations
 };
 
 /// How far predictions are off: share of the predicted time within which four of five measured cases lie.

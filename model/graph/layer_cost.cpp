@@ -17,11 +17,16 @@ Segment joined(Seconds kernels, Seconds dispatch, Seconds collectives) {
 
 CollectiveOperation operation_of(LayerCollective::Kind kind) {
   switch (kind) {
-    case LayerCollective::Kind::all_reduce: return CollectiveOperation::all_reduce;
-    case LayerCollective::Kind::all_gather: return CollectiveOperation::all_gather;
-    case LayerCollective::Kind::reduce_scatter: return CollectiveOperation::reduce_scatter;
-    case LayerCollective::Kind::all_to_all: return CollectiveOperation::all_to_all;
-    case LayerCollective::Kind::send_receive: return CollectiveOperation::send_receive;
+    case LayerCollective::Kind::all_reduce:
+      return CollectiveOperation::all_reduce;
+    case LayerCollective::Kind::all_gather:
+      return CollectiveOperation::all_gather;
+    case LayerCollective::Kind::reduce_scatter:
+      return CollectiveOperation::reduce_scatter;
+    case LayerCollective::Kind::all_to_all:
+      return CollectiveOperation::all_to_all;
+    case LayerCollective::Kind::send_receive:
+      return CollectiveOperation::send_receive;
   }
   return CollectiveOperation::all_reduce;
 }
@@ -78,7 +83,8 @@ Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {
   for (const Operator& op : ops) kernels += op.kernels;
   // One process that drives all GPUs of a node dispatches for each of them in turn (Python holds one lock).
   const int drivers = scenario_.plan.single_process ? std::min(topology_.gpus_per_node(), scenario_.plan.data) : 1;
-  return host_dispatch_time(kernels, scenario_.plan.execution, scenario_.calibration.host) * static_cast<double>(drivers);
+  return host_dispatch_time(kernels, scenario_.plan.execution, scenario_.calibration.host) *
+         static_cast<double>(drivers);
 }
 
 Seconds LayerPricer::collective(const LayerCollective& call) {

@@ -39,7 +39,8 @@ class LayerPricer {
   RankLayout layout_;
 };
 
-/// The groups of all ranks that repeat within one node or one group, whichever is larger: what runs there, runs everywhere.
+/// The groups of all ranks that repeat within one node or one group, whichever is larger: what runs there, runs
+/// everywhere.
 int representative_window(const Topology& topology, int group_size);
 
 }  // namespace foretrain

@@ -8,7 +8,9 @@ std::vector<ShardedPass> sharded_order(const std::vector<ShardedUnit>& units, bo
   std::vector<int> gathered(static_cast<std::size_t>(n), -1);
   std::vector<int> computed(static_cast<std::size_t>(n), -1);
   const auto unit_at = [&](int position) { return backward ? n - 1 - position : position; };
-  const auto unit_of = [&](int position) -> const ShardedUnit& { return units[static_cast<std::size_t>(unit_at(position))]; };
+  const auto unit_of = [&](int position) -> const ShardedUnit& {
+    return units[static_cast<std::size_t>(unit_at(position))];
+  };
 
   const auto add_gather = [&](int position) {
     if (position >= n) return;
@@ -24,7 +26,8 @@ std::vector<ShardedPass> sharded_order(const std::vector<ShardedUnit>& units, bo
   for (int position = 0; position < n; ++position) {
     add_gather(position + 1);
     ShardedPass pass{ShardedPass::Kind::compute, unit_at(position), {}};
-    if (gathered[static_cast<std::size_t>(position)] >= 0) pass.after.push_back(gathered[static_cast<std::size_t>(position)]);
+    if (gathered[static_cast<std::size_t>(position)] >= 0)
+      pass.after.push_back(gathered[static_cast<std::size_t>(position)]);
     computed[static_cast<std::size_t>(position)] = static_cast<int>(order.size());
     order.push_back(std::move(pass));
     if (backward && unit_of(position).scatter >= 0) {

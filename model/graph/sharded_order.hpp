@@ -15,7 +15,8 @@ struct ShardedPass {
 };
 
 /// Computes run in order on the compute stream; gathers and scatters on one communication stream. A layer's weights are
-/// gathered while its predecessor computes, at most two layers ahead (PyTorch FSDP with limit_all_gathers, one prefetch).
+/// gathered while its predecessor computes, at most two layers ahead (PyTorch FSDP with limit_all_gathers, one
+/// prefetch).
 std::vector<ShardedPass> sharded_order(const std::vector<ShardedUnit>& units, bool backward);
 
 }  // namespace foretrain

@@ -15,7 +15,8 @@ namespace {
 
 void check_supported(const Plan& plan) {
   if (plan.sync.consistency != Sync::Consistency::synchronous) {
-    throw UsageError("plan.sync.consistency: only synchronous updates can be predicted yet; use consistency: synchronous");
+    throw UsageError(
+        "plan.sync.consistency: only synchronous updates can be predicted yet; use consistency: synchronous");
   }
   if (plan.sync.compression == Sync::Compression::powersgd) {
     throw UsageError("plan.sync.compression: powersgd cannot be predicted yet; use none or fp16");
@@ -29,10 +30,15 @@ Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double
   const double weight = bytes_per_element(train.precision).value();
   double states = 0.0;
   switch (train.optimizer) {
-    case Optimizer::sgd: break;
-    case Optimizer::momentum: states = 4.0; break;
+    case Optimizer::sgd:
+      break;
+    case Optimizer::momentum:
+      states = 4.0;
+      break;
     case Optimizer::adam:
-    case Optimizer::adamw: states = 8.0; break;
+    case Optimizer::adamw:
+      states = 8.0;
+      break;
   }
   const bool adaptive = states == 8.0;
   const double clipping = adaptive ? 2.0 * gradient : 0.0;
@@ -119,7 +125,8 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
     if ((plan.zero == 1 || plan.zero == 2) && shards > 1) {
       const int gather = sync.parameter_gather(s, parameters);
       if (plan.sync.overlap) {
-        // Runs beside the next step's first forward pass; only its first part and what does not fit there is waited for.
+        // Runs beside the next step's first forward pass; only its first part and what does not fit there is waited
+        // for.
         const Seconds time = step.transfers[static_cast<std::size_t>(gather)].isolated;
         const Seconds forward = stage.chunks.front().forward.total();
         const Seconds first = time / static_cast<double>(GradientSync::most_buckets);
@@ -149,7 +156,8 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   }
   step.once_per_step = Seconds(host.step_us * 1e-6);
 
-  const double samples_per_process = static_cast<double>(train.global_batch) / (plan.single_process ? topology.nodes() : plan.data);
+  const double samples_per_process =
+      static_cast<double>(train.global_batch) / (plan.single_process ? topology.nodes() : plan.data);
   if (train.loader.workers > 0) {
     step.loader_interval = train.loader.per_sample * (samples_per_process / train.loader.workers);
   }

@@ -75,12 +75,12 @@ struct Step {
   int micro_batches = 1;
   bool overlap = true;  ///< gradients are synchronised beside the backward pass; else after it
   std::vector<SharedTransfer> transfers;
-  std::vector<int> activations;       ///< transfer from stage s to s + 1; size stages − 1
+  std::vector<int> activations;           ///< transfer from stage s to s + 1; size stages − 1
   std::vector<int> activation_gradients;  ///< transfer from stage s + 1 back to s; size stages − 1
-  Seconds gradient_norm;              ///< all ranks wait for each other before the optimizer
-  Seconds once_per_step;              ///< host work between steps
-  Seconds loader_interval;            ///< time in which the input pipeline delivers one step's samples
-  Flops model_flops_per_gpu;          ///< of the mathematics: forward and backward, no recomputation
+  Seconds gradient_norm;                  ///< all ranks wait for each other before the optimizer
+  Seconds once_per_step;                  ///< host work between steps
+  Seconds loader_interval;                ///< time in which the input pipeline delivers one step's samples
+  Flops model_flops_per_gpu;              ///< of the mathematics: forward and backward, no recomputation
 
   [[nodiscard]] int stage_count() const { return static_cast<int>(stages.size()); }
 };

@@ -73,7 +73,8 @@ class TaskGraph::Builder {
   ~Builder();
   BlockId add_block(Block block);
   ResourceId add_resource(Resource resource);
-  /// Dependencies must be tasks already added; a task never waits for a later one, so graphs are acyclic by construction.
+  /// Dependencies must be tasks already added; a task never waits for a later one, so graphs are acyclic by
+  /// construction.
   TaskId add_task(Task task, std::span<const TaskId> after = {});
   TaskGraph build() &&;
 

@@ -62,7 +62,8 @@ Block TaskListBuilder::copy_block(const ScenarioTask& task) const {
     return {task.id, Category::data, time, time};
   }
   const bool from_gpu = task.source.starts_with("gpu");
-  const int gpu = endpoint(task, from_gpu ? task.source : task.destination, from_gpu ? "run.copy.from" : "run.copy.to", 0);
+  const int gpu =
+      endpoint(task, from_gpu ? task.source : task.destination, from_gpu ? "run.copy.from" : "run.copy.to", 0);
   const int near = gpu < topology_.gpus() ? gpu : 0;
   const EndpointId source = endpoint(task, task.source, "run.copy.from", near);
   const EndpointId destination = endpoint(task, task.destination, "run.copy.to", near);
@@ -71,26 +72,31 @@ Block TaskListBuilder::copy_block(const ScenarioTask& task) const {
     const Seconds time = task.size / BytesPerSecond(scenario_.calibration.host.pageable_copy_gbps * 1e9);
     return {task.id, Category::communication, time, time};
   }
-  LoweredCollective lowered{"copy", {{topology_.route(source, destination).latency, {{source, destination, task.size}}, 1}}};
+  LoweredCollective lowered{"copy",
+                            {{topology_.route(source, destination).latency, {{source, destination, task.size}}, 1}}};
   const Seconds time = uncontended_time(lowered, topology_);
   return {task.id, Category::communication, std::move(lowered), time};
 }
 
 Block TaskListBuilder::block_of(const ScenarioTask& task) const {
   switch (task.kind) {
-    case ScenarioTask::Kind::copy: return copy_block(task);
-    case ScenarioTask::Kind::sleep: return {task.id, Category::host, task.duration, task.duration};
-    case ScenarioTask::Kind::synchronize: return {task.id, Category::host, Seconds(0.0), Seconds(0.0)};
+    case ScenarioTask::Kind::copy:
+      return copy_block(task);
+    case ScenarioTask::Kind::sleep:
+      return {task.id, Category::host, task.duration, task.duration};
+    case ScenarioTask::Kind::synchronize:
+      return {task.id, Category::host, Seconds(0.0), Seconds(0.0)};
     case ScenarioTask::Kind::page_lock: {
       const Seconds time = task.size / BytesPerSecond(scenario_.calibration.host.page_lock_gbps * 1e9);
       return {task.id, Category::host, time, time};
     }
-    case ScenarioTask::Kind::op: break;
+    case ScenarioTask::Kind::op:
+      break;
   }
   const std::string device = device_of(task.on);
   if (endpoint(task, device, "on", 0) >= topology_.gpus()) {
-    throw ScenarioError(task.where, "workload.tasks." + task.id + ".on", "operators run on GPUs, not on \"" + task.on + "\"",
-                        "write on: gpu0");
+    throw ScenarioError(task.where, "workload.tasks." + task.id + ".on",
+                        "operators run on GPUs, not on \"" + task.on + "\"", "write on: gpu0");
   }
   const Seconds time = operator_cost(task.op, scenario_.cluster.node.gpu, scenario_.calibration).device;
   return {task.id, Category::compute, time, time};
@@ -104,8 +110,9 @@ ResourceId TaskListBuilder::resource(const ScenarioTask& task) {
   const EndpointId place = disk ? topology_.gpus() : endpoint(task, device, "on", 0);
   const bool host = place >= topology_.gpus();
   const bool engine = task.on.ends_with(":d2h") || task.on.ends_with(":h2d");
-  const ResourceKind kind =
-      disk ? ResourceKind::disk : host ? ResourceKind::host_thread : (engine ? ResourceKind::copy_engine : ResourceKind::device_stream);
+  const ResourceKind kind = disk   ? ResourceKind::disk
+                            : host ? ResourceKind::host_thread
+                                   : (engine ? ResourceKind::copy_engine : ResourceKind::device_stream);
   const ResourceId id = builder_.add_resource({task.on, kind, host ? 0 : place});
   resources_.emplace(task.on, id);
   return id;
@@ -122,8 +129,8 @@ TaskList TaskListBuilder::run(const TasksWorkload& workload) && {
       for (const std::string& name : task.after) {
         const auto found = instances_.find(name);
         if (found == instances_.end() || found->second.empty() || name == task.id) {
-          throw ScenarioError(task.where, "workload.tasks." + task.id + ".after", "no earlier task is called \"" + name + "\"",
-                              "name tasks that stand above this one");
+          throw ScenarioError(task.where, "workload.tasks." + task.id + ".after",
+                              "no earlier task is called \"" + name + "\"", "name tasks that stand above this one");
         }
         const auto& before = found->second;
         const bool paired = static_cast<int>(before.size()) == task.repeat;

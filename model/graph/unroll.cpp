@@ -36,7 +36,8 @@ class Unroller {
                            const std::vector<TaskId>& after);
   void add_blocks();
   [[nodiscard]] std::size_t at(int chunk, int micro) const {
-    return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(step_.micro_batches) + static_cast<std::size_t>(micro);
+    return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(step_.micro_batches) +
+           static_cast<std::size_t>(micro);
   }
 
   const Step& step_;

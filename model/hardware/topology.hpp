@@ -25,7 +25,7 @@ using LinkId = int;
 struct DirectedLink {
   std::string name;
   LinkKind kind = LinkKind::pcie;
-  BytesPerSecond bandwidth;  ///< all parallel links together
+  BytesPerSecond bandwidth;            ///< all parallel links together
   bool in_network_reduction = false;   ///< as in LinkType
   double collective_efficiency = 0.0;  ///< as in LinkType
 };

@@ -12,7 +12,11 @@ namespace foretrain {
 class RankLayout {
  public:
   explicit RankLayout(const Plan& plan)
-      : tensor_(plan.tensor), context_(plan.context), data_(plan.data), pipeline_(plan.pipeline), expert_(plan.expert) {}
+      : tensor_(plan.tensor),
+        context_(plan.context),
+        data_(plan.data),
+        pipeline_(plan.pipeline),
+        expert_(plan.expert) {}
 
   [[nodiscard]] int rank(int stage, int d, int c, int t) const {
     return ((stage * data_ + d) * context_ + c) * tensor_ + t;
@@ -22,8 +26,8 @@ class RankLayout {
 
   /// Ranks that hold the same parameters and sum their gradients: one group per tensor index, over data and context.
   [[nodiscard]] std::vector<std::vector<int>> gradient_groups(int stage) const;
-  /// Groups of one kind on the ranks of `stage`; only those that start within the first `window` ranks of the stage (all
-  /// others repeat them on other nodes).
+  /// Groups of one kind on the ranks of `stage`; only those that start within the first `window` ranks of the stage
+  /// (all others repeat them on other nodes).
   [[nodiscard]] std::vector<std::vector<int>> tensor_groups(int stage, int window) const;
   [[nodiscard]] std::vector<std::vector<int>> context_groups(int stage, int window) const;
   [[nodiscard]] std::vector<std::vector<int>> expert_groups(int stage, int window) const;

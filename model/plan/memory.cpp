@@ -14,10 +14,15 @@ namespace {
 double optimizer_bytes_per_parameter(const TrainWorkload& train) {
   double bytes = 0.0;
   switch (train.optimizer) {
-    case Optimizer::sgd: break;
-    case Optimizer::momentum: bytes = 4.0; break;
+    case Optimizer::sgd:
+      break;
+    case Optimizer::momentum:
+      bytes = 4.0;
+      break;
     case Optimizer::adam:
-    case Optimizer::adamw: bytes = 8.0; break;
+    case Optimizer::adamw:
+      bytes = 8.0;
+      break;
   }
   return bytes + (train.master_weights ? 4.0 : 0.0);
 }
@@ -29,7 +34,7 @@ Bytes saved_bytes(const Layer& layer, Recompute recompute) {
 }
 
 BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
-  return {train.micro_batch, train.precision, train.attention, plan.tensor,
+  return {train.micro_batch, train.precision, train.attention,       plan.tensor,
           plan.context,      plan.expert,     plan.sequence_parallel};
 }
 
@@ -44,14 +49,16 @@ struct StageNeeds {
 StageNeeds needs_of_stage(const Model& model, const std::vector<std::vector<LayerRun>>& chunks, int stage,
                           const Plan& plan, Recompute recompute) {
   StageNeeds needs;
-  for (std::size_t k = static_cast<std::size_t>(stage); k < chunks.size(); k += static_cast<std::size_t>(plan.pipeline)) {
+  for (std::size_t k = static_cast<std::size_t>(stage); k < chunks.size();
+       k += static_cast<std::size_t>(plan.pipeline)) {
     for (const LayerRun& run : chunks[k]) {
       const Layer& layer = model.layers[static_cast<std::size_t>(run.group)].layer;
       needs.parameters += layer.parameters * run.count;
       needs.largest_layer = std::max(needs.largest_layer, layer.parameters);
       needs.activations_per_pass += saved_bytes(layer, recompute) * static_cast<double>(run.count);
       needs.workspace = std::max(needs.workspace, layer.workspace);
-      if (recompute == Recompute::full && layer.recomputable) needs.recomputed = std::max(needs.recomputed, layer.saved);
+      if (recompute == Recompute::full && layer.recomputable)
+        needs.recomputed = std::max(needs.recomputed, layer.saved);
     }
   }
   needs.activations_per_pass /= static_cast<double>(plan.interleave);
@@ -99,8 +106,8 @@ std::vector<std::string> remedies_for_memory(const Scenario& scenario, const Tra
   const auto consider = [&](Scenario s, const TrainWorkload& t, const std::string& change) {
     const MemoryFootprint m = footprint_of(s, t);
     if (m.fits()) {
-      remedies.push_back(fmt::format("fits with {}: {:.1f} of {:.1f} GB", change, m.total().value() / 1e9,
-                                     m.capacity.value() / 1e9));
+      remedies.push_back(
+          fmt::format("fits with {}: {:.1f} of {:.1f} GB", change, m.total().value() / 1e9, m.capacity.value() / 1e9));
     }
     return m.fits();
   };

@@ -19,8 +19,8 @@ namespace foretrain {
 /// `model` must have been built for this workload and plan.
 MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& train, const Model& model);
 
-/// For a plan that does not fit: which single changes (ZeRO level, recomputation, more replicas, smaller micro-batch) would
-/// make it fit, in words with numbers; empty when it fits.
+/// For a plan that does not fit: which single changes (ZeRO level, recomputation, more replicas, smaller micro-batch)
+/// would make it fit, in words with numbers; empty when it fits.
 std::vector<std::string> remedies_for_memory(const Scenario& scenario, const TrainWorkload& train);
 
 }  // namespace foretrain

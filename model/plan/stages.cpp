@@ -31,7 +31,8 @@ std::vector<int> even_split(int layers, int chunks) {
 std::vector<int> balanced_split(const std::vector<double>& cost, int chunks) {
   const int n = static_cast<int>(cost.size());
   std::vector<double> prefix(static_cast<std::size_t>(n) + 1, 0.0);
-  for (int i = 0; i < n; ++i) prefix[static_cast<std::size_t>(i) + 1] = prefix[static_cast<std::size_t>(i)] + cost[static_cast<std::size_t>(i)];
+  for (int i = 0; i < n; ++i)
+    prefix[static_cast<std::size_t>(i) + 1] = prefix[static_cast<std::size_t>(i)] + cost[static_cast<std::size_t>(i)];
   const double inf = std::numeric_limits<double>::infinity();
   std::vector<std::vector<double>> best(static_cast<std::size_t>(chunks) + 1,
                                         std::vector<double>(static_cast<std::size_t>(n) + 1, inf));
@@ -86,8 +87,8 @@ std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, 
     throw UsageError("plan.pipeline: " + std::to_string(layers) + " layers cannot fill " + std::to_string(chunks) +
                      " model chunks; use at most " + std::to_string(layers) + " stages × interleave");
   }
-  const std::vector<int> sizes = chunks == 1 ? std::vector<int>{layers}
-                                             : (alike ? even_split(layers, chunks) : balanced_split(cost, chunks));
+  const std::vector<int> sizes =
+      chunks == 1 ? std::vector<int>{layers} : (alike ? even_split(layers, chunks) : balanced_split(cost, chunks));
   std::size_t chunk = 0;
   int taken = 0;
   for (int g = 0; g < static_cast<int>(model.layers.size()); ++g) {

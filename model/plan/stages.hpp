@@ -14,10 +14,10 @@ struct LayerRun {
 };
 
 /// chunks[k] are the layers of the k-th model chunk in model order; chunk k belongs to stage k % stages (interleaved
-/// pipelines hold several, arXiv 2104.04473, section 2.2). Splittable layers are divided evenly; where that does not work
-/// out the middle chunks take one more, so that the first (embedding) and last (loss) stay lighter. Networks whose layers
-/// differ are cut so that the costliest chunk is as cheap as possible, by forward FLOPs.
-/// Throws UsageError when there are fewer splittable layers than chunks.
+/// pipelines hold several, arXiv 2104.04473, section 2.2). Splittable layers are divided evenly; where that does not
+/// work out the middle chunks take one more, so that the first (embedding) and last (loss) stay lighter. Networks whose
+/// layers differ are cut so that the costliest chunk is as cheap as possible, by forward FLOPs. Throws UsageError when
+/// there are fewer splittable layers than chunks.
 std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, int interleave);
 
 /// One forward or backward pass of one micro-batch through one of the stage's chunks.

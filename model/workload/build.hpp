@@ -19,8 +19,8 @@ struct BuildOptions {
   bool sequence_parallel = false;
 };
 
-/// Layers of the model, costs not yet attached. Throws ScenarioError for impossible shapes, UsageError for a layout that
-/// the family does not have (tensor parallelism of a convolutional network).
+/// Layers of the model, costs not yet attached. Throws ScenarioError for impossible shapes, UsageError for a layout
+/// that the family does not have (tensor parallelism of a convolutional network).
 Model build_model(const ModelConfig& config, const BuildOptions& options);
 
 }  // namespace foretrain

@@ -29,16 +29,16 @@ struct Layer {
   std::vector<Operator> backward;
   std::vector<LayerCollective> forward_collectives;
   std::vector<LayerCollective> backward_collectives;
-  double parameters = 0.0;         ///< trainable numbers held by one tensor-parallel rank
-  double expert_parameters = 0.0;  ///< of these, divided over the expert-parallel group
-  Bytes saved;                     ///< activations kept for the backward pass without recomputation
-  Bytes saved_selective;           ///< with selective recomputation (attention recomputed)
-  Bytes saved_full;                ///< with full recomputation: the layer's input only
+  double parameters = 0.0;                    ///< trainable numbers held by one tensor-parallel rank
+  double expert_parameters = 0.0;             ///< of these, divided over the expert-parallel group
+  Bytes saved;                                ///< activations kept for the backward pass without recomputation
+  Bytes saved_selective;                      ///< with selective recomputation (attention recomputed)
+  Bytes saved_full;                           ///< with full recomputation: the layer's input only
   std::vector<Operator> selective_recompute;  ///< operators run again under selective recomputation
   Bytes output;                               ///< activation handed to the next layer (pipeline boundary)
   Bytes workspace;                            ///< temporary memory beyond saved activations while the layer runs
-  bool recomputable = true;                   ///< full recomputation applies (transformer blocks, not embedding or head)
-  bool splittable = false;                    ///< counts as one of `layers` when a pipeline divides the model
+  bool recomputable = true;  ///< full recomputation applies (transformer blocks, not embedding or head)
+  bool splittable = false;   ///< counts as one of `layers` when a pipeline divides the model
   bool operator==(const Layer&) const = default;
 };
 
@@ -51,10 +51,10 @@ struct LayerGroup {
 struct Model {
   std::string name;
   std::vector<LayerGroup> layers;
-  double parameters = 0.0;              ///< of the whole model (not per rank), as published counts are stated
-  Flops forward_flops_per_sample;       ///< of the mathematics, whole model, one sample
-  double tokens_per_sample = 0.0;       ///< sequence length; 0 where the unit is the image
-  Bytes input_bytes_per_sample;         ///< copied from host to device for each sample
+  double parameters = 0.0;         ///< of the whole model (not per rank), as published counts are stated
+  Flops forward_flops_per_sample;  ///< of the mathematics, whole model, one sample
+  double tokens_per_sample = 0.0;  ///< sequence length; 0 where the unit is the image
+  Bytes input_bytes_per_sample;    ///< copied from host to device for each sample
 };
 
 }  // namespace foretrain

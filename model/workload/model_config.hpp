@@ -28,14 +28,27 @@ struct TransformerConfig {
 /// One layer of a sequential network (families cnn and mlp); scenarios/models/resnet-50.yaml shows the syntax.
 struct NetworkLayer {
   enum class Kind {
-    convolution, linear, batch_norm, relu, sigmoid, gelu, max_pool, average_pool, global_average_pool, flatten, dropout,
-    local_response_norm, residual, branches, repeat
+    convolution,
+    linear,
+    batch_norm,
+    relu,
+    sigmoid,
+    gelu,
+    max_pool,
+    average_pool,
+    global_average_pool,
+    flatten,
+    dropout,
+    local_response_norm,
+    residual,
+    branches,
+    repeat
   };
   Kind kind = Kind::relu;
   std::int64_t out = 0, kernel_h = 1, kernel_w = 1, stride = 1, pad_h = 0, pad_w = 0, groups = 1;
   bool bias = true;
-  std::int64_t times = 1;                              ///< repeat
-  std::vector<std::vector<NetworkLayer>> bodies;       ///< residual: body, shortcut; branches: each; repeat: one
+  std::int64_t times = 1;                         ///< repeat
+  std::vector<std::vector<NetworkLayer>> bodies;  ///< residual: body, shortcut; branches: each; repeat: one
   SourcePosition where;
 };
 

@@ -121,8 +121,8 @@ class BlockBuilder {
   }
 
   /// What moves between tensor-parallel ranks around the two halves of a block: an all-reduce each, or with sequence
-  /// parallelism an all-gather before and a reduce-scatter after (arXiv 2205.05198, section 4.2.2). In the backward pass
-  /// the gathered input is fetched again for the weight gradient; that one runs beside the data gradient.
+  /// parallelism an all-gather before and a reduce-scatter after (arXiv 2205.05198, section 4.2.2). In the backward
+  /// pass the gathered input is fetched again for the weight gradient; that one runs beside the data gradient.
   void tensor_collectives(Layer& layer, int halves) const {
     if (options_.tensor == 1) return;
     using Kind = LayerCollective::Kind;
@@ -169,8 +169,9 @@ void BlockBuilder::attention_half(Layer& layer) const {
     const double rotated = static_cast<double>(tokens_ * (q_width + kv_width));
     stream(layer, "rotary embedding", StreamingKind::elementwise, rotated, 1, 1, 1, 1);
   }
-  Attention core{options_.micro_batch, c.heads / t, kv_heads, sequence_ / options_.context, sequence_, c.head_dim,
-                 is_causal(c.family),  options_.attention, false, c.family == TransformerFamily::mpt};
+  Attention core{
+      options_.micro_batch, c.heads / t,        kv_heads, sequence_ / options_.context,      sequence_, c.head_dim,
+      is_causal(c.family),  options_.attention, false,    c.family == TransformerFamily::mpt};
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
   layer.forward.push_back({"attention", core, options_.precision, kernels});
   layer.selective_recompute.push_back(layer.forward.back());
@@ -313,9 +314,9 @@ Layer BlockBuilder::head() const {
   }
   const std::int64_t columns = (outputs + t - 1) / t;
   linear(layer, "logits", rows, columns, c.hidden);
-  // Cross-entropy in fp32, one kernel a step as trainers run it eagerly: logits are widened (read e, write 4), each row's
-  // maximum and sum are found (read 4), and log-probabilities written (read 4, write 4); backward, the one-hot gradient is
-  // written (4), combined with the probabilities (read 8, write 4) and narrowed (read 4, write e).
+  // Cross-entropy in fp32, one kernel a step as trainers run it eagerly: logits are widened (read e, write 4), each
+  // row's maximum and sum are found (read 4), and log-probabilities written (read 4, write 4); backward, the one-hot
+  // gradient is written (4), combined with the probabilities (read 8, write 4) and narrowed (read 4, write e).
   const auto logits = static_cast<double>(rows * columns);
   const double wide = 4.0 / element_.value();
   stream(layer, "cross-entropy", StreamingKind::reduction, logits, 1 + 2 * wide, 2 * wide, 3 * wide, 2 * wide + 1, 3);

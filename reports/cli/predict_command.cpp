@@ -40,7 +40,8 @@ Anchor anchor_from(const std::string& table, const PredictOptions& options) {
     const std::vector<Comparison> of_run = compare(runs[i], *outcomes[i].result);
     comparisons.insert(comparisons.end(), of_run.begin(), of_run.end());
   }
-  return {time_factor(comparisons), fmt::format("median of measured over predicted time, {} runs of {}", runs.size(), table)};
+  return {time_factor(comparisons),
+          fmt::format("median of measured over predicted time, {} runs of {}", runs.size(), table)};
 }
 
 /// One prediction is made here; several are shared out among processes.
@@ -78,7 +79,8 @@ ExitStatus run(const PredictOptions& options) {
     for (Outcome& outcome : outcomes) results.push_back(std::move(*outcome.result));
   } else {
     const Anchor anchor = anchor_from(options.anchor, options);
-    for (Outcome& outcome : outcomes) results.push_back(anchored(std::move(*outcome.result), anchor.factor, anchor.source));
+    for (Outcome& outcome : outcomes)
+      results.push_back(anchored(std::move(*outcome.result), anchor.factor, anchor.source));
   }
   print_results(results, options);
   return status;

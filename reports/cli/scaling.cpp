@@ -28,7 +28,8 @@ std::string_view sample_word(const ModelConfig& model) {
 
 std::string subtitle(const Scenario& scenario, bool strong) {
   const TrainWorkload& train = train_of(scenario);
-  if (strong) return fmt::format("{} {} in all, {}", train.global_batch, sample_word(train.model), name(train.precision));
+  if (strong)
+    return fmt::format("{} {} in all, {}", train.global_batch, sample_word(train.model), name(train.precision));
   const double per_gpu = static_cast<double>(train.global_batch) / scenario.cluster.gpus();
   return fmt::format("{:.4g} {} per GPU, {}", per_gpu, sample_word(train.model), name(train.precision));
 }
@@ -45,7 +46,8 @@ std::vector<Point> points_of(const ScalingOptions& options, const std::vector<Sc
     for (std::size_t g = 0; g < options.gpus.size(); ++g) {
       const auto placed = on_gpus(scenarios[f], options.gpus[g], options.strong);
       if (!placed) {
-        warn(fmt::format("{} is left out on {} GPUs: no whole nodes, replicas or batch", scenarios[f].name, options.gpus[g]));
+        warn(fmt::format("{} is left out on {} GPUs: no whole nodes, replicas or batch", scenarios[f].name,
+                         options.gpus[g]));
         continue;
       }
       for (std::size_t a = 0; a < options.algorithms.size(); ++a) {
@@ -73,13 +75,12 @@ std::optional<std::vector<std::string>> on_gpus(const Scenario& scenario, int gp
   const int replica = plan.tensor * plan.pipeline * plan.context;
   const std::int64_t batch = train_of(scenario).global_batch;
   const std::int64_t scaled = strong ? batch : batch * gpus / scenario.cluster.gpus();
-  const bool whole = gpus % per_node == 0 && gpus % replica == 0 &&
-                     (strong || batch * gpus % scenario.cluster.gpus() == 0);
+  const bool whole =
+      gpus % per_node == 0 && gpus % replica == 0 && (strong || batch * gpus % scenario.cluster.gpus() == 0);
   if (!whole) return std::nullopt;
-  return std::vector<std::string>{fmt::format("cluster.nodes={}", gpus / per_node),
-                                  fmt::format("cluster.gpus_per_node={}", per_node),
-                                  fmt::format("plan.data={}", gpus / replica),
-                                  fmt::format("workload.train.global_batch={}", scaled)};
+  return std::vector<std::string>{
+      fmt::format("cluster.nodes={}", gpus / per_node), fmt::format("cluster.gpus_per_node={}", per_node),
+      fmt::format("plan.data={}", gpus / replica), fmt::format("workload.train.global_batch={}", scaled)};
 }
 
 ScalingFigure predict_scaling(const ScalingOptions& options) {
@@ -87,8 +88,8 @@ ScalingFigure predict_scaling(const ScalingOptions& options) {
   std::vector<Scenario> scenarios;
   for (const std::string& file : options.files) {
     scenarios.push_back(load_scenario(file, options.overrides));
-    ScalingPanel& panel = figure.panels.emplace_back(
-        ScalingPanel{scenarios.back().name, subtitle(scenarios.back(), options.strong), {}});
+    ScalingPanel& panel =
+        figure.panels.emplace_back(ScalingPanel{scenarios.back().name, subtitle(scenarios.back(), options.strong), {}});
     for (const std::string& algorithm : options.algorithms) {
       panel.curves.push_back({words(algorithm), std::vector<std::optional<Seconds>>(options.gpus.size())});
     }

@@ -21,8 +21,8 @@ struct ScalingOptions {
   int jobs = 1;
 };
 
-/// The overrides that put a scenario on `gpus` GPUs, filling node after node; nothing when they do not make whole nodes,
-/// whole replicas or a whole batch.
+/// The overrides that put a scenario on `gpus` GPUs, filling node after node; nothing when they do not make whole
+/// nodes, whole replicas or a whole batch.
 std::optional<std::vector<std::string>> on_gpus(const Scenario& scenario, int gpus, bool strong);
 
 /// Predicts every point of the figure. Points without a prediction are absent from it, and the reasons are warnings.

@@ -149,7 +149,8 @@ ExitStatus run(const SweepOptions& options) {
 
 void add_sweep(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<SweepOptions>();
-  CLI::App* command = app.add_subcommand("sweep", "many predictions at once, as a table; goes on where it was interrupted");
+  CLI::App* command =
+      app.add_subcommand("sweep", "many predictions at once, as a table; goes on where it was interrupted");
   command->add_option("FILE", options->file, "the scenario to vary");
   command
       ->add_option("--vary", options->variations,

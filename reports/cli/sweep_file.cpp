@@ -25,8 +25,8 @@ std::vector<std::string> texts(const CsvRow& row) {
   return cells;
 }
 
-/// The rows of a partial file with this header; the last line counts only if its end was written. Nothing when the file is
-/// missing or of another sweep.
+/// The rows of a partial file with this header; the last line counts only if its end was written. Nothing when the file
+/// is missing or of another sweep.
 Rows rows_of(const std::string& path, const std::vector<std::string>& header) {
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -11,11 +11,12 @@
 namespace foretrain {
 
 /// OUT.csv.partial: the table as far as it is finished, in the order in which the rows came, their numbers in a first
-/// column whose name says which sweep they belong to. OUT.csv itself appears at the end, in one step, the rows in order.
+/// column whose name says which sweep they belong to. OUT.csv itself appears at the end, in one step, the rows in
+/// order.
 class SweepFile {
  public:
-  /// Opens or continues the partial file of `path`. A partial file of another sweep (another `fingerprint` or header) is
-  /// begun anew. Throws UsageError when it cannot be written.
+  /// Opens or continues the partial file of `path`. A partial file of another sweep (another `fingerprint` or header)
+  /// is begun anew. Throws UsageError when it cannot be written.
   SweepFile(const std::string& path, std::uint64_t fingerprint, std::vector<std::string> header);
 
   /// Finished rows by number, those of an earlier run included.

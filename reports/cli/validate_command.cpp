@@ -41,7 +41,8 @@ struct Bar {
 /// "vtrain=15" or, for every group, "15"; a "%" may follow the number.
 Bar parse_bar(const std::string& text) {
   const std::size_t equals = text.rfind('=');
-  std::string_view number = trim(equals == std::string::npos ? std::string_view(text) : std::string_view(text).substr(equals + 1));
+  std::string_view number =
+      trim(equals == std::string::npos ? std::string_view(text) : std::string_view(text).substr(equals + 1));
   if (number.ends_with('%')) number = trim(number.substr(0, number.size() - 1));
   try {
     return {equals == std::string::npos ? "" : text.substr(0, equals), parse_number(number) / 100.0};
@@ -99,7 +100,8 @@ bool meets_bars(const AccuracyReport& report, const std::vector<Bar>& bars) {
       found = true;
       if (group.statistics.mape <= bar.mape) continue;
       meets = false;
-      warn(fmt::format("{}: MAPE {:.1f} %, its bar is {:.1f} %", group.name, group.statistics.mape * 100.0, bar.mape * 100.0));
+      warn(fmt::format("{}: MAPE {:.1f} %, its bar is {:.1f} %", group.name, group.statistics.mape * 100.0,
+                       bar.mape * 100.0));
     }
     if (!found) throw UsageError("--bar: no group's name begins with " + bar.group);
   }
@@ -124,14 +126,17 @@ ExitStatus run(const ValidateOptions& options) {
 void add_validate(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<ValidateOptions>();
   CLI::App* command = app.add_subcommand("validate", "predictions beside measurements: how far off, group by group");
-  command->add_option("--cases", options->tables, "tables with measured.* columns (default: all that come with foretrain)")
+  command
+      ->add_option("--cases", options->tables, "tables with measured.* columns (default: all that come with foretrain)")
       ->type_name("CASES.csv");
   command
       ->add_option("--anchor", options->anchor,
                    "the first N cases of each group fix one factor for the group and leave the errors")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber.description(""));
-  command->add_option("--bar", options->bars, "fail when a group's MAPE is above it (repeatable; GROUP is the name's start)")
+  command
+      ->add_option("--bar", options->bars,
+                   "fail when a group's MAPE is above it (repeatable; GROUP is the name's start)")
       ->type_name("[GROUP=]PERCENT")
       ->expected(1)
       ->take_all()

@@ -17,7 +17,8 @@ constexpr std::size_t most_values = 100'000;
 constexpr std::size_t most_combinations = 1'000'000;
 
 [[noreturn]] void fail(const std::string& text, const std::string& why) {
-  throw UsageError(fmt::format("--vary {}: {}; write KEY=V1,V2,… or KEY=A..B, KEY=A..B+STEP, KEY=A..BxFACTOR", text, why));
+  throw UsageError(
+      fmt::format("--vary {}: {}; write KEY=V1,V2,… or KEY=A..B, KEY=A..B+STEP, KEY=A..BxFACTOR", text, why));
 }
 
 /// Pieces between commas that stand outside of brackets and quotes.
@@ -117,7 +118,8 @@ std::vector<Case> combinations(const std::string& base, const std::vector<std::s
   std::size_t count = 1;
   for (const Variation& variation : variations) {
     count *= variation.values.size();
-    if (count > most_combinations) throw UsageError(fmt::format("--vary: more than {} combinations", most_combinations));
+    if (count > most_combinations)
+      throw UsageError(fmt::format("--vary: more than {} combinations", most_combinations));
   }
   std::vector<Override> common;
   std::set<std::string> keys;

@@ -1,7 +1,7 @@
 // The parts that the commands are made of, without the program.
+#include <unistd.h>
 #include <csignal>
 #include <fstream>
-#include <unistd.h>
 
 #include "model/base/error.hpp"
 #include "reports/cli/sweep_file.hpp"

@@ -27,8 +27,8 @@ TEST_CASE("Numbers of GPUs that do not make whole nodes are left out with a warn
 TEST_CASE("A breakdown has one bar per value") {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", small_step);
-  const std::vector<std::string> arguments = {"plot", "breakdown", file, "--vary", "plan.sync.algorithm=ring,naive",
-                                              "--fidelity", "estimate", "-o"};
+  const std::vector<std::string> arguments = {
+      "plot", "breakdown", file, "--vary", "plan.sync.algorithm=ring,naive", "--fidelity", "estimate", "-o"};
   for (const char* picture : {"one.svg", "two.svg"}) {
     std::vector<std::string> all = arguments;
     all.push_back(folder.file(picture));

@@ -20,9 +20,11 @@ std::vector<std::string> column(const CsvTable& table, const std::string& name) 
 CsvTable table_in(const std::string& path) { return parse_csv(text_of(path), path); }
 
 /// Sizes of 40, 80 and 160 MB, on rings of two and four.
-const std::vector<std::string> six_rings = {"sweep",      ring_of_four, "--vary", "workload.collective.size=40 MB..160 MBx2",
+const std::vector<std::string> six_rings = {"sweep",      ring_of_four,
+                                            "--vary",     "workload.collective.size=40 MB..160 MBx2",
                                             "--vary",     "workload.collective.ranks=2,4",
-                                            "--fidelity", "estimate",   "-o"};
+                                            "--fidelity", "estimate",
+                                            "-o"};
 
 FilterResult sweep_to(const std::string& output, std::vector<std::string> more = {}) {
   std::vector<std::string> arguments = six_rings;
@@ -68,8 +70,8 @@ TEST_CASE("Shards share the rows out") {
 TEST_CASE("What a sweep writes is a table of cases") {
   const TemporaryFolder folder;
   REQUIRE(sweep_to(folder.file("first.csv")).status == 0);
-  REQUIRE(run_program({"sweep", "--cases", folder.file("first.csv"), "--fidelity", "estimate", "-o",
-                       folder.file("second.csv")})
+  REQUIRE(run_program(
+              {"sweep", "--cases", folder.file("first.csv"), "--fidelity", "estimate", "-o", folder.file("second.csv")})
               .status == 0);
   CHECK(text_of(folder.file("first.csv")) == text_of(folder.file("second.csv")));
 }

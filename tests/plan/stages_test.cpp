@@ -52,7 +52,8 @@ TEST_CASE("layers that do not divide leave the first and the last stage lighter"
 TEST_CASE("unequal layers are cut where the heaviest stage is lightest") {
   // Costs 8 4 4 2 2 2 2 over three stages: only 8 | 4+4 | 2+2+2+2 has no stage above 8.
   Model model;
-  for (const double rows : {8.0, 4.0, 4.0, 2.0, 2.0, 2.0, 2.0}) model.layers.push_back({layer_of("layer", true, rows), 1});
+  for (const double rows : {8.0, 4.0, 4.0, 2.0, 2.0, 2.0, 2.0})
+    model.layers.push_back({layer_of("layer", true, rows), 1});
   const auto chunks = split_layers(model, 3, 1);
   CHECK(chunks[0].size() == 1);
   CHECK(chunks[1].size() == 2);

@@ -43,11 +43,10 @@ TEST_CASE("Groups are kept apart, in order of appearance") {
 }
 
 TEST_CASE("An anchor takes one factor from the first cases of each group, which leave the errors") {
-  // Twice as slow as predicted in both anchors (factor 2): the third case, predicted 3 s, becomes 6 s beside 5 s measured.
-  const AccuracyReport report = accuracy_report({{"a", "g", "step_time", 2.0, 1.0},
-                                                 {"b", "g", "step_time", 4.0, 2.0},
-                                                 {"c", "g", "step_time", 5.0, 3.0}},
-                                                {}, 2);
+  // Twice as slow as predicted in both anchors (factor 2): the third case, predicted 3 s, becomes 6 s beside 5 s
+  // measured.
+  const AccuracyReport report = accuracy_report(
+      {{"a", "g", "step_time", 2.0, 1.0}, {"b", "g", "step_time", 4.0, 2.0}, {"c", "g", "step_time", 5.0, 3.0}}, {}, 2);
   CHECK(report.anchored == 2);
   REQUIRE(report.cases.size() == 1);
   CHECK(report.cases[0].predicted == Approx(6.0));

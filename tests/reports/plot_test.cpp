@@ -48,8 +48,8 @@ TEST_CASE("The same figure gives the same bytes") {
 
 TEST_CASE("A scaling plot names its axes with units, its curves and its title") {
   const std::string svg = to_svg(figure_with_title("ResNet-50"));
-  for (const char* label : {"ResNet-50", "64 images per GPU", "time of one step (ms)", "GPUs", "ring  220 ms",
-                            "naive  400 ms"}) {
+  for (const char* label :
+       {"ResNet-50", "64 images per GPU", "time of one step (ms)", "GPUs", "ring  220 ms", "naive  400 ms"}) {
     INFO(label);
     CHECK(contains(svg, label));
   }
@@ -82,8 +82,8 @@ TEST_CASE("Bars that cannot be compared in time are drawn in shares") {
 }
 
 TEST_CASE("An accuracy plot has a panel per quantity and an entry per group") {
-  const AccuracyReport report = accuracy_report(
-      {{"a", "alpha", "step_time", 1.0, 1.1}, {"b", "beta", "samples_per_second", 50.0, 45.0}}, {}, 0);
+  const AccuracyReport report =
+      accuracy_report({{"a", "alpha", "step_time", 1.0, 1.1}, {"b", "beta", "samples_per_second", 50.0, 45.0}}, {}, 0);
   const std::string svg = accuracy_svg(report);
   for (const char* label : {"measured (s)", "measured (samples/s)", "alpha: 10.0 %, n = 1", "beta: 10.0 %, n = 1"}) {
     INFO(label);

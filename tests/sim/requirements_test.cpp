@@ -1,5 +1,5 @@
-// The numbers of the source texts, by every executor: synchronisation on one machine (R10), parallel and overlapping work
-// (R3, R4), data parallelism (R9), and the estimate against the simulation of whole steps.
+// The numbers of the source texts, by every executor: synchronisation on one machine (R10), parallel and overlapping
+// work (R3, R4), data parallelism (R9), and the estimate against the simulation of whole steps.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -43,8 +43,8 @@ TEST_CASE("R10: 160 MB on eight V100 with the NVLink cube mesh take about 6 ms i
 }
 
 TEST_CASE("R10: the ring's time hardly depends on the number of ranks") {
-  // 2 (n-1)/n · 160 MB / 16 GB/s: 17.5 ms for 8 ranks, 19.69 ms for 64, never more than 20 ms. The growth of the time from
-  // 8 to 64 ranks, (63/64)/(7/8) = 1.125, is that of the data that each rank must send; the bus bandwidth stays.
+  // 2 (n-1)/n · 160 MB / 16 GB/s: 17.5 ms for 8 ranks, 19.69 ms for 64, never more than 20 ms. The growth of the time
+  // from 8 to 64 ranks, (63/64)/(7/8) = 1.125, is that of the data that each rank must send; the bus bandwidth stays.
   for (const Fidelity fidelity : all_fidelities) {
     const double eight = milliseconds("r10-ring-64-equal-links", fidelity, {"workload.collective.ranks=8"});
     const double sixty_four = milliseconds("r10-ring-64-equal-links", fidelity);

@@ -1,6 +1,6 @@
 // Parameter counts and FLOPs of transformers against published ones.
-#include "model/base/error.hpp"
 #include "model/workload/transformer.hpp"
+#include "model/base/error.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -93,8 +93,8 @@ TEST_CASE("tensor parallelism divides a block's parameters and arithmetic") {
 }
 
 TEST_CASE("activation memory follows the published formula") {
-  // arXiv 2205.05198, equation 2: s·b·h·(34 + 5·a·s/h) bytes a layer with 2-byte numbers, standard attention; equation 4
-  // with tensor and sequence parallelism: the same divided by t.
+  // arXiv 2205.05198, equation 2: s·b·h·(34 + 5·a·s/h) bytes a layer with 2-byte numbers, standard attention; equation
+  // 4 with tensor and sequence parallelism: the same divided by t.
   const TransformerConfig c = gpt(2, 1024, 16, 32000, 1024);
   BuildOptions options;
   options.attention = AttentionKind::standard;
