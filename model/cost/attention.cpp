@@ -37,7 +37,9 @@ constexpr double backward_kernels = 3.0;
 KernelTime flash_time(const Attention& work, Precision precision, const Gpu& gpu, const Calibration& calibration) {
   const AttentionConstants& constants = calibration.attention;
   const bool tensor = uses_tensor_cores(gpu, precision);
-  const double open_share = tensor && gpu.compute_capability >= warp_group_mma_since ? constants.warp_mma_share : 1.0;
+  const bool warp_groups = tensor && gpu.compute_capability >= warp_group_mma_since;
+  const double reached = work.native ? constants.native_mma_share : constants.warp_mma_share;
+  const double open_share = warp_groups ? reached : 1.0;
   const double efficiency = work.backward ? constants.flash_backward_efficiency : constants.flash_efficiency;
   const double clock = sustained_clock(gpu, precision, calibration.power);
   const FlopsPerSecond product_rate = gpu.matrix_rate(precision) * (clock * open_share * efficiency);

@@ -20,6 +20,7 @@ Rows power_rows() {
   Rows rows = {
       row("power.static_share", "", &Calibration::power, &C::static_share, 0.0, 0.6),
       row("power.voltage_floor", "", &Calibration::power, &C::voltage_floor, 0.0, 1.0),
+      row("power.operand_share", "", &Calibration::power, &C::operand_share, 0.0, 1.0),
   };
   for (std::size_t i = 0; i < chip_generations.size(); ++i) {
     const std::string prefix = "power." + std::string(chip_generations[i].name);
@@ -62,6 +63,7 @@ Rows attention_rows() {
       row("attention.flash_backward_efficiency", "", part, &C::flash_backward_efficiency, 0.1, 1.0),
       row("attention.softmax_operations", "", part, &C::softmax_operations, 0.0, 100.0),
       row("attention.warp_mma_share", "", part, &C::warp_mma_share, 0.1, 1.0),
+      row("attention.native_mma_share", "", part, &C::native_mma_share, 0.1, 1.0),
       row("attention.memory_efficient_share", "", part, &C::memory_efficient_share, 0.1, 1.0),
       row("attention.block_start_keys", "", part, &C::block_start_keys, 0.0, 2000.0),
       row("attention.standard_passes", "", part, &C::standard_passes, 1.0, 50.0),
@@ -104,6 +106,10 @@ Rows memory_rows() {
   };
 }
 
+Rows step_rows() {
+  return {row("step.kernel_stretch", "", &Calibration::step, &StepConstants::kernel_stretch, 1.0, 2.0)};
+}
+
 Rows uncertainty_rows() {
   using C = UncertaintyConstants;
   const auto part = &Calibration::uncertainty;
@@ -120,7 +126,7 @@ const std::vector<ConstantRow>& calibration_rows() {
   static const Rows table = [] {
     Rows all;
     for (Rows part : {power_rows(), matmul_rows(), convolution_rows(), attention_rows(), streaming_rows(), host_rows(),
-                      collective_calibration_rows(), memory_rows(), uncertainty_rows()}) {
+                      collective_calibration_rows(), memory_rows(), step_rows(), uncertainty_rows()}) {
       all.insert(all.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
     }
     return all;

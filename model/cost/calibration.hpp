@@ -39,6 +39,7 @@ struct GenerationPower {
 struct PowerConstants {
   double static_share = 0.0;   ///< share of the board's power that leakage, memory and fans take
   double voltage_floor = 0.0;  ///< voltage at zero clock over voltage at the boost clock
+  double operand_share = 0.0;  ///< share of an operation's energy that goes with the operands' width
   std::array<GenerationPower, chip_generations.size()> generation{};
 };
 
@@ -67,6 +68,7 @@ struct AttentionConstants {
   double softmax_operations = 0.0;         ///< CUDA-core operations per score, not hidden behind the matrix products
   /// Share of the tensor-core peak open to kernels without warp-group instructions (Hopper on).
   double warp_mma_share = 0.0;
+  double native_mma_share = 0.0;          ///< the same open to kernels with those instructions
   double memory_efficient_share = 0.0;    ///< speed of the memory-efficient kernels over flash
   double block_start_keys = 0.0;          ///< start and end of one thread block, as further keys that it visits
   double standard_passes = 0.0;           ///< passes over the scores in memory, forward
@@ -126,6 +128,13 @@ struct MemoryConstants {
   double fragmentation = 0.0;  ///< allocator overhead, share of the dynamic allocations
 };
 
+/// A training step as a whole (graph/layer_cost.cpp).
+struct StepConstants {
+  /// Kernels of a step over the same kernels repeated alone: other layers' data in the caches, gaps between kernels,
+  /// clocks that hold for hours.
+  double kernel_stretch = 1.0;
+};
+
 /// How far predictions are off: share of the predicted time within which four of five measured cases lie.
 struct UncertaintyConstants {
   double train = 0.0;
@@ -143,6 +152,7 @@ struct Calibration {
   HostConstants host;
   CollectiveConstants collective;
   MemoryConstants memory;
+  StepConstants step;
   UncertaintyConstants uncertainty;
   std::vector<Constant> constants;  ///< what was loaded, with sources
 };

@@ -26,7 +26,8 @@ double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants
   const Bytes width = bytes_per_element(own_units ? precision : Precision::fp32);
   const double relative_width = width / bytes_per_element(tensor ? Precision::fp16 : Precision::fp32);
   const double tera_rate = gpu.matrix_rate(precision).value() * 1e-12;
-  const double wanted = (tensor ? energy.tensor_watts : energy.vector_watts) * relative_width * tera_rate;
+  const double relative_energy = 1.0 - constants.operand_share + constants.operand_share * relative_width;
+  const double wanted = (tensor ? energy.tensor_watts : energy.vector_watts) * relative_energy * tera_rate;
   const double granted = gpu.board_power_watts * (1.0 - constants.static_share);
   if (wanted <= granted) return 1.0;
   // Newton's method on the increasing, convex power curve, from the right: converges without overshooting.

@@ -13,8 +13,8 @@ bool uses_tensor_cores(const Gpu& gpu, Precision precision);
 /// is
 ///   static share · board power + energy per operation · R · f · (v0 + (1 - v0) · f)²
 /// (switching power goes with the square of the voltage, which rises with the clock from v0), and f is the largest that
-/// keeps it within the board's power. Energy per operation is a property of the chip's generation; it goes with the
-/// width of the operands. A board without stated power is not limited.
+/// keeps it within the board's power. Energy per operation is a property of the chip's generation; operand_share
+/// of it goes with the width of the operands, the rest is accumulation. A board without stated power is not limited.
 double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants);
 
 }  // namespace foretrain

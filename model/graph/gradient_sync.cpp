@@ -24,7 +24,7 @@ GradientSync::GradientSync(const Scenario& scenario, const Topology& topology, S
       step_(step),
       layout_(scenario.plan),
       replicas_(scenario.plan.data * scenario.plan.context),
-      weight_(bytes_per_element(std::get<TrainWorkload>(scenario.workload).precision)),
+      weight_(bytes_per_element(storage_precision(std::get<TrainWorkload>(scenario.workload).precision))),
       gradient_(gradient_bytes(scenario.plan.sync)) {}
 
 int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size, int pieces, const char* name) {

@@ -75,7 +75,7 @@ Seconds LayerPricer::kernels(const std::vector<Operator>& ops) const {
   for (const Operator& op : ops) {
     total += operator_cost(op, scenario_.cluster.node.gpu, scenario_.calibration, compiled).device;
   }
-  return total;
+  return total * scenario_.calibration.step.kernel_stretch;
 }
 
 Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {

@@ -27,7 +27,7 @@ void check_supported(const Plan& plan) {
 /// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end.
 Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double parameters, int tensors) {
   const double gradient = bytes_per_element(plan.sync.gradient_precision).value();
-  const double weight = bytes_per_element(train.precision).value();
+  const double weight = bytes_per_element(storage_precision(train.precision)).value();
   double states = 0.0;
   switch (train.optimizer) {
     case Optimizer::sgd:

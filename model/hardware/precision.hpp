@@ -19,6 +19,8 @@ constexpr Bytes bytes_per_element(Precision p) {
   constexpr std::array<double, precision_count> size = {8, 4, 4, 2, 2, 1, 1, 0.5};
   return Bytes(size[static_cast<std::size_t>(p)]);
 }
+/// What weights, gradients and activations are kept in when a model trains in `p`: fp8 training casts from bf16.
+constexpr Precision storage_precision(Precision p) { return p == Precision::fp8 ? Precision::bf16 : p; }
 constexpr std::string_view name(Precision p) { return precision_names[static_cast<std::size_t>(p)]; }
 
 }  // namespace foretrain

@@ -78,7 +78,7 @@ MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& 
   MemoryFootprint worst;
   for (int stage = 0; stage < plan.pipeline; ++stage) {
     const StageNeeds needs = needs_of_stage(model, chunks, stage, plan, train.recompute);
-    const Bytes weight = bytes_per_element(train.precision);
+    const Bytes weight = bytes_per_element(storage_precision(train.precision));
     const Bytes gradient = bytes_per_element(plan.sync.gradient_precision);
     MemoryFootprint m;
     m.weights = weight * (needs.parameters / (sharded ? shards : 1.0));

@@ -66,10 +66,10 @@ Operator read_convolution(const Field& field) {
 }
 
 /// { batch, heads, kv_heads (= heads), sequence, key_sequence (= sequence), head_dim, causal (= false),
-///   attention (= flash), backward (= false), precision }
+///   attention (= flash), native (= false), backward (= false), precision }
 Operator read_attention(const Field& field) {
   const MappingReader keys = field.mapping({"batch", "heads", "kv_heads", "sequence", "key_sequence", "head_dim",
-                                            "causal", "attention", "backward", "precision"});
+                                            "causal", "attention", "native", "backward", "precision"});
   Attention work;
   work.batch = read_size(keys, "batch");
   work.heads = read_size(keys, "heads");
@@ -79,6 +79,7 @@ Operator read_attention(const Field& field) {
   work.head_dim = read_size(keys, "head_dim");
   work.causal = keys.flag_or("causal", false);
   work.kind = keys.choice_or("attention", AttentionKind::flash, attention_words());
+  work.native = keys.flag_or("native", false);
   work.backward = keys.flag_or("backward", false);
   if (work.heads % work.kv_heads != 0) {
     keys.fail("kv_heads", fmt::format("{} heads cannot share {} evenly", work.heads, work.kv_heads),

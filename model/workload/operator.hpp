@@ -36,6 +36,7 @@ struct Attention {
   AttentionKind kind = AttentionKind::flash;
   bool backward = false;
   bool biased = false;  ///< a bias is added to the scores (ALiBi)
+  bool native = false;  ///< flash kernels written for the architecture (cuDNN, FlashAttention-3), not FlashAttention-2
   bool operator==(const Attention&) const = default;
 };
 

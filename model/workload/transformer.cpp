@@ -71,7 +71,8 @@ class BlockBuilder {
   BlockBuilder(const TransformerConfig& config, const BuildOptions& options)
       : config_(config),
         options_(options),
-        element_(bytes_per_element(options.precision)),
+        activations_(storage_precision(options.precision)),
+        element_(bytes_per_element(activations_)),
         sequence_(sequence_of(config)),
         tokens_(options.micro_batch * sequence_ / options.context) {}
 
@@ -85,10 +86,26 @@ class BlockBuilder {
 
   /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and a weight gradient.
   void linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
-              std::int64_t batch = 1) const {
-    layer.forward.push_back({name, Matmul{batch, m, n, k, false}, options_.precision, 1});
-    layer.backward.push_back({name + " data gradient", Matmul{batch, m, k, n, false}, options_.precision, 1});
-    layer.backward.push_back({name + " weight gradient", Matmul{batch, n, k, m, false}, options_.precision, 1});
+              Precision precision, std::int64_t batch = 1) const {
+    layer.forward.push_back({name, Matmul{batch, m, n, k, false}, precision, 1});
+    layer.backward.push_back({name + " data gradient", Matmul{batch, m, k, n, false}, precision, 1});
+    layer.backward.push_back({name + " weight gradient", Matmul{batch, n, k, m, false}, precision, 1});
+  }
+
+  /// A linear layer of a block. In fp8 training its operands are cast from bf16, and kept transposed as well for the
+  /// backward pass: 2 bytes read, 2 · 1 written per element. Norms write fp8 at once (`cast_input` = false). Attention,
+  /// norms, embedding and logits stay in bf16 (NVIDIA Transformer Engine user guide, "Using FP8").
+  void block_linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
+                    bool cast_input, std::int64_t batch = 1) const {
+    linear(layer, name, m, n, k, options_.precision, batch);
+    if (options_.precision != Precision::fp8) return;
+    const auto cast = [&](std::int64_t elements) {
+      const Bytes size = element_ * static_cast<double>(batch * elements);
+      return Operator{name + " cast", Streaming{StreamingKind::elementwise, size, size, Flops(0.0), true}, activations_,
+                      1};
+    };
+    if (cast_input) layer.forward.insert(layer.forward.end() - 1, cast(m * k));
+    layer.backward.insert(layer.backward.end() - 2, cast(m * n));
   }
 
   /// A memory-bound kernel over `elements` numbers: forward and backward passes as (reads, writes) per element.
@@ -100,11 +117,11 @@ class BlockBuilder {
     layer.forward.push_back({name,
                              Streaming{kind, element_ * elements * forward_reads, element_ * elements * forward_writes,
                                        forward_flops, fusible},
-                             options_.precision, 1});
+                             activations_, 1});
     layer.backward.push_back({name + " backward",
                               Streaming{kind, element_ * elements * backward_reads,
                                         element_ * elements * backward_writes, backward_flops, fusible},
-                              options_.precision, backward_kernels});
+                              activations_, backward_kernels});
   }
 
   void norm(Layer& layer, const std::string& name) const {
@@ -151,6 +168,7 @@ class BlockBuilder {
 
   const TransformerConfig& config_;
   const BuildOptions& options_;
+  Precision activations_;  // of everything but the blocks' linear layers
   Bytes element_;
   std::int64_t sequence_;
   std::int64_t tokens_;
@@ -164,7 +182,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
   const std::int64_t kv_width = kv_heads * c.head_dim;
 
   norm(layer, "attention norm");
-  linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden);
+  block_linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden, false);
   if (c.family == TransformerFamily::llama) {
     const double rotated = static_cast<double>(tokens_ * (q_width + kv_width));
     stream(layer, "rotary embedding", StreamingKind::elementwise, rotated, 1, 1, 1, 1);
@@ -173,10 +191,11 @@ void BlockBuilder::attention_half(Layer& layer) const {
       options_.micro_batch, c.heads / t,        kv_heads, sequence_ / options_.context,      sequence_, c.head_dim,
       is_causal(c.family),  options_.attention, false,    c.family == TransformerFamily::mpt};
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
-  layer.forward.push_back({"attention", core, options_.precision, kernels});
+  core.native = !core.biased;  // well-tuned trainers call the architecture's own kernels
+  layer.forward.push_back({"attention", core, activations_, kernels});
   layer.selective_recompute.push_back(layer.forward.back());
   core.backward = true;
-  layer.backward.push_back({"attention backward", core, options_.precision, kernels + 1});
+  layer.backward.push_back({"attention backward", core, activations_, kernels + 1});
   if (options_.context > 1) {
     // Ring attention: every rank sees the keys and values of all others; a step's exchange runs beside the previous
     // step's products.
@@ -186,7 +205,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
     layer.backward_collectives.push_back({LayerCollective::Kind::all_gather, group, keys_values, 1, true});
     layer.backward_collectives.push_back({LayerCollective::Kind::reduce_scatter, group, keys_values, 1, true});
   }
-  linear(layer, "attention output", tokens_, c.hidden, q_width);
+  block_linear(layer, "attention output", tokens_, c.hidden, q_width, true);
   residual(layer, "attention residual");
 }
 
@@ -197,7 +216,7 @@ void BlockBuilder::ffn_half(Layer& layer) const {
   std::int64_t batch = 1;
   std::int64_t rows = tokens_;
   if (c.experts > 1) {
-    linear(layer, "router", tokens_, c.experts, c.hidden);
+    linear(layer, "router", tokens_, c.experts, c.hidden, activations_);
     batch = std::max<std::int64_t>(c.experts / options_.expert, 1);
     rows = std::max<std::int64_t>(tokens_ * c.experts_per_token / batch, 1);
     const auto routed = static_cast<double>(tokens_ * c.experts_per_token * c.hidden);
@@ -208,14 +227,14 @@ void BlockBuilder::ffn_half(Layer& layer) const {
       layer.backward_collectives.push_back({LayerCollective::Kind::all_to_all, group, element_ * routed, 2, false});
     }
   }
-  linear(layer, "ffn up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, batch);
+  block_linear(layer, "ffn up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, c.experts > 1, batch);
   const auto activated = static_cast<double>(batch * rows * width);
   if (c.gated_ffn) {
     stream(layer, "gated activation", StreamingKind::elementwise, activated, 2, 1, 3, 2);
   } else {
     stream(layer, "activation", StreamingKind::elementwise, activated, 1, 1, 2, 1);
   }
-  linear(layer, "ffn down", rows, c.hidden, width, batch);
+  block_linear(layer, "ffn down", rows, c.hidden, width, true, batch);
   residual(layer, "ffn residual");
 }
 
@@ -276,7 +295,8 @@ Layer BlockBuilder::embedding() const {
   const double t = options_.tensor;
   const auto width = static_cast<double>(tokens_ * c.hidden);
   if (c.family == TransformerFamily::vit) {
-    linear(layer, "patch projection", tokens_, c.hidden / options_.tensor, 3 * c.patch_size * c.patch_size);
+    linear(layer, "patch projection", tokens_, c.hidden / options_.tensor, 3 * c.patch_size * c.patch_size,
+           activations_);
   } else {
     // Forward gathers a row a token and adds positions; backward scatters the gradients back.
     stream(layer, "embedding", StreamingKind::gather, width, has_learned_positions(c.family) ? 2 : 1, 1, 1, 2, 2);
@@ -309,11 +329,11 @@ Layer BlockBuilder::head() const {
     outputs = c.classes;
   } else if (c.family == TransformerFamily::bert) {
     rows = std::max<std::int64_t>(std::llround(masked_share * static_cast<double>(tokens_)), 1);
-    linear(layer, "masked-token transform", rows, c.hidden, c.hidden);
-    linear(layer, "pooler", options_.micro_batch, c.hidden, c.hidden);
+    linear(layer, "masked-token transform", rows, c.hidden, c.hidden, activations_);
+    linear(layer, "pooler", options_.micro_batch, c.hidden, c.hidden, activations_);
   }
   const std::int64_t columns = (outputs + t - 1) / t;
-  linear(layer, "logits", rows, columns, c.hidden);
+  linear(layer, "logits", rows, columns, c.hidden, activations_);
   // Cross-entropy in fp32, one kernel a step as trainers run it eagerly: logits are widened (read e, write 4), each
   // row's maximum and sum are found (read 4), and log-probabilities written (read 4, write 4); backward, the one-hot
   // gradient is written (4), combined with the probabilities (read 8, write 4) and narrowed (read 4, write e).

@@ -177,7 +177,7 @@ TEST_CASE("dedicated servers stand on nodes without workers") {
   CHECK(milliseconds(parameter_server(160.0_MB, 2, ServerPlacement::dedicated, 2), topology) ==
         Approx(32.0).epsilon(0.01));
   CHECK_THROWS_WITH(lower(parameter_server(1.0_MB, 4, ServerPlacement::dedicated, 1), topology, Calibration{}),
-                    Catch::Matchers::Contains("add nodes"));
+                    Catch::Contains("add nodes"));
 }
 
 TEST_CASE("calls that make no sense are refused") {

@@ -136,7 +136,7 @@ TEST_CASE("the checker finds transfers that leave the message or the group") {
                                 Transfer{0, 1, 2, 2, TransferKind::copy}, Transfer{1, 1, 0, 1, TransferKind::copy},
                                 Transfer{0, 1, 0, 0, TransferKind::copy}}) {
     CHECK_THAT(check_schedule(ring_with_phase_1({wrong}), CollectiveOperation::all_reduce),
-               Catch::Matchers::Contains("out of range"));
+               Catch::Contains("out of range"));
   }
 }
 
