@@ -13,13 +13,19 @@ namespace foretrain {
 
 namespace {
 
-void check_supported(const Plan& plan) {
-  if (plan.sync.consistency != Sync::Consistency::synchronous) {
-    throw UsageError(
-        "plan.sync.consistency: only synchronous updates can be predicted yet; use consistency: synchronous");
+[[noreturn]] void not_yet(const Scenario& scenario, const std::string& key, const std::string& got,
+                          const std::string& expected) {
+  const auto where = scenario.where.find(key);
+  throw ScenarioError(where == scenario.where.end() ? SourcePosition{} : where->second, key, got, expected);
+}
+
+void check_supported(const Scenario& scenario) {
+  const Sync& sync = scenario.plan.sync;
+  if (sync.consistency != Sync::Consistency::synchronous) {
+    not_yet(scenario, "plan.sync.consistency", "only synchronous updates can be predicted yet", "synchronous");
   }
-  if (plan.sync.compression == Sync::Compression::powersgd) {
-    throw UsageError("plan.sync.compression: powersgd cannot be predicted yet; use none or fp16");
+  if (sync.compression == Sync::Compression::powersgd) {
+    not_yet(scenario, "plan.sync.compression", "powersgd cannot be predicted yet", "none or fp16");
   }
 }
 
@@ -75,7 +81,7 @@ SharedTransfer boundary_transfer(const Plan& plan, int stage, bool back, Bytes a
 
 Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology) {
   const Plan& plan = scenario.plan;
-  check_supported(plan);
+  check_supported(scenario);
   const HostConstants& host = scenario.calibration.host;
   const Gpu& gpu = scenario.cluster.node.gpu;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/workload/transformer_parameters.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -10,60 +12,9 @@ namespace {
 // BERT predicts the masked 15 % of the tokens only (Devlin et al. 2018, section 3.1); the others reach no output layer.
 constexpr double masked_share = 0.15;
 
-bool has_dropout(TransformerFamily family) {
-  return family == TransformerFamily::gpt || family == TransformerFamily::bert || family == TransformerFamily::vit;
-}
-bool has_learned_positions(TransformerFamily family) { return has_dropout(family); }
-bool is_causal(TransformerFamily family) {
-  return family != TransformerFamily::bert && family != TransformerFamily::vit;
-}
-
-/// Tokens of one sample as the blocks see them (vit: patches and the class token).
-std::int64_t sequence_of(const TransformerConfig& c) {
-  if (c.family != TransformerFamily::vit) return c.sequence;
-  const std::int64_t side = c.image_size / c.patch_size;
-  return side * side + 1;
-}
-
-struct Counts {
-  double attention, ffn, norms, embedding, head;
-};
-
-/// Trainable numbers of one block's parts (whole model, not divided by ranks) and of both ends.
-Counts parameter_counts(const TransformerConfig& c) {
-  const auto h = static_cast<double>(c.hidden);
-  const auto q = static_cast<double>(c.heads * c.head_dim);
-  const auto kv = static_cast<double>(c.kv_heads * c.head_dim);
-  const auto f = static_cast<double>(c.ffn_hidden);
-  const auto v = static_cast<double>(c.vocabulary);
-  const double bias = c.biases ? 1.0 : 0.0;
-  const bool rms_norm = c.family == TransformerFamily::llama;
-  const double norm = rms_norm || !c.biases ? h : 2.0 * h;  // scale, and shift where there are biases
-
-  Counts n{};
-  n.attention = h * (q + 2.0 * kv) + q * h + bias * (q + 2.0 * kv + h);
-  const double up = c.gated_ffn ? 2.0 : 1.0;
-  n.ffn = (up + 1.0) * h * f + bias * (up * f + h);
-  if (c.experts > 1) n.ffn = static_cast<double>(c.experts) * n.ffn + h * static_cast<double>(c.experts);
-  n.norms = 2.0 * norm;
-  switch (c.family) {
-    case TransformerFamily::vit: {
-      const double patch = 3.0 * static_cast<double>(c.patch_size * c.patch_size);
-      n.embedding = patch * h + h + h + static_cast<double>(sequence_of(c)) * h;  // projection, class token, positions
-      n.head = norm + h * static_cast<double>(c.classes) + static_cast<double>(c.classes);
-      break;
-    }
-    case TransformerFamily::bert:
-      // word, position (512) and segment (2) tables, their norm; pooler; masked-token head tied to the word table
-      n.embedding = (v + 512.0 + 2.0) * h + norm;
-      n.head = (h * h + h) + (h * h + h + norm + v);
-      break;
-    default:
-      n.embedding = v * h + (has_learned_positions(c.family) ? static_cast<double>(c.sequence) * h : 0.0);
-      n.head = norm + (c.tied_embeddings ? 0.0 : v * h);
-  }
-  return n;
-}
+/// BERT's trainers date from before fused kernels: biases, dropout and residual additions are launched one by one, and
+/// heads are split and joined by copies. A compiler fuses them (the kernels are marked fusible).
+bool separate_kernels(TransformerFamily family) { return family == TransformerFamily::bert; }
 
 /// Collects the operators of a layer; all sizes for one rank.
 class BlockBuilder {
@@ -73,7 +24,7 @@ class BlockBuilder {
         options_(options),
         activations_(storage_precision(options.precision)),
         element_(bytes_per_element(activations_)),
-        sequence_(sequence_of(config)),
+        sequence_(tokens_of_sample(config)),
         tokens_(options.micro_batch * sequence_ / options.context) {}
 
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
@@ -130,11 +81,22 @@ class BlockBuilder {
     stream(layer, name, StreamingKind::reduction, norm_tokens() * static_cast<double>(config_.hidden), 1, 1, 3, 1, 2);
   }
 
-  /// bias + dropout + residual in one kernel; the mask costs one byte an element.
+  /// A bias added by a kernel of its own; its gradient sums over tokens.
+  void separate_bias(Layer& layer, const std::string& name, double elements) const {
+    if (separate_kernels(config_.family)) stream(layer, name, StreamingKind::elementwise, elements, 1, 1, 1, 0);
+  }
+
+  /// bias + dropout + residual, in one kernel or three; the mask costs one byte an element.
   void residual(Layer& layer, const std::string& name) const {
     const double mask = has_dropout(config_.family) ? 1.0 / element_.value() : 0.0;
     const double elements = norm_tokens() * static_cast<double>(config_.hidden);
-    stream(layer, name, StreamingKind::elementwise, elements, 2, 1 + mask, 1 + mask, 1);
+    if (separate_kernels(config_.family)) {
+      separate_bias(layer, name + " bias", elements);
+      stream(layer, name + " dropout", StreamingKind::elementwise, elements, 1, 1 + mask, 1 + mask, 1);
+      stream(layer, name, StreamingKind::elementwise, elements, 2, 1, 2, 1);
+    } else {
+      stream(layer, name, StreamingKind::elementwise, elements, 2, 1 + mask, 1 + mask, 1);
+    }
   }
 
   /// What moves between tensor-parallel ranks around the two halves of a block: an all-reduce each, or with sequence
@@ -183,6 +145,11 @@ void BlockBuilder::attention_half(Layer& layer) const {
 
   norm(layer, "attention norm");
   block_linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden, false);
+  separate_bias(layer, "qkv bias", static_cast<double>(tokens_ * (q_width + 2 * kv_width)));
+  if (separate_kernels(c.family)) {
+    const auto transposed = static_cast<double>(tokens_ * (2 * q_width + 2 * kv_width));
+    stream(layer, "head transposes", StreamingKind::elementwise, transposed, 1, 1, 1, 1);
+  }
   if (c.family == TransformerFamily::llama) {
     const double rotated = static_cast<double>(tokens_ * (q_width + kv_width));
     stream(layer, "rotary embedding", StreamingKind::elementwise, rotated, 1, 1, 1, 1);
@@ -229,6 +196,7 @@ void BlockBuilder::ffn_half(Layer& layer) const {
   }
   block_linear(layer, "ffn up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, c.experts > 1, batch);
   const auto activated = static_cast<double>(batch * rows * width);
+  separate_bias(layer, "ffn bias", activated);
   if (c.gated_ffn) {
     stream(layer, "gated activation", StreamingKind::elementwise, activated, 2, 1, 3, 2);
   } else {
@@ -279,7 +247,7 @@ Layer BlockBuilder::block() const {
   tensor_collectives(layer, 2);
   std::reverse(layer.backward.begin(), layer.backward.end());
   activation_memory(layer);
-  const Counts n = parameter_counts(config_);
+  const TransformerCounts n = transformer_counts(config_);
   const double t = options_.tensor;
   const double experts = config_.experts > 1 ? static_cast<double>(options_.expert) : 1.0;
   layer.expert_parameters = config_.experts > 1 ? n.ffn / t / experts : 0.0;
@@ -307,7 +275,7 @@ Layer BlockBuilder::embedding() const {
   }
   if (has_dropout(c.family)) residual(layer, "embedding dropout");
   std::reverse(layer.backward.begin(), layer.backward.end());
-  layer.parameters = parameter_counts(c).embedding / t;
+  layer.parameters = transformer_counts(c).embedding / t;
   layer.saved = Bytes(has_dropout(c.family) ? norm_tokens() * static_cast<double>(c.hidden) : 0.0);
   layer.saved_selective = layer.saved;
   layer.saved_full = layer.saved;
@@ -354,7 +322,7 @@ Layer BlockBuilder::head() const {
     layer.forward_collectives.push_back({Kind::all_reduce, group, Bytes(4.0 * static_cast<double>(rows)), 3, false});
   }
   std::reverse(layer.backward.begin(), layer.backward.end());
-  layer.parameters = parameter_counts(c).head / static_cast<double>(t);
+  layer.parameters = transformer_counts(c).head / static_cast<double>(t);
   layer.saved = Bytes(logits * (4.0 + element_.value()) + norm_tokens() * static_cast<double>(c.hidden) * 4.0);
   layer.saved_selective = layer.saved;
   layer.saved_full = layer.saved;
@@ -364,11 +332,6 @@ Layer BlockBuilder::head() const {
 }
 
 }  // namespace
-
-double transformer_parameters(const TransformerConfig& config) {
-  const Counts n = parameter_counts(config);
-  return n.embedding + n.head + static_cast<double>(config.layers) * (n.attention + n.ffn + n.norms);
-}
 
 Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options) {
   const BlockBuilder build(config, options);

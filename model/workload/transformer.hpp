@@ -7,9 +7,6 @@
 
 namespace foretrain {
 
-/// Trainable numbers of the whole model, as published counts are stated.
-double transformer_parameters(const TransformerConfig& config);
-
 /// Embedding, `layers` blocks, head. The operator list is that of a well-tuned trainer (Megatron-LM, NeMo,
 /// llm-foundry): biases, dropout and residual additions fused into one kernel, activation functions into one more.
 Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options);

@@ -1,5 +1,6 @@
 // Parameter counts and FLOPs of transformers against published ones.
 #include "model/workload/transformer.hpp"
+#include "model/workload/transformer_parameters.hpp"
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"
 

@@ -1,0 +1,29 @@
+// Trainable numbers of transformers, and what sets their families apart.
+#pragma once
+
+#include <cstdint>
+
+#include "model/workload/model_config.hpp"
+
+namespace foretrain {
+
+/// Trainable numbers of one block's parts and of both ends; of the whole model, not divided by ranks.
+struct TransformerCounts {
+  double attention = 0.0, ffn = 0.0, norms = 0.0;  ///< per block
+  double embedding = 0.0, head = 0.0;
+};
+TransformerCounts transformer_counts(const TransformerConfig& config);
+
+/// Trainable numbers of the whole model, as published counts are stated.
+double transformer_parameters(const TransformerConfig& config);
+
+/// gpt, bert and vit are trained with dropout; llama and mpt without.
+bool has_dropout(TransformerFamily family);
+/// gpt, bert and vit learn a vector per position; llama rotates, mpt biases the scores.
+bool has_learned_positions(TransformerFamily family);
+/// All but bert and vit predict the next token and look backwards only.
+bool is_causal(TransformerFamily family);
+/// Tokens of one sample as the blocks see them (vit: patches and the class token).
+std::int64_t tokens_of_sample(const TransformerConfig& config);
+
+}  // namespace foretrain
