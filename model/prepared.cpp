@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "model/base/error.hpp"
-#include "model/cost/host.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/plan/memory.hpp"
 #include "model/workload/build.hpp"
@@ -59,6 +58,12 @@ std::string bottleneck_of(const Breakdown& breakdown) {
   return largest->first;
 }
 
+/// Four of five measured cases lie between the two.
+void set_uncertainty(StepResult& result, double share) {
+  result.uncertainty_low = result.time() / (1.0 + share);
+  result.uncertainty_high = result.time() * (1.0 + share);
+}
+
 }  // namespace
 
 PreparedScenario::PreparedScenario(const Scenario& scenario) : scenario_(scenario), topology_(scenario.cluster) {
@@ -92,13 +97,6 @@ TaskGraph PreparedScenario::collective_graph() const {
   builder.add_task({block, stream, -1});
   return std::move(builder).build();
 }
-
-namespace {
-void set_uncertainty(StepResult& result, double share) {
-  result.uncertainty_low = result.time() / (1.0 + share);
-  result.uncertainty_high = result.time() * (1.0 + share);
-}
-}  // namespace
 
 StepResult PreparedScenario::empty_result(Fidelity fidelity) const {
   StepResult result;

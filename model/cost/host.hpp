@@ -3,9 +3,12 @@
 
 #include "model/base/quantity.hpp"
 #include "model/cost/calibration.hpp"
-#include "model/scenario/scenario.hpp"
 
 namespace foretrain {
+
+/// Who launches kernels: a framework operator by operator, compiled code with elementwise work fused, or the device
+/// itself from a recorded graph.
+enum class ExecutionMode { eager, compiled, cuda_graph };
 
 /// Time that the host thread is busy to launch `kernels` kernels: per kernel in eager and compiled execution, once for
 /// a whole CUDA graph. The device idles where this is longer than the kernels themselves.

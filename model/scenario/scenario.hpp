@@ -10,6 +10,7 @@
 
 #include "model/base/error.hpp"
 #include "model/cost/calibration.hpp"
+#include "model/cost/host.hpp"
 #include "model/hardware/cluster.hpp"
 #include "model/hardware/precision.hpp"
 #include "model/workload/model_config.hpp"
@@ -19,7 +20,6 @@ namespace foretrain {
 
 enum class Optimizer { sgd, momentum, adam, adamw };
 enum class Recompute { none, selective, full };
-enum class ExecutionMode { eager, compiled, cuda_graph };
 enum class SyncAlgorithm {
   automatic,
   naive,
