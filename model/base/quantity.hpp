@@ -43,7 +43,7 @@ class Quantity {
   friend constexpr Quantity operator*(Quantity a, double factor) { return Quantity(a.value_ * factor); }
   friend constexpr Quantity operator*(double factor, Quantity a) { return Quantity(a.value_ * factor); }
   friend constexpr Quantity operator/(Quantity a, double divisor) { return Quantity(a.value_ / divisor); }
-  friend constexpr auto operator<=>(Quantity a, Quantity b) = default;
+  friend constexpr auto operator<=>(Quantity a, Quantity b) = default;  // NOLINT(modernize-use-nullptr): false alarm
 
   static constexpr Quantity infinity() { return Quantity(std::numeric_limits<double>::infinity()); }
 

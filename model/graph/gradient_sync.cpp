@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <string>
 
 #include "model/base/error.hpp"
@@ -61,9 +62,9 @@ void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Laye
   const Bytes limit = scenario_.plan.sync.bucket;
   Ready open;
   LayerCost cost;
-  for (auto it = layers.rbegin(); it != layers.rend(); ++it) {
-    cost += it->second;
-    open.gradients += gradient_ * it->first->parameters;
+  for (const auto& [layer, price] : std::views::reverse(layers)) {
+    cost += price;
+    open.gradients += gradient_ * layer->parameters;
     if (open.gradients >= limit) {
       open.backward = cost.backward();
       parts.push_back(open);

@@ -106,7 +106,8 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
       ModelChunk chunk;
       LayerCost cost;
       std::vector<std::pair<const Layer*, LayerCost>> layers;
-      for (const LayerRun& run : chunks[static_cast<std::size_t>(v * plan.pipeline + s)]) {
+      const int position = v * plan.pipeline + s;  // in model order
+      for (const LayerRun& run : chunks[static_cast<std::size_t>(position)]) {
         const Layer& layer = model.layers[static_cast<std::size_t>(run.group)].layer;
         const LayerCost& price = price_of_group[static_cast<std::size_t>(run.group)];
         cost += price * run.count;

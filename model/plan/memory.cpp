@@ -103,7 +103,7 @@ std::vector<std::string> remedies_for_memory(const Scenario& scenario, const Tra
   };
   std::vector<std::string> remedies;
   if (footprint_of(scenario, train).fits()) return remedies;
-  const auto consider = [&](Scenario s, const TrainWorkload& t, const std::string& change) {
+  const auto consider = [&](const Scenario& s, const TrainWorkload& t, const std::string& change) {
     const MemoryFootprint m = footprint_of(s, t);
     if (m.fits()) {
       remedies.push_back(

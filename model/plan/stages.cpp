@@ -124,7 +124,7 @@ std::vector<PipelinePass> pipeline_order(int stages, int stage, int interleave, 
   const int warm_up = interleave == 1 ? stages - stage - 1 : 2 * (stages - stage - 1) + (interleave - 1) * stages;
   const int ahead = std::min(warm_up, total);
   std::vector<PipelinePass> order(forward.begin(), forward.begin() + ahead);
-  order.reserve(static_cast<std::size_t>(2 * total));
+  order.reserve(2 * static_cast<std::size_t>(total));
   for (int k = ahead; k < total; ++k) {
     order.push_back(forward[static_cast<std::size_t>(k)]);
     order.push_back(backward[static_cast<std::size_t>(k - ahead)]);

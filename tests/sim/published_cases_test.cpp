@@ -19,9 +19,12 @@ struct Errors {
 
 double predicted(const StepResult& result, MeasuredQuantity quantity) {
   switch (quantity) {
-    case MeasuredQuantity::samples_per_second: return result.train->samples_per_second;
-    case MeasuredQuantity::tokens_per_second: return result.train->tokens_per_second;
-    default: return result.time().value();
+    case MeasuredQuantity::samples_per_second:
+      return result.train->samples_per_second;
+    case MeasuredQuantity::tokens_per_second:
+      return result.train->tokens_per_second;
+    default:
+      return result.time().value();
   }
 }
 

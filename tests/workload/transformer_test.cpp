@@ -1,7 +1,7 @@
 // Parameter counts and FLOPs of transformers against published ones.
 #include "model/workload/transformer.hpp"
-#include "model/workload/transformer_parameters.hpp"
 #include "model/base/error.hpp"
+#include "model/workload/transformer_parameters.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
