@@ -9,6 +9,7 @@
 
 #include "model/base/error.hpp"
 #include "model/cost/operator_cost.hpp"
+#include "model/plan/layout.hpp"
 #include "model/plan/memory.hpp"
 #include "model/workload/build.hpp"
 
@@ -17,9 +18,7 @@ namespace foretrain {
 namespace {
 
 PreparedTrain prepare_train(const Scenario& scenario, const TrainWorkload& train, const Topology& topology) {
-  const Plan& plan = scenario.plan;
-  Model model = build_model(train.model, {train.micro_batch, train.precision, train.attention, plan.tensor,
-                                          plan.context, plan.expert, plan.sequence_parallel});
+  Model model = build_model(train.model, build_options(train, scenario.plan));
   Step step = build_step(scenario, train, model, topology);
   return {std::move(model), std::move(step)};
 }

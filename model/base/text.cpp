@@ -1,6 +1,7 @@
 #include "model/base/text.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace foretrain {
 
@@ -20,6 +21,15 @@ std::string to_lower(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return lower;
+}
+
+std::optional<int> number_behind(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix) || name.size() == prefix.size()) return std::nullopt;
+  int value = 0;
+  const char* const end = name.data() + name.size();
+  const auto [rest, status] = std::from_chars(name.data() + prefix.size(), end, value);
+  if (status != std::errc() || rest != end || value < 0) return std::nullopt;
+  return value;
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {

@@ -14,6 +14,9 @@ std::string_view trim(std::string_view text);
 /// ASCII letters in lower case.
 std::string to_lower(std::string_view text);
 
+/// The whole number from 0 on behind a prefix: 12 for "gpu12" behind "gpu". Nothing when the name has another form.
+std::optional<int> number_behind(std::string_view name, std::string_view prefix);
+
 /// Pieces between separators; n separators make n + 1 pieces.
 std::vector<std::string> split(std::string_view text, char separator);
 

@@ -105,10 +105,7 @@ PipelineRecursion::PipelineRecursion(const Step& step, bool with_boundary)
 
 Seconds PipelineRecursion::hop(int from_stage, int to_stage, bool backward) const {
   if (!with_boundary_ || stages_ == 1) return Seconds(0.0);
-  // Interleaved pipelines wrap around from the last stage to the first; that hop costs what its neighbours cost.
-  const int lower_stage = std::min(std::min(from_stage, to_stage), stages_ - 2);
-  return transfer_time(
-      step_, (backward ? step_.activation_gradients : step_.activations)[static_cast<std::size_t>(lower_stage)]);
+  return transfer_time(step_, step_.hop(from_stage, to_stage, backward));
 }
 
 bool PipelineRecursion::advance(int s, const PipelinePass& pass) {

@@ -8,6 +8,7 @@
 #include "model/cost/operator_cost.hpp"
 #include "model/graph/gradient_sync.hpp"
 #include "model/graph/layer_cost.hpp"
+#include "model/plan/memory.hpp"
 
 namespace foretrain {
 
@@ -34,18 +35,7 @@ void check_supported(const Scenario& scenario) {
 Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double parameters, int tensors) {
   const double gradient = bytes_per_element(plan.sync.gradient_precision).value();
   const double weight = bytes_per_element(storage_precision(train.precision)).value();
-  double states = 0.0;
-  switch (train.optimizer) {
-    case Optimizer::sgd:
-      break;
-    case Optimizer::momentum:
-      states = 4.0;
-      break;
-    case Optimizer::adam:
-    case Optimizer::adamw:
-      states = 8.0;
-      break;
-  }
+  const double states = optimizer_state(train.optimizer).value();
   const bool adaptive = states == 8.0;
   const double clipping = adaptive ? 2.0 * gradient : 0.0;
   const double read = gradient + 4.0 + states + clipping;
@@ -79,6 +69,11 @@ SharedTransfer boundary_transfer(const Plan& plan, int stage, bool back, Bytes a
 
 }  // namespace
 
+int Step::hop(int from_stage, int to_stage, bool backward) const {
+  const int lower_stage = std::min({from_stage, to_stage, stage_count() - 2});
+  return (backward ? activation_gradients : activations)[static_cast<std::size_t>(lower_stage)];
+}
+
 Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology) {
   const Plan& plan = scenario.plan;
   check_supported(scenario);
@@ -87,7 +82,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
 
   Step step;
   step.interleave = plan.interleave;
-  step.micro_batches = static_cast<int>(train.global_batch / (train.micro_batch * plan.data));
+  step.micro_batches = micro_batches(train, plan);
   step.overlap = plan.sync.overlap;
   step.stages.resize(static_cast<std::size_t>(plan.pipeline));
 

@@ -83,6 +83,9 @@ struct Step {
   Flops model_flops_per_gpu;              ///< of the mathematics: forward and backward, no recomputation
 
   [[nodiscard]] int stage_count() const { return static_cast<int>(stages.size()); }
+  /// The transfer between two stages that follow each other in model order; needs more than one stage. Interleaved
+  /// pipelines wrap around from the last stage to the first; that hop costs what its neighbours cost.
+  [[nodiscard]] int hop(int from_stage, int to_stage, bool backward) const;
 };
 
 /// Costs every block of a training scenario. Throws UsageError for plans that cannot be laid out.

@@ -1,10 +1,11 @@
 #include "model/graph/task_list.hpp"
 
-#include <charconv>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "model/base/error.hpp"
+#include "model/base/text.hpp"
 #include "model/cost/operator_cost.hpp"
 
 namespace foretrain {
@@ -36,19 +37,13 @@ class TaskListBuilder {
 EndpointId TaskListBuilder::endpoint(const ScenarioTask& task, const std::string& device, const std::string& key,
                                      int nearest_gpu) const {
   if (device == "cpu") return topology_.host_of_gpu(nearest_gpu);
-  int index = -1;
-  if (device.starts_with("gpu") || device.starts_with("cpu")) {
-    const char* end = device.data() + device.size();
-    const auto parsed = std::from_chars(device.data() + 3, end, index);
-    if (parsed.ec != std::errc() || parsed.ptr != end) index = -1;
-  }
   const bool gpu = device.starts_with("gpu");
-  const int count = gpu ? topology_.gpus() : scenario_.cluster.node.cpu.sockets;
-  if (index < 0 || index >= count) {
+  const std::optional<int> index = number_behind(device, gpu ? "gpu" : "cpu");
+  if (!index || *index >= (gpu ? topology_.gpus() : scenario_.cluster.node.cpu.sockets)) {
     throw ScenarioError(task.where, "workload.tasks." + task.id + "." + key, "no device \"" + device + "\" here",
                         "write cpu or gpu0 … gpu" + std::to_string(topology_.gpus() - 1));
   }
-  return gpu ? index : topology_.host(0, index);
+  return gpu ? *index : topology_.host(0, *index);
 }
 
 Block TaskListBuilder::copy_block(const ScenarioTask& task) const {

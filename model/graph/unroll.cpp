@@ -188,9 +188,7 @@ bool Unroller::advance(int stage, const PipelinePass& pass) {
   const int target = pass.backward ? chunk_index - 1 : chunk_index + 1;
   TaskId arrived = done;
   if (stages_ > 1 && target >= 0 && target < chunks_) {
-    const int lower_stage = std::min(std::min(stage, target % stages_), stages_ - 2);
-    const std::vector<int>& transfers = pass.backward ? step_.activation_gradients : step_.activations;
-    const BlockId hop = transfer_block(transfers[static_cast<std::size_t>(lower_stage)]);
+    const BlockId hop = transfer_block(step_.hop(stage, target % stages_, pass.backward));
     arrived = add(hop, pass.backward ? lanes_[s].to_previous : lanes_[s].to_next, {done}, pass.micro_batch);
   }
   (pass.backward ? backward_ : forward_)[at(chunk_index, pass.micro_batch)] = arrived;

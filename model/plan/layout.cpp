@@ -2,6 +2,15 @@
 
 namespace foretrain {
 
+BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
+  return {train.micro_batch, train.precision, train.attention,       plan.tensor,
+          plan.context,      plan.expert,     plan.sequence_parallel};
+}
+
+int micro_batches(const TrainWorkload& train, const Plan& plan) {
+  return static_cast<int>(train.global_batch / (train.micro_batch * plan.data));
+}
+
 std::vector<std::vector<int>> RankLayout::gradient_groups(int stage) const {
   std::vector<std::vector<int>> groups(static_cast<std::size_t>(tensor_));
   for (int t = 0; t < tensor_; ++t) {

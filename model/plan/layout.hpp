@@ -4,8 +4,15 @@
 #include <vector>
 
 #include "model/scenario/scenario.hpp"
+#include "model/workload/build.hpp"
 
 namespace foretrain {
+
+/// How a training's model is laid out on the ranks of one replica.
+BuildOptions build_options(const TrainWorkload& train, const Plan& plan);
+
+/// Passes of each replica per optimizer step.
+int micro_batches(const TrainWorkload& train, const Plan& plan);
 
 /// Ranks in Megatron-LM's order, fastest first: tensor, context, data, pipeline (arXiv 2104.04473, section 3.2):
 /// rank = ((stage · data + d) · context + c) · tensor + t. Tensor-parallel ranks are thus neighbours on one node.

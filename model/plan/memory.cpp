@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "model/plan/layout.hpp"
 #include "model/plan/stages.hpp"
 #include "model/workload/build.hpp"
 
@@ -11,31 +12,10 @@ namespace foretrain {
 
 namespace {
 
-double optimizer_bytes_per_parameter(const TrainWorkload& train) {
-  double bytes = 0.0;
-  switch (train.optimizer) {
-    case Optimizer::sgd:
-      break;
-    case Optimizer::momentum:
-      bytes = 4.0;
-      break;
-    case Optimizer::adam:
-    case Optimizer::adamw:
-      bytes = 8.0;
-      break;
-  }
-  return bytes + (train.master_weights ? 4.0 : 0.0);
-}
-
 Bytes saved_bytes(const Layer& layer, Recompute recompute) {
   if (recompute == Recompute::full && layer.recomputable) return layer.saved_full;
   if (recompute == Recompute::selective) return layer.saved_selective;
   return layer.saved;
-}
-
-BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
-  return {train.micro_batch, train.precision, train.attention,       plan.tensor,
-          plan.context,      plan.expert,     plan.sequence_parallel};
 }
 
 struct StageNeeds {
@@ -67,13 +47,27 @@ StageNeeds needs_of_stage(const Model& model, const std::vector<std::vector<Laye
 
 }  // namespace
 
+Bytes optimizer_state(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::sgd:
+      return Bytes(0.0);
+    case Optimizer::momentum:
+      return Bytes(4.0);
+    case Optimizer::adam:
+    case Optimizer::adamw:
+      return Bytes(8.0);
+  }
+  return Bytes(0.0);
+}
+
 MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& train, const Model& model) {
   const Plan& plan = scenario.plan;
   const MemoryConstants& constants = scenario.calibration.memory;
   const auto chunks = split_layers(model, plan.pipeline, plan.interleave);
-  const int micro_batches = static_cast<int>(train.global_batch / (train.micro_batch * plan.data));
+  const int passes = micro_batches(train, plan);
   const double shards = static_cast<double>(plan.data) * plan.context;
   const bool sharded = plan.zero == 3;
+  const Bytes state = optimizer_state(train.optimizer) + Bytes(train.master_weights ? 4.0 : 0.0);
 
   MemoryFootprint worst;
   for (int stage = 0; stage < plan.pipeline; ++stage) {
@@ -83,9 +77,9 @@ MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& 
     MemoryFootprint m;
     m.weights = weight * (needs.parameters / (sharded ? shards : 1.0));
     m.gradients = gradient * (needs.parameters / (plan.zero >= 2 ? shards : 1.0));
-    m.optimizer = Bytes(optimizer_bytes_per_parameter(train) * needs.parameters / (plan.zero >= 1 ? shards : 1.0));
+    m.optimizer = state * (needs.parameters / (plan.zero >= 1 ? shards : 1.0));
     m.activations = needs.activations_per_pass *
-                    static_cast<double>(passes_in_flight(plan.pipeline, stage, plan.interleave, micro_batches));
+                    static_cast<double>(passes_in_flight(plan.pipeline, stage, plan.interleave, passes));
     m.workspace = needs.workspace + needs.recomputed;
     if (sharded) m.workspace += (weight * 2.0 + gradient) * needs.largest_layer;  // two gathered layers, one gradient
     if (plan.data > 1 && plan.zero < 3) m.workspace += plan.sync.bucket;

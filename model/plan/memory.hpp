@@ -11,6 +11,9 @@
 
 namespace foretrain {
 
+/// fp32 states that an optimizer keeps for each parameter: none, a momentum, or Adam's two moments.
+Bytes optimizer_state(Optimizer optimizer);
+
 /// The fullest GPU of the plan. Per parameter of the rank: weights at the training precision, gradients at theirs, the
 /// optimizer's states in fp32 (momentum 4 bytes, Adam 8, a master copy of 2-byte weights 4 more when asked for);
 /// ZeRO-1/2/3 divide optimizer/gradients/weights by the data-parallel ranks (arXiv 1910.02054, figure 1). Activations:

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "model/base/text.hpp"
 #include "model/scenario/workload_reader.hpp"
@@ -16,24 +15,15 @@ namespace foretrain {
 
 namespace {
 
-/// Number behind a prefix, e.g. 3 for "gpu3"; -1 when the name has another form.
-int number_behind(std::string_view name, std::string_view prefix) {
-  if (!name.starts_with(prefix) || name.size() == prefix.size()) return -1;
-  int value = -1;
-  const char* const end = name.data() + name.size();
-  const auto [rest, status] = std::from_chars(name.data() + prefix.size(), end, value);
-  return status == std::errc() && rest == end ? value : -1;
-}
-
 /// "gpu3", "cpu", "cpu1" or "disk". Throws ScenarioError for others and for those that the cluster does not have.
 void check_place(const std::string& place, const Field& field, const Cluster& cluster) {
   if (place == "cpu" || place == "disk") return;
-  if (place.starts_with("gpu") && number_behind(place, "gpu") >= 0) {
-    if (number_behind(place, "gpu") < cluster.gpus()) return;
+  if (const auto gpu = number_behind(place, "gpu")) {
+    if (*gpu < cluster.gpus()) return;
     field.fail(fmt::format("{} does not exist", place), fmt::format("gpu0 to gpu{}", cluster.gpus() - 1));
   }
-  if (place.starts_with("cpu") && number_behind(place, "cpu") >= 0) {
-    if (number_behind(place, "cpu") < cluster.node.cpu.sockets) return;
+  if (const auto socket = number_behind(place, "cpu")) {
+    if (*socket < cluster.node.cpu.sockets) return;
     field.fail(fmt::format("{} does not exist", place), fmt::format("cpu0 to cpu{}", cluster.node.cpu.sockets - 1));
   }
   field.fail(fmt::format("unknown place \"{}\"", place), "gpu<number>, cpu, cpu<socket> or disk");
@@ -45,7 +35,7 @@ std::string read_resource(const Field& field, const Cluster& cluster) {
   check_place(text.substr(0, colon), field, cluster);
   if (colon == std::string::npos) return text;
   const std::string queue = text.substr(colon + 1);
-  const bool known = queue == "h2d" || queue == "d2h" || queue == "p2p" || number_behind(queue, "stream") >= 0;
+  const bool known = queue == "h2d" || queue == "d2h" || queue == "p2p" || number_behind(queue, "stream").has_value();
   if (!known || !text.starts_with("gpu")) {
     field.fail(fmt::format("unknown queue \"{}\"", queue), "gpu0:stream1, gpu0:h2d, gpu0:d2h or gpu0:p2p");
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
@@ -19,16 +18,6 @@ std::span<const Named<LinkKind>> link_kind_words() {
                                               {"nvswitch", LinkKind::nvswitch}, {"socket", LinkKind::socket},
                                               {"memory", LinkKind::memory},     {"network", LinkKind::network}};
   return words;
-}
-
-/// "gpu12" → 12 for prefix "gpu".
-std::optional<int> number_behind(std::string_view name, std::string_view prefix) {
-  if (!name.starts_with(prefix) || name.size() == prefix.size()) return std::nullopt;
-  int value = 0;
-  const char* const end = name.data() + name.size();
-  const auto [rest, status] = std::from_chars(name.data() + prefix.size(), end, value);
-  if (status != std::errc() || rest != end || value < 0) return std::nullopt;
-  return value;
 }
 
 LinkType read_link_type(const std::string& name, const Field& field, FigureLog& log) {

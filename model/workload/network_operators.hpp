@@ -17,9 +17,7 @@ struct PassSettings {
   Precision precision = Precision::fp32;
 
   /// Number format of activations and their gradients: the precision's own, bf16 for fp8.
-  [[nodiscard]] Precision activation_precision() const {
-    return precision == Precision::fp8 ? Precision::bf16 : precision;
-  }
+  [[nodiscard]] Precision activation_precision() const { return storage_precision(precision); }
   /// Activations of the whole micro-batch.
   [[nodiscard]] Bytes activation_bytes(const FeatureMap& shape) const {
     return static_cast<double>(batch) * shape.elements() * bytes_per_element(activation_precision());

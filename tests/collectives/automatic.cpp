@@ -1,7 +1,6 @@
 // `auto`: the traffic that NCCL's channels put on the links, worked out by hand, and the published sweeps.
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "model/collectives/collective.hpp"
 #include "model/collectives/node_rings.hpp"
@@ -10,18 +9,13 @@
 #include "model/scenario/cases.hpp"
 #include "model/scenario/load.hpp"
 #include "tests/catch.hpp"
+#include "tests/collectives/ranks.hpp"
 #include "tests/hardware/nodes.hpp"
 
 using namespace foretrain;
 using namespace foretrain::test_nodes;
 
 namespace {
-
-std::vector<int> iota(int count, int first = 0) {
-  std::vector<int> ranks(count);
-  std::iota(ranks.begin(), ranks.end(), first);
-  return ranks;
-}
 
 /// Every link reaches its full bandwidth: traffic can be worked out from bytes alone.
 CollectiveConstants lossless() {

@@ -1,21 +1,15 @@
 // Explicit algorithms on concrete links: the expected times are worked out by hand from bytes over bandwidth.
 #include <chrono>
-#include <numeric>
 
 #include "model/collectives/collective.hpp"
 #include "tests/catch.hpp"
+#include "tests/collectives/ranks.hpp"
 #include "tests/hardware/nodes.hpp"
 
 using namespace foretrain;
 using namespace foretrain::test_nodes;
 
 namespace {
-
-std::vector<int> iota(int count, int first = 0) {
-  std::vector<int> ranks(count);
-  std::iota(ranks.begin(), ranks.end(), first);
-  return ranks;
-}
 
 CollectiveCall all_reduce(SyncAlgorithm algorithm, Bytes size, std::vector<int> ranks) {
   CollectiveCall call;

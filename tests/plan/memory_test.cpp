@@ -1,5 +1,6 @@
 // What a plan needs of a GPU's memory, part by part.
 #include "model/plan/memory.hpp"
+#include "model/plan/layout.hpp"
 #include "model/scenario/load.hpp"
 #include "model/workload/build.hpp"
 #include "tests/catch.hpp"
@@ -11,10 +12,7 @@ namespace {
 MemoryFootprint footprint(const std::vector<std::string>& overrides) {
   const Scenario scenario = load_scenario("gpt3-175b-1024-a100", overrides);
   const auto& train = std::get<TrainWorkload>(scenario.workload);
-  const Plan& plan = scenario.plan;
-  const Model model = build_model(train.model, {train.micro_batch, train.precision, train.attention, plan.tensor,
-                                                plan.context, plan.expert, plan.sequence_parallel});
-  return memory_footprint(scenario, train, model);
+  return memory_footprint(scenario, train, build_model(train.model, build_options(train, scenario.plan)));
 }
 
 }  // namespace

@@ -160,6 +160,21 @@ constexpr BadLine bad_lines[] = {
     {16, "  expert: ^2", "plan.expert", "no experts", "expert: 1"},
 };
 
+/// The text, which marks the guilty place, must be refused there, for the key, with these words.
+void check_complaint(std::string text, std::string_view key, std::string_view wrong, std::string_view right) {
+  const SourcePosition expected = take_mark(text);
+  INFO(text);
+  const Complaint complaint = complaint_about(text);
+  REQUIRE(complaint.thrown);
+  INFO(complaint.text);
+  CHECK(complaint.where.file == "bad.yaml");
+  CHECK(complaint.where.line == expected.line);
+  CHECK(complaint.where.column == expected.column);
+  CHECK(complaint.key == key);
+  CHECK(complaint.got.find(wrong) != std::string::npos);
+  CHECK(complaint.expected.find(right) != std::string::npos);
+}
+
 }  // namespace
 
 TEST_CASE("The scenario that the bad ones start from is good") {
@@ -168,18 +183,7 @@ TEST_CASE("The scenario that the bad ones start from is good") {
 
 TEST_CASE("One bad line: file, line, column, key, what is wrong, what would be right") {
   for (const BadLine& bad : bad_lines) {
-    std::string text = good_text(bad.line, bad.replacement);
-    const SourcePosition expected = take_mark(text);
-    INFO(text);
-    const Complaint complaint = complaint_about(text);
-    REQUIRE(complaint.thrown);
-    INFO(complaint.text);
-    CHECK(complaint.where.file == "bad.yaml");
-    CHECK(complaint.where.line == expected.line);
-    CHECK(complaint.where.column == expected.column);
-    CHECK(complaint.key == bad.key);
-    CHECK(complaint.got.find(bad.wrong) != std::string::npos);
-    CHECK(complaint.expected.find(bad.right) != std::string::npos);
+    check_complaint(good_text(bad.line, bad.replacement), bad.key, bad.wrong, bad.right);
   }
 }
 
@@ -221,16 +225,7 @@ TEST_CASE("The guilty key may stand in another line than the cause") {
       }
       text += line + "\n";
     }
-    const SourcePosition expected = take_mark(text);
-    INFO(text);
-    const Complaint complaint = complaint_about(text);
-    REQUIRE(complaint.thrown);
-    INFO(complaint.text);
-    CHECK(complaint.where.line == expected.line);
-    CHECK(complaint.where.column == expected.column);
-    CHECK(complaint.key == row.key);
-    CHECK(complaint.got.find(row.wrong) != std::string::npos);
-    CHECK(complaint.expected.find(row.right) != std::string::npos);
+    check_complaint(std::move(text), row.key, row.wrong, row.right);
   }
 }
 
@@ -271,16 +266,7 @@ TEST_CASE("Bad workloads") {
        "workload.tasks[1].id", "a second task", "of its own"}};
   for (const Row& row : rows) {
     std::string text = "cluster: { node: dgx-a100-80gb, nodes: 2 }\nworkload: " + row.text + "\n";
-    const SourcePosition expected = take_mark(text);
-    INFO(text);
-    const Complaint complaint = complaint_about(text);
-    REQUIRE(complaint.thrown);
-    INFO(complaint.text);
-    CHECK(complaint.where.line == expected.line);
-    CHECK(complaint.where.column == expected.column);
-    CHECK(complaint.key == row.key);
-    CHECK(complaint.got.find(row.wrong) != std::string::npos);
-    CHECK(complaint.expected.find(row.right) != std::string::npos);
+    check_complaint(std::move(text), row.key, row.wrong, row.right);
   }
 }
 
