@@ -9,9 +9,9 @@
 
 namespace foretrain {
 
-/// One flow for each class of equal ones (flow_classes.hpp), over one link for each class of equal links. Flows of a set
-/// start together and flows of a class belong to one set, so that the classes hold whichever sets are moving: every flow
-/// of a class has at all times what its representative has.
+/// One flow for each class of equal ones (flow_classes.hpp), over one link for each class of equal links. Flows of a
+/// set start together and flows of a class belong to one set, so that the classes hold whichever sets are moving: every
+/// flow of a class has at all times what its representative has.
 class Folding {
  public:
   struct Representative {

@@ -118,8 +118,8 @@ class ContendedPhases {
     return std::ranges::any_of(phase.flows, [&](const Flow& flow) {
       crossed_.clear();
       if (flow.bytes > Bytes(0.0)) topology_.append_route(flow.source, flow.destination, crossed_);
-      return std::ranges::any_of(
-          crossed_, [&](LinkId link) { return std::ranges::binary_search(background_links_, link); });
+      return std::ranges::any_of(crossed_,
+                                 [&](LinkId link) { return std::ranges::binary_search(background_links_, link); });
     });
   }
 

@@ -19,10 +19,10 @@ struct BackgroundRoute {
 /// Throws ScenarioError for a flow that begins and ends in the same memory.
 std::vector<BackgroundRoute> background_routes(std::span<const BackgroundFlow> background, const Topology& topology);
 
-/// Time of a collective when nothing but the background moves. A phase that shares no link with it takes its latency and
-/// the busiest link's bytes over its bandwidth, as in uncontended_time. In every other phase all flows and the
-/// background share all links max–min fairly from the phase's first byte to its last: rates are worked out anew whenever
-/// a flow ends. Throws ScenarioError as background_routes does.
+/// Time of a collective when nothing but the background moves. A phase that shares no link with it takes its latency
+/// and the busiest link's bytes over its bandwidth, as in uncontended_time. In every other phase all flows and the
+/// background share all links max–min fairly from the phase's first byte to its last: rates are worked out anew
+/// whenever a flow ends. Throws ScenarioError as background_routes does.
 Seconds isolated_time(const LoweredCollective& lowered, const Topology& topology,
                       std::span<const BackgroundFlow> background);
 

@@ -210,7 +210,8 @@ FoldedSystem fold(const SharingSystem& system) {
   const Neighbours neighbours(system);
   const Refinement refinement(system, neighbours);
   const std::size_t flows = system.flows(), nodes = flows + system.links();
-  auto [flow_class, first_flow] = renumber(flows, [&](std::size_t flow) { return refinement.class_of(flow); }, nodes);
+  auto [flow_class, first_flow] = renumber(
+      flows, [&](std::size_t flow) { return refinement.class_of(flow); }, nodes);
   const auto [link_class, first_link] = renumber(
       system.links(), [&](std::size_t link) { return refinement.class_of(flows + link); }, nodes);
 

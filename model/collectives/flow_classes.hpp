@@ -1,8 +1,8 @@
 // Flows that must fare alike are simulated once. Flows and links are put into classes such that every link of a class
 // has the same bandwidth and is crossed by equally many flows of each class, and every flow of a class has the same
-// kind (who starts it, how many bytes) and crosses equally many links of each class: the coarsest equitable partition of
-// the graph of flows and links. Max–min fair rates are then equal within a class, whichever kinds are moving, so that
-// one flow and one link can stand for each class, and no result changes.
+// kind (who starts it, how many bytes) and crosses equally many links of each class: the coarsest equitable partition
+// of the graph of flows and links. Max–min fair rates are then equal within a class, whichever kinds are moving, so
+// that one flow and one link can stand for each class, and no result changes.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ namespace foretrain {
 
 /// Flows over links. A flow that crosses a link twice counts twice there.
 struct SharingSystem {
-  std::vector<BytesPerSecond> bandwidth;        ///< of every link
-  std::vector<std::int32_t> kind;               ///< of every flow: only flows of the same kind may share a class
-  std::vector<std::size_t> first_crossing{0};   ///< flow f crosses link[first_crossing[f]] … [first_crossing[f + 1])
+  std::vector<BytesPerSecond> bandwidth;       ///< of every link
+  std::vector<std::int32_t> kind;              ///< of every flow: only flows of the same kind may share a class
+  std::vector<std::size_t> first_crossing{0};  ///< flow f crosses link[first_crossing[f]] … [first_crossing[f + 1])
   std::vector<std::int32_t> link;
 
   [[nodiscard]] std::size_t flows() const { return kind.size(); }
@@ -52,8 +52,8 @@ FoldedSystem fold(const SharingSystem& system);
 FoldedSystem keep_apart(const SharingSystem& system);
 
 /// Max–min fair rate of a flow of each class while the classes with `active` move; zero for the others, infinite for a
-/// flow that crosses no link. Progressive filling: all rates grow together; when a link is full, the flows that cross it
-/// keep their rate. Source: Bertsekas and Gallager, "Data Networks", 2nd ed. (1992), section 6.5.2.
+/// flow that crosses no link. Progressive filling: all rates grow together; when a link is full, the flows that cross
+/// it keep their rate. Source: Bertsekas and Gallager, "Data Networks", 2nd ed. (1992), section 6.5.2.
 std::vector<BytesPerSecond> max_min_rates(const FoldedSystem& system, const std::vector<bool>& active);
 
 }  // namespace foretrain
