@@ -25,9 +25,6 @@ void check_supported(const Scenario& scenario) {
   if (sync.consistency != Sync::Consistency::synchronous) {
     not_yet(scenario, "plan.sync.consistency", "only synchronous updates can be predicted yet", "synchronous");
   }
-  if (sync.compression == Sync::Compression::powersgd) {
-    not_yet(scenario, "plan.sync.compression", "powersgd cannot be predicted yet", "none or fp16");
-  }
 }
 
 /// Bytes that one parameter's update reads and writes, and the passes over gradients before it (unscaling or norm, then
@@ -84,6 +81,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.interleave = plan.interleave;
   step.micro_batches = micro_batches(train, plan);
   step.overlap = plan.sync.overlap;
+  step.every_micro_batch = plan.sync.every_micro_batch && plan.zero < 3;  // ZeRO-3 does so anyway
   step.stages.resize(static_cast<std::size_t>(plan.pipeline));
 
   LayerPricer pricer(scenario, train, topology);
@@ -91,7 +89,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   for (const LayerGroup& group : model.layers) price_of_group.push_back(pricer.price(group.layer));
 
   const auto chunks = split_layers(model, plan.pipeline, plan.interleave);
-  GradientSync sync(scenario, topology, step);
+  GradientSync sync(scenario, topology, pricer, step);
   const double shards = static_cast<double>(plan.data) * plan.context;
   for (int s = 0; s < plan.pipeline; ++s) {
     PipelineStage& stage = step.stages[static_cast<std::size_t>(s)];
