@@ -94,7 +94,7 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
       add(bucket.transfer, times);
       for (const SyncStage& part : bucket.further) add(part.transfer, times);
       const Seconds kernels = kernels_beside(bucket);
-      if (kernels.value() > 0.0) table["gradient compression kernels"].total += kernels * times;
+      if (kernels.value() > 0.0) table["compression kernels"].total += kernels * times;
     }
     for (const ShardedUnit& unit : chunk.units) {
       add(unit.gather, passes);

@@ -117,6 +117,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
       }
       stage.chunks.push_back(std::move(chunk));
     }
+    step.parameters_per_gpu = std::max(step.parameters_per_gpu, parameters);
     const bool sharded = plan.zero >= 1;
     const Operator update = optimizer_operator(train, plan, parameters / (sharded ? shards : 1.0), tensors);
     const Seconds kernels = operator_cost(update, gpu, scenario.calibration).device;

@@ -92,6 +92,7 @@ struct Step {
   Seconds gradient_norm;                  ///< all ranks wait for each other before the optimizer
   Seconds once_per_step;                  ///< host work between steps
   Seconds loader_interval;                ///< time in which the input pipeline delivers one step's samples
+  double parameters_per_gpu = 0.0;        ///< of the stage with the most
   Flops model_flops_per_gpu;              ///< of the mathematics: forward and backward, no recomputation
 
   [[nodiscard]] int stage_count() const { return static_cast<int>(stages.size()); }
