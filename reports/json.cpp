@@ -44,6 +44,12 @@ void write_train(Json& json, const TrainResult& train) {
   for (const auto& [collective, time] : train.communication) {
     json["communication_s"][collective] = {{"total", seconds(time.total)}, {"exposed", seconds(time.exposed)}};
   }
+  if (train.communication_to_compute) {
+    json["communication_to_compute"] = {{"formula", number(train.communication_to_compute->formula)},
+                                        {"simulated", number(train.communication_to_compute->simulated)},
+                                        {"formula_is", communication_ratio_formula},
+                                        {"formula_leaves_out", communication_ratio_leaves_out}};
+  }
   const MemoryFootprint& m = train.memory;
   json["memory_per_gpu_bytes"] = {{"weights", bytes(m.weights)},     {"gradients", bytes(m.gradients)},
                                   {"optimizer", bytes(m.optimizer)}, {"activations", bytes(m.activations)},
@@ -107,6 +113,10 @@ TrainResult train_from(const Json& json) {
                      .optimizer = seconds_from(b.at("optimizer"))};
   for (const auto& [collective, time] : json.at("communication_s").items()) {
     train.communication[collective] = {seconds_from(time.at("total")), seconds_from(time.at("exposed"))};
+  }
+  if (json.contains("communication_to_compute")) {
+    const Json& ratio = json.at("communication_to_compute");
+    train.communication_to_compute = {number_from(ratio.at("formula")), number_from(ratio.at("simulated"))};
   }
   const Json& m = json.at("memory_per_gpu_bytes");
   train.memory = {.weights = bytes_from(m.at("weights")),
