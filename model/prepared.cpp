@@ -10,6 +10,7 @@
 #include "model/base/error.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/cost/operator_cost.hpp"
+#include "model/graph/communication_ratio.hpp"
 #include "model/plan/layout.hpp"
 #include "model/plan/memory.hpp"
 #include "model/workload/build.hpp"
@@ -123,6 +124,7 @@ StepResult PreparedScenario::train_result(const StepTimes& times, Fidelity fidel
   r.step_time = step_time(step, times);
   r.breakdown = breakdown_of(step, times);
   r.communication = communication_of(step, r.breakdown);
+  r.communication_to_compute = communication_ratio(scenario_, workload, step, topology_, r);
   r.samples_per_second = static_cast<double>(workload.global_batch) / r.step_time.value();
   r.tokens_per_second = r.samples_per_second * prepared.model.tokens_per_sample;
   r.tokens_per_second_per_gpu = r.tokens_per_second / scenario_.cluster.gpus();

@@ -10,6 +10,7 @@
 
 #include "model/base/error.hpp"
 #include "model/cost/calibration.hpp"
+#include "model/cost/compression.hpp"
 #include "model/cost/host.hpp"
 #include "model/hardware/cluster.hpp"
 #include "model/hardware/precision.hpp"
@@ -100,10 +101,14 @@ struct Sync {
   enum class Consistency { synchronous, asynchronous, bounded } consistency = Consistency::synchronous;
   int staleness = 0;  ///< bounded(k)
   Bytes bucket = Bytes(25e6);
+  Bytes first_bucket;  ///< the first one to become ready, where it has a size of its own; zero: as the others
+  /// Whether gradients become ready layer by layer, and a layer larger than a bucket is cut, or tensor by tensor, and a
+  /// tensor is never cut (PyTorch's DistributedDataParallel).
+  enum class Bucketing { by_layer, by_tensor } bucketing = Bucketing::by_layer;
   bool overlap = true;
+  bool every_micro_batch = false;  ///< gradients are synchronised after each micro-batch, not after the last alone
   Precision gradient_precision = Precision::fp32;
-  enum class Compression { none, fp16, powersgd } compression = Compression::none;
-  int powersgd_rank = 0;
+  Compression compression;
 };
 
 struct Plan {
