@@ -47,6 +47,13 @@ std::vector<int> all_ranks(const Topology& topology) {
   return ranks;
 }
 
+/// Even and odd ranks.
+std::vector<std::vector<int>> strided_pair(const Topology& topology) {
+  std::vector<std::vector<int>> groups(2);
+  for (const int rank : all_ranks(topology)) groups[static_cast<std::size_t>(rank % 2)].push_back(rank);
+  return groups;
+}
+
 }  // namespace
 
 TEST_CASE("background traffic on one link of a ring of eight slows it by exactly two") {
@@ -261,8 +268,10 @@ TEST_CASE("estimate, flows and steps agree for every algorithm, alone and beside
         {SyncAlgorithm::automatic, CollectiveOperation::all_reduce}};
     for (const AlgorithmRow& row : algorithm_table()) rows.emplace_back(row.algorithm, row.operation);
     for (const auto& [algorithm, operation] : rows) {
-      for (const Bytes size : {1.0_MB, 160.0_MB}) {
-        CollectiveCall call{operation, algorithm, size, {all_ranks(topology)}, 2, ServerPlacement::cpu};
+      const std::pair<Bytes, std::vector<std::vector<int>>> sizes_and_groups[] = {
+          {1.0_MB, {all_ranks(topology)}}, {160.0_MB, {all_ranks(topology)}}, {1.0_MB, strided_pair(topology)}};
+      for (const auto& [size, groups] : sizes_and_groups) {
+        const CollectiveCall call{operation, algorithm, size, groups, 2, ServerPlacement::cpu};
         const LoweredCollective lowered = lower(call, topology, calibration);
         for (const auto& background : backgrounds) {
           const double estimate = isolated_time(lowered, topology, background).value();
@@ -270,8 +279,9 @@ TEST_CASE("estimate, flows and steps agree for every algorithm, alone and beside
           // keep that link waiting for others: 1.4 % on the cube mesh.
           const double alone = algorithm == SyncAlgorithm::double_tree ? 0.02 : 0.01;
           const double tolerance = background.empty() ? alone : 0.06;
-          INFO(lowered.chosen_algorithm << ", " << topology.gpus() << " GPUs, " << size.value() << " bytes, background "
-                                        << background.size() << ", operation " << static_cast<int>(operation));
+          INFO(lowered.chosen_algorithm << ", " << topology.gpus() << " GPUs, " << size.value() << " bytes, "
+                                        << groups.size() << " groups, background " << background.size()
+                                        << ", operation " << static_cast<int>(operation));
           CHECK(simulated(lowered, topology, Fidelity::flows, background) == Approx(estimate).epsilon(tolerance / 10));
           CHECK(simulated(lowered, topology, Fidelity::steps, background) == Approx(estimate).epsilon(tolerance));
         }
