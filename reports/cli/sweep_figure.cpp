@@ -27,10 +27,8 @@ void sort_axis(Variation& axis, std::vector<double>& numbers) {
       points.emplace_back(unit.empty() ? parse_number(value) : parse_in_unit(value, unit), value);
     }
   } catch (const UnitError& error) {
-    throw UsageError(
-        fmt::format("plot sweep: --vary {}: {}; the first varied key is the axis and needs numbers, such "
-                    "as {}",
-                    axis.key, error.got(), error.expected()));
+    throw UsageError(fmt::format("plot sweep: --vary {}: {}; the first varied key is the axis and needs numbers",
+                                 axis.key, error.got()));
   }
   std::sort(points.begin(), points.end());
   for (std::size_t i = 0; i < points.size(); ++i) {
