@@ -11,8 +11,8 @@ void add_headers(LoweredPhase& phase, const Topology& topology);
 
 /// The latency of a repeated phase in which everybody passes on to its one neighbour what has just arrived: a ring. A
 /// chunk visits one hop after the other, so that `repeat` repetitions wait for the longest way over so many hops, not
-/// for the longest hop as often. The phase gets the mean per repetition. Other phases, and rings whose hops between nodes
-/// are equal, stay as they are.
+/// for the longest hop as often. The phase gets the mean per repetition. Other phases, and rings whose hops between
+/// nodes are equal, stay as they are.
 void average_ring_latency(LoweredPhase& phase, const Topology& topology);
 
 /// Both, for all phases.
