@@ -71,6 +71,8 @@ struct Network {
   Seconds latency;                ///< host to host, one way, zero bytes
   double oversubscription = 1.0;  ///< node-to-fabric capacity is nics × bandwidth ÷ this
   bool gpu_direct = true;         ///< false: GPU data is staged through host memory
+  /// The fabric's switches add up and multicast what passes through them (InfiniBand SHARP).
+  bool in_network_reduction = false;
 };
 
 struct Node {

@@ -53,8 +53,8 @@ void require_possible(const Node& result, const MappingReader& node) {
 }  // namespace
 
 Network read_network(const Field& field, const Network& base, FigureLog& log) {
-  const MappingReader network =
-      field.mapping({"nics_per_node", "nic_bandwidth", "latency", "oversubscription", "efficiency", "gpu_direct"});
+  const MappingReader network = field.mapping({"nics_per_node", "nic_bandwidth", "latency", "oversubscription",
+                                               "efficiency", "gpu_direct", "in_network_reduction"});
   Network result = base;
   for (const std::string_view key : {"nics_per_node", "nic_bandwidth", "latency", "oversubscription", "efficiency"}) {
     if (const auto value = network.find(key)) log.add(*value);
@@ -70,6 +70,7 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   if (result.efficiency > 1.0)
     network.fail("efficiency", "above 1", "the share of the line rate that is reached, up to 1");
   result.gpu_direct = network.flag_or("gpu_direct", base.gpu_direct);
+  result.in_network_reduction = network.flag_or("in_network_reduction", base.in_network_reduction);
   if (result.nics_per_node > 0 && !(result.nic_bandwidth.value() > 0.0)) {
     network.fail("nic_bandwidth", "network cards without a bandwidth", "nic_bandwidth, for example 200 Gbit/s");
   }
