@@ -278,43 +278,48 @@ TEST_CASE("background traffic that stays in one memory is an error with its posi
   }
 }
 
-TEST_CASE("estimate, flows and steps agree for every algorithm, alone and beside background traffic") {
+TEST_CASE("estimate and flows and steps agree for every algorithm, alone and beside background traffic") {
   const Topology machines[] = {Topology(test_nodes::cluster_of(test_nodes::pcie_switch_node(8))),
-                               Topology(test_nodes::cluster_of(test_nodes::dgx1_node())),
                                Topology(test_nodes::cluster_of(test_nodes::staged_node())),
                                Topology(test_nodes::cluster_of(test_nodes::nvswitch_node(), 2)),
-                               Topology(test_nodes::cluster_of(test_nodes::dgx1_node(), 3))};
+                               Topology(test_nodes::cluster_of(test_nodes::dgx1_node(), 2))};
   const Calibration calibration = load_default_calibration();
+  std::vector<std::pair<SyncAlgorithm, CollectiveOperation>> rows = {
+      {SyncAlgorithm::automatic, CollectiveOperation::all_reduce}};
+  for (const AlgorithmRow& row : algorithm_table()) {
+    // None of these machines' switches add up.
+    if (row.algorithm != SyncAlgorithm::in_network) rows.emplace_back(row.algorithm, row.operation);
+  }
   for (const Topology& topology : machines) {
     const int last = topology.gpus() - 1;
-    const std::vector<BackgroundFlow> backgrounds[] = {
-        {}, {between_gpus(0, last)}, {between_gpus(last, last / 2, 3.0_GBps)}};
-    std::vector<std::pair<SyncAlgorithm, CollectiveOperation>> rows = {
-        {SyncAlgorithm::automatic, CollectiveOperation::all_reduce}};
-    for (const AlgorithmRow& row : algorithm_table()) rows.emplace_back(row.algorithm, row.operation);
+    const std::vector<BackgroundFlow> nobody, greedy = {between_gpus(0, last)},
+                                              modest = {between_gpus(last, last / 2, 3.0_GBps)};
+    struct Case {
+      Bytes size;
+      std::vector<std::vector<int>> groups;
+      std::vector<BackgroundFlow> background;
+    };
+    const Case cases[] = {{1.0_MB, {all_ranks(topology)}, nobody},
+                          {1.0_MB, {all_ranks(topology)}, greedy},
+                          {160.0_MB, {all_ranks(topology)}, modest},
+                          {1.0_MB, strided_pair(topology), modest}};
     for (const auto& [algorithm, operation] : rows) {
-      const std::pair<Bytes, std::vector<std::vector<int>>> sizes_and_groups[] = {
-          {1.0_MB, {all_ranks(topology)}}, {160.0_MB, {all_ranks(topology)}}, {1.0_MB, strided_pair(topology)}};
-      for (const auto& [size, groups] : sizes_and_groups) {
-        if (algorithm == SyncAlgorithm::in_network) continue;  // none of these machines' switches add up
+      for (const Case& one : cases) {
         CollectiveCall call;
         call.operation = operation;
         call.algorithm = algorithm;
-        call.size = size;
-        call.groups = groups;
+        call.size = one.size;
+        call.groups = one.groups;
         call.servers = 2;
         const LoweredCollective lowered = lower(call, topology, calibration);
-        for (const auto& background : backgrounds) {
-          const double estimate = isolated_time(lowered, topology, background).value();
-          // Alone, ranks of a double tree on eight ranks drift apart by one message in 70 (algorithms_test.cpp).
-          const double alone = algorithm == SyncAlgorithm::double_tree ? 0.016 : 0.01;
-          const double tolerance = background.empty() ? alone : 0.06;
-          INFO(lowered.chosen_algorithm << ", " << topology.gpus() << " GPUs, " << size.value() << " bytes, "
-                                        << groups.size() << " groups, background " << background.size()
-                                        << ", operation " << static_cast<int>(operation));
-          CHECK(simulated(lowered, topology, Fidelity::flows, background) == Approx(estimate).epsilon(tolerance / 10));
-          CHECK(simulated(lowered, topology, Fidelity::steps, background) == Approx(estimate).epsilon(tolerance));
-        }
+        const double estimate = isolated_time(lowered, topology, one.background).value();
+        // Alone, ranks of a double tree on eight ranks drift apart by one message in 70 (algorithms_test.cpp).
+        const double alone = algorithm == SyncAlgorithm::double_tree ? 0.016 : 0.01;
+        const double tolerance = one.background.empty() ? alone : 0.06;
+        INFO(lowered.chosen_algorithm << ", operation " << static_cast<int>(operation) << ", " << topology.gpus()
+                                      << " GPUs, case " << &one - cases);
+        CHECK(simulated(lowered, topology, Fidelity::flows, one.background) == Approx(estimate).epsilon(1e-3));
+        CHECK(simulated(lowered, topology, Fidelity::steps, one.background) == Approx(estimate).epsilon(tolerance));
       }
     }
   }
