@@ -193,6 +193,33 @@ StepResult result_from_json(std::string_view text) {
   }
 }
 
+namespace {
+
+Json count_json(int n, int right) {
+  return {{"n", n}, {"right", right}, {"share", n > 0 ? Json(static_cast<double>(right) / n) : Json()}};
+}
+
+Json pairs_json(const PairReport& pairs) {
+  Json json = count_json(pairs.n, pairs.right);
+  json["keys"] = pairs.keys;
+  json["apart"] = pairs.apart;
+  json["close"] = pairs.close;
+  json["groups"] = Json::object();
+  for (const PairGroup& group : pairs.groups) json["groups"][group.name] = count_json(group.n, group.right);
+  json["wrong"] = Json::array();
+  for (const WrongPair& pair : pairs.wrong) {
+    json["wrong"].push_back({{"better", pair.better},
+                             {"worse", pair.worse},
+                             {"group", pair.group},
+                             {"quantity", pair.quantity},
+                             {"measured", number(pair.measured)},
+                             {"predicted", number(pair.predicted)}});
+  }
+  return json;
+}
+
+}  // namespace
+
 std::string to_json(const AccuracyReport& report) {
   Json json = {{"groups", Json::object()}};
   for (const GroupAccuracy& group : report.groups) {
@@ -211,6 +238,7 @@ std::string to_json(const AccuracyReport& report) {
   }
   json["failed"] = Json::array();
   for (const FailedCase& failed : report.failed) json["failed"].push_back({{"case", failed.name}, {"why", failed.why}});
+  if (report.pairs) json["pairs"] = pairs_json(*report.pairs);
   return json.dump(2);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <variant>
@@ -10,9 +11,10 @@
 #include "sim/child_process.hpp"
 #include "sim/collective_run.hpp"
 #include "sim/event_queue.hpp"
+#include "sim/folding.hpp"
+#include "sim/moving_flows.hpp"
 #include "sim/network_plan.hpp"
 #include "sim/platform.hpp"
-#include "sim/traffic.hpp"
 
 namespace foretrain {
 
@@ -23,32 +25,38 @@ struct ResourceQueue {
   std::vector<TaskId> tasks;
   std::size_t head = 0;  ///< the task that runs, or will run next
   bool busy = false;
+  std::unique_ptr<CollectiveRun> run;  ///< of the task that runs, if it is a collective
 };
 
+NetworkPlan make_plan(const Topology& topology, std::span<const BackgroundFlow> background) {
+  NetworkPlan plan(topology);
+  for (const BackgroundRoute& route : background_routes(background, topology)) plan.add_background(route);
+  return plan;
+}
+
 /// One program per block whose work is a collective and which some task uses.
-std::vector<std::unique_ptr<CollectiveProgram>> make_programs(const TaskGraph& graph, const Topology& topology,
-                                                              Fidelity fidelity, NetworkPlan& plan) {
-  RouteFinder routes(topology, plan);
+std::vector<std::unique_ptr<CollectiveProgram>> make_programs(const TaskGraph& graph, Fidelity fidelity,
+                                                              NetworkPlan& plan) {
   std::vector<std::unique_ptr<CollectiveProgram>> programs(graph.blocks().size());
   for (const Task& task : graph.tasks()) {
     auto& program = programs[static_cast<std::size_t>(task.block)];
     const auto* lowered = std::get_if<LoweredCollective>(&graph.blocks()[static_cast<std::size_t>(task.block)].work);
     if (lowered == nullptr || program != nullptr) continue;
-    program = fidelity == Fidelity::steps ? make_steps_program(*lowered, routes, plan)
-                                          : make_flows_program(*lowered, routes, plan);
+    program = fidelity == Fidelity::steps ? make_steps_program(*lowered, plan) : make_flows_program(*lowered, plan);
   }
   return programs;
 }
 
 class Simulation {
  public:
-  Simulation(const TaskGraph& graph, const Topology& topology, Fidelity fidelity)
+  Simulation(const TaskGraph& graph, const Topology& topology, Fidelity fidelity, const SimulationOptions& options)
       : graph_(graph),
-        programs_(make_programs(graph, topology, fidelity, plan_)),
-        traffic_(plan_, events_),
+        folding_wanted_(options.folding),
+        plan_(make_plan(topology, options.background)),
+        programs_(make_programs(graph, fidelity, plan_)),
+        flows_(plan_, events_),
         queues_(graph.resources().size()),
         waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
-        runs_(graph.tasks().size()),
         start_(graph.tasks().size()),
         finish_(graph.tasks().size()) {
     for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) queue_of(task).tasks.push_back(task);
@@ -59,21 +67,22 @@ class Simulation {
   void run_without_platform() { handle_events(); }
   /// Runs to the end, wherever the simulation stands.
   void run_on_platform() {
-    platform_.emplace(plan_);
+    folding_.emplace(plan_, folding_wanted_);
+    platform_.emplace(folding_->platform());
     platform_->set_alarm(now_);
     platform_->run([this] { handle_events(); });
     if (tasks_left_ > 0) throw std::logic_error("the simulation stopped before its last task");
   }
 
   [[nodiscard]] bool finished() const { return tasks_left_ == 0; }
-  [[nodiscard]] const std::vector<Seconds>& start() const { return start_; }
-  [[nodiscard]] const std::vector<Seconds>& finish() const { return finish_; }
+  /// Once it has finished.
+  [[nodiscard]] Execution take_execution() { return {std::move(start_), std::move(finish_), {}}; }
 
  private:
   [[nodiscard]] ResourceQueue& queue_of(TaskId task) {
     return queues_[static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(task)].resource)];
   }
-  [[nodiscard]] std::unique_ptr<CollectiveRun>& run_of(TaskId task) { return runs_[static_cast<std::size_t>(task)]; }
+  [[nodiscard]] std::unique_ptr<CollectiveRun>& run_of(TaskId task) { return queue_of(task).run; }
 
   void start_head(ResourceQueue& queue) {
     if (queue.busy || queue.head == queue.tasks.size()) return;
@@ -85,7 +94,7 @@ class Simulation {
     if (programs_[block] == nullptr) {
       events_.push({now_ + std::get<Seconds>(graph_.blocks()[block].work), EventKind::task_ends, task});
     } else {
-      run_of(task) = programs_[block]->run({events_, traffic_, task});
+      run_of(task) = programs_[block]->run({events_, flows_, task});
       run_of(task)->begin(now_);
       finish_if_done(task);
     }
@@ -117,7 +126,7 @@ class Simulation {
         run_of(event.task)->start_flows(event.part, now_);
         return finish_if_done(event.task);
       case EventKind::flows_end:
-        if (!traffic_.end(event)) return;
+        if (!flows_.end(event)) return;
         run_of(event.task)->end_flows(event.part, now_);
         return finish_if_done(event.task);
     }
@@ -126,22 +135,22 @@ class Simulation {
   /// Whether an event of this date may be handled before SimGrid's clock moves on: flows on the platform may end
   /// earlier, and flows that have met must start first.
   [[nodiscard]] bool may_handle(Seconds date) const {
-    if (date > now_ && traffic_.have_met()) return false;
+    if (date > now_ && flows_.have_met()) return false;
     return !platform_ || platform_->flows_in_progress() == 0 || date <= platform_->now();
   }
 
   void handle_events() {
-    if (platform_) traffic_.take_from(*platform_);
+    if (platform_) flows_.take_from(*platform_);
     for (;;) {
       while (!events_.empty() && may_handle(events_.next().date)) {
         now_ = std::max(now_, events_.next().date);
         handle(events_.pop());
       }
-      if (!traffic_.have_met() || !platform_ || platform_->now() < now_) break;
-      traffic_.give_to(*platform_);
+      if (!flows_.have_met() || !platform_ || platform_->now() < now_) break;
+      flows_.give_to(*platform_, *folding_);
     }
     if (!platform_) return;
-    if (traffic_.have_met()) {
+    if (flows_.have_met()) {
       platform_->set_alarm(now_);
     } else if (!events_.empty()) {
       platform_->set_alarm(events_.next().date);
@@ -149,14 +158,15 @@ class Simulation {
   }
 
   const TaskGraph& graph_;
+  bool folding_wanted_;
   NetworkPlan plan_;
   std::vector<std::unique_ptr<CollectiveProgram>> programs_;
   EventQueue events_;
-  Traffic traffic_;
+  MovingFlows flows_;
+  std::optional<Folding> folding_;
   std::optional<Platform> platform_;
   std::vector<ResourceQueue> queues_;
   std::vector<std::int32_t> waits_for_;
-  std::vector<std::unique_ptr<CollectiveRun>> runs_;
   std::vector<Seconds> start_, finish_;
   std::size_t tasks_left_ = start_.size();
   Seconds now_;
@@ -164,13 +174,14 @@ class Simulation {
 
 }  // namespace
 
-Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity) {
+Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
+                   const SimulationOptions& options) {
   if (fidelity == Fidelity::estimate) throw std::invalid_argument("fidelity estimate is computed, not simulated");
-  Simulation simulation(graph, topology, fidelity);
+  Simulation simulation(graph, topology, fidelity, options);
   Execution execution;
   simulation.run_without_platform();
   if (simulation.finished()) {
-    execution = {simulation.start(), simulation.finish(), {}};
+    execution = simulation.take_execution();
   } else {
     // Once per process, and before the first result: a SimGrid that shares links differently must not go unnoticed.
     [[maybe_unused]] static const bool checked = (run_in_child(check_platform), true);
@@ -179,8 +190,9 @@ Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fi
     const std::span<Seconds> dates = memory.as<Seconds>(2 * tasks);
     run_in_child([&] {
       simulation.run_on_platform();
-      std::ranges::copy(simulation.start(), dates.begin());
-      std::ranges::copy(simulation.finish(), dates.subspan(tasks).begin());
+      const Execution done = simulation.take_execution();
+      std::ranges::copy(done.start, dates.begin());
+      std::ranges::copy(done.finish, dates.subspan(tasks).begin());
     });
     execution.start.assign(dates.begin(), dates.begin() + static_cast<std::ptrdiff_t>(tasks));
     execution.finish.assign(dates.begin() + static_cast<std::ptrdiff_t>(tasks), dates.end());

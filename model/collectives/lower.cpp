@@ -8,6 +8,7 @@
 #include "model/collectives/automatic.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/collectives/link_load.hpp"
+#include "model/collectives/network_effects.hpp"
 #include "model/collectives/placement.hpp"
 
 namespace foretrain {
@@ -116,6 +117,7 @@ LoweredCollective lower(const CollectiveCall& call, const Topology& topology, co
     lowered.phases.push_back(lower_run(schedule, phase, run, message_size(call), placed, topology));
     phase += run;
   }
+  add_network_effects(lowered, topology);
   return lowered;
 }
 

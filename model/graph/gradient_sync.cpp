@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/collectives/contention.hpp"
 
 namespace foretrain {
 
@@ -74,7 +75,7 @@ int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size,
   shared.name = name;
   shared.lowered = lower(call, topology_, scenario_.calibration);
   for (LoweredPhase& phase : shared.lowered.phases) repeat_phase(phase, pieces);
-  shared.isolated = uncontended_time(shared.lowered, topology_);
+  shared.isolated = isolated_time(shared.lowered, topology_, scenario_.background);
   const int index = static_cast<int>(step_.transfers.size());
   step_.transfers.push_back(std::move(shared));
   known_.emplace(key, index);
