@@ -31,6 +31,7 @@ PreparedCollective prepare_collective(const CollectiveWorkload& workload, const 
   call.operation = workload.operation;
   call.algorithm = scenario.plan.sync.algorithm;
   call.size = workload.size;
+  call.levels = scenario.plan.sync.levels;
   call.servers = scenario.plan.sync.servers;
   call.placement = scenario.plan.sync.placement;
   const int group_size = workload.ranks / workload.groups;

@@ -135,7 +135,12 @@ void check_compression(const Scenario& scenario) {
 
 void check_sync(const Scenario& scenario) {
   const Sync& sync = scenario.plan.sync;
-  if (sync.algorithm != SyncAlgorithm::parameter_server) return;
+  if (!sync.levels.empty() && sync.algorithm != SyncAlgorithm::hierarchical) {
+    const bool own = scenario.where.contains("workload.collective.levels");
+    fail(scenario, own ? "workload.collective.levels" : "plan.sync.levels", "levels without a hierarchical algorithm",
+         "algorithm: hierarchical, or leave the key out");
+  }
+  if (!has_servers(sync.algorithm)) return;
   if (scenario.plan.zero > 0) {
     fail(scenario, "plan.zero", fmt::format("zero {} with a parameter server", scenario.plan.zero),
          "zero: 0; the servers hold the optimizer state");
