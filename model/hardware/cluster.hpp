@@ -75,6 +75,8 @@ struct Network {
   bool gpu_direct = true;         ///< false: GPU data is staged through host memory
   Fabric fabric = {};
   std::optional<Transport> transport = std::nullopt;  ///< nothing: `efficiency` says it all
+  /// The fabric's switches add up and multicast what passes through them (InfiniBand SHARP).
+  bool in_network_reduction = false;
 };
 
 struct Node {

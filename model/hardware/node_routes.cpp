@@ -136,6 +136,9 @@ class Builder {
       node_up_ = add_link("node>fabric", LinkKind::network, node);
       node_down_ = add_link("fabric>node", LinkKind::network, node);
     }
+    for (DirectedLink& link : routes_.links) {
+      if (link.kind == LinkKind::network) link.in_network_reduction = network_.in_network_reduction;
+    }
   }
 
   void find_paths() {

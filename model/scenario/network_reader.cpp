@@ -249,8 +249,9 @@ Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
 }
 
 Network read_network(const Field& field, const Network& base, FigureLog& log) {
-  const MappingReader network = field.mapping({"nics_per_node", "nic", "nic_bandwidth", "latency", "oversubscription",
-                                               "efficiency", "gpu_direct", "transport", "fabric"});
+  const MappingReader network =
+      field.mapping({"nics_per_node", "nic", "nic_bandwidth", "latency", "oversubscription", "efficiency", "gpu_direct",
+                     "in_network_reduction", "transport", "fabric"});
   Network result = base;
   for (const std::string_view key : {"nics_per_node", "nic_bandwidth", "latency", "oversubscription", "efficiency"}) {
     if (const auto value = network.find(key)) log.add(*value);
@@ -282,6 +283,7 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   if (result.efficiency > 1.0)
     network.fail("efficiency", "above 1", "the share of the line rate that is reached, up to 1");
   result.gpu_direct = network.flag_or("gpu_direct", base.gpu_direct);
+  result.in_network_reduction = network.flag_or("in_network_reduction", base.in_network_reduction);
   if (result.nics_per_node > 0 && !(result.nic_bandwidth.value() > 0.0)) {
     network.fail("nic_bandwidth", "network cards without a bandwidth", "nic_bandwidth, for example 200 Gbit/s");
   }
