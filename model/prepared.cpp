@@ -146,6 +146,11 @@ StepResult PreparedScenario::train_result(const StepTimes& times, Fidelity fidel
                                           scenario_.cluster.node.gpu.name));
     for (std::string& remedy : remedies_for_memory(scenario_, workload)) result.warnings.push_back(std::move(remedy));
   }
+  const Plan& plan = scenario_.plan;
+  if (!scenario_.background.empty() && plan.tensor * plan.context * plan.expert > 1) {
+    result.warnings.emplace_back(
+        "collectives inside layers (tensor, context, expert) are priced without the background traffic");
+  }
   result.train = std::move(r);
   set_uncertainty(result, scenario_.calibration.uncertainty.train);
   return result;

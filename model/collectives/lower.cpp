@@ -11,6 +11,7 @@
 #include "model/collectives/collective.hpp"
 #include "model/collectives/exchange.hpp"
 #include "model/collectives/link_load.hpp"
+#include "model/collectives/network_effects.hpp"
 #include "model/collectives/placement.hpp"
 
 namespace foretrain {
@@ -219,6 +220,7 @@ LoweredCollective lower(const CollectiveCall& call, const Topology& topology, co
   lowered.phases = call.algorithm == SyncAlgorithm::in_network
                        ? lower_in_best_pieces(std::move(groups), *row, message_size(call), topology)
                        : lower_phases(groups, message_size(call), topology);
+  add_network_effects(lowered, topology);
   return lowered;
 }
 

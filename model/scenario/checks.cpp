@@ -115,6 +115,11 @@ void check_compression(const Scenario& scenario) {
     fail(scenario, "plan.sync.every_micro_batch", "a pipeline that stops to synchronise after each micro-batch",
          "false, or pipeline: 1");
   }
+  if (std::holds_alternative<CollectiveWorkload>(scenario.workload) &&
+      sync.compression.kind != Compression::Kind::none) {
+    fail(scenario, "plan.sync.compression", "compression of a collective on its own",
+         "a training workload, whose gradients can be compressed, or leave the key out");
+  }
   if (!sync.compression.needs_whole_gradient()) return;
   const std::string what = sync.compression.kind == Compression::Kind::powersgd ? "powersgd" : "top_k";
   if (plan.zero > 0) {

@@ -76,7 +76,6 @@ void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& r
               fmt::format("a divisor of {}", workload.ranks));
   }
   workload.layout = keys.choice_or("layout", RankGrouping::blocked, layout_words());
-  if (keys.has("layout") && workload.groups == 1) keys.fail("layout", "a layout of one group", "groups: 2 or more");
   if (const auto algorithm = keys.find("algorithm")) result.algorithm = algorithm->choice(algorithm_words());
   if (const auto levels = keys.find("levels")) result.levels = read_levels(*levels);
   if (const auto servers = keys.find("servers")) result.servers = static_cast<int>(servers->integer({1, 100'000}));
