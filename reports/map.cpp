@@ -134,11 +134,14 @@ std::size_t place(std::vector<std::string>& values, const std::string& value) {
   return static_cast<std::size_t>(std::find(values.begin(), values.end(), value) - values.begin());
 }
 
+/// Also of hierarchical_parameter_server.
+bool is_server(const MapRow& row) { return row.algorithm.ends_with("parameter_server"); }
+
 /// Keeps the shorter time.
 void improve(std::optional<Seconds>& best, Seconds time) { best = best ? std::min(*best, time) : time; }
 
 void enter(MapCell& cell, const MapRow& row) {
-  if (row.algorithm == "parameter_server") {
+  if (is_server(row)) {
     const bool dedicated = row.placement == "dedicated";
     const bool one = row.servers.empty() || row.servers == "1";
     improve(!dedicated ? cell.colocated : one ? cell.one : cell.several, row.time);
@@ -250,8 +253,8 @@ MapFigure map_figure(const std::vector<CsvTable>& tables, const MapKeys& keys) {
     place(xs, row.x);
     place(ys, row.y);
     place(panels, row.panel);
-    servers = servers || row.algorithm == "parameter_server";
-    if (row.algorithm != "parameter_server") place(figure.algorithms, row.algorithm);
+    servers = servers || is_server(row);
+    if (!is_server(row)) place(figure.algorithms, row.algorithm);
   }
   if (!servers) throw UsageError("plot map: no row has the algorithm parameter_server; sweep it too");
   if (std::find(figure.algorithms.begin(), figure.algorithms.end(), "ring") == figure.algorithms.end()) {

@@ -25,6 +25,7 @@ struct ResourceQueue {
   std::vector<TaskId> tasks;
   std::size_t head = 0;  ///< the task that runs, or will run next
   bool busy = false;
+  std::unique_ptr<CollectiveRun> run;  ///< of the task that runs, if it is a collective
 };
 
 NetworkPlan make_plan(const Topology& topology, std::span<const BackgroundFlow> background) {
@@ -56,7 +57,6 @@ class Simulation {
         flows_(plan_, events_),
         queues_(graph.resources().size()),
         waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
-        runs_(graph.tasks().size()),
         start_(graph.tasks().size()),
         finish_(graph.tasks().size()) {
     for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) queue_of(task).tasks.push_back(task);
@@ -75,14 +75,14 @@ class Simulation {
   }
 
   [[nodiscard]] bool finished() const { return tasks_left_ == 0; }
-  [[nodiscard]] const std::vector<Seconds>& start() const { return start_; }
-  [[nodiscard]] const std::vector<Seconds>& finish() const { return finish_; }
+  /// Once it has finished.
+  [[nodiscard]] Execution take_execution() { return {std::move(start_), std::move(finish_), {}}; }
 
  private:
   [[nodiscard]] ResourceQueue& queue_of(TaskId task) {
     return queues_[static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(task)].resource)];
   }
-  [[nodiscard]] std::unique_ptr<CollectiveRun>& run_of(TaskId task) { return runs_[static_cast<std::size_t>(task)]; }
+  [[nodiscard]] std::unique_ptr<CollectiveRun>& run_of(TaskId task) { return queue_of(task).run; }
 
   void start_head(ResourceQueue& queue) {
     if (queue.busy || queue.head == queue.tasks.size()) return;
@@ -167,7 +167,6 @@ class Simulation {
   std::optional<Platform> platform_;
   std::vector<ResourceQueue> queues_;
   std::vector<std::int32_t> waits_for_;
-  std::vector<std::unique_ptr<CollectiveRun>> runs_;
   std::vector<Seconds> start_, finish_;
   std::size_t tasks_left_ = start_.size();
   Seconds now_;
@@ -182,7 +181,7 @@ Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fi
   Execution execution;
   simulation.run_without_platform();
   if (simulation.finished()) {
-    execution = {simulation.start(), simulation.finish(), {}};
+    execution = simulation.take_execution();
   } else {
     // Once per process, and before the first result: a SimGrid that shares links differently must not go unnoticed.
     [[maybe_unused]] static const bool checked = (run_in_child(check_platform), true);
@@ -191,8 +190,9 @@ Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fi
     const std::span<Seconds> dates = memory.as<Seconds>(2 * tasks);
     run_in_child([&] {
       simulation.run_on_platform();
-      std::ranges::copy(simulation.start(), dates.begin());
-      std::ranges::copy(simulation.finish(), dates.subspan(tasks).begin());
+      const Execution done = simulation.take_execution();
+      std::ranges::copy(done.start, dates.begin());
+      std::ranges::copy(done.finish, dates.subspan(tasks).begin());
     });
     execution.start.assign(dates.begin(), dates.begin() + static_cast<std::ptrdiff_t>(tasks));
     execution.finish.assign(dates.begin() + static_cast<std::ptrdiff_t>(tasks), dates.end());

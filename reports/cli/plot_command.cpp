@@ -8,6 +8,7 @@
 #include "reports/cli/options.hpp"
 #include "reports/cli/plots.hpp"
 #include "reports/cli/scaling.hpp"
+#include "reports/cli/sweep_figure.hpp"
 #include "reports/cli/vary.hpp"
 #include "reports/plot_breakdown.hpp"
 #include "sim/predict.hpp"
@@ -128,6 +129,42 @@ void add_breakdown(CLI::App& plot, ExitStatus& status) {
   command->callback([options, &status] { status = run_breakdown(*options); });
 }
 
+struct SweepCommand {
+  SweepFigureOptions sweep;
+  std::string output;
+};
+
+ExitStatus run_sweep(const SweepCommand& command) {
+  const SweepFigure figure = predict_sweep(command.sweep);
+  if (!command.output.empty()) write_file(command.output, to_svg(figure));
+  print(to_text(figure));
+  for (const SweepCurve& curve : figure.curves) {
+    if (std::find(curve.times.begin(), curve.times.end(), std::nullopt) != curve.times.end()) {
+      return ExitStatus::prediction_failed;
+    }
+  }
+  return ExitStatus::success;
+}
+
+void add_sweep_plot(CLI::App& plot, ExitStatus& status) {
+  const auto options = std::make_shared<SweepCommand>();
+  CLI::App* command = plot.add_subcommand("sweep", "time over the values of one key, and its best value");
+  command->add_option("FILE", options->sweep.file, "the scenario to vary")->required();
+  command
+      ->add_option("--vary", options->sweep.variations,
+                   "the axis, as in `foretrain sweep`; further ones make a curve for each combination of their values")
+      ->type_name("KEY=VALUES")
+      ->required()
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  command->add_option("-o,--output", options->output, "draw it as well")->type_name("OUT.svg");
+  add_fidelity(*command, options->sweep.fidelity);
+  add_overrides(*command, options->sweep.overrides);
+  add_jobs(*command, options->sweep.jobs);
+  command->callback([options, &status] { status = run_sweep(*options); });
+}
+
 }  // namespace
 
 void add_plot(CLI::App& app, ExitStatus& status) {
@@ -137,6 +174,7 @@ void add_plot(CLI::App& app, ExitStatus& status) {
   add_breakdown(*plot, status);
   add_plot_map(*plot, status);
   add_plot_bandwidth(*plot, status);
+  add_sweep_plot(*plot, status);
 }
 
 }  // namespace foretrain

@@ -1,7 +1,11 @@
 // Every schedule of the table is executed symbolically, and the checker itself is shown to find what is wrong.
 #include <algorithm>
 #include <map>
+#include <string>
 #include <tuple>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "model/collectives/algorithms.hpp"
 #include "tests/catch.hpp"
@@ -10,15 +14,69 @@ using namespace foretrain;
 
 namespace {
 
-/// The second argument of the builders: servers for a parameter server, ranks per node for a hierarchical ring.
-std::vector<int> parts_to_try(SyncAlgorithm algorithm, int ranks) {
-  if (algorithm == SyncAlgorithm::parameter_server) return {1, 3, ranks};
-  if (algorithm != SyncAlgorithm::hierarchical) return {1};
-  std::vector<int> divisors;
-  for (int divisor = 1; divisor <= ranks; ++divisor) {
-    if (ranks % divisor == 0) divisors.push_back(divisor);
+/// Shapes to try: servers, ranks per node or group, levels, rings, pieces.
+std::vector<ScheduleShape> shapes_to_try(SyncAlgorithm algorithm, int ranks) {
+  std::vector<ScheduleShape> shapes;
+  const auto divisors = [](int number) {
+    std::vector<int> result;
+    for (int divisor = 1; divisor <= number; ++divisor) {
+      if (number % divisor == 0) result.push_back(divisor);
+    }
+    return result;
+  };
+  switch (algorithm) {
+    case SyncAlgorithm::parameter_server:
+      return {1, 2, 3, ranks};
+    case SyncAlgorithm::hierarchical_parameter_server:
+      for (const int per_node : divisors(ranks)) {
+        for (const int servers : {1, 2, 3, ranks}) {
+          shapes.emplace_back(servers);
+          shapes.back().ranks_per_node = per_node;
+        }
+      }
+      return shapes;
+    case SyncAlgorithm::hierarchical:
+      for (const int inner : divisors(ranks)) {
+        shapes.emplace_back(inner);                         // two levels
+        for (const int middle : divisors(ranks / inner)) {  // three
+          shapes.emplace_back(1);
+          shapes.back().levels = {inner, middle};
+        }
+      }
+      if (ranks % 8 == 0) {  // four
+        shapes.emplace_back(1);
+        shapes.back().levels = {2, 2, 2};
+      }
+      return shapes;
+    case SyncAlgorithm::hierarchical_leader:
+      for (int size = 1; size <= ranks; size += 3) shapes.emplace_back(size);  // the last group is smaller
+      if (ranks >= 6) {
+        shapes.emplace_back(1);
+        shapes.back().groups = {1, ranks - 4, 3};
+      }
+      return shapes;
+    case SyncAlgorithm::multi_ring:
+      return {1, 2, 3};  // of weights 1, 2, 3
+    case SyncAlgorithm::in_network:
+      for (const int per_node : divisors(ranks)) {
+        for (const int pieces : {1, 4}) {
+          for (const bool switched : {false, true}) {
+            shapes.emplace_back(per_node);
+            shapes.back().pieces = pieces;
+            shapes.back().switches_inside = switched;
+          }
+        }
+      }
+      return shapes;
+    default:
+      return {1};
   }
-  return divisors;
+}
+
+std::string describe(const AlgorithmRow& row, int ranks, const ScheduleShape& shape) {
+  return fmt::format("{} operation {}, {} ranks, parts {}, levels {}, {} a node, groups {}, {} pieces", row.name,
+                     static_cast<int>(row.operation), ranks, shape.parts, fmt::join(shape.levels, "x"),
+                     shape.ranks_per_node, fmt::join(shape.groups, "+"), shape.pieces);
 }
 
 /// A correct ring of three ranks, with phase 1 replaced.
@@ -42,10 +100,9 @@ std::map<std::pair<int, int>, int> amounts(const Phase& phase) {
 TEST_CASE("every schedule leaves every rank with every contribution exactly once, for 1 to 33 ranks") {
   for (const AlgorithmRow& row : algorithm_table()) {
     for (int ranks = 1; ranks <= 33; ++ranks) {
-      for (const int parts : parts_to_try(row.algorithm, ranks)) {
-        INFO(row.name << " operation " << static_cast<int>(row.operation) << ", " << ranks << " ranks, parts "
-                      << parts);
-        CHECK(check_schedule(row.build(ranks, parts), row.operation) == "");
+      for (const ScheduleShape& shape : shapes_to_try(row.algorithm, ranks)) {
+        const std::string problem = check_schedule(row.build(ranks, shape), row.operation);
+        if (!problem.empty()) FAIL_CHECK(describe(row, ranks, shape) << ": " << problem);
       }
     }
   }
@@ -54,16 +111,21 @@ TEST_CASE("every schedule leaves every rank with every contribution exactly once
 TEST_CASE("the phases of a run move the same amounts between the same participants") {
   for (const AlgorithmRow& row : algorithm_table()) {
     for (const int ranks : {2, 3, 8, 12, 17}) {
-      for (const int parts : parts_to_try(row.algorithm, ranks)) {
-        INFO(row.name << " operation " << static_cast<int>(row.operation) << ", " << ranks << " ranks, parts "
-                      << parts);
-        const Schedule schedule = row.build(ranks, parts);
+      for (const ScheduleShape& shape : shapes_to_try(row.algorithm, ranks)) {
+        INFO(describe(row, ranks, shape));
+        const Schedule schedule = row.build(ranks, shape);
         for (int phase = 0; phase < schedule.phases;) {
           const int run = schedule.run_length(phase);
           REQUIRE(run >= 1);
           REQUIRE(phase + run <= schedule.phases);
+          const auto expected = amounts(schedule.phase(phase));
           for (int other = phase + 1; other < phase + run; ++other) {
-            REQUIRE(amounts(schedule.phase(other)) == amounts(schedule.phase(phase)));
+            if (amounts(schedule.phase(other)) != expected) FAIL("phase " << other << " differs from " << phase);
+          }
+          // Few phases are never taken for each other.
+          if (schedule.stretch) {
+            REQUIRE(schedule.stretch(phase).length == run);
+            REQUIRE(schedule.stretch(phase).representative == phase);
           }
           phase += run;
         }
