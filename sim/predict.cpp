@@ -9,6 +9,11 @@ StepResult predict(const Scenario& scenario, Fidelity fidelity) {
   const PreparedScenario prepared(scenario);
   if (fidelity == Fidelity::estimate) return estimate(prepared);
   if (const PreparedTrain* train = prepared.train()) {
+    if (train->store) {
+      const ServerGraph graph = build_server_graph(*train->store, prepared.topology());
+      const Execution execution = simulate(graph.graph, prepared.topology(), fidelity);
+      return prepared.server_result(times_of(*train->store, graph, execution), fidelity);
+    }
     const UnrolledStep unrolled = unroll(train->step);
     return prepared.train_result(times_of(unrolled, simulate(unrolled.graph, prepared.topology(), fidelity)), fidelity);
   }

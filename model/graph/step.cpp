@@ -22,9 +22,6 @@ namespace {
 
 void check_supported(const Scenario& scenario) {
   const Sync& sync = scenario.plan.sync;
-  if (sync.consistency != Sync::Consistency::synchronous) {
-    not_yet(scenario, "plan.sync.consistency", "only synchronous updates can be predicted yet", "synchronous");
-  }
   if (sync.compression == Sync::Compression::powersgd) {
     not_yet(scenario, "plan.sync.compression", "powersgd cannot be predicted yet", "none or fp16");
   }
