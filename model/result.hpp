@@ -26,6 +26,12 @@ struct CommunicationTime {
   Seconds exposed;
 };
 
+/// Time of synchronisation over time of computation: 2·model/(bandwidth·batch·FLOPs), and as predicted.
+struct CommunicationRatio {
+  double formula = 0.0;
+  double simulated = 0.0;
+};
+
 struct MemoryFootprint {
   Bytes weights, gradients, optimizer, activations, workspace;
   Bytes capacity;
@@ -49,6 +55,7 @@ struct TrainResult {
   double mfu = 0.0;
   Breakdown breakdown;
   std::map<std::string, CommunicationTime> communication;  ///< by collective, e.g. "data-parallel all-reduce"
+  std::optional<CommunicationRatio> communication_to_compute;  ///< where there are replicas to synchronise
   MemoryFootprint memory;
   std::string bottleneck;
   std::optional<Seconds> time_to_train;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/collectives/contention.hpp"
 #include "model/cost/host.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/graph/gradient_sync.hpp"
@@ -13,19 +14,6 @@
 namespace foretrain {
 
 namespace {
-
-[[noreturn]] void not_yet(const Scenario& scenario, const std::string& key, const std::string& got,
-                          const std::string& expected) {
-  const auto where = scenario.where.find(key);
-  throw ScenarioError(where == scenario.where.end() ? SourcePosition{} : where->second, key, got, expected);
-}
-
-void check_supported(const Scenario& scenario) {
-  const Sync& sync = scenario.plan.sync;
-  if (sync.compression == Sync::Compression::powersgd) {
-    not_yet(scenario, "plan.sync.compression", "powersgd cannot be predicted yet", "none or fp16");
-  }
-}
 
 /// Bytes that one parameter's update reads and writes, and the passes over gradients before it (unscaling or norm, then
 /// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end.
@@ -45,10 +33,15 @@ Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double
 
 /// Activations from a stage to the next, or their gradients back: each tensor-parallel rank sends its share to its
 /// counterpart.
-SharedTransfer boundary_transfer(const Plan& plan, int stage, bool back, Bytes activation, const Topology& topology) {
+SharedTransfer boundary_transfer(const Scenario& scenario, int stage, bool back, Bytes activation,
+                                 const Topology& topology) {
+  const Plan& plan = scenario.plan;
   const RankLayout layout(plan);
   LoweredPhase phase;
-  const int window = std::min(representative_window(topology, plan.tensor * plan.context), layout.ranks_per_stage());
+  // Background traffic may disturb any of the nodes.
+  const int window = scenario.background.empty() ? std::min(representative_window(topology, plan.tensor * plan.context),
+                                                            layout.ranks_per_stage())
+                                                 : layout.ranks_per_stage();
   for (int r = 0; r < window; ++r) {
     const int here = layout.rank(stage, 0, 0, 0) + r;
     const int next = here + layout.ranks_per_stage();
@@ -60,7 +53,7 @@ SharedTransfer boundary_transfer(const Plan& plan, int stage, bool back, Bytes a
   SharedTransfer shared;
   shared.name = "pipeline send/receive";
   shared.lowered = {"send/receive", {std::move(phase)}};
-  shared.isolated = uncontended_time(shared.lowered, topology);
+  shared.isolated = isolated_time(shared.lowered, topology, scenario.background);
   return shared;
 }
 
@@ -73,7 +66,6 @@ int Step::hop(int from_stage, int to_stage, bool backward) const {
 
 Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology) {
   const Plan& plan = scenario.plan;
-  check_supported(scenario);
   const HostConstants& host = scenario.calibration.host;
   const Gpu& gpu = scenario.cluster.node.gpu;
 
@@ -81,6 +73,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.interleave = plan.interleave;
   step.micro_batches = micro_batches(train, plan);
   step.overlap = plan.sync.overlap;
+  step.every_micro_batch = plan.sync.every_micro_batch && plan.zero < 3;  // ZeRO-3 does so anyway
   step.stages.resize(static_cast<std::size_t>(plan.pipeline));
 
   LayerPricer pricer(scenario, train, topology);
@@ -88,7 +81,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   for (const LayerGroup& group : model.layers) price_of_group.push_back(pricer.price(group.layer));
 
   const auto chunks = split_layers(model, plan.pipeline, plan.interleave);
-  GradientSync sync(scenario, topology, step);
+  GradientSync sync(scenario, topology, pricer, step);
   const double shards = static_cast<double>(plan.data) * plan.context;
   for (int s = 0; s < plan.pipeline; ++s) {
     PipelineStage& stage = step.stages[static_cast<std::size_t>(s)];
@@ -116,6 +109,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
       }
       stage.chunks.push_back(std::move(chunk));
     }
+    step.parameters_per_gpu = std::max(step.parameters_per_gpu, parameters);
     const bool sharded = plan.zero >= 1;
     const Operator update = optimizer_operator(train, plan, parameters / (sharded ? shards : 1.0), tensors);
     const Seconds kernels = operator_cost(update, gpu, scenario.calibration).device;
@@ -138,9 +132,9 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
       const auto& last = chunks[static_cast<std::size_t>(s)].back();
       const Bytes activation = model.layers[static_cast<std::size_t>(last.group)].layer.output;
       step.activations.push_back(static_cast<int>(step.transfers.size()));
-      step.transfers.push_back(boundary_transfer(plan, s, false, activation, topology));
+      step.transfers.push_back(boundary_transfer(scenario, s, false, activation, topology));
       step.activation_gradients.push_back(static_cast<int>(step.transfers.size()));
-      step.transfers.push_back(boundary_transfer(plan, s, true, activation, topology));
+      step.transfers.push_back(boundary_transfer(scenario, s, true, activation, topology));
     }
   }
 
@@ -151,7 +145,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
     std::vector<int> ranks(static_cast<std::size_t>(topology.gpus()));
     for (int r = 0; r < topology.gpus(); ++r) ranks[static_cast<std::size_t>(r)] = r;
     norm.groups = {std::move(ranks)};
-    step.gradient_norm = uncontended_time(lower(norm, topology, scenario.calibration), topology);
+    step.gradient_norm = isolated_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
   }
   step.once_per_step = Seconds(host.step_us * 1e-6);
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "model/base/error.hpp"
 #include "model/collectives/placement.hpp"
+#include "model/cost/compression.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/graph/layer_cost.hpp"
 #include "model/parameter_server/assignment.hpp"
@@ -163,7 +163,16 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
     cost_of_group[index(grouping.of_layer[layer])] += costs[layer];
   }
   UpdateCost update(scenario, train, topology, store);
-  for (const LayerCost& cost : cost_of_group) {
+  for (std::size_t g = 0; g < cost_of_group.size(); ++g) {
+    LayerCost& cost = cost_of_group[g];
+    double elements = 0.0;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (index(grouping.of_piece[i]) == g) elements += pieces[i].parameters;
+    }
+    // Casting before the push; the servers widen what they receive while adding it up.
+    const CompressionWork casts =
+        compression_work(sync.compression, {elements, {}}, sync.gradient_precision, store.worker_count());
+    for (const CompressedMessage& message : casts.messages) cost.backward_kernels += pricer.kernels(message.kernels);
     store.groups.push_back({cost.forward(), cost.backward(), std::vector<double>(store.push_to.size()), {}});
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -241,11 +250,6 @@ bool uses_store(const Scenario& scenario) {
 ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train, const Model& model,
                            const Topology& topology, const Step& step) {
   const Sync& sync = scenario.plan.sync;
-  if (sync.compression == Sync::Compression::powersgd) {
-    const auto where = scenario.where.find("plan.sync.compression");
-    throw ScenarioError(where == scenario.where.end() ? SourcePosition{} : where->second, "plan.sync.compression",
-                        "powersgd with a parameter server: its factors cannot be added key by key", "none or fp16");
-  }
   ParameterStore store;
   store.consistency = sync.consistency;
   store.staleness = sync.staleness;
@@ -256,8 +260,7 @@ ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train,
   store.overlap = sync.overlap;
   store.barrier = sync.barrier;
   store.first_layer_first = sync.priority == Sync::Priority::first_layer;
-  const Bytes plain = bytes_per_element(sync.gradient_precision);
-  store.gradient = sync.compression == Sync::Compression::fp16 ? std::min(plain, Bytes(2.0)) : plain;
+  store.gradient = cast_bytes(sync.compression, sync.gradient_precision);
   store.weight = bytes_per_element(storage_precision(train.precision));
   store.compute_spread = train.compute_spread;
   store.slow = sync.slow_workers;

@@ -141,11 +141,35 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
     }
     return;
   }
+  if (sync.every_micro_batch) {
+    fail(scenario, "plan.sync.every_micro_batch", "a parameter server that is sent the gradients of each micro-batch",
+         "false; a step's gradients are pushed after its last micro-batch");
+  }
   const std::int64_t machines = worker_gpus(plan, scenario.cluster) / scenario.cluster.gpus_per_node;
   const std::int64_t workers = sync.local_reduce ? machines : plan.data;
   if (sync.slow_workers.count > workers) {
     fail(scenario, "plan.sync.slow_workers.count",
          fmt::format("{} slow workers of {}", sync.slow_workers.count, workers), fmt::format("at most {}", workers));
+  }
+}
+
+void check_compression(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const Sync& sync = plan.sync;
+  if (sync.every_micro_batch && plan.pipeline > 1) {
+    fail(scenario, "plan.sync.every_micro_batch", "a pipeline that stops to synchronise after each micro-batch",
+         "false, or pipeline: 1");
+  }
+  if (!sync.compression.needs_whole_gradient()) return;
+  const std::string what = sync.compression.kind == Compression::Kind::powersgd ? "powersgd" : "top_k";
+  if (plan.zero > 0) {
+    fail(scenario, "plan.sync.compression",
+         fmt::format("{} with zero: {}, which leaves each rank a part of the gradients only", what, plan.zero),
+         "zero: 0, or compression: fp16, bf16 or fp8");
+  }
+  if (sync.algorithm == SyncAlgorithm::parameter_server) {
+    fail(scenario, "plan.sync.compression", what + " with a parameter server; it is a form of all-reduce between peers",
+         "another algorithm, or compression: fp16, bf16 or fp8");
   }
 }
 
@@ -176,7 +200,11 @@ SourcePosition position_of(const Scenario& scenario, std::string_view key) {
 }
 
 void check_scenario(const Scenario& scenario) {
+  if (!scenario.background.empty() && std::holds_alternative<OperatorWorkload>(scenario.workload)) {
+    fail(scenario, "background", "an operator meets nobody on a link", "train, collective or tasks as workload");
+  }
   check_sync(scenario);
+  check_compression(scenario);
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
   if (train == nullptr) return;
   check_store(scenario, *train);

@@ -20,6 +20,7 @@ std::span<const Named<ServerPlacement>> placement_words();
 std::span<const Named<CollectiveOperation>> operation_words();
 std::span<const Named<Sync::Assignment>> assignment_words();
 std::span<const Named<Sync::Priority>> priority_words();
+std::span<const Named<RankGrouping>> layout_words();
 std::span<const Named<TransformerFamily>> transformer_family_words();
 
 /// The word for a value.

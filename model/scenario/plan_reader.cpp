@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
 #include "model/scenario/names.hpp"
 
 namespace foretrain {
@@ -61,32 +63,80 @@ Sync::SlowWorkers read_slow_workers(const Field& field) {
   return slow;
 }
 
-void read_compression(const Field& field, Sync& sync) {
+/// "top_k(0.01)" or "top_k(1 %)": the share of the gradients that is sent.
+double read_share(const Field& field) {
+  const std::string_view text = field.text();
+  const std::size_t open = text.find('(');
+  const std::string wanted = "a share of the gradients above 0 and up to 1, for example top_k(0.01) or top_k(1 %)";
+  if (open == std::string_view::npos || text.back() != ')') {
+    field.fail(fmt::format("\"{}\" does not say how many gradients are sent", text), wanted);
+  }
+  std::string_view number = trim(text.substr(open + 1, text.size() - open - 2));
+  const bool percent = number.ends_with('%');
+  if (percent) number = trim(number.substr(0, number.size() - 1));
+  double share = 0.0;
+  try {
+    share = parse_number(number) / (percent ? 100.0 : 1.0);
+  } catch (const UnitError& error) {
+    field.fail(error.got(), wanted);
+  }
+  if (share <= 0.0 || share > 1.0) field.fail(fmt::format("a share of {} of the gradients", share), wanted);
+  return share;
+}
+
+void read_compression(const Field& field, Compression& compression) {
+  static constexpr Named<Compression::Kind> plain[] = {{"none", Compression::Kind::none},
+                                                       {"fp16", Compression::Kind::fp16},
+                                                       {"bf16", Compression::Kind::bf16},
+                                                       {"fp8", Compression::Kind::fp8}};
+  const std::string_view text = field.text();
+  for (const auto& [word, kind] : plain) {
+    if (text != word) continue;
+    compression.kind = kind;
+    return;
+  }
+  compression.error_feedback = true;  // both lose too much without
+  if (text.substr(0, text.find('(')) == "top_k") {
+    compression.kind = Compression::Kind::top_k;
+    compression.share = read_share(field);
+    return;
+  }
   const auto [word, number] = split_call(field, 1);
-  if (word == "powersgd" && number) {
-    sync.compression = Sync::Compression::powersgd;
-    sync.powersgd_rank = *number;
-  } else if (word == "fp16" && !number) {
-    sync.compression = Sync::Compression::fp16;
-  } else if (word == "none" && !number) {
-    sync.compression = Sync::Compression::none;
-  } else {
-    field.fail(fmt::format("unknown value \"{}\"", field.text()), "none, fp16 or powersgd(4)");
+  if (word != "powersgd" || !number) {
+    field.fail(fmt::format("unknown value \"{}\"", text), "none, fp16, bf16, fp8, powersgd(4) or top_k(1 %)");
+  }
+  compression.kind = Compression::Kind::powersgd;
+  compression.rank = *number;
+}
+
+/// Buckets, overlap and what is sent.
+void read_gradients(const MappingReader& keys, Sync& sync) {
+  static constexpr Named<Sync::Bucketing> bucketing_words[] = {{"by_layer", Sync::Bucketing::by_layer},
+                                                               {"by_tensor", Sync::Bucketing::by_tensor}};
+  sync.bucket = keys.quantity_or("bucket", sync.bucket);
+  sync.first_bucket = keys.quantity_or("first_bucket", sync.first_bucket);
+  sync.bucketing = keys.choice_or<Sync::Bucketing>("bucketing", sync.bucketing, bucketing_words);
+  sync.overlap = keys.flag_or("overlap", sync.overlap);
+  sync.every_micro_batch = keys.flag_or("every_micro_batch", sync.every_micro_batch);
+  sync.gradient_precision = keys.choice_or("gradient_precision", sync.gradient_precision, precision_words());
+  if (const auto compression = keys.find("compression")) read_compression(*compression, sync.compression);
+  sync.compression.error_feedback = keys.flag_or("error_feedback", sync.compression.error_feedback);
+  if (keys.has("error_feedback") && sync.compression.kind == Compression::Kind::none) {
+    keys.fail("error_feedback", "error feedback without compression",
+              "compression: fp16, bf16, fp8, powersgd(4) or top_k(1 %), or leave the key out");
   }
 }
 
 void read_sync(const Field& field, Sync& sync) {
   const MappingReader keys = field.mapping(
-      {"algorithm", "servers", "placement", "consistency", "bucket", "overlap", "gradient_precision", "compression",
-       "assignment", "split", "priority", "barrier", "local_reduce", "slow_workers"});
+      {"algorithm", "servers", "placement", "consistency", "bucket", "first_bucket", "bucketing", "overlap",
+       "every_micro_batch", "gradient_precision", "compression", "error_feedback", "assignment", "split", "priority",
+       "barrier", "local_reduce", "slow_workers"});
   sync.algorithm = keys.choice_or("algorithm", sync.algorithm, algorithm_words());
   sync.servers = keys.int_or("servers", sync.servers, {1, 100'000});
   sync.placement = keys.choice_or("placement", sync.placement, placement_words());
   if (const auto consistency = keys.find("consistency")) read_consistency(*consistency, sync);
-  sync.bucket = keys.quantity_or("bucket", sync.bucket);
-  sync.overlap = keys.flag_or("overlap", sync.overlap);
-  sync.gradient_precision = keys.choice_or("gradient_precision", sync.gradient_precision, precision_words());
-  if (const auto compression = keys.find("compression")) read_compression(*compression, sync);
+  read_gradients(keys, sync);
   sync.assignment = keys.choice_or("assignment", sync.assignment, assignment_words());
   sync.split = keys.quantity_or("split", sync.split);
   sync.priority = keys.choice_or("priority", sync.priority, priority_words());

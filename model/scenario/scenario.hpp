@@ -10,6 +10,7 @@
 
 #include "model/base/error.hpp"
 #include "model/cost/calibration.hpp"
+#include "model/cost/compression.hpp"
 #include "model/cost/host.hpp"
 #include "model/hardware/cluster.hpp"
 #include "model/hardware/precision.hpp"
@@ -58,11 +59,17 @@ struct TrainWorkload {
   double compute_spread = 0.0;
 };
 
+/// How `groups` groups share ranks. blocked: consecutive ranks form a group; strided: rank r belongs to group r mod groups
+/// (data-parallel groups beside tensor-parallel ones).
+enum class RankGrouping { blocked, strided };
+
 /// Its algorithm, servers and placement are those of Plan::sync.
 struct CollectiveWorkload {
   CollectiveOperation operation = CollectiveOperation::all_reduce;
   Bytes size;
   int ranks = 0;  ///< the first GPUs of the cluster; all of them unless the scenario says otherwise
+  int groups = 1;  ///< into which the ranks are divided; all carry out the operation at the same time
+  RankGrouping layout = RankGrouping::blocked;
 };
 
 struct OperatorWorkload {
@@ -106,10 +113,14 @@ struct Sync {
     double factor = 1.0;  ///< of compute time
   } slow_workers;
   Bytes bucket = Bytes(25e6);
+  Bytes first_bucket;  ///< the first one to become ready, where it has a size of its own; zero: as the others
+  /// Whether gradients become ready layer by layer, and a layer larger than a bucket is cut, or tensor by tensor, and a
+  /// tensor is never cut (PyTorch's DistributedDataParallel).
+  enum class Bucketing { by_layer, by_tensor } bucketing = Bucketing::by_layer;
   bool overlap = true;
+  bool every_micro_batch = false;  ///< gradients are synchronised after each micro-batch, not after the last alone
   Precision gradient_precision = Precision::fp32;
-  enum class Compression { none, fp16, powersgd } compression = Compression::none;
-  int powersgd_rank = 0;
+  Compression compression;
 };
 
 struct Plan {
@@ -128,6 +139,21 @@ constexpr std::int64_t worker_gpus(const Plan& plan, const Cluster& cluster) {
   return (static_cast<std::int64_t>(cluster.nodes) - (dedicated ? plan.sync.servers : 0)) * cluster.gpus_per_node;
 }
 
+/// One end of background traffic.
+struct BackgroundPlace {
+  enum class Kind { gpu, node_memory, memory_of_gpu };  ///< memory_of_gpu: of the socket that is nearest to the GPU
+  Kind kind = Kind::gpu;
+  int number = 0;  ///< GPU rank, or node
+  int socket = 0;  ///< node_memory
+};
+
+/// Traffic of others, which lasts as long as the scenario: another job, data loading, checkpoint writing.
+struct BackgroundFlow {
+  BackgroundPlace from, to;
+  BytesPerSecond rate = BytesPerSecond::infinity();  ///< at most; infinite: all that its fair share allows
+  SourcePosition where;                              ///< of its destination
+};
+
 using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkload, TasksWorkload>;
 
 struct Scenario {
@@ -137,6 +163,7 @@ struct Scenario {
   Workload workload;
   Plan plan;
   Calibration calibration;
+  std::vector<BackgroundFlow> background;
   std::map<std::string, SourcePosition> where;  ///< dotted key → where it was written
 };
 
