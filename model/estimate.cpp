@@ -1,5 +1,7 @@
 #include "model/estimate.hpp"
 
+#include "model/collectives/contention.hpp"
+
 namespace foretrain {
 
 StepResult estimate(const PreparedScenario& scenario) {
@@ -7,7 +9,8 @@ StepResult estimate(const PreparedScenario& scenario) {
     return scenario.train_result(estimate_step(train->step), Fidelity::estimate);
   }
   if (const PreparedCollective* collective = scenario.collective()) {
-    return scenario.collective_result(uncontended_time(collective->lowered, scenario.topology()), Fidelity::estimate);
+    return scenario.collective_result(isolated_time(collective->lowered, scenario.topology(), scenario.background()),
+                                      Fidelity::estimate);
   }
   if (const TaskList* list = scenario.tasks()) {
     return scenario.tasks_result(execute_isolated(list->graph), Fidelity::estimate);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/collectives/contention.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/plan/layout.hpp"
 #include "model/plan/memory.hpp"
@@ -31,9 +32,12 @@ PreparedCollective prepare_collective(const CollectiveWorkload& workload, const 
   call.size = workload.size;
   call.servers = scenario.plan.sync.servers;
   call.placement = scenario.plan.sync.placement;
-  std::vector<int> ranks(static_cast<std::size_t>(workload.ranks));
-  for (int r = 0; r < workload.ranks; ++r) ranks[static_cast<std::size_t>(r)] = r;
-  call.groups = {std::move(ranks)};
+  const int group_size = workload.ranks / workload.groups;
+  call.groups.resize(static_cast<std::size_t>(workload.groups));
+  for (int r = 0; r < workload.ranks; ++r) {
+    const int group = workload.layout == RankGrouping::strided ? r % workload.groups : r / group_size;
+    call.groups[static_cast<std::size_t>(group)].push_back(r);
+  }
   LoweredCollective lowered = lower(call, topology, scenario.calibration);
   return {std::move(call), std::move(lowered)};
 }
@@ -90,8 +94,8 @@ PreparedScenario::PreparedScenario(const Scenario& scenario) : scenario_(scenari
 TaskGraph PreparedScenario::collective_graph() const {
   const LoweredCollective& lowered = collective()->lowered;
   TaskGraph::Builder builder;
-  const BlockId block =
-      builder.add_block({"collective", Category::communication, lowered, uncontended_time(lowered, topology_)});
+  const BlockId block = builder.add_block(
+      {"collective", Category::communication, lowered, isolated_time(lowered, topology_, scenario_.background)});
   const ResourceId stream = builder.add_resource({"collective", ResourceKind::communication_stream, 0});
   builder.add_task({block, stream, -1});
   return std::move(builder).build();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <variant>
 
 #include "model/graph/step.hpp"
@@ -35,6 +36,7 @@ class PreparedScenario {
   /// must outlive this.
   explicit PreparedScenario(const Scenario& scenario);
 
+  [[nodiscard]] std::span<const BackgroundFlow> background() const { return scenario_.background; }
   [[nodiscard]] const Topology& topology() const { return topology_; }
   [[nodiscard]] const PreparedTrain* train() const { return std::get_if<PreparedTrain>(&work_); }
   [[nodiscard]] const PreparedCollective* collective() const { return std::get_if<PreparedCollective>(&work_); }

@@ -6,15 +6,15 @@
 
 #include "model/collectives/collective.hpp"
 #include "sim/event_queue.hpp"
+#include "sim/moving_flows.hpp"
 #include "sim/network_plan.hpp"
-#include "sim/traffic.hpp"
 
 namespace foretrain {
 
 /// What a run acts upon.
 struct RunContext {
   EventQueue& events;
-  Traffic& traffic;
+  MovingFlows& flows;
   TaskId task;
 };
 
@@ -40,14 +40,12 @@ class CollectiveProgram {
 
 /// Fidelity flows: a phase waits latency × repeat and then moves bytes × repeat at once; the next phase begins when all
 /// of it has arrived. A ring of n ranks is n flows instead of 2n(n-1).
-std::unique_ptr<CollectiveProgram> make_flows_program(const LoweredCollective& lowered, RouteFinder& routes,
-                                                      const NetworkPlan& plan);
+std::unique_ptr<CollectiveProgram> make_flows_program(const LoweredCollective& lowered, NetworkPlan& plan);
 
 /// Fidelity steps: every repetition of a phase is a step with messages of its own. A message starts `latency` after
 /// both its ends have finished all that they send and receive in the repetition before (buffers are used again): within
 /// a phase there is no barrier, so that a late rank delays its neighbours first. The next phase begins when all of this
 /// one has arrived. Messages between the same two endpoints in one phase are one.
-std::unique_ptr<CollectiveProgram> make_steps_program(const LoweredCollective& lowered, RouteFinder& routes,
-                                                      const NetworkPlan& plan);
+std::unique_ptr<CollectiveProgram> make_steps_program(const LoweredCollective& lowered, NetworkPlan& plan);
 
 }  // namespace foretrain

@@ -19,8 +19,8 @@ struct Event {
   EventKind kind = EventKind::task_ends;
   TaskId task = 0;
   std::int32_t part = 0;        ///< flows_start, flows_end: which flows of the task's collective
-  std::int32_t group = -1;      ///< flows_end: the group of Traffic
-  std::int32_t generation = 0;  ///< flows_end: the group's generation, see Traffic
+  std::int32_t group = -1;      ///< flows_end: the group of MovingFlows
+  std::int32_t generation = 0;  ///< flows_end: the group's generation, see MovingFlows
 };
 
 /// Events leave by date, then kind, then task, then in the order they came.

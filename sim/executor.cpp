@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <variant>
@@ -10,9 +11,10 @@
 #include "sim/child_process.hpp"
 #include "sim/collective_run.hpp"
 #include "sim/event_queue.hpp"
+#include "sim/folding.hpp"
+#include "sim/moving_flows.hpp"
 #include "sim/network_plan.hpp"
 #include "sim/platform.hpp"
-#include "sim/traffic.hpp"
 
 namespace foretrain {
 
@@ -25,27 +27,33 @@ struct ResourceQueue {
   bool busy = false;
 };
 
+NetworkPlan make_plan(const Topology& topology, std::span<const BackgroundFlow> background) {
+  NetworkPlan plan(topology);
+  for (const BackgroundRoute& route : background_routes(background, topology)) plan.add_background(route);
+  return plan;
+}
+
 /// One program per block whose work is a collective and which some task uses.
-std::vector<std::unique_ptr<CollectiveProgram>> make_programs(const TaskGraph& graph, const Topology& topology,
-                                                              Fidelity fidelity, NetworkPlan& plan) {
-  RouteFinder routes(topology, plan);
+std::vector<std::unique_ptr<CollectiveProgram>> make_programs(const TaskGraph& graph, Fidelity fidelity,
+                                                              NetworkPlan& plan) {
   std::vector<std::unique_ptr<CollectiveProgram>> programs(graph.blocks().size());
   for (const Task& task : graph.tasks()) {
     auto& program = programs[static_cast<std::size_t>(task.block)];
     const auto* lowered = std::get_if<LoweredCollective>(&graph.blocks()[static_cast<std::size_t>(task.block)].work);
     if (lowered == nullptr || program != nullptr) continue;
-    program = fidelity == Fidelity::steps ? make_steps_program(*lowered, routes, plan)
-                                          : make_flows_program(*lowered, routes, plan);
+    program = fidelity == Fidelity::steps ? make_steps_program(*lowered, plan) : make_flows_program(*lowered, plan);
   }
   return programs;
 }
 
 class Simulation {
  public:
-  Simulation(const TaskGraph& graph, const Topology& topology, Fidelity fidelity)
+  Simulation(const TaskGraph& graph, const Topology& topology, Fidelity fidelity, const SimulationOptions& options)
       : graph_(graph),
-        programs_(make_programs(graph, topology, fidelity, plan_)),
-        traffic_(plan_, events_),
+        folding_wanted_(options.folding),
+        plan_(make_plan(topology, options.background)),
+        programs_(make_programs(graph, fidelity, plan_)),
+        flows_(plan_, events_),
         queues_(graph.resources().size()),
         waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
         runs_(graph.tasks().size()),
@@ -59,7 +67,8 @@ class Simulation {
   void run_without_platform() { handle_events(); }
   /// Runs to the end, wherever the simulation stands.
   void run_on_platform() {
-    platform_.emplace(plan_);
+    folding_.emplace(plan_, folding_wanted_);
+    platform_.emplace(folding_->platform());
     platform_->set_alarm(now_);
     platform_->run([this] { handle_events(); });
     if (tasks_left_ > 0) throw std::logic_error("the simulation stopped before its last task");
@@ -85,7 +94,7 @@ class Simulation {
     if (programs_[block] == nullptr) {
       events_.push({now_ + std::get<Seconds>(graph_.blocks()[block].work), EventKind::task_ends, task});
     } else {
-      run_of(task) = programs_[block]->run({events_, traffic_, task});
+      run_of(task) = programs_[block]->run({events_, flows_, task});
       run_of(task)->begin(now_);
       finish_if_done(task);
     }
@@ -117,7 +126,7 @@ class Simulation {
         run_of(event.task)->start_flows(event.part, now_);
         return finish_if_done(event.task);
       case EventKind::flows_end:
-        if (!traffic_.end(event)) return;
+        if (!flows_.end(event)) return;
         run_of(event.task)->end_flows(event.part, now_);
         return finish_if_done(event.task);
     }
@@ -126,22 +135,22 @@ class Simulation {
   /// Whether an event of this date may be handled before SimGrid's clock moves on: flows on the platform may end
   /// earlier, and flows that have met must start first.
   [[nodiscard]] bool may_handle(Seconds date) const {
-    if (date > now_ && traffic_.have_met()) return false;
+    if (date > now_ && flows_.have_met()) return false;
     return !platform_ || platform_->flows_in_progress() == 0 || date <= platform_->now();
   }
 
   void handle_events() {
-    if (platform_) traffic_.take_from(*platform_);
+    if (platform_) flows_.take_from(*platform_);
     for (;;) {
       while (!events_.empty() && may_handle(events_.next().date)) {
         now_ = std::max(now_, events_.next().date);
         handle(events_.pop());
       }
-      if (!traffic_.have_met() || !platform_ || platform_->now() < now_) break;
-      traffic_.give_to(*platform_);
+      if (!flows_.have_met() || !platform_ || platform_->now() < now_) break;
+      flows_.give_to(*platform_, *folding_);
     }
     if (!platform_) return;
-    if (traffic_.have_met()) {
+    if (flows_.have_met()) {
       platform_->set_alarm(now_);
     } else if (!events_.empty()) {
       platform_->set_alarm(events_.next().date);
@@ -149,10 +158,12 @@ class Simulation {
   }
 
   const TaskGraph& graph_;
+  bool folding_wanted_;
   NetworkPlan plan_;
   std::vector<std::unique_ptr<CollectiveProgram>> programs_;
   EventQueue events_;
-  Traffic traffic_;
+  MovingFlows flows_;
+  std::optional<Folding> folding_;
   std::optional<Platform> platform_;
   std::vector<ResourceQueue> queues_;
   std::vector<std::int32_t> waits_for_;
@@ -164,9 +175,10 @@ class Simulation {
 
 }  // namespace
 
-Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity) {
+Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
+                   const SimulationOptions& options) {
   if (fidelity == Fidelity::estimate) throw std::invalid_argument("fidelity estimate is computed, not simulated");
-  Simulation simulation(graph, topology, fidelity);
+  Simulation simulation(graph, topology, fidelity, options);
   Execution execution;
   simulation.run_without_platform();
   if (simulation.finished()) {

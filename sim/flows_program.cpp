@@ -1,4 +1,3 @@
-#include <map>
 #include <utility>
 
 #include "sim/collective_run.hpp"
@@ -10,7 +9,7 @@ namespace {
 struct FlowsPhase {
   Seconds latency;  ///< all repetitions together
   int repeat = 1;
-  FlowSet set;
+  SetIndex set = 0;
 };
 
 class FlowsRun final : public CollectiveRun {
@@ -20,7 +19,7 @@ class FlowsRun final : public CollectiveRun {
   void begin(Seconds now) override { wait(0, now); }
   void start_flows(std::int32_t part, Seconds now) override {
     const FlowsPhase& phase = phases_[static_cast<std::size_t>(part)];
-    context_.traffic.start(phase.set, phase.repeat, now, context_.task, part);
+    context_.flows.start(phase.set, phase.repeat, now, context_.task, part);
   }
   void end_flows(std::int32_t part, Seconds now) override { wait(part + 1, now); }
   [[nodiscard]] bool finished() const override { return finished_; }
@@ -53,16 +52,10 @@ class FlowsProgram final : public CollectiveProgram {
 
 }  // namespace
 
-std::unique_ptr<CollectiveProgram> make_flows_program(const LoweredCollective& lowered, RouteFinder& routes,
-                                                      const NetworkPlan& plan) {
+std::unique_ptr<CollectiveProgram> make_flows_program(const LoweredCollective& lowered, NetworkPlan& plan) {
   std::vector<FlowsPhase> phases;
   for (const LoweredPhase& phase : lowered.phases) {
-    std::map<RouteIndex, Bytes> bytes_of_route;  // the same endpoints, the same route: one flow
-    for (const Flow& flow : phase.flows) bytes_of_route[routes.find(flow.source, flow.destination)] += flow.bytes;
-    std::vector<PlannedFlow> flows;
-    flows.reserve(bytes_of_route.size());
-    for (const auto& [route, bytes] : bytes_of_route) flows.push_back({route, bytes});
-    phases.push_back({phase.latency * phase.repeat, phase.repeat, make_flow_set(std::move(flows), plan)});
+    phases.push_back({phase.latency * phase.repeat, phase.repeat, plan.add_set(phase.flows)});
   }
   return std::make_unique<FlowsProgram>(std::move(phases));
 }

@@ -1,50 +1,106 @@
 #include "sim/network_plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
+#include <stdexcept>
 #include <utility>
 
 namespace foretrain {
 
-LinkIndex NetworkPlan::add_link(BytesPerSecond bandwidth) {
+NetworkPlan::NetworkPlan(const Topology& topology)
+    : topology_(topology), link_index_(static_cast<std::size_t>(topology.links()), -1) {}
+
+LinkIndex NetworkPlan::new_link(BytesPerSecond bandwidth) {
+  if (!(bandwidth > BytesPerSecond(0.0))) {
+    throw std::invalid_argument(
+        fmt::format("a flow crosses a link of {} byte/s, on which nothing can move", bandwidth.value()));
+  }
   links_.push_back(bandwidth);
+  load_.emplace_back();
   return static_cast<LinkIndex>(links_.size() - 1);
 }
 
-RouteIndex NetworkPlan::add_route(PlannedRoute route) {
-  routes_.push_back(std::move(route));
-  return static_cast<RouteIndex>(routes_.size() - 1);
+void NetworkPlan::find_route(EndpointId source, EndpointId destination) {
+  crossed_.clear();
+  topology_.append_route(source, destination, crossed_);
+  for (LinkIndex& link : crossed_) {
+    LinkIndex& known = link_index_[static_cast<std::size_t>(link)];
+    if (known < 0) known = new_link(topology_.link_bandwidth(link));
+    link = known;
+  }
 }
 
-RouteIndex RouteFinder::find(EndpointId source, EndpointId destination) {
-  const std::int64_t key = std::int64_t{source} * topology_.endpoints() + destination;
-  const auto [known, unknown] = routes_.try_emplace(key, 0);
-  if (!unknown) return known->second;
-  PlannedRoute route{source, destination, {}};
-  std::vector<LinkId> links;
-  topology_.append_route(source, destination, links);
-  for (const LinkId link : links) {
-    const auto [index, is_new] = links_.try_emplace(link, 0);
-    if (is_new) index->second = plan_.add_link(topology_.link_bandwidth(link));
-    route.links.push_back(index->second);
+SetIndex NetworkPlan::add_set(std::vector<Flow> flows) {
+  const auto pair = [](const Flow& flow) { return std::pair(flow.source, flow.destination); };
+  if (!std::ranges::is_sorted(flows, {}, pair)) std::ranges::stable_sort(flows, {}, pair);
+  FlowSet set;
+  set.flows.reserve(flows.size());
+  for (const Flow& flow : flows) {
+    if (flow.source == flow.destination || !(flow.bytes > Bytes(0.0))) continue;
+    if (set.flows.empty() || pair(set.flows.back()) != pair(flow)) {
+      set.flows.push_back(flow);
+    } else {
+      set.flows.back().bytes += flow.bytes;
+    }
   }
-  return known->second = plan_.add_route(std::move(route));
+  for (const Flow& flow : set.flows) {
+    find_route(flow.source, flow.destination);
+    for (const LinkIndex link : crossed_) {
+      Bytes& load = load_[static_cast<std::size_t>(link)];
+      if (load == Bytes(0.0)) set.links.push_back(link);
+      load += flow.bytes;
+    }
+  }
+  for (const LinkIndex link : set.links) {
+    Bytes& load = load_[static_cast<std::size_t>(link)];
+    set.alone = std::max(set.alone, load / links_[static_cast<std::size_t>(link)]);
+    load = Bytes(0.0);
+  }
+  sets_.push_back(std::move(set));
+  return static_cast<SetIndex>(sets_.size() - 1);
 }
 
-FlowSet make_flow_set(std::vector<PlannedFlow> flows, const NetworkPlan& plan) {
-  std::vector<std::pair<LinkIndex, Bytes>> loads;
-  for (const PlannedFlow& flow : flows) {
-    for (const LinkIndex link : plan.route(flow.route).links) loads.emplace_back(link, flow.bytes);
+void NetworkPlan::add_background(const BackgroundRoute& route) {
+  find_route(route.source, route.destination);
+  background_.push_back({route, is_finite(route.rate) ? new_link(route.rate) : -1});
+}
+
+std::vector<LinkIndex> NetworkPlan::background_links() const {
+  std::vector<LinkIndex> links;
+  for (const Background& flow : background_) {
+    const auto first = static_cast<std::ptrdiff_t>(links.size());
+    topology_.append_route(flow.route.source, flow.route.destination, links);
+    for (auto link = links.begin() + first; link != links.end(); ++link) {
+      *link = link_index_[static_cast<std::size_t>(*link)];
+    }
   }
-  std::ranges::stable_sort(loads, {}, &std::pair<LinkIndex, Bytes>::first);
-  FlowSet set{std::move(flows), {}, {}};
-  for (auto load = loads.begin(); load != loads.end();) {
-    const LinkIndex link = load->first;
-    Bytes total;
-    for (; load != loads.end() && load->first == link; ++load) total += load->second;
-    set.links.push_back(link);
-    set.alone = std::max(set.alone, total / plan.bandwidth(link));
+  return links;
+}
+
+SharingSystem NetworkPlan::sharing_system() const {
+  SharingSystem system;
+  system.bandwidth = links_;
+  std::vector<LinkIndex> crossed;
+  const auto add = [&](std::int32_t kind, EndpointId source, EndpointId destination, LinkIndex limit) {
+    crossed.clear();
+    topology_.append_route(source, destination, crossed);
+    for (LinkIndex& link : crossed) link = link_index_[static_cast<std::size_t>(link)];
+    if (limit >= 0) crossed.push_back(limit);
+    system.add_flow(kind, crossed);
+  };
+  std::int32_t kinds = 0;
+  for (const FlowSet& set : sets_) {
+    std::map<Bytes, std::int32_t> kind_of_size;
+    for (const Flow& flow : set.flows) {
+      const auto [kind, is_new] = kind_of_size.try_emplace(flow.bytes, kinds);
+      if (is_new) ++kinds;
+      add(kind->second, flow.source, flow.destination, -1);
+    }
   }
-  return set;
+  for (const Background& flow : background_) add(kinds++, flow.route.source, flow.route.destination, flow.limit);
+  return system;
 }
 
 }  // namespace foretrain

@@ -1,69 +1,65 @@
-// What a simulation's flows can use: links and routes, numbered from zero, found before the first flow starts so that
-// nothing else need exist in SimGrid.
+// What a simulation's flows can use: the links that they cross, numbered from zero, and the sets of flows that start
+// together, known before the first of them starts so that nothing else need exist in SimGrid.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
-#include "model/base/quantity.hpp"
-#include "model/hardware/topology.hpp"
+#include "model/collectives/collective.hpp"
+#include "model/collectives/contention.hpp"
+#include "model/collectives/flow_classes.hpp"
 
 namespace foretrain {
 
 using LinkIndex = std::int32_t;
-using RouteIndex = std::int32_t;
-
-/// A route between two endpoints; a link listed twice carries every byte twice. No links: the data stays where it is.
-struct PlannedRoute {
-  EndpointId source = 0;
-  EndpointId destination = 0;
-  std::vector<LinkIndex> links;
-};
-
-/// Links and routes in use. At most one route per ordered pair of endpoints.
-class NetworkPlan {
- public:
-  LinkIndex add_link(BytesPerSecond bandwidth);
-  RouteIndex add_route(PlannedRoute route);
-
-  [[nodiscard]] std::span<const BytesPerSecond> links() const { return links_; }
-  [[nodiscard]] std::span<const PlannedRoute> routes() const { return routes_; }
-  [[nodiscard]] BytesPerSecond bandwidth(LinkIndex link) const { return links_[static_cast<std::size_t>(link)]; }
-  [[nodiscard]] const PlannedRoute& route(RouteIndex route) const { return routes_[static_cast<std::size_t>(route)]; }
-
- private:
-  std::vector<BytesPerSecond> links_;
-  std::vector<PlannedRoute> routes_;
-};
-
-/// Fills a plan with the routes that are asked for, each link and route once.
-class RouteFinder {
- public:
-  /// Both must outlive the finder.
-  RouteFinder(const Topology& topology, NetworkPlan& plan) : topology_(topology), plan_(plan) {}
-  RouteIndex find(EndpointId source, EndpointId destination);
-
- private:
-  const Topology& topology_;
-  NetworkPlan& plan_;
-  std::unordered_map<std::int64_t, RouteIndex> routes_;
-  std::unordered_map<LinkId, LinkIndex> links_;
-};
-
-struct PlannedFlow {
-  RouteIndex route = 0;
-  Bytes bytes;
-};
+using SetIndex = std::int32_t;
 
 /// Flows that start together.
 struct FlowSet {
-  std::vector<PlannedFlow> flows;
+  std::vector<Flow> flows;       ///< one per pair of endpoints; none that is empty or stays where it is
   std::vector<LinkIndex> links;  ///< every link that any of them crosses, once
   Seconds alone;                 ///< duration when nothing else moves: the busiest link's bytes over its bandwidth
 };
 
-FlowSet make_flow_set(std::vector<PlannedFlow> flows, const NetworkPlan& plan);
+class NetworkPlan {
+ public:
+  /// The topology must outlive the plan.
+  explicit NetworkPlan(const Topology& topology);
+
+  /// Throws std::invalid_argument when a flow crosses a link on which nothing can move.
+  SetIndex add_set(std::vector<Flow> flows);
+  /// Traffic that never ends; where its rate is limited it crosses a link of its own.
+  void add_background(const BackgroundRoute& route);
+
+  [[nodiscard]] const FlowSet& set(SetIndex set) const { return sets_[static_cast<std::size_t>(set)]; }
+  [[nodiscard]] std::span<const FlowSet> sets() const { return sets_; }
+  [[nodiscard]] std::size_t links() const { return links_.size(); }
+  [[nodiscard]] std::size_t background_flows() const { return background_.size(); }
+  /// Every link that background traffic crosses.
+  [[nodiscard]] std::vector<LinkIndex> background_links() const;
+
+  /// Every flow of every set, in order, then the background. Flows are of one kind when they belong to the same set and
+  /// carry the same bytes.
+  [[nodiscard]] SharingSystem sharing_system() const;
+
+ private:
+  struct Background {
+    BackgroundRoute route;
+    LinkIndex limit = -1;  ///< its own link
+  };
+
+  LinkIndex new_link(BytesPerSecond bandwidth);
+  /// Numbers the route's links in `crossed_`.
+  void find_route(EndpointId source, EndpointId destination);
+
+  const Topology& topology_;
+  std::vector<BytesPerSecond> links_;
+  std::vector<FlowSet> sets_;
+  std::vector<Background> background_;
+  std::vector<LinkIndex> link_index_;  ///< of every link of the topology; -1 where no flow crosses it
+  std::vector<Bytes> load_;            ///< all zero between calls
+  std::vector<LinkIndex> crossed_;
+};
 
 }  // namespace foretrain

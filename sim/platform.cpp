@@ -11,7 +11,6 @@
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include <simgrid/version.h>  // after the others: it does not include what it needs
@@ -96,6 +95,7 @@ struct Platform::Impl {
 
   s4u::Engine& engine = make_engine();
   std::vector<HostPair> routes;
+  std::vector<s4u::CommPtr> background;
   std::deque<Flow> flows;  // a deque: communications point to their entry
   std::vector<FlowId> free_flows;
   std::vector<FlowId> finished;
@@ -103,30 +103,33 @@ struct Platform::Impl {
   const std::function<void()>* wake = nullptr;
 };
 
-Platform::Platform(const NetworkPlan& plan) : impl_(std::make_unique<Impl>()) {
+Platform::Platform(const PlatformPlan& plan) : impl_(std::make_unique<Impl>()) {
   s4u::NetZone* zone = make_zone(impl_->engine);
   std::vector<const s4u::Link*> links;
-  for (const BytesPerSecond bandwidth : plan.links()) {
+  for (const BytesPerSecond bandwidth : plan.links) {
     links.push_back(make_link(*zone, fmt::format("link{}", links.size()), bandwidth)->set_latency(0.0));
   }
-  std::unordered_map<EndpointId, s4u::Host*> hosts;
-  const auto host_of = [&](EndpointId endpoint) {
-    s4u::Host*& host = hosts[endpoint];
-    if (host == nullptr) host = make_host(*zone, fmt::format("endpoint{}", endpoint));
-    return host;
-  };
-  for (const PlannedRoute& route : plan.routes()) {
-    impl_->routes.push_back({host_of(route.source), host_of(route.destination)});
-    if (route.links.empty()) continue;
-    // Bypass routes are looked up in a map: no table of all pairs of endpoints, and repeated links are kept.
+  // Every route has a pair of hosts of its own, one of √n sources and one of √n destinations.
+  std::vector<s4u::Host*> sources, destinations;
+  for (std::size_t i = 0; i * i < plan.routes.size(); ++i) {
+    sources.push_back(make_host(*zone, fmt::format("source{}", i)));
+    destinations.push_back(make_host(*zone, fmt::format("destination{}", i)));
+  }
+  for (const std::vector<std::int32_t>& route : plan.routes) {
+    const std::size_t number = impl_->routes.size();
+    impl_->routes.push_back({sources[number / sources.size()], destinations[number % sources.size()]});
+    if (route.empty()) continue;
+    // Bypass routes are looked up in a map: no table of all pairs of hosts, and repeated links are kept.
     std::vector<s4u::LinkInRoute> crossed;
-    for (const LinkIndex link : route.links) crossed.emplace_back(links[static_cast<std::size_t>(link)]);
+    for (const std::int32_t link : route) crossed.emplace_back(links[static_cast<std::size_t>(link)]);
     zone->add_bypass_route(impl_->routes.back().source->get_netpoint(),
                            impl_->routes.back().destination->get_netpoint(), nullptr, nullptr, crossed);
   }
   zone->seal();
   s4u::Comm::on_completion_cb([this](const s4u::Activity& activity) {
-    impl_->finished.push_back(activity.get_data<Impl::Flow>()->id);
+    const auto* flow = activity.get_data<Impl::Flow>();
+    if (flow == nullptr) return;  // background
+    impl_->finished.push_back(flow->id);
     set_alarm(now());
   });
 }
@@ -146,6 +149,12 @@ Platform::FlowId Platform::start(RouteIndex route, Bytes bytes) {
   flow.communication = s4u::Comm::sendto_async(source, destination, whole_bytes);
   flow.communication->set_data(&flow);
   return id;
+}
+
+void Platform::start_background(RouteIndex route) {
+  constexpr std::uint64_t endless = 10'000'000'000'000'000'000U;
+  const auto [source, destination] = impl_->routes[static_cast<std::size_t>(route)];
+  impl_->background.push_back(s4u::Comm::sendto_async(source, destination, endless));
 }
 
 int Platform::flows_in_progress() const {
@@ -180,22 +189,17 @@ void Platform::run(const std::function<void()>& wake) {
 }
 
 void check_platform() {
-  // Two routes cross `shared`; the second pair's route crosses `twice` two times. All links carry 450 GB/s.
+  // The first route has a link of its own, the next two share one, the last crosses its own twice.
   const BytesPerSecond bandwidth = 450.0_GBps;
   const Bytes bytes = 450.0_MB;
   const Seconds once = bytes / bandwidth;
-  NetworkPlan plan;
-  const LinkIndex lonely = plan.add_link(bandwidth), shared = plan.add_link(bandwidth),
-                  twice = plan.add_link(bandwidth);
-  const RouteIndex one = plan.add_route({0, 1, {lonely}});
-  const RouteIndex first = plan.add_route({2, 3, {shared}}), second = plan.add_route({4, 5, {shared}});
-  const RouteIndex doubled = plan.add_route({6, 7, {twice, twice}});
+  const PlatformPlan plan{{bandwidth, bandwidth, bandwidth}, {{0}, {1}, {1}, {2, 2}}};
   Platform platform(plan);
   std::vector<Seconds> ended(4);
   platform.set_alarm(Seconds(0.0));
   platform.run([&, started = false]() mutable {
     if (!started) {
-      for (const RouteIndex route : {one, first, second, doubled}) platform.start(route, bytes);
+      for (const RouteIndex route : {0, 1, 2, 3}) platform.start(route, bytes);
       started = true;
     }
     for (const Platform::FlowId flow : platform.take_finished()) {

@@ -1,15 +1,24 @@
-// The one place that knows SimGrid: a network plan becomes a platform whose flows share links max–min fairly and
+// The one place that knows SimGrid: links and routes become a platform whose flows share links max–min fairly and
 // exactly, beside one alarm on SimGrid's clock. Everything that changes between SimGrid 3.32 and 4.x stays in
 // platform.cpp.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
-#include "sim/network_plan.hpp"
+#include "model/base/quantity.hpp"
 
 namespace foretrain {
+
+using RouteIndex = std::int32_t;
+
+/// A route lists the links that it crosses by number; one listed twice carries every byte twice.
+struct PlatformPlan {
+  std::vector<BytesPerSecond> links;
+  std::vector<std::vector<std::int32_t>> routes;
+};
 
 /// SimGrid allows one engine per process and the settings are the process's own, so at most one Platform may ever be
 /// made in a process (run_in_child gives it one of its own).
@@ -19,13 +28,16 @@ class Platform {
   using FlowId = std::int32_t;
 
   /// Throws std::logic_error when this process has had a Platform before.
-  explicit Platform(const NetworkPlan& plan);
+  explicit Platform(const PlatformPlan& plan);
   ~Platform();
   Platform(const Platform&) = delete;
   Platform& operator=(const Platform&) = delete;
 
   /// Starts a flow now. SimGrid counts whole bytes: `bytes` is rounded, to one at least. The route must have links.
   FlowId start(RouteIndex route, Bytes bytes);
+  /// Starts a flow that outlasts the simulation (four months at 1 TB/s) and is never reported.
+  void start_background(RouteIndex route);
+  /// Without the background.
   [[nodiscard]] int flows_in_progress() const;
   /// The flows that have ended since the last call, in ascending order.
   std::vector<FlowId> take_finished();

@@ -12,7 +12,7 @@ using Endpoint = std::int32_t;  ///< numbered from zero within a phase
 struct Message {
   Endpoint source = 0;
   Endpoint destination = 0;
-  FlowSet set;
+  SetIndex set = 0;
 
   [[nodiscard]] int ends() const { return source == destination ? 1 : 2; }
 };
@@ -32,7 +32,7 @@ class StepsRun final : public CollectiveRun {
 
   void start_flows(std::int32_t part, Seconds now) override {
     if (part == phase_is_over) return begin_phase(phase_ + 1, now);
-    context_.traffic.start(phase().messages[static_cast<std::size_t>(part)].set, 1, now, context_.task, part);
+    context_.flows.start(phase().messages[static_cast<std::size_t>(part)].set, 1, now, context_.task, part);
   }
 
   void end_flows(std::int32_t part, Seconds now) override {
@@ -109,7 +109,7 @@ class StepsProgram final : public CollectiveProgram {
   std::vector<StepsPhase> phases_;
 };
 
-StepsPhase make_phase(const LoweredPhase& lowered, RouteFinder& routes, const NetworkPlan& plan) {
+StepsPhase make_phase(const LoweredPhase& lowered, NetworkPlan& plan) {
   std::map<std::pair<EndpointId, EndpointId>, Bytes> bytes_of_pair;
   for (const Flow& flow : lowered.flows) bytes_of_pair[{flow.source, flow.destination}] += flow.bytes;
   std::map<EndpointId, Endpoint> endpoints;
@@ -121,8 +121,7 @@ StepsPhase make_phase(const LoweredPhase& lowered, RouteFinder& routes, const Ne
     const auto number = static_cast<std::int32_t>(phase.messages.size());
     const Endpoint source = local(pair.first);
     const Endpoint destination = local(pair.second);
-    phase.messages.push_back(
-        {source, destination, make_flow_set({{routes.find(pair.first, pair.second), bytes}}, plan)});
+    phase.messages.push_back({source, destination, plan.add_set({{pair.first, pair.second, bytes}})});
     phase.messages_of.resize(endpoints.size());
     phase.messages_of[static_cast<std::size_t>(source)].push_back(number);
     if (source != destination) phase.messages_of[static_cast<std::size_t>(destination)].push_back(number);
@@ -132,10 +131,9 @@ StepsPhase make_phase(const LoweredPhase& lowered, RouteFinder& routes, const Ne
 
 }  // namespace
 
-std::unique_ptr<CollectiveProgram> make_steps_program(const LoweredCollective& lowered, RouteFinder& routes,
-                                                      const NetworkPlan& plan) {
+std::unique_ptr<CollectiveProgram> make_steps_program(const LoweredCollective& lowered, NetworkPlan& plan) {
   std::vector<StepsPhase> phases;
-  for (const LoweredPhase& phase : lowered.phases) phases.push_back(make_phase(phase, routes, plan));
+  for (const LoweredPhase& phase : lowered.phases) phases.push_back(make_phase(phase, plan));
   return std::make_unique<StepsProgram>(std::move(phases));
 }
 

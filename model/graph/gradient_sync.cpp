@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/base/error.hpp"
+#include "model/collectives/contention.hpp"
 
 namespace foretrain {
 
@@ -45,7 +46,7 @@ int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size,
   shared.name = name;
   shared.lowered = lower(call, topology_, scenario_.calibration);
   for (LoweredPhase& phase : shared.lowered.phases) phase.repeat *= pieces;
-  shared.isolated = uncontended_time(shared.lowered, topology_);
+  shared.isolated = isolated_time(shared.lowered, topology_, scenario_.background);
   const int index = static_cast<int>(step_.transfers.size());
   step_.transfers.push_back(std::move(shared));
   known_.emplace(key, index);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/collectives/contention.hpp"
 #include "model/cost/host.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/graph/gradient_sync.hpp"
@@ -48,10 +49,15 @@ Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double
 
 /// Activations from a stage to the next, or their gradients back: each tensor-parallel rank sends its share to its
 /// counterpart.
-SharedTransfer boundary_transfer(const Plan& plan, int stage, bool back, Bytes activation, const Topology& topology) {
+SharedTransfer boundary_transfer(const Scenario& scenario, int stage, bool back, Bytes activation,
+                                 const Topology& topology) {
+  const Plan& plan = scenario.plan;
   const RankLayout layout(plan);
   LoweredPhase phase;
-  const int window = std::min(representative_window(topology, plan.tensor * plan.context), layout.ranks_per_stage());
+  // Background traffic may disturb any of the nodes.
+  const int window = scenario.background.empty() ? std::min(representative_window(topology, plan.tensor * plan.context),
+                                                            layout.ranks_per_stage())
+                                                 : layout.ranks_per_stage();
   for (int r = 0; r < window; ++r) {
     const int here = layout.rank(stage, 0, 0, 0) + r;
     const int next = here + layout.ranks_per_stage();
@@ -63,7 +69,7 @@ SharedTransfer boundary_transfer(const Plan& plan, int stage, bool back, Bytes a
   SharedTransfer shared;
   shared.name = "pipeline send/receive";
   shared.lowered = {"send/receive", {std::move(phase)}};
-  shared.isolated = uncontended_time(shared.lowered, topology);
+  shared.isolated = isolated_time(shared.lowered, topology, scenario.background);
   return shared;
 }
 
@@ -141,9 +147,9 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
       const auto& last = chunks[static_cast<std::size_t>(s)].back();
       const Bytes activation = model.layers[static_cast<std::size_t>(last.group)].layer.output;
       step.activations.push_back(static_cast<int>(step.transfers.size()));
-      step.transfers.push_back(boundary_transfer(plan, s, false, activation, topology));
+      step.transfers.push_back(boundary_transfer(scenario, s, false, activation, topology));
       step.activation_gradients.push_back(static_cast<int>(step.transfers.size()));
-      step.transfers.push_back(boundary_transfer(plan, s, true, activation, topology));
+      step.transfers.push_back(boundary_transfer(scenario, s, true, activation, topology));
     }
   }
 
@@ -154,7 +160,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
     std::vector<int> ranks(static_cast<std::size_t>(topology.gpus()));
     for (int r = 0; r < topology.gpus(); ++r) ranks[static_cast<std::size_t>(r)] = r;
     norm.groups = {std::move(ranks)};
-    step.gradient_norm = uncontended_time(lower(norm, topology, scenario.calibration), topology);
+    step.gradient_norm = isolated_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
   }
   step.once_per_step = Seconds(host.step_us * 1e-6);
 

@@ -6,6 +6,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
+#include "model/collectives/contention.hpp"
 #include "model/cost/operator_cost.hpp"
 
 namespace foretrain {
@@ -69,7 +70,7 @@ Block TaskListBuilder::copy_block(const ScenarioTask& task) const {
   }
   LoweredCollective lowered{"copy",
                             {{topology_.route(source, destination).latency, {{source, destination, task.size}}, 1}}};
-  const Seconds time = uncontended_time(lowered, topology_);
+  const Seconds time = isolated_time(lowered, topology_, scenario_.background);
   return {task.id, Category::communication, std::move(lowered), time};
 }
 

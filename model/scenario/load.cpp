@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/base/files.hpp"
+#include "model/scenario/background_reader.hpp"
 #include "model/scenario/calibration_reader.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/checks.hpp"
@@ -31,7 +32,7 @@ Scenario apply_and_read(YamlNode document, const std::vector<std::string>& overr
 
 Scenario read_scenario(const YamlNode& document, std::string_view default_name) {
   const MappingReader keys =
-      Field(document, "").mapping({"name", "description", "cluster", "workload", "plan", "calibration"});
+      Field(document, "").mapping({"name", "description", "cluster", "workload", "plan", "background", "calibration"});
   Scenario scenario;
   note_positions(document, "", scenario.where);
   scenario.name = keys.text_or("name", default_name);
@@ -42,6 +43,9 @@ Scenario read_scenario(const YamlNode& document, std::string_view default_name) 
   scenario.workload = std::move(workload.workload);
   if (auto* train = std::get_if<TrainWorkload>(&scenario.workload); train != nullptr && !workload.states_global_batch) {
     train->global_batch = train->micro_batch * scenario.plan.data;
+  }
+  if (const auto background = keys.find("background")) {
+    scenario.background = read_background(*background, scenario.cluster);
   }
   check_scenario(scenario);
   const auto calibration = keys.find("calibration");

@@ -78,6 +78,12 @@ std::span<const Named<CollectiveOperation>> operation_words() {
   return words;
 }
 
+std::span<const Named<RankGrouping>> layout_words() {
+  static constexpr Named<RankGrouping> words[] = {{"blocked", RankGrouping::blocked},
+                                                  {"strided", RankGrouping::strided}};
+  return words;
+}
+
 std::span<const Named<TransformerFamily>> transformer_family_words() {
   static constexpr Named<TransformerFamily> words[] = {{"gpt", TransformerFamily::gpt},
                                                        {"bert", TransformerFamily::bert},

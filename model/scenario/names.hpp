@@ -18,6 +18,7 @@ std::span<const Named<ExecutionMode>> execution_words();
 std::span<const Named<SyncAlgorithm>> algorithm_words();
 std::span<const Named<ServerPlacement>> placement_words();
 std::span<const Named<CollectiveOperation>> operation_words();
+std::span<const Named<RankGrouping>> layout_words();
 std::span<const Named<TransformerFamily>> transformer_family_words();
 
 /// The word for a value.

@@ -55,11 +55,17 @@ struct TrainWorkload {
   DataLoader loader;
 };
 
+/// How `groups` groups share ranks. blocked: consecutive ranks form a group; strided: rank r belongs to group r mod groups
+/// (data-parallel groups beside tensor-parallel ones).
+enum class RankGrouping { blocked, strided };
+
 /// Its algorithm, servers and placement are those of Plan::sync.
 struct CollectiveWorkload {
   CollectiveOperation operation = CollectiveOperation::all_reduce;
   Bytes size;
   int ranks = 0;  ///< the first GPUs of the cluster; all of them unless the scenario says otherwise
+  int groups = 1;  ///< into which the ranks are divided; all carry out the operation at the same time
+  RankGrouping layout = RankGrouping::blocked;
 };
 
 struct OperatorWorkload {
@@ -109,6 +115,21 @@ struct Plan {
   ExecutionMode execution = ExecutionMode::eager;
 };
 
+/// One end of background traffic.
+struct BackgroundPlace {
+  enum class Kind { gpu, node_memory, memory_of_gpu };  ///< memory_of_gpu: of the socket that is nearest to the GPU
+  Kind kind = Kind::gpu;
+  int number = 0;  ///< GPU rank, or node
+  int socket = 0;  ///< node_memory
+};
+
+/// Traffic of others, which lasts as long as the scenario: another job, data loading, checkpoint writing.
+struct BackgroundFlow {
+  BackgroundPlace from, to;
+  BytesPerSecond rate = BytesPerSecond::infinity();  ///< at most; infinite: all that its fair share allows
+  SourcePosition where;                              ///< of its destination
+};
+
 using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkload, TasksWorkload>;
 
 struct Scenario {
@@ -118,6 +139,7 @@ struct Scenario {
   Workload workload;
   Plan plan;
   Calibration calibration;
+  std::vector<BackgroundFlow> background;
   std::map<std::string, SourcePosition> where;  ///< dotted key → where it was written
 };
 

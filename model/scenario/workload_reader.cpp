@@ -60,7 +60,8 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
 }
 
 void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& result) {
-  const MappingReader keys = field.mapping({"operation", "size", "ranks", "algorithm", "servers", "placement"});
+  const MappingReader keys =
+      field.mapping({"operation", "size", "ranks", "groups", "layout", "algorithm", "servers", "placement"});
   CollectiveWorkload workload;
   workload.operation = keys["operation"].choice(operation_words());
   workload.size = keys["size"].quantity<Bytes>(Zero::allowed);
@@ -69,6 +70,13 @@ void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& r
     keys.fail("ranks", fmt::format("{} ranks on {} GPUs", workload.ranks, cluster.gpus()),
               fmt::format("at most {}", cluster.gpus()));
   }
+  workload.groups = keys.int_or("groups", 1);
+  if (workload.ranks % workload.groups != 0) {
+    keys.fail("groups", fmt::format("{} ranks cannot be divided into {} groups", workload.ranks, workload.groups),
+              fmt::format("a divisor of {}", workload.ranks));
+  }
+  workload.layout = keys.choice_or("layout", RankGrouping::blocked, layout_words());
+  if (keys.has("layout") && workload.groups == 1) keys.fail("layout", "a layout of one group", "groups: 2 or more");
   if (const auto algorithm = keys.find("algorithm")) result.algorithm = algorithm->choice(algorithm_words());
   if (const auto servers = keys.find("servers")) result.servers = static_cast<int>(servers->integer({1, 100'000}));
   if (const auto placement = keys.find("placement")) result.placement = placement->choice(placement_words());

@@ -1,23 +1,25 @@
 // Everything that is moving. Flows that meet nobody are not simulated: their end is known when they start. Only when
-// flows meet on a link do they (and those they meet) become SimGrid flows, with what they have left to carry.
+// flows meet on a link, or background traffic, do they (and those they meet) become SimGrid flows, with what they have
+// left to carry.
 #pragma once
 
 #include <vector>
 
 #include "sim/event_queue.hpp"
+#include "sim/folding.hpp"
 #include "sim/network_plan.hpp"
 #include "sim/platform.hpp"
 
 namespace foretrain {
 
-class Traffic {
+class MovingFlows {
  public:
-  /// Ends of flow sets are pushed to `events`; both must outlive the traffic.
-  Traffic(const NetworkPlan& plan, EventQueue& events);
+  /// Ends of flow sets are pushed to `events`; both must outlive this.
+  MovingFlows(const NetworkPlan& plan, EventQueue& events);
 
   /// Starts every flow of `set`, `repeat` times its bytes. The event that announces the end of all of them carries
-  /// `task` and `part`, and must be shown to end() first. `set` must live until then.
-  void start(const FlowSet& set, int repeat, Seconds now, TaskId task, std::int32_t part);
+  /// `task` and `part`, and must be shown to end() first.
+  void start(SetIndex set, int repeat, Seconds now, TaskId task, std::int32_t part);
 
   /// Whether the event is the true end of its flows (and not the end they would have had without company).
   bool end(const Event& event);
@@ -25,14 +27,14 @@ class Traffic {
   /// Whether flows have met that SimGrid does not know of yet: nothing later may happen before give_to() is called.
   [[nodiscard]] bool have_met() const { return !met_.empty(); }
   /// Hands the flows that have met to the platform, whose clock must have reached the date at which they met.
-  void give_to(Platform& platform);
+  void give_to(Platform& platform, const Folding& folding);
   /// Takes note of flows that the platform has finished.
   void take_from(Platform& platform);
 
  private:
   using GroupId = std::int32_t;
   struct Group {
-    const FlowSet* set = nullptr;
+    SetIndex set = 0;
     int repeat = 1;
     Seconds started, ends_alone;
     double left = 1.0;  ///< share of the bytes not yet carried when the group met another
@@ -51,6 +53,7 @@ class Traffic {
   void announce_end(GroupId id, Seconds date);
   void make_room(GroupId id, Seconds now);
   void release_links(GroupId id);
+  [[nodiscard]] const FlowSet& set_of(const Group& g) const { return plan_.set(g.set); }
   LinkUse& use(LinkIndex link) { return links_[static_cast<std::size_t>(link)]; }
   Group& group(GroupId id) { return groups_[static_cast<std::size_t>(id)]; }
 
@@ -61,6 +64,7 @@ class Traffic {
   std::vector<GroupId> free_groups_;
   std::vector<GroupId> met_;
   std::vector<GroupId> group_of_flow_;
+  bool background_started_ = false;
 };
 
 }  // namespace foretrain

@@ -1,4 +1,4 @@
-#include "sim/traffic.hpp"
+#include "sim/moving_flows.hpp"
 
 #include <algorithm>
 
@@ -11,10 +11,12 @@ constexpr Seconds shortest_meeting = 1.0_ns;
 
 }  // namespace
 
-Traffic::Traffic(const NetworkPlan& plan, EventQueue& events)
-    : events_(events), plan_(plan), links_(plan.links().size()) {}
+MovingFlows::MovingFlows(const NetworkPlan& plan, EventQueue& events)
+    : events_(events), plan_(plan), links_(plan.links()) {
+  for (const LinkIndex link : plan.background_links()) ++use(link).groups;  // nobody ever has it alone
+}
 
-Traffic::GroupId Traffic::new_group() {
+MovingFlows::GroupId MovingFlows::new_group() {
   if (free_groups_.empty()) {
     groups_.emplace_back();
     return static_cast<GroupId>(groups_.size() - 1);
@@ -24,23 +26,23 @@ Traffic::GroupId Traffic::new_group() {
   return id;
 }
 
-void Traffic::announce_end(GroupId id, Seconds date) {
+void MovingFlows::announce_end(GroupId id, Seconds date) {
   const Group& g = group(id);
   events_.push({date, EventKind::flows_end, g.task, g.part, id, g.generation});
 }
 
-void Traffic::release_links(GroupId id) {
+void MovingFlows::release_links(GroupId id) {
   Group& g = group(id);
   if (!g.holds_links) return;
   g.holds_links = false;
-  for (const LinkIndex link : g.set->links) {
+  for (const LinkIndex link : set_of(g).links) {
     LinkUse& u = use(link);
     --u.groups;
     if (u.alone == id) u.alone = -1;
   }
 }
 
-void Traffic::make_room(GroupId id, Seconds now) {
+void MovingFlows::make_room(GroupId id, Seconds now) {
   Group& g = group(id);
   if (g.ends_alone - now < shortest_meeting) {
     release_links(id);  // its end stands as announced
@@ -49,15 +51,16 @@ void Traffic::make_room(GroupId id, Seconds now) {
   // All flows of a group alone are taken to advance in proportion, as the chunks of one collective do.
   g.left = (g.ends_alone - now) / (g.ends_alone - g.started);
   ++g.generation;
-  for (const LinkIndex link : g.set->links) use(link).alone = -1;
+  for (const LinkIndex link : set_of(g).links) use(link).alone = -1;
   met_.push_back(id);
 }
 
-void Traffic::start(const FlowSet& set, int repeat, Seconds now, TaskId task, std::int32_t part) {
+void MovingFlows::start(SetIndex number, int repeat, Seconds now, TaskId task, std::int32_t part) {
+  const FlowSet& set = plan_.set(number);
   const GroupId id = new_group();
   {
     Group& g = group(id);
-    g = {&set, repeat, now, now + set.alone * repeat, 1.0, task, part, g.generation + 1, 0, true};
+    g = {number, repeat, now, now + set.alone * repeat, 1.0, task, part, g.generation + 1, 0, true};
   }
   bool alone = true;
   for (const LinkIndex link : set.links) {
@@ -76,7 +79,7 @@ void Traffic::start(const FlowSet& set, int repeat, Seconds now, TaskId task, st
   announce_end(id, group(id).ends_alone);
 }
 
-bool Traffic::end(const Event& event) {
+bool MovingFlows::end(const Event& event) {
   if (group(event.group).generation != event.generation) return false;
   release_links(event.group);
   ++group(event.group).generation;
@@ -84,11 +87,14 @@ bool Traffic::end(const Event& event) {
   return true;
 }
 
-void Traffic::give_to(Platform& platform) {
+void MovingFlows::give_to(Platform& platform, const Folding& folding) {
+  if (!background_started_) {
+    background_started_ = true;
+    for (const RouteIndex route : folding.background()) platform.start_background(route);
+  }
   for (const GroupId id : met_) {
     Group& g = group(id);
-    for (const PlannedFlow& flow : g.set->flows) {
-      if (flow.bytes <= Bytes(0.0) || plan_.route(flow.route).links.empty()) continue;
+    for (const Folding::Representative& flow : folding.flows_of(g.set)) {
       const auto number = static_cast<std::size_t>(platform.start(flow.route, flow.bytes * (g.repeat * g.left)));
       group_of_flow_.resize(std::max(group_of_flow_.size(), number + 1));
       group_of_flow_[number] = id;
@@ -98,7 +104,7 @@ void Traffic::give_to(Platform& platform) {
   met_.clear();
 }
 
-void Traffic::take_from(Platform& platform) {
+void MovingFlows::take_from(Platform& platform) {
   for (const Platform::FlowId flow : platform.take_finished()) {
     const GroupId id = group_of_flow_[static_cast<std::size_t>(flow)];
     if (--group(id).flows_left == 0) announce_end(id, platform.now());

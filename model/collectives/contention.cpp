@@ -1,0 +1,182 @@
+#include "model/collectives/contention.hpp"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "model/base/error.hpp"
+#include "model/collectives/flow_classes.hpp"
+#include "model/collectives/link_load.hpp"
+
+namespace foretrain {
+
+namespace {
+
+EndpointId endpoint_of(const BackgroundPlace& place, const Topology& topology) {
+  switch (place.kind) {
+    case BackgroundPlace::Kind::gpu:
+      return topology.gpu(place.number);
+    case BackgroundPlace::Kind::node_memory:
+      return topology.host(place.number, place.socket);
+    case BackgroundPlace::Kind::memory_of_gpu:
+      return topology.host_of_gpu(place.number);
+  }
+  return 0;
+}
+
+/// Numbers the links in use from zero and makes a sharing system of the flows.
+class SystemBuilder {
+ public:
+  explicit SystemBuilder(const Topology& topology)
+      : topology_(topology), number_(static_cast<std::size_t>(topology.links()), -1) {}
+
+  /// `rate` narrows the flow by a link of its own.
+  void add(std::int32_t kind, EndpointId source, EndpointId destination,
+           BytesPerSecond rate = BytesPerSecond::infinity()) {
+    crossed_.clear();
+    topology_.append_route(source, destination, crossed_);
+    for (LinkId& link : crossed_) {
+      std::int32_t& number = number_[static_cast<std::size_t>(link)];
+      if (number < 0) number = new_link(topology_.link_bandwidth(link));
+      link = number;
+    }
+    if (is_finite(rate)) crossed_.push_back(new_link(rate));
+    system_.add_flow(kind, crossed_);
+  }
+  [[nodiscard]] const SharingSystem& system() const { return system_; }
+
+ private:
+  std::int32_t new_link(BytesPerSecond bandwidth) {
+    system_.bandwidth.push_back(bandwidth);
+    return static_cast<std::int32_t>(system_.bandwidth.size() - 1);
+  }
+
+  const Topology& topology_;
+  SharingSystem system_;
+  std::vector<std::int32_t> number_;
+  std::vector<LinkId> crossed_;
+};
+
+/// How long flow classes with this much left need while those with an infinite amount go on for ever.
+Seconds time_to_finish(const FoldedSystem& system, std::vector<Bytes> left) {
+  std::vector<bool> active(system.classes(), true);
+  Seconds time;
+  for (;;) {
+    const std::vector<BytesPerSecond> rates = max_min_rates(system, active);
+    Seconds next = Seconds::infinity();
+    bool moving = false;
+    for (std::size_t id = 0; id < left.size(); ++id) {
+      if (!active[id] || !is_finite(left[id])) continue;
+      moving = true;
+      next = std::min(next, left[id] / rates[id]);
+    }
+    if (!moving) return time;
+    if (!is_finite(next)) throw std::invalid_argument("a flow crosses a link on which nothing can move");
+    time += next;
+    for (std::size_t id = 0; id < left.size(); ++id) {
+      if (!active[id] || !is_finite(left[id])) continue;
+      // Ends that are equal on paper may differ by rounding.
+      active[id] = left[id] / rates[id] > next * (1.0 + 1e-12);
+      left[id] -= rates[id] * next;
+    }
+  }
+}
+
+/// Bytes between each pair of endpoints.
+std::vector<Flow> merged(std::vector<Flow> flows) {
+  const auto pair = [](const Flow& flow) { return std::pair(flow.source, flow.destination); };
+  std::ranges::stable_sort(flows, {}, pair);
+  std::vector<Flow> result;
+  for (const Flow& flow : flows) {
+    if (!result.empty() && pair(result.back()) == pair(flow)) {
+      result.back().bytes += flow.bytes;
+    } else {
+      result.push_back(flow);
+    }
+  }
+  return result;
+}
+
+class ContendedPhases {
+ public:
+  ContendedPhases(const Topology& topology, std::vector<BackgroundRoute> background)
+      : topology_(topology), background_(std::move(background)), load_(topology) {
+    for (const BackgroundRoute& route : background_) {
+      topology.append_route(route.source, route.destination, background_links_);
+    }
+    std::ranges::sort(background_links_);
+  }
+
+  Seconds time(const LoweredPhase& phase) {
+    return (phase.latency + (meets_background(phase) ? shared(phase) : load_.busiest(phase.flows))) *
+           static_cast<double>(phase.repeat);
+  }
+
+ private:
+  bool meets_background(const LoweredPhase& phase) {
+    return std::ranges::any_of(phase.flows, [&](const Flow& flow) {
+      crossed_.clear();
+      if (flow.bytes > Bytes(0.0)) topology_.append_route(flow.source, flow.destination, crossed_);
+      return std::ranges::any_of(crossed_,
+                                 [&](LinkId link) { return std::ranges::binary_search(background_links_, link); });
+    });
+  }
+
+  [[nodiscard]] Seconds shared(const LoweredPhase& phase) const {
+    SystemBuilder builder(topology_);
+    std::map<Bytes, std::int32_t> kinds;  // flows of the phase differ by their bytes
+    std::vector<Bytes> left_of_flow;
+    for (const Flow& flow : merged(phase.flows)) {
+      if (flow.bytes <= Bytes(0.0) || flow.source == flow.destination) continue;
+      const auto kind = kinds.try_emplace(flow.bytes, static_cast<std::int32_t>(kinds.size())).first->second;
+      builder.add(kind, flow.source, flow.destination);
+      left_of_flow.push_back(flow.bytes);
+    }
+    auto kind = static_cast<std::int32_t>(kinds.size());
+    for (const BackgroundRoute& route : background_) {
+      builder.add(kind++, route.source, route.destination, route.rate);
+      left_of_flow.push_back(Bytes::infinity());
+    }
+    const FoldedSystem folded = fold(builder.system());
+    std::vector<Bytes> left(folded.classes());
+    for (std::size_t flow = 0; flow < left_of_flow.size(); ++flow) {
+      left[static_cast<std::size_t>(folded.class_of_flow[flow])] = left_of_flow[flow];
+    }
+    return time_to_finish(folded, std::move(left));
+  }
+
+  const Topology& topology_;
+  std::vector<BackgroundRoute> background_;
+  LinkLoad load_;
+  std::vector<LinkId> background_links_;  // sorted
+  std::vector<LinkId> crossed_;
+};
+
+}  // namespace
+
+std::vector<BackgroundRoute> background_routes(std::span<const BackgroundFlow> background, const Topology& topology) {
+  std::vector<BackgroundRoute> routes;
+  for (std::size_t i = 0; i < background.size(); ++i) {
+    const BackgroundFlow& flow = background[i];
+    const EndpointId source = endpoint_of(flow.from, topology), destination = endpoint_of(flow.to, topology);
+    if (source == destination) {
+      throw ScenarioError(flow.where, "background[" + std::to_string(i) + "].to",
+                          "the traffic stays in one memory (" + topology.endpoint_name(source) + ")",
+                          "another place than from");
+    }
+    routes.push_back({source, destination, flow.rate});
+  }
+  return routes;
+}
+
+Seconds isolated_time(const LoweredCollective& lowered, const Topology& topology,
+                      std::span<const BackgroundFlow> background) {
+  if (background.empty()) return uncontended_time(lowered, topology);
+  ContendedPhases phases(topology, background_routes(background, topology));
+  Seconds time;
+  for (const LoweredPhase& phase : lowered.phases) time += phases.time(phase);
+  return time;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,29 @@
+// Collectives beside the traffic of others: what the estimate says where the simulator would let flows share links.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "model/collectives/collective.hpp"
+#include "model/scenario/scenario.hpp"
+
+namespace foretrain {
+
+/// A background flow on concrete hardware. It never ends and has no use for more than `rate`.
+struct BackgroundRoute {
+  EndpointId source = 0;
+  EndpointId destination = 0;
+  BytesPerSecond rate = BytesPerSecond::infinity();
+};
+
+/// Throws ScenarioError for a flow that begins and ends in the same memory.
+std::vector<BackgroundRoute> background_routes(std::span<const BackgroundFlow> background, const Topology& topology);
+
+/// Time of a collective when nothing but the background moves. A phase that shares no link with it takes its latency
+/// and the busiest link's bytes over its bandwidth, as in uncontended_time. In every other phase all flows and the
+/// background share all links max–min fairly from the phase's first byte to its last: rates are worked out anew
+/// whenever a flow ends. Throws ScenarioError as background_routes does.
+Seconds isolated_time(const LoweredCollective& lowered, const Topology& topology,
+                      std::span<const BackgroundFlow> background);
+
+}  // namespace foretrain

@@ -1,0 +1,296 @@
+#include "model/collectives/flow_classes.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace foretrain {
+
+namespace {
+
+using Node = std::int32_t;  ///< flows first, then links
+using ClassId = std::int32_t;
+
+std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+/// splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+std::uint64_t mix(ClassId id) {
+  std::uint64_t z = (static_cast<std::uint64_t>(id) + 1) * 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+/// Who is joined with whom, both ways.
+class Neighbours {
+ public:
+  explicit Neighbours(const SharingSystem& system) : system_(system), first_(system.links() + 1) {
+    for (const std::int32_t link : system.link) ++first_[index(link) + 1];
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    flow_.resize(system.link.size());
+    std::vector<std::size_t> next = first_;
+    for (std::size_t flow = 0; flow < system.flows(); ++flow) {
+      for (const std::int32_t link : system.links_of(flow)) flow_[next[index(link)]++] = static_cast<Node>(flow);
+    }
+  }
+  [[nodiscard]] std::span<const Node> flows_of(std::size_t link) const {
+    return std::span(flow_).subspan(first_[link], first_[link + 1] - first_[link]);
+  }
+  /// Calls visit(neighbour) once per crossing.
+  template <typename Visit>
+  void visit(Node node, const Visit& visit) const {
+    const auto flows = static_cast<Node>(system_.flows());
+    if (node < flows) {
+      for (const std::int32_t link : system_.links_of(index(node))) visit(flows + link);
+    } else {
+      for (const Node flow : flows_of(index(node - flows))) visit(flow);
+    }
+  }
+
+ private:
+  const SharingSystem& system_;
+  std::vector<std::size_t> first_;
+  std::vector<Node> flow_;
+};
+
+/// Partition refinement. The members of a class are consecutive in `order_`; all of them had the same sum of hashes of
+/// their neighbours' classes when the class was last looked at.
+class Refinement {
+ public:
+  Refinement(const SharingSystem& system, const Neighbours& neighbours)
+      : neighbours_(neighbours), class_of_(system.flows() + system.links()) {
+    begin_with_kinds(system);
+    while (!touched_.empty()) {
+      split_touched();
+      pass_on_changes();
+    }
+  }
+  [[nodiscard]] ClassId class_of(std::size_t node) const { return class_of_[node]; }
+
+ private:
+  struct Change {
+    Node node;
+    ClassId before;
+  };
+
+  void begin_with_kinds(const SharingSystem& system) {
+    const std::size_t flows = system.flows();
+    order_.resize(class_of_.size());
+    std::iota(order_.begin(), order_.end(), 0);
+    const auto rank = [&](Node node) {
+      return index(node) < flows ? std::pair(0, static_cast<double>(system.kind[index(node)]))
+                                 : std::pair(1, system.bandwidth[index(node) - flows].value());
+    };
+    std::stable_sort(order_.begin(), order_.end(), [&](Node a, Node b) { return rank(a) < rank(b); });
+    position_.resize(order_.size());
+    for (std::size_t at = 0; at < order_.size(); ++at) {
+      if (at == 0 || rank(order_[at - 1]) < rank(order_[at])) begin_.push_back(at), end_.push_back(at);
+      ++end_.back();
+      position_[index(order_[at])] = at;
+      class_of_[index(order_[at])] = static_cast<ClassId>(begin_.size() - 1);
+    }
+    sum_.resize(order_.size());
+    is_touched_.resize(order_.size());
+    for (const Node node : order_) {
+      neighbours_.visit(node, [&](Node other) { sum_[index(node)] += mix(class_of_[index(other)]); });
+      touch(node);
+    }
+  }
+
+  void touch(Node node) {
+    if (is_touched_[index(node)]) return;
+    is_touched_[index(node)] = true;
+    touched_.push_back(node);
+  }
+
+  void split_touched() {
+    std::sort(touched_.begin(), touched_.end(), [&](Node a, Node b) {
+      return std::tuple(class_of_[index(a)], sum_[index(a)], a) < std::tuple(class_of_[index(b)], sum_[index(b)], b);
+    });
+    for (const Node node : touched_) is_touched_[index(node)] = false;
+    for (auto from = touched_.begin(); from != touched_.end();) {
+      const ClassId id = class_of_[index(*from)];
+      const auto to = std::find_if(from, touched_.end(), [&](Node node) { return class_of_[index(node)] != id; });
+      split(id, std::span(from, to));
+      from = to;
+    }
+    touched_.clear();
+  }
+
+  /// Every part but the largest gets a class of its own, so that each node changes its class O(log n) times.
+  void split(ClassId id, std::span<const Node> touched) {
+    const auto same_sum_end = [&](std::size_t at) {
+      std::size_t end = at;
+      while (end < touched.size() && sum_[index(touched[end])] == sum_[index(touched[at])]) ++end;
+      return end;
+    };
+    const std::size_t untouched = end_[index(id)] - begin_[index(id)] - touched.size();
+    std::size_t largest = touched.size(), largest_size = untouched;  // `largest` begins a part of `touched`
+    for (std::size_t at = 0; at < touched.size(); at = same_sum_end(at)) {
+      if (same_sum_end(at) - at > largest_size) largest = at, largest_size = same_sum_end(at) - at;
+    }
+    for (std::size_t at = 0; at < touched.size();) {
+      const std::size_t end = same_sum_end(at);
+      if (at != largest) move_out(id, touched.subspan(at, end - at));
+      at = end;
+    }
+    if (largest == touched.size() || untouched == 0) return;
+    std::vector<Node> rest;
+    for (std::size_t at = begin_[index(id)]; at < end_[index(id)]; ++at) {
+      if (sum_[index(order_[at])] != sum_[index(touched[largest])]) rest.push_back(order_[at]);
+    }
+    move_out(id, rest);
+  }
+
+  void move_out(ClassId id, std::span<const Node> part) {
+    std::size_t end = end_[index(id)];
+    const auto fresh = static_cast<ClassId>(begin_.size());
+    for (const Node node : part) {
+      --end;
+      const Node other = order_[end];
+      std::swap(order_[end], order_[position_[index(node)]]);
+      std::swap(position_[index(node)], position_[index(other)]);
+      changes_.push_back({node, id});
+      class_of_[index(node)] = fresh;
+    }
+    begin_.push_back(end);
+    end_.push_back(end_[index(id)]);
+    end_[index(id)] = end;
+  }
+
+  void pass_on_changes() {
+    for (const Change& change : changes_) {
+      const std::uint64_t difference = mix(class_of_[index(change.node)]) - mix(change.before);
+      neighbours_.visit(change.node, [&](Node other) {
+        sum_[index(other)] += difference;
+        touch(other);
+      });
+    }
+    changes_.clear();
+  }
+
+  const Neighbours& neighbours_;
+  std::vector<ClassId> class_of_;
+  std::vector<std::size_t> begin_, end_;  ///< of each class, in order_
+  std::vector<Node> order_;
+  std::vector<std::size_t> position_;
+  std::vector<std::uint64_t> sum_;
+  std::vector<bool> is_touched_;
+  std::vector<Node> touched_;
+  std::vector<Change> changes_;
+};
+
+/// Numbers classes by first members. Returns each node's number and the first member of each.
+template <typename ClassOf>
+std::pair<std::vector<std::int32_t>, std::vector<std::size_t>> renumber(std::size_t nodes, const ClassOf& class_of,
+                                                                        std::size_t classes) {
+  std::vector<std::int32_t> number(classes, -1), of_node(nodes);
+  std::vector<std::size_t> first;
+  for (std::size_t node = 0; node < nodes; ++node) {
+    std::int32_t& known = number[index(class_of(node))];
+    if (known < 0) {
+      known = static_cast<std::int32_t>(first.size());
+      first.push_back(node);
+    }
+    of_node[node] = known;
+  }
+  return {std::move(of_node), std::move(first)};
+}
+
+}  // namespace
+
+void SharingSystem::add_flow(std::int32_t kind_of_flow, std::span<const std::int32_t> links_crossed) {
+  kind.push_back(kind_of_flow);
+  link.insert(link.end(), links_crossed.begin(), links_crossed.end());
+  first_crossing.push_back(link.size());
+}
+
+FoldedSystem fold(const SharingSystem& system) {
+  const Neighbours neighbours(system);
+  const Refinement refinement(system, neighbours);
+  const std::size_t flows = system.flows(), nodes = flows + system.links();
+  auto [flow_class, first_flow] = renumber(
+      flows, [&](std::size_t flow) { return refinement.class_of(flow); }, nodes);
+  const auto [link_class, first_link] = renumber(
+      system.links(), [&](std::size_t link) { return refinement.class_of(flows + link); }, nodes);
+
+  FoldedSystem folded;
+  folded.crossings.resize(first_flow.size());
+  folded.class_of_flow = std::move(flow_class);
+  std::vector<std::int32_t> count(first_flow.size());
+  for (std::size_t id = 0; id < first_link.size(); ++id) {
+    std::vector<std::int32_t> crossing;
+    for (const Node flow : neighbours.flows_of(first_link[id])) {
+      const std::int32_t of_flow = folded.class_of_flow[index(flow)];
+      if (count[index(of_flow)]++ == 0) crossing.push_back(of_flow);
+    }
+    std::int32_t divisor = 0;
+    for (const std::int32_t of_flow : crossing) divisor = std::gcd(divisor, count[index(of_flow)]);
+    for (const std::int32_t of_flow : crossing) {
+      folded.crossings[index(of_flow)].push_back({static_cast<std::int32_t>(id), count[index(of_flow)] / divisor});
+      count[index(of_flow)] = 0;
+    }
+    folded.bandwidth.push_back(system.bandwidth[first_link[id]] / std::max(divisor, 1));
+  }
+  return folded;
+}
+
+FoldedSystem keep_apart(const SharingSystem& system) {
+  FoldedSystem folded{system.bandwidth, std::vector<std::int32_t>(system.flows()), {}};
+  std::iota(folded.class_of_flow.begin(), folded.class_of_flow.end(), 0);
+  for (std::size_t flow = 0; flow < system.flows(); ++flow) {
+    std::vector<FoldedSystem::Crossing>& own = folded.crossings.emplace_back();
+    for (const std::int32_t link : system.links_of(flow)) {
+      const auto known = std::ranges::find(own, link, &FoldedSystem::Crossing::link);
+      if (known == own.end()) {
+        own.push_back({link, 1});
+      } else {
+        ++known->flows;
+      }
+    }
+  }
+  return folded;
+}
+
+std::vector<BytesPerSecond> max_min_rates(const FoldedSystem& system, const std::vector<bool>& active) {
+  std::vector<BytesPerSecond> rates(system.classes());
+  std::vector<BytesPerSecond> free = system.bandwidth;
+  std::vector<double> growing(free.size());  // flows on each link whose rate is not settled
+  std::vector<std::vector<std::int32_t>> classes_on(free.size());
+  std::vector<bool> settled(system.classes(), true);
+  for (std::size_t id = 0; id < system.classes(); ++id) {
+    if (!active[id]) continue;
+    if (system.crossings[id].empty()) {
+      rates[id] = BytesPerSecond::infinity();
+      continue;
+    }
+    settled[id] = false;
+    for (const FoldedSystem::Crossing& crossing : system.crossings[id]) {
+      growing[index(crossing.link)] += crossing.flows;
+      classes_on[index(crossing.link)].push_back(static_cast<std::int32_t>(id));
+    }
+  }
+  for (;;) {
+    BytesPerSecond share = BytesPerSecond::infinity();
+    std::size_t fullest = free.size();
+    for (std::size_t link = 0; link < free.size(); ++link) {
+      if (growing[link] < 0.5 || free[link] / growing[link] >= share) continue;
+      share = free[link] / growing[link];
+      fullest = link;
+    }
+    if (fullest == free.size()) return rates;
+    for (const std::int32_t id : classes_on[fullest]) {
+      if (settled[index(id)]) continue;
+      settled[index(id)] = true;
+      rates[index(id)] = share;
+      for (const FoldedSystem::Crossing& crossing : system.crossings[index(id)]) {
+        growing[index(crossing.link)] -= crossing.flows;
+        free[index(crossing.link)] =
+            std::max(free[index(crossing.link)] - share * static_cast<double>(crossing.flows), BytesPerSecond(0.0));
+      }
+    }
+  }
+}
+
+}  // namespace foretrain

@@ -1,0 +1,59 @@
+// Flows that must fare alike are simulated once. Flows and links are put into classes such that every link of a class
+// has the same bandwidth and is crossed by equally many flows of each class, and every flow of a class has the same
+// kind (who starts it, how many bytes) and crosses equally many links of each class: the coarsest equitable partition
+// of the graph of flows and links. Max–min fair rates are then equal within a class, whichever kinds are moving, so
+// that one flow and one link can stand for each class, and no result changes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/base/quantity.hpp"
+
+namespace foretrain {
+
+/// Flows over links. A flow that crosses a link twice counts twice there.
+struct SharingSystem {
+  std::vector<BytesPerSecond> bandwidth;       ///< of every link
+  std::vector<std::int32_t> kind;              ///< of every flow: only flows of the same kind may share a class
+  std::vector<std::size_t> first_crossing{0};  ///< flow f crosses link[first_crossing[f]] … [first_crossing[f + 1])
+  std::vector<std::int32_t> link;
+
+  [[nodiscard]] std::size_t flows() const { return kind.size(); }
+  [[nodiscard]] std::size_t links() const { return bandwidth.size(); }
+  [[nodiscard]] std::span<const std::int32_t> links_of(std::size_t flow) const {
+    return std::span(link).subspan(first_crossing[flow], first_crossing[flow + 1] - first_crossing[flow]);
+  }
+  void add_flow(std::int32_t kind_of_flow, std::span<const std::int32_t> links_crossed);
+};
+
+/// Classes of flows over classes of links, numbered in the order of their first members.
+struct FoldedSystem {
+  /// Every link of class `link` is crossed by this many flows of the class that the crossing belongs to. The numbers of
+  /// one link have no common divisor: its bandwidth has been divided by it.
+  struct Crossing {
+    std::int32_t link = 0;
+    std::int32_t flows = 1;
+  };
+  std::vector<BytesPerSecond> bandwidth;
+  std::vector<std::int32_t> class_of_flow;
+  std::vector<std::vector<Crossing>> crossings;  ///< of every class of flows
+
+  [[nodiscard]] std::size_t classes() const { return crossings.size(); }
+};
+
+/// The coarsest classes. O(c log c) for c crossings. Classes are told apart by sums of 64-bit hashes: a million flows
+/// have one chance in 10⁷ that two different classes are taken for one.
+FoldedSystem fold(const SharingSystem& system);
+
+/// Every flow in a class of its own.
+FoldedSystem keep_apart(const SharingSystem& system);
+
+/// Max–min fair rate of a flow of each class while the classes with `active` move; zero for the others, infinite for a
+/// flow that crosses no link. Progressive filling: all rates grow together; when a link is full, the flows that cross
+/// it keep their rate. Source: Bertsekas and Gallager, "Data Networks", 2nd ed. (1992), section 6.5.2.
+std::vector<BytesPerSecond> max_min_rates(const FoldedSystem& system, const std::vector<bool>& active);
+
+}  // namespace foretrain
