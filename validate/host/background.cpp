@@ -52,6 +52,8 @@ int send_background(const std::string& address, BytesPerSecond rate, double seco
     if (now() > stop) return complain("background connection");
     usleep(10000);
   }
+  const int room = 1 << 20;
+  if (datagrams) setsockopt(end.number(), SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
   std::vector<char> data(datagrams ? background_payload : 1 << 16);
   const double start = now();
   for (double sent = 0.0; now() < stop;) {

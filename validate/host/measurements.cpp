@@ -14,6 +14,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
+#include "model/base/process.hpp"
 #include "model/base/text.hpp"
 
 namespace foretrain {

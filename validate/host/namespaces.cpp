@@ -40,14 +40,18 @@ std::string bucket(const std::string& device, BytesPerSecond rate) {
                      shaped_rate(rate).burst.value(), queue_bytes);
 }
 
-/// TCP as large transfers want it, equal for whatever program runs: no restart of the window after a pause (a warmed
-/// connection stays warm), no memory of earlier connections, cubic.
+/// TCP as large transfers on a quiet network want it, equal for whatever program runs:
+/// - nothing is lost, so the window should open fully and stay open: Reno, whose slow start ends at a loss only (cubic's
+///   ends when the queue grows, which it does behind a token bucket), no restart after a pause, no memory of earlier
+///   connections;
+/// - no connection may fill the queue of its own card, where others wait behind it: 128 KB, so that connections share
+///   the card fairly.
 std::string tcp_settings() {
   return fmt::format(
-      "cd /proc/sys/net/ipv4 && echo 0 >tcp_slow_start_after_idle && echo 1 >tcp_no_metrics_save && "
-      "{{ echo cubic >tcp_congestion_control || echo reno >tcp_congestion_control; }} && "
-      "echo '4096 262144 {0:.0f}' >tcp_wmem && echo '4096 262144 {0:.0f}' >tcp_rmem; "
-      "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; true",
+      "cd /proc/sys/net/ipv4 && echo reno >tcp_congestion_control && echo 0 >tcp_slow_start_after_idle && "
+      "echo 1 >tcp_no_metrics_save && echo 131072 >tcp_limit_output_bytes && "
+      "echo '4096 {0:.0f} {0:.0f}' >tcp_wmem && echo '4096 {0:.0f} {0:.0f}' >tcp_rmem && "
+      "{{ echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; }} 2>/dev/null; true",
       window);
 }
 
@@ -80,7 +84,7 @@ std::string host_address(int host) { return fmt::format("10.77.0.{}", host + 1);
 ShapedRate shaped_rate(BytesPerSecond rate) {
   ShapedRate shape;
   const double packet = ShapedRate::payload + ShapedRate::header;
-  shape.segments = std::clamp(static_cast<int>(std::lround(rate.value() * 50e-6 / packet)), 4, 16);
+  shape.segments = std::clamp(static_cast<int>(std::lround(rate.value() * 200e-6 / packet)), 4, 40);
   // The kernel's limit counts IP and TCP headers once.
   shape.largest_packet = Bytes(shape.segments * static_cast<double>(ShapedRate::payload) + ShapedRate::header);
   // The bucket must hold what a packet counts for: the headers of all its segments.

@@ -78,6 +78,21 @@ std::vector<Participant> participants_of(const Scenario& scenario, const Collect
   return participants;
 }
 
+/// Rates are payload, as on the scenario's links; the wire carries more.
+std::vector<BackgroundTraffic> background_of(const Scenario& scenario) {
+  const Topology topology(scenario.cluster);
+  const auto host_of = [&](const BackgroundPlace& place) {
+    return place.kind == BackgroundPlace::Kind::node_memory ? place.number : topology.node_of(place.number);
+  };
+  std::vector<BackgroundTraffic> traffic;
+  for (const BackgroundFlow& flow : scenario.background) {
+    const bool fair_share = !is_finite(flow.rate);
+    traffic.push_back({host_of(flow.from), host_of(flow.to),
+                       fair_share ? BytesPerSecond(0) : flow.rate / scenario.cluster.network.efficiency});
+  }
+  return traffic;
+}
+
 int repetitions_for(const ReplayOptions& options) {
   if (options.repetitions > 0) return options.repetitions;
   const double seconds = std::max(options.predicted.value(), 1e-4);
@@ -125,6 +140,7 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
     }
     task.keys = options.keys > 0 ? options.keys : task.servers();
   }
+  plan.background = background_of(scenario);
   task.repetitions = repetitions_for(options);
   const double predicted = options.predicted.value();
   task.timeout = 20.0 + 5.0 * predicted * (task.repetitions + task.warmup);

@@ -14,14 +14,14 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "validate/host/background.hpp"
 #include "validate/host/sockets.hpp"
 
 namespace foretrain {
 
 namespace {
 
-constexpr std::size_t largest_datagram = 65507;  // 65535 less IP (20) and UDP (8)
-constexpr int datagram_batch = 20;
+constexpr int datagram_batch = 50;
 
 [[noreturn]] void fail_with(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
@@ -42,7 +42,7 @@ std::function<void()> tcp_work(const HostTask& task, int process, const Socket& 
   const int peer = 1 - process;
   if (task.algorithm == "probe_round_trip") {
     return [&, process, peer] {
-      for (int i = 0; i < round_trips; ++i) {
+      for (int i = 0; i < task.keys; ++i) {
         move_all(socket, data, process == 0, peer);
         move_all(socket, data, process != 0, peer);
       }
@@ -76,33 +76,36 @@ Socket udp_socket(const HostTask& task, int process) {
   return made;
 }
 
+/// A message is cut into datagrams that fit a packet, as a sender must (RFC 8085, section 3.2). Each batch is answered, so
+/// that none is lost for want of room.
 void udp_work(const HostTask& task, int process, const Socket& socket, std::vector<char>& data) {
-  for (int left = task.keys; left > 0; left -= datagram_batch) {
-    const int batch = std::min(left, datagram_batch);
-    if (process == 0) {
-      for (int i = 0; i < batch; ++i) {
-        if (send(socket.number(), data.data(), data.size(), 0) < 0) fail_with("sending a datagram");
+  int under_way = 0;
+  const auto settle = [&] {
+    char answer = 1;
+    if (process == 0 && recv(socket.number(), &answer, 1, 0) < 0) fail_with("no answer: datagrams were lost");
+    if (process != 0 && send(socket.number(), &answer, 1, 0) < 0) fail_with("answering");
+    under_way = 0;
+  };
+  for (int message = 0; message < task.keys; ++message) {
+    for (std::size_t done = 0; done < data.size(); done += background_payload) {
+      const std::size_t count = std::min<std::size_t>(background_payload, data.size() - done);
+      if (process == 0) {
+        if (send(socket.number(), data.data() + done, count, 0) < 0) fail_with("sending a datagram");
+      } else if (recv(socket.number(), data.data() + done, count, 0) < 0) {
+        fail_with("a datagram was lost");
       }
-      char answer = 0;
-      if (recv(socket.number(), &answer, 1, 0) < 0) fail_with("no answer: datagrams were lost");
-    } else {
-      for (int i = 0; i < batch; ++i) {
-        if (recv(socket.number(), data.data(), data.size(), 0) < 0) fail_with("a datagram was lost");
-      }
-      const char answer = 1;
-      if (send(socket.number(), &answer, 1, 0) < 0) fail_with("answering");
+      if (++under_way == datagram_batch) settle();
     }
   }
+  if (under_way > 0) settle();
 }
 
 }  // namespace
 
 void run_probe(const HostTask& task, int process, MeetingPoint& meeting) {
   if (task.participants.size() != 2) throw std::runtime_error("a probe has two ends");
-  const bool values = task.algorithm == "probe_round_trip";
-  std::vector<char> data(static_cast<std::size_t>(task.elements) * (values ? sizeof(float) : 1));
+  std::vector<char> data(static_cast<std::size_t>(task.elements));
   if (task.algorithm == "probe_udp") {
-    if (data.size() > largest_datagram) throw std::runtime_error("no datagram is that large");
     const Socket socket = udp_socket(task, process);
     measure(task, process, meeting, {[] {}, [&] { udp_work(task, process, socket, data); }, [] {}});
     return;

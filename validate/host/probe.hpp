@@ -5,13 +5,10 @@
 
 namespace foretrain {
 
-/// Between participants 0 and 1, by the task's algorithm:
-/// `probe_round_trip`: 100 messages of `elements` values there and back over TCP, one after the other;
-/// `probe_tcp`: `keys` messages of `elements` *bytes*, one way over TCP, answered by one byte at the end;
-/// `probe_udp`: the same as UDP datagrams, 20 at a time, each batch answered.
+/// Between participants 0 and 1, `keys` messages of `elements` bytes, by the task's algorithm:
+/// `probe_round_trip`: there and back over TCP, one after the other;
+/// `probe_tcp`: one way over TCP, as one stream, answered by one byte at the end;
+/// `probe_udp`: one way over UDP, cut into datagrams, every 50 of which are answered by one byte.
 void run_probe(const HostTask& task, int process, MeetingPoint& meeting);
-
-/// Messages of one probe_round_trip repetition.
-inline constexpr int round_trips = 100;
 
 }  // namespace foretrain

@@ -11,9 +11,9 @@ namespace foretrain {
 
 namespace {
 
-/// Messages per repetition of a probe: about 10 ms of traffic, 4 to 400.
+/// Messages per repetition of a probe: about 20 ms of traffic, 4 to 200.
 int messages_for(Bytes payload, BytesPerSecond rate) {
-  return static_cast<int>(std::clamp(rate.value() * 0.01 / (payload.value() + 100.0), 4.0, 400.0));
+  return static_cast<int>(std::clamp(rate.value() * 0.02 / (payload.value() + 100.0), 4.0, 200.0));
 }
 
 }  // namespace
@@ -54,12 +54,12 @@ ProbeMeasurement HostReplayer::probe(const std::string& protocol, Bytes payload,
   task.algorithm = round_trip ? "probe_round_trip" : "probe_" + protocol;
   task.participants = {{0, host_address(0)}, {1, host_address(1)}};
   task.ranks = 2;
-  task.elements = static_cast<std::int64_t>(payload.value() / (round_trip ? 4.0 : 1.0));
-  task.keys = round_trip ? 1 : messages_for(payload, rate);
+  task.elements = static_cast<std::int64_t>(payload.value());
+  task.keys = messages_for(payload, rate);
   task.warmup = 3;
   task.repetitions = 11;
   const HostLab& lab = lab_for({{rate, rate}, {rate, rate}});
-  const int messages = round_trip ? 2 * round_trips : task.keys;
+  const int messages = round_trip ? 2 * task.keys : task.keys;
 
   // First the bytes of one repetition more than none: what the connection itself costs drops out.
   const auto traffic = [&](int repetitions) {
@@ -77,7 +77,7 @@ ProbeMeasurement HostReplayer::probe(const std::string& protocol, Bytes payload,
   traffic(1);  // addresses are looked up once
   const HostLab::Counters few = traffic(1), many = traffic(11);
   lab.set_offload(true);
-  const double counted = 10.0 * (round_trip ? round_trips : task.keys);
+  const double counted = 10.0 * task.keys;
 
   ProbeMeasurement result;
   result.protocol = protocol;
