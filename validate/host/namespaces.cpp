@@ -44,15 +44,20 @@ std::string bucket(const std::string& device, BytesPerSecond rate) {
 /// - nothing is lost, so the window should open fully and stay open: Reno, whose slow start ends at a loss only (cubic's
 ///   ends when the queue grows, which it does behind a token bucket), no restart after a pause, no memory of earlier
 ///   connections;
-/// - no connection may fill the queue of its own card, where others wait behind it: 128 KB, so that connections share
-///   the card fairly.
+/// - no connection may fill the queue of its own card (limit_queue), where others wait behind it.
 std::string tcp_settings() {
   return fmt::format(
       "cd /proc/sys/net/ipv4 && echo reno >tcp_congestion_control && echo 0 >tcp_slow_start_after_idle && "
-      "echo 1 >tcp_no_metrics_save && echo 131072 >tcp_limit_output_bytes && "
+      "echo 1 >tcp_no_metrics_save && "
       "echo '4096 {0:.0f} {0:.0f}' >tcp_wmem && echo '4096 {0:.0f} {0:.0f}' >tcp_rmem && "
       "{{ echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; }} 2>/dev/null; true",
       window);
+}
+
+/// What one connection may have in the queue of its card: three packets, which keep it busy while the next one is made.
+/// Connections then share the card fairly, and short messages do not wait long.
+std::string limit_queue(Bytes largest_packet) {
+  return fmt::format("echo {:.0f} >/proc/sys/net/ipv4/tcp_limit_output_bytes", 3.0 * largest_packet.value());
 }
 
 std::vector<std::string> namespaces_there() {
@@ -181,6 +186,7 @@ void HostLab::shape(const std::vector<HostRate>& hosts) {
     double largest = shaped_rate(rate.out).largest_packet.value();
     for (const HostRate& other : hosts) largest = std::min(largest, shaped_rate(other.in).largest_packet.value());
     run_command({"ip", "-n", name(host), "link", "set", "dev", "eth0", "gso_max_size", fmt::format("{:.0f}", largest)});
+    run_command({"ip", "netns", "exec", name(host), "sh", "-c", limit_queue(Bytes(largest))});
   }
   run_command({"tc", "-n", switch_, "-batch", "-"}, ports);
 }
