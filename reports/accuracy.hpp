@@ -1,6 +1,7 @@
 // Predictions beside measurements: the error of every case, and what the errors of a group have in common.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,12 +41,41 @@ struct GroupAccuracy {
   double factor = 1.0;  ///< what anchoring multiplied the group's predictions by
 };
 
+/// Two cases in the wrong order.
+struct WrongPair {
+  std::string better, worse;  ///< names of the cases, as measured
+  std::string group;
+  std::string quantity;
+  double measured = 1.0;   ///< how many times as good the better one is
+  double predicted = 1.0;  ///< the same as predicted: not above one
+};
+
+struct PairGroup {
+  std::string name;  ///< of both cases' group, or of the two groups
+  int n = 0;
+  int right = 0;
+};
+
+/// Whether predictions order pairs of cases as measurements do (pairs.hpp).
+struct PairReport {
+  std::vector<std::string> keys;  ///< in which the cases of a pair differ
+  double apart = 0.0;             ///< pairs measured closer together than this do not count
+  int n = 0;
+  int right = 0;
+  int close = 0;  ///< pairs that are too close together
+  std::vector<PairGroup> groups;
+  std::vector<WrongPair> wrong;
+
+  [[nodiscard]] double share() const { return n > 0 ? static_cast<double>(right) / n : 0.0; }
+};
+
 struct AccuracyReport {
   std::vector<GroupAccuracy> groups;  ///< in order of appearance
   ErrorStatistics overall;
   std::vector<Comparison> cases;  ///< those that the statistics count, predictions after anchoring
   std::vector<FailedCase> failed;
-  int anchored = 0;  ///< comparisons that were spent on factors
+  int anchored = 0;                 ///< comparisons that were spent on factors
+  std::optional<PairReport> pairs;  ///< where it was asked for; before anchoring
 };
 
 /// The middle of the values, or the mean of the two middle ones. Throws std::invalid_argument for an empty list.

@@ -44,6 +44,12 @@ void write_train(Json& json, const TrainResult& train) {
   for (const auto& [collective, time] : train.communication) {
     json["communication_s"][collective] = {{"total", seconds(time.total)}, {"exposed", seconds(time.exposed)}};
   }
+  if (train.communication_to_compute) {
+    json["communication_to_compute"] = {{"formula", number(train.communication_to_compute->formula)},
+                                        {"simulated", number(train.communication_to_compute->simulated)},
+                                        {"formula_is", communication_ratio_formula},
+                                        {"formula_leaves_out", communication_ratio_leaves_out}};
+  }
   const MemoryFootprint& m = train.memory;
   json["memory_per_gpu_bytes"] = {{"weights", bytes(m.weights)},     {"gradients", bytes(m.gradients)},
                                   {"optimizer", bytes(m.optimizer)}, {"activations", bytes(m.activations)},
@@ -107,6 +113,10 @@ TrainResult train_from(const Json& json) {
                      .optimizer = seconds_from(b.at("optimizer"))};
   for (const auto& [collective, time] : json.at("communication_s").items()) {
     train.communication[collective] = {seconds_from(time.at("total")), seconds_from(time.at("exposed"))};
+  }
+  if (json.contains("communication_to_compute")) {
+    const Json& ratio = json.at("communication_to_compute");
+    train.communication_to_compute = {number_from(ratio.at("formula")), number_from(ratio.at("simulated"))};
   }
   const Json& m = json.at("memory_per_gpu_bytes");
   train.memory = {.weights = bytes_from(m.at("weights")),
@@ -183,6 +193,33 @@ StepResult result_from_json(std::string_view text) {
   }
 }
 
+namespace {
+
+Json count_json(int n, int right) {
+  return {{"n", n}, {"right", right}, {"share", n > 0 ? Json(static_cast<double>(right) / n) : Json()}};
+}
+
+Json pairs_json(const PairReport& pairs) {
+  Json json = count_json(pairs.n, pairs.right);
+  json["keys"] = pairs.keys;
+  json["apart"] = pairs.apart;
+  json["close"] = pairs.close;
+  json["groups"] = Json::object();
+  for (const PairGroup& group : pairs.groups) json["groups"][group.name] = count_json(group.n, group.right);
+  json["wrong"] = Json::array();
+  for (const WrongPair& pair : pairs.wrong) {
+    json["wrong"].push_back({{"better", pair.better},
+                             {"worse", pair.worse},
+                             {"group", pair.group},
+                             {"quantity", pair.quantity},
+                             {"measured", number(pair.measured)},
+                             {"predicted", number(pair.predicted)}});
+  }
+  return json;
+}
+
+}  // namespace
+
 std::string to_json(const AccuracyReport& report) {
   Json json = {{"groups", Json::object()}};
   for (const GroupAccuracy& group : report.groups) {
@@ -201,6 +238,7 @@ std::string to_json(const AccuracyReport& report) {
   }
   json["failed"] = Json::array();
   for (const FailedCase& failed : report.failed) json["failed"].push_back({{"case", failed.name}, {"why", failed.why}});
+  if (report.pairs) json["pairs"] = pairs_json(*report.pairs);
   return json.dump(2);
 }
 

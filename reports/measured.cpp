@@ -8,11 +8,6 @@ namespace foretrain {
 
 namespace {
 
-bool is_rate(const std::string& quantity) {
-  return quantity == name(MeasuredQuantity::samples_per_second) ||
-         quantity == name(MeasuredQuantity::tokens_per_second) || quantity == name(MeasuredQuantity::bus_bandwidth);
-}
-
 void scale(TrainResult& train, double factor) {
   train.step_time *= factor;
   train.samples_per_second /= factor;
@@ -33,6 +28,11 @@ void scale(TrainResult& train, double factor) {
 }
 
 }  // namespace
+
+bool higher_is_better(const std::string& quantity) {
+  return quantity == name(MeasuredQuantity::samples_per_second) ||
+         quantity == name(MeasuredQuantity::tokens_per_second) || quantity == name(MeasuredQuantity::bus_bandwidth);
+}
 
 std::optional<double> predicted_value(const StepResult& result, MeasuredQuantity quantity) {
   const auto of_train = [&](auto value) -> std::optional<double> {
@@ -76,7 +76,7 @@ double time_factor(const std::vector<Comparison>& comparisons) {
   std::vector<double> factors;
   for (const Comparison& c : comparisons) {
     if (c.quantity == name(MeasuredQuantity::memory_per_gpu)) continue;
-    factors.push_back(is_rate(c.quantity) ? c.predicted / c.measured : c.measured / c.predicted);
+    factors.push_back(higher_is_better(c.quantity) ? c.predicted / c.measured : c.measured / c.predicted);
   }
   if (factors.empty()) throw UsageError("the anchoring runs measure no time and no throughput");
   return median(std::move(factors));

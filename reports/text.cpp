@@ -77,7 +77,15 @@ std::string breakdown_section(const TrainResult& train) {
   return heading("Where the time goes") + table.text(indent);
 }
 
-std::string communication_section(const TrainResult& train) {
+/// "exchanging takes 0.45 of computing; 2·model/(bandwidth·batch·FLOPs) gives 0.31".
+std::string ratio_lines(const CommunicationRatio& ratio, bool verbose) {
+  std::string text = fmt::format("exchanging takes {:.3g} of computing; {} gives {:.3g}",
+                                 ratio.simulated, communication_ratio_formula, ratio.formula);
+  if (verbose) text += fmt::format(", as it leaves out {}", communication_ratio_leaves_out);
+  return fmt::format("{:{}}{}\n", "", indent, wrap(text, page_width - indent, indent));
+}
+
+std::string communication_section(const TrainResult& train, bool verbose) {
   if (train.communication.empty()) return "";
   TextTable table({Align::left, Align::right, Align::right, Align::right});
   table.add_row({"", "total", "hidden", "exposed"});
@@ -85,7 +93,8 @@ std::string communication_section(const TrainResult& train) {
     table.add_row({collective, format_seconds(time.total), format_seconds(time.total - time.exposed),
                    format_seconds(time.exposed)});
   }
-  return heading("Communication") + table.text(indent);
+  return heading("Communication") + table.text(indent) +
+         (train.communication_to_compute ? ratio_lines(*train.communication_to_compute, verbose) : "");
 }
 
 std::string memory_section(const TrainResult& train) {
@@ -137,9 +146,9 @@ std::string warnings_section(const StepResult& result) {
   return text;
 }
 
-std::string answer(const StepResult& result) {
+std::string answer(const StepResult& result, bool verbose) {
   if (result.train) {
-    return headline(result, *result.train) + breakdown_section(*result.train) + communication_section(*result.train) +
+    return headline(result, *result.train) + breakdown_section(*result.train) + communication_section(*result.train, verbose) +
            memory_section(*result.train);
   }
   if (result.collective) {
@@ -167,7 +176,7 @@ std::string answer(const StepResult& result) {
 
 std::string to_text(const StepResult& result, const TextOptions& options) {
   const std::string title = fmt::format("{}  [{}]", result.scenario, name(result.fidelity));
-  return title + "\n\n" + answer(result) + warnings_section(result) + provenance_section(result, options.verbose);
+  return title + "\n\n" + answer(result, options.verbose) + warnings_section(result) + provenance_section(result, options.verbose);
 }
 
 }  // namespace foretrain

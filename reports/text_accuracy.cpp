@@ -68,6 +68,38 @@ std::string case_table(const AccuracyReport& report) {
   return "\nEvery case, in seconds, bytes and per second\n\n" + table.text(indent);
 }
 
+/// How many pairs are predicted in the measured order, and which are not.
+std::string pairs_section(const PairReport& pairs) {
+  std::string text =
+      fmt::format("\nWhich of two is better, in pairs that differ in {} and are measured more than {:.0f} % apart\n\n",
+                  fmt::join(pairs.keys, ", "), pairs.apart * 100.0);
+  if (pairs.n == 0) {
+    return text + fmt::format("  There are none; {} pairs are closer together.\n", pairs.close);
+  }
+  TextTable table({Align::left, Align::right, Align::right, Align::right});
+  table.add_row({"group", "pairs", "right", "share"});
+  table.add_rule();
+  const auto add = [&](const std::string& name, int n, int right) {
+    table.add_row({name, std::to_string(n), std::to_string(right), plain_percent(static_cast<double>(right) / n)});
+  };
+  for (const PairGroup& group : pairs.groups) add(group.name, group.n, group.right);
+  if (pairs.groups.size() > 1) {
+    table.add_rule();
+    add("all", pairs.n, pairs.right);
+  }
+  text += table.text(indent);
+  if (pairs.close > 0) text += fmt::format("\n  {} more pairs are closer together and do not count.\n", pairs.close);
+  if (pairs.wrong.empty()) return text;
+  TextTable wrong({Align::left, Align::left, Align::left, Align::right, Align::right});
+  wrong.add_row({"better", "worse", "quantity", "measured", "predicted"});
+  wrong.add_rule();
+  for (const WrongPair& pair : pairs.wrong) {
+    wrong.add_row({pair.better, pair.worse, pair.quantity, fmt::format("{:.2f} x", pair.measured),
+                   fmt::format("{:.2f} x", pair.predicted)});
+  }
+  return text + "\n  Predicted the other way round\n\n" + wrong.text(indent);
+}
+
 }  // namespace
 
 std::string to_text(const AccuracyReport& report, const TextOptions& options) {
@@ -85,6 +117,7 @@ std::string to_text(const AccuracyReport& report, const TextOptions& options) {
     for (const GroupAccuracy& group : report.groups) text += fmt::format("\n    {} × {:.3f}", group.name, group.factor);
     text += "\n";
   }
+  if (report.pairs) text += pairs_section(*report.pairs);
   text += failed_section(report);
   return options.verbose ? text + case_table(report) : text;
 }

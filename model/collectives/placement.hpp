@@ -23,7 +23,7 @@ class RingOrders {
 /// Splits a group into its ranks per node, nodes in order of first appearance, ranks in the group's order.
 std::vector<std::vector<int>> split_by_node(const std::vector<int>& group, const Topology& topology);
 
-/// The endpoints of the servers of one group. cpu: host memory, nearest to the group's first GPU for one server, spread
+/// The endpoints of the servers of one group, for hosts their server processes (Topology::server_on). cpu: host memory, nearest to the group's first GPU for one server, spread
 /// over the group's nodes, then over their sockets, for several; gpu and colocated: GPUs of the group, evenly spread;
 /// dedicated: host memory of nodes on which no group has ranks.
 /// Throws std::invalid_argument when dedicated servers find no such node.

@@ -23,6 +23,13 @@ std::size_t busiest_stage(const Step& step) {
   return busiest;
 }
 
+/// Compression's kernels on a stream of their own; those on the stream of the backward pass count as compute.
+Seconds kernels_beside(const GradientBucket& bucket) {
+  Seconds kernels = bucket.before + bucket.after;
+  for (const SyncStage& part : bucket.further) kernels += part.kernels;
+  return kernels;
+}
+
 /// Forward and backward work of one stage over the whole step.
 Segment passes_of(const Step& step, std::size_t s) {
   const auto passes = static_cast<double>(step.micro_batches);
@@ -30,8 +37,9 @@ Segment passes_of(const Step& step, std::size_t s) {
   for (const ModelChunk& chunk : step.stages[s].chunks) {
     if (chunk.units.empty()) {
       work += chunk.forward * passes;
-      work += chunk.backward * (passes - 1.0);
-      work += last_backward_of(step, chunk);
+      const Segment last = last_backward_of(step, chunk);
+      work += (step.every_micro_batch ? last : chunk.backward) * (passes - 1.0);
+      work += last;
     }
     for (const ShardedUnit& unit : chunk.units) {
       work += unit.forward * passes;
@@ -81,7 +89,13 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
   };
   const auto passes = static_cast<double>(step.micro_batches);
   for (const ModelChunk& chunk : stage.chunks) {
-    for (const GradientBucket& bucket : chunk.buckets) add(bucket.transfer, 1.0);
+    const double times = step.every_micro_batch ? passes : 1.0;
+    for (const GradientBucket& bucket : chunk.buckets) {
+      add(bucket.transfer, times);
+      for (const SyncStage& part : bucket.further) add(part.transfer, times);
+      const Seconds kernels = kernels_beside(bucket);
+      if (kernels.value() > 0.0) table["compression kernels"].total += kernels * times;
+    }
     for (const ShardedUnit& unit : chunk.units) {
       add(unit.gather, passes);
       add(unit.gather_backward, passes);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <ranges>
 #include <string>
+#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/collectives/contention.hpp"
@@ -12,24 +13,52 @@ namespace foretrain {
 
 namespace {
 
-/// Bytes that one gradient takes on the wire.
-Bytes gradient_bytes(const Sync& sync) {
-  const Bytes plain = bytes_per_element(sync.gradient_precision);
-  return sync.compression == Sync::Compression::fp16 ? std::min(plain, Bytes(2.0)) : plain;
+/// What the backward pass finishes at once, and the price of getting there.
+struct Item {
+  LayerCost cost;
+  double elements = 0.0;
+  std::vector<WeightMatrix> matrices;
+};
+
+/// Lets a phase happen `times` times as often. Beyond a million repetitions they are not told apart any more.
+void repeat_phase(LoweredPhase& phase, double times) {
+  constexpr double most_repetitions = 1e6;
+  const double repetitions = phase.repeat * times;
+  phase.repeat = static_cast<int>(std::min(repetitions, std::max(most_repetitions, 1.0 * phase.repeat)));
+  const double each = repetitions / phase.repeat;
+  if (each == 1.0) return;
+  phase.latency *= each;
+  for (Flow& flow : phase.flows) flow.bytes *= each;
+}
+
+/// A layer's tensors in the order in which its backward pass finishes them: the last first, vectors at the end. The
+/// layer's time is shared out by size, as the products' work is.
+void append_tensors(const Layer& layer, const LayerCost& cost, std::vector<Item>& items) {
+  double rest = layer.parameters;
+  for (const WeightMatrix& matrix : std::views::reverse(layer.matrices)) {
+    for (std::int64_t i = 0; i < matrix.count; ++i) {
+      const double elements = std::min(matrix.elements(), rest);
+      items.push_back({cost * (elements / layer.parameters), elements, {{matrix.rows, matrix.columns, 1}}});
+      rest -= elements;
+    }
+  }
+  const bool all = layer.parameters == 0.0;
+  if (rest > 0.0 || all) items.push_back({all ? cost : cost * (rest / layer.parameters), rest, {}});
 }
 
 }  // namespace
 
-GradientSync::GradientSync(const Scenario& scenario, const Topology& topology, Step& step)
+GradientSync::GradientSync(const Scenario& scenario, const Topology& topology, const LayerPricer& pricer, Step& step)
     : scenario_(scenario),
       topology_(topology),
+      pricer_(pricer),
       step_(step),
       layout_(scenario.plan),
       replicas_(scenario.plan.data * scenario.plan.context),
       weight_(bytes_per_element(storage_precision(std::get<TrainWorkload>(scenario.workload).precision))),
-      gradient_(gradient_bytes(scenario.plan.sync)) {}
+      gradient_(bytes_per_element(scenario.plan.sync.gradient_precision)) {}
 
-int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size, int pieces, const char* name) {
+int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size, double pieces, const char* name) {
   const auto key = std::make_tuple(stage, operation, size.value(), pieces);
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
@@ -40,12 +69,12 @@ int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size,
   call.algorithm = operation == CollectiveOperation::all_reduce ? sync.algorithm : SyncAlgorithm::automatic;
   call.servers = sync.servers;
   call.placement = sync.placement;
-  call.size = size / static_cast<double>(pieces);
+  call.size = size / pieces;
   call.groups = layout_.gradient_groups(stage);
   SharedTransfer shared;
   shared.name = name;
   shared.lowered = lower(call, topology_, scenario_.calibration);
-  for (LoweredPhase& phase : shared.lowered.phases) phase.repeat *= pieces;
+  for (LoweredPhase& phase : shared.lowered.phases) repeat_phase(phase, pieces);
   shared.isolated = isolated_time(shared.lowered, topology_, scenario_.background);
   const int index = static_cast<int>(step_.transfers.size());
   step_.transfers.push_back(std::move(shared));
@@ -53,55 +82,120 @@ int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size,
   return index;
 }
 
-void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers,
-                               ModelChunk& chunk) {
-  struct Ready {
-    Segment backward;
-    Bytes gradients;
-  };
+std::vector<GradientSync::Ready> GradientSync::parts_of(
+    const std::vector<std::pair<const Layer*, LayerCost>>& layers) const {
+  const Sync& sync = scenario_.plan.sync;
+  std::vector<Item> items;
+  for (const auto& [layer, price] : std::views::reverse(layers)) {
+    if (sync.bucketing == Sync::Bucketing::by_tensor) {
+      append_tensors(*layer, price, items);
+    } else {
+      items.push_back({price, layer->parameters, layer->matrices});
+    }
+  }
+
   std::vector<Ready> parts;
-  const Bytes limit = scenario_.plan.sync.bucket;
   Ready open;
   LayerCost cost;
-  for (const auto& [layer, price] : std::views::reverse(layers)) {
-    cost += price;
-    open.gradients += gradient_ * layer->parameters;
-    if (open.gradients >= limit) {
+  for (Item& item : items) {
+    cost += item.cost;
+    open.size += gradient_ * item.elements;
+    open.gradients += {item.elements, std::move(item.matrices)};
+    const bool first = parts.empty() && sync.first_bucket.value() > 0.0;
+    if (open.size >= (first ? sync.first_bucket : sync.bucket)) {
       open.backward = cost.backward();
-      parts.push_back(open);
+      parts.push_back(std::move(open));
       open = {};
       cost = {};
     }
   }
   open.backward = cost.backward();
-  if (open.gradients.value() > 0.0 || parts.empty()) {
-    parts.push_back(open);
+  if (open.size.value() > 0.0 || parts.empty()) {
+    parts.push_back(std::move(open));
   } else {
     parts.back().backward += open.backward;
   }
+  return parts;
+}
 
-  const auto merge = static_cast<std::size_t>((static_cast<int>(parts.size()) + most_buckets - 1) / most_buckets);
+double GradientSync::pieces_of(const Ready& part) const {
+  const Sync& sync = scenario_.plan.sync;
+  if (sync.bucketing == Sync::Bucketing::by_tensor) return 1.0;
+  return std::max(1.0, std::ceil(part.size / sync.bucket - 1e-9));
+}
+
+/// Kernels that a framework launches one by one: the device's time or the host's, whichever is longer.
+Seconds GradientSync::kernel_time(const std::vector<Operator>& ops) const {
+  return ops.empty() ? Seconds(0.0) : std::max(pricer_.kernels(ops), pricer_.dispatch(ops));
+}
+
+/// Fills in the bucket's transfers and kernels.
+void GradientSync::synchronise(int stage, const GradientSet& gradients, double pieces, GradientBucket& bucket) {
+  const Sync& sync = scenario_.plan.sync;
   const bool sharded = scenario_.plan.zero >= 1;
-  const auto operation = sharded ? CollectiveOperation::reduce_scatter : CollectiveOperation::all_reduce;
-  const char* name = sharded ? "gradient reduce-scatter" : "gradient all-reduce";
-  const double slowdown = scenario_.calibration.collective.overlap_slowdown;
-  Seconds previous;
-  for (std::size_t first = 0; first < parts.size(); first += merge) {
-    GradientBucket bucket;
-    int pieces = 0;
-    for (std::size_t i = first; i < std::min(first + merge, parts.size()); ++i) {
-      bucket.backward += parts[i].backward;
-      bucket.gradients += parts[i].gradients;
-      pieces += std::max(1, static_cast<int>(std::ceil(parts[i].gradients / limit - 1e-9)));
+  const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, replicas_);
+  for (const CompressedMessage& message : work.messages) {
+    const bool last = &message == &work.messages.back();
+    int index = -1;
+    if (message.gathered) {
+      index = transfer(stage, CollectiveOperation::all_gather, message.size * static_cast<double>(replicas_), pieces,
+                       "gradient all-gather");
+    } else if (sharded && last) {
+      index = transfer(stage, CollectiveOperation::reduce_scatter, message.size, pieces, "gradient reduce-scatter");
+    } else {
+      index = transfer(stage, CollectiveOperation::all_reduce, message.size, pieces, "gradient all-reduce");
     }
-    if (scenario_.plan.sync.overlap) {
+    const Seconds kernels = kernel_time(message.kernels);
+    if (bucket.transfer < 0) {
+      bucket.before = kernels;
+      bucket.transfer = index;
+    } else {
+      bucket.further.push_back({kernels, index});
+    }
+  }
+  // Under ZeRO each rank restores the part that it owns.
+  bucket.after = kernel_time(work.restore) / (sharded ? static_cast<double>(replicas_) : 1.0);
+}
+
+void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers,
+                               ModelChunk& chunk) {
+  const std::vector<Ready> parts = parts_of(layers);
+  const bool by_tensor = scenario_.plan.sync.bucketing == Sync::Bucketing::by_tensor;
+  const bool overlap = scenario_.plan.sync.overlap;
+  const auto merged = [](std::size_t count) { return (count + most_buckets - 1) / most_buckets; };
+  const std::size_t evenly = merged(parts.size());
+  const double slowdown = scenario_.calibration.collective.overlap_slowdown;
+  Seconds previous;          // transfers of the bucket before
+  Seconds previous_kernels;  // its kernels beside the backward pass
+  for (std::size_t first = 0; first < parts.size();) {
+    const std::size_t end = std::min(first + (by_tensor ? merged(parts.size() - first) : evenly), parts.size());
+    GradientBucket bucket;
+    GradientSet gradients;
+    double pieces = 0.0;
+    for (; first < end; ++first) {
+      bucket.backward += parts[first].backward;
+      bucket.gradients += parts[first].size;
+      gradients += parts[first].gradients;
+      pieces += pieces_of(parts[first]);
+    }
+    if (overlap) {
       bucket.backward.compute += std::min(previous, bucket.backward.compute) * slowdown;
+      bucket.backward.compute += previous_kernels;
     }
     if (replicas_ > 1 && bucket.gradients.value() > 0.0) {
-      bucket.transfer = transfer(stage, operation, bucket.gradients, pieces, name);
+      synchronise(stage, gradients, pieces, bucket);
       previous = step_.transfers[static_cast<std::size_t>(bucket.transfer)].isolated;
+      previous_kernels = bucket.after;
+      for (const SyncStage& part : bucket.further) {
+        previous += step_.transfers[static_cast<std::size_t>(part.transfer)].isolated;
+        previous_kernels += part.kernels;
+      }
+      if (overlap) {
+        bucket.backward.compute += bucket.before;  // on the stream of the backward pass
+        bucket.before = Seconds(0.0);
+      }
     }
-    chunk.buckets.push_back(bucket);
+    chunk.buckets.push_back(std::move(bucket));
   }
 }
 
@@ -111,6 +205,8 @@ void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<cons
   for (const auto& [layer, cost] : layers) {
     if (!layer->splittable) root_parameters += layer->parameters;
   }
+  const Sync& sync = scenario_.plan.sync;
+  const Bytes sent = cast_bytes(sync.compression, sync.gradient_precision);
   const double slowdown = scenario_.calibration.collective.overlap_slowdown;
   const auto time = [&](int index) {
     return index < 0 ? Seconds(0.0) : step_.transfers[static_cast<std::size_t>(index)].isolated;
@@ -125,14 +221,20 @@ void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<cons
     const bool root = !layer->splittable;
     const double parameters = root ? (root_pending ? root_parameters : 0.0) : layer->parameters;
     if (root) root_pending = false;
+    Seconds casts;
     if (parameters > 0.0 && replicas_ > 1) {
       unit.gather = transfer(stage, gather, weight_ * parameters, 1, "weight all-gather");
       if (!root) unit.gather_backward = unit.gather;
-      unit.scatter = transfer(stage, scatter, gradient_ * parameters, 1, "gradient reduce-scatter");
+      unit.scatter = transfer(stage, scatter, sent * parameters, 1, "gradient reduce-scatter");
+      const CompressionWork work =
+          compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, replicas_);
+      for (const CompressedMessage& message : work.messages) casts += kernel_time(message.kernels);
+      casts += kernel_time(work.restore) / static_cast<double>(replicas_);
     }
     unit.forward.compute += std::min(time(unit.gather), unit.forward.compute) * slowdown;
     unit.backward.compute +=
         std::min(time(unit.gather_backward) + time(unit.scatter), unit.backward.compute) * slowdown;
+    unit.backward.compute += casts;
     chunk.units.push_back(unit);
   }
 }

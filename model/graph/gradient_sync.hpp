@@ -12,11 +12,13 @@ namespace foretrain {
 /// Lowers gradient collectives of one stage into Step::transfers; equal ones are shared.
 class GradientSync {
  public:
-  GradientSync(const Scenario& scenario, const Topology& topology, Step& step);
+  GradientSync(const Scenario& scenario, const Topology& topology, const LayerPricer& pricer, Step& step);
 
   /// Fills chunk.buckets: gradients in the order in which the backward pass of `layers` (model order, with their costs)
-  /// finishes them, cut at plan.sync.bucket. More than `most_buckets` are merged with their neighbours: they then stand
-  /// for several collectives one after the other, which keeps the time and coarsens the moments at which they start.
+  /// finishes them, cut at plan.sync.bucket. Where there are many, neighbours are merged: they then stand for several
+  /// collectives one after the other, which keeps the time and coarsens the moments at which they start. Layer by layer
+  /// all are merged evenly, into at most `most_buckets`; tensor by tensor a bucket takes along at most one of
+  /// `most_buckets` of those still to come, so that the last ones, which nothing hides, stay as they are.
   void add_buckets(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers, ModelChunk& chunk);
 
   /// Fills chunk.units: one unit a layer; the layers outside the repeated blocks (embedding, head) form the root, whose
@@ -26,18 +28,29 @@ class GradientSync {
   /// All-gather of a stage's updated weights (ZeRO-1 and 2).
   int parameter_gather(int stage, double parameters);
 
-  static constexpr int most_buckets = 16;
+  static constexpr std::size_t most_buckets = 16;
 
  private:
-  int transfer(int stage, CollectiveOperation operation, Bytes size, int pieces, const char* name);
+  /// Gradients that become ready together.
+  struct Ready {
+    Segment backward;
+    Bytes size;
+    GradientSet gradients;
+  };
+  [[nodiscard]] std::vector<Ready> parts_of(const std::vector<std::pair<const Layer*, LayerCost>>& layers) const;
+  [[nodiscard]] double pieces_of(const Ready& part) const;
+  [[nodiscard]] Seconds kernel_time(const std::vector<Operator>& ops) const;
+  void synchronise(int stage, const GradientSet& gradients, double pieces, GradientBucket& bucket);
+  int transfer(int stage, CollectiveOperation operation, Bytes size, double pieces, const char* name);
 
   const Scenario& scenario_;
   const Topology& topology_;
+  const LayerPricer& pricer_;
   Step& step_;
   RankLayout layout_;
   int replicas_;
   Bytes weight_, gradient_;
-  std::map<std::tuple<int, CollectiveOperation, double, int>, int> known_;
+  std::map<std::tuple<int, CollectiveOperation, double, double>, int> known_;
 };
 
 }  // namespace foretrain

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/graph/bucket_times.hpp"
 #include "model/graph/sharded_order.hpp"
 
 namespace foretrain {
@@ -46,7 +47,8 @@ struct PassTimes {
 };
 PassTimes pass_times(const Step& step, const ModelChunk& chunk) {
   if (chunk.units.empty()) {
-    return {chunk.forward.total(), chunk.backward.total(), last_backward_of(step, chunk).total()};
+    const Seconds backward = step.every_micro_batch ? synchronised_backward(step, chunk) : chunk.backward.total();
+    return {chunk.forward.total(), backward, last_backward_of(step, chunk).total()};
   }
   const Seconds backward = sharded_time(step, chunk, true);
   return {sharded_time(step, chunk, false), backward, backward};

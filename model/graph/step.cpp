@@ -15,22 +15,6 @@ namespace foretrain {
 
 namespace {
 
-[[noreturn]] void not_yet(const Scenario& scenario, const std::string& key, const std::string& got,
-                          const std::string& expected) {
-  const auto where = scenario.where.find(key);
-  throw ScenarioError(where == scenario.where.end() ? SourcePosition{} : where->second, key, got, expected);
-}
-
-void check_supported(const Scenario& scenario) {
-  const Sync& sync = scenario.plan.sync;
-  if (sync.consistency != Sync::Consistency::synchronous) {
-    not_yet(scenario, "plan.sync.consistency", "only synchronous updates can be predicted yet", "synchronous");
-  }
-  if (sync.compression == Sync::Compression::powersgd) {
-    not_yet(scenario, "plan.sync.compression", "powersgd cannot be predicted yet", "none or fp16");
-  }
-}
-
 /// Bytes that one parameter's update reads and writes, and the passes over gradients before it (unscaling or norm, then
 /// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end.
 Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double parameters, int tensors) {
@@ -82,7 +66,6 @@ int Step::hop(int from_stage, int to_stage, bool backward) const {
 
 Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology) {
   const Plan& plan = scenario.plan;
-  check_supported(scenario);
   const HostConstants& host = scenario.calibration.host;
   const Gpu& gpu = scenario.cluster.node.gpu;
 
@@ -90,6 +73,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.interleave = plan.interleave;
   step.micro_batches = micro_batches(train, plan);
   step.overlap = plan.sync.overlap;
+  step.every_micro_batch = plan.sync.every_micro_batch && plan.zero < 3;  // ZeRO-3 does so anyway
   step.stages.resize(static_cast<std::size_t>(plan.pipeline));
 
   LayerPricer pricer(scenario, train, topology);
@@ -97,7 +81,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   for (const LayerGroup& group : model.layers) price_of_group.push_back(pricer.price(group.layer));
 
   const auto chunks = split_layers(model, plan.pipeline, plan.interleave);
-  GradientSync sync(scenario, topology, step);
+  GradientSync sync(scenario, topology, pricer, step);
   const double shards = static_cast<double>(plan.data) * plan.context;
   for (int s = 0; s < plan.pipeline; ++s) {
     PipelineStage& stage = step.stages[static_cast<std::size_t>(s)];
@@ -125,6 +109,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
       }
       stage.chunks.push_back(std::move(chunk));
     }
+    step.parameters_per_gpu = std::max(step.parameters_per_gpu, parameters);
     const bool sharded = plan.zero >= 1;
     const Operator update = optimizer_operator(train, plan, parameters / (sharded ? shards : 1.0), tensors);
     const Seconds kernels = operator_cost(update, gpu, scenario.calibration).device;

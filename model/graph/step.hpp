@@ -39,11 +39,22 @@ struct SharedTransfer {
   Seconds isolated;
 };
 
-/// Gradients that become ready together and are synchronised by one collective.
+/// Kernels, then a transfer that waits for them.
+struct SyncStage {
+  Seconds kernels;
+  int transfer = -1;  ///< into Step::transfers
+};
+
+/// Gradients that become ready together and are synchronised by one collective, or by several after each other where
+/// compression asks for it. Its kernels run beside the backward pass on a stream of their own; what that takes from the
+/// backward pass is part of the later buckets' `backward`.
 struct GradientBucket {
   Segment backward;   ///< backward work after the previous bucket was ready until this one is
-  int transfer = -1;  ///< into Step::transfers
+  int transfer = -1;  ///< the first one, into Step::transfers
   Bytes gradients;
+  Seconds before;                  ///< kernels between the bucket's readiness and the first transfer
+  std::vector<SyncStage> further;  ///< after the first transfer
+  Seconds after;                   ///< kernels that restore the gradients
 };
 
 /// A group of layers whose weights are gathered and whose gradients are scattered together (ZeRO-3, FSDP).
@@ -73,13 +84,15 @@ struct Step {
   std::vector<PipelineStage> stages;
   int interleave = 1;
   int micro_batches = 1;
-  bool overlap = true;  ///< gradients are synchronised beside the backward pass; else after it
+  bool overlap = true;             ///< gradients are synchronised beside the backward pass; else after it
+  bool every_micro_batch = false;  ///< every micro-batch's gradients are; needs one stage of one chunk
   std::vector<SharedTransfer> transfers;
   std::vector<int> activations;           ///< transfer from stage s to s + 1; size stages − 1
   std::vector<int> activation_gradients;  ///< transfer from stage s + 1 back to s; size stages − 1
   Seconds gradient_norm;                  ///< all ranks wait for each other before the optimizer
   Seconds once_per_step;                  ///< host work between steps
   Seconds loader_interval;                ///< time in which the input pipeline delivers one step's samples
+  double parameters_per_gpu = 0.0;        ///< of the stage with the most
   Flops model_flops_per_gpu;              ///< of the mathematics: forward and backward, no recomputation
 
   [[nodiscard]] int stage_count() const { return static_cast<int>(stages.size()); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/graph/bucket_times.hpp"
 #include "model/graph/pipeline_times.hpp"
 
 namespace foretrain {
@@ -12,18 +13,15 @@ namespace {
 Seconds synchronised_at(const Step& step, int s, const PipelineTimes& pipeline) {
   const PipelineStage& stage = step.stages[static_cast<std::size_t>(s)];
   const Seconds done = pipeline.done[static_cast<std::size_t>(s)];
-  Seconds free = step.overlap ? Seconds(0.0) : done;
-  bool any = false;
+  BucketStreams streams(step, step.overlap ? Seconds(0.0) : done);
   for (std::size_t k = stage.chunks.size(); k-- > 0;) {
     Seconds ready = pipeline.last_backward_start[static_cast<std::size_t>(s)][k];
     for (const GradientBucket& bucket : stage.chunks[k].buckets) {
       ready += bucket.backward.total();
-      if (bucket.transfer < 0) continue;
-      free = std::max(free, ready) + transfer_time(step, bucket.transfer);
-      any = true;
+      streams.add(bucket, ready);
     }
   }
-  return any ? std::max(free, done) : done;
+  return streams.used() ? std::max(streams.finish(), done) : done;
 }
 
 }  // namespace

@@ -10,6 +10,19 @@ namespace foretrain {
 
 namespace {
 
+/// Whether synchronising the stage's gradients takes kernels beside transfers.
+bool has_kernels(const PipelineStage& stage) {
+  for (const ModelChunk& chunk : stage.chunks) {
+    for (const GradientBucket& bucket : chunk.buckets) {
+      if (bucket.before + bucket.after > Seconds(0.0)) return true;
+      for (const SyncStage& part : bucket.further) {
+        if (part.kernels > Seconds(0.0)) return true;
+      }
+    }
+  }
+  return false;
+}
+
 class Unroller {
  public:
   explicit Unroller(const Step& step);
@@ -18,6 +31,7 @@ class Unroller {
  private:
   struct Lane {
     ResourceId compute, gradients, to_next, to_previous;
+    ResourceId gradient_kernels = -1;  ///< only where compression has kernels
   };
   struct ChunkBlocks {
     BlockId forward = 0, backward = 0;
@@ -32,8 +46,10 @@ class Unroller {
   bool advance(int stage, const PipelinePass& pass);
   TaskId add_sharded(int stage, const PipelinePass& pass, const ModelChunk& chunk, const ChunkBlocks& blocks,
                      const std::vector<TaskId>& after);
-  TaskId add_last_backward(int stage, const PipelinePass& pass, const ModelChunk& chunk, const ChunkBlocks& blocks,
-                           const std::vector<TaskId>& after);
+  TaskId add_synchronised_backward(int stage, const PipelinePass& pass, const ModelChunk& chunk,
+                                   const ChunkBlocks& blocks, const std::vector<TaskId>& after);
+  void add_bucket(int stage, const GradientBucket& bucket, TaskId ready);
+  TaskId meet(ResourceId resource, std::vector<TaskId> ends, int micro_batch);
   void add_blocks();
   [[nodiscard]] std::size_t at(int chunk, int micro) const {
     return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(step_.micro_batches) +
@@ -69,6 +85,10 @@ Unroller::Unroller(const Step& step)
                       builder_.add_resource({name + " gradients", ResourceKind::communication_stream, s}),
                       builder_.add_resource({name + " to next", ResourceKind::communication_stream, s}),
                       builder_.add_resource({name + " to previous", ResourceKind::communication_stream, s})});
+    if (has_kernels(step.stages[static_cast<std::size_t>(s)])) {
+      lanes_.back().gradient_kernels =
+          builder_.add_resource({name + " gradient kernels", ResourceKind::device_stream, s});
+    }
   }
 }
 
@@ -133,22 +153,53 @@ TaskId Unroller::add_sharded(int stage, const PipelinePass& pass, const ModelChu
     tasks.push_back(add(block, compute ? lane.compute : lane.gradients, std::move(needs), pass.micro_batch));
     if (part.kind != ShardedPass::Kind::gather) ends.push_back(tasks.back());
   }
-  // Both streams meet at the end of a pass.
-  static const std::string meet = "pass done";
-  return add(fixed_block(meet, Seconds(0.0), Category::compute), lane.compute, std::move(ends), pass.micro_batch);
+  return meet(lane.compute, std::move(ends), pass.micro_batch);
 }
 
-TaskId Unroller::add_last_backward(int stage, const PipelinePass& pass, const ModelChunk& chunk,
-                                   const ChunkBlocks& blocks, const std::vector<TaskId>& after) {
+/// The end of a pass, where its streams wait for each other.
+TaskId Unroller::meet(ResourceId resource, std::vector<TaskId> ends, int micro_batch) {
+  static const std::string name = "pass done";
+  return add(fixed_block(name, Seconds(0.0), Category::compute), resource, std::move(ends), micro_batch);
+}
+
+/// A backward pass whose gradients are synchronised bucket by bucket, beside it or after it. The last one of a step
+/// ends when its own work is done; the optimizer waits for the gradients. An earlier one waits for them itself.
+TaskId Unroller::add_synchronised_backward(int stage, const PipelinePass& pass, const ModelChunk& chunk,
+                                           const ChunkBlocks& blocks, const std::vector<TaskId>& after) {
   const Lane& lane = lanes_[static_cast<std::size_t>(stage)];
+  std::vector<TaskId>& synchronised = gradient_tasks_[static_cast<std::size_t>(stage)];
   TaskId task = -1;
-  for (std::size_t b = 0; b < chunk.buckets.size(); ++b) {
-    task = add(blocks.bucket_segments[b], lane.compute, b == 0 ? after : std::vector<TaskId>{task}, pass.micro_batch);
-    if (chunk.buckets[b].transfer < 0) continue;
-    gradient_tasks_[static_cast<std::size_t>(stage)].push_back(
-        add(transfer_block(chunk.buckets[b].transfer), lane.gradients, {task}));
+  if (step_.overlap) {
+    for (std::size_t b = 0; b < chunk.buckets.size(); ++b) {
+      task = add(blocks.bucket_segments[b], lane.compute, b == 0 ? after : std::vector<TaskId>{task}, pass.micro_batch);
+      add_bucket(stage, chunk.buckets[b], task);
+    }
+  } else {
+    task = add(blocks.backward, lane.compute, after, pass.micro_batch);
+    for (const GradientBucket& bucket : chunk.buckets) add_bucket(stage, bucket, task);
   }
-  return task;
+  if (pass.micro_batch == step_.micro_batches - 1) return task;
+  synchronised.push_back(task);
+  return meet(lane.compute, std::exchange(synchronised, {}), pass.micro_batch);
+}
+
+/// A bucket's kernels and transfers, one after the other.
+void Unroller::add_bucket(int stage, const GradientBucket& bucket, TaskId ready) {
+  if (bucket.transfer < 0) return;
+  const Lane& lane = lanes_[static_cast<std::size_t>(stage)];
+  TaskId last = ready;
+  const auto kernels = [&](Seconds time) {
+    if (!(time > Seconds(0.0))) return;
+    last = add(fixed_block("gradient compression", time, Category::compute), lane.gradient_kernels, {last});
+  };
+  kernels(bucket.before);
+  last = add(transfer_block(bucket.transfer), lane.gradients, {last});
+  for (const SyncStage& part : bucket.further) {
+    kernels(part.kernels);
+    last = add(transfer_block(part.transfer), lane.gradients, {last});
+  }
+  kernels(bucket.after);
+  gradient_tasks_[static_cast<std::size_t>(stage)].push_back(last);
 }
 
 bool Unroller::advance(int stage, const PipelinePass& pass) {
@@ -175,8 +226,8 @@ bool Unroller::advance(int stage, const PipelinePass& pass) {
   if (!chunk.units.empty()) {
     after.push_back(previous_pass_[s]);
     done = add_sharded(stage, pass, chunk, blocks, after);
-  } else if (pass.backward && last_micro_batch && step_.overlap) {
-    done = add_last_backward(stage, pass, chunk, blocks, after);
+  } else if (pass.backward && (last_micro_batch ? step_.overlap : step_.every_micro_batch)) {
+    done = add_synchronised_backward(stage, pass, chunk, blocks, after);
   } else {
     const BlockId block = pass.backward ? blocks.backward : blocks.forward;
     done = add(block, lanes_[s].compute, after, pass.micro_batch);
@@ -218,9 +269,7 @@ UnrolledStep Unroller::run() && {
     if (!step_.overlap) {
       for (std::size_t k = step_.stages[s].chunks.size(); k-- > 0;) {
         for (const GradientBucket& bucket : step_.stages[s].chunks[k].buckets) {
-          if (bucket.transfer < 0) continue;
-          gradient_tasks_[s].push_back(
-              add(transfer_block(bucket.transfer), lanes_[s].gradients, {result_.last_backward[s]}));
+          add_bucket(static_cast<int>(s), bucket, result_.last_backward[s]);
         }
       }
     }

@@ -35,8 +35,17 @@ struct Topology::Impl {
   [[nodiscard]] int gpus() const { return nodes * gpus_per_node; }
   [[nodiscard]] Place place(EndpointId endpoint) const {
     if (endpoint < gpus()) return {endpoint / gpus_per_node, endpoint % gpus_per_node};
-    const int host = endpoint - gpus();
+    const int host = (endpoint - gpus()) % (nodes * hosts_per_node);  // a server process is where its host is
     return {host / hosts_per_node, local.gpus + host % hosts_per_node};
+  }
+
+  [[nodiscard]] bool is_server(EndpointId endpoint) const { return endpoint >= gpus() + nodes * hosts_per_node; }
+  /// What adding up crosses beyond the way into host memory.
+  void append_summation(Place server, std::vector<LinkId>& links) const {
+    const std::size_t host = index(server.endpoint - local.gpus);
+    const int shift = server.node * links_per_node;
+    if (local.memory_links[host] >= 0) links.insert(links.end(), 3, shift + local.memory_links[host]);
+    if (local.summation_links[host] >= 0) links.push_back(shift + local.summation_links[host]);
   }
 
   void append_shifted(const Route& route, int node, std::vector<LinkId>& links) const {
@@ -88,7 +97,8 @@ EndpointId Topology::host_of_gpu(int rank) const {
 }
 
 EndpointId Topology::host(int node, int socket) const { return gpus() + node * impl_->hosts_per_node + socket; }
-int Topology::endpoints() const { return gpus() + nodes() * impl_->hosts_per_node; }
+int Topology::endpoints() const { return gpus() + 2 * nodes() * impl_->hosts_per_node; }
+BytesPerSecond Topology::summing_traffic_rate() const { return impl_->local.summing_traffic; }
 
 int Topology::card_of_gpu(int rank) const {
   const std::vector<int>& cards = impl_->local.cards[index(impl_->place(rank).endpoint)];
@@ -100,7 +110,8 @@ std::string Topology::endpoint_name(EndpointId endpoint) const {
   const std::string name = place.endpoint < impl_->local.gpus
                                ? fmt::format("gpu{}", place.endpoint)
                                : impl_->local.host_names[index(place.endpoint - impl_->local.gpus)];
-  return nodes() == 1 ? name : fmt::format("node{}/{}", place.node, name);
+  const std::string role = impl_->is_server(endpoint) ? " server" : "";
+  return (nodes() == 1 ? name : fmt::format("node{}/{}", place.node, name)) + role;
 }
 
 int Topology::links() const { return impl_->nodes * impl_->links_per_node; }
@@ -141,6 +152,12 @@ Route Topology::route(EndpointId source, EndpointId destination) const {
     route.latency = impl_->network_latency;
     route.bandwidth = std::min(exit->bandwidth, entry->bandwidth);
   }
+  if (impl_->is_server(destination)) {
+    for (const LinkId link : route.links) {
+      const auto times = std::count(route.links.begin(), route.links.end(), link);
+      route.bandwidth = std::min(route.bandwidth, link_bandwidth(link) / static_cast<double>(times));
+    }
+  }
   return route;
 }
 
@@ -148,11 +165,12 @@ void Topology::append_route(EndpointId source, EndpointId destination, std::vect
   const Impl::Place from = impl_->place(source), to = impl_->place(destination);
   if (from.node == to.node) {
     impl_->append_shifted(impl_->local.between(from.endpoint, to.endpoint), from.node, links);
-    return;
+  } else {
+    const auto [exit, entry] = impl_->halves(from, to);
+    impl_->append_shifted(*exit, from.node, links);
+    impl_->append_shifted(*entry, to.node, links);
   }
-  const auto [exit, entry] = impl_->halves(from, to);
-  impl_->append_shifted(*exit, from.node, links);
-  impl_->append_shifted(*entry, to.node, links);
+  if (impl_->is_server(destination)) impl_->append_summation(to, links);
 }
 
 std::vector<int> Topology::widest_ring(const std::vector<int>& ranks, const std::vector<LinkId>& used_links) const {

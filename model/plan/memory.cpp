@@ -21,6 +21,7 @@ Bytes saved_bytes(const Layer& layer, Recompute recompute) {
 struct StageNeeds {
   double parameters = 0.0;
   double largest_layer = 0.0;  // parameters
+  std::vector<WeightMatrix> matrices;
   Bytes activations_per_pass;  // one micro-batch through one chunk, the stage's mean
   Bytes recomputed;            // one layer's activations, alive while it is recomputed
   Bytes workspace;
@@ -35,6 +36,12 @@ StageNeeds needs_of_stage(const Model& model, const std::vector<std::vector<Laye
       const Layer& layer = model.layers[static_cast<std::size_t>(run.group)].layer;
       needs.parameters += layer.parameters * run.count;
       needs.largest_layer = std::max(needs.largest_layer, layer.parameters);
+      if (plan.sync.compression.kind == Compression::Kind::powersgd) {
+        for (WeightMatrix matrix : layer.matrices) {
+          matrix.count *= run.count;
+          needs.matrices.push_back(matrix);
+        }
+      }
       needs.activations_per_pass += saved_bytes(layer, recompute) * static_cast<double>(run.count);
       needs.workspace = std::max(needs.workspace, layer.workspace);
       if (recompute == Recompute::full && layer.recomputable)
@@ -43,6 +50,27 @@ StageNeeds needs_of_stage(const Model& model, const std::vector<std::vector<Laye
   }
   needs.activations_per_pass /= static_cast<double>(plan.interleave);
   return needs;
+}
+
+/// What compression keeps from step to step (under ZeRO-3 a cast's error is that of the gradients before they are
+/// scattered), and what it sends and receives of a bucket while the gradients themselves are there as well.
+Bytes compression_needs(const Scenario& scenario, const StageNeeds& needs) {
+  const Plan& plan = scenario.plan;
+  const Compression& compression = plan.sync.compression;
+  const int replicas = plan.data * plan.context;
+  if (replicas == 1 || compression.kind == Compression::Kind::none) return Bytes(0.0);
+  const Precision precision = plan.sync.gradient_precision;
+  Bytes buffers;
+  const double in_bucket = std::min(plan.sync.bucket / bytes_per_element(precision), needs.parameters);
+  if (compression.casts() && cast_bytes(compression, precision) < bytes_per_element(precision)) {
+    buffers = cast_bytes(compression, precision) * in_bucket;
+  } else if (compression.kind == Compression::Kind::top_k) {
+    const CompressionWork work = compression_work(compression, {in_bucket, {}}, precision, replicas);
+    buffers = work.messages.front().size * (1.0 + replicas);
+  } else if (compression.error_feedback) {
+    buffers = bytes_per_element(precision) * in_bucket;  // PowerSGD's copy
+  }
+  return buffers + compression_memory(compression, {needs.parameters, needs.matrices}, precision);
 }
 
 }  // namespace
@@ -83,6 +111,7 @@ MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& 
     m.workspace = needs.workspace + needs.recomputed;
     if (sharded) m.workspace += (weight * 2.0 + gradient) * needs.largest_layer;  // two gathered layers, one gradient
     if (plan.data > 1 && plan.zero < 3) m.workspace += plan.sync.bucket;
+    m.workspace += compression_needs(scenario, needs);
     m.workspace += Bytes(constants.context_mib * 1048576.0);
     m.workspace += (m.activations + needs.workspace) * constants.fragmentation;
     if (m.total() > worst.total()) worst = m;

@@ -10,6 +10,7 @@
 
 #include "model/base/error.hpp"
 #include "model/cost/calibration.hpp"
+#include "model/cost/compression.hpp"
 #include "model/cost/host.hpp"
 #include "model/hardware/cluster.hpp"
 #include "model/hardware/precision.hpp"
@@ -53,6 +54,9 @@ struct TrainWorkload {
       false;  ///< an fp32 copy of 2-byte weights beside the optimizer's two states (key master_weights)
   std::optional<double> training_samples;  ///< sequences or images to train on, for time_to_train
   DataLoader loader;
+  /// Standard deviation of a worker's compute time from iteration to iteration, as a share of its mean: lognormal,
+  /// independent between workers (parameter servers; key compute_spread).
+  double compute_spread = 0.0;
 };
 
 /// How `groups` groups share ranks. blocked: consecutive ranks form a group; strided: rank r belongs to group r mod groups
@@ -99,11 +103,24 @@ struct Sync {
   ServerPlacement placement = ServerPlacement::cpu;
   enum class Consistency { synchronous, asynchronous, bounded } consistency = Consistency::synchronous;
   int staleness = 0;  ///< bounded(k)
+  enum class Assignment { balanced, hashed } assignment = Assignment::balanced;  ///< of keys to servers
+  Bytes split = Bytes(4e6);  ///< keys above this size are cut into pieces
+  enum class Priority { arrival, first_layer } priority = Priority::arrival;
+  bool barrier = false;  ///< no weight is pulled before all of the step's gradients are applied
+  bool local_reduce = false;  ///< a machine's GPUs add up first and push once
+  struct SlowWorkers {
+    int count = 0;
+    double factor = 1.0;  ///< of compute time
+  } slow_workers;
   Bytes bucket = Bytes(25e6);
+  Bytes first_bucket;  ///< the first one to become ready, where it has a size of its own; zero: as the others
+  /// Whether gradients become ready layer by layer, and a layer larger than a bucket is cut, or tensor by tensor, and a
+  /// tensor is never cut (PyTorch's DistributedDataParallel).
+  enum class Bucketing { by_layer, by_tensor } bucketing = Bucketing::by_layer;
   bool overlap = true;
+  bool every_micro_batch = false;  ///< gradients are synchronised after each micro-batch, not after the last alone
   Precision gradient_precision = Precision::fp32;
-  enum class Compression { none, fp16, powersgd } compression = Compression::none;
-  int powersgd_rank = 0;
+  Compression compression;
 };
 
 struct Plan {
@@ -114,6 +131,13 @@ struct Plan {
   bool single_process = false;  ///< one Python process drives all GPUs of a node (key plan.processes: single | per_gpu)
   ExecutionMode execution = ExecutionMode::eager;
 };
+
+/// GPUs that train: all but those of machines that are dedicated parameter servers, one server each.
+constexpr std::int64_t worker_gpus(const Plan& plan, const Cluster& cluster) {
+  const bool dedicated =
+      plan.sync.algorithm == SyncAlgorithm::parameter_server && plan.sync.placement == ServerPlacement::dedicated;
+  return (static_cast<std::int64_t>(cluster.nodes) - (dedicated ? plan.sync.servers : 0)) * cluster.gpus_per_node;
+}
 
 /// One end of background traffic.
 struct BackgroundPlace {

@@ -22,6 +22,15 @@ struct LayerCollective {
   bool operator==(const LayerCollective&) const = default;
 };
 
+/// Trainable matrices of one shape, as compression of their gradients sees them: a linear layer's is outputs × inputs,
+/// a convolution's filters × (channels of a group · kernel height · kernel width), a table's entries × width.
+struct WeightMatrix {
+  std::int64_t rows = 1, columns = 1;
+  std::int64_t count = 1;  ///< alike, as the experts of a layer are
+  [[nodiscard]] double elements() const { return static_cast<double>(rows) * static_cast<double>(columns); }
+  bool operator==(const WeightMatrix&) const = default;
+};
+
 /// One layer; every quantity is per micro-batch and per tensor-parallel rank.
 struct Layer {
   std::string name;
@@ -31,6 +40,7 @@ struct Layer {
   std::vector<LayerCollective> backward_collectives;
   double parameters = 0.0;                    ///< trainable numbers held by one tensor-parallel rank
   double expert_parameters = 0.0;             ///< of these, divided over the expert-parallel group
+  std::vector<WeightMatrix> matrices;         ///< of these, the matrices in forward order; the rest are vectors
   Bytes saved;                                ///< activations kept for the backward pass without recomputation
   Bytes saved_selective;                      ///< with selective recomputation (attention recomputed)
   Bytes saved_full;                           ///< with full recomputation: the layer's input only

@@ -178,6 +178,7 @@ class NetworkBuilder {
     }
     layer_.saved += operators.kept;
     layer_.parameters += operators.parameters;
+    layer_.matrices.insert(layer_.matrices.end(), operators.matrices.begin(), operators.matrices.end());
     // While the layer's backward kernels run, both gradients live beside those that wait for other paths.
     need_workspace(size_of(output) + (in.needs_gradient ? size_of(input) : Bytes()));
     append(layer_.forward, std::move(operators.forward));

@@ -70,6 +70,7 @@ PrimitiveOperators convolution(const NetworkLayer& layer, const FeatureMap& inpu
 
   PrimitiveOperators result;
   result.parameters = weights + (layer.bias ? static_cast<double>(work.k) : 0.0);
+  result.matrices.push_back({work.k, channels_per_group * work.r * work.s});
   result.keeps_input = true;
   append_cast(result.forward, "cast weights", weights, fp32_size, narrow, settings);
   result.forward.push_back(pass(ConvolutionPass::forward, ""));
@@ -100,6 +101,7 @@ PrimitiveOperators linear(const NetworkLayer& layer, const FeatureMap& input, bo
 
   PrimitiveOperators result;
   result.parameters = weights + (layer.bias ? static_cast<double>(out) : 0.0);
+  result.matrices.push_back({out, in});
   result.keeps_input = true;
   append_cast(result.forward, "cast weights", weights, fp32_size, narrow, settings);
   result.forward.push_back(product("", settings.batch, out, in));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/hardware/precision.hpp"
+#include "model/workload/model.hpp"
 #include "model/workload/model_config.hpp"
 #include "model/workload/network_shapes.hpp"
 #include "model/workload/operator.hpp"
@@ -32,10 +33,11 @@ struct PassSettings {
 struct PrimitiveOperators {
   std::vector<Operator> forward;
   std::vector<Operator> backward;
-  double parameters = 0.0;    ///< trainable numbers
-  bool keeps_input = false;   ///< the backward pass reads the layer's input
-  bool keeps_output = false;  ///< the backward pass reads the layer's output
-  Bytes kept;                 ///< anything else it reads: masks, indices, statistics
+  double parameters = 0.0;             ///< trainable numbers
+  std::vector<WeightMatrix> matrices;  ///< of these, the matrices
+  bool keeps_input = false;            ///< the backward pass reads the layer's input
+  bool keeps_output = false;           ///< the backward pass reads the layer's output
+  Bytes kept;                          ///< anything else it reads: masks, indices, statistics
 };
 
 /// Operators of a layer that is neither residual, branches nor repeat. `input_gradient`: whether anything before the

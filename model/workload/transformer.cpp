@@ -11,6 +11,8 @@ namespace {
 
 // BERT predicts the masked 15 % of the tokens only (Devlin et al. 2018, section 3.1); the others reach no output layer.
 constexpr double masked_share = 0.15;
+// Rows of BERT's tables of positions and segments (the same paper, section 3).
+constexpr std::int64_t bert_positions = 512, bert_segments = 2;
 
 /// BERT's trainers date from before fused kernels: biases, dropout and residual additions are launched one by one, and
 /// heads are split and joined by copies. A compiler fuses them (the kernels are marked fusible).
@@ -127,6 +129,8 @@ class BlockBuilder {
   void attention_half(Layer& layer) const;
   void ffn_half(Layer& layer) const;
   void activation_memory(Layer& layer) const;
+  void embedding_tables(Layer& layer) const;
+  void head_matrices(Layer& layer) const;
 
   const TransformerConfig& config_;
   const BuildOptions& options_;
@@ -145,6 +149,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
 
   norm(layer, "attention norm");
   block_linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden, false);
+  layer.matrices.push_back({q_width + 2 * kv_width, c.hidden});
   separate_bias(layer, "qkv bias", static_cast<double>(tokens_ * (q_width + 2 * kv_width)));
   if (separate_kernels(c.family)) {
     const auto transposed = static_cast<double>(tokens_ * (2 * q_width + 2 * kv_width));
@@ -173,6 +178,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
     layer.backward_collectives.push_back({LayerCollective::Kind::reduce_scatter, group, keys_values, 1, true});
   }
   block_linear(layer, "attention output", tokens_, c.hidden, q_width, true);
+  layer.matrices.push_back({c.hidden, q_width});
   residual(layer, "attention residual");
 }
 
@@ -184,6 +190,7 @@ void BlockBuilder::ffn_half(Layer& layer) const {
   std::int64_t rows = tokens_;
   if (c.experts > 1) {
     linear(layer, "router", tokens_, c.experts, c.hidden, activations_);
+    layer.matrices.push_back({c.experts, c.hidden});
     batch = std::max<std::int64_t>(c.experts / options_.expert, 1);
     rows = std::max<std::int64_t>(tokens_ * c.experts_per_token / batch, 1);
     const auto routed = static_cast<double>(tokens_ * c.experts_per_token * c.hidden);
@@ -195,6 +202,7 @@ void BlockBuilder::ffn_half(Layer& layer) const {
     }
   }
   block_linear(layer, "ffn up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, c.experts > 1, batch);
+  layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch});
   const auto activated = static_cast<double>(batch * rows * width);
   separate_bias(layer, "ffn bias", activated);
   if (c.gated_ffn) {
@@ -203,6 +211,7 @@ void BlockBuilder::ffn_half(Layer& layer) const {
     stream(layer, "activation", StreamingKind::elementwise, activated, 1, 1, 2, 1);
   }
   block_linear(layer, "ffn down", rows, c.hidden, width, true, batch);
+  layer.matrices.push_back({c.hidden, width, batch});
   residual(layer, "ffn residual");
 }
 
@@ -255,6 +264,34 @@ Layer BlockBuilder::block() const {
   return layer;
 }
 
+// Shapes to the parameters that transformer_counts() adds up; each divided over tensor-parallel ranks.
+void BlockBuilder::embedding_tables(Layer& layer) const {
+  const auto& c = config_;
+  const std::int64_t t = options_.tensor;
+  const auto share = [&](std::int64_t rows) { return std::max<std::int64_t>(rows / t, 1); };
+  if (c.family == TransformerFamily::vit) {
+    layer.matrices = {{share(c.hidden), 3 * c.patch_size * c.patch_size}, {share(sequence_), c.hidden}};
+    return;
+  }
+  layer.matrices.push_back({share(c.vocabulary), c.hidden});
+  if (!has_learned_positions(c.family)) return;
+  const bool bert = c.family == TransformerFamily::bert;
+  layer.matrices.push_back({share(bert ? bert_positions : c.sequence), c.hidden});
+  if (bert) layer.matrices.push_back({bert_segments, c.hidden});
+}
+
+void BlockBuilder::head_matrices(Layer& layer) const {
+  const auto& c = config_;
+  const auto share = [&](std::int64_t rows) { return std::max<std::int64_t>(rows / options_.tensor, 1); };
+  if (c.family == TransformerFamily::bert) {
+    layer.matrices.push_back({share(c.hidden), c.hidden, 2});  // masked-token transform and pooler
+  } else if (c.family == TransformerFamily::vit) {
+    layer.matrices.push_back({share(c.classes), c.hidden});
+  } else if (!c.tied_embeddings) {
+    layer.matrices.push_back({share(c.vocabulary), c.hidden});
+  }
+}
+
 Layer BlockBuilder::embedding() const {
   const auto& c = config_;
   Layer layer;
@@ -276,6 +313,7 @@ Layer BlockBuilder::embedding() const {
   if (has_dropout(c.family)) residual(layer, "embedding dropout");
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).embedding / t;
+  embedding_tables(layer);
   layer.saved = Bytes(has_dropout(c.family) ? norm_tokens() * static_cast<double>(c.hidden) : 0.0);
   layer.saved_selective = layer.saved;
   layer.saved_full = layer.saved;
@@ -323,6 +361,7 @@ Layer BlockBuilder::head() const {
   }
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).head / static_cast<double>(t);
+  head_matrices(layer);
   layer.saved = Bytes(logits * (4.0 + element_.value()) + norm_tokens() * static_cast<double>(c.hidden) * 4.0);
   layer.saved_selective = layer.saved;
   layer.saved_full = layer.saved;

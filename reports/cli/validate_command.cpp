@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
@@ -13,6 +14,7 @@
 #include "reports/cli/options.hpp"
 #include "reports/json.hpp"
 #include "reports/measured.hpp"
+#include "reports/pairs.hpp"
 #include "reports/plot_accuracy.hpp"
 #include "reports/text.hpp"
 #include "sim/predict.hpp"
@@ -24,6 +26,8 @@ namespace {
 struct ValidateOptions {
   std::vector<std::string> tables;
   std::vector<std::string> bars;
+  std::vector<std::string> pairs;
+  std::string pairs_bar;
   std::string picture;
   Fidelity fidelity = Fidelity::flows;
   int anchor = 0;
@@ -38,14 +42,20 @@ struct Bar {
   double mape = 0.0;
 };
 
+/// "15" or "15 %" as a fraction. Throws UnitError.
+double parse_percent(std::string_view text) {
+  std::string_view number = trim(text);
+  if (number.ends_with('%')) number = trim(number.substr(0, number.size() - 1));
+  return parse_number(number) / 100.0;
+}
+
 /// "vtrain=15" or, for every group, "15"; a "%" may follow the number.
 Bar parse_bar(const std::string& text) {
   const std::size_t equals = text.rfind('=');
-  std::string_view number =
-      trim(equals == std::string::npos ? std::string_view(text) : std::string_view(text).substr(equals + 1));
-  if (number.ends_with('%')) number = trim(number.substr(0, number.size() - 1));
+  const std::string_view number =
+      equals == std::string::npos ? std::string_view(text) : std::string_view(text).substr(equals + 1);
   try {
-    return {equals == std::string::npos ? "" : text.substr(0, equals), parse_number(number) / 100.0};
+    return {equals == std::string::npos ? "" : text.substr(0, equals), parse_percent(number)};
   } catch (const UnitError& error) {
     throw UsageError(fmt::format("--bar: {}: {}; write GROUP=PERCENT or PERCENT", text, error.got()));
   }
@@ -72,8 +82,10 @@ std::vector<Case> read_tables(const std::vector<std::string>& tables) {
   return cases;
 }
 
-AccuracyReport report_on(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes, int anchor) {
+AccuracyReport report_on(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes,
+                         const ValidateOptions& options) {
   std::vector<Comparison> comparisons;
+  std::vector<Rival> rivals;
   std::vector<FailedCase> failed;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (!outcomes[i].result) {
@@ -83,11 +95,14 @@ AccuracyReport report_on(const std::vector<Case>& cases, const std::vector<Outco
     try {
       const std::vector<Comparison> of_case = compare(cases[i], *outcomes[i].result);
       comparisons.insert(comparisons.end(), of_case.begin(), of_case.end());
+      for (const Comparison& comparison : of_case) rivals.push_back({&cases[i], comparison});
     } catch (const UsageError& error) {
       failed.push_back({cases[i].name, error.what()});
     }
   }
-  return accuracy_report(comparisons, std::move(failed), anchor);
+  AccuracyReport report = accuracy_report(comparisons, std::move(failed), options.anchor);
+  if (!options.pairs.empty()) report.pairs = compare_pairs(rivals, options.pairs);
+  return report;
 }
 
 /// Says which groups miss their bar.
@@ -108,16 +123,35 @@ bool meets_bars(const AccuracyReport& report, const std::vector<Bar>& bars) {
   return meets;
 }
 
+/// Nothing without the option.
+std::optional<double> parse_pairs_bar(const ValidateOptions& options) {
+  if (options.pairs_bar.empty()) return std::nullopt;
+  if (options.pairs.empty()) throw UsageError("--pairs-bar: say with --pairs which keys the cases of a pair differ in");
+  try {
+    return parse_percent(options.pairs_bar);
+  } catch (const UnitError& error) {
+    throw UsageError(fmt::format("--pairs-bar: {}: {}; write a percentage", options.pairs_bar, error.got()));
+  }
+}
+
+bool meets_pairs_bar(const AccuracyReport& report, std::optional<double> bar) {
+  if (!bar || report.pairs->share() >= *bar) return true;
+  warn(fmt::format("{} of {} pairs are predicted the right way round, the bar is {:.1f} %", report.pairs->right,
+                   report.pairs->n, *bar * 100.0));
+  return false;
+}
+
 ExitStatus run(const ValidateOptions& options) {
   std::vector<Bar> bars;
   for (const std::string& text : options.bars) bars.push_back(parse_bar(text));
+  const std::optional<double> pairs_bar = parse_pairs_bar(options);
   const std::vector<Case> cases = read_tables(options.tables.empty() ? shipped_tables() : options.tables);
   const std::vector<Outcome> outcomes = predict_with_progress(
       cases.size(), options.jobs, [&](std::size_t i) { return predict(scenario_of(cases[i]), options.fidelity); });
-  const AccuracyReport report = report_on(cases, outcomes, options.anchor);
+  const AccuracyReport report = report_on(cases, outcomes, options);
   if (!options.picture.empty() && !report.cases.empty()) write_file(options.picture, accuracy_svg(report));
   print(options.json ? to_json(report) + "\n" : to_text(report, {options.verbose}));
-  const bool passed = report.failed.empty() && meets_bars(report, bars);
+  const bool passed = report.failed.empty() && meets_bars(report, bars) && meets_pairs_bar(report, pairs_bar);
   return passed ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
@@ -141,6 +175,16 @@ void add_validate(CLI::App& app, ExitStatus& status) {
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--pairs", options->pairs,
+          "also say of which pairs the better one is predicted: cases that differ in these keys alone, such as "
+          "plan.sync")
+      ->delimiter(',')
+      ->type_name("KEY,KEY,…")
+      ->allow_extra_args(false);
+  command->add_option("--pairs-bar", options->pairs_bar, "fail when fewer of the pairs are predicted right")
+      ->type_name("PERCENT");
   add_fidelity(*command, options->fidelity);
   add_jobs(*command, options->jobs);
   command->add_flag("--json", options->json, "JSON for programs");

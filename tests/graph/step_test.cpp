@@ -22,6 +22,14 @@ int add_transfer(Step& step, double seconds) {
   return static_cast<int>(step.transfers.size()) - 1;
 }
 
+GradientBucket bucket_of(double backward, int transfer) {
+  GradientBucket bucket;
+  bucket.backward = compute(backward);
+  bucket.transfer = transfer;
+  bucket.gradients = Bytes(1.0);
+  return bucket;
+}
+
 /// One stage, one chunk whose backward pass falls into equal buckets.
 Step data_parallel_step(int buckets, double forward, double bucket_backward, double bucket_transfer, bool overlap) {
   Step step;
@@ -31,7 +39,7 @@ Step data_parallel_step(int buckets, double forward, double bucket_backward, dou
   chunk.forward = compute(forward);
   chunk.backward = compute(bucket_backward * buckets);
   const int transfer = add_transfer(step, bucket_transfer);
-  for (int b = 0; b < buckets; ++b) chunk.buckets.push_back({compute(bucket_backward), transfer, Bytes(1.0)});
+  for (int b = 0; b < buckets; ++b) chunk.buckets.push_back(bucket_of(bucket_backward, transfer));
   step.stages[0].chunks.push_back(chunk);
   return step;
 }
@@ -66,6 +74,8 @@ Step random_step(std::mt19937& random) {
   Step step = pipeline_step(stages, interleave, stages * pick(1, 4), 1.0, 2.0, time(random));
   step.overlap = pick(0, 1) == 1;
   const bool sharded = stages == 1 && pick(0, 1) == 1;
+  const bool compressed = pick(0, 1) == 1;
+  step.every_micro_batch = stages == 1 && !sharded && pick(0, 1) == 1;
   for (PipelineStage& stage : step.stages) {
     stage.optimizer = compute(time(random));
     if (pick(0, 1) == 1) stage.parameter_gather = add_transfer(step, time(random));
@@ -82,8 +92,17 @@ Step random_step(std::mt19937& random) {
       }
       Segment total;
       for (int b = pick(1, 5); b > 0; --b) {
-        chunk.buckets.push_back(
-            {compute(time(random)), pick(0, 3) == 0 ? -1 : add_transfer(step, time(random)), Bytes(1.0)});
+        chunk.buckets.push_back(bucket_of(time(random), pick(0, 3) == 0 ? -1 : add_transfer(step, time(random))));
+        GradientBucket& bucket = chunk.buckets.back();
+        if (!compressed) {
+          total += bucket.backward;
+          continue;
+        }
+        if (pick(0, 1) == 1) bucket.before = Seconds(time(random));
+        for (int part = pick(0, 2); part > 0; --part) {
+          bucket.further.push_back({Seconds(pick(0, 1) * time(random)), add_transfer(step, time(random))});
+        }
+        if (pick(0, 1) == 1) bucket.after = Seconds(time(random));
         total += chunk.buckets.back().backward;
       }
       chunk.backward = total;
@@ -140,6 +159,31 @@ TEST_CASE("a synchronisation slower than the backward pass is bound by the wire"
 TEST_CASE("without overlap all gradients wait for the end of the backward pass") {
   const StepTimes times = estimate_step(data_parallel_step(4, 2.0, 1.0, 0.5, false));
   CHECK(times.synchronised.value() == Approx(6.0 + 4 * 0.5));
+}
+
+TEST_CASE("gradients synchronised after each micro-batch are waited for each time") {
+  // Two buckets, each 1 s of backward work and 1.5 s on the wire: a pass ends 1 + 2 · 1.5 = 4 s after it began, and
+  // three of them with their forward passes of 2 s take 18 s; the backward work of the last one is done 2 s earlier.
+  Step step = data_parallel_step(2, 2.0, 1.0, 1.5, true);
+  step.micro_batches = 3;
+  step.every_micro_batch = true;
+  const StepTimes times = estimate_step(step);
+  CHECK(times.synchronised.value() == Approx(18.0));
+  CHECK(times.backward_done.value() == Approx(16.0));
+  // Only the last one's gradients: two passes of 2 + 2 s, then 2 + 4.
+  step.every_micro_batch = false;
+  CHECK(estimate_step(step).synchronised.value() == Approx(2 * 4.0 + 6.0));
+}
+
+TEST_CASE("a compressed bucket is sent, worked on, sent again and restored, one after the other") {
+  // Ready after 2 + 1 s; first transfer 0.5 s, kernels 0.25 s, second transfer 0.5 s, restored in 0.125 s. The second
+  // bucket is ready at 4 s, when the first one's second transfer has still 0.25 s to go: 4.25 + 1.25 + 0.125.
+  Step step = data_parallel_step(2, 2.0, 1.0, 0.5, true);
+  for (GradientBucket& bucket : step.stages[0].chunks[0].buckets) {
+    bucket.further.push_back({Seconds(0.25), bucket.transfer});
+    bucket.after = Seconds(0.125);
+  }
+  CHECK(estimate_step(step).synchronised.value() == Approx(5.625));
 }
 
 TEST_CASE("the breakdown adds up to the step") {

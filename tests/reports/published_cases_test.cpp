@@ -1,4 +1,5 @@
 // The accuracy that is claimed, held against the published training runs that come with the program.
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "model/scenario/cases.hpp"
 #include "reports/accuracy.hpp"
 #include "reports/measured.hpp"
+#include "reports/pairs.hpp"
 #include "sim/predict.hpp"
 #include "tests/catch.hpp"
 
@@ -48,11 +50,60 @@ TEST_CASE("Llama 3 on H100, 33 rows: within 5 %") {
   }
 }
 
-TEST_CASE("TensorFlow 2017 on P100 and K80, 127 rows, parameter server and replicated: within 15 % per platform") {
-  for (const auto& [name, errors] : errors_of("cases_tensorflow_2017.csv")) {
+TEST_CASE("TensorFlow 2017 on P100 and K80, 182 rows, parameter server and replicated: within 12 % per platform") {
+  const auto platforms = errors_of("cases_tensorflow_2017.csv");
+  CHECK(platforms.size() == 3);
+  for (const auto& [name, errors] : platforms) {
     INFO(name);
-    CHECK(errors.mape < 0.15);
+    CHECK(errors.mape < 0.12);
   }
+}
+
+TEST_CASE("TensorFlow 2017: the faster way to synchronise is predicted to be the faster one") {
+  // Google's and Amazon's machines hold the same eight K80; on one variables always lay on the CPU, on the other on
+  // CPU, GPU or every GPU, by model. Of the pairs that this makes, those more than 5 % apart count.
+  const std::vector<Case> rows = read_cases(FORETRAIN_SOURCE_DIR "/scenarios/cases/cases_tensorflow_2017.csv");
+  std::vector<Rival> rivals;
+  for (const Case& row : rows) {
+    if (row.group == "tf2017-dgx1-p100") continue;  // another GPU: no question of synchronisation
+    for (Comparison& comparison : compare(row, predict(scenario_of(row), Fidelity::flows))) {
+      rivals.push_back({&row, std::move(comparison)});
+    }
+  }
+  const PairReport pairs = compare_pairs(rivals, {"plan.sync", "cluster.node"});
+  CHECK(pairs.n >= 4);
+  CHECK(pairs.share() >= 0.85);
+}
+
+TEST_CASE("TensorFlow 2017: what its authors chose for each model and machine is predicted to be no mistake") {
+  // The guide calls the settings of its tables optimal for each platform (performance guide, "Variables"): on P100 the
+  // CPU for Inception and ResNets, replicated variables for AlexNet and VGG; on the K80s of Google the CPU, on those of
+  // Amazon CPU, GPU or replicated by model. For every model, batch and number of GPUs above one: none of the other two
+  // ways may be predicted more than 5 % faster than the chosen one.
+  const std::vector<std::pair<std::string, std::string>> ways = {
+      {"parameter_server", "cpu"}, {"parameter_server", "gpu"}, {"auto", ""}};
+  int chosen_well = 0, all = 0;
+  for (const Case& row : read_cases(FORETRAIN_SOURCE_DIR "/scenarios/cases/cases_tensorflow_2017.csv")) {
+    if (!row.source.ends_with("synthetic data")) continue;  // the same scenarios as with real data
+    if (std::get<TrainWorkload>(scenario_of(row).workload).global_batch ==
+        std::get<TrainWorkload>(scenario_of(row).workload).micro_batch) {
+      continue;
+    }
+    const double chosen = predict(scenario_of(row), Fidelity::flows).train->samples_per_second;
+    double best = 0.0;
+    for (const auto& [algorithm, placement] : ways) {
+      Case other = row;
+      std::erase_if(other.overrides, [](const Override& cell) { return cell.key.starts_with("plan.sync."); });
+      other.overrides.push_back({"plan.sync.algorithm", algorithm, row.where});
+      if (algorithm == "parameter_server") other.overrides.push_back({"plan.sync.barrier", "true", row.where});
+      if (!placement.empty()) other.overrides.push_back({"plan.sync.placement", placement, row.where});
+      best = std::max(best, predict(scenario_of(other), Fidelity::flows).train->samples_per_second);
+    }
+    ++all;
+    if (chosen * 1.05 >= best) ++chosen_well;
+  }
+  CHECK(all == 69);
+  CHECK(chosen_well >= 0.85 * all);
 }
 
 TEST_CASE("NeMo in fp8 on H100, no row fitted: within 15 %") {

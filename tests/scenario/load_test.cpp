@@ -88,8 +88,8 @@ TEST_CASE("Every key of a scenario arrives") {
   CHECK(scenario.plan.sync.placement == ServerPlacement::dedicated);
   CHECK(scenario.plan.sync.consistency == Sync::Consistency::bounded);
   CHECK(scenario.plan.sync.staleness == 3);
-  CHECK(scenario.plan.sync.compression == Sync::Compression::powersgd);
-  CHECK(scenario.plan.sync.powersgd_rank == 4);
+  CHECK(scenario.plan.sync.compression.kind == Compression::Kind::powersgd);
+  CHECK(scenario.plan.sync.compression.rank == 4);
   CHECK(scenario.plan.execution == ExecutionMode::cuda_graph);
 }
 

@@ -1,0 +1,70 @@
+// Making gradients smaller before they are sent: what travels then, which kernels that takes, and what it keeps in
+// memory.
+#pragma once
+
+#include <vector>
+
+#include "model/base/quantity.hpp"
+#include "model/hardware/precision.hpp"
+#include "model/workload/model.hpp"
+
+namespace foretrain {
+
+/// How gradients are made smaller. `error_feedback`: what compression lost is kept and added to the next step's
+/// gradients (Seide et al. 2014; Karimireddy et al. 2019).
+struct Compression {
+  enum class Kind { none, fp16, bf16, fp8, powersgd, top_k };
+  Kind kind = Kind::none;
+  int rank = 0;        ///< powersgd(rank)
+  double share = 0.0;  ///< top_k(share) of the gradients, 0 < share ≤ 1
+  bool error_feedback = false;
+
+  [[nodiscard]] bool casts() const { return kind == Kind::fp16 || kind == Kind::bf16 || kind == Kind::fp8; }
+  /// Whether it needs a rank's whole gradient: then it cannot be combined with sharded gradients.
+  [[nodiscard]] bool needs_whole_gradient() const { return kind == Kind::powersgd || kind == Kind::top_k; }
+};
+
+/// Gradients that are sent together.
+struct GradientSet {
+  double elements = 0.0;
+  std::vector<WeightMatrix> matrices;  ///< of these; the rest are vectors
+
+  GradientSet& operator+=(const GradientSet& other);
+};
+
+/// Kernels, then a message to all other replicas.
+struct CompressedMessage {
+  std::vector<Operator> kernels;
+  Bytes size;             ///< one rank's contribution
+  bool gathered = false;  ///< every rank needs every other's contribution (all-gather); else they are added up
+};
+
+/// Messages in the order in which they are sent, then the kernels that restore the gradients.
+struct CompressionWork {
+  std::vector<CompressedMessage> messages;
+  std::vector<Operator> restore;
+};
+
+/// Bytes that one gradient takes on the wire when only its number format is changed; never more than its own.
+Bytes cast_bytes(const Compression& compression, Precision gradient);
+
+/// What it takes to send `gradients`, held in `gradient` precision, to `ranks` replicas.
+///
+/// Casts: one pass that reads the gradient and writes it narrower, one back. fp8 first finds the largest magnitude,
+/// which the replicas agree on (4 bytes), as its range is too small without a scale (Peng et al. 2023, "FP8-LM").
+///
+/// PowerSGD (Vogels, Karimireddy and Jaggi, NeurIPS 2019, algorithm 1), for each matrix M of n × m: P = M Q is summed
+/// over the replicas (n · r), orthogonalised by Gram–Schmidt, Q = Mᵀ P is summed (m · r), and M becomes P Qᵀ. Vectors,
+/// and matrices that it would not make at least twice as small, are sent as they are, together and first (PyTorch's
+/// communication hook, min_compression_rate = 2).
+///
+/// top-k: the largest `share` by magnitude, found by a threshold from a sample of one percent (Lin et al. 2018, "Deep
+/// Gradient Compression"), as values and 32-bit indices. Different ranks choose different ones, so they are gathered,
+/// and each rank adds up what it receives.
+CompressionWork compression_work(const Compression& compression, const GradientSet& gradients, Precision gradient,
+                                 int ranks);
+
+/// What stays in memory from step to step: the error of each gradient, and PowerSGD's factors.
+Bytes compression_memory(const Compression& compression, const GradientSet& gradients, Precision gradient);
+
+}  // namespace foretrain
