@@ -22,7 +22,7 @@ LinkIndex NetworkPlan::new_link(BytesPerSecond bandwidth) {
   return static_cast<LinkIndex>(links_.size() - 1);
 }
 
-void NetworkPlan::find_route(EndpointId source, EndpointId destination) {
+void NetworkPlan::find_links(EndpointId source, EndpointId destination) {
   crossed_.clear();
   topology_.append_route(source, destination, crossed_);
   for (LinkIndex& link : crossed_) {
@@ -30,6 +30,10 @@ void NetworkPlan::find_route(EndpointId source, EndpointId destination) {
     if (known < 0) known = new_link(topology_.link_bandwidth(link));
     link = known;
   }
+}
+
+void NetworkPlan::find_route(EndpointId source, EndpointId destination) {
+  find_links(source, destination);
   if (!topology_.limits_connections()) return;
   const BytesPerSecond most_rate = topology_.most_rate(source, destination);
   if (!is_finite(most_rate)) return;
@@ -38,12 +42,16 @@ void NetworkPlan::find_route(EndpointId source, EndpointId destination) {
   crossed_.push_back(limit->second);
 }
 
-void NetworkPlan::append_known(EndpointId source, EndpointId destination, std::vector<LinkIndex>& links) const {
+void NetworkPlan::append_links(EndpointId source, EndpointId destination, std::vector<LinkIndex>& links) const {
   const auto first = static_cast<std::ptrdiff_t>(links.size());
   topology_.append_route(source, destination, links);
   for (auto link = links.begin() + first; link != links.end(); ++link) {
     *link = link_index_[static_cast<std::size_t>(*link)];
   }
+}
+
+void NetworkPlan::append_route(EndpointId source, EndpointId destination, std::vector<LinkIndex>& links) const {
+  append_links(source, destination, links);
   const auto limit = connection_limit_.find(std::pair(source, destination));
   if (limit != connection_limit_.end()) links.push_back(limit->second);
 }
@@ -61,14 +69,15 @@ SetIndex NetworkPlan::add_set(std::vector<Flow> flows) {
       set.flows.back().bytes += flow.bytes;
     }
   }
-  for (const Flow& flow : set.flows) {
+  std::erase_if(set.flows, [&](const Flow& flow) {
     find_route(flow.source, flow.destination);
     for (const LinkIndex link : crossed_) {
       Bytes& load = load_[static_cast<std::size_t>(link)];
       if (load == Bytes(0.0)) set.links.push_back(link);
       load += flow.bytes;
     }
-  }
+    return crossed_.empty();
+  });
   for (const LinkIndex link : set.links) {
     Bytes& load = load_[static_cast<std::size_t>(link)];
     set.alone = std::max(set.alone, load / links_[static_cast<std::size_t>(link)]);
@@ -79,14 +88,15 @@ SetIndex NetworkPlan::add_set(std::vector<Flow> flows) {
 }
 
 void NetworkPlan::add_background(const BackgroundRoute& route) {
-  find_route(route.source, route.destination);
-  background_.push_back({route, is_finite(route.rate) ? new_link(route.rate) : -1});
+  find_links(route.source, route.destination);
+  const BytesPerSecond rate = std::min(route.rate, topology_.most_rate(route.source, route.destination));
+  background_.push_back({route, is_finite(rate) ? new_link(rate) : -1});
 }
 
 std::vector<LinkIndex> NetworkPlan::background_links() const {
   std::vector<LinkIndex> links;
   for (const Background& flow : background_) {
-    append_known(flow.route.source, flow.route.destination, links);
+    append_links(flow.route.source, flow.route.destination, links);
   }
   return links;
 }
@@ -95,22 +105,23 @@ SharingSystem NetworkPlan::sharing_system() const {
   SharingSystem system;
   system.bandwidth = links_;
   std::vector<LinkIndex> crossed;
-  const auto add = [&](std::int32_t kind, EndpointId source, EndpointId destination, LinkIndex limit) {
-    crossed.clear();
-    append_known(source, destination, crossed);
-    if (limit >= 0) crossed.push_back(limit);
-    system.add_flow(kind, crossed);
-  };
   std::int32_t kinds = 0;
   for (const FlowSet& set : sets_) {
     std::map<Bytes, std::int32_t> kind_of_size;
     for (const Flow& flow : set.flows) {
       const auto [kind, is_new] = kind_of_size.try_emplace(flow.bytes, kinds);
       if (is_new) ++kinds;
-      add(kind->second, flow.source, flow.destination, -1);
+      crossed.clear();
+      append_route(flow.source, flow.destination, crossed);
+      system.add_flow(kind->second, crossed);
     }
   }
-  for (const Background& flow : background_) add(kinds++, flow.route.source, flow.route.destination, flow.limit);
+  for (const Background& flow : background_) {
+    crossed.clear();
+    append_links(flow.route.source, flow.route.destination, crossed);
+    if (flow.limit >= 0) crossed.push_back(flow.limit);
+    system.add_flow(kinds++, crossed);
+  }
   return system;
 }
 

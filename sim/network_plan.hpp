@@ -52,10 +52,13 @@ class NetworkPlan {
   };
 
   LinkIndex new_link(BytesPerSecond bandwidth);
-  /// Numbers the route's links in `crossed_`. A connection that the transport holds back crosses one more, its own.
+  /// Numbers the links between two endpoints in `crossed_`.
+  void find_links(EndpointId source, EndpointId destination);
+  /// The same for a flow of a set: a connection that the transport holds back crosses one more, its own.
   void find_route(EndpointId source, EndpointId destination);
-  /// Appends the links of a route that has been found.
-  void append_known(EndpointId source, EndpointId destination, std::vector<LinkIndex>& links) const;
+  /// Appends what find_links, find_route has found.
+  void append_links(EndpointId source, EndpointId destination, std::vector<LinkIndex>& links) const;
+  void append_route(EndpointId source, EndpointId destination, std::vector<LinkIndex>& links) const;
 
   const Topology& topology_;
   std::vector<BytesPerSecond> links_;

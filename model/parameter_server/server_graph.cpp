@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "model/collectives/contention.hpp"
 #include "model/collectives/link_load.hpp"
 #include "model/parameter_server/spread.hpp"
 
@@ -147,7 +148,10 @@ void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
       }
       all.insert(all.end(), flows[index(s)].begin(), flows[index(s)].end());
     }
-    const Seconds together = load.busiest(all);
+    const Seconds together =
+        store_.background.empty()
+            ? load.busiest(all)
+            : isolated_time({"", {{Seconds(0.0), std::move(all), 1}}}, topology_, store_.background);
     const std::vector<double>& parameters = store_.groups[index(g)].parameters;
     const double most = *std::ranges::max_element(parameters);
     for (int s = 0; s < servers_; ++s) {
@@ -175,7 +179,7 @@ void GraphBuilder::add_passes(int lane_number, int iteration, std::vector<std::v
     if (std::ranges::all_of(pulls, [](TaskId pull) { return pull < 0; })) continue;
     const LoweredCollective& gather = store_.gather[index(g)];
     const BlockId block = builder_.add_block(
-        {"weight all-gather in the machine", Category::communication, gather, uncontended_time(gather, topology_)});
+        {"weight all-gather in the machine", Category::communication, gather, isolated_time(gather, topology_, store_.background)});
     weights[index(g)] = add(block, lane.gather, pulls, iteration, g);
   }
   for (int g = 0; g < groups_; ++g) {
@@ -197,7 +201,7 @@ void GraphBuilder::add_passes(int lane_number, int iteration, std::vector<std::v
     if (!store_.reduce.empty()) {
       const LoweredCollective& reduce = store_.reduce[index(g)];
       const BlockId block = builder_.add_block({"gradient reduce-scatter in the machine", Category::communication,
-                                                reduce, uncontended_time(reduce, topology_)});
+                                                reduce, isolated_time(reduce, topology_, store_.background)});
       sendable = add(block, lane.reduce, {sendable}, iteration, g);
     }
     for (int s = 0; s < servers_; ++s) {

@@ -264,6 +264,7 @@ ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train,
   store.weight = bytes_per_element(storage_precision(train.precision));
   store.compute_spread = train.compute_spread;
   store.slow = sync.slow_workers;
+  store.background = scenario.background;
   place(scenario, topology, store);
   add_groups(scenario, train, model, topology, store);
   add_local_collectives(scenario, topology, store);

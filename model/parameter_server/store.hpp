@@ -45,6 +45,7 @@ struct ParameterStore {
   double imbalance = 1.0;
   double compute_spread = 0.0;
   Sync::SlowWorkers slow;  ///< the last workers
+  std::vector<BackgroundFlow> background;
 
   [[nodiscard]] int worker_count() const { return static_cast<int>(workers.size()); }
   [[nodiscard]] int server_count() const { return static_cast<int>(push_to.size()); }

@@ -239,6 +239,48 @@ TEST_CASE("a training step is longer beside traffic that its gradients meet, and
   }
 }
 
+TEST_CASE("a parameter server beside traffic on its link takes longer by estimate and simulation alike") {
+  // The only server's link is the bottleneck; a stranger into it takes its share while gradients are pushed.
+  const std::string text =
+      "cluster: { node: pcie-switch-16gbps-x4, nodes: 5, gpus_per_node: 1 }\n"
+      "workload: { train: { model: vgg-16, micro_batch: 8, precision: fp32 } }\n"
+      "plan: { sync: { algorithm: parameter_server, servers: 1, placement: gpu } }\n";
+  const auto time = [&](Fidelity fidelity, const std::string& background) {
+    return predict(load_scenario_text(text + background, "server.yaml"), fidelity).time().value();
+  };
+  const std::string stranger = "background: [ { from: node3, to: gpu0 } ]\n";
+  const double flows = time(Fidelity::flows, stranger);
+  CHECK(flows > 1.05 * time(Fidelity::flows, ""));
+  CHECK(time(Fidelity::estimate, stranger) == Approx(flows).epsilon(0.06));
+  CHECK(time(Fidelity::steps, stranger) == Approx(flows).epsilon(0.06));
+}
+
+TEST_CASE("a slow link holds up a ring as far as background traffic does, and both together further") {
+  // Eight machines with a card of 16 GB/s each; that of machine 3 gives half: 17.5 ms · 2. A stranger into machine 3
+  // gets half of what is left: 17.5 ms · 4. A stranger elsewhere changes nothing: the slow card still holds up the
+  // ring.
+  for (const Fidelity fidelity : all_fidelities) {
+    const auto time = [&](const std::string& background) {
+      return milliseconds("contention-one-link-of-a-ring", fidelity,
+                          {"cluster.faults=[{node: 3, card: 0, bandwidth: 50 %}]", "background=" + background});
+    };
+    CHECK(time("[]") == Approx(35.0).epsilon(1e-4));
+    CHECK(time("[{from: node2, to: node3}]") == Approx(70.0).epsilon(1e-4));
+    CHECK(time("[{from: node5, to: node6}]") == Approx(35.0).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("what needs no link arrives at once, also beside contention") {
+  // From a host to itself by way of its server process's sum nothing crosses a link; the other flow shares GPU 0's
+  // link.
+  const Topology topology(test_nodes::cluster_of(test_nodes::pcie_switch_node(4)));
+  const EndpointId host = topology.host(0, 0);
+  const LoweredCollective work = flows_at_once(0.0_s, {{topology.server_on(host), host, 1.0_GB}, {0, 1, 160.0_MB}});
+  CHECK(isolated_time(work, topology, std::vector{between_gpus(0, 2)}).value() == Approx(0.02));
+  CHECK(simulated(work, topology, Fidelity::flows, {between_gpus(0, 2)}) == Approx(0.02));
+  CHECK(simulated(work, topology, Fidelity::steps, {between_gpus(0, 2)}) == Approx(0.02));
+}
+
 TEST_CASE("copies of a task list meet background traffic") {
   // 1.6 GB from GPU 1 to host memory at 16 GB/s: 100 ms; beside a stranger on the same way, 200 ms.
   const std::string text =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <stdexcept>
 
 #include "sim/executor.hpp"
 #include "tests/catch.hpp"
@@ -53,6 +54,7 @@ std::vector<BytesPerSecond> fair_rates(const std::vector<TimedFlow>& flows, Seco
 
 void run_fluid(std::vector<TimedFlow>& flows, const Topology& topology) {
   for (Seconds now;;) {
+    if (!is_finite(now)) throw std::logic_error("a flow without links");
     const std::vector<BytesPerSecond> rates = fair_rates(flows, now, topology);
     Seconds next = Seconds::infinity();
     for (std::size_t flow = 0; flow < flows.size(); ++flow) {
@@ -80,9 +82,10 @@ TEST_CASE("property: flows share links as max–min fairness says") {
     const Topology& topology = machines[round % 3];
     GraphMaker make(topology);
     std::vector<TimedFlow> flows;
+    const int memories = topology.gpus() + topology.nodes() * topology.hosts_per_node();  // without server processes
     for (int i = 0; i < 12; ++i) {
-      const auto source = static_cast<EndpointId>(random() % static_cast<unsigned>(topology.endpoints()));
-      const auto destination = static_cast<EndpointId>(random() % static_cast<unsigned>(topology.endpoints()));
+      const auto source = static_cast<EndpointId>(random() % static_cast<unsigned>(memories));
+      const auto destination = static_cast<EndpointId>(random() % static_cast<unsigned>(memories));
       if (source == destination) continue;
       const Seconds start(std::uniform_real_distribution(0.0, 2e-3)(random));
       const Bytes size(std::round(std::uniform_real_distribution(1e6, 5e7)(random)));
