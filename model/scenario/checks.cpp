@@ -127,7 +127,7 @@ void check_compression(const Scenario& scenario) {
          fmt::format("{} with zero: {}, which leaves each rank a part of the gradients only", what, plan.zero),
          "zero: 0, or compression: fp16, bf16 or fp8");
   }
-  if (sync.algorithm == SyncAlgorithm::parameter_server) {
+  if (has_servers(sync.algorithm)) {
     fail(scenario, "plan.sync.compression", what + " with a parameter server; it is a form of all-reduce between peers",
          "another algorithm, or compression: fp16, bf16 or fp8");
   }
