@@ -304,7 +304,7 @@ TEST_CASE("estimate, flows and steps agree for every algorithm, alone and beside
       const std::pair<Bytes, std::vector<std::vector<int>>> sizes_and_groups[] = {
           {1.0_MB, {all_ranks(topology)}}, {160.0_MB, {all_ranks(topology)}}, {1.0_MB, strided_pair(topology)}};
       for (const auto& [size, groups] : sizes_and_groups) {
-        const CollectiveCall call{operation, algorithm, size, groups, 2, ServerPlacement::cpu};
+        const CollectiveCall call{operation, algorithm, size, groups, {}, 2, ServerPlacement::cpu};
         const LoweredCollective lowered = lower(call, topology, calibration);
         for (const auto& background : backgrounds) {
           const double estimate = isolated_time(lowered, topology, background).value();
