@@ -6,6 +6,7 @@
 #include "model/scenario/load.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/plots.hpp"
 #include "reports/cli/scaling.hpp"
 #include "reports/cli/sweep_figure.hpp"
 #include "reports/cli/vary.hpp"
@@ -171,6 +172,8 @@ void add_plot(CLI::App& app, ExitStatus& status) {
   plot->require_subcommand(1);
   add_scaling(*plot, status);
   add_breakdown(*plot, status);
+  add_plot_map(*plot, status);
+  add_plot_bandwidth(*plot, status);
   add_sweep_plot(*plot, status);
 }
 
