@@ -72,10 +72,7 @@ std::vector<ScheduledGroups> schedule_groups(const CollectiveCall& call, const A
 class PortLoads {
  public:
   explicit PortLoads(const Schedule& schedule) : schedule_(schedule) {
-    for (const std::vector<int>& ports : schedule.switch_ports) {
-      up_.emplace_back(ports.size(), Bytes(0.0));
-      down_.emplace_back(ports.size(), Bytes(0.0));
-    }
+    for (const std::vector<int>& ports : schedule.switch_ports) ports_.emplace_back(ports.size());
   }
 
   /// Whether the transfer is one between a rank and a switch; then it is counted.
@@ -83,35 +80,36 @@ class PortLoads {
     const bool upwards = transfer.destination >= schedule_.ranks;
     const int at = (upwards ? transfer.destination : transfer.source) - schedule_.ranks;
     if (schedule_.switch_ports.empty() || at < 0) return false;
-    const std::vector<int>& ports = schedule_.switch_ports[at];
+    const std::vector<int>& ranks = schedule_.switch_ports[at];
     const int rank = upwards ? transfer.source : transfer.destination;
-    const auto port = std::lower_bound(ports.begin(), ports.end(), rank) - ports.begin();
-    (upwards ? up_ : down_)[at][port] += bytes;
-    touched_ = true;
+    Port& port = ports_[at][std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin()];
+    (upwards ? port.up : port.down) += bytes;
+    (upwards ? port.sends : port.receives) = true;
     return true;
   }
 
   void append_flows(const std::vector<EndpointId>& endpoints, const Topology& topology, LoweredPhase& phase) {
-    if (!std::exchange(touched_, false)) return;
-    for (std::size_t at = 0; at < up_.size(); ++at) {
-      const std::vector<int>& ports = schedule_.switch_ports[at];
-      for (std::size_t port = 0; port < ports.size(); ++port) {
-        const std::size_t next = (port + 1) % ports.size();
-        const Bytes bytes = std::max(up_[at][port], down_[at][next]);
-        if (!(bytes > Bytes(0.0))) continue;
-        const Flow flow{endpoints[ports[port]], endpoints[ports[next]], bytes};
+    for (std::size_t at = 0; at < ports_.size(); ++at) {
+      const std::vector<int>& ranks = schedule_.switch_ports[at];
+      for (std::size_t i = 0; i < ranks.size(); ++i) {
+        const std::size_t next = (i + 1) % ranks.size();
+        const Port &from = ports_[at][i], &to = ports_[at][next];
+        if (!from.sends && !to.receives) continue;
+        const Flow flow{endpoints[ranks[i]], endpoints[ranks[next]], std::max(from.up, to.down)};
         phase.latency = std::max(phase.latency, topology.route(flow.source, flow.destination).latency / 2.0);
         phase.flows.push_back(flow);
       }
-      std::fill(up_[at].begin(), up_[at].end(), Bytes(0.0));
-      std::fill(down_[at].begin(), down_[at].end(), Bytes(0.0));
+      std::fill(ports_[at].begin(), ports_[at].end(), Port{});
     }
   }
 
  private:
+  struct Port {
+    Bytes up, down;
+    bool sends = false, receives = false;
+  };
   const Schedule& schedule_;
-  std::vector<std::vector<Bytes>> up_, down_;  ///< per switch and port
-  bool touched_ = false;
+  std::vector<std::vector<Port>> ports_;  ///< of every switch
 };
 
 /// Adds the flows of phase `index` to `phase`. In a run of several phases with unequal chunks each counts the largest

@@ -1,5 +1,7 @@
 #include "model/collectives/placement.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <stdexcept>
@@ -17,7 +19,7 @@ std::vector<EndpointId> host_servers(int servers, const std::vector<std::vector<
     const int first_gpu = ranks_by_node[server % nodes].front();
     const int node = topology.node_of(first_gpu);
     const int nearest = topology.host_of_gpu(first_gpu) - topology.host(node, 0);
-    endpoints.push_back(topology.host(node, (nearest + server / nodes) % sockets));
+    endpoints.push_back(topology.server_on(topology.host(node, (nearest + server / nodes) % sockets)));
   }
   return endpoints;
 }
@@ -39,13 +41,20 @@ std::vector<EndpointId> dedicated_servers(const CollectiveCall& call, const Topo
   std::vector<EndpointId> hosts;
   for (int socket = 0; socket < topology.hosts_per_node(); ++socket) {
     for (int node = 0; node < topology.nodes(); ++node) {
-      if (!busy.contains(node)) hosts.push_back(topology.host(node, socket));
+      if (!busy.contains(node)) hosts.push_back(topology.server_on(topology.host(node, socket)));
     }
   }
   if (hosts.empty()) {
     throw std::invalid_argument(
         "dedicated parameter servers need nodes without workers: every node has ranks; add nodes to the cluster, or "
         "place the servers on cpu, gpu or colocated");
+  }
+  const int free_nodes = topology.nodes() - static_cast<int>(busy.size());
+  if (call.servers > free_nodes) {
+    throw std::invalid_argument(
+        fmt::format("{} dedicated parameter servers on {} nodes without workers: a server has a node of its own; use "
+                    "{} servers or more nodes",
+                    call.servers, free_nodes, free_nodes));
   }
   std::vector<EndpointId> endpoints;
   for (int server = 0; server < call.servers; ++server) endpoints.push_back(hosts[server % hosts.size()]);

@@ -108,16 +108,24 @@ TEST_CASE("PowerSGD passes over a gradient three times, and eight more times for
   CHECK(traffic(compression_work(powersgd(1, true), square, Precision::fp32, 8)) == Approx(11 * size).epsilon(0.01));
 }
 
-TEST_CASE("Gram-Schmidt takes 2 n r² operations in kernels that follow each other") {
+TEST_CASE("orthogonalising takes 2 n r² operations in kernels that follow each other") {
   const GradientSet tall = {1000.0 * 2000.0, {{2000, 1000, 1}}};
-  const CompressionWork work = compression_work(powersgd(4), tall, Precision::fp32, 8);
-  const std::vector<Operator>& kernels = work.messages.back().kernels;
-  const auto found =
-      std::find_if(kernels.begin(), kernels.end(), [](const Operator& op) { return op.name == "orthogonalise"; });
-  REQUIRE(found != kernels.end());
-  CHECK(flops(*found) == Flops(2.0 * 2000 * 16));
-  // Four columns: length and division of each; products and subtraction for all but the last.
-  CHECK(found->kernels == 4 * 2 + 3 * 2);
+  const auto orthogonalise = [&](int rank, Precision precision) {
+    const CompressionWork work = compression_work(powersgd(rank), tall, precision, 8);
+    const std::vector<Operator>& kernels = work.messages.back().kernels;
+    const auto found =
+        std::find_if(kernels.begin(), kernels.end(), [](const Operator& op) { return op.name == "orthogonalise"; });
+    REQUIRE(found != kernels.end());
+    return *found;
+  };
+  CHECK(flops(orthogonalise(4, Precision::fp32)) == Flops(2.0 * 2000 * 16));
+  // Column by column: three kernels for each, four more for all but the last.
+  CHECK(orthogonalise(1, Precision::fp32).kernels == 3);
+  CHECK(orthogonalise(2, Precision::fp32).kernels == 2 * 3 + 4);
+  CHECK(orthogonalise(4, Precision::bf16).kernels == 4 * 3 + 3 * 4);
+  // torch.linalg.qr: 110 us for four columns and for eight (pytorch/pytorch pull request 76673), at 7 us a launch.
+  CHECK(orthogonalise(4, Precision::fp32).kernels * 7.0 == Approx(110).epsilon(0.05));
+  CHECK(orthogonalise(8, Precision::fp32).kernels * 7.0 == Approx(115).epsilon(0.05));
 }
 
 TEST_CASE("PowerSGD leaves alone what it would not make half as small") {

@@ -5,6 +5,7 @@
 #include "reports/plot_scaling.hpp"
 #include "reports/plot_sweep.hpp"
 #include "reports/process.hpp"
+#include "model/base/process.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"
 #include "tests/reports/sample_results.hpp"

@@ -1,6 +1,7 @@
 // Collectives beside background traffic and beside each other: the estimate's own sharing of links against the
 // simulator's, and both against numbers worked out by hand.
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 
@@ -135,6 +136,38 @@ TEST_CASE("equal flows fold into one, whatever they meet") {
   const FoldedSystem folded = fold(incast);
   REQUIRE(folded.classes() == 1);
   CHECK(max_min_rates(folded, {true}).front().value() == Approx(1e9));
+}
+
+TEST_CASE("property: representatives have the rates of those they stand for, whichever kinds are moving") {
+  std::mt19937 random(9);
+  const auto any = [&](int below) { return static_cast<std::int32_t>(random() % static_cast<unsigned>(below)); };
+  std::size_t flows = 0, classes = 0;
+  for (int round = 0; round < 2000; ++round) {
+    SharingSystem system;
+    for (int link = 1 + any(10); link > 0; --link) system.bandwidth.push_back(BytesPerSecond(1.0 + any(2)));
+    for (int flow = any(14); flow > 0; --flow) {
+      std::vector<std::int32_t> links(static_cast<std::size_t>(any(4)));  // some twice
+      for (std::int32_t& link : links) link = any(static_cast<int>(system.links()));
+      system.add_flow(any(2), links);
+    }
+    const FoldedSystem folded = fold(system), apart = keep_apart(system);
+    flows += apart.classes();
+    classes += folded.classes();
+    for (const int moving : {1, 2, 3}) {  // kind 0, kind 1, both
+      std::vector<bool> active_class(folded.classes()), active_flow(apart.classes());
+      for (std::size_t flow = 0; flow < system.flows(); ++flow) {
+        active_flow[flow] = (moving >> system.kind[flow] & 1) == 1;
+        active_class[static_cast<std::size_t>(folded.class_of_flow[flow])] = active_flow[flow];
+      }
+      const auto of_class = max_min_rates(folded, active_class), of_flow = max_min_rates(apart, active_flow);
+      for (std::size_t flow = 0; flow < system.flows(); ++flow) {
+        const double rate = of_class[static_cast<std::size_t>(folded.class_of_flow[flow])].value();
+        const bool same = rate == of_flow[flow].value() || std::abs(rate / of_flow[flow].value() - 1.0) < 1e-9;
+        if (!same) FAIL("round " << round << ", flow " << flow << ": " << rate << ", not " << of_flow[flow].value());
+      }
+    }
+  }
+  CHECK(classes < flows);
 }
 
 TEST_CASE("property: folding changes no date") {
