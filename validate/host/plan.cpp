@@ -119,7 +119,6 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
                       .algorithm = sync.algorithm,
                       .size = work.size,
                       .groups = {{}},
-                      .levels = {},
                       .servers = sync.servers,
                       .placement = sync.placement};
   call.groups.front().resize(static_cast<std::size_t>(work.ranks));
