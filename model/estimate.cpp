@@ -6,6 +6,10 @@ namespace foretrain {
 
 StepResult estimate(const PreparedScenario& scenario) {
   if (const PreparedTrain* train = scenario.train()) {
+    if (train->store) {
+      const StoreBounds bounds = store_bounds(*train->store, scenario.topology());
+      return scenario.server_result(estimate_servers(*train->store, scenario.topology(), bounds), Fidelity::estimate);
+    }
     return scenario.train_result(estimate_step(train->step), Fidelity::estimate);
   }
   if (const PreparedCollective* collective = scenario.collective()) {

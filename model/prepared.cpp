@@ -22,7 +22,9 @@ namespace {
 PreparedTrain prepare_train(const Scenario& scenario, const TrainWorkload& train, const Topology& topology) {
   Model model = build_model(train.model, build_options(train, scenario.plan));
   Step step = build_step(scenario, train, model, topology);
-  return {std::move(model), std::move(step)};
+  std::optional<ParameterStore> store;
+  if (uses_store(scenario)) store = build_store(scenario, train, model, topology, step);
+  return {std::move(model), std::move(step), std::move(store)};
 }
 
 PreparedCollective prepare_collective(const CollectiveWorkload& workload, const Scenario& scenario,
@@ -117,19 +119,71 @@ StepResult PreparedScenario::empty_result(Fidelity fidelity) const {
 }
 
 StepResult PreparedScenario::train_result(const StepTimes& times, Fidelity fidelity) const {
+  const Step& step = train()->step;
+  StepParts parts{step_time(step, times), breakdown_of(step, times), {}};
+  parts.communication = communication_of(step, parts.breakdown);
+  return step_result(std::move(parts), fidelity);
+}
+
+StepResult PreparedScenario::server_result(const ServerTimes& times, Fidelity fidelity) const {
+  const ParameterStore& store = *train()->store;
+  const StoreBounds bounds = store_bounds(store, topology_);
+  StepParts parts;
+  parts.step_time = std::max(times.step, train()->step.loader_interval);
+  // An average worker's time: passes, dispatching and host work; it waits for messages and servers the rest.
+  const Segment passes = store.compute();
+  const Seconds busy = times.step * times.compute_share;
+  Breakdown& b = parts.breakdown;
+  b.host_overhead = busy * (passes.host / passes.total());
+  b.compute = busy - b.host_overhead;
+  b.host_overhead += std::min(store.host_between_steps, times.step - busy);
+  b.data_stall = parts.step_time - times.step;
+  b.exposed_communication = std::max(parts.step_time - b.total(), Seconds(0.0));
+  const StoreTraffic traffic = store_traffic(store, topology_);
+  const Seconds both = traffic.push + traffic.pull;
+  const auto exposed = [&](Seconds total) { return std::min(total, b.exposed_communication * (total / both)); };
+  if (both > Seconds(0.0)) {
+    parts.communication["gradient push"] = {traffic.push, exposed(traffic.push)};
+    parts.communication["weight pull"] = {traffic.pull, exposed(traffic.pull)};
+  }
+  ParameterServerResult servers;
+  servers.workers = store.worker_count();
+  servers.servers = store.server_count();
+  servers.imbalance = store.imbalance;
+  servers.staleness = times.staleness;
+  servers.link_utilisation = std::min(1.0, bounds.link / parts.step_time);
+  servers.cpu_utilisation = std::min(1.0, bounds.server / parts.step_time);
+  servers.compute_bound = bounds.compute;
+  servers.link_bound = bounds.link;
+  servers.server_bound = bounds.server;
+  StepResult result = step_result(std::move(parts), fidelity);
+  result.parameter_server = servers;
+  const Sync& sync = scenario_.plan.sync;
+  if (sync.consistency == Sync::Consistency::bounded && sync.staleness > ParameterStore::most_lead &&
+      !store.equal_workers()) {
+    result.warnings.push_back(fmt::format(
+        "a bound of {} is not reached within the iterations that are simulated: the speed is that of asynchronous "
+        "training, until the fastest worker is that far ahead",
+        sync.staleness));
+  }
+  return result;
+}
+
+StepResult PreparedScenario::step_result(StepParts parts, Fidelity fidelity) const {
   const auto& workload = std::get<TrainWorkload>(scenario_.workload);
   const PreparedTrain& prepared = *train();
   const Step& step = prepared.step;
   StepResult result = empty_result(fidelity);
   TrainResult r;
-  r.step_time = step_time(step, times);
-  r.breakdown = breakdown_of(step, times);
-  r.communication = communication_of(step, r.breakdown);
+  r.step_time = parts.step_time;
+  r.breakdown = parts.breakdown;
+  r.communication = std::move(parts.communication);
   r.communication_to_compute = communication_ratio(scenario_, workload, step, topology_, r);
   r.samples_per_second = static_cast<double>(workload.global_batch) / r.step_time.value();
   r.tokens_per_second = r.samples_per_second * prepared.model.tokens_per_sample;
-  r.tokens_per_second_per_gpu = r.tokens_per_second / scenario_.cluster.gpus();
-  r.model_flops_per_second_per_gpu = step.model_flops_per_gpu / r.step_time;
+  const auto gpus = static_cast<double>(worker_gpus(scenario_.plan, scenario_.cluster));
+  r.tokens_per_second_per_gpu = r.tokens_per_second / gpus;
+  r.model_flops_per_second_per_gpu = step.model_flops_per_gpu * (scenario_.cluster.gpus() / gpus) / r.step_time;
   r.mfu = r.model_flops_per_second_per_gpu / scenario_.cluster.node.gpu.matrix_rate(workload.precision);
   r.memory = memory_footprint(scenario_, workload, prepared.model);
   r.bottleneck = bottleneck_of(r.breakdown);
@@ -137,7 +191,7 @@ StepResult PreparedScenario::train_result(const StepTimes& times, Fidelity fidel
     r.time_to_train = Seconds(*workload.training_samples / r.samples_per_second);
     if (scenario_.cluster.usd_per_gpu_hour) {
       result.cost_usd =
-          *scenario_.cluster.usd_per_gpu_hour * scenario_.cluster.gpus() * r.time_to_train->value() / 3600.0;
+          *scenario_.cluster.usd_per_gpu_hour * gpus * r.time_to_train->value() / 3600.0;
     }
   }
   if (!r.memory.fits()) {

@@ -10,6 +10,7 @@
 #include "model/graph/step_times.hpp"
 #include "model/graph/task_list.hpp"
 #include "model/hardware/topology.hpp"
+#include "model/parameter_server/server_graph.hpp"
 #include "model/result.hpp"
 #include "model/scenario/scenario.hpp"
 
@@ -18,6 +19,7 @@ namespace foretrain {
 struct PreparedTrain {
   Model model;
   Step step;
+  std::optional<ParameterStore> store;  ///< gradients go through parameter servers key by key
 };
 struct PreparedCollective {
   CollectiveCall call;
@@ -47,12 +49,21 @@ class PreparedScenario {
 
   // From an executor's times to the result.
   [[nodiscard]] StepResult train_result(const StepTimes& times, Fidelity fidelity) const;
+  /// For a train() with a store.
+  [[nodiscard]] StepResult server_result(const ServerTimes& times, Fidelity fidelity) const;
   [[nodiscard]] StepResult collective_result(Seconds time, Fidelity fidelity) const;
   [[nodiscard]] StepResult tasks_result(const Execution& execution, Fidelity fidelity) const;
   [[nodiscard]] StepResult operator_result(Fidelity fidelity) const;
 
  private:
+  /// The parts of a training's result that an executor finds.
+  struct StepParts {
+    Seconds step_time;
+    Breakdown breakdown;
+    std::map<std::string, CommunicationTime> communication;
+  };
   [[nodiscard]] StepResult empty_result(Fidelity fidelity) const;
+  [[nodiscard]] StepResult step_result(StepParts parts, Fidelity fidelity) const;
 
   const Scenario& scenario_;
   Topology topology_;

@@ -61,6 +61,23 @@ struct TrainResult {
   std::optional<Seconds> time_to_train;
 };
 
+/// How many updates of others were applied between a worker's pull of a key and its own push of it.
+struct Staleness {
+  double mean = 0.0, p50 = 0.0, p90 = 0.0, p99 = 0.0, max = 0.0;
+};
+
+/// What training with parameter servers shows beside the step.
+struct ParameterServerResult {
+  int workers = 0;
+  int servers = 0;
+  double imbalance = 1.0;              ///< parameters of the fullest server ÷ mean
+  std::optional<Staleness> staleness;  ///< simulations only
+  double link_utilisation = 0.0;       ///< of the busiest link that servers send or receive over, from 0 to 1
+  double cpu_utilisation = 0.0;        ///< of the busiest server: adding up and updating
+  // Alone, each of these would be the step; on average none is shorter.
+  Seconds compute_bound, link_bound, server_bound;
+};
+
 struct CollectiveResult {
   Seconds time;
   BytesPerSecond algorithm_bandwidth, bus_bandwidth;
@@ -91,6 +108,7 @@ struct StepResult {
   Seconds uncertainty_low, uncertainty_high;
   std::vector<Constant> provenance;
   std::vector<std::string> warnings;
+  std::optional<ParameterServerResult> parameter_server;  ///< beside `train`
   std::vector<TimelineEntry> timeline;  ///< only when asked for
 
   /// The time that the scenario asks about, whatever its kind.

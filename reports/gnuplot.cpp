@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "model/base/error.hpp"
-#include "reports/process.hpp"
+#include "model/base/process.hpp"
 
 namespace foretrain {
 

@@ -1,10 +1,13 @@
 #include "sim/executor.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <queue>
 #include <span>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -20,10 +23,14 @@ namespace foretrain {
 
 namespace {
 
-/// The tasks of a resource in their order, and how far they have got.
+/// The tasks of a resource in their order, and how far they have got; with QueueOrder::urgent those that are ready.
 struct ResourceQueue {
+  /// (priority, moment of readiness, task)
+  using Ready = std::tuple<std::int32_t, std::int64_t, TaskId>;
+
   std::vector<TaskId> tasks;
-  std::size_t head = 0;  ///< the task that runs, or will run next
+  std::size_t head = 0;  ///< the task that will run next
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
   bool busy = false;
   std::unique_ptr<CollectiveRun> run;  ///< of the task that runs, if it is a collective
 };
@@ -59,7 +66,13 @@ class Simulation {
         waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
         start_(graph.tasks().size()),
         finish_(graph.tasks().size()) {
-    for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) queue_of(task).tasks.push_back(task);
+    for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
+      if (!chosen_by_urgency(task)) {
+        queue_of(task).tasks.push_back(task);
+      } else if (waits_for_[static_cast<std::size_t>(task)] == 0) {
+        make_ready(task);
+      }
+    }
     for (ResourceQueue& queue : queues_) start_head(queue);
   }
 
@@ -84,10 +97,32 @@ class Simulation {
   }
   [[nodiscard]] std::unique_ptr<CollectiveRun>& run_of(TaskId task) { return queue_of(task).run; }
 
-  void start_head(ResourceQueue& queue) {
-    if (queue.busy || queue.head == queue.tasks.size()) return;
+  [[nodiscard]] bool chosen_by_urgency(TaskId task) const {
+    const auto resource = static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(task)].resource);
+    return graph_.resources()[resource].order == QueueOrder::urgent;
+  }
+  void make_ready(TaskId task) {
+    queue_of(task).ready.push({graph_.tasks()[static_cast<std::size_t>(task)].priority, made_ready_++, task});
+  }
+
+  /// The task that an idle resource may start now; -1 if there is none.
+  static TaskId take_next(ResourceQueue& queue, const std::vector<std::int32_t>& waits_for) {
+    if (!queue.ready.empty()) {
+      const TaskId task = std::get<2>(queue.ready.top());
+      queue.ready.pop();
+      return task;
+    }
+    if (queue.head == queue.tasks.size()) return -1;
     const TaskId task = queue.tasks[queue.head];
-    if (waits_for_[static_cast<std::size_t>(task)] > 0) return;
+    if (waits_for[static_cast<std::size_t>(task)] > 0) return -1;
+    ++queue.head;
+    return task;
+  }
+
+  void start_head(ResourceQueue& queue) {
+    if (queue.busy) return;
+    const TaskId task = take_next(queue, waits_for_);
+    if (task < 0) return;
     queue.busy = true;
     start_[static_cast<std::size_t>(task)] = now_;
     const auto block = static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(task)].block);
@@ -111,9 +146,10 @@ class Simulation {
     --tasks_left_;
     ResourceQueue& queue = queue_of(task);
     queue.busy = false;
-    ++queue.head;
     for (const TaskId next : graph_.successors(task)) {
-      if (--waits_for_[static_cast<std::size_t>(next)] == 0) start_head(queue_of(next));
+      if (--waits_for_[static_cast<std::size_t>(next)] > 0) continue;
+      if (chosen_by_urgency(next)) make_ready(next);
+      start_head(queue_of(next));
     }
     start_head(queue);
   }
@@ -169,6 +205,7 @@ class Simulation {
   std::vector<std::int32_t> waits_for_;
   std::vector<Seconds> start_, finish_;
   std::size_t tasks_left_ = start_.size();
+  std::int64_t made_ready_ = 0;
   Seconds now_;
 };
 

@@ -10,6 +10,11 @@ StepResult predict(const Scenario& scenario, Fidelity fidelity) {
   if (fidelity == Fidelity::estimate) return estimate(prepared);
   const SimulationOptions options{scenario.background};
   if (const PreparedTrain* train = prepared.train()) {
+    if (train->store) {
+      const ServerGraph graph = build_server_graph(*train->store, prepared.topology());
+      const Execution execution = simulate(graph.graph, prepared.topology(), fidelity, options);
+      return prepared.server_result(times_of(*train->store, graph, execution), fidelity);
+    }
     const UnrolledStep unrolled = unroll(train->step);
     return prepared.train_result(times_of(unrolled, simulate(unrolled.graph, prepared.topology(), fidelity, options)),
                                  fidelity);

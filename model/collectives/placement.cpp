@@ -20,7 +20,7 @@ std::vector<EndpointId> host_servers(int servers, const std::vector<std::vector<
     const int first_gpu = ranks_by_node[server % nodes].front();
     const int node = topology.node_of(first_gpu);
     const int nearest = topology.host_of_gpu(first_gpu) - topology.host(node, 0);
-    endpoints.push_back(topology.host(node, (nearest + server / nodes) % sockets));
+    endpoints.push_back(topology.server_on(topology.host(node, (nearest + server / nodes) % sockets)));
   }
   return endpoints;
 }
@@ -42,7 +42,7 @@ std::vector<EndpointId> dedicated_servers(const CollectiveCall& call, const Topo
   std::vector<EndpointId> hosts;
   for (int socket = 0; socket < topology.hosts_per_node(); ++socket) {
     for (int node = 0; node < topology.nodes(); ++node) {
-      if (!busy.contains(node)) hosts.push_back(topology.host(node, socket));
+      if (!busy.contains(node)) hosts.push_back(topology.server_on(topology.host(node, socket)));
     }
   }
   if (hosts.empty()) {

@@ -15,19 +15,6 @@ namespace foretrain {
 
 namespace {
 
-[[noreturn]] void not_yet(const Scenario& scenario, const std::string& key, const std::string& got,
-                          const std::string& expected) {
-  const auto where = scenario.where.find(key);
-  throw ScenarioError(where == scenario.where.end() ? SourcePosition{} : where->second, key, got, expected);
-}
-
-void check_supported(const Scenario& scenario) {
-  const Sync& sync = scenario.plan.sync;
-  if (sync.consistency != Sync::Consistency::synchronous) {
-    not_yet(scenario, "plan.sync.consistency", "only synchronous updates can be predicted yet", "synchronous");
-  }
-}
-
 /// Bytes that one parameter's update reads and writes, and the passes over gradients before it (unscaling or norm, then
 /// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end.
 Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double parameters, int tensors) {
@@ -79,7 +66,6 @@ int Step::hop(int from_stage, int to_stage, bool backward) const {
 
 Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology) {
   const Plan& plan = scenario.plan;
-  check_supported(scenario);
   const HostConstants& host = scenario.calibration.host;
   const Gpu& gpu = scenario.cluster.node.gpu;
 

@@ -21,12 +21,16 @@ enum class Category : std::uint8_t { compute, communication, optimizer, host, da
 
 enum class ResourceKind : std::uint8_t { device_stream, communication_stream, copy_engine, host_thread, loader, disk };
 
-/// Something that works on one task at a time, in the order in which tasks were added (a CUDA stream, a copy engine, a
-/// host thread).
+/// In which order a resource takes its tasks: that in which they were added (a CUDA stream), or whichever is ready and
+/// most urgent (Task::priority; among equals the one that was ready first), as a sender's queue of messages.
+enum class QueueOrder : std::uint8_t { added, urgent };
+
+/// Something that works on one task at a time (a CUDA stream, a copy engine, a host thread).
 struct Resource {
   std::string name;
   ResourceKind kind = ResourceKind::device_stream;
   int lane = 0;  ///< index of the group of symmetric ranks that it stands for (pipeline stage)
+  QueueOrder order = QueueOrder::added;
 };
 
 /// A piece of work built and costed once and referred to by many tasks: one layer's forward, one bucket's collective.
@@ -42,6 +46,7 @@ struct Task {
   BlockId block = 0;
   ResourceId resource = 0;
   std::int32_t micro_batch = -1;  ///< for timelines; -1 where it has none
+  std::int32_t priority = 0;      ///< on resources of QueueOrder::urgent: the least goes first
 };
 
 /// Immutable. Tasks are numbered in the order they were added; successors are held by Boost.Graph in compressed rows.
@@ -91,6 +96,7 @@ struct Execution {
 
 /// Runs the graph with every block at its isolated duration: each task starts when its resource is free and its
 /// predecessors are done. This is the longest path through dependencies and resource order.
+/// Resources of QueueOrder::urgent choose among the tasks that are ready at the moment they become free.
 Execution execute_isolated(const TaskGraph& graph);
 
 /// Length of the longest chain of dependencies alone, resources ignored: no execution can be faster.

@@ -34,6 +34,7 @@ class Builder {
     add_cards();
     add_memories();
     add_network_links();
+    add_summation();
     find_paths();
     find_hosts();
     find_between();
@@ -128,6 +129,22 @@ class Builder {
     for (const std::string& host : routes_.host_names) {
       memory_links_.push_back(bandwidth.value() > 0.0 ? add_link(host + " memory", LinkKind::memory, bandwidth) : -1);
     }
+  }
+
+  /// One core keeps as many cache lines on their way from memory as it has line-fill buffers: 10 · 64 bytes in about
+  /// 80 ns are 8 GB/s (Little's law; buffers: Intel 64 and IA-32 Architectures Optimization Reference Manual).
+  void add_summation() {
+    constexpr BytesPerSecond per_core = 8.0_GBps;
+    const auto sockets = static_cast<double>(routes_.host_names.size());
+    const BytesPerSecond cores = per_core * (node_.cpu.cores / sockets);
+    const BytesPerSecond memory = node_.cpu.memory_bandwidth / sockets;
+    const bool cores_bind = !(memory.value() > 0.0) || cores < memory;
+    routes_.summing_traffic = cores_bind ? cores : memory;
+    for (const std::string& host : routes_.host_names) {
+      // A gradient's byte causes three of traffic: its own reading, the sum's reading and writing.
+      routes_.summation_links.push_back(cores_bind ? add_link(host + " summation", LinkKind::memory, cores / 3.0) : -1);
+    }
+    routes_.memory_links = memory_links_;
   }
 
   void add_network_links() {

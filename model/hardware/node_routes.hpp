@@ -15,6 +15,9 @@ struct NodeRoutes {
   std::vector<std::string> host_names;  ///< one per CPU socket
   std::vector<DirectedLink> links;
   std::vector<int> host_of_gpu;  ///< the nearest socket
+  std::vector<LinkId> memory_links;     ///< by socket; -1 where the memory's bandwidth is not stated
+  std::vector<LinkId> summation_links;  ///< by socket; -1 where the cores are no narrower than the memory
+  BytesPerSecond summing_traffic;       ///< see Topology::summing_traffic_rate
   std::vector<Route> between_endpoints;
   /// Per endpoint, from its memory out to the fabric: one route per card that it uses. A GPU uses one; host memory uses
   /// all cards at the least distance. Empty without cards. Their latency is zero: the network's own covers them.

@@ -46,8 +46,17 @@ struct Topology::Impl {
   [[nodiscard]] int gpus() const { return nodes * gpus_per_node; }
   [[nodiscard]] Place place(EndpointId endpoint) const {
     if (endpoint < gpus()) return {endpoint / gpus_per_node, endpoint % gpus_per_node};
-    const int host = endpoint - gpus();
+    const int host = (endpoint - gpus()) % (nodes * hosts_per_node);  // a server process is where its host is
     return {host / hosts_per_node, plain.gpus + host % hosts_per_node};
+  }
+
+  [[nodiscard]] bool is_server(EndpointId endpoint) const { return endpoint >= gpus() + nodes * hosts_per_node; }
+  /// What adding up crosses beyond the way into host memory.
+  void append_summation(Place server, std::vector<LinkId>& links) const {
+    const std::size_t host = index(server.endpoint - plain.gpus);
+    const int shift = server.node * links_per_node;
+    if (plain.memory_links[host] >= 0) links.insert(links.end(), 3, shift + plain.memory_links[host]);
+    if (plain.summation_links[host] >= 0) links.push_back(shift + plain.summation_links[host]);
   }
 
   [[nodiscard]] const NodeRoutes& tables(int node) const {
@@ -155,7 +164,8 @@ EndpointId Topology::host_of_gpu(int rank) const {
 }
 
 EndpointId Topology::host(int node, int socket) const { return gpus() + node * impl_->hosts_per_node + socket; }
-int Topology::endpoints() const { return gpus() + nodes() * impl_->hosts_per_node; }
+int Topology::endpoints() const { return gpus() + 2 * nodes() * impl_->hosts_per_node; }
+BytesPerSecond Topology::summing_traffic_rate() const { return impl_->plain.summing_traffic; }
 
 int Topology::card_of_gpu(int rank) const {
   const Impl::Place place = impl_->place(rank);
@@ -168,7 +178,8 @@ std::string Topology::endpoint_name(EndpointId endpoint) const {
   const std::string name = place.endpoint < impl_->plain.gpus
                                ? fmt::format("gpu{}", place.endpoint)
                                : impl_->plain.host_names[index(place.endpoint - impl_->plain.gpus)];
-  return nodes() == 1 ? name : fmt::format("node{}/{}", place.node, name);
+  const std::string role = impl_->is_server(endpoint) ? " server" : "";
+  return (nodes() == 1 ? name : fmt::format("node{}/{}", place.node, name)) + role;
 }
 
 int Topology::kind_of_node(int node) const {
@@ -223,6 +234,12 @@ Route Topology::route(EndpointId source, EndpointId destination) const {
     }
     route.most_rate = most_rate(source, destination);
   }
+  if (impl_->is_server(destination)) {
+    for (const LinkId link : route.links) {
+      const auto times = std::count(route.links.begin(), route.links.end(), link);
+      route.bandwidth = std::min(route.bandwidth, link_bandwidth(link) / static_cast<double>(times));
+    }
+  }
   return route;
 }
 
@@ -230,12 +247,13 @@ void Topology::append_route(EndpointId source, EndpointId destination, std::vect
   const Impl::Place from = impl_->place(source), to = impl_->place(destination);
   if (from.node == to.node) {
     impl_->append_shifted(impl_->tables(from.node).between(from.endpoint, to.endpoint), from.node, links);
-    return;
+  } else {
+    const Impl::Crossing way = impl_->crossing(from, to);
+    impl_->append_shifted(*way.exit, from.node, links);
+    impl_->fabric->append(way.from, way.to, impl_->first_fabric_link(), links);
+    impl_->append_shifted(*way.entry, to.node, links);
   }
-  const Impl::Crossing way = impl_->crossing(from, to);
-  impl_->append_shifted(*way.exit, from.node, links);
-  impl_->fabric->append(way.from, way.to, impl_->first_fabric_link(), links);
-  impl_->append_shifted(*way.entry, to.node, links);
+  if (impl_->is_server(destination)) impl_->append_summation(to, links);
 }
 
 Seconds Topology::latency(EndpointId source, EndpointId destination) const {

@@ -19,7 +19,8 @@
 namespace foretrain {
 
 /// Something that sends or receives: GPU rank r is endpoint r (node-major: rank = node · gpus_per_node + local index);
-/// the host memory of CPU socket s of node n is endpoint gpus + n · hosts_per_node + s.
+/// the host memory of CPU socket s of node n is endpoint gpus + n · hosts_per_node + s; the server process that adds up
+/// what arrives there is server_on(that endpoint).
 using EndpointId = int;
 using LinkId = int;
 
@@ -60,6 +61,17 @@ class Topology {
   /// Host memory of the socket that is nearest to a GPU.
   [[nodiscard]] EndpointId host_of_gpu(int rank) const;
   [[nodiscard]] EndpointId host(int node, int socket) const;
+  /// A process on a host endpoint that adds what it receives to a sum. Data sent to it crosses the host's memory four
+  /// times: it is written by the card, then read together with the sum, and the sum is written back. Where the socket's
+  /// cores cannot keep its memory busy, they are one more link on the way. Sending from it is sending from the host.
+  [[nodiscard]] EndpointId server_on(EndpointId host) const { return host + nodes() * hosts_per_node(); }
+  /// The host of a server process; any other endpoint is its own.
+  [[nodiscard]] EndpointId host_of_server(EndpointId endpoint) const {
+    const int processes = nodes() * hosts_per_node();
+    return endpoint >= gpus() + processes ? endpoint - processes : endpoint;
+  }
+  /// Memory traffic that the cores of a server's socket can cause: the memory's bandwidth, or what the cores reach.
+  [[nodiscard]] BytesPerSecond summing_traffic_rate() const;
   /// The card (0 … nics_per_node-1) through which a GPU leaves its node: the nearest; GPUs with the same nearest cards
   /// are spread evenly over them. -1 where the node has no cards.
   [[nodiscard]] int card_of_gpu(int rank) const;

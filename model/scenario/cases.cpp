@@ -34,6 +34,7 @@ constexpr std::array<QuantityRow, 6> quantity_rows = {
 
 constexpr std::string_view measured_prefix = "measured.";
 constexpr std::string_view predicted_prefix = "predicted.";
+constexpr std::string_view replay_prefix = "replay.";
 
 const QuantityRow& quantity_row(const CsvCell& column) {
   const std::string_view wanted = std::string_view(column.text).substr(measured_prefix.size());
@@ -48,7 +49,8 @@ const QuantityRow& quantity_row(const CsvCell& column) {
 }
 
 void check_column(const CsvCell& column) {
-  const std::vector<std::string> sections = {"name", "description", "cluster", "workload", "plan", "calibration"};
+  const std::vector<std::string> sections = {"name", "description", "cluster",    "workload",
+                                             "plan", "background",  "calibration"};
   const std::string& text = column.text;
   if (text.starts_with(measured_prefix)) quantity_row(column);
   const std::string first = text.substr(0, text.find('.'));
@@ -56,6 +58,7 @@ void check_column(const CsvCell& column) {
   const bool plain = std::find(known.begin(), known.end(), text) != known.end();
   const bool key = std::find(sections.begin(), sections.end(), first) != sections.end();
   if (plain || key || text.starts_with(measured_prefix) || text.starts_with(predicted_prefix)) return;
+  if (text.starts_with(replay_prefix)) return;
   known.insert(known.end(), {"measured.…"});
   known.insert(known.end(), sections.begin(), sections.end());
   const auto nearest = nearest_word(first, known);
@@ -88,6 +91,8 @@ void read_cell(const CsvCell& column, const CsvCell& cell, Case& row) {
   } else if (column.text == "base") {
     row.base = text;
     row.base_where = cell.where;
+  } else if (column.text.starts_with(replay_prefix)) {
+    row.replay[column.text.substr(replay_prefix.size())] = text;
   } else if (column.text.starts_with(measured_prefix)) {
     read_measurement(column, cell, row);
   } else {

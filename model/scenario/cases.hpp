@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,11 +32,12 @@ struct Case {
   SourcePosition base_where;
   std::vector<Override> overrides;  ///< the cells that say something
   std::vector<Measurement> measured;
+  std::map<std::string, std::string> replay;  ///< replay.* columns: how a replay is to run the case, and how it went
   SourcePosition where;  ///< of the row
 };
 
-/// Reads a CSV table; columns are case, group, source, base, dotted scenario keys, measured.* and predicted.* (which
-/// sweeps write, and which are skipped). Names of cases may repeat. Throws ScenarioError with file:line:column of the
+/// Reads a CSV table; columns are case, group, source, base, dotted scenario keys, measured.*, replay.* and predicted.*
+/// (which sweeps write, and which are skipped). Names of cases may repeat. Throws ScenarioError with file:line:column of the
 /// cell.
 std::vector<Case> read_cases(const std::filesystem::path& path);
 std::vector<Case> read_cases_text(std::string_view text, const std::string& file_name);

@@ -37,7 +37,7 @@ std::string guilty_factor(const Scenario& scenario) {
 
 void check_gpu_count(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
-  const std::int64_t gpus = scenario.cluster.gpus();
+  const std::int64_t gpus = worker_gpus(plan, scenario.cluster);
   const std::int64_t replica = static_cast<std::int64_t>(plan.tensor) * plan.pipeline * plan.context;
   if (replica * plan.data == gpus) return;
   const std::string factors =
@@ -46,7 +46,8 @@ void check_gpu_count(const Scenario& scenario) {
       gpus % replica == 0 ? fmt::format("data: {}", gpus / replica) : fmt::format("factors whose product is {}", gpus);
   if (scenario.where.contains("plan.data")) {
     fail(scenario, guilty_factor(scenario),
-         fmt::format("{} x data {} = {}, but the cluster has {} GPUs", factors, plan.data, replica * plan.data, gpus),
+         fmt::format("{} x data {} = {}, but the cluster has {} GPUs{}", factors, plan.data, replica * plan.data, gpus,
+                     gpus < scenario.cluster.gpus() ? " beside those of its dedicated servers" : ""),
          remedy);
   }
   fail(scenario, guilty_factor(scenario), fmt::format("{} = {} does not divide the {} GPUs", factors, replica, gpus),
@@ -105,6 +106,50 @@ void check_network(const Scenario& scenario) {
   }
   if (plan.sequence_parallel) {
     fail(scenario, "plan.sequence_parallel", "this network has no sequence", "false, or leave the key out");
+  }
+}
+
+/// What training with parameter servers needs beyond what every use of them needs.
+void check_store(const Scenario& scenario, const TrainWorkload& train) {
+  const Plan& plan = scenario.plan;
+  const Sync& sync = plan.sync;
+  const bool servers = sync.algorithm == SyncAlgorithm::parameter_server;
+  if (train.compute_spread > 0.0 && !servers) {
+    fail(scenario, "workload.train.compute_spread", "unequal workers without a parameter server",
+         "plan.sync.algorithm: parameter_server, or leave the key out");
+  }
+  if (!servers) return;
+  if (sync.placement == ServerPlacement::dedicated && sync.servers >= scenario.cluster.nodes) {
+    fail(scenario, "plan.sync.servers",
+         fmt::format("{} dedicated servers in a cluster of {} machines", sync.servers, scenario.cluster.nodes),
+         fmt::format("at most {}, one a machine beside those that train; or placement: cpu",
+                     scenario.cluster.nodes - 1));
+  }
+  if (plan.tensor * plan.pipeline * plan.context > 1) {
+    const std::pair<const char*, bool> needs[] = {
+        {"plan.sync.consistency", sync.consistency != Sync::Consistency::synchronous},
+        {"plan.sync.priority", sync.priority != Sync::Priority::arrival},
+        {"plan.sync.barrier", sync.barrier},
+        {"plan.sync.local_reduce", sync.local_reduce},
+        {"plan.sync.slow_workers", sync.slow_workers.count > 0},
+        {"workload.train.compute_spread", train.compute_spread > 0.0}};
+    for (const auto& [key, stated] : needs) {
+      if (stated) {
+        fail(scenario, key, "parameter servers know this for data parallelism only",
+             "tensor, pipeline and context of 1, or leave the key out");
+      }
+    }
+    return;
+  }
+  if (sync.every_micro_batch) {
+    fail(scenario, "plan.sync.every_micro_batch", "a parameter server that is sent the gradients of each micro-batch",
+         "false; a step's gradients are pushed after its last micro-batch");
+  }
+  const std::int64_t machines = worker_gpus(plan, scenario.cluster) / scenario.cluster.gpus_per_node;
+  const std::int64_t workers = sync.local_reduce ? machines : plan.data;
+  if (sync.slow_workers.count > workers) {
+    fail(scenario, "plan.sync.slow_workers.count",
+         fmt::format("{} slow workers of {}", sync.slow_workers.count, workers), fmt::format("at most {}", workers));
   }
 }
 
@@ -172,6 +217,7 @@ void check_scenario(const Scenario& scenario) {
   check_compression(scenario);
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
   if (train == nullptr) return;
+  check_store(scenario, *train);
   check_gpu_count(scenario);
   check_batch(scenario, *train);
   check_pipeline(scenario);

@@ -12,8 +12,8 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> architectures = {"kepler", "pascal", "volta",  "turing",
-                                                           "ampere", "ada",    "hopper", "blackwell"};
+constexpr std::array<std::string_view, 9> architectures = {"kepler", "pascal", "volta",     "turing", "ampere",
+                                                           "ada",    "hopper", "blackwell", "host"};
 
 std::string read_architecture(const Field& field) {
   std::vector<Named<std::string_view>> words;

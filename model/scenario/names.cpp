@@ -73,6 +73,18 @@ std::span<const Named<ServerPlacement>> placement_words() {
   return words;
 }
 
+std::span<const Named<Sync::Assignment>> assignment_words() {
+  static constexpr Named<Sync::Assignment> words[] = {{"balanced", Sync::Assignment::balanced},
+                                                      {"hashed", Sync::Assignment::hashed}};
+  return words;
+}
+
+std::span<const Named<Sync::Priority>> priority_words() {
+  static constexpr Named<Sync::Priority> words[] = {{"arrival", Sync::Priority::arrival},
+                                                    {"first_layer", Sync::Priority::first_layer}};
+  return words;
+}
+
 std::span<const Named<CollectiveOperation>> operation_words() {
   static constexpr Named<CollectiveOperation> words[] = {{"all_reduce", CollectiveOperation::all_reduce},
                                                          {"all_gather", CollectiveOperation::all_gather},

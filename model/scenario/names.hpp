@@ -18,6 +18,8 @@ std::span<const Named<ExecutionMode>> execution_words();
 std::span<const Named<SyncAlgorithm>> algorithm_words();
 std::span<const Named<ServerPlacement>> placement_words();
 std::span<const Named<CollectiveOperation>> operation_words();
+std::span<const Named<Sync::Assignment>> assignment_words();
+std::span<const Named<Sync::Priority>> priority_words();
 std::span<const Named<RankGrouping>> layout_words();
 std::span<const Named<TransformerFamily>> transformer_family_words();
 
@@ -35,6 +37,8 @@ inline std::string_view name(AttentionKind v) { return word_for(v, attention_wor
 inline std::string_view name(ExecutionMode v) { return word_for(v, execution_words()); }
 inline std::string_view name(SyncAlgorithm v) { return word_for(v, algorithm_words()); }
 inline std::string_view name(ServerPlacement v) { return word_for(v, placement_words()); }
+inline std::string_view name(Sync::Assignment v) { return word_for(v, assignment_words()); }
+inline std::string_view name(Sync::Priority v) { return word_for(v, priority_words()); }
 inline std::string_view name(CollectiveOperation v) { return word_for(v, operation_words()); }
 inline std::string_view name(TransformerFamily v) { return word_for(v, transformer_family_words()); }
 

@@ -21,14 +21,14 @@ struct WordWithNumber {
   std::string_view word;
   std::optional<int> number;
 };
-WordWithNumber split_call(const Field& field) {
+WordWithNumber split_call(const Field& field, int least) {
   const std::string_view text = field.text();
   const std::size_t open = text.find('(');
   if (open == std::string_view::npos) return {text, std::nullopt};
   int number = 0;
   const char* const last = text.data() + text.size() - 1;
   const auto [rest, status] = std::from_chars(text.data() + open + 1, last, number);
-  if (*last != ')' || rest != last || status != std::errc() || number < 1) {
+  if (*last != ')' || rest != last || status != std::errc() || number < least) {
     field.fail(fmt::format("\"{}\" is not a word with a number", text),
                fmt::format("for example {}(4)", text.substr(0, open)));
   }
@@ -36,7 +36,7 @@ WordWithNumber split_call(const Field& field) {
 }
 
 void read_consistency(const Field& field, Sync& sync) {
-  const auto [word, number] = split_call(field);
+  const auto [word, number] = split_call(field, 0);  // bounded(0) is synchronous
   if (word == "bounded" && number) {
     sync.consistency = Sync::Consistency::bounded;
     sync.staleness = *number;
@@ -44,9 +44,23 @@ void read_consistency(const Field& field, Sync& sync) {
     sync.consistency = Sync::Consistency::synchronous;
   } else if (word == "asynchronous" && !number) {
     sync.consistency = Sync::Consistency::asynchronous;
+  } else if (number && (word == "asynchronous" || word == "synchronous")) {
+    field.fail(fmt::format("{} has no bound on staleness", word),
+               fmt::format("{}, or bounded({})", word, word == "synchronous" ? 0 : *number));
   } else {
     field.fail(fmt::format("unknown value \"{}\"", field.text()), "synchronous, asynchronous or bounded(4)");
   }
+}
+
+Sync::SlowWorkers read_slow_workers(const Field& field) {
+  const MappingReader keys = field.mapping({"count", "factor"});
+  Sync::SlowWorkers slow;
+  slow.count = static_cast<int>(keys["count"].integer({0, 1'000'000}));
+  slow.factor = keys["factor"].number();
+  if (slow.factor < 1.0 || slow.factor > 1000.0) {
+    keys.fail("factor", fmt::format("{} times the compute time of the others", slow.factor), "from 1 to 1000");
+  }
+  return slow;
 }
 
 /// "top_k(0.01)" or "top_k(1 %)": the share of the gradients that is sent.
@@ -87,7 +101,7 @@ void read_compression(const Field& field, Compression& compression) {
     compression.share = read_share(field);
     return;
   }
-  const auto [word, number] = split_call(field);
+  const auto [word, number] = split_call(field, 1);
   if (word != "powersgd" || !number) {
     field.fail(fmt::format("unknown value \"{}\"", text), "none, fp16, bf16, fp8, powersgd(4) or top_k(1 %)");
   }
@@ -114,16 +128,24 @@ void read_gradients(const MappingReader& keys, Sync& sync) {
 }
 
 void read_sync(const Field& field, Sync& sync) {
-  const MappingReader keys = field.mapping({"algorithm", "levels", "servers", "placement", "consistency", "bucket",
-                                            "first_bucket", "bucketing", "overlap", "every_micro_batch",
-                                            "gradient_precision", "compression", "error_feedback"});
+  const MappingReader keys =
+      field.mapping({"algorithm", "levels", "servers", "placement", "consistency", "bucket", "first_bucket",
+                     "bucketing", "overlap", "every_micro_batch", "gradient_precision", "compression", "error_feedback",
+                     "assignment", "split", "priority", "barrier", "local_reduce", "slow_workers"});
   sync.algorithm = keys.choice_or("algorithm", sync.algorithm, algorithm_words());
   if (const auto levels = keys.find("levels")) sync.levels = read_levels(*levels);
   sync.servers = keys.int_or("servers", sync.servers, {1, 100'000});
   sync.placement = keys.choice_or("placement", sync.placement, placement_words());
   if (const auto consistency = keys.find("consistency")) read_consistency(*consistency, sync);
   read_gradients(keys, sync);
-  for (const std::string_view key : {"servers", "placement", "consistency"}) {
+  sync.assignment = keys.choice_or("assignment", sync.assignment, assignment_words());
+  sync.split = keys.quantity_or("split", sync.split);
+  sync.priority = keys.choice_or("priority", sync.priority, priority_words());
+  sync.barrier = keys.flag_or("barrier", sync.barrier);
+  sync.local_reduce = keys.flag_or("local_reduce", sync.local_reduce);
+  if (const auto slow = keys.find("slow_workers")) sync.slow_workers = read_slow_workers(*slow);
+  for (const std::string_view key : {"servers", "placement", "consistency", "assignment", "split", "priority",
+                                     "barrier", "local_reduce", "slow_workers"}) {
     if (keys.has(key) && !has_servers(sync.algorithm)) {
       keys.fail(key, fmt::format("{} without a parameter server", key),
                 "algorithm: parameter_server, or leave the key out");
@@ -138,7 +160,8 @@ ExecutionMode read_execution(const MappingReader& plan) {
 /// How many replicas the GPUs have room for; 1 where the factors do not divide them (check_scenario complains then).
 int replicas_left(const Plan& plan, const Cluster& cluster) {
   const std::int64_t replica = static_cast<std::int64_t>(plan.tensor) * plan.pipeline * plan.context;
-  return cluster.gpus() % replica == 0 ? static_cast<int>(cluster.gpus() / replica) : 1;
+  const std::int64_t gpus = worker_gpus(plan, cluster);
+  return gpus > 0 && gpus % replica == 0 ? static_cast<int>(gpus / replica) : 1;
 }
 
 Plan read_training_plan(const Field& field, Precision training, const Cluster& cluster) {
@@ -151,11 +174,11 @@ Plan read_training_plan(const Field& field, Precision training, const Cluster& c
   plan.interleave = keys.int_or("interleave", 1, factor);
   plan.context = keys.int_or("context", 1, factor);
   plan.expert = keys.int_or("expert", 1, factor);
-  plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);
   plan.sequence_parallel = keys.flag_or("sequence_parallel", false);
   plan.zero = keys.int_or("zero", 0, {0, 3});
   plan.sync.gradient_precision = usual_gradient_precision(training, plan.zero);
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
+  plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);
   plan.execution = read_execution(keys);
   plan.single_process = keys.choice_or<bool>("processes", false, process_words);
   return plan;

@@ -64,6 +64,9 @@ struct TrainWorkload {
       false;  ///< an fp32 copy of 2-byte weights beside the optimizer's two states (key master_weights)
   std::optional<double> training_samples;  ///< sequences or images to train on, for time_to_train
   DataLoader loader;
+  /// Standard deviation of a worker's compute time from iteration to iteration, as a share of its mean: lognormal,
+  /// independent between workers (parameter servers; key compute_spread).
+  double compute_spread = 0.0;
 };
 
 /// How `groups` groups share ranks. blocked: consecutive ranks form a group; strided: rank r belongs to group r mod groups
@@ -113,6 +116,15 @@ struct Sync {
   ServerPlacement placement = ServerPlacement::cpu;
   enum class Consistency { synchronous, asynchronous, bounded } consistency = Consistency::synchronous;
   int staleness = 0;  ///< bounded(k)
+  enum class Assignment { balanced, hashed } assignment = Assignment::balanced;  ///< of keys to servers
+  Bytes split = Bytes(4e6);  ///< keys above this size are cut into pieces
+  enum class Priority { arrival, first_layer } priority = Priority::arrival;
+  bool barrier = false;  ///< no weight is pulled before all of the step's gradients are applied
+  bool local_reduce = false;  ///< a machine's GPUs add up first and push once
+  struct SlowWorkers {
+    int count = 0;
+    double factor = 1.0;  ///< of compute time
+  } slow_workers;
   Bytes bucket = Bytes(25e6);
   Bytes first_bucket;  ///< the first one to become ready, where it has a size of its own; zero: as the others
   /// Whether gradients become ready layer by layer, and a layer larger than a bucket is cut, or tensor by tensor, and a
@@ -132,6 +144,13 @@ struct Plan {
   bool single_process = false;  ///< one Python process drives all GPUs of a node (key plan.processes: single | per_gpu)
   ExecutionMode execution = ExecutionMode::eager;
 };
+
+/// GPUs that train: all but those of machines that are dedicated parameter servers, one server each.
+constexpr std::int64_t worker_gpus(const Plan& plan, const Cluster& cluster) {
+  const bool dedicated =
+      plan.sync.algorithm == SyncAlgorithm::parameter_server && plan.sync.placement == ServerPlacement::dedicated;
+  return (static_cast<std::int64_t>(cluster.nodes) - (dedicated ? plan.sync.servers : 0)) * cluster.gpus_per_node;
+}
 
 /// One end of background traffic.
 struct BackgroundPlace {

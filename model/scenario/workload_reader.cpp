@@ -34,6 +34,17 @@ double read_training_samples(const Field& field, const ModelConfig& model) {
   return length.count / static_cast<double>(transformer->sequence);
 }
 
+/// "5 %" or 0.05.
+double read_spread(const Field& field) {
+  std::string text = field.text();
+  const bool percent = text.ends_with('%');
+  if (percent) text.erase(text.find_last_not_of("% ") + 1);
+  const double spread =
+      field.parse([&](const std::string&) { return parse_number(text); }) * (percent ? 0.01 : 1.0);
+  if (spread >= 1.0) field.fail(fmt::format("a spread of {}", field.text()), "less than 100 % of the mean, as 5 %");
+  return spread;
+}
+
 /// FlashAttention needs the asynchronous copies and shared memory of Turing (v1) or Ampere (v2) and later.
 AttentionKind usual_attention(const Gpu& gpu) {
   return gpu.compute_capability >= 7.5 ? AttentionKind::flash : AttentionKind::standard;
@@ -41,7 +52,8 @@ AttentionKind usual_attention(const Gpu& gpu) {
 
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader train = field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer",
-                                             "recompute", "attention", "master_weights", "samples", "loader"});
+                                             "recompute", "attention", "master_weights", "samples", "loader",
+                                             "compute_spread"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
@@ -55,6 +67,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   if (const auto samples = train.find("samples")) {
     workload.training_samples = read_training_samples(*samples, workload.model);
   }
+  if (const auto spread = train.find("compute_spread")) workload.compute_spread = read_spread(*spread);
   if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader);
   result.workload = std::move(workload);
 }

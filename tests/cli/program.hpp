@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/process.hpp"
+#include "model/base/process.hpp"
 
 namespace foretrain::test {
 

@@ -95,6 +95,7 @@ TEST_CASE("TensorFlow 2017: what its authors chose for each model and machine is
       Case other = row;
       std::erase_if(other.overrides, [](const Override& cell) { return cell.key.starts_with("plan.sync."); });
       other.overrides.push_back({"plan.sync.algorithm", algorithm, row.where});
+      if (algorithm == "parameter_server") other.overrides.push_back({"plan.sync.barrier", "true", row.where});
       if (!placement.empty()) other.overrides.push_back({"plan.sync.placement", placement, row.where});
       best = std::max(best, predict(scenario_of(other), Fidelity::flows).train->samples_per_second);
     }

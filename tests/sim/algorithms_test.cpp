@@ -26,7 +26,8 @@ Node two_card_node() {
   Node node = pcie_switch_node(4);
   node.nic_attachment = {5};
   node.nic_attachment_link = node.link_types[0];
-  node.network = {2, 80.0_Gbitps, 1.0, 5.0_us, 1.0, true, true};
+  node.network = {2, 80.0_Gbitps, 1.0, 5.0_us, 1.0, true};
+  node.network.in_network_reduction = true;
   return node;
 }
 

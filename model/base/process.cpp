@@ -1,4 +1,4 @@
-#include "reports/process.hpp"
+#include "model/base/process.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,0 +1,322 @@
+#include "model/parameter_server/server_graph.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "model/collectives/link_load.hpp"
+#include "model/parameter_server/spread.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+LoweredPhase at_once(std::vector<Flow> flows, const Topology& topology) {
+  LoweredPhase phase;
+  for (const Flow& flow : flows) {
+    phase.latency = std::max(phase.latency, topology.route(flow.source, flow.destination).latency);
+  }
+  phase.flows = std::move(flows);
+  return phase;
+}
+
+/// Fisher and Yates's shuffle, the same on every machine.
+void shuffle(std::vector<int>& order, int seed) {
+  for (std::size_t i = order.size(); i > 1; --i) {
+    std::swap(order[i - 1], order[static_cast<std::size_t>(uniform(seed, static_cast<int>(i)) * static_cast<double>(i))]);
+  }
+}
+
+class GraphBuilder {
+ public:
+  GraphBuilder(const ParameterStore& store, const Topology& topology, const Iterations& iterations, bool folded);
+  ServerGraph run() &&;
+
+ private:
+  /// A worker, or all of them.
+  struct Lane {
+    std::vector<int> workers;
+    ResourceId compute = 0, reduce = 0, gather = 0, barrier = 0;
+    std::vector<ResourceId> push, pull;                // by server
+    std::vector<std::vector<BlockId>> push_block, pull_block;  // by group and server; −1: nothing to send
+    std::vector<std::vector<TaskId>> pulled;           // the coming iteration's pulls, by group and server
+    BlockId host = 0;
+  };
+
+  void add_lane(std::vector<int> workers);
+  void add_messages(Lane& lane, bool push, LinkLoad& load);
+  BlockId fixed_block(const char* name, Seconds duration, Category category) {
+    return builder_.add_block({name, category, duration, duration});
+  }
+  TaskId add(BlockId block, ResourceId resource, std::vector<TaskId> after, int iteration, int group = 0) {
+    std::erase(after, -1);
+    return builder_.add_task({block, resource, iteration, store_.first_layer_first ? group : 0}, after);
+  }
+  [[nodiscard]] bool holds(int group, int server) const {
+    return store_.groups[index(group)].parameters[index(server)] > 0.0;
+  }
+  void add_passes(int lane, int iteration, std::vector<std::vector<TaskId>>& pushes);
+  void add_pulls(Lane& lane, const std::vector<std::vector<TaskId>>& updated, int iteration);
+  [[nodiscard]] bool takes_part(int lane, int iteration) const {
+    return iteration < iterations_.of_worker[index(lane)];
+  }
+
+  const ParameterStore& store_;
+  const Topology& topology_;
+  const Iterations& iterations_;
+  int groups_, servers_;
+  TaskGraph::Builder builder_;
+  std::vector<Lane> lanes_;
+  std::vector<ResourceId> cpu_;                     // by server
+  std::vector<std::vector<BlockId>> update_block_;  // by group and server
+  BlockId nothing_ = 0;
+  // bounded: [iteration][group][server], when every worker's update is in.
+  std::vector<std::vector<std::vector<TaskId>>> complete_;
+  ServerGraph result_;
+};
+
+GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology, const Iterations& iterations,
+                           bool folded)
+    : store_(store),
+      topology_(topology),
+      iterations_(iterations),
+      groups_(static_cast<int>(store.groups.size())),
+      servers_(store.server_count()),
+      result_{TaskGraph::Builder().build(), iterations, {}, {}} {
+  nothing_ = fixed_block("complete", Seconds(0.0), Category::communication);
+  for (int s = 0; s < servers_; ++s) {
+    cpu_.push_back(
+        builder_.add_resource({"server " + std::to_string(s), ResourceKind::host_thread, s, QueueOrder::urgent}));
+  }
+  for (const KeyGroup& group : store.groups) {
+    auto& blocks = update_block_.emplace_back();
+    for (const Seconds time : group.update) blocks.push_back(fixed_block("update", time, Category::optimizer));
+  }
+  if (folded) {
+    std::vector<int> all;
+    for (int w = 0; w < store.worker_count(); ++w) all.push_back(w);
+    add_lane(std::move(all));
+  } else {
+    for (int w = 0; w < store.worker_count(); ++w) add_lane({w});
+  }
+}
+
+void GraphBuilder::add_lane(std::vector<int> workers) {
+  const int number = static_cast<int>(lanes_.size());
+  const std::string name = "worker " + std::to_string(number);
+  const auto stream = [&](const std::string& what, ResourceKind kind, QueueOrder order) {
+    return builder_.add_resource({name + " " + what, kind, number, order});
+  };
+  Lane lane;
+  lane.compute = stream("compute", ResourceKind::device_stream, QueueOrder::added);
+  lane.reduce = stream("reduce", ResourceKind::communication_stream, QueueOrder::urgent);
+  lane.barrier = stream("barrier", ResourceKind::host_thread, QueueOrder::added);
+  lane.gather = stream("gather", ResourceKind::communication_stream, QueueOrder::urgent);
+  for (int s = 0; s < servers_; ++s) {
+    const std::string server = "server " + std::to_string(s);
+    lane.push.push_back(stream("to " + server, ResourceKind::communication_stream, QueueOrder::urgent));
+    lane.pull.push_back(stream("from " + server, ResourceKind::communication_stream, QueueOrder::urgent));
+  }
+  lane.workers = std::move(workers);
+  lane.host = fixed_block("between steps", store_.host_between_steps, Category::host);
+  lane.pulled.assign(index(groups_), std::vector<TaskId>(index(servers_), -1));
+  LinkLoad load(topology_);
+  add_messages(lane, true, load);
+  add_messages(lane, false, load);
+  lanes_.push_back(std::move(lane));
+  result_.passes_done.emplace_back();
+}
+
+void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
+  auto& blocks = push ? lane.push_block : lane.pull_block;
+  blocks.assign(index(groups_), std::vector<BlockId>(index(servers_), -1));
+  for (int g = 0; g < groups_; ++g) {
+    // Alone, a message takes its part of the time in which the whole group is exchanged with all servers: they are
+    // busy with it together.
+    std::vector<std::vector<Flow>> flows(index(servers_));
+    std::vector<Flow> all;
+    for (int s = 0; s < servers_; ++s) {
+      if (!holds(g, s)) continue;
+      for (const int worker : lane.workers) {
+        const std::vector<Flow> own = push ? store_.push(worker, g, s) : store_.pull(worker, g, s);
+        flows[index(s)].insert(flows[index(s)].end(), own.begin(), own.end());
+      }
+      all.insert(all.end(), flows[index(s)].begin(), flows[index(s)].end());
+    }
+    const Seconds together = load.busiest(all);
+    const std::vector<double>& parameters = store_.groups[index(g)].parameters;
+    const double most = *std::ranges::max_element(parameters);
+    for (int s = 0; s < servers_; ++s) {
+      if (!holds(g, s)) continue;
+      LoweredPhase phase = at_once(std::move(flows[index(s)]), topology_);
+      const Seconds isolated = phase.latency + together * (parameters[index(s)] / most);
+      blocks[index(g)][index(s)] =
+          builder_.add_block({push ? "gradient push" : "weight pull", Category::communication,
+                              LoweredCollective{push ? "push" : "pull", {std::move(phase)}}, isolated});
+    }
+  }
+}
+
+void GraphBuilder::add_passes(int lane_number, int iteration, std::vector<std::vector<TaskId>>& pushes) {
+  Lane& lane = lanes_[index(lane_number)];
+  const double factor = lane.workers.size() > 1 ? 1.0 : store_.factor(lane.workers.front(), iteration);
+  const auto compute = [&](const char* name, const Segment& work, std::vector<TaskId> after) {
+    return add(fixed_block(name, work.total() * factor, Category::compute), lane.compute, std::move(after), iteration);
+  };
+  add(lane.host, lane.compute, {}, iteration);
+  std::vector<TaskId> weights(index(groups_), -1);
+  for (int g = 0; g < groups_; ++g) {
+    if (store_.gather.empty()) continue;
+    const std::vector<TaskId>& pulls = lane.pulled[index(g)];
+    if (std::ranges::all_of(pulls, [](TaskId pull) { return pull < 0; })) continue;
+    const LoweredCollective& gather = store_.gather[index(g)];
+    const BlockId block = builder_.add_block(
+        {"weight all-gather in the machine", Category::communication, gather, uncontended_time(gather, topology_)});
+    weights[index(g)] = add(block, lane.gather, pulls, iteration, g);
+  }
+  for (int g = 0; g < groups_; ++g) {
+    std::vector<TaskId> after = {weights[index(g)]};
+    for (int other = store_.overlap ? g : 0; other < (store_.overlap ? g + 1 : groups_); ++other) {
+      const std::vector<TaskId>& pulls = lane.pulled[index(other)];
+      after.insert(after.end(), pulls.begin(), pulls.end());
+      if (!store_.overlap) after.push_back(weights[index(other)]);
+    }
+    compute("forward", store_.groups[index(g)].forward, std::move(after));
+  }
+  if (store_.between.total() > Seconds(0.0)) compute("passes", store_.between, {});
+  std::vector<TaskId> ready(index(groups_), -1);
+  for (int g = groups_; g-- > 0;) ready[index(g)] = compute("backward", store_.groups[index(g)].backward, {});
+  result_.passes_done[index(lane_number)].push_back(ready.front());
+
+  for (int g = groups_; g-- > 0;) {
+    TaskId sendable = store_.overlap ? ready[index(g)] : ready.front();
+    if (!store_.reduce.empty()) {
+      const LoweredCollective& reduce = store_.reduce[index(g)];
+      const BlockId block = builder_.add_block({"gradient reduce-scatter in the machine", Category::communication,
+                                                reduce, uncontended_time(reduce, topology_)});
+      sendable = add(block, lane.reduce, {sendable}, iteration, g);
+    }
+    for (int s = 0; s < servers_; ++s) {
+      const BlockId block = lane.push_block[index(g)][index(s)];
+      if (block >= 0) pushes[index(g)][index(s)] = add(block, lane.push[index(s)], {sendable}, iteration, g);
+    }
+  }
+}
+
+void GraphBuilder::add_pulls(Lane& lane, const std::vector<std::vector<TaskId>>& updated, int iteration) {
+  TaskId barrier = -1;
+  if (store_.barrier) {
+    std::vector<TaskId> all;
+    for (const std::vector<TaskId>& of_group : updated) all.insert(all.end(), of_group.begin(), of_group.end());
+    barrier = add(nothing_, lane.barrier, std::move(all), iteration);
+  }
+  const int bound = iteration - 1 - store_.staleness;
+  const bool bounded = store_.consistency == Sync::Consistency::bounded && bound >= 0;
+  // Of what is ready together, the next forward pass asks for its first layers first. Behind a barrier all is ready
+  // together, and who has no priorities sends it in any order: see ParameterStore::barrier.
+  std::vector<int> order(index(groups_));
+  std::iota(order.begin(), order.end(), 0);
+  for (int s = 0; s < servers_; ++s) {
+    if (store_.barrier && !store_.first_layer_first) shuffle(order, s * 1000 + iteration);
+    for (const int g : order) {
+      if (!holds(g, s)) continue;
+      std::vector<TaskId> after = {updated[index(g)][index(s)], barrier};
+      if (bounded) after.push_back(complete_[index(bound)][index(g)][index(s)]);
+      lane.pulled[index(g)][index(s)] =
+          add(lane.pull_block[index(g)][index(s)], lane.pull[index(s)], std::move(after), iteration, g);
+    }
+  }
+}
+
+ServerGraph GraphBuilder::run() && {
+  const int last = *std::ranges::max_element(iterations_.of_worker);
+  const std::vector<std::vector<TaskId>> none(index(groups_), std::vector<TaskId>(index(servers_), -1));
+  const bool one_by_one = store_.consistency != Sync::Consistency::synchronous;
+  const bool bounded = store_.consistency == Sync::Consistency::bounded;
+  for (int i = 0; i < last; ++i) {
+    std::vector<std::vector<std::vector<TaskId>>> pushes(lanes_.size(), none);
+    for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane) {
+      if (takes_part(lane, i)) add_passes(lane, i, pushes[index(lane)]);
+    }
+    complete_.push_back(none);
+    std::vector<std::vector<std::vector<TaskId>>> pull_after(lanes_.size(), none);  // an update of the worker's own
+    for (int g = groups_; g-- > 0;) {
+      for (int s = 0; s < servers_; ++s) {
+        if (!holds(g, s)) continue;
+        const BlockId update = update_block_[index(g)][index(s)];
+        std::vector<TaskId> applied(lanes_.size(), -1);
+        std::vector<TaskId> all;
+        for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+          const TaskId push = pushes[lane][index(g)][index(s)];
+          if (push < 0) continue;
+          applied[lane] = one_by_one ? add(update, cpu_[index(s)], {push}, i, g) : push;
+          all.push_back(applied[lane]);
+          if (one_by_one) {
+            result_.exchanges.push_back(
+                {static_cast<int>(lane), g, s, lanes_[lane].pulled[index(g)][index(s)], applied[lane]});
+          }
+        }
+        TaskId& complete = complete_.back()[index(g)][index(s)];
+        if (!one_by_one) {
+          complete = add(update, cpu_[index(s)], all, i, g);
+        } else if (bounded) {
+          complete = add(nothing_, builder_.add_resource({"complete", ResourceKind::host_thread, s}), all, i);
+        }
+        for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+          pull_after[lane][index(g)][index(s)] = one_by_one ? applied[lane] : complete;
+        }
+      }
+    }
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+      if (takes_part(static_cast<int>(lane), i + 1)) add_pulls(lanes_[lane], pull_after[lane], i + 1);
+    }
+  }
+  result_.graph = std::move(builder_).build();
+  return std::move(result_);
+}
+
+}  // namespace
+
+Iterations usual_iterations(const ParameterStore& store) {
+  Iterations iterations;
+  const auto workers = index(store.worker_count());
+  if (store.consistency == Sync::Consistency::synchronous && store.equal_workers()) {
+    iterations.warm_up = 3;
+    iterations.of_worker.assign(workers, store.barrier && !store.first_layer_first ? 35 : 6);  // random orders need an average
+    return iterations;
+  }
+  // Random iterations need an average; large clusters average over workers as well.
+  const double messages =
+      2.0 * static_cast<double>(workers * index(store.server_count()) * store.groups.size());
+  const int counted = std::clamp(static_cast<int>(60'000.0 / messages), 4, 48);
+  iterations.warm_up = std::max(2, counted / 4);  // the workers drift apart
+  if (store.consistency == Sync::Consistency::bounded && store.slow.factor > 1.0 && store.slow.count > 0) {
+    // Until the fast ones have met the bound: they gain factor − 1 iterations on every one of the slow.
+    const double gained = (store.staleness + 1.0) / (store.slow.factor - 1.0);
+    iterations.warm_up += static_cast<int>(std::min(std::ceil(gained), static_cast<double>(ParameterStore::most_lead)));
+  }
+  int all = iterations.warm_up + counted;
+  if (store.consistency == Sync::Consistency::bounded) all += store.staleness + 1;
+  for (int w = 0; w < store.worker_count(); ++w) {
+    const bool own_speed = store.consistency == Sync::Consistency::asynchronous;
+    const double share = own_speed && store.slow.count < store.worker_count() ? 1.0 / store.mean_factor(w) : 1.0;
+    iterations.of_worker.push_back(std::max(2, static_cast<int>(std::ceil(all * share))));
+  }
+  return iterations;
+}
+
+ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology, const Iterations& iterations,
+                               bool folded) {
+  return GraphBuilder(store, topology, iterations, folded).run();
+}
+
+ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology) {
+  const bool folded = store.consistency == Sync::Consistency::synchronous && store.equal_workers();
+  return build_server_graph(store, topology, usual_iterations(store), folded);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,62 @@
+// Several iterations of training with parameter servers as a task graph, and what its execution says.
+//
+// A worker computes on one stream; messages from a worker to a server, and back, form one queue per pair, which sends
+// what is ready first, or what the next forward pass needs first. A server updates what is complete. The kinds of
+// consistency differ in edges alone:
+//   synchronous    a key is updated when all workers have pushed it; all pull it then
+//   asynchronous   each push is an update of its own; its worker pulls after it
+//   bounded(k)     as asynchronous, and a key is pulled for iteration i when all workers' updates of iteration i-k-1
+//                  are in it (no worker is more than k iterations ahead)
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "model/parameter_server/store.hpp"
+#include "model/result.hpp"
+
+namespace foretrain {
+
+/// How much is simulated. The first iterations fill the pipeline of messages and do not count.
+struct Iterations {
+  int warm_up = 0;
+  std::vector<int> of_worker;  ///< warm-up included; slower asynchronous workers do fewer in the same time
+};
+Iterations usual_iterations(const ParameterStore& store);
+
+struct ServerGraph {
+  /// One key group on one server, once there and back.
+  struct Exchange {
+    int worker = 0;
+    int group = 0;
+    int server = 0;
+    TaskId pull = -1;    ///< of the weights that the gradient was computed with
+    TaskId update = -1;  ///< that applied the gradient
+  };
+
+  TaskGraph graph;
+  Iterations iterations;
+  std::vector<std::vector<TaskId>> passes_done;  ///< by worker (one entry stands for all when folded) and iteration
+  std::vector<Exchange> exchanges;               ///< asynchronous and bounded only
+};
+
+/// `folded`: all workers are one lane, whose messages are those of all. For equal workers under synchronous updates
+/// only, which do everything at the same time anyway.
+ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology, const Iterations& iterations,
+                               bool folded);
+/// usual_iterations(), folded where that is possible.
+ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology);
+
+struct ServerTimes {
+  Seconds step;                ///< in which all workers together process as many samples as a step has
+  double compute_share = 0.0;  ///< of an average worker's time
+  std::optional<Staleness> staleness;
+};
+
+/// From the moment at which all workers are warm to that at which the first is done, workers' speeds add up.
+ServerTimes times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution);
+
+/// Closed form: a folded graph without contention between messages, and no shorter than any of `bounds`.
+ServerTimes estimate_servers(const ParameterStore& store, const Topology& topology, const StoreBounds& bounds);
+
+}  // namespace foretrain

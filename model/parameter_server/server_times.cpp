@@ -1,0 +1,182 @@
+// From dates to speeds and staleness, and the closed forms.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "model/collectives/link_load.hpp"
+#include "model/parameter_server/server_graph.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+/// Iterations that a worker has done at a date, parts of one included.
+double done_at(const std::vector<Seconds>& ends, Seconds date) {
+  const auto next = std::ranges::upper_bound(ends, date);
+  const auto whole = static_cast<double>(next - ends.begin());
+  if (next == ends.end()) return whole;
+  const Seconds before = next == ends.begin() ? Seconds(0.0) : *(next - 1);
+  return whole + (date - before) / (*next - before);
+}
+
+/// The value below which `share` of a sorted list lies (nearest rank).
+double percentile(const std::vector<int>& sorted, double share) {
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
+}
+
+std::optional<Staleness> staleness_of(const ParameterStore& store, const ServerGraph& graph,
+                                      const Execution& execution, Seconds from, Seconds to) {
+  if (store.consistency == Sync::Consistency::synchronous) return Staleness{};  // all pull after all have pushed
+  std::map<std::pair<int, int>, std::vector<Seconds>> updates;  // of a key group on a server
+  for (const ServerGraph::Exchange& e : graph.exchanges) {
+    updates[{e.group, e.server}].push_back(execution.finish[index(e.update)]);
+  }
+  for (auto& [key, dates] : updates) std::ranges::sort(dates);
+  std::vector<int> others;
+  double sum = 0.0;
+  for (const ServerGraph::Exchange& e : graph.exchanges) {
+    const Seconds applied = execution.finish[index(e.update)];
+    if (e.pull < 0 || applied < from || applied > to) continue;
+    // What was applied until the server began to send is in the weights.
+    const std::vector<Seconds>& dates = updates.at({e.group, e.server});
+    const auto first = std::ranges::upper_bound(dates, execution.start[index(e.pull)]);
+    const auto own = std::ranges::lower_bound(dates, applied);
+    others.push_back(std::max(0, static_cast<int>(own - first)));
+    sum += others.back();
+  }
+  if (others.empty()) return std::nullopt;
+  std::ranges::sort(others);
+  return Staleness{sum / static_cast<double>(others.size()), percentile(others, 0.5), percentile(others, 0.9),
+                   percentile(others, 0.99), static_cast<double>(others.back())};
+}
+
+/// Length of an iteration, in passes of usual length, of workers that are at most `lead` iterations apart: worker w begins
+/// iteration i when it has done the one before and all others have done i − lead − 1. No messages, no servers.
+double slowest_factor(const ParameterStore& store, int lead) {
+  constexpr int warm_up = 64, counted = 192;  // random iterations need an average
+  std::vector<double> done(index(store.worker_count()), 0.0);
+  std::vector<double> all_done;  // by iteration
+  for (int i = 0; i < warm_up + counted; ++i) {
+    const double bound = i > lead ? all_done[index(i - lead - 1)] : 0.0;
+    for (int w = 0; w < store.worker_count(); ++w) {
+      done[index(w)] = std::max(done[index(w)], bound) + store.factor(w, i);
+    }
+    all_done.push_back(*std::ranges::max_element(done));
+  }
+  return (all_done.back() - all_done[warm_up - 1]) / counted;
+}
+
+/// How much longer unequal workers' passes make a step, see store_bounds().
+double step_factor(const ParameterStore& store) {
+  if (store.equal_workers()) return 1.0;
+  if (store.consistency == Sync::Consistency::synchronous) return slowest_factor(store, 0);
+  if (store.consistency == Sync::Consistency::bounded) return slowest_factor(store, store.staleness);
+  double speed = 0.0;
+  for (int w = 0; w < store.worker_count(); ++w) speed += 1.0 / store.mean_factor(w);
+  return store.worker_count() / speed;
+}
+
+}  // namespace
+
+ServerTimes times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution) {
+  std::vector<std::vector<Seconds>> ends;
+  Seconds from;
+  Seconds to = Seconds::infinity();
+  for (const std::vector<TaskId>& tasks : graph.passes_done) {
+    auto& own = ends.emplace_back();
+    for (const TaskId task : tasks) own.push_back(execution.finish[index(task)]);
+    const int warm = std::min(graph.iterations.warm_up, static_cast<int>(own.size()) - 1);
+    from = std::max(from, own[index(std::max(warm - 1, 0))]);
+    to = std::min(to, own.back());
+  }
+  if (!(from < to)) from = Seconds(0.0);  // very unequal workers: from the beginning on
+  ServerTimes times;
+  double speed = 0.0;
+  const Seconds passes = store.compute().total();
+  for (std::size_t lane = 0; lane < ends.size(); ++lane) {
+    const double own = (done_at(ends[lane], to) - done_at(ends[lane], from)) / (to - from).value();
+    double factor = 0.0;
+    for (std::size_t i = 0; i < ends[lane].size(); ++i) {
+      factor += ends.size() == 1 ? 1.0 : store.factor(static_cast<int>(lane), static_cast<int>(i));
+    }
+    times.compute_share += passes.value() * own * factor / static_cast<double>(ends[lane].size());
+    speed += own;
+  }
+  const auto lanes = static_cast<double>(ends.size());
+  times.step = Seconds(lanes / speed);
+  times.compute_share = std::min(1.0, times.compute_share / lanes);
+  times.staleness = staleness_of(store, graph, execution, from, to);
+  return times;
+}
+
+StoreBounds store_bounds(const ParameterStore& store, const Topology& topology) {
+  StoreBounds bounds;
+  bounds.compute = store.compute().total() * step_factor(store) + store.host_between_steps;
+  std::vector<Bytes> load(index(topology.links()));
+  std::vector<LinkId> links;
+  const auto carry = [&](const std::vector<Flow>& flows) {
+    for (const Flow& flow : flows) {
+      links.clear();
+      topology.append_route(flow.source, flow.destination, links);
+      for (const LinkId link : links) load[index(link)] += flow.bytes;
+    }
+  };
+  const bool one_by_one = store.consistency != Sync::Consistency::synchronous;
+  std::map<EndpointId, Seconds> updating;
+  for (int s = 0; s < store.server_count(); ++s) {
+    for (int g = 0; g < static_cast<int>(store.groups.size()); ++g) {
+      for (int w = 0; w < store.worker_count(); ++w) {
+        carry(store.push(w, g, s));
+        carry(store.pull(w, g, s));
+      }
+      // Servers on one socket each have their share of its rate, so that theirs is the time of the longest.
+      updating[s] += store.groups[index(g)].update[index(s)] * (one_by_one ? store.worker_count() : 1.0);
+    }
+  }
+  for (const auto& [server, time] : updating) bounds.server = std::max(bounds.server, time);
+  for (LinkId link = 0; link < topology.links(); ++link) {
+    if (!(load[index(link)] > Bytes(0.0))) continue;
+    const Seconds time = load[index(link)] / topology.link_bandwidth(link);
+    Seconds& bound = topology.link_kind(link) == LinkKind::memory ? bounds.server : bounds.link;
+    bound = std::max(bound, time);
+  }
+  return bounds;
+}
+
+StoreTraffic store_traffic(const ParameterStore& store, const Topology& topology) {
+  std::vector<Flow> pushes, pulls;
+  for (int w = 0; w < store.worker_count(); ++w) {
+    for (int g = 0; g < static_cast<int>(store.groups.size()); ++g) {
+      for (int s = 0; s < store.server_count(); ++s) {
+        const std::vector<Flow> out = store.push(w, g, s);
+        const std::vector<Flow> in = store.pull(w, g, s);
+        pushes.insert(pushes.end(), out.begin(), out.end());
+        pulls.insert(pulls.end(), in.begin(), in.end());
+      }
+    }
+  }
+  LinkLoad load(topology);
+  return {load.busiest(pushes), load.busiest(pulls)};
+}
+
+ServerTimes estimate_servers(const ParameterStore& store, const Topology& topology, const StoreBounds& bounds) {
+  ParameterStore equal = store;
+  equal.consistency = Sync::Consistency::synchronous;
+  equal.compute_spread = 0.0;
+  equal.slow = {};
+  const ServerGraph graph = build_server_graph(equal, topology);
+  ServerTimes times = times_of(equal, graph, execute_isolated(graph.graph));
+  const Seconds passes = store.compute().total();
+  times.step += passes * (step_factor(store) - 1.0);
+  times.step = std::max({times.step, bounds.compute, bounds.link, bounds.server});
+  double factor = 0.0;
+  for (int w = 0; w < store.worker_count(); ++w) factor += store.mean_factor(w) / store.worker_count();
+  times.compute_share = std::min(1.0, passes * factor / times.step);
+  times.staleness.reset();
+  return times;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,281 @@
+#include "model/parameter_server/store.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "model/collectives/placement.hpp"
+#include "model/cost/compression.hpp"
+#include "model/cost/operator_cost.hpp"
+#include "model/graph/layer_cost.hpp"
+#include "model/parameter_server/assignment.hpp"
+#include "model/parameter_server/spread.hpp"
+#include "model/plan/memory.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+/// Which group each piece of a key, and each layer's passes, belong to.
+struct Grouping {
+  int groups = 0;
+  std::vector<int> of_piece;
+  std::vector<int> of_layer;  ///< the group of a layer's last piece
+};
+
+/// Neighbouring layers share a group until it holds `limit` of the model: half by parameters and half by compute, so that
+/// no group is a large share of either. A layer with more parameters than that is several groups.
+Grouping group_pieces(const std::vector<double>& parameter_shares, const std::vector<double>& compute_shares,
+                      const std::vector<KeyPiece>& pieces, double limit) {
+  Grouping grouping;
+  grouping.of_layer.resize(parameter_shares.size());
+  std::size_t piece = 0;
+  double open = 0.0;
+  bool any_open = false;
+  const auto close = [&] {
+    grouping.groups += any_open ? 1 : 0;
+    any_open = false;
+    open = 0.0;
+  };
+  for (std::size_t layer = 0; layer < parameter_shares.size(); ++layer) {
+    const std::size_t first = piece;
+    while (piece < pieces.size() && pieces[piece].layer == static_cast<int>(layer)) ++piece;
+    const std::size_t count = piece - first;
+    int parts = 1;
+    if (parameter_shares[layer] > limit && count > 1) {
+      close();
+      parts = static_cast<int>(std::min(parameter_shares[layer] / limit + 1.0, static_cast<double>(count)));
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      grouping.of_piece.push_back(grouping.groups + static_cast<int>(i * index(parts) / count));
+    }
+    grouping.of_layer[layer] = grouping.groups + parts - 1;
+    any_open = true;
+    open += 0.5 * (parameter_shares[layer] + compute_shares[layer]);
+    if (parts > 1) {
+      grouping.groups += parts;
+      any_open = false;
+      open = 0.0;
+    } else if (open >= limit) {
+      close();
+    }
+  }
+  close();
+  return grouping;
+}
+
+/// Bytes of memory that applying an update to one parameter reads and writes: gradient, fp32 weight and states; a 2-byte
+/// copy of the weight is written for the workers.
+std::pair<Bytes, Bytes> update_traffic(const TrainWorkload& train, Bytes gradient, Bytes weight) {
+  const Bytes kept = Bytes(4.0) + optimizer_state(train.optimizer);
+  return {gradient + kept, kept + (weight < Bytes(4.0) ? weight : Bytes(0.0))};
+}
+
+/// Seconds that a server needs to apply one update to `parameters` of its keys. A GPU also adds up there what
+/// `pushes` workers sent; on a host that is part of receiving it.
+class UpdateCost {
+ public:
+  UpdateCost(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
+             const ParameterStore& store)
+      : scenario_(scenario), topology_(topology), store_(store) {
+    std::tie(read_, written_) = update_traffic(train, store.gradient, store.weight);
+    for (const EndpointId endpoint : store.pull_from) ++servers_at_[endpoint];
+  }
+
+  Seconds operator()(double parameters, int server) {
+    if (!(parameters > 0.0)) return Seconds(0.0);
+    const EndpointId place = store_.pull_from[index(server)];
+    if (!topology_.is_gpu(place)) {
+      // Servers on one socket share its memory.
+      return (read_ + written_) * parameters / (topology_.summing_traffic_rate() / servers_at_[place]);
+    }
+    const bool sums = store_.consistency == Sync::Consistency::synchronous;
+    const Bytes pushed = store_.gradient * (sums ? parameters * store_.worker_count() : 0.0);
+    const Operator update{"update",
+                          Streaming{StreamingKind::optimizer, read_ * parameters + pushed * 2.0,
+                                    written_ * parameters + pushed, Flops(10.0 * parameters), false},
+                          Precision::fp32, 1};
+    return operator_cost(update, scenario_.cluster.node.gpu, scenario_.calibration).device;
+  }
+
+ private:
+  const Scenario& scenario_;
+  const Topology& topology_;
+  const ParameterStore& store_;
+  Bytes read_, written_;
+  std::map<EndpointId, int> servers_at_;
+};
+
+void place(const Scenario& scenario, const Topology& topology, ParameterStore& store) {
+  const Sync& sync = scenario.plan.sync;
+  std::vector<int> ranks;
+  for (int rank = 0; rank < scenario.plan.data; ++rank) {
+    if (!sync.local_reduce || rank % topology.gpus_per_node() == 0) store.workers.emplace_back();
+    store.workers.back().push_back(rank);
+    ranks.push_back(rank);
+  }
+  CollectiveCall call;
+  call.servers = sync.servers;
+  call.placement = sync.placement;
+  call.groups = {ranks};
+  store.push_to = server_endpoints(call, ranks, topology);
+  for (const EndpointId endpoint : store.push_to) store.pull_from.push_back(topology.host_of_server(endpoint));
+  // Updates that are applied one by one are not added up first.
+  if (store.consistency != Sync::Consistency::synchronous) store.push_to = store.pull_from;
+}
+
+void add_groups(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
+                ParameterStore& store) {
+  LayerPricer pricer(scenario, train, topology);
+  std::vector<double> parameters, parameter_shares, compute_shares;
+  std::vector<LayerCost> costs;
+  LayerCost all;
+  double all_parameters = 0.0;
+  for (const LayerGroup& group : model.layers) {
+    const LayerCost cost = pricer.price(group.layer);
+    for (int i = 0; i < group.repeat; ++i) {
+      parameters.push_back(group.layer.parameters);
+      costs.push_back(cost);
+      all += cost;
+      all_parameters += group.layer.parameters;
+    }
+  }
+  const Seconds compute = all.forward().total() + all.backward().total();
+  for (std::size_t layer = 0; layer < costs.size(); ++layer) {
+    parameter_shares.push_back(all_parameters > 0.0 ? parameters[layer] / all_parameters : 0.0);
+    const Seconds own = costs[layer].forward().total() + costs[layer].backward().total();
+    compute_shares.push_back(compute > Seconds(0.0) ? own / compute : 0.0);
+  }
+  const Sync& sync = scenario.plan.sync;
+  const std::vector<KeyPiece> pieces = cut_keys(parameters, store.gradient, sync.split);
+  const std::vector<int> server_of_piece = assign_keys(pieces, store.server_count(), sync.assignment);
+  store.imbalance = load_imbalance(pieces, server_of_piece, store.server_count());
+
+  double limit = 1.0 / ParameterStore::most_groups;
+  Grouping grouping = group_pieces(parameter_shares, compute_shares, pieces, limit);
+  while (grouping.groups > ParameterStore::most_groups) {
+    grouping = group_pieces(parameter_shares, compute_shares, pieces, limit *= 1.1);
+  }
+  std::vector<LayerCost> cost_of_group(index(grouping.groups));
+  for (std::size_t layer = 0; layer < costs.size(); ++layer) {
+    cost_of_group[index(grouping.of_layer[layer])] += costs[layer];
+  }
+  UpdateCost update(scenario, train, topology, store);
+  for (std::size_t g = 0; g < cost_of_group.size(); ++g) {
+    LayerCost& cost = cost_of_group[g];
+    double elements = 0.0;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (index(grouping.of_piece[i]) == g) elements += pieces[i].parameters;
+    }
+    // Casting before the push; the servers widen what they receive while adding it up.
+    const CompressionWork casts =
+        compression_work(sync.compression, {elements, {}}, sync.gradient_precision, store.worker_count());
+    for (const CompressedMessage& message : casts.messages) cost.backward_kernels += pricer.kernels(message.kernels);
+    store.groups.push_back({cost.forward(), cost.backward(), std::vector<double>(store.push_to.size()), {}});
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    store.groups[index(grouping.of_piece[i])].parameters[index(server_of_piece[i])] += pieces[i].parameters;
+  }
+  for (KeyGroup& group : store.groups) {
+    for (int s = 0; s < store.server_count(); ++s) group.update.push_back(update(group.parameters[index(s)], s));
+  }
+}
+
+/// Inside every machine: gradients are added up before the push, weights spread after the pull; each GPU exchanges its
+/// share with the servers, so that all cards work.
+void add_local_collectives(const Scenario& scenario, const Topology& topology, ParameterStore& store) {
+  if (store.workers.front().size() < 2) return;
+  for (const KeyGroup& group : store.groups) {
+    double parameters = 0.0;
+    for (const double p : group.parameters) parameters += p;
+    CollectiveCall call;
+    call.groups = store.workers;
+    call.operation = CollectiveOperation::reduce_scatter;
+    call.size = store.gradient * parameters;
+    store.reduce.push_back(lower(call, topology, scenario.calibration));
+    call.operation = CollectiveOperation::all_gather;
+    call.size = store.weight * parameters;
+    store.gather.push_back(lower(call, topology, scenario.calibration));
+  }
+}
+
+}  // namespace
+
+Segment ParameterStore::compute() const {
+  Segment sum = between;
+  for (const KeyGroup& group : groups) {
+    sum += group.forward;
+    sum += group.backward;
+  }
+  return sum;
+}
+
+double ParameterStore::factor(int worker, int iteration) const {
+  return mean_factor(worker) * compute_factor(worker, iteration, compute_spread);
+}
+
+double ParameterStore::mean_factor(int worker) const {
+  return worker >= worker_count() - slow.count ? slow.factor : 1.0;
+}
+
+std::vector<Flow> ParameterStore::push(int worker, int group, int server) const {
+  const std::vector<int>& gpus = workers[index(worker)];
+  const double parameters = groups[index(group)].parameters[index(server)] / static_cast<double>(gpus.size());
+  std::vector<Flow> flows;
+  for (const int gpu : gpus) {
+    if (gpu != push_to[index(server)]) flows.push_back({gpu, push_to[index(server)], gradient * parameters});
+  }
+  return flows;
+}
+
+std::vector<Flow> ParameterStore::pull(int worker, int group, int server) const {
+  const std::vector<int>& gpus = workers[index(worker)];
+  const double parameters = groups[index(group)].parameters[index(server)] / static_cast<double>(gpus.size());
+  std::vector<Flow> flows;
+  for (const int gpu : gpus) {
+    if (gpu != pull_from[index(server)]) flows.push_back({pull_from[index(server)], gpu, weight * parameters});
+  }
+  return flows;
+}
+
+bool uses_store(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  return std::holds_alternative<TrainWorkload>(scenario.workload) &&
+         plan.sync.algorithm == SyncAlgorithm::parameter_server &&
+         (plan.data > 1 || plan.sync.placement == ServerPlacement::dedicated) &&
+         plan.tensor * plan.pipeline * plan.context == 1;
+}
+
+ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train, const Model& model,
+                           const Topology& topology, const Step& step) {
+  const Sync& sync = scenario.plan.sync;
+  ParameterStore store;
+  store.consistency = sync.consistency;
+  store.staleness = sync.staleness;
+  if (sync.consistency == Sync::Consistency::bounded) {
+    if (sync.staleness == 0) store.consistency = Sync::Consistency::synchronous;
+    if (sync.staleness > ParameterStore::most_lead) store.consistency = Sync::Consistency::asynchronous;
+  }
+  store.overlap = sync.overlap;
+  store.barrier = sync.barrier;
+  store.first_layer_first = sync.priority == Sync::Priority::first_layer;
+  store.gradient = cast_bytes(sync.compression, sync.gradient_precision);
+  store.weight = bytes_per_element(storage_precision(train.precision));
+  store.compute_spread = train.compute_spread;
+  store.slow = sync.slow_workers;
+  place(scenario, topology, store);
+  add_groups(scenario, train, model, topology, store);
+  add_local_collectives(scenario, topology, store);
+  Segment pass;
+  for (const KeyGroup& group : store.groups) {
+    pass += group.forward;
+    pass += group.backward;
+  }
+  store.between = pass * (step.micro_batches - 1.0);
+  store.host_between_steps = step.once_per_step;
+  return store;
+}
+
+}  // namespace foretrain

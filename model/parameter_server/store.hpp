@@ -1,0 +1,93 @@
+// Data-parallel training with parameter servers, costed: what a worker computes, which keys it exchanges with which
+// server, and what a server does with them.
+//
+// Every worker (a GPU, or with local_reduce a machine) pushes the gradients of a key to the key's server as its
+// backward pass has made them, and pulls the key's weights back before the layer's next forward pass. Servers add up
+// and update: on a host at the rate of its memory (Topology::server_on), on a GPU with its kernels.
+// Sources: Li et al., "Scaling distributed machine learning with the parameter server", OSDI 2014; Jayarajan et al.,
+// "Priority-based parameter propagation for distributed DNN training", MLSys 2019; Peng et al., "A generic
+// communication scheduler for distributed DNN training acceleration" (ByteScheduler), SOSP 2019; Ho et al., "More
+// effective distributed ML via a stale synchronous parallel parameter server", NIPS 2013.
+#pragma once
+
+#include <vector>
+
+#include "model/graph/step.hpp"
+
+namespace foretrain {
+
+/// Pieces of keys that travel together. Groups are in model order: the first is needed first and ready last.
+struct KeyGroup {
+  Segment forward;   ///< of the layers whose last key is here; starts when this group and all before it are pulled
+  Segment backward;  ///< after which this group is ready
+  std::vector<double> parameters;  ///< by server
+  std::vector<Seconds> update;     ///< by server: applying one update
+};
+
+struct ParameterStore {
+  Sync::Consistency consistency = Sync::Consistency::synchronous;  ///< bounded(0) has become synchronous here
+  int staleness = 0;                                               ///< bounded: 1 to most_lead
+  bool overlap = true;                                             ///< else pushes wait for the backward pass
+  bool first_layer_first = false;
+  /// Pulls of all keys wait until all keys are updated, as where a step ends before the next begins (TensorFlow,
+  /// PyTorch; MXNet has no such barrier: ByteScheduler, section 2). Without priorities they are then sent in a random
+  /// order, another one each time, as TensorFlow does (Hashemi, Jyothi and Campbell, "TicTac: accelerating distributed
+  /// deep learning with communication scheduling", MLSys 2019).
+  bool barrier = false;
+  std::vector<std::vector<int>> workers;     ///< the GPUs of each
+  std::vector<EndpointId> push_to;           ///< by server
+  std::vector<EndpointId> pull_from;         ///< by server
+  std::vector<KeyGroup> groups;
+  std::vector<LoweredCollective> reduce, gather;  ///< by group, inside all machines at once; empty: one GPU a worker
+  Bytes gradient, weight;                    ///< of one parameter, on the wire
+  Segment between;                           ///< passes between the first forward and the last backward one
+  Seconds host_between_steps;
+  double imbalance = 1.0;
+  double compute_spread = 0.0;
+  Sync::SlowWorkers slow;  ///< the last workers
+
+  [[nodiscard]] int worker_count() const { return static_cast<int>(workers.size()); }
+  [[nodiscard]] int server_count() const { return static_cast<int>(push_to.size()); }
+  /// All passes of one step.
+  [[nodiscard]] Segment compute() const;
+  [[nodiscard]] bool equal_workers() const { return !(compute_spread > 0.0) && slow.count == 0; }
+  /// How much longer than usual a worker's passes take in an iteration.
+  [[nodiscard]] double factor(int worker, int iteration) const;
+  /// The same, on average.
+  [[nodiscard]] double mean_factor(int worker) const;
+  /// What one worker pushes to (pulls from) one server for a group; each of its GPUs takes an equal share.
+  [[nodiscard]] std::vector<Flow> push(int worker, int group, int server) const;
+  [[nodiscard]] std::vector<Flow> pull(int worker, int group, int server) const;
+
+  static constexpr int most_groups = 16;
+  static constexpr int most_lead = 32;  ///< a greater bound is not reached in what is simulated: asynchronous
+};
+
+/// Whether a scenario's gradients go through a store: a parameter server with data parallelism alone, and more than one
+/// replica (a lone one exchanges with dedicated servers only). With tensor or pipeline parallelism the server is one collective per bucket.
+bool uses_store(const Scenario& scenario);
+
+/// `step` is the scenario's own. Throws ScenarioError for what cannot be combined, std::invalid_argument where servers
+/// find no place.
+ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train, const Model& model,
+                           const Topology& topology, const Step& step);
+
+/// What no step can be shorter than on average.
+struct StoreBounds {
+  Seconds compute;  ///< the passes of the worker(s) that the consistency waits for, see store_bounds()
+  Seconds link;     ///< the link that carries most for its bandwidth, for one step of all workers
+  Seconds server;   ///< the busiest server: memory traffic of receiving, adding up, sending and updating
+};
+
+/// Time of one step's messages of all workers, each direction by itself: the busiest link's bytes over its bandwidth.
+struct StoreTraffic {
+  Seconds push, pull;
+};
+StoreTraffic store_traffic(const ParameterStore& store, const Topology& topology);
+
+/// compute is the average over many iterations, random ones where workers are unequal: synchronous, of the slowest
+/// worker's passes; bounded(k), of workers that may be k iterations apart; asynchronous, n ÷ the sum of the workers'
+/// speeds, as each goes at its own.
+StoreBounds store_bounds(const ParameterStore& store, const Topology& topology);
+
+}  // namespace foretrain

@@ -1,0 +1,216 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "model/base/error.hpp"
+#include "model/base/files.hpp"
+#include "model/base/format.hpp"
+#include "model/base/units.hpp"
+#include "model/scenario/cases.hpp"
+#include "model/scenario/load.hpp"
+#include "reports/cli/command.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/replay.hpp"
+#include "reports/replay_table.hpp"
+#include "sim/predict.hpp"
+#include "validate/host/replay.hpp"
+#include "validate/host/signals.hpp"
+
+namespace foretrain {
+
+namespace {
+
+struct ReplayCommand {
+  std::vector<std::string> files, overrides;
+  std::string table, measurements, result_table;
+  std::string executor = "own";
+  double bar = 0.0;  ///< percent; 0: none
+  int repetitions = 0, keys = 0;
+  Fidelity fidelity = Fidelity::flows;
+  int jobs = 1;
+  bool probe = false;
+};
+
+/// Messages from here on count for the bar: below, the latency of a busy kernel is all there is.
+constexpr Bytes smallest_counted(1e6);
+
+/// One thing to run: a scenario by one executor.
+struct ReplayJob {
+  std::string name, group;
+  Scenario scenario;
+  ReplayOptions options;
+};
+
+int count_in(const Case& row, const std::string& column, int otherwise) {
+  const auto found = row.replay.find(column);
+  if (found == row.replay.end()) return otherwise;
+  try {
+    return static_cast<int>(parse_integer(found->second, 1, 1000));
+  } catch (const UnitError& error) {
+    throw ScenarioError(row.where, "replay." + column, error.got(), error.expected());
+  }
+}
+
+std::vector<ReplayJob> jobs_of(const ReplayCommand& command) {
+  std::vector<ReplayJob> jobs;
+  const HostExecutor executor = parse_executor(command.executor);
+  for (const std::string& file : command.files) {
+    Scenario scenario = load_scenario(file, command.overrides);
+    jobs.push_back({scenario.name, "", std::move(scenario),
+                    {.executor = executor, .repetitions = command.repetitions, .keys = command.keys, .predicted = {}}});
+  }
+  if (command.table.empty()) return jobs;
+  for (const Case& row : read_cases(command.table)) {
+    const auto stated = row.replay.find("executor");
+    jobs.push_back({row.name, row.group, scenario_of(row),
+                    {.executor = stated == row.replay.end() ? executor : parse_executor(stated->second),
+                     .repetitions = command.repetitions > 0 ? command.repetitions : count_in(row, "repetitions", 0),
+                     .keys = count_in(row, "keys", command.keys),
+                     .predicted = {}}});
+  }
+  return jobs;
+}
+
+/// What is predicted and planned must be right for all before the first is run.
+std::vector<ReplayPlan> plans_of(std::vector<ReplayJob>& jobs, const ReplayCommand& command) {
+  const std::vector<Outcome> outcomes = predict_with_progress(
+      jobs.size(), command.jobs, [&](std::size_t i) { return predict(jobs[i].scenario, command.fidelity); });
+  std::vector<ReplayPlan> plans;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (!outcomes[i].result) throw UsageError(jobs[i].name + ": " + outcomes[i].error);
+    jobs[i].options.predicted = outcomes[i].result->time();
+    plans.push_back(plan_replay(jobs[i].scenario, jobs[i].options));
+  }
+  return plans;
+}
+
+/// What an earlier, interrupted replay measured on this machine.
+HostMeasurements earlier(const std::string& path) {
+  HostMeasurements fresh{.machine = this_machine(), .runs = {}, .probes = {}};
+  if (path.empty() || !std::filesystem::exists(path) || !std::filesystem::is_regular_file(path)) return fresh;
+  HostMeasurements known = read_host_measurements(path);
+  if (describe(known.machine) == describe(fresh.machine)) return known;
+  throw UsageError(fmt::format("{}: measured on another machine ({}): choose another file", path,
+                               describe(known.machine)));
+}
+
+const HostMeasurement* find_run(const HostMeasurements& known, const ReplayJob& job, const std::string& plan) {
+  for (const HostMeasurement& run : known.runs) {
+    if (run.name == job.name && run.plan == plan) return &run;
+  }
+  return nullptr;
+}
+
+void save(const HostMeasurements& measurements, const std::string& path) {
+  if (!path.empty()) write_file(path, to_json(measurements));
+}
+
+void run_probes(HostReplayer& replayer, HostMeasurements& measurements, const std::string& path) {
+  if (!measurements.probes.empty()) return;
+  const auto rate = [](double megabits) { return BytesPerSecond(megabits * 1e6 / 8.0); };
+  const auto probe = [&](const char* protocol, double payload, double megabits) {
+    measurements.probes.push_back(replayer.probe(protocol, Bytes(payload), rate(megabits)));
+  };
+  for (const double megabits : {100.0, 500.0, 1000.0, 2000.0}) {
+    for (const double payload : {64.0, 65536.0, 262144.0, 1048576.0}) probe("round trip", payload, megabits);
+  }
+  // Small messages of a stream travel together: what one costs alone, its round trip shows.
+  for (const double payload : {256.0, 1024.0, 1448.0}) probe("round trip", payload, 100.0);
+  for (const double payload : {4096.0, 16384.0, 65536.0, 262144.0, 1048576.0}) probe("tcp", payload, 100.0);
+  for (const double payload : {64.0, 256.0, 1024.0, 1472.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0}) {
+    probe("udp", payload, 100.0);
+  }
+  save(measurements, path);
+  print(probe_text(measurements.probes) + "\n");
+}
+
+bool meets_bar(const std::vector<HostMeasurement>& runs, double bar) {
+  std::vector<HostMeasurement> counted;
+  std::copy_if(runs.begin(), runs.end(), std::back_inserter(counted),
+               [](const HostMeasurement& run) { return run.size >= smallest_counted; });
+  const ErrorStatistics errors = error_statistics(comparisons_of(counted));
+  if (errors.n == 0) return true;
+  print(fmt::format("\n{} runs of 1 MB and more: mean absolute error {:.1f} %, bias {:+.1f} %, worst {:+.1f} % ({})\n",
+                    errors.n, errors.mape * 100.0, errors.bias * 100.0, errors.worst * 100.0, errors.worst_case));
+  if (bar <= 0.0 || errors.mape * 100.0 <= bar) return true;
+  warn(fmt::format("mean absolute error {:.1f} %, the bar is {:.1f} %", errors.mape * 100.0, bar));
+  return false;
+}
+
+ExitStatus run(const ReplayCommand& command) {
+  if (command.files.empty() && command.table.empty() && !command.probe) {
+    throw UsageError("replay: name a scenario, or a table of them with --cases");
+  }
+  if (!command.result_table.empty() && command.table.empty()) throw UsageError("--table goes with --cases");
+  std::vector<ReplayJob> jobs = jobs_of(command);
+  const std::vector<ReplayPlan> plans = plans_of(jobs, command);
+  HostMeasurements measurements = earlier(command.measurements);
+  HostReplayer replayer;
+  if (command.probe) run_probes(replayer, measurements, command.measurements);
+
+  std::vector<HostMeasurement> runs;
+  bool failed = false;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (const HostMeasurement* known = find_run(measurements, jobs[i], plan_hash(plans[i]))) {
+      runs.push_back(*known);
+    } else {
+      try {
+        runs.push_back(replayer.run(plans[i]));
+      } catch (const ReplayError& error) {
+        warn(jobs[i].name + ": " + error.what());
+        failed = true;
+        continue;
+      }
+      runs.back().name = jobs[i].name;
+      runs.back().group = jobs[i].group;
+      measurements.runs.push_back(runs.back());
+    }
+    runs.back().predicted = jobs[i].options.predicted;
+    save(measurements, command.measurements);
+    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r{} of {} runs", i + 1, jobs.size());
+  }
+  if (!jobs.empty()) print(replay_text(runs));
+  if (!command.result_table.empty()) {
+    write_file(command.result_table, measured_table(read_text_file(command.table), command.table, runs,
+                                                    measurements.machine));
+  }
+  const bool passed = meets_bar(runs, command.bar);
+  return passed && !failed ? ExitStatus::success : ExitStatus::prediction_failed;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, ExitStatus& status) {
+  const auto options = std::make_shared<ReplayCommand>();
+  CLI::App* command = app.add_subcommand(
+      "replay", "run all-reduces for real, by processes on hosts made of this machine, beside their prediction");
+  command->add_option("FILE", options->files, "scenarios with one rank per node, such as replay-ring-4");
+  command->add_option("--cases", options->table, "a table of them; replay.executor, replay.keys say how")
+      ->type_name("CASES.csv");
+  command->add_option("-o,--output", options->measurements,
+                      "where every repetition is kept; what the file holds already is not measured again")
+      ->type_name("MEASUREMENTS.json");
+  command->add_option("--table", options->result_table, "the table of --cases with measured.time filled in")
+      ->type_name("OUT.csv");
+  command->add_option("--executor", options->executor, "own schedules over TCP, key-value server, Gloo or Open MPI")
+      ->type_name("own|server|gloo|mpi");
+  command->add_option("--repetitions", options->repetitions, "of each run (default: about a second and a half)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000).description(""));
+  command->add_option("--keys", options->keys, "server: the message is cut into this many keys (default: servers)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000).description(""));
+  command->add_option("--bar", options->bar, "fail when the mean absolute error from 1 MB on is above it")
+      ->type_name("PERCENT")
+      ->check(CLI::PositiveNumber.description(""));
+  command->add_flag("--probe", options->probe, "also measure what single messages cost, by size and protocol");
+  add_fidelity(*command, options->fidelity);
+  add_overrides(*command, options->overrides);
+  add_jobs(*command, options->jobs);
+  command->callback([options, &status] { status = run(*options); });
+}
+
+}  // namespace foretrain

@@ -1,0 +1,82 @@
+// Hosts that are network namespaces of this machine: one card each, all cards on one switch, both directions of every
+// card held to a rate by token buckets.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "model/base/quantity.hpp"
+
+namespace foretrain {
+
+/// What one host's card lets through, as the kernel counts it: Ethernet header, IP, TCP and payload of every packet.
+struct HostRate {
+  BytesPerSecond out;  ///< from the host to the switch
+  BytesPerSecond in;   ///< from the switch to the host
+};
+
+/// The token bucket behind a rate. Sources: tc-tbf(8); veth's gso_max_size, ip-link(8).
+struct ShapedRate {
+  int segments = 0;           ///< TCP segments that cross the stack as one packet
+  Bytes largest_packet;       ///< such a packet's size
+  Bytes burst;                ///< the bucket: what may pass at once after a pause
+  static constexpr int payload = 1448;  ///< of one segment: 1500 less IP (20), TCP (20) and its timestamps (12)
+  static constexpr int header = 66;     ///< 14 (Ethernet) + 52
+};
+
+/// Host i's address in every lab: labs cannot see each other.
+std::string host_address(int host);
+
+/// Few segments per packet, so that the bucket stays small, and enough that two processor cores can carry the traffic
+/// of all hosts: 50 us worth of data, at least four segments, at most 16.
+ShapedRate shaped_rate(BytesPerSecond rate);
+
+/// Why hosts cannot be made here, "" when they can: not root, no `ip` or `tc`, no leave to create namespaces, or a
+/// kernel without bridges or token buckets. Tries it out.
+std::string why_no_namespaces();
+
+/// Makes the namespaces, and takes them away again on every way out: destructor, exception, SIGINT and SIGTERM (as long
+/// as whoever waits asks interrupted()). What dead processes left is removed first. Touches nothing that it did not
+/// make: its names are foretrain-PID-NUMBER, its addresses lie inside its own namespaces.
+class HostLab {
+ public:
+  /// Throws UsageError with the command that failed and what it said.
+  explicit HostLab(const std::vector<HostRate>& hosts);
+  ~HostLab();
+  HostLab(const HostLab&) = delete;
+  HostLab& operator=(const HostLab&) = delete;
+
+  [[nodiscard]] int hosts() const { return static_cast<int>(names_.size()); }
+  [[nodiscard]] const std::string& name(int host) const { return names_[static_cast<std::size_t>(host)]; }
+
+  /// Changes what the cards let through, without making the hosts anew.
+  void shape(const std::vector<HostRate>& hosts);
+  /// Lets the cards' drivers join segments (the default), or sends each as a packet of its own: interface counters then
+  /// count every header.
+  void set_offload(bool joined) const;
+  /// Bytes and packets that a host's card has sent and received, headers included.
+  struct Counters {
+    double sent_bytes = 0.0, sent_packets = 0.0, received_bytes = 0.0, received_packets = 0.0;
+  };
+  [[nodiscard]] Counters counters(int host) const;
+
+ private:
+  void make();
+  void remove() noexcept;
+
+  std::vector<std::string> names_;
+  std::string switch_;
+};
+
+/// In a child between fork and exec: enters the namespace. Returns whether that worked.
+bool enter_namespace(const std::string& name) noexcept;
+
+/// Processes that live in a namespace (there are none but the lab's own).
+std::vector<pid_t> processes_in(const std::string& name);
+
+/// Names of namespaces that a dead foretrain left, among these.
+std::vector<std::string> leftovers(const std::vector<std::string>& names);
+
+}  // namespace foretrain

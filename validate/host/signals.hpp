@@ -1,0 +1,19 @@
+// Ctrl-C and `kill` end a replay in good order: whoever waits asks, throws, and destructors clean up.
+#pragma once
+
+#include <stdexcept>
+
+namespace foretrain {
+
+/// The user ended the work.
+class Interrupted : public std::runtime_error {
+ public:
+  Interrupted() : std::runtime_error("interrupted") {}
+};
+
+/// From now on SIGINT, SIGTERM and SIGHUP are remembered instead of ending the process.
+void catch_signals();
+[[nodiscard]] bool interrupted() noexcept;
+void throw_if_interrupted();
+
+}  // namespace foretrain
