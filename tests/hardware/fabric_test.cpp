@@ -270,6 +270,9 @@ TEST_CASE("Islands and other impossible networks are named") {
   cluster.faults[0].link = "cpu0>plx0";  // the way back alone
   CHECK(complaint(cluster).find("no link leads from cpu0 to gpu0") != std::string::npos);
 
+  cluster.faults[0].link = "cpu1 memory";
+  CHECK(complaint(cluster) == "faults[0].link: there is no way round cpu1 memory");
+
   // A torus of 2 x 2 has four nodes; dragonflies of 1 x 2 x 2 nodes too, and five do not fit.
   CHECK(complaint(behind({Torus{{2, 2}, 1.0_GBps}, {}}, 4)).empty());
   CHECK_FALSE(complaint(behind({Torus{{2, 2}, 1.0_GBps}, {}}, 5)).empty());
