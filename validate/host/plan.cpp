@@ -62,7 +62,7 @@ void check_cluster(const Scenario& scenario) {
 std::vector<Participant> participants_of(const Scenario& scenario, const CollectiveCall& call) {
   const Topology topology(scenario.cluster);
   std::vector<EndpointId> endpoints = call.groups.front();
-  if (call.algorithm == SyncAlgorithm::parameter_server) {
+  if (has_servers(call.algorithm)) {
     try {
       const std::vector<EndpointId> servers = server_endpoints(call, call.groups.front(), topology);
       endpoints.insert(endpoints.end(), servers.begin(), servers.end());
@@ -120,7 +120,8 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
                       .size = work.size,
                       .groups = {{}},
                       .servers = sync.servers,
-                      .placement = sync.placement};
+                      .placement = sync.placement,
+                      .levels = sync.levels};
   call.groups.front().resize(static_cast<std::size_t>(work.ranks));
   std::iota(call.groups.front().begin(), call.groups.front().end(), 0);
 
@@ -134,11 +135,12 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
   task.ranks = work.ranks;
   task.elements = static_cast<std::int64_t>(work.size.value() / 4.0);
   if (options.executor == HostExecutor::own) {
-    // One rank per node: a hierarchical schedule's inner rings have one member.
-    const bool hierarchical = sync.algorithm == SyncAlgorithm::hierarchical;
-    const Schedule schedule = row->build(work.ranks, hierarchical ? 1 : sync.servers);
+    if (sync.algorithm == SyncAlgorithm::in_network) {
+      refuse(scenario, "workload.collective.algorithm", "the hosts' switch adds nothing up", "ring, tree, …");
+    }
+    const Schedule schedule = row->build(work.ranks, shape_of(call, call.groups.front(), Topology(scenario.cluster)));
     task.chunks = schedule.chunks;
-    for (int phase = 0; phase < schedule.phases; ++phase) task.phases.push_back(schedule.phase(phase));
+    for (int phase = 0; phase < schedule.phases; ++phase) task.phases.push_back(without_strides(schedule.phase(phase)));
   } else if (options.executor == HostExecutor::server) {
     if (sync.algorithm != SyncAlgorithm::parameter_server) {
       refuse(scenario, "workload.collective.algorithm", "the key-value servers run no " + row->name,
