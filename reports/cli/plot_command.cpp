@@ -9,6 +9,7 @@
 #include "reports/cli/scaling.hpp"
 #include "reports/cli/vary.hpp"
 #include "reports/plot_breakdown.hpp"
+#include "reports/plot_replay.hpp"
 #include "sim/predict.hpp"
 
 namespace foretrain {
@@ -127,6 +128,24 @@ void add_breakdown(CLI::App& plot, ExitStatus& status) {
   command->callback([options, &status] { status = run_breakdown(*options); });
 }
 
+void add_replay_plot(CLI::App& plot, ExitStatus& status) {
+  struct ReplayPlot {
+    std::string measurements, output;
+    std::string group = "host-scaling";
+  };
+  const auto options = std::make_shared<ReplayPlot>();
+  CLI::App* command = plot.add_subcommand("replay", "replayed all-reduces by number of workers, beside predictions");
+  command->add_option("MEASUREMENTS", options->measurements, "what `foretrain replay -o` wrote")->required();
+  command->add_option("--group", options->group, "one panel for each group whose name begins so")->type_name("NAME");
+  command->add_option("-o,--output", options->output, "where the picture goes")->type_name("OUT.svg")->required();
+  command->callback([options, &status] {
+    const auto panels = replay_panels(read_host_measurements(options->measurements).runs, options->group);
+    if (panels.empty()) throw UsageError("plot replay: no group's name begins with " + options->group);
+    write_file(options->output, to_svg(panels));
+    status = ExitStatus::success;
+  });
+}
+
 }  // namespace
 
 void add_plot(CLI::App& app, ExitStatus& status) {
@@ -134,6 +153,7 @@ void add_plot(CLI::App& app, ExitStatus& status) {
   plot->require_subcommand(1);
   add_scaling(*plot, status);
   add_breakdown(*plot, status);
+  add_replay_plot(*plot, status);
 }
 
 }  // namespace foretrain
