@@ -5,7 +5,7 @@ TARGETS = all $(if $(filter ci dev,$(PRESET)),all_verify_interface_header_sets)
 BUILD = $(if $(filter release ci,$(PRESET)),build,build-$(PRESET))
 FORETRAIN = $(BUILD)/foretrain
 
-.PHONY: demo build test packages configure golden gallery format tidy clean
+.PHONY: demo build test packages configure golden gallery scaling-plot format tidy clean
 
 demo: build
 	@FORETRAIN=$(FORETRAIN) .ci/demo
@@ -31,6 +31,11 @@ golden: configure
 # The README's pictures.
 gallery: demo
 	@mkdir -p reports/gallery && cp $(BUILD)/demo/*.svg reports/gallery/
+
+# How the simulator's own time grows with the ranks; needs libbenchmark-dev.
+scaling-plot: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target benchmark_sim
+	@tests/benchmark/plot_scaling $(BUILD)/tests/benchmark_sim reports/gallery/simulator-scaling.svg
 
 format:
 	@git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' | xargs clang-format -i

@@ -33,6 +33,7 @@ PreparedCollective prepare_collective(const CollectiveWorkload& workload, const 
   call.operation = workload.operation;
   call.algorithm = scenario.plan.sync.algorithm;
   call.size = workload.size;
+  call.levels = scenario.plan.sync.levels;
   call.servers = scenario.plan.sync.servers;
   call.placement = scenario.plan.sync.placement;
   const int group_size = workload.ranks / workload.groups;
@@ -198,6 +199,11 @@ StepResult PreparedScenario::step_result(StepParts parts, Fidelity fidelity) con
                                           r.memory.total().value() / 1e9, r.memory.capacity.value() / 1e9,
                                           scenario_.cluster.node.gpu.name));
     for (std::string& remedy : remedies_for_memory(scenario_, workload)) result.warnings.push_back(std::move(remedy));
+  }
+  const Plan& plan = scenario_.plan;
+  if (!scenario_.background.empty() && plan.tensor * plan.context * plan.expert > 1) {
+    result.warnings.emplace_back(
+        "collectives inside layers (tensor, context, expert) are priced without the background traffic");
   }
   result.train = std::move(r);
   set_uncertainty(result, scenario_.calibration.uncertainty.train);

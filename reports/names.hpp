@@ -16,7 +16,8 @@ inline constexpr std::array<std::string_view, 4> constant_kind_names = {"datashe
 /// What CommunicationRatio::formula is, and why it differs from what is simulated.
 inline constexpr std::string_view communication_ratio_formula = "2·model/(bandwidth·batch·FLOPs)";
 inline constexpr std::string_view communication_ratio_leaves_out =
-    "the (n-1)/n of a ring, the time that every message takes whatever its size, the share of link and device peaks that "
+    "the (n-1)/n of a ring, the time that every message takes whatever its size, the share of link and device peaks "
+    "that "
     "is reached, recomputation, and what compression saves; what overlaps is in neither";
 
 constexpr std::string_view name(Fidelity fidelity) { return fidelity_names[static_cast<std::size_t>(fidelity)]; }

@@ -79,8 +79,8 @@ std::string breakdown_section(const TrainResult& train) {
 
 /// "exchanging takes 0.45 of computing; 2·model/(bandwidth·batch·FLOPs) gives 0.31".
 std::string ratio_lines(const CommunicationRatio& ratio, bool verbose) {
-  std::string text = fmt::format("exchanging takes {:.3g} of computing; {} gives {:.3g}",
-                                 ratio.simulated, communication_ratio_formula, ratio.formula);
+  std::string text = fmt::format("exchanging takes {:.3g} of computing; {} gives {:.3g}", ratio.simulated,
+                                 communication_ratio_formula, ratio.formula);
   if (verbose) text += fmt::format(", as it leaves out {}", communication_ratio_leaves_out);
   return fmt::format("{:{}}{}\n", "", indent, wrap(text, page_width - indent, indent));
 }
@@ -148,8 +148,8 @@ std::string warnings_section(const StepResult& result) {
 
 std::string answer(const StepResult& result, bool verbose) {
   if (result.train) {
-    return headline(result, *result.train) + breakdown_section(*result.train) + communication_section(*result.train, verbose) +
-           memory_section(*result.train);
+    return headline(result, *result.train) + breakdown_section(*result.train) +
+           communication_section(*result.train, verbose) + memory_section(*result.train);
   }
   if (result.collective) {
     const CollectiveResult& c = *result.collective;
@@ -176,7 +176,8 @@ std::string answer(const StepResult& result, bool verbose) {
 
 std::string to_text(const StepResult& result, const TextOptions& options) {
   const std::string title = fmt::format("{}  [{}]", result.scenario, name(result.fidelity));
-  return title + "\n\n" + answer(result, options.verbose) + warnings_section(result) + provenance_section(result, options.verbose);
+  return title + "\n\n" + answer(result, options.verbose) + warnings_section(result) +
+         provenance_section(result, options.verbose);
 }
 
 }  // namespace foretrain

@@ -32,6 +32,7 @@ struct ResourceQueue {
   std::size_t head = 0;  ///< the task that will run next
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
   bool busy = false;
+  std::unique_ptr<CollectiveRun> run;  ///< of the task that runs, if it is a collective
 };
 
 NetworkPlan make_plan(const Topology& topology, std::span<const BackgroundFlow> background) {
@@ -63,7 +64,6 @@ class Simulation {
         flows_(plan_, events_),
         queues_(graph.resources().size()),
         waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
-        runs_(graph.tasks().size()),
         start_(graph.tasks().size()),
         finish_(graph.tasks().size()) {
     for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
@@ -88,14 +88,14 @@ class Simulation {
   }
 
   [[nodiscard]] bool finished() const { return tasks_left_ == 0; }
-  [[nodiscard]] const std::vector<Seconds>& start() const { return start_; }
-  [[nodiscard]] const std::vector<Seconds>& finish() const { return finish_; }
+  /// Once it has finished.
+  [[nodiscard]] Execution take_execution() { return {std::move(start_), std::move(finish_), {}}; }
 
  private:
   [[nodiscard]] ResourceQueue& queue_of(TaskId task) {
     return queues_[static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(task)].resource)];
   }
-  [[nodiscard]] std::unique_ptr<CollectiveRun>& run_of(TaskId task) { return runs_[static_cast<std::size_t>(task)]; }
+  [[nodiscard]] std::unique_ptr<CollectiveRun>& run_of(TaskId task) { return queue_of(task).run; }
 
   [[nodiscard]] bool chosen_by_urgency(TaskId task) const {
     const auto resource = static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(task)].resource);
@@ -203,7 +203,6 @@ class Simulation {
   std::optional<Platform> platform_;
   std::vector<ResourceQueue> queues_;
   std::vector<std::int32_t> waits_for_;
-  std::vector<std::unique_ptr<CollectiveRun>> runs_;
   std::vector<Seconds> start_, finish_;
   std::size_t tasks_left_ = start_.size();
   std::int64_t made_ready_ = 0;
@@ -219,7 +218,7 @@ Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fi
   Execution execution;
   simulation.run_without_platform();
   if (simulation.finished()) {
-    execution = {simulation.start(), simulation.finish(), {}};
+    execution = simulation.take_execution();
   } else {
     // Once per process, and before the first result: a SimGrid that shares links differently must not go unnoticed.
     [[maybe_unused]] static const bool checked = (run_in_child(check_platform), true);
@@ -228,8 +227,9 @@ Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fi
     const std::span<Seconds> dates = memory.as<Seconds>(2 * tasks);
     run_in_child([&] {
       simulation.run_on_platform();
-      std::ranges::copy(simulation.start(), dates.begin());
-      std::ranges::copy(simulation.finish(), dates.subspan(tasks).begin());
+      const Execution done = simulation.take_execution();
+      std::ranges::copy(done.start, dates.begin());
+      std::ranges::copy(done.finish, dates.subspan(tasks).begin());
     });
     execution.start.assign(dates.begin(), dates.begin() + static_cast<std::ptrdiff_t>(tasks));
     execution.finish.assign(dates.begin() + static_cast<std::ptrdiff_t>(tasks), dates.end());

@@ -30,6 +30,22 @@ void NetworkPlan::find_route(EndpointId source, EndpointId destination) {
     if (known < 0) known = new_link(topology_.link_bandwidth(link));
     link = known;
   }
+  if (!topology_.limits_connections()) return;
+  const BytesPerSecond most_rate = topology_.most_rate(source, destination);
+  if (!is_finite(most_rate)) return;
+  const auto [limit, is_new] = connection_limit_.try_emplace(std::pair(source, destination), 0);
+  if (is_new) limit->second = new_link(most_rate);
+  crossed_.push_back(limit->second);
+}
+
+void NetworkPlan::append_known(EndpointId source, EndpointId destination, std::vector<LinkIndex>& links) const {
+  const auto first = static_cast<std::ptrdiff_t>(links.size());
+  topology_.append_route(source, destination, links);
+  for (auto link = links.begin() + first; link != links.end(); ++link) {
+    *link = link_index_[static_cast<std::size_t>(*link)];
+  }
+  const auto limit = connection_limit_.find(std::pair(source, destination));
+  if (limit != connection_limit_.end()) links.push_back(limit->second);
 }
 
 SetIndex NetworkPlan::add_set(std::vector<Flow> flows) {
@@ -70,11 +86,7 @@ void NetworkPlan::add_background(const BackgroundRoute& route) {
 std::vector<LinkIndex> NetworkPlan::background_links() const {
   std::vector<LinkIndex> links;
   for (const Background& flow : background_) {
-    const auto first = static_cast<std::ptrdiff_t>(links.size());
-    topology_.append_route(flow.route.source, flow.route.destination, links);
-    for (auto link = links.begin() + first; link != links.end(); ++link) {
-      *link = link_index_[static_cast<std::size_t>(*link)];
-    }
+    append_known(flow.route.source, flow.route.destination, links);
   }
   return links;
 }
@@ -85,8 +97,7 @@ SharingSystem NetworkPlan::sharing_system() const {
   std::vector<LinkIndex> crossed;
   const auto add = [&](std::int32_t kind, EndpointId source, EndpointId destination, LinkIndex limit) {
     crossed.clear();
-    topology_.append_route(source, destination, crossed);
-    for (LinkIndex& link : crossed) link = link_index_[static_cast<std::size_t>(link)];
+    append_known(source, destination, crossed);
     if (limit >= 0) crossed.push_back(limit);
     system.add_flow(kind, crossed);
   };

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "model/collectives/collective.hpp"
@@ -50,15 +52,18 @@ class NetworkPlan {
   };
 
   LinkIndex new_link(BytesPerSecond bandwidth);
-  /// Numbers the route's links in `crossed_`.
+  /// Numbers the route's links in `crossed_`. A connection that the transport holds back crosses one more, its own.
   void find_route(EndpointId source, EndpointId destination);
+  /// Appends the links of a route that has been found.
+  void append_known(EndpointId source, EndpointId destination, std::vector<LinkIndex>& links) const;
 
   const Topology& topology_;
   std::vector<BytesPerSecond> links_;
   std::vector<FlowSet> sets_;
   std::vector<Background> background_;
   std::vector<LinkIndex> link_index_;  ///< of every link of the topology; -1 where no flow crosses it
-  std::vector<Bytes> load_;            ///< all zero between calls
+  std::map<std::pair<EndpointId, EndpointId>, LinkIndex> connection_limit_;
+  std::vector<Bytes> load_;  ///< all zero between calls
   std::vector<LinkIndex> crossed_;
 };
 

@@ -15,20 +15,21 @@ namespace foretrain {
 
 namespace {
 
-enum class Dimension { time, size, bandwidth, frequency, work, rate, power, price };
+enum class Dimension { time, size, bandwidth, frequency, work, rate, power, price, length };
 
 struct DimensionInfo {
   std::string_view name;     ///< with article
   std::string_view example;  ///< units to offer, the commonest first
 };
-constexpr std::array<DimensionInfo, 8> dimensions = {{{"a time", "us, ms, s"},
+constexpr std::array<DimensionInfo, 9> dimensions = {{{"a time", "us, ms, s"},
                                                       {"a size", "MB, MiB, GB"},
                                                       {"a bandwidth", "GB/s, Gbit/s"},
                                                       {"a frequency", "MHz, GHz"},
                                                       {"an amount of work", "GFLOP, TFLOP"},
                                                       {"a computing rate", "GFLOP/s, TFLOP/s"},
                                                       {"a power", "W, kW"},
-                                                      {"a price", "USD/GPU/hour"}}};
+                                                      {"a price", "USD/GPU/hour"},
+                                                      {"a length", "m, km"}}};
 const DimensionInfo& info(Dimension d) { return dimensions[static_cast<std::size_t>(d)]; }
 
 /// No quantity of this house is larger, in base units; the bound keeps products of several quantities finite.
@@ -66,7 +67,7 @@ struct PlainUnit {
   std::string_view symbol;
   Unit unit;
 };
-constexpr std::array<PlainUnit, 13> plain_units = {{{"ns", {Dimension::time, 1e-9}},
+constexpr std::array<PlainUnit, 15> plain_units = {{{"ns", {Dimension::time, 1e-9}},
                                                     {"us", {Dimension::time, 1e-6}},
                                                     {"µs", {Dimension::time, 1e-6}},
                                                     {"ms", {Dimension::time, 1e-3}},
@@ -78,7 +79,9 @@ constexpr std::array<PlainUnit, 13> plain_units = {{{"ns", {Dimension::time, 1e-
                                                     {"W", {Dimension::power, 1.0}},
                                                     {"kW", {Dimension::power, 1e3}},
                                                     {"USD/GPU/hour", {Dimension::price, 1.0}},
-                                                    {"USD/GPU/h", {Dimension::price, 1.0}}}};
+                                                    {"USD/GPU/h", {Dimension::price, 1.0}},
+                                                    {"m", {Dimension::length, 1.0}},
+                                                    {"km", {Dimension::length, 1e3}}}};
 
 /// Every unit, spelt out once.
 const std::vector<std::pair<std::string, Unit>>& unit_table() {
@@ -295,6 +298,8 @@ template Flops parse_quantity<Flops>(std::string_view);
 template FlopsPerSecond parse_quantity<FlopsPerSecond>(std::string_view);
 
 double parse_watts(std::string_view text) { return parse(text, Dimension::power); }
+
+double parse_metres(std::string_view text) { return parse(text, Dimension::length); }
 
 double parse_usd_per_gpu_hour(std::string_view text) { return parse(text, Dimension::price); }
 

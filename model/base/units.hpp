@@ -46,6 +46,9 @@ Q parse_quantity(std::string_view text);
 /// "400 W" → 400. Throws UnitError.
 double parse_watts(std::string_view text);
 
+/// "10000 km" → 1e7. Throws UnitError.
+double parse_metres(std::string_view text);
+
 /// "2.5 USD/GPU/hour" → 2.5. Throws UnitError.
 double parse_usd_per_gpu_hour(std::string_view text);
 

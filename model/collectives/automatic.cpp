@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "model/collectives/network_effects.hpp"
 #include "model/collectives/traffic.hpp"
 
 namespace foretrain {
@@ -25,9 +26,10 @@ Seconds microseconds(double value) { return Seconds(value * 1e-6); }
 /// What the protocols of one algorithm cost on given hardware.
 struct Protocol {
   std::string name;
-  double share = 1.0;    ///< of the bandwidth
-  Seconds step;          ///< inside a node
-  Seconds network_step;  ///< between nodes
+  double share = 1.0;  ///< of the bandwidth
+  Seconds step;        ///< inside a node
+  Seconds ring_step;   ///< between nodes, around a ring
+  Seconds tree_step;   ///< between nodes, along a tree
 };
 
 struct Candidate {
@@ -47,6 +49,10 @@ class AutomaticCollective {
     slowest_ = &*std::max_element(layouts_.begin(), layouts_.end(), [](const GroupLayout& a, const GroupLayout& b) {
       return a.node_count() < b.node_count();
     });
+    const std::vector<GroupLayout::NodePart>& nodes = slowest_->nodes;
+    for (std::size_t k = 0; nodes.size() > 1 && k < nodes.size(); ++k) {
+      hops_.push_back(topology.latency(nodes[k].ranks.front(), nodes[(k + 1) % nodes.size()].ranks.front()));
+    }
   }
 
   LoweredCollective lower() {
@@ -75,6 +81,7 @@ class AutomaticCollective {
         [&](const Candidate& a, const Candidate& b) { return a.time(call_.size) < b.time(call_.size); });
     LoweredPhase phase{.latency = best.latency, .flows = best.traffic->flows, .repeat = 1};
     for (Flow& flow : phase.flows) flow.bytes *= (call_.size / Bytes(1.0)) / best.share;
+    if (exchange) add_headers(phase, topology_);
     return {.chosen_algorithm = best.name, .phases = {std::move(phase)}};
   }
 
@@ -96,10 +103,39 @@ class AutomaticCollective {
   Seconds launch() const { return microseconds(early() ? constants_.early_launch_us : constants_.launch_us); }
 
   /// Between nodes data and the news of its arrival travel the network once per step.
-  Seconds network_step(double protocol_us, Seconds inside) const {
-    if (slowest_->node_count() < 2) return Seconds(0.0);
-    const Seconds latency = topology_.route(slowest_->nodes[0].ranks.front(), slowest_->nodes[1].ranks.front()).latency;
+  static Seconds network_step(double protocol_us, Seconds inside, Seconds latency) {
     return std::max(microseconds(protocol_us), latency + inside);
+  }
+
+  /// Step over the longest hop between neighbouring nodes.
+  Seconds longest_step(double protocol_us, Seconds inside) const {
+    if (hops_.empty()) return Seconds(0.0);
+    return network_step(protocol_us, inside, *std::max_element(hops_.begin(), hops_.end()));
+  }
+
+  /// Mean step of a round through a ring of nodes: a chunk crosses every hop but one, at best the shortest.
+  Seconds ring_step(double protocol_us, Seconds inside) const {
+    if (hops_.empty()) return Seconds(0.0);
+    const auto [shortest, longest] = std::minmax_element(hops_.begin(), hops_.end());
+    if (*shortest == *longest) return network_step(protocol_us, inside, *longest);
+    Seconds round = -network_step(protocol_us, inside, *shortest);
+    for (const Seconds hop : hops_) round += network_step(protocol_us, inside, hop);
+    return round / static_cast<double>(hops_.size() - 1);
+  }
+
+  /// Mean step of a way up a tree: neighbours are close together, so that one level at most spans the longest hop.
+  Seconds tree_step(double protocol_us, Seconds inside) const {
+    if (hops_.empty()) return Seconds(0.0);
+    const auto [shortest, longest] = std::minmax_element(hops_.begin(), hops_.end());
+    const Seconds most = network_step(protocol_us, inside, *longest);
+    if (*shortest == *longest) return most;
+    return (network_step(protocol_us, inside, *shortest) * (levels() - 1.0) + most) / levels();
+  }
+
+  double levels() const { return std::ceil(std::log2(static_cast<double>(slowest_->node_count()))); }
+
+  Protocol of_protocol(const char* name, double share, Seconds inside, double network_us) const {
+    return {name, share, inside, ring_step(network_us, inside), tree_step(network_us, inside)};
   }
 
   std::vector<Protocol> protocols() const {
@@ -113,11 +149,11 @@ class AutomaticCollective {
     const double ll_share =
         !inside_nvlink ? 8.0 / 16.0 : (early() ? constants_.early_low_latency_share : constants_.low_latency_share);
     const double ll128_share = inside_nvlink ? constants_.ll128_share : 120.0 / 128.0;
-    std::vector<Protocol> result = {{"LL", ll_share, ll, network_step(constants_.network_ll_step_us, ll)},
-                                    {"Simple", 1.0, simple, network_step(constants_.network_simple_step_us, simple)}};
+    std::vector<Protocol> result = {of_protocol("LL", ll_share, ll, constants_.network_ll_step_us),
+                                    of_protocol("Simple", 1.0, simple, constants_.network_simple_step_us)};
     // LL128 relies on NVLink storing 128 bytes at once: NCCL offers it on NVLink only.
     if (nvlink) {
-      result.push_back({"LL128", ll128_share, ll128, network_step(constants_.network_ll128_step_us, ll128)});
+      result.push_back(of_protocol("LL128", ll128_share, ll128, constants_.network_ll128_step_us));
     }
     return result;
   }
@@ -128,7 +164,7 @@ class AutomaticCollective {
     const int network_steps = rounds * (slowest_->node_count() - 1);
     Candidate candidate{"ring/" + protocol.name, launch(), &traffic, protocol.share};
     candidate.latency += protocol.step * static_cast<double>(steps - network_steps) +
-                         protocol.network_step * static_cast<double>(network_steps);
+                         protocol.ring_step * static_cast<double>(network_steps);
     if (protocol.name == "Simple") candidate.latency += local_copy() * static_cast<double>(rounds);
     return candidate;
   }
@@ -149,8 +185,7 @@ class AutomaticCollective {
   Candidate tree_of(const Traffic& traffic, const Traffic& ring_traffic, const Protocol& protocol) const {
     const double n = slowest_->ranks;
     const Seconds over_channels = ring_traffic.time * (n / (n - 1.0)) / constants_.tree_efficiency;
-    const double levels = std::ceil(std::log2(static_cast<double>(slowest_->node_count())));
-    const Seconds up = protocol.step * static_cast<double>(slowest_->largest_node - 1) + protocol.network_step * levels;
+    const Seconds up = protocol.step * static_cast<double>(slowest_->largest_node - 1) + protocol.tree_step * levels();
     return {"tree/" + protocol.name, launch() + 2.0 * up, &traffic,
             protocol.share * std::min(1.0, traffic.time / over_channels)};
   }
@@ -158,10 +193,9 @@ class AutomaticCollective {
   Candidate in_switch(const Traffic& traffic) const {
     Candidate candidate{"nvls", launch() + microseconds(constants_.nvls_us), &traffic, 1.0};
     if (slowest_->node_count() > 1) {
-      const double levels = std::ceil(std::log2(static_cast<double>(slowest_->node_count())));
       candidate.name = "nvls_tree";
       candidate.latency +=
-          2.0 * levels * network_step(constants_.network_simple_step_us, microseconds(constants_.simple_step_us));
+          2.0 * levels() * tree_step(constants_.network_simple_step_us, microseconds(constants_.simple_step_us));
     }
     return candidate;
   }
@@ -174,7 +208,7 @@ class AutomaticCollective {
     const int set_ups = std::min(peers, batch - 1) + peers / batch;
     candidate.latency += microseconds(constants_.peer_us) * static_cast<double>(set_ups);
     if (slowest_->node_count() > 1) {
-      candidate.latency += network_step(constants_.network_simple_step_us, Seconds(0.0));
+      candidate.latency += longest_step(constants_.network_simple_step_us, Seconds(0.0));
     } else if (call_.operation == CollectiveOperation::send_receive && slowest_->nvlink) {
       candidate.share = std::min(1.0, traffic.time / (Bytes(1.0) / peer_bandwidth()));
     }
@@ -194,6 +228,7 @@ class AutomaticCollective {
   const CollectiveConstants& constants_;
   std::vector<GroupLayout> layouts_;
   const GroupLayout* slowest_ = nullptr;
+  std::vector<Seconds> hops_;  ///< latency from each of its nodes to the next, round the ring; empty for one node
 };
 
 }  // namespace

@@ -101,8 +101,8 @@ class Checker {
   bool in_range(const Transfer& transfer) const {
     return std::min(transfer.source, transfer.destination) >= 0 &&
            std::max(transfer.source, transfer.destination) < participants_ && transfer.source != transfer.destination &&
-           transfer.first_chunk >= 0 && transfer.chunks >= 1 &&
-           transfer.first_chunk + transfer.chunks <= schedule_.chunks;
+           transfer.first_chunk >= 0 && transfer.chunks >= 1 && transfer.stride >= 1 &&
+           transfer.first_chunk + (transfer.chunks - 1) * transfer.stride < schedule_.chunks;
   }
 
   std::string find_hazard(const Phase& transfers) {
@@ -112,7 +112,8 @@ class Checker {
         return fmt::format("transfer {} -> {} of chunks {}+{} is out of range", transfer.source, transfer.destination,
                            transfer.first_chunk, transfer.chunks);
       }
-      for (int chunk = transfer.first_chunk; chunk < transfer.first_chunk + transfer.chunks; ++chunk) {
+      for (int i = 0; i < transfer.chunks; ++i) {
+        const int chunk = transfer.first_chunk + i * transfer.stride;
         use_[cell(transfer.source, chunk)].read = true;
         Use& target = use_[cell(transfer.destination, chunk)];
         const bool copy = transfer.kind == TransferKind::copy;
@@ -134,7 +135,8 @@ class Checker {
   }
 
   void apply(const Transfer& transfer) {
-    for (int chunk = transfer.first_chunk; chunk < transfer.first_chunk + transfer.chunks; ++chunk) {
+    for (int i = 0; i < transfer.chunks; ++i) {
+      const int chunk = transfer.first_chunk + i * transfer.stride;
       const std::uint16_t* from = counts(transfer.source, chunk);
       std::uint16_t* to = counts(transfer.destination, chunk);
       for (int rank = 0; rank < schedule_.ranks; ++rank) {

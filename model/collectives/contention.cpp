@@ -31,7 +31,7 @@ class SystemBuilder {
   explicit SystemBuilder(const Topology& topology)
       : topology_(topology), number_(static_cast<std::size_t>(topology.links()), -1) {}
 
-  /// `rate` narrows the flow by a link of its own.
+  /// `rate` narrows the flow by a link of its own, as the transport's connections do.
   void add(std::int32_t kind, EndpointId source, EndpointId destination,
            BytesPerSecond rate = BytesPerSecond::infinity()) {
     crossed_.clear();
@@ -41,6 +41,7 @@ class SystemBuilder {
       if (number < 0) number = new_link(topology_.link_bandwidth(link));
       link = number;
     }
+    rate = std::min(rate, topology_.most_rate(source, destination));
     if (is_finite(rate)) crossed_.push_back(new_link(rate));
     system_.add_flow(kind, crossed_);
   }

@@ -5,7 +5,7 @@
 
 namespace foretrain {
 
-Schedule direct_all_to_all(int ranks, int /*parts*/) {
+Schedule direct_all_to_all(int ranks, const ScheduleShape& /*shape*/) {
   const auto phase = [ranks](int) {
     Phase transfers;
     transfers.reserve(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks));
@@ -22,7 +22,7 @@ Schedule direct_all_to_all(int ranks, int /*parts*/) {
           }};
 }
 
-Schedule direct_send_receive(int ranks, int /*parts*/) {
+Schedule direct_send_receive(int ranks, const ScheduleShape& /*shape*/) {
   const auto phase = [ranks](int) {
     Phase transfers;
     transfers.reserve(ranks);

@@ -47,40 +47,80 @@ Tree make_tree(int ranks, bool second) {
   return tree;
 }
 
+bool is_piece(int piece) { return piece >= 0 && piece < pieces; }
+
 /// The transfers of one tree in one phase. Piece k leaves a rank of depth d towards the root in phase height - d + k,
 /// is complete there after phase height - 1 + k, and leaves a rank of depth d downwards in phase height + d + k.
 void add_transfers(const Tree& tree, int first_chunk, int index, Phase& transfers) {
-  const auto valid = [](int piece) { return piece >= 0 && piece < pieces; };
   for (int rank = 0; rank < static_cast<int>(tree.parent.size()); ++rank) {
     const int parent = tree.parent[rank];
     if (parent < 0) continue;
     const int up = index - (tree.height - tree.depth[rank]);
     const int down = index - (tree.height + tree.depth[rank] - 1);
-    if (valid(up)) transfers.push_back({rank, parent, first_chunk + up, 1, TransferKind::reduce});
-    if (valid(down)) transfers.push_back({parent, rank, first_chunk + down, 1, TransferKind::copy});
+    if (is_piece(up)) transfers.push_back({rank, parent, first_chunk + up, 1, TransferKind::reduce});
+    if (is_piece(down)) transfers.push_back({parent, rank, first_chunk + down, 1, TransferKind::copy});
   }
+}
+
+int root_of(const Tree& tree) {
+  return static_cast<int>(std::find(tree.parent.begin(), tree.parent.end(), -1) - tree.parent.begin());
+}
+
+/// One direction only, between rank 0 and all: where another rank is the tree's root, the pieces pass between the two
+/// in one hop more. Rank 0 needs no copy of its own message.
+void add_broadcast(const Tree& tree, int first_chunk, int index, Phase& transfers) {
+  const int root = root_of(tree);
+  const int before = root == 0 ? 0 : 1;
+  if (before == 1 && is_piece(index)) transfers.push_back({0, root, first_chunk + index, 1, TransferKind::copy});
+  for (int rank = 1; rank < static_cast<int>(tree.parent.size()); ++rank) {
+    const int piece = index - (before + tree.depth[rank] - 1);
+    if (rank != root && is_piece(piece)) {
+      transfers.push_back({tree.parent[rank], rank, first_chunk + piece, 1, TransferKind::copy});
+    }
+  }
+}
+
+void add_reduce(const Tree& tree, int first_chunk, int index, Phase& transfers) {
+  const int root = root_of(tree);
+  for (int rank = 0; rank < static_cast<int>(tree.parent.size()); ++rank) {
+    const int piece = index - (tree.height - tree.depth[rank]);
+    if (rank != root && is_piece(piece)) {
+      transfers.push_back({rank, tree.parent[rank], first_chunk + piece, 1, TransferKind::reduce});
+    }
+  }
+  const int piece = index - tree.height;
+  if (root != 0 && is_piece(piece)) transfers.push_back({root, 0, first_chunk + piece, 1, TransferKind::copy});
+}
+
+/// `ramp`: phases until the first piece has passed every edge.
+Schedule make(int ranks, int ramp, void (*add)(const Tree&, int, int, Phase&)) {
+  const auto phase = [first = make_tree(ranks, false), second = make_tree(ranks, true), add](int index) {
+    Phase transfers;
+    add(first, 0, index, transfers);
+    add(second, pieces, index, transfers);
+    return transfers;
+  };
+  // From then on until the last piece leaves its first ranks, all edges are in use in all their directions.
+  const auto run_length = [ramp](int index) { return index >= ramp - 1 ? std::max(1, pieces - index) : 1; };
+  return {.ranks = ranks,
+          .chunks = 2 * pieces,
+          .phases = ranks > 1 ? ramp + pieces - 1 : 0,
+          .phase = phase,
+          .run_length = run_length};
 }
 
 }  // namespace
 
-Schedule double_tree_all_reduce(int ranks, int /*parts*/) {
-  const Tree first = make_tree(ranks, false);
-  const Tree second = make_tree(ranks, true);
-  const int height = first.height;
-  const auto phase = [first, second](int index) {
-    Phase transfers;
-    add_transfers(first, 0, index, transfers);
-    add_transfers(second, pieces, index, transfers);
-    return transfers;
-  };
-  // From phase 2·height - 1, when the first piece reaches the lowest leaves, until the last piece leaves them, all
-  // edges are in use in both directions.
-  const auto run_length = [height](int index) { return index >= 2 * height - 1 ? std::max(1, pieces - index) : 1; };
-  return {.ranks = ranks,
-          .chunks = 2 * pieces,
-          .phases = ranks > 1 ? 2 * height + pieces - 1 : 0,
-          .phase = phase,
-          .run_length = run_length};
+Schedule double_tree_all_reduce(int ranks, const ScheduleShape& /*shape*/) {
+  return make(ranks, 2 * make_tree(ranks, false).height, add_transfers);
+}
+
+Schedule double_tree_broadcast(int ranks, const ScheduleShape& /*shape*/) {
+  return make(ranks, make_tree(ranks, false).height + 1, add_broadcast);
+}
+
+Schedule double_tree_reduce(int ranks, const ScheduleShape& /*shape*/) {
+  return make(ranks, make_tree(ranks, false).height + 1, add_reduce);
 }
 
 }  // namespace foretrain

@@ -1,65 +1,294 @@
-// Rings in two levels: reduce-scatter inside each node, all-reduce between the nodes among the ranks of equal local
-// index (each for its share, all network cards at once), all-gather inside each node. Per rank 2(l-1)/l·S stays inside
-// the node and only 2(m-1)/(m·l)·S leaves it (m nodes of l ranks). Ranks are numbered node by node.
+// Rings in levels (GPU pair or socket, node, group of nodes, …): reduce-scatter inside each group of the lowest level,
+// the same among the ranks of equal place one level up (each for its share, all network cards at once), …, all-reduce
+// at the top, and all-gathers back down. With l ranks a node and m nodes, per rank 2(l-1)/l·S stays inside the node and
+// only 2(m-1)/(m·l)·S leaves it. Ranks are numbered group by group. Broadcast scatters downwards, passes every share
+// along the groups in pieces and gathers; reduce is its mirror image. All-to-all first hands every message to the rank
+// of its own group that has the destination's place, then all ranks of one place exchange (NCCL's PXN,
+// "rail-optimised"; Bruck et al., IEEE TPDS 8 (1997), for the idea of combining). Source: Cho et al., "BlueConnect",
+// MLSys 2019.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <stdexcept>
 
 #include "model/collectives/algorithms.hpp"
+#include "model/collectives/rings.hpp"
 
 namespace foretrain {
 
 namespace {
-struct Shape {
-  int nodes, locals;
+
+/// One level: ranks whose numbers differ by multiples of `stride` form rings of `size`.
+struct Axis {
+  int size = 1, stride = 1;
+  [[nodiscard]] int place(int rank) const { return rank / stride % size; }
+  [[nodiscard]] int rank_at(int rank, int new_place) const { return rank + (new_place - place(rank)) * stride; }
 };
 
-int modulo(int value, int n) { return ((value % n) + n) % n; }
+struct Levels {
+  int ranks = 1;
+  std::vector<Axis> axes;  ///< the top level last
 
-/// Inside every node, local rank j passes block (j - lag) on; a block is one chunk per node.
-Phase inner_hop(Shape shape, int lag, TransferKind kind) {
-  Phase transfers;
-  for (int node = 0; node < shape.nodes; ++node) {
-    for (int local = 0; local < shape.locals; ++local) {
-      const int base = node * shape.locals;
-      transfers.push_back({base + local, base + (local + 1) % shape.locals,
-                           modulo(local - lag, shape.locals) * shape.nodes, shape.nodes, kind});
+  /// Chunks of the shares that `rank` has been left with below `level` and whose owners have `place` there. Where ranks
+  /// own given parts of the message these are `stride` apart; else shares are numbered so that each is one piece.
+  [[nodiscard]] Transfer block(int rank, std::size_t level, int place, bool owned, int chunks_per_share = 1) const {
+    const Axis& axis = axes[level];
+    Transfer range;
+    range.chunks = ranks / (axis.stride * axis.size) * chunks_per_share;
+    if (owned) {
+      range.first_chunk = rank % axis.stride + place * axis.stride;
+      range.stride = axis.stride * axis.size;
+      return range;
     }
+    for (std::size_t below = 0; below < level; ++below) {
+      range.first_chunk +=
+          axes[below].place(rank) * (ranks / (axes[below].stride * axes[below].size)) * chunks_per_share;
+    }
+    range.first_chunk += place * range.chunks;
+    return range;
+  }
+};
+
+Levels make_levels(int ranks, const ScheduleShape& shape) {
+  Levels levels{ranks, {}};
+  int inside = 1;
+  const std::vector<int>& sizes = shape.levels.empty() ? std::vector<int>{shape.parts} : shape.levels;
+  for (const int size : sizes) {
+    if (size < 1 || ranks % inside != 0 || ranks / inside % size != 0) {
+      throw std::invalid_argument(
+          fmt::format("hierarchical: {} ranks cannot be cut into groups of {}; every level's groups must be equal, so "
+                      "the product of the levels must divide the number of ranks",
+                      ranks, fmt::join(sizes, " x ")));
+    }
+    levels.axes.push_back({size, inside});
+    inside *= size;
+  }
+  levels.axes.push_back({ranks / inside, inside});
+  return levels;
+}
+
+/// Part of a schedule: `phases` phases, any of which can be asked for. Parts of one `run` move the same amounts.
+struct Part {
+  int phases = 0;
+  std::function<Phase(int)> phase;
+  int run = -1;  ///< -1: every phase is a run of its own
+  std::function<int(int)> run_length;
+  std::function<Schedule::Stretch(int)> stretch;
+};
+
+Transfer send(Transfer range, int source, int destination, TransferKind kind) {
+  range.source = source;
+  range.destination = destination;
+  range.kind = kind;
+  return range;
+}
+
+/// One hop along the rings of a level: every rank passes on the block of the place `lag` before its own.
+Phase hop(const Levels& levels, std::size_t level, int lag, TransferKind kind, bool owned, int chunks_per_share) {
+  const Axis& axis = levels.axes[level];
+  Phase transfers;
+  transfers.reserve(static_cast<std::size_t>(levels.ranks));
+  for (int rank = 0; rank < levels.ranks; ++rank) {
+    const int place = axis.place(rank);
+    const int next = axis.rank_at(rank, (place + 1) % axis.size);
+    const int block = (place - lag % axis.size + axis.size) % axis.size;
+    transfers.push_back(send(levels.block(rank, level, block, owned, chunks_per_share), rank, next, kind));
   }
   return transfers;
 }
 
-/// Between nodes, within block j among the ranks of local index j, node k passes chunk (k - lag) on.
-Phase outer_hop(Shape shape, int lag, TransferKind kind) {
-  Phase transfers;
-  for (int node = 0; node < shape.nodes; ++node) {
-    for (int local = 0; local < shape.locals; ++local) {
-      const int next = (node + 1) % shape.nodes;
-      transfers.push_back({node * shape.locals + local, next * shape.locals + local,
-                           local * shape.nodes + modulo(node - lag, shape.nodes), 1, kind});
-    }
-  }
-  return transfers;
+Part ring_part(const Levels& levels, std::size_t level, TransferKind kind, bool owned, int chunks_per_share = 1) {
+  const int first_lag = kind == TransferKind::reduce ? 1 : 0;
+  return {levels.axes[level].size - 1,
+          [=](int index) { return hop(levels, level, index + first_lag, kind, owned, chunks_per_share); },
+          static_cast<int>(level),
+          {},
+          {}};
 }
-}  // namespace
 
-Schedule hierarchical_all_reduce(int ranks, int ranks_per_node) {
-  if (ranks_per_node < 1 || ranks % ranks_per_node != 0) {
-    throw std::invalid_argument("hierarchical all-reduce: the same number of ranks on every node is needed");
-  }
-  const Shape shape{ranks / ranks_per_node, ranks_per_node};
-  const int inner = shape.locals - 1;
-  const int outer = 2 * (shape.nodes - 1);
+/// Rank 0 and those who have got something from it hand shares to their group of `level` (scatter), or take them back.
+Part share_part(const Levels& levels, std::size_t level, bool scatter, int chunks_per_share) {
+  const auto phase = [=](int) {
+    const Axis& axis = levels.axes[level];
+    Phase transfers;
+    for (int first = 0; first < axis.stride; ++first) {
+      for (int place = 1; place < axis.size; ++place) {
+        const int other = axis.rank_at(first, place);
+        const Transfer range = levels.block(first, level, place, false, chunks_per_share);
+        transfers.push_back(scatter ? send(range, first, other, TransferKind::copy)
+                                    : send(range, other, first, TransferKind::copy));
+      }
+    }
+    return transfers;
+  };
+  return {levels.axes[level].size > 1 ? 1 : 0, phase, -1, {}, {}};
+}
+
+/// Chains along the top level, one for each share.
+Part chain_part(const Levels& levels, bool towards_root, int pieces) {
+  const std::size_t top = levels.axes.size() - 1;
+  const Axis axis = levels.axes[top];
+  const int hops = axis.size - 1;
   const auto phase = [=](int index) {
-    if (index < inner) return inner_hop(shape, index + 1, TransferKind::reduce);
-    if (index < inner + outer / 2) return outer_hop(shape, index - inner + 1, TransferKind::reduce);
-    if (index < inner + outer) return outer_hop(shape, index - inner - outer / 2, TransferKind::copy);
-    return inner_hop(shape, index - inner - outer, TransferKind::copy);
+    Phase transfers;
+    for (int hop = std::max(0, index - pieces + 1); hop < std::min(hops, index + 1); ++hop) {
+      for (int first = 0; first < axis.stride; ++first) {
+        // A share's chunks are the pieces: as if its owners along the top level had `pieces` chunks together.
+        Transfer range = levels.block(first, top, 0, false, 1);
+        range.first_chunk = range.first_chunk / axis.size * pieces + (index - hop);
+        range.chunks = 1;
+        const int from = towards_root ? hops - hop : hop;
+        const int to = towards_root ? from - 1 : from + 1;
+        transfers.push_back(send(range, axis.rank_at(first, from), axis.rank_at(first, to),
+                                 towards_root ? TransferKind::reduce : TransferKind::copy));
+      }
+    }
+    return transfers;
+  };
+  return {hops > 0 ? pipeline_phases(hops, pieces) : 0, phase, -1,
+          [=](int index) { return pipeline_run(hops, pieces, index); },
+          [=](int index) { return pipeline_stretch(hops, pieces, index); }};
+}
+
+Schedule join(int ranks, int chunks, std::vector<Part> parts) {
+  std::erase_if(parts, [](const Part& part) { return part.phases == 0; });
+  std::vector<int> begins;
+  int phases = 0;
+  for (const Part& part : parts) {
+    begins.push_back(phases);
+    phases += part.phases;
+  }
+  const auto find = [begins](int index) {
+    return static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), index) - begins.begin() - 1);
   };
   const auto run_length = [=](int index) {
-    if (index < inner) return inner - index;
-    if (index < inner + outer) return inner + outer - index;
-    return 2 * inner + outer - index;
+    std::size_t at = find(index);
+    if (parts[at].run_length) return parts[at].run_length(index - begins[at]);
+    if (parts[at].run < 0) return 1;
+    int end = begins[at] + parts[at].phases;
+    while (++at < parts.size() && parts[at].run == parts[at - 1].run) end += parts[at].phases;
+    return end - index;
   };
-  return {.ranks = ranks, .chunks = ranks, .phases = 2 * inner + outer, .phase = phase, .run_length = run_length};
+  const auto stretch = [=](int index) -> Schedule::Stretch {
+    const std::size_t at = find(index);
+    if (!parts[at].stretch) return {run_length(index), index};
+    const Schedule::Stretch inside = parts[at].stretch(index - begins[at]);
+    return {inside.length, inside.representative + begins[at]};
+  };
+  const auto phase = [=](int index) {
+    const std::size_t at = find(index);
+    return parts[at].phase(index - begins[at]);
+  };
+  return {
+      .ranks = ranks, .chunks = chunks, .phases = phases, .phase = phase, .run_length = run_length, .stretch = stretch};
+}
+
+}  // namespace
+
+Schedule hierarchical_all_reduce(int ranks, const ScheduleShape& shape) {
+  const Levels levels = make_levels(ranks, shape);
+  std::vector<Part> parts;
+  for (std::size_t level = 0; level < levels.axes.size(); ++level) {
+    parts.push_back(ring_part(levels, level, TransferKind::reduce, false));
+  }
+  for (std::size_t level = levels.axes.size(); level-- > 0;) {
+    parts.push_back(ring_part(levels, level, TransferKind::copy, false));
+  }
+  return join(ranks, ranks, std::move(parts));
+}
+
+Schedule hierarchical_reduce_scatter(int ranks, const ScheduleShape& shape) {
+  const Levels levels = make_levels(ranks, shape);
+  std::vector<Part> parts;
+  for (std::size_t level = 0; level < levels.axes.size(); ++level) {
+    parts.push_back(ring_part(levels, level, TransferKind::reduce, true));
+  }
+  return join(ranks, ranks, std::move(parts));
+}
+
+Schedule hierarchical_all_gather(int ranks, const ScheduleShape& shape) {
+  const Levels levels = make_levels(ranks, shape);
+  std::vector<Part> parts;
+  for (std::size_t level = levels.axes.size(); level-- > 0;) {
+    parts.push_back(ring_part(levels, level, TransferKind::copy, true));
+  }
+  return join(ranks, ranks, std::move(parts));
+}
+
+namespace {
+
+/// Broadcast and reduce: a share of the message for each rank of a top-level group, in `pieces` chunks.
+Schedule rooted(int ranks, const ScheduleShape& shape, bool towards_root) {
+  const Levels all = make_levels(ranks, shape);
+  const Axis top = all.axes.back();
+  const int pieces = std::max(4 * top.size, 1);
+  // Inside the groups a share is one block of `pieces` chunks: levels as they would be in one group alone.
+  Levels inside{top.stride, {all.axes.begin(), all.axes.end() - 1}};
+  std::vector<Part> parts;
+  const auto everywhere = [&](std::size_t level, TransferKind kind) {
+    Part part = ring_part(inside, level, kind, false, pieces);
+    part.phase = [one = part.phase, top](int index) {
+      const Phase pattern = one(index);
+      Phase transfers;
+      for (int group = 0; group < top.size; ++group) {
+        for (Transfer transfer : pattern) {
+          transfer.source += group * top.stride;
+          transfer.destination += group * top.stride;
+          transfers.push_back(transfer);
+        }
+      }
+      return transfers;
+    };
+    return part;
+  };
+  const std::size_t count = inside.axes.size();
+  if (towards_root) {
+    for (std::size_t level = 0; level < count; ++level) parts.push_back(everywhere(level, TransferKind::reduce));
+    parts.push_back(chain_part(all, true, pieces));
+    for (std::size_t level = count; level-- > 0;) parts.push_back(share_part(inside, level, false, pieces));
+  } else {
+    for (std::size_t level = 0; level < count; ++level) parts.push_back(share_part(inside, level, true, pieces));
+    parts.push_back(chain_part(all, false, pieces));
+    for (std::size_t level = count; level-- > 0;) parts.push_back(everywhere(level, TransferKind::copy));
+  }
+  return join(ranks, top.stride * pieces, std::move(parts));
+}
+
+}  // namespace
+
+Schedule hierarchical_broadcast(int ranks, const ScheduleShape& shape) { return rooted(ranks, shape, false); }
+Schedule hierarchical_reduce(int ranks, const ScheduleShape& shape) { return rooted(ranks, shape, true); }
+
+Schedule hierarchical_all_to_all(int ranks, const ScheduleShape& shape) {
+  const Levels levels = make_levels(ranks, shape);
+  const Axis top = levels.axes.back();
+  const int locals = top.stride, groups = top.size;
+  // The message from s to d is chunk s·n + d.
+  const auto inside = [=](int) {
+    Phase transfers;
+    for (int source = 0; source < ranks; ++source) {
+      const int base = source / locals * locals;
+      for (int place = 0; place < locals; ++place) {
+        if (base + place == source) continue;
+        transfers.push_back({source, base + place, source * ranks + place, groups, TransferKind::copy, locals});
+      }
+    }
+    return transfers;
+  };
+  const auto across = [=](int) {
+    Phase transfers;
+    for (int source = 0; source < ranks; ++source) {
+      const int base = source / locals * locals;
+      for (int group = 0; group < groups; ++group) {
+        const int destination = group * locals + source % locals;
+        if (destination == source) continue;
+        transfers.push_back({source, destination, base * ranks + destination, locals, TransferKind::copy, ranks});
+      }
+    }
+    return transfers;
+  };
+  std::vector<Part> parts = {{locals > 1 ? 1 : 0, inside, -1, {}, {}}, {groups > 1 ? 1 : 0, across, -1, {}, {}}};
+  return join(ranks, ranks * ranks, std::move(parts));
 }
 
 }  // namespace foretrain

@@ -1,11 +1,24 @@
 #include "model/collectives/link_load.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace foretrain {
 
 LinkLoad::LinkLoad(const Topology& topology)
     : topology_(topology), load_(static_cast<std::size_t>(topology.links()), Bytes(0.0)) {}
+
+Seconds LinkLoad::slowest_connection(const std::vector<Flow>& flows) const {
+  Seconds slowest(0.0);
+  if (!topology_.limits_connections()) return slowest;
+  std::map<std::pair<EndpointId, EndpointId>, Bytes> bytes_of_pair;
+  for (const Flow& flow : flows) bytes_of_pair[{flow.source, flow.destination}] += flow.bytes;
+  for (const auto& [pair, bytes] : bytes_of_pair) {
+    slowest = std::max(slowest, bytes / topology_.most_rate(pair.first, pair.second));
+  }
+  return slowest;
+}
 
 Seconds LinkLoad::busiest(const std::vector<Flow>& flows) {
   links_.clear();
@@ -14,7 +27,7 @@ Seconds LinkLoad::busiest(const std::vector<Flow>& flows) {
     topology_.append_route(flow.source, flow.destination, links_);
     for (std::size_t i = begin; i < links_.size(); ++i) load_[links_[i]] += flow.bytes;
   }
-  Seconds busiest(0.0);
+  Seconds busiest = slowest_connection(flows);
   for (const LinkId link : links_) {
     if (load_[link] > Bytes(0.0)) busiest = std::max(busiest, load_[link] / topology_.link_bandwidth(link));
     load_[link] = Bytes(0.0);

@@ -12,10 +12,13 @@ class LinkLoad {
  public:
   explicit LinkLoad(const Topology& topology);
 
-  /// Time of the link that is busy longest; a link that stands twice in a route carries twice the bytes.
+  /// Time of the link that is busy longest; a link that stands twice in a route carries twice the bytes. Where the
+  /// transport limits connections, all flows between two endpoints share what it lets through.
   Seconds busiest(const std::vector<Flow>& flows);
 
  private:
+  [[nodiscard]] Seconds slowest_connection(const std::vector<Flow>& flows) const;
+
   const Topology& topology_;
   std::vector<Bytes> load_;  ///< all zero between calls
   std::vector<LinkId> links_;

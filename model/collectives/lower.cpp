@@ -2,12 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "model/collectives/automatic.hpp"
 #include "model/collectives/collective.hpp"
+#include "model/collectives/exchange.hpp"
 #include "model/collectives/link_load.hpp"
+#include "model/collectives/network_effects.hpp"
 #include "model/collectives/placement.hpp"
 
 namespace foretrain {
@@ -33,39 +37,6 @@ void check_call(const CollectiveCall& call, const Topology& topology) {
   }
 }
 
-bool wants_ring_order(SyncAlgorithm algorithm) {
-  return algorithm == SyncAlgorithm::ring || algorithm == SyncAlgorithm::bidirectional_ring ||
-         algorithm == SyncAlgorithm::hierarchical;
-}
-
-/// The endpoint of every participant of the schedule, for each group: ranks first, then servers.
-std::vector<std::vector<EndpointId>> place(const CollectiveCall& call, const Topology& topology) {
-  const bool exchange =
-      call.operation == CollectiveOperation::all_to_all || call.operation == CollectiveOperation::send_receive;
-  RingOrders orders(topology);
-  std::vector<std::vector<EndpointId>> placed;
-  for (const std::vector<int>& group : call.groups) {
-    // Who sends to whom is part of an exchange's meaning, so it keeps the caller's order.
-    placed.push_back(wants_ring_order(call.algorithm) && !exchange ? orders.order(group) : group);
-    if (call.algorithm == SyncAlgorithm::parameter_server) {
-      const std::vector<EndpointId> servers = server_endpoints(call, group, topology);
-      placed.back().insert(placed.back().end(), servers.begin(), servers.end());
-    }
-  }
-  return placed;
-}
-
-int ranks_per_node(const CollectiveCall& call, const Topology& topology) {
-  std::set<std::size_t> counts;
-  for (const std::vector<int>& group : call.groups) {
-    for (const std::vector<int>& ranks : split_by_node(group, topology)) counts.insert(ranks.size());
-  }
-  if (counts.size() != 1) {
-    throw std::invalid_argument("hierarchical all-reduce needs the same number of ranks on every node");
-  }
-  return static_cast<int>(*counts.begin());
-}
-
 /// Bytes of the schedule's whole message: in exchanges every rank's buffer has chunks of its own.
 Bytes message_size(const CollectiveCall& call) {
   const bool exchange =
@@ -73,27 +44,158 @@ Bytes message_size(const CollectiveCall& call) {
   return exchange ? call.size * static_cast<double>(call.groups.front().size()) : call.size;
 }
 
-/// The phases [first, first + repeat) of a schedule, which move the same amounts, for all groups at once. Where chunks
-/// are unequal, each repetition counts the largest: at most one byte per chunk too much.
-LoweredPhase lower_run(const Schedule& schedule, int first, int repeat, Bytes message,
-                       const std::vector<std::vector<EndpointId>>& placed, const Topology& topology) {
-  const Phase transfers = schedule.phase(first);
-  LoweredPhase lowered{.latency = Seconds(0.0), .flows = {}, .repeat = repeat};
-  lowered.flows.reserve(transfers.size() * placed.size());
+/// Groups that share one schedule, and the endpoints of its participants in each of them.
+struct ScheduledGroups {
+  ScheduleShape shape;
+  Schedule schedule;
+  std::vector<std::vector<EndpointId>> placed;
+};
+
+std::vector<ScheduledGroups> schedule_groups(const CollectiveCall& call, const AlgorithmRow& row,
+                                             const Topology& topology) {
+  const int ranks = static_cast<int>(call.groups.front().size());
+  std::vector<ScheduledGroups> result;
+  for (std::vector<EndpointId>& endpoints : place_participants(call, topology)) {
+    ScheduleShape shape = shape_of(call, {endpoints.begin(), endpoints.begin() + ranks}, topology);
+    auto same = std::find_if(result.begin(), result.end(), [&](const auto& other) { return other.shape == shape; });
+    if (same == result.end()) {
+      Schedule schedule = row.build(ranks, shape);
+      same = result.insert(result.end(), {std::move(shape), std::move(schedule), {}});
+    }
+    same->placed.push_back(std::move(endpoints));
+  }
+  return result;
+}
+
+/// What passes through a switch loads the ports of the ranks at it: a flow from each rank to the next one at the switch
+/// crosses the first one's port upwards and the second one's downwards. Half of that way's latency leads to the switch.
+class PortLoads {
+ public:
+  explicit PortLoads(const Schedule& schedule) : schedule_(schedule) {
+    for (const std::vector<int>& ports : schedule.switch_ports) ports_.emplace_back(ports.size());
+  }
+
+  /// Whether the transfer is one between a rank and a switch; then it is counted.
+  bool take(const Transfer& transfer, Bytes bytes) {
+    const bool upwards = transfer.destination >= schedule_.ranks;
+    const int at = (upwards ? transfer.destination : transfer.source) - schedule_.ranks;
+    if (schedule_.switch_ports.empty() || at < 0) return false;
+    const std::vector<int>& ranks = schedule_.switch_ports[at];
+    const int rank = upwards ? transfer.source : transfer.destination;
+    Port& port = ports_[at][std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin()];
+    (upwards ? port.up : port.down) += bytes;
+    (upwards ? port.sends : port.receives) = true;
+    return true;
+  }
+
+  void append_flows(const std::vector<EndpointId>& endpoints, const Topology& topology, LoweredPhase& phase) {
+    for (std::size_t at = 0; at < ports_.size(); ++at) {
+      const std::vector<int>& ranks = schedule_.switch_ports[at];
+      for (std::size_t i = 0; i < ranks.size(); ++i) {
+        const std::size_t next = (i + 1) % ranks.size();
+        const Port &from = ports_[at][i], &to = ports_[at][next];
+        if (!from.sends && !to.receives) continue;
+        const Flow flow{endpoints[ranks[i]], endpoints[ranks[next]], std::max(from.up, to.down)};
+        phase.latency = std::max(phase.latency, topology.route(flow.source, flow.destination).latency / 2.0);
+        phase.flows.push_back(flow);
+      }
+      std::fill(ports_[at].begin(), ports_[at].end(), Port{});
+    }
+  }
+
+ private:
+  struct Port {
+    Bytes up, down;
+    bool sends = false, receives = false;
+  };
+  const Schedule& schedule_;
+  std::vector<std::vector<Port>> ports_;  ///< of every switch
+};
+
+/// Adds the flows of phase `index` to `phase`. In a run of several phases with unequal chunks each counts the largest
+/// chunk: at most one byte per chunk too much.
+void append_flows(const ScheduledGroups& groups, int index, Bytes message, const Topology& topology,
+                  LoweredPhase& phase) {
+  const Schedule& schedule = groups.schedule;
+  const Phase transfers = schedule.phase(index);
   const Bytes largest = chunk_size(message, schedule.chunks, 0);
-  for (const std::vector<EndpointId>& endpoints : placed) {
+  phase.flows.reserve(phase.flows.size() + transfers.size() * groups.placed.size());
+  PortLoads ports(schedule);
+  for (const std::vector<EndpointId>& endpoints : groups.placed) {
     for (const Transfer& transfer : transfers) {
+      const Bytes bytes = phase.repeat > 1 ? largest * static_cast<double>(transfer.chunks)
+                                           : transfer_size(message, schedule.chunks, transfer);
+      if (ports.take(transfer, bytes)) continue;
       const EndpointId source = endpoints[transfer.source];
       const EndpointId destination = endpoints[transfer.destination];
       if (source == destination) continue;  // a server on the worker's own GPU
-      const Bytes bytes = repeat > 1
-                              ? largest * static_cast<double>(transfer.chunks)
-                              : chunk_range_size(message, schedule.chunks, transfer.first_chunk, transfer.chunks);
-      lowered.flows.push_back({source, destination, bytes});
-      lowered.latency = std::max(lowered.latency, topology.route(source, destination).latency);
+      phase.flows.push_back({source, destination, bytes});
+      phase.latency = std::max(phase.latency, topology.route(source, destination).latency);
+    }
+    ports.append_flows(endpoints, topology, phase);
+  }
+}
+
+/// One flow for each pair of endpoints.
+void merge_flows(std::vector<Flow>& flows) {
+  std::stable_sort(flows.begin(), flows.end(), [](const Flow& a, const Flow& b) {
+    return std::pair(a.source, a.destination) < std::pair(b.source, b.destination);
+  });
+  std::size_t kept = 0;
+  for (const Flow& flow : flows) {
+    if (kept > 0 && flows[kept - 1].source == flow.source && flows[kept - 1].destination == flow.destination) {
+      flows[kept - 1].bytes += flow.bytes;
+    } else {
+      flows[kept++] = flow;
     }
   }
+  flows.resize(kept);
+}
+
+std::vector<LoweredPhase> lower_phases(const std::vector<ScheduledGroups>& all, Bytes message,
+                                       const Topology& topology) {
+  int phases = 0;
+  for (const ScheduledGroups& groups : all) phases = std::max(phases, groups.schedule.phases);
+  std::vector<LoweredPhase> lowered;
+  for (int index = 0; index < phases;) {
+    Schedule::Stretch stretch{phases - index, index};
+    if (all.size() == 1 && all.front().schedule.stretch) {
+      stretch = all.front().schedule.stretch(index);
+    } else {
+      for (const ScheduledGroups& groups : all) {
+        if (index < groups.schedule.phases) {
+          stretch.length = std::min(stretch.length, groups.schedule.run_length(index));
+        }
+      }
+    }
+    LoweredPhase& phase = lowered.emplace_back(LoweredPhase{Seconds(0.0), {}, stretch.length});
+    for (const ScheduledGroups& groups : all) {
+      if (index < groups.schedule.phases) append_flows(groups, stretch.representative, message, topology, phase);
+    }
+    if (all.front().shape.rings.size() > 1) merge_flows(phase.flows);
+    index += stretch.length;
+  }
   return lowered;
+}
+
+/// In-network reductions choose the number of pieces by size, as the libraries that drive the switches do.
+std::vector<LoweredPhase> lower_in_best_pieces(std::vector<ScheduledGroups> all, const AlgorithmRow& row, Bytes message,
+                                               const Topology& topology) {
+  std::vector<LoweredPhase> best;
+  Seconds least = Seconds(std::numeric_limits<double>::infinity());
+  for (const int pieces : {1, 4, 16, 64}) {
+    for (ScheduledGroups& groups : all) {
+      groups.shape.pieces = pieces;
+      groups.schedule = row.build(groups.schedule.ranks, groups.shape);
+    }
+    LoweredCollective candidate{.chosen_algorithm = {}, .phases = lower_phases(all, message, topology)};
+    const Seconds time = uncontended_time(candidate, topology);
+    if (time < least) {
+      least = time;
+      best = std::move(candidate.phases);
+    }
+  }
+  return best;
 }
 
 }  // namespace
@@ -104,18 +206,21 @@ LoweredCollective lower(const CollectiveCall& call, const Topology& topology, co
 
   const AlgorithmRow* row = find_algorithm(call.algorithm, call.operation);
   if (row == nullptr) {
-    throw std::invalid_argument("this algorithm has no schedule for this operation: use `ring` or `auto`");
+    throw std::invalid_argument(fmt::format("this algorithm has no schedule for this operation; these have one: {}",
+                                            fmt::join(algorithms_for(call.operation), ", ")));
   }
-  const int ranks = static_cast<int>(call.groups.front().size());
-  const int parts = call.algorithm == SyncAlgorithm::hierarchical ? ranks_per_node(call, topology) : call.servers;
-  const Schedule schedule = row->build(ranks, parts);
-  const std::vector<std::vector<EndpointId>> placed = place(call, topology);
   LoweredCollective lowered{.chosen_algorithm = row->name, .phases = {}};
-  for (int phase = 0; phase < schedule.phases;) {
-    const int run = schedule.run_length(phase);
-    lowered.phases.push_back(lower_run(schedule, phase, run, message_size(call), placed, topology));
-    phase += run;
+  const bool many = call.groups.front().size() >= fewest_ranks_aggregated;
+  if (many && call.operation == CollectiveOperation::all_to_all && call.algorithm != SyncAlgorithm::pairwise) {
+    for (const std::vector<int>& group : call.groups) shape_of(call, group, topology);  // refuses what does not suit
+    lowered.phases = lower_all_to_all(call, topology);
+    return lowered;
   }
+  std::vector<ScheduledGroups> groups = schedule_groups(call, *row, topology);
+  lowered.phases = call.algorithm == SyncAlgorithm::in_network
+                       ? lower_in_best_pieces(std::move(groups), *row, message_size(call), topology)
+                       : lower_phases(groups, message_size(call), topology);
+  add_network_effects(lowered, topology);
   return lowered;
 }
 

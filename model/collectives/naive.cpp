@@ -1,18 +1,60 @@
-// Everybody sends everything to rank 0, which adds it up and sends the sum back: 2·(n-1)·S through one rank's link.
+// Everybody sends everything to rank 0, which adds it up and sends the sum back: 2·(n-1)·S through one rank's link. The
+// other operations in the same spirit: whoever has data sends it straight to whoever needs it, all in one phase.
 #include "model/collectives/algorithms.hpp"
 
 namespace foretrain {
 
-Schedule naive_all_reduce(int ranks, int /*parts*/) {
-  const auto phase = [ranks](int index) {
-    Phase transfers;
-    for (int rank = 1; rank < ranks; ++rank) {
-      transfers.push_back(index == 0 ? Transfer{rank, 0, 0, 1, TransferKind::reduce}
-                                     : Transfer{0, rank, 0, 1, TransferKind::copy});
+namespace {
+
+Phase to_root(int ranks) {
+  Phase transfers;
+  for (int rank = 1; rank < ranks; ++rank) transfers.push_back({rank, 0, 0, 1, TransferKind::reduce});
+  return transfers;
+}
+
+Phase from_root(int ranks) {
+  Phase transfers;
+  for (int rank = 1; rank < ranks; ++rank) transfers.push_back({0, rank, 0, 1, TransferKind::copy});
+  return transfers;
+}
+
+/// Every rank sends every other rank's part to its owner (reduce), or its own part to everybody (copy).
+Phase everybody_to_everybody(int ranks, TransferKind kind) {
+  Phase transfers;
+  transfers.reserve(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks));
+  for (int source = 0; source < ranks; ++source) {
+    for (int destination = 0; destination < ranks; ++destination) {
+      if (source == destination) continue;
+      transfers.push_back({source, destination, kind == TransferKind::reduce ? destination : source, 1, kind});
     }
-    return transfers;
-  };
-  return {.ranks = ranks, .phases = ranks > 1 ? 2 : 0, .phase = phase, .run_length = [](int) { return 1; }};
+  }
+  return transfers;
+}
+
+Schedule make(int ranks, int chunks, int phases, std::function<Phase(int)> phase) {
+  return {.ranks = ranks,
+          .chunks = chunks,
+          .phases = ranks > 1 ? phases : 0,
+          .phase = std::move(phase),
+          .run_length = [](int) { return 1; }};
+}
+
+}  // namespace
+
+Schedule naive_all_reduce(int ranks, const ScheduleShape& /*shape*/) {
+  return make(ranks, 1, 2, [ranks](int index) { return index == 0 ? to_root(ranks) : from_root(ranks); });
+}
+Schedule naive_reduce(int ranks, const ScheduleShape& /*shape*/) {
+  return make(ranks, 1, 1, [ranks](int) { return to_root(ranks); });
+}
+Schedule naive_broadcast(int ranks, const ScheduleShape& /*shape*/) {
+  return make(ranks, 1, 1, [ranks](int) { return from_root(ranks); });
+}
+Schedule naive_reduce_scatter(int ranks, const ScheduleShape& /*shape*/) {
+  return make(ranks, ranks, 1, [ranks](int) { return everybody_to_everybody(ranks, TransferKind::reduce); });
+}
+Schedule naive_all_gather(int ranks, const ScheduleShape& /*shape*/) {
+  return make(ranks, ranks, 1, [ranks](int) { return everybody_to_everybody(ranks, TransferKind::copy); });
 }
 
 }  // namespace foretrain

@@ -7,7 +7,8 @@
 
 namespace foretrain {
 
-Schedule parameter_server_all_reduce(int ranks, int servers) {
+Schedule parameter_server_all_reduce(int ranks, const ScheduleShape& shape) {
+  const int servers = shape.parts;
   if (servers < 1) throw std::invalid_argument("a parameter server needs at least one server");
   const auto phase = [ranks, servers](int index) {
     Phase transfers;

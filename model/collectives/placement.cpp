@@ -1,5 +1,7 @@
 #include "model/collectives/placement.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <stdexcept>
@@ -46,6 +48,13 @@ std::vector<EndpointId> dedicated_servers(const CollectiveCall& call, const Topo
     throw std::invalid_argument(
         "dedicated parameter servers need nodes without workers: every node has ranks; add nodes to the cluster, or "
         "place the servers on cpu, gpu or colocated");
+  }
+  const int free_nodes = topology.nodes() - static_cast<int>(busy.size());
+  if (call.servers > free_nodes) {
+    throw std::invalid_argument(
+        fmt::format("{} dedicated parameter servers on {} nodes without workers: a server has a node of its own; use "
+                    "{} servers or more nodes",
+                    call.servers, free_nodes, free_nodes));
   }
   std::vector<EndpointId> endpoints;
   for (int server = 0; server < call.servers; ++server) endpoints.push_back(hosts[server % hosts.size()]);

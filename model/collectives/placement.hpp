@@ -23,10 +23,18 @@ class RingOrders {
 /// Splits a group into its ranks per node, nodes in order of first appearance, ranks in the group's order.
 std::vector<std::vector<int>> split_by_node(const std::vector<int>& group, const Topology& topology);
 
-/// The endpoints of the servers of one group, for hosts their server processes (Topology::server_on). cpu: host memory, nearest to the group's first GPU for one server, spread
-/// over the group's nodes, then over their sockets, for several; gpu and colocated: GPUs of the group, evenly spread;
-/// dedicated: host memory of nodes on which no group has ranks.
-/// Throws std::invalid_argument when dedicated servers find no such node.
+/// The participants' endpoints for every group of a call: ranks in the order in which the schedule numbers them (rings
+/// and hierarchies want neighbours next to each other), then servers.
+std::vector<std::vector<EndpointId>> place_participants(const CollectiveCall& call, const Topology& topology);
+
+/// What the hardware says to the schedule of one group, whose ranks are in schedule order. Throws std::invalid_argument
+/// where the hardware cannot carry the algorithm out, or the group's shape does not suit it.
+ScheduleShape shape_of(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology);
+
+/// The endpoints of the servers of one group, for hosts their server processes (Topology::server_on). cpu: host memory,
+/// nearest to the group's first GPU for one server, spread over the group's nodes, then over their sockets, for several;
+/// gpu and colocated: GPUs of the group, evenly spread; dedicated: host memory of nodes on which no group has ranks.
+/// Throws std::invalid_argument when there are fewer such nodes than dedicated servers.
 std::vector<EndpointId> server_endpoints(const CollectiveCall& call, const std::vector<int>& group,
                                          const Topology& topology);
 

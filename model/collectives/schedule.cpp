@@ -14,6 +14,17 @@ Bytes chunk_range_size(Bytes size, int chunks, int first, int count) {
   return Bytes(begin(first + count) - begin(first));
 }
 
+Bytes transfer_size(Bytes size, int chunks, const Transfer& transfer) {
+  if (transfer.stride == 1) return chunk_range_size(size, chunks, transfer.first_chunk, transfer.chunks);
+  const double whole = std::floor(size.value());
+  const double share = std::floor(whole / chunks);
+  const double remainder = whole - share * chunks;
+  // The chunks below `remainder` are one byte larger.
+  const double larger = std::clamp(std::ceil((remainder - transfer.first_chunk) / transfer.stride), 0.0,
+                                   static_cast<double>(transfer.chunks));
+  return Bytes(share * transfer.chunks + larger);
+}
+
 Bytes chunk_size(Bytes size, int chunks, int index) { return chunk_range_size(size, chunks, index, 1); }
 
 }  // namespace foretrain

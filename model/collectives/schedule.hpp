@@ -13,14 +13,16 @@ namespace foretrain {
 
 enum class TransferKind { copy, reduce };
 
-/// Chunks [first_chunk, first_chunk + chunks) of the message go from one participant to another, which either adds them
-/// to its own (reduce) or replaces its own (copy). Participants 0 … ranks-1 are the ranks; further ones are servers.
+/// Chunks first_chunk, first_chunk + stride, … (`chunks` of them) of the message go from one participant to another,
+/// which either adds them to its own (reduce) or replaces its own (copy). Participants 0 … ranks-1 are the ranks;
+/// further ones are servers, or switches that add up and multicast.
 struct Transfer {
   int source = 0;
   int destination = 0;
   int first_chunk = 0;
   int chunks = 1;
   TransferKind kind = TransferKind::copy;
+  int stride = 1;
 };
 
 /// Transfers that may run at the same time: they depend on earlier phases only.
@@ -36,12 +38,44 @@ struct Schedule {
   /// How many phases from `phase` on move the same amounts between the same participants (≥ 1): a ring's 2(n-1) phases
   /// are one run for whoever only adds up bytes.
   std::function<int(int phase)> run_length;
+  /// Where the phases are too many to be told apart (absent: they are not): phases from `phase` on that may be taken
+  /// for `representative`, the one among them that moves most. Chains of thousands of ranks fill that way.
+  struct Stretch {
+    int length = 1;
+    int representative = 0;
+  };
+  std::function<Stretch(int phase)> stretch = {};
+  /// Where the servers are switches: the ranks at each one's ports. What passes through a switch loads those ports.
+  std::vector<std::vector<int>> switch_ports = {};
+};
+
+/// A cyclic order of the ranks and its share of the message, in parts of the weights' sum.
+struct WeightedRing {
+  std::vector<int> order;
+  int weight = 1;
+  bool operator==(const WeightedRing&) const = default;
+};
+
+/// What builders may need beside the number of ranks; each takes what concerns it. One number, `parts`, is enough for
+/// trying schedules out: servers, ranks per group, or rings.
+struct ScheduleShape {
+  bool operator==(const ScheduleShape&) const = default;
+  ScheduleShape(int all_parts) : parts(all_parts) {}  // NOLINT(google-explicit-constructor): see above
+  int parts = 1;
+  int ranks_per_node = 1;           ///< hierarchical parameter server; `parts` are its servers
+  std::vector<int> levels;          ///< hierarchical: group sizes from the inside out; empty: {parts}
+  std::vector<int> groups;          ///< hierarchical with leaders: group sizes, which may differ; empty: `parts` each
+  std::vector<WeightedRing> rings;  ///< multi-ring; empty: `parts` rings, of unequal weights, forward and backward
+  int pieces = 4;                   ///< in-network: pieces in which the message passes through the stages
+  bool switches_inside = true;      ///< in-network: the nodes' own switches add up; else rings do inside the nodes
 };
 
 /// Size of chunk `index` when `size` is cut into `chunks` parts: whole bytes, the first ones one byte larger.
 Bytes chunk_size(Bytes size, int chunks, int index);
 /// Size of `count` chunks from `first` on.
 Bytes chunk_range_size(Bytes size, int chunks, int first, int count);
+/// Size of what a transfer moves.
+Bytes transfer_size(Bytes size, int chunks, const Transfer& transfer);
 
 /// What the checker found; empty when every rank ends with every contribution exactly once (for the operation).
 std::string check_schedule(const Schedule& schedule, CollectiveOperation operation);
@@ -51,9 +85,11 @@ struct AlgorithmRow {
   SyncAlgorithm algorithm;
   std::string name;  ///< as in scenarios
   CollectiveOperation operation;
-  Schedule (*build)(int ranks, int servers);
+  Schedule (*build)(int ranks, const ScheduleShape& shape);
 };
 const std::vector<AlgorithmRow>& algorithm_table();
 const AlgorithmRow* find_algorithm(SyncAlgorithm algorithm, CollectiveOperation operation);
+/// Names of the algorithms that carry out an operation, in the order of the table.
+std::vector<std::string> algorithms_for(CollectiveOperation operation);
 
 }  // namespace foretrain

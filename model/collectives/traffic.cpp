@@ -30,9 +30,10 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
   std::vector<LinkId> links;
   const GroupLayout::NodePart* known = nullptr;
   for (std::vector<int>& ranks : split_by_node(group, topology)) {
-    // Nodes are alike: where the same local ranks take part, the rings are those of the node before, shifted.
+    // Where nodes are alike and the same local ranks take part, the rings are those of the node before, shifted.
     const int shift = known == nullptr ? 0 : ranks.front() - known->ranks.front();
     const bool repeats = known != nullptr && shift % topology.gpus_per_node() == 0 &&
+                         topology.alike(topology.node_of(ranks.front()), topology.node_of(known->ranks.front())) &&
                          std::equal(ranks.begin(), ranks.end(), known->ranks.begin(), known->ranks.end(),
                                     [shift](int a, int b) { return a == b + shift; });
     GroupLayout::NodePart part;

@@ -1,5 +1,6 @@
 // A binary heap of ranks (parent of r is (r-1)/2): sums travel up level by level, the result travels down. The message
 // is not cut, so the time is 2·depth phases in each of which an inner rank's link carries both children's messages.
+// Reduce is the way up alone, broadcast the way down.
 #include <bit>
 
 #include "model/collectives/algorithms.hpp"
@@ -7,24 +8,41 @@
 namespace foretrain {
 
 namespace {
+
 int depth_of(int rank) { return static_cast<int>(std::bit_width(static_cast<unsigned>(rank) + 1U)) - 1; }
+
+/// All edges between the ranks of depth `level` and their parents.
+Phase edges(int ranks, int level, bool upwards) {
+  Phase transfers;
+  for (int rank = 1; rank < ranks; ++rank) {
+    if (depth_of(rank) != level) continue;
+    const int parent = (rank - 1) / 2;
+    transfers.push_back(upwards ? Transfer{rank, parent, 0, 1, TransferKind::reduce}
+                                : Transfer{parent, rank, 0, 1, TransferKind::copy});
+  }
+  return transfers;
+}
+
+Schedule make(int ranks, int phases, std::function<Phase(int)> phase) {
+  return {.ranks = ranks, .phases = phases, .phase = std::move(phase), .run_length = [](int) { return 1; }};
+}
+
 }  // namespace
 
-Schedule tree_all_reduce(int ranks, int /*parts*/) {
+Schedule tree_reduce(int ranks, const ScheduleShape& /*shape*/) {
   const int depth = depth_of(ranks - 1);
-  const auto phase = [ranks, depth](int index) {
-    const bool upwards = index < depth;
-    const int level = upwards ? depth - index : index - depth + 1;  // of the children on the edges used now
-    Phase transfers;
-    for (int rank = 1; rank < ranks; ++rank) {
-      if (depth_of(rank) != level) continue;
-      const int parent = (rank - 1) / 2;
-      transfers.push_back(upwards ? Transfer{rank, parent, 0, 1, TransferKind::reduce}
-                                  : Transfer{parent, rank, 0, 1, TransferKind::copy});
-    }
-    return transfers;
-  };
-  return {.ranks = ranks, .phases = 2 * depth, .phase = phase, .run_length = [](int) { return 1; }};
+  return make(ranks, depth, [=](int index) { return edges(ranks, depth - index, true); });
+}
+
+Schedule tree_broadcast(int ranks, const ScheduleShape& /*shape*/) {
+  return make(ranks, depth_of(ranks - 1), [=](int index) { return edges(ranks, index + 1, false); });
+}
+
+Schedule tree_all_reduce(int ranks, const ScheduleShape& /*shape*/) {
+  const int depth = depth_of(ranks - 1);
+  return make(ranks, 2 * depth, [=](int index) {
+    return index < depth ? edges(ranks, depth - index, true) : edges(ranks, index - depth + 1, false);
+  });
 }
 
 }  // namespace foretrain

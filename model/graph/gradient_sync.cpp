@@ -67,6 +67,7 @@ int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size,
   call.operation = operation;
   const Sync& sync = scenario_.plan.sync;
   call.algorithm = operation == CollectiveOperation::all_reduce ? sync.algorithm : SyncAlgorithm::automatic;
+  call.levels = sync.levels;
   call.servers = sync.servers;
   call.placement = sync.placement;
   call.size = size / pieces;

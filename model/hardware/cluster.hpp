@@ -8,7 +8,9 @@
 
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
+#include "model/hardware/fabric.hpp"
 #include "model/hardware/gpu.hpp"
+#include "model/hardware/transport.hpp"
 
 namespace foretrain {
 
@@ -71,6 +73,10 @@ struct Network {
   Seconds latency;                ///< host to host, one way, zero bytes
   double oversubscription = 1.0;  ///< node-to-fabric capacity is nics × bandwidth ÷ this
   bool gpu_direct = true;         ///< false: GPU data is staged through host memory
+  Fabric fabric = {};
+  std::optional<Transport> transport = std::nullopt;  ///< nothing: `efficiency` says it all
+  /// The fabric's switches add up and multicast what passes through them (InfiniBand SHARP).
+  bool in_network_reduction = false;
 };
 
 struct Node {
@@ -90,11 +96,25 @@ struct Node {
   std::vector<Constant> constants;
 };
 
+/// Something that is slower than its like, or broken: a card, a link inside a node, or a link of the fabric.
+struct Fault {
+  int node = -1;     ///< -1: a link of the fabric
+  int card = -1;     ///< of the node; both directions
+  std::string link;  ///< by name: "gpu2>plx1" one direction, "gpu2-plx1" both; empty for a card
+  bool failed = false;
+  double share = 1.0;                                     ///< what is left of the bandwidth, and
+  BytesPerSecond bandwidth = BytesPerSecond::infinity();  ///< at most this much (as links of its kind are stated)
+
+  [[nodiscard]] bool concerns(const std::string& link_name) const;
+  [[nodiscard]] BytesPerSecond left_of(BytesPerSecond whole) const;
+};
+
 struct Cluster {
   Node node;
   int nodes = 1;
   int gpus_per_node = 0;  ///< used of each node's GPUs: the first ones
   Network network;        ///< the node's, with the scenario's overrides
+  std::vector<Fault> faults = {};
   std::optional<double> usd_per_gpu_hour;
 
   [[nodiscard]] int gpus() const { return nodes * gpus_per_node; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -24,7 +25,8 @@ std::vector<bool> transit_of(const Node& node) {
 /// Fills a NodeRoutes, step by step, from the wiring.
 class Builder {
  public:
-  Builder(const Node& node, const Network& network) : node_(node), network_(network), wiring_(transit_of(node)) {}
+  Builder(const Node& node, const Network& network, const std::vector<Fault>& faults)
+      : node_(node), network_(network), faults_(faults), wiring_(transit_of(node)) {}
 
   NodeRoutes build() {
     add_endpoints();
@@ -43,6 +45,9 @@ class Builder {
 
  private:
   LinkId add_link(std::string name, LinkKind kind, BytesPerSecond bandwidth) {
+    for (const Fault& fault : faults_) {
+      if (fault.concerns(name)) bandwidth = fault.left_of(bandwidth);
+    }
     routes_.links.push_back({std::move(name), kind, bandwidth});
     return static_cast<LinkId>(routes_.links.size()) - 1;
   }
@@ -57,8 +62,13 @@ class Builder {
       routes_.links[index(link)].in_network_reduction = type.in_network_reduction;
       routes_.links[index(link)].collective_efficiency = type.collective_efficiency;
     }
-    wiring_.add_wire(a, b, {forward, bandwidth, type.latency, nvlink});
-    wiring_.add_wire(b, a, {backward, bandwidth, type.latency, nvlink});
+    add_wire(a, b, {forward, routes_.links[index(forward)].bandwidth, type.latency, nvlink});
+    add_wire(b, a, {backward, routes_.links[index(backward)].bandwidth, type.latency, nvlink});
+  }
+
+  /// A failed link keeps its id, but nothing goes there.
+  void add_wire(int from, int to, const Wire& wire) {
+    if (wire.bandwidth > BytesPerSecond(0.0)) wiring_.add_wire(from, to, wire);
   }
 
   void add_endpoints() {
@@ -143,6 +153,9 @@ class Builder {
       node_up_ = add_link("node>fabric", LinkKind::network, node);
       node_down_ = add_link("fabric>node", LinkKind::network, node);
     }
+    for (DirectedLink& link : routes_.links) {
+      if (link.kind == LinkKind::network) link.in_network_reduction = network_.in_network_reduction;
+    }
   }
 
   void find_paths() {
@@ -162,8 +175,23 @@ class Builder {
       throw std::invalid_argument(
           fmt::format("{}: not connected to {}: {}", node_.name, node_.vertices[0].name, unreachable));
     }
+    require_ways_between_endpoints();
   }
 
+  /// Links of one direction can fail alone.
+  void require_ways_between_endpoints() const {
+    for (const int from : endpoint_vertices_) {
+      for (const int to : endpoint_vertices_) {
+        if (leads(from, to)) continue;
+        throw std::invalid_argument(fmt::format("{}: not connected: no link leads from {} to {}", node_.name,
+                                                node_.vertices[index(from)].name, node_.vertices[index(to)].name));
+      }
+    }
+  }
+
+  [[nodiscard]] bool leads(int from_vertex, int to_vertex) const {
+    return paths_[index(from_vertex)][index(to_vertex)].has_value();
+  }
   [[nodiscard]] const Path& path(int from_vertex, int to_vertex) const {
     return *paths_[index(from_vertex)][index(to_vertex)];
   }
@@ -246,23 +274,39 @@ class Builder {
     }
   }
 
+  [[nodiscard]] bool works(int card) const {
+    const auto carries = [this](LinkId link) { return routes_.links[index(link)].bandwidth > BytesPerSecond(0.0); };
+    return carries(card_up_[index(card)]) && carries(card_down_[index(card)]);
+  }
+
+  /// The memory from which and into which cards carry an endpoint's data: a host's where they cannot reach the GPU's.
+  [[nodiscard]] int memory_for_cards(int endpoint) const {
+    const bool gpu_staged = endpoint < node_.gpus && !network_.gpu_direct;
+    return gpu_staged ? node_.gpus + routes_.host_of_gpu[index(endpoint)] : endpoint;
+  }
+
   /// The nearest cards of every endpoint; GPUs that have the same nearest cards are spread evenly over them by index.
   void choose_cards() {
     routes_.cards.resize(index(routes_.endpoints()));
     if (card_vertices_.empty()) return;
     for (int endpoint = 0; endpoint < routes_.endpoints(); ++endpoint) {
+      constexpr int none = std::numeric_limits<int>::max();
+      const int memory = endpoint_vertices_[index(memory_for_cards(endpoint))];
       const auto hops = [&](int card) {
-        return path(endpoint_vertices_[index(endpoint)], card_vertices_[index(card)]).cost.hops;
+        const int there = card_vertices_[index(card)], here = endpoint_vertices_[index(endpoint)];
+        const bool usable = works(card) && leads(here, there) && leads(memory, there) && leads(there, memory);
+        return usable ? path(here, there).cost.hops : none;
       };
-      int least = hops(0);
-      for (int card = 1; card < network_.nics_per_node; ++card) least = std::min(least, hops(card));
-      for (int card = 0; card < network_.nics_per_node; ++card) {
+      int least = none;
+      for (int card = 0; card < network_.nics_per_node; ++card) least = std::min(least, hops(card));
+      for (int card = 0; card < network_.nics_per_node && least < none; ++card) {
         if (hops(card) == least) routes_.cards[index(endpoint)].push_back(card);
       }
     }
     const std::vector<std::vector<int>> nearest(routes_.cards.begin(), routes_.cards.begin() + node_.gpus);
     for (int gpu = 0; gpu < node_.gpus; ++gpu) {
       const std::vector<int>& mine = nearest[index(gpu)];
+      if (mine.empty()) continue;  // no card is left
       const auto sharing = static_cast<std::size_t>(std::count(nearest.begin(), nearest.end(), mine));
       const auto before = static_cast<std::size_t>(std::count(nearest.begin(), nearest.begin() + gpu, mine));
       routes_.cards[index(gpu)] = {mine[before * mine.size() / sharing]};
@@ -271,8 +315,7 @@ class Builder {
 
   /// Between an endpoint's memory and one card; through host memory where the card cannot reach the GPU's.
   [[nodiscard]] Route to_card(int endpoint, int card, bool outward) const {
-    const bool gpu_staged = endpoint < node_.gpus && !network_.gpu_direct;
-    const int memory = gpu_staged ? node_.gpus + routes_.host_of_gpu[index(endpoint)] : endpoint;
+    const int memory = memory_for_cards(endpoint);
     const int memory_vertex = endpoint_vertices_[index(memory)];
     const int card_vertex = card_vertices_[index(card)];
     std::vector<LinkId> links =
@@ -282,7 +325,7 @@ class Builder {
       if (memory_link >= 0) links.insert(outward ? links.begin() : links.end(), memory_link);
     }
     const Route card_route = make_route(std::move(links), Seconds(0));
-    if (!gpu_staged) return card_route;
+    if (memory == endpoint) return card_route;
     return outward ? join(memory_to_memory(endpoint, memory), card_route)
                    : join(card_route, memory_to_memory(memory, endpoint));
   }
@@ -305,6 +348,7 @@ class Builder {
 
   const Node& node_;
   const Network& network_;
+  const std::vector<Fault>& faults_;
   WiringGraph wiring_;
   NodeRoutes routes_;
   std::vector<int> endpoint_vertices_;  // GPUs, then CPUs
@@ -316,6 +360,19 @@ class Builder {
 
 }  // namespace
 
-NodeRoutes find_node_routes(const Node& node, const Network& network) { return Builder(node, network).build(); }
+NodeRoutes find_node_routes(const Node& node, const Network& network, const std::vector<Fault>& faults) {
+  return Builder(node, network, faults).build();
+}
+
+std::vector<Fault> faults_of_node(const Cluster& cluster, int node) {
+  std::vector<Fault> faults;
+  for (const Fault& fault : cluster.faults) {
+    if (fault.node != node) continue;
+    faults.push_back(fault);
+    const bool to_fabric = fault.card >= 0 || fault.link.find("fabric") != std::string::npos;
+    if (to_fabric) faults.back().bandwidth *= cluster.network.efficiency;  // stated as a line rate
+  }
+  return faults;
+}
 
 }  // namespace foretrain

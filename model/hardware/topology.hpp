@@ -6,7 +6,8 @@
 // GPUs talk over NVLink where a direct link or an NVSwitch joins them, else over PCIe and the sockets; where the node
 // has no peer-to-peer access, through the memory of the source's socket. Each socket's memory is a link of its own,
 // shared by reads and writes. Each card has one link to the fabric and one from it (line rate × efficiency); with
-// oversubscription o > 1 the node has one more of each: cards × bandwidth ÷ o. The fabric itself does not block.
+// oversubscription o > 1 the node has one more of each: cards × bandwidth ÷ o. Behind the cards lies the fabric
+// (fabric.hpp); a single switch does not block. Nodes with faults have routes of their own over the same links.
 #pragma once
 
 #include <memory>
@@ -35,15 +36,16 @@ struct DirectedLink {
 /// the bytes.
 struct Route {
   std::vector<LinkId> links;
-  Seconds latency;           ///< inside a node: the sum over the links; between nodes: the network's, one way
+  Seconds latency;  ///< inside a node: the sum over the links; between nodes: the network's and the fabric's, one way
   BytesPerSecond bandwidth;  ///< of the narrowest link (one listed twice gives half); infinite for an empty route
+  BytesPerSecond most_rate = BytesPerSecond::infinity();  ///< of the transport's connections, whatever the links carry
 };
 
 class Topology {
  public:
   /// Throws std::invalid_argument naming the unconnected vertices when the node is not connected, and when there are
-  /// more GPUs per node asked for than the node has or several nodes without network cards. check_node() finds such
-  /// faults with the keys of the data file.
+  /// more GPUs per node asked for than the node has, several nodes without network cards, or a fabric or faults that
+  /// leave somebody without a way. check_node() and check_network() find such problems with the keys of the data file.
   explicit Topology(const Cluster& cluster);
   ~Topology();
   Topology(Topology&&) noexcept;
@@ -76,7 +78,11 @@ class Topology {
   [[nodiscard]] int endpoints() const;
   [[nodiscard]] std::string endpoint_name(EndpointId endpoint) const;
 
-  /// Link ids are node · links_per_node + local id; a link has the same local id in every node.
+  /// Whether all links inside two nodes are alike: faults make a difference.
+  [[nodiscard]] bool alike(int node, int other) const;
+
+  /// Link ids are node · links_per_node + local id; a link has the same local id in every node. The fabric's links come
+  /// after those of all nodes.
   [[nodiscard]] int links() const;
   [[nodiscard]] int links_per_node() const;
   [[nodiscard]] DirectedLink link(LinkId id) const;
@@ -91,6 +97,14 @@ class Topology {
   [[nodiscard]] Route route(EndpointId source, EndpointId destination) const;
   /// Appends the links of route(source, destination): for hot loops, no allocation once `links` has grown.
   void append_route(EndpointId source, EndpointId destination, std::vector<LinkId>& links) const;
+  /// As in Route, without the links.
+  [[nodiscard]] Seconds latency(EndpointId source, EndpointId destination) const;
+  [[nodiscard]] BytesPerSecond most_rate(EndpointId source, EndpointId destination) const;
+  /// Whether most_rate() is finite for some pair.
+  [[nodiscard]] bool limits_connections() const;
+  /// What a message counts on the links of its route, whose bandwidth is in payload of large messages: its own bytes,
+  /// and between nodes with a transport the headers that it needs beyond those of a large message.
+  [[nodiscard]] Bytes carried_bytes(EndpointId source, EndpointId destination, Bytes message) const;
 
   /// A cyclic order of the given ranks (of one node) whose narrowest hop over direct NVLinks is as wide as possible,
   /// the lexicographically first among equals. Where direct NVLinks form no cycle through all ranks (NVSwitch, PCIe),

@@ -43,50 +43,51 @@ Bytes on_the_link(Bytes packet, LinkLayer layer) {
   return packet;
 }
 
-std::optional<TransportProblem> check_mtu(const Transport& transport) {
+std::optional<NetworkProblem> check_mtu(const Transport& transport) {
   const double mtu = transport.mtu.value();
   if (is_rdma(transport.protocol)) {
     for (const double size : {256.0, 512.0, 1024.0, 2048.0, 4096.0}) {
       if (mtu == size) return std::nullopt;
     }
-    return TransportProblem{"mtu", fmt::format("RDMA has no packets of {} bytes", mtu),
-                            "256 B, 512 B, 1024 B, 2048 B or 4096 B of payload"};
+    return NetworkProblem{"mtu", fmt::format("RDMA has no packets of {} bytes", mtu),
+                          "256 B, 512 B, 1024 B, 2048 B or 4096 B of payload"};
   }
   const double headers = packet_headers(transport).value();
   if (!(mtu > headers)) {
-    return TransportProblem{"mtu", fmt::format("{} bytes, and the headers take {}", mtu, headers),
-                            "1500 B, or 9000 B for jumbo frames"};
+    return NetworkProblem{"mtu", fmt::format("{} bytes, and the headers take {}", mtu, headers),
+                          "1500 B, or 9000 B for jumbo frames"};
   }
   if (transport.mtu > most_ip_packet || std::floor(mtu) != mtu) {
-    return TransportProblem{"mtu", fmt::format("{} bytes", mtu), "whole bytes up to 65535 B"};
+    return NetworkProblem{"mtu", fmt::format("{} bytes", mtu), "whole bytes up to 65535 B"};
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<TransportProblem> check_transport(const Transport& transport) {
+std::optional<NetworkProblem> check_transport(const Transport& transport) {
   if (auto problem = check_mtu(transport)) return problem;
   if ((transport.link_layer == LinkLayer::infiniband) != (transport.protocol == Protocol::infiniband)) {
-    return TransportProblem{"link_layer", "InfiniBand's packets on InfiniBand's links only",
-                            "ethernet for tcp, udp and roce"};
+    return NetworkProblem{"link_layer", "InfiniBand's packets on InfiniBand's links only",
+                          "ethernet for tcp, udp and roce"};
   }
   const bool limited = is_finite(transport.window) || transport.loss != 0.0 || transport.streams != 1;
   if (limited && transport.protocol != Protocol::tcp) {
-    return TransportProblem{"protocol", "window, loss and streams describe TCP connections", "protocol: tcp"};
+    return NetworkProblem{"protocol", "window, loss and streams describe TCP connections", "protocol: tcp"};
   }
   if (!(transport.window > Bytes(0.0))) {
-    return TransportProblem{"window", "nothing may be under way", "64 KiB, or more with window scaling"};
+    return NetworkProblem{"window", "nothing may be under way", "64 KiB, or more with window scaling"};
   }
   if (is_finite(transport.window) && transport.window.value() > most_window) {
-    return TransportProblem{"window", fmt::format("{} bytes, more than TCP can say", transport.window.value()),
-                            "at most 1073725440 B"};
+    return NetworkProblem{"window", fmt::format("{} bytes, more than TCP can say", transport.window.value()),
+                          "at most 1073725440 B"};
   }
   if (!(transport.loss >= 0.0 && transport.loss < 1.0)) {
-    return TransportProblem{"loss", fmt::format("{} of all packets lost", transport.loss),
-                            "a share below 1, for example 1e-5"};
+    return NetworkProblem{"loss", fmt::format("{} of all packets lost", transport.loss),
+                          "a share below 1, for example 1e-5"};
   }
-  if (transport.streams < 1) return TransportProblem{"streams", "no connection", "1 or more"};
+  if (!(transport.message > Bytes(0.0))) return NetworkProblem{"message", "empty messages", "64 B, or leave it out"};
+  if (transport.streams < 1) return NetworkProblem{"streams", "no connection", "1 or more"};
   return std::nullopt;
 }
 
@@ -108,22 +109,48 @@ Bytes packet_payload(const Transport& transport) {
   return is_rdma(transport.protocol) ? transport.mtu : transport.mtu - packet_headers(transport);
 }
 
+namespace {
+
+double packets_of_message(Bytes message, const Transport& transport) {
+  return std::max(1.0, std::ceil(message / packet_payload(transport)));
+}
+
+Bytes wire_bytes_of_message(Bytes message, const Transport& transport) {
+  const Bytes headers = packet_headers(transport);
+  const Bytes full = packet_payload(transport);
+  const double full_packets = packets_of_message(message, transport) - 1.0;
+  const Bytes last = message - full * full_packets;
+  const Bytes extended = is_rdma(transport.protocol) ? rdma_extended : Bytes(0.0);  // so long that nothing is padded
+  return on_the_link(full + headers, transport.link_layer) * full_packets +
+         on_the_link(last + headers, transport.link_layer) + extended;
+}
+
+/// Whole messages of a payload; what is left is one more.
+double whole_messages(Bytes payload, const Transport& transport) {
+  return is_finite(transport.message) ? std::floor(payload / transport.message) : 0.0;
+}
+
+/// Adds up `cost` of each message.
+template <typename T>
+T sum_over_messages(Bytes payload, const Transport& transport, T (*cost)(Bytes, const Transport&)) {
+  const double whole = whole_messages(payload, transport);
+  if (whole == 0.0) return cost(payload, transport);
+  const Bytes rest = payload - transport.message * whole;
+  return cost(transport.message, transport) * whole + (rest > Bytes(0.0) ? cost(rest, transport) : T(0.0));
+}
+
+}  // namespace
+
 double packets(Bytes payload, const Transport& transport) {
-  return std::max(1.0, std::ceil(payload / packet_payload(transport)));
+  return sum_over_messages(payload, transport, packets_of_message);
 }
 
 Bytes wire_bytes(Bytes payload, const Transport& transport) {
-  const Bytes headers = packet_headers(transport);
-  const Bytes full = packet_payload(transport);
-  const double count = packets(payload, transport);
-  const Bytes last = payload - full * (count - 1.0);
-  const Bytes extended = is_rdma(transport.protocol) ? rdma_extended : Bytes(0.0);
-  return on_the_link(full + headers, transport.link_layer) * (count - 1.0) +
-         on_the_link(last + headers + (count == 1.0 ? extended : Bytes(0.0)), transport.link_layer) +
-         (count == 1.0 ? Bytes(0.0) : extended);
+  return sum_over_messages(payload, transport, wire_bytes_of_message);
 }
 
 double payload_share(const Transport& transport) {
+  if (is_finite(transport.message)) return transport.message / wire_bytes(transport.message, transport);
   const Bytes full = packet_payload(transport);
   return full / on_the_link(full + packet_headers(transport), transport.link_layer);
 }

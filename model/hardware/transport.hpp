@@ -2,9 +2,9 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "model/base/quantity.hpp"
+#include "model/hardware/problem.hpp"
 
 namespace foretrain {
 
@@ -23,20 +23,14 @@ struct Transport {
   /// largest payload of a packet, as their specification counts.
   Bytes mtu = Bytes(1500.0);
   LinkLayer link_layer = LinkLayer::ethernet;
-  Bytes window = Bytes::infinity();  ///< TCP: the most that a connection has under way
-  double loss = 0.0;                 ///< TCP: share of packets lost on the way
-  int streams = 1;                   ///< TCP: connections side by side between two endpoints
-};
-
-/// One thing that is impossible about a transport.
-struct TransportProblem {
-  std::string key;       ///< "mtu", "window", …
-  std::string text;      ///< what is wrong
-  std::string expected;  ///< what would be right
+  Bytes message = Bytes::infinity();  ///< what the application hands over at a time; each begins a packet of its own
+  Bytes window = Bytes::infinity();   ///< TCP: the most that a connection has under way
+  double loss = 0.0;                  ///< TCP: share of packets lost on the way
+  int streams = 1;                    ///< TCP: connections side by side between two endpoints
 };
 
 /// Nothing for a transport that the functions below accept.
-std::optional<TransportProblem> check_transport(const Transport& transport);
+std::optional<NetworkProblem> check_transport(const Transport& transport);
 
 /// Headers of the transport and network layer in each packet: IP and TCP, IP and UDP, or what RDMA adds.
 Bytes packet_headers(const Transport& transport);
@@ -44,15 +38,15 @@ Bytes packet_headers(const Transport& transport);
 /// The most payload that a packet carries; of TCP the maximum segment size.
 Bytes packet_payload(const Transport& transport);
 
-/// Packets of a message: it is cut to the MTU by the sender, so that no router has to (RFC 8085, section 3.2). An empty
-/// message is one packet.
+/// Packets of a payload: its messages are cut to the MTU by the sender, so that no router has to (RFC 8085,
+/// section 3.2). An empty message is one packet.
 double packets(Bytes payload, const Transport& transport);
 
-/// Bytes that a message takes on the wire in its direction: payload, headers of every packet and the link layer's. The
+/// Bytes that a payload takes on the wire in its direction: payload, headers of every packet and the link layer's. The
 /// acknowledgements that return are not in it.
 Bytes wire_bytes(Bytes payload, const Transport& transport);
 
-/// Payload over wire bytes of an endless message.
+/// Payload over wire bytes of an endless stream, or of one message after the other.
 double payload_share(const Transport& transport);
 
 /// The most that `streams` connections between two endpoints carry, payload alone, over a round trip of that length. No

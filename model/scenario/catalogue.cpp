@@ -21,11 +21,12 @@ struct SectionRow {
   std::string_view folder;
 };
 const SectionRow& row(CatalogueSection section) {
-  static constexpr std::array<SectionRow, 5> rows = {{{"node", "hardware"},
+  static constexpr std::array<SectionRow, 6> rows = {{{"node", "hardware"},
                                                       {"GPU", "hardware/gpus"},
                                                       {"model", "models"},
                                                       {"scenario", "runs"},
-                                                      {"calibration", "calibrations"}}};
+                                                      {"calibration", "calibrations"},
+                                                      {"fabric", "hardware/fabrics"}}};
   return rows[static_cast<std::size_t>(section)];
 }
 
@@ -68,7 +69,7 @@ std::vector<CatalogueEntry> list(CatalogueSection section) {
   std::vector<CatalogueEntry> entries;
   for (const fs::path& file : yaml_files(folder(section))) {
     const YamlNode& document = cached_yaml_file(file.string());
-    // links.yaml lies beside the nodes.
+    // links.yaml and cards.yaml lie beside the nodes.
     if (section == CatalogueSection::node && kind_of(section, document) != "node") continue;
     entries.push_back({file.stem().string(), file, kind_of(section, document), description_of(document)});
   }
@@ -109,8 +110,10 @@ std::vector<CatalogueEntry> list_scenarios() { return list(CatalogueSection::run
 
 std::vector<CatalogueEntry> list_hardware() {
   std::vector<CatalogueEntry> entries = list(CatalogueSection::node);
-  const std::vector<CatalogueEntry> gpus = list(CatalogueSection::gpu);
-  entries.insert(entries.end(), gpus.begin(), gpus.end());
+  for (const CatalogueSection section : {CatalogueSection::gpu, CatalogueSection::fabric}) {
+    const std::vector<CatalogueEntry> more = list(section);
+    entries.insert(entries.end(), more.begin(), more.end());
+  }
   return entries;
 }
 
@@ -124,6 +127,7 @@ fs::path catalogue_file(CatalogueSection section, const Field& name) {
   std::vector<std::string> known;
   for (const fs::path& other : yaml_files(folder(section))) known.push_back(other.stem().string());
   std::erase(known, "links");
+  std::erase(known, "cards");
   std::vector<std::string> similar;
   for (const std::string& other : known) {
     if (other.find(to_lower(name.text())) != std::string::npos) similar.push_back(other);

@@ -23,12 +23,12 @@ struct CatalogueEntry {
 };
 /// Files of scenarios/runs; names are the file names without ".yaml". Sorted, as are the others.
 std::vector<CatalogueEntry> list_scenarios();
-/// Nodes, then GPUs.
+/// Nodes, then GPUs, then fabrics.
 std::vector<CatalogueEntry> list_hardware();
 std::vector<CatalogueEntry> list_models();
 
 /// What a name in a scenario may stand for, and the folder where such files lie.
-enum class CatalogueSection { node, gpu, model, run, calibration };
+enum class CatalogueSection { node, gpu, model, run, calibration, fabric };
 
 /// The file that a name or path stands for: NAME.yaml in the section's folder, or a path (a text with "/" or ending in
 /// ".yaml" or ".json"), relative to the file that mentions it or else to the working directory. Throws ScenarioError at

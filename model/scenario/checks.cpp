@@ -160,6 +160,11 @@ void check_compression(const Scenario& scenario) {
     fail(scenario, "plan.sync.every_micro_batch", "a pipeline that stops to synchronise after each micro-batch",
          "false, or pipeline: 1");
   }
+  if (std::holds_alternative<CollectiveWorkload>(scenario.workload) &&
+      sync.compression.kind != Compression::Kind::none) {
+    fail(scenario, "plan.sync.compression", "compression of a collective on its own",
+         "a training workload, whose gradients can be compressed, or leave the key out");
+  }
   if (!sync.compression.needs_whole_gradient()) return;
   const std::string what = sync.compression.kind == Compression::Kind::powersgd ? "powersgd" : "top_k";
   if (plan.zero > 0) {
@@ -167,7 +172,7 @@ void check_compression(const Scenario& scenario) {
          fmt::format("{} with zero: {}, which leaves each rank a part of the gradients only", what, plan.zero),
          "zero: 0, or compression: fp16, bf16 or fp8");
   }
-  if (sync.algorithm == SyncAlgorithm::parameter_server) {
+  if (has_servers(sync.algorithm)) {
     fail(scenario, "plan.sync.compression", what + " with a parameter server; it is a form of all-reduce between peers",
          "another algorithm, or compression: fp16, bf16 or fp8");
   }
@@ -175,7 +180,12 @@ void check_compression(const Scenario& scenario) {
 
 void check_sync(const Scenario& scenario) {
   const Sync& sync = scenario.plan.sync;
-  if (sync.algorithm != SyncAlgorithm::parameter_server) return;
+  if (!sync.levels.empty() && sync.algorithm != SyncAlgorithm::hierarchical) {
+    const bool own = scenario.where.contains("workload.collective.levels");
+    fail(scenario, own ? "workload.collective.levels" : "plan.sync.levels", "levels without a hierarchical algorithm",
+         "algorithm: hierarchical, or leave the key out");
+  }
+  if (!has_servers(sync.algorithm)) return;
   if (scenario.plan.zero > 0) {
     fail(scenario, "plan.zero", fmt::format("zero {} with a parameter server", scenario.plan.zero),
          "zero: 0; the servers hold the optimizer state");

@@ -20,9 +20,6 @@ Node read_node(const Field& field);
 /// `cluster:` of a scenario.
 Cluster read_cluster(const Field& field);
 
-/// `network:` with every key optional: values given replace those of `base`. Replaced figures are noted in `log`.
-Network read_network(const Field& field, const Network& base, FigureLog& log);
-
 /// The tree of a catalogue entry behind a name, a path or a mapping with `preset`; a mapping without is taken as it is.
 YamlNode resolve_preset(const Field& field, CatalogueSection section);
 

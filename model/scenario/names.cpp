@@ -47,15 +47,21 @@ std::span<const Named<ExecutionMode>> execution_words() {
 }
 
 std::span<const Named<SyncAlgorithm>> algorithm_words() {
-  static constexpr Named<SyncAlgorithm> words[] = {{"auto", SyncAlgorithm::automatic},
-                                                   {"naive", SyncAlgorithm::naive},
-                                                   {"tree", SyncAlgorithm::tree},
-                                                   {"double_tree", SyncAlgorithm::double_tree},
-                                                   {"ring", SyncAlgorithm::ring},
-                                                   {"bidirectional_ring", SyncAlgorithm::bidirectional_ring},
-                                                   {"halving_doubling", SyncAlgorithm::halving_doubling},
-                                                   {"hierarchical", SyncAlgorithm::hierarchical},
-                                                   {"parameter_server", SyncAlgorithm::parameter_server}};
+  static constexpr Named<SyncAlgorithm> words[] = {
+      {"auto", SyncAlgorithm::automatic},
+      {"naive", SyncAlgorithm::naive},
+      {"tree", SyncAlgorithm::tree},
+      {"double_tree", SyncAlgorithm::double_tree},
+      {"ring", SyncAlgorithm::ring},
+      {"bidirectional_ring", SyncAlgorithm::bidirectional_ring},
+      {"halving_doubling", SyncAlgorithm::halving_doubling},
+      {"hierarchical", SyncAlgorithm::hierarchical},
+      {"parameter_server", SyncAlgorithm::parameter_server},
+      {"multi_ring", SyncAlgorithm::multi_ring},
+      {"hierarchical_leader", SyncAlgorithm::hierarchical_leader},
+      {"pairwise", SyncAlgorithm::pairwise},
+      {"in_network", SyncAlgorithm::in_network},
+      {"hierarchical_parameter_server", SyncAlgorithm::hierarchical_parameter_server}};
   return words;
 }
 

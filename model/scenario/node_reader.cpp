@@ -6,6 +6,7 @@
 #include "model/hardware/check.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/network_reader.hpp"
 #include "model/scenario/wiring_reader.hpp"
 
 namespace foretrain {
@@ -52,30 +53,6 @@ void require_possible(const Node& result, const MappingReader& node) {
 
 }  // namespace
 
-Network read_network(const Field& field, const Network& base, FigureLog& log) {
-  const MappingReader network =
-      field.mapping({"nics_per_node", "nic_bandwidth", "latency", "oversubscription", "efficiency", "gpu_direct"});
-  Network result = base;
-  for (const std::string_view key : {"nics_per_node", "nic_bandwidth", "latency", "oversubscription", "efficiency"}) {
-    if (const auto value = network.find(key)) log.add(*value);
-  }
-  result.nics_per_node = network.int_or("nics_per_node", base.nics_per_node, {0, 1024});
-  result.nic_bandwidth = network.quantity_or("nic_bandwidth", base.nic_bandwidth);
-  result.latency = network.quantity_or("latency", base.latency, Zero::allowed);
-  result.oversubscription = network.number_or("oversubscription", base.oversubscription);
-  if (result.oversubscription < 1.0) {
-    network.fail("oversubscription", "below 1", "1 for a full fabric, 2 where half of it is missing");
-  }
-  result.efficiency = network.number_or("efficiency", base.efficiency, Zero::refused);
-  if (result.efficiency > 1.0)
-    network.fail("efficiency", "above 1", "the share of the line rate that is reached, up to 1");
-  result.gpu_direct = network.flag_or("gpu_direct", base.gpu_direct);
-  if (result.nics_per_node > 0 && !(result.nic_bandwidth.value() > 0.0)) {
-    network.fail("nic_bandwidth", "network cards without a bandwidth", "nic_bandwidth, for example 200 Gbit/s");
-  }
-  return result;
-}
-
 Node read_node(const Field& written) {
   const YamlNode document = resolve_preset(written, CatalogueSection::node);
   const Field field(document, written.path());
@@ -103,7 +80,7 @@ Node read_node(const Field& written) {
 }
 
 Cluster read_cluster(const Field& field) {
-  const MappingReader cluster = field.mapping({"node", "nodes", "gpus_per_node", "network", "price"});
+  const MappingReader cluster = field.mapping({"node", "nodes", "gpus_per_node", "network", "faults", "price"});
   Cluster result;
   result.node = read_node(cluster["node"]);
   result.nodes = cluster.int_or("nodes", 1, {1, 1'000'000});
@@ -124,6 +101,8 @@ Cluster read_cluster(const Field& field) {
     cluster.fail("nodes", fmt::format("{} nodes without a network", result.nodes),
                  "network: { nics_per_node: …, nic_bandwidth: …, latency: … }, or one node");
   }
+  if (const auto faults = cluster.find("faults")) result.faults = read_faults(*faults);
+  require_possible_network(result, field);
   if (const auto price = cluster.find("price")) {
     result.usd_per_gpu_hour = price->parse([](const std::string& text) { return parse_usd_per_gpu_hour(text); });
   }

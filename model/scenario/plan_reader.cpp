@@ -128,11 +128,12 @@ void read_gradients(const MappingReader& keys, Sync& sync) {
 }
 
 void read_sync(const Field& field, Sync& sync) {
-  const MappingReader keys = field.mapping(
-      {"algorithm", "servers", "placement", "consistency", "bucket", "first_bucket", "bucketing", "overlap",
-       "every_micro_batch", "gradient_precision", "compression", "error_feedback", "assignment", "split", "priority",
-       "barrier", "local_reduce", "slow_workers"});
+  const MappingReader keys =
+      field.mapping({"algorithm", "levels", "servers", "placement", "consistency", "bucket", "first_bucket",
+                     "bucketing", "overlap", "every_micro_batch", "gradient_precision", "compression", "error_feedback",
+                     "assignment", "split", "priority", "barrier", "local_reduce", "slow_workers"});
   sync.algorithm = keys.choice_or("algorithm", sync.algorithm, algorithm_words());
+  if (const auto levels = keys.find("levels")) sync.levels = read_levels(*levels);
   sync.servers = keys.int_or("servers", sync.servers, {1, 100'000});
   sync.placement = keys.choice_or("placement", sync.placement, placement_words());
   if (const auto consistency = keys.find("consistency")) read_consistency(*consistency, sync);
@@ -145,7 +146,7 @@ void read_sync(const Field& field, Sync& sync) {
   if (const auto slow = keys.find("slow_workers")) sync.slow_workers = read_slow_workers(*slow);
   for (const std::string_view key : {"servers", "placement", "consistency", "assignment", "split", "priority",
                                      "barrier", "local_reduce", "slow_workers"}) {
-    if (keys.has(key) && sync.algorithm != SyncAlgorithm::parameter_server) {
+    if (keys.has(key) && !has_servers(sync.algorithm)) {
       keys.fail(key, fmt::format("{} without a parameter server", key),
                 "algorithm: parameter_server, or leave the key out");
     }
@@ -188,6 +189,7 @@ Plan read_collective_plan(const Field& field, const ReadWorkload& workload) {
   Plan plan;
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   plan.sync.algorithm = workload.algorithm.value_or(plan.sync.algorithm);
+  if (!workload.levels.empty()) plan.sync.levels = workload.levels;
   plan.sync.servers = workload.servers.value_or(plan.sync.servers);
   plan.sync.placement = workload.placement.value_or(plan.sync.placement);
   return plan;

@@ -74,7 +74,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
 
 void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader keys =
-      field.mapping({"operation", "size", "ranks", "groups", "layout", "algorithm", "servers", "placement"});
+      field.mapping({"operation", "size", "ranks", "groups", "layout", "algorithm", "levels", "servers", "placement"});
   CollectiveWorkload workload;
   workload.operation = keys["operation"].choice(operation_words());
   workload.size = keys["size"].quantity<Bytes>(Zero::allowed);
@@ -89,8 +89,8 @@ void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& r
               fmt::format("a divisor of {}", workload.ranks));
   }
   workload.layout = keys.choice_or("layout", RankGrouping::blocked, layout_words());
-  if (keys.has("layout") && workload.groups == 1) keys.fail("layout", "a layout of one group", "groups: 2 or more");
   if (const auto algorithm = keys.find("algorithm")) result.algorithm = algorithm->choice(algorithm_words());
+  if (const auto levels = keys.find("levels")) result.levels = read_levels(*levels);
   if (const auto servers = keys.find("servers")) result.servers = static_cast<int>(servers->integer({1, 100'000}));
   if (const auto placement = keys.find("placement")) result.placement = placement->choice(placement_words());
   result.workload = workload;
@@ -118,6 +118,13 @@ void read_operator_workload(const Field& field, ReadWorkload& result) {
 }
 
 }  // namespace
+
+std::vector<int> read_levels(const Field& field) {
+  std::vector<int> levels;
+  for (const Field& level : field.list_or_one()) levels.push_back(static_cast<int>(level.integer({1, 1'000'000})));
+  if (levels.empty()) field.fail("an empty list", "group sizes from the inside out, for example [4, 2]");
+  return levels;
+}
 
 ReadWorkload read_workload(const Field& field, const Cluster& cluster) {
   const MappingReader workload = field.mapping({"train", "collective", "operator", "tasks"});

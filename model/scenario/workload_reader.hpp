@@ -12,12 +12,16 @@ struct ReadWorkload {
   bool states_micro_batch = false;
   bool states_global_batch = false;
   std::optional<SyncAlgorithm> algorithm;
+  std::vector<int> levels;
   std::optional<int> servers;
   std::optional<ServerPlacement> placement;
 };
 
 /// Exactly one of train, collective, operator and tasks. `cluster` gives defaults and limits (ranks, GPU numbers).
 ReadWorkload read_workload(const Field& field, const Cluster& cluster);
+
+/// Group sizes of a hierarchical algorithm from the inside out: `[4, 2]`, or one number.
+std::vector<int> read_levels(const Field& field);
 
 /// An operator by kind ("matmul", "convolution", "attention", "elementwise", "reduction", "copy") and its mapping of
 /// shapes.

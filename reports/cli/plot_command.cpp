@@ -6,10 +6,11 @@
 #include "model/scenario/load.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/plots.hpp"
 #include "reports/cli/scaling.hpp"
+#include "reports/cli/sweep_figure.hpp"
 #include "reports/cli/vary.hpp"
 #include "reports/plot_breakdown.hpp"
-#include "reports/plot_replay.hpp"
 #include "sim/predict.hpp"
 
 namespace foretrain {
@@ -128,22 +129,40 @@ void add_breakdown(CLI::App& plot, ExitStatus& status) {
   command->callback([options, &status] { status = run_breakdown(*options); });
 }
 
-void add_replay_plot(CLI::App& plot, ExitStatus& status) {
-  struct ReplayPlot {
-    std::string measurements, output;
-    std::string group = "host-scaling";
-  };
-  const auto options = std::make_shared<ReplayPlot>();
-  CLI::App* command = plot.add_subcommand("replay", "replayed all-reduces by number of workers, beside predictions");
-  command->add_option("MEASUREMENTS", options->measurements, "what `foretrain replay -o` wrote")->required();
-  command->add_option("--group", options->group, "one panel for each group whose name begins so")->type_name("NAME");
-  command->add_option("-o,--output", options->output, "where the picture goes")->type_name("OUT.svg")->required();
-  command->callback([options, &status] {
-    const auto panels = replay_panels(read_host_measurements(options->measurements).runs, options->group);
-    if (panels.empty()) throw UsageError("plot replay: no group's name begins with " + options->group);
-    write_file(options->output, to_svg(panels));
-    status = ExitStatus::success;
-  });
+struct SweepCommand {
+  SweepFigureOptions sweep;
+  std::string output;
+};
+
+ExitStatus run_sweep(const SweepCommand& command) {
+  const SweepFigure figure = predict_sweep(command.sweep);
+  if (!command.output.empty()) write_file(command.output, to_svg(figure));
+  print(to_text(figure));
+  for (const SweepCurve& curve : figure.curves) {
+    if (std::find(curve.times.begin(), curve.times.end(), std::nullopt) != curve.times.end()) {
+      return ExitStatus::prediction_failed;
+    }
+  }
+  return ExitStatus::success;
+}
+
+void add_sweep_plot(CLI::App& plot, ExitStatus& status) {
+  const auto options = std::make_shared<SweepCommand>();
+  CLI::App* command = plot.add_subcommand("sweep", "time over the values of one key, and its best value");
+  command->add_option("FILE", options->sweep.file, "the scenario to vary")->required();
+  command
+      ->add_option("--vary", options->sweep.variations,
+                   "the axis, as in `foretrain sweep`; further ones make a curve for each combination of their values")
+      ->type_name("KEY=VALUES")
+      ->required()
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  command->add_option("-o,--output", options->output, "draw it as well")->type_name("OUT.svg");
+  add_fidelity(*command, options->sweep.fidelity);
+  add_overrides(*command, options->sweep.overrides);
+  add_jobs(*command, options->sweep.jobs);
+  command->callback([options, &status] { status = run_sweep(*options); });
 }
 
 }  // namespace
@@ -153,7 +172,10 @@ void add_plot(CLI::App& app, ExitStatus& status) {
   plot->require_subcommand(1);
   add_scaling(*plot, status);
   add_breakdown(*plot, status);
-  add_replay_plot(*plot, status);
+  add_plot_map(*plot, status);
+  add_plot_bandwidth(*plot, status);
+  add_sweep_plot(*plot, status);
+  add_plot_replay(*plot, status);
 }
 
 }  // namespace foretrain

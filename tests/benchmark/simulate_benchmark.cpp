@@ -1,7 +1,11 @@
-// How fast the simulator is: `build/tests/benchmark_sim`. Not a test: it asserts nothing.
+// How fast the simulator is: `build/tests/benchmark_sim`. Not a test: it asserts nothing. plot_scaling draws its cost
+// over the number of ranks. peak_MB is the process's own and grows from one benchmark to the next.
 
 #include <benchmark/benchmark.h>
+#include <sys/resource.h>
 
+#include "model/collectives/contention.hpp"
+#include "model/scenario/calibration_reader.hpp"
 #include "sim/executor.hpp"
 #include "tests/sim/graphs.hpp"
 
@@ -89,8 +93,8 @@ TaskGraph pipeline(const Topology& topology, int micro_batches) {
   return make.graph();
 }
 
-/// A million tasks in a chain per stream, every tenth a transfer to a neighbour.
-TaskGraph million_tasks(const Topology& topology) {
+/// Tasks in a chain per stream, every tenth a transfer to a neighbour.
+TaskGraph chains(const Topology& topology, std::size_t tasks) {
   GraphMaker make(topology);
   std::vector<BlockId> transfers;
   for (int rank = 0; rank < 8; ++rank) {
@@ -99,17 +103,50 @@ TaskGraph million_tasks(const Topology& topology) {
   const BlockId work = make.compute_block(10.0_us);
   std::vector<ResourceId> streams;
   for (int i = 0; i < 64; ++i) streams.push_back(make.stream());
-  for (std::size_t task = 0; task < 1'000'000; ++task) {
+  for (std::size_t task = 0; task < tasks; ++task) {
     const bool transfer = task / streams.size() % 10 == 0;
     make.repeat(streams[task % streams.size()], transfer ? transfers[task % transfers.size()] : work);
   }
   return make.graph();
 }
 
-void run(benchmark::State& state, const TaskGraph& graph, const Topology& topology, Fidelity fidelity) {
-  for (auto _ : state) benchmark::DoNotOptimize(simulate(graph, topology, fidelity).makespan);
-  state.counters["tasks"] = static_cast<double>(graph.tasks().size());
+/// The largest memory that this process, or a simulation that it started, has ever had.
+double peak_megabytes() {
+  double peak = 0.0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    getrusage(who, &usage);
+    peak = std::max(peak, static_cast<double>(usage.ru_maxrss) * 1024.0 / 1e6);
+  }
+  return peak;
 }
+
+void run(benchmark::State& state, const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
+         const SimulationOptions& options = {}) {
+  for (auto _ : state) benchmark::DoNotOptimize(simulate(graph, topology, fidelity, options).makespan);
+  state.counters["tasks"] = static_cast<double>(graph.tasks().size());
+  state.counters["peak_MB"] = peak_megabytes();
+}
+
+/// A collective over all GPUs, from the call to its simulated time.
+void lower_and_simulate(benchmark::State& state, const Topology& topology, CollectiveOperation operation,
+                        SyncAlgorithm algorithm, const std::vector<BackgroundFlow>& background = {}) {
+  const Calibration calibration = load_default_calibration();
+  for (auto _ : state) {
+    const LoweredCollective lowered =
+        lower({operation, algorithm, 1.0_GB, {gpus(0, topology.gpus())}}, topology, calibration);
+    GraphMaker make(topology);
+    const Seconds isolated = isolated_time(lowered, topology, background);
+    benchmark::DoNotOptimize(isolated);
+    make.repeat(make.stream(), make.communication_block(lowered, isolated));
+    benchmark::DoNotOptimize(simulate(make.graph(), topology, Fidelity::flows, {background}).makespan);
+  }
+  state.counters["ranks"] = topology.gpus();
+  state.counters["peak_MB"] = peak_megabytes();
+}
+
+const std::vector<BackgroundFlow> stranger = {
+    {{BackgroundPlace::Kind::gpu, 0, 0}, {BackgroundPlace::Kind::gpu, 9, 0}, 5.0_GBps, {}}};
 
 void ring_in_turn(benchmark::State& state) {
   const Topology topology = cluster(128);
@@ -129,14 +166,47 @@ void gpt3_pipeline(benchmark::State& state) {
 }
 void many_tasks(benchmark::State& state) {
   const Topology topology = cluster(1);
-  run(state, million_tasks(topology), topology, Fidelity::flows);
+  run(state, chains(topology, static_cast<std::size_t>(state.range(0))), topology, Fidelity::flows);
+}
+
+Topology cluster_of_ranks(const benchmark::State& state) { return cluster(static_cast<int>(state.range(0)) / 8); }
+
+// How the cost grows with the ranks: plot_scaling draws these.
+void ring_alone(benchmark::State& state) {
+  lower_and_simulate(state, cluster_of_ranks(state), CollectiveOperation::all_reduce, SyncAlgorithm::ring);
+  state.SetComplexityN(state.range(0));
+}
+void two_levels_alone(benchmark::State& state) {
+  lower_and_simulate(state, cluster_of_ranks(state), CollectiveOperation::all_reduce, SyncAlgorithm::hierarchical);
+  state.SetComplexityN(state.range(0));
+}
+void two_levels_contended(benchmark::State& state) {
+  lower_and_simulate(state, cluster_of_ranks(state), CollectiveOperation::all_reduce, SyncAlgorithm::hierarchical,
+                     stranger);
+  state.SetComplexityN(state.range(0));
+}
+
+void all_to_all(benchmark::State& state) {
+  lower_and_simulate(state, cluster(64), CollectiveOperation::all_to_all, SyncAlgorithm::ring);
+}
+void all_to_all_contended(benchmark::State& state) {
+  lower_and_simulate(state, cluster(64), CollectiveOperation::all_to_all, SyncAlgorithm::ring, stranger);
+}
+
+void scaling(benchmark::internal::Benchmark* benchmark) {
+  benchmark->RangeMultiplier(2)->Range(64, 16384)->Complexity(benchmark::oNLogN)->Unit(benchmark::kMillisecond);
 }
 
 BENCHMARK(ring_in_turn)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_in_contention)->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_steps)->Unit(benchmark::kMillisecond);
 BENCHMARK(gpt3_pipeline)->Unit(benchmark::kMillisecond);
-BENCHMARK(many_tasks)->Unit(benchmark::kMillisecond);
+BENCHMARK(all_to_all)->Unit(benchmark::kMillisecond);
+BENCHMARK(all_to_all_contended)->Unit(benchmark::kMillisecond);
+BENCHMARK(ring_alone)->Apply(scaling);
+BENCHMARK(two_levels_alone)->Apply(scaling);
+BENCHMARK(two_levels_contended)->Apply(scaling);
+BENCHMARK(many_tasks)->Arg(1'000'000)->Arg(4'000'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 

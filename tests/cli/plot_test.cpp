@@ -38,6 +38,39 @@ TEST_CASE("A breakdown has one bar per value") {
   CHECK(text_of(folder.file("one.svg")) == text_of(folder.file("two.svg")));
 }
 
+TEST_CASE("A sweep of buckets is printed with its best value and drawn") {
+  const TemporaryFolder folder;
+  const FilterResult result =
+      run_program({"plot", "sweep", folder.file("small.yaml", small_step), "--vary",
+                   "plan.sync.bucket=1 MB,25 MB,1000 MB", "--fidelity", "estimate", "-o", folder.file("out.svg")});
+  INFO(result.errors);
+  CHECK(result.status == 0);
+  CHECK_THAT(result.output, Catch::Contains("step is shortest at"));
+  CHECK_THAT(result.output, Catch::Contains("exposed communication"));
+  CHECK_THAT(text_of(folder.file("out.svg")), Catch::Contains("plan.sync.bucket"));
+}
+
+TEST_CASE("A second key of a sweep makes a curve for each of its values") {
+  const TemporaryFolder folder;
+  const FilterResult result =
+      run_program({"plot", "sweep", folder.file("small.yaml", small_step), "--vary", "plan.sync.bucket=1 MB,1 GB",
+                   "--vary", "plan.sync.compression=none,powersgd(2)", "--fidelity", "estimate"});
+  INFO(result.errors);
+  CHECK(result.status == 0);
+  CHECK_THAT(result.output, Catch::Contains("powersgd(2) is shortest at"));
+}
+
+TEST_CASE("A sweep needs numbers for its axis, and points that can be predicted") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("small.yaml", small_step);
+  const auto sweep = [&](const std::string& vary) { return run_program({"plot", "sweep", file, "--vary", vary}); };
+  CHECK_THAT(sweep("plan.sync.algorithm=ring,tree").errors, Catch::Contains("needs numbers"));
+  CHECK(sweep("plan.sync.algorithm=ring,tree").status == 2);
+  CHECK(sweep("plan.sync.bucket=1 MB,1 s").status == 2);
+  CHECK(sweep("plan.sync.bucket=1 MB,0.001 GB").status == 2);
+  CHECK(sweep("workload.train.micro_batch=7,8").status == 1);
+}
+
 TEST_CASE("Only training can be plotted") {
   const TemporaryFolder folder;
   CHECK(run_program({"plot", "scaling", ring_of_four}).status == 2);

@@ -1,7 +1,11 @@
 // Every schedule of the table is executed symbolically, and the checker itself is shown to find what is wrong.
 #include <algorithm>
 #include <map>
+#include <string>
 #include <tuple>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "model/collectives/algorithms.hpp"
 #include "tests/catch.hpp"
@@ -10,15 +14,69 @@ using namespace foretrain;
 
 namespace {
 
-/// The second argument of the builders: servers for a parameter server, ranks per node for a hierarchical ring.
-std::vector<int> parts_to_try(SyncAlgorithm algorithm, int ranks) {
-  if (algorithm == SyncAlgorithm::parameter_server) return {1, 3, ranks};
-  if (algorithm != SyncAlgorithm::hierarchical) return {1};
-  std::vector<int> divisors;
-  for (int divisor = 1; divisor <= ranks; ++divisor) {
-    if (ranks % divisor == 0) divisors.push_back(divisor);
+/// Shapes to try: servers, ranks per node or group, levels, rings, pieces.
+std::vector<ScheduleShape> shapes_to_try(SyncAlgorithm algorithm, int ranks) {
+  std::vector<ScheduleShape> shapes;
+  const auto divisors = [](int number) {
+    std::vector<int> result;
+    for (int divisor = 1; divisor <= number; ++divisor) {
+      if (number % divisor == 0) result.push_back(divisor);
+    }
+    return result;
+  };
+  switch (algorithm) {
+    case SyncAlgorithm::parameter_server:
+      return {1, 2, 3, ranks};
+    case SyncAlgorithm::hierarchical_parameter_server:
+      for (const int per_node : divisors(ranks)) {
+        for (const int servers : {1, 2, 3, ranks}) {
+          shapes.emplace_back(servers);
+          shapes.back().ranks_per_node = per_node;
+        }
+      }
+      return shapes;
+    case SyncAlgorithm::hierarchical:
+      for (const int inner : divisors(ranks)) {
+        shapes.emplace_back(inner);                         // two levels
+        for (const int middle : divisors(ranks / inner)) {  // three
+          shapes.emplace_back(1);
+          shapes.back().levels = {inner, middle};
+        }
+      }
+      if (ranks % 8 == 0) {  // four
+        shapes.emplace_back(1);
+        shapes.back().levels = {2, 2, 2};
+      }
+      return shapes;
+    case SyncAlgorithm::hierarchical_leader:
+      for (int size = 1; size <= ranks; size += 3) shapes.emplace_back(size);  // the last group is smaller
+      if (ranks >= 6) {
+        shapes.emplace_back(1);
+        shapes.back().groups = {1, ranks - 4, 3};
+      }
+      return shapes;
+    case SyncAlgorithm::multi_ring:
+      return {1, 2, 3};  // of weights 1, 2, 3
+    case SyncAlgorithm::in_network:
+      for (const int per_node : divisors(ranks)) {
+        for (const int pieces : {1, 4}) {
+          for (const bool switched : {false, true}) {
+            shapes.emplace_back(per_node);
+            shapes.back().pieces = pieces;
+            shapes.back().switches_inside = switched;
+          }
+        }
+      }
+      return shapes;
+    default:
+      return {1};
   }
-  return divisors;
+}
+
+std::string describe(const AlgorithmRow& row, int ranks, const ScheduleShape& shape) {
+  return fmt::format("{} operation {}, {} ranks, parts {}, levels {}, {} a node, groups {}, {} pieces", row.name,
+                     static_cast<int>(row.operation), ranks, shape.parts, fmt::join(shape.levels, "x"),
+                     shape.ranks_per_node, fmt::join(shape.groups, "+"), shape.pieces);
 }
 
 /// A correct ring of three ranks, with phase 1 replaced.
@@ -42,10 +100,9 @@ std::map<std::pair<int, int>, int> amounts(const Phase& phase) {
 TEST_CASE("every schedule leaves every rank with every contribution exactly once, for 1 to 33 ranks") {
   for (const AlgorithmRow& row : algorithm_table()) {
     for (int ranks = 1; ranks <= 33; ++ranks) {
-      for (const int parts : parts_to_try(row.algorithm, ranks)) {
-        INFO(row.name << " operation " << static_cast<int>(row.operation) << ", " << ranks << " ranks, parts "
-                      << parts);
-        CHECK(check_schedule(row.build(ranks, parts), row.operation) == "");
+      for (const ScheduleShape& shape : shapes_to_try(row.algorithm, ranks)) {
+        const std::string problem = check_schedule(row.build(ranks, shape), row.operation);
+        if (!problem.empty()) FAIL_CHECK(describe(row, ranks, shape) << ": " << problem);
       }
     }
   }
@@ -54,16 +111,21 @@ TEST_CASE("every schedule leaves every rank with every contribution exactly once
 TEST_CASE("the phases of a run move the same amounts between the same participants") {
   for (const AlgorithmRow& row : algorithm_table()) {
     for (const int ranks : {2, 3, 8, 12, 17}) {
-      for (const int parts : parts_to_try(row.algorithm, ranks)) {
-        INFO(row.name << " operation " << static_cast<int>(row.operation) << ", " << ranks << " ranks, parts "
-                      << parts);
-        const Schedule schedule = row.build(ranks, parts);
+      for (const ScheduleShape& shape : shapes_to_try(row.algorithm, ranks)) {
+        INFO(describe(row, ranks, shape));
+        const Schedule schedule = row.build(ranks, shape);
         for (int phase = 0; phase < schedule.phases;) {
           const int run = schedule.run_length(phase);
           REQUIRE(run >= 1);
           REQUIRE(phase + run <= schedule.phases);
+          const auto expected = amounts(schedule.phase(phase));
           for (int other = phase + 1; other < phase + run; ++other) {
-            REQUIRE(amounts(schedule.phase(other)) == amounts(schedule.phase(phase)));
+            if (amounts(schedule.phase(other)) != expected) FAIL("phase " << other << " differs from " << phase);
+          }
+          // Few phases are never taken for each other.
+          if (schedule.stretch) {
+            REQUIRE(schedule.stretch(phase).length == run);
+            REQUIRE(schedule.stretch(phase).representative == phase);
           }
           phase += run;
         }
@@ -140,6 +202,99 @@ TEST_CASE("the checker finds transfers that leave the message or the group") {
   }
 }
 
+TEST_CASE("the checker finds what is wrong in the schedules that have switches, levels and pieces") {
+  const auto without = [](Schedule schedule, int phase, std::size_t transfer) {
+    schedule.phase = [original = schedule.phase, phase, transfer](int index) {
+      Phase transfers = original(index);
+      if (index == phase) transfers.erase(transfers.begin() + static_cast<std::ptrdiff_t>(transfer));
+      return transfers;
+    };
+    return schedule;
+  };
+  ScheduleShape three_levels(1);
+  three_levels.levels = {2, 2};
+  ScheduleShape in_pieces(4);
+  in_pieces.pieces = 2;
+  using enum CollectiveOperation;
+  // Every transfer of a schedule is needed: whichever is left out, somebody ends without something.
+  const std::pair<Schedule, CollectiveOperation> schedules[] = {
+      {hierarchical_all_reduce(8, three_levels), all_reduce},
+      {hierarchical_reduce_scatter(8, three_levels), reduce_scatter},
+      {hierarchical_all_gather(8, three_levels), all_gather},
+      {hierarchical_reduce(8, three_levels), reduce},
+      {hierarchical_all_to_all(8, three_levels), all_to_all},
+      {multi_ring_all_reduce(5, 2), all_reduce},
+      {hierarchical_leader_all_reduce(7, 3), all_reduce},
+      {hierarchical_parameter_server_all_reduce(6, 2), all_reduce},
+      {pairwise_all_to_all(6, 1), all_to_all},
+      {hierarchical_leader_broadcast(7, 3), broadcast},
+      {halving_doubling_reduce(7, 1), reduce},
+      {double_tree_reduce(6, 1), reduce},
+      {naive_all_gather(4, 1), all_gather}};
+  for (const auto& [schedule, operation] : schedules) {
+    REQUIRE(check_schedule(schedule, operation) == "");
+    for (int phase = 0; phase < schedule.phases; ++phase) {
+      for (std::size_t transfer = 0; transfer < schedule.phase(phase).size(); ++transfer) {
+        if (check_schedule(without(schedule, phase, transfer), operation).empty()) {
+          FAIL("operation " << static_cast<int>(operation) << ": transfer " << transfer << " of phase " << phase);
+        }
+      }
+    }
+  }
+  // A stride that leads beyond the message.
+  CHECK_THAT(check_schedule(ring_with_phase_1({{0, 1, 1, 2, TransferKind::copy, 2}}), all_reduce),
+             Catch::Contains("out of range"));
+  CHECK_THAT(check_schedule(ring_with_phase_1({{0, 1, 1, 1, TransferKind::copy, 0}}), all_reduce),
+             Catch::Contains("out of range"));
+  // The second half of an in-network all-reduce before the first: shares of what has not been added up.
+  Schedule reversed = in_network_all_reduce(8, in_pieces);
+  reversed.phase = [original = reversed.phase, last = reversed.phases - 1](int index) {
+    return original(last - index);
+  };
+  CHECK(check_schedule(reversed, all_reduce) != "");
+}
+
+TEST_CASE("transfers of strided chunks are as large as their chunks") {
+  for (const double bytes : {0.0, 1.0, 5.0, 11.0, 1000.0, 1003.0}) {
+    for (const int chunks : {1, 2, 6, 7, 12}) {
+      for (int first = 0; first < chunks; ++first) {
+        for (const int stride : {1, 2, 3, 5}) {
+          for (int count = 1; first + (count - 1) * stride < chunks; ++count) {
+            Bytes expected(0.0);
+            for (int i = 0; i < count; ++i) expected += chunk_size(Bytes(bytes), chunks, first + i * stride);
+            const Transfer transfer{0, 1, first, count, TransferKind::copy, stride};
+            if (transfer_size(Bytes(bytes), chunks, transfer).value() != expected.value()) {
+              FAIL(bytes << " B in " << chunks << " chunks: " << first << " + " << count << " x " << stride);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("long pipelines are lowered in stretches that cover every phase") {
+  // A chain of 2,001 ranks: its ramps have 1,999 phases each and are taken in 64 or 65 steps of 31.
+  const Schedule chain = ring_broadcast(2001, 1);
+  int phase = 0, stretches = 0;
+  while (phase < chain.phases) {
+    const Schedule::Stretch stretch = chain.stretch(phase);
+    REQUIRE(stretch.length >= 1);
+    REQUIRE(stretch.representative >= phase);
+    REQUIRE(stretch.representative < phase + stretch.length);
+    phase += stretch.length;
+    ++stretches;
+  }
+  CHECK(phase == chain.phases);
+  CHECK(stretches < 140);
+  // Pairwise exchange among 2,048: distances 1, 2-3, 4-7, …, 1,024-2,047.
+  const Schedule pairs = pairwise_reduce_scatter(2048, 1);
+  phase = stretches = 0;
+  for (; phase < pairs.phases; ++stretches) phase += pairs.stretch(phase).length;
+  CHECK(phase == 2047);
+  CHECK(stretches == 11);
+}
+
 TEST_CASE("each operation has its own postcondition") {
   // A broadcast is no all-reduce, a reduce-scatter no all-gather.
   CHECK(check_schedule(ring_broadcast(4, 1), CollectiveOperation::all_reduce) != "");
@@ -169,6 +324,6 @@ TEST_CASE("the table finds rows by algorithm and operation") {
   REQUIRE(find_algorithm(SyncAlgorithm::ring, CollectiveOperation::all_gather) != nullptr);
   CHECK(find_algorithm(SyncAlgorithm::ring, CollectiveOperation::all_gather)->operation ==
         CollectiveOperation::all_gather);
-  CHECK(find_algorithm(SyncAlgorithm::naive, CollectiveOperation::all_to_all) == nullptr);
+  CHECK(find_algorithm(SyncAlgorithm::tree, CollectiveOperation::all_to_all) == nullptr);
   CHECK(find_algorithm(SyncAlgorithm::automatic, CollectiveOperation::all_reduce) == nullptr);
 }

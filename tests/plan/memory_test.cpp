@@ -44,6 +44,18 @@ TEST_CASE("a master copy of the weights adds four bytes a parameter") {
   CHECK(master.optimizer.value() == Approx(plain.optimizer.value() * 12.0 / 8.0));
 }
 
+TEST_CASE("compression that remembers its error keeps a second copy of the gradients") {
+  const MemoryFootprint plain = footprint({});
+  const MemoryFootprint cast = footprint({"plan.sync.compression=bf16"});
+  const MemoryFootprint remembered = footprint({"plan.sync.compression=bf16", "plan.sync.error_feedback=true"});
+  const MemoryFootprint factored = footprint({"plan.sync.compression=powersgd(1)"});
+  // A cast needs a bucket of 25 MB in half the size.
+  CHECK((cast.workspace - plain.workspace).value() == Approx(12.5e6));
+  CHECK((remembered.workspace - cast.workspace).value() == Approx(plain.gradients.value()));
+  // PowerSGD: the error, a copy of a bucket and factors that hardly count.
+  CHECK((factored.workspace - plain.workspace).value() == Approx(plain.gradients.value()).epsilon(0.01));
+}
+
 TEST_CASE("a plan fits or not at the boundary of the card") {
   MemoryFootprint memory;
   memory.weights = Bytes(60e9);

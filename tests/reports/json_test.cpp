@@ -19,6 +19,17 @@ TEST_CASE("Collectives, operators and task lists have the agreed names in JSON",
   CHECK(text == golden("other_workloads.json", text));
 }
 
+TEST_CASE("The ratio of communication to computation stands beside its formula, and is read back") {
+  StepResult result = large_step();
+  CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("communication_to_compute"));
+  result.train->communication_to_compute = CommunicationRatio{0.25, 0.5};
+  const auto json = nlohmann::json::parse(to_json(result));
+  CHECK(json["communication_to_compute"]["formula"] == 0.25);
+  CHECK(json["communication_to_compute"]["simulated"] == 0.5);
+  CHECK(json["communication_to_compute"]["formula_is"] == "2·model/(bandwidth·batch·FLOPs)");
+  CHECK(result_from_json(to_json(result)).train->communication_to_compute->simulated == 0.5);
+}
+
 TEST_CASE("The breakdown in JSON adds up to the step") {
   const auto json = nlohmann::json::parse(to_json(large_step()));
   double sum = 0.0;

@@ -3,6 +3,8 @@
 #include "reports/plot_accuracy.hpp"
 #include "reports/plot_breakdown.hpp"
 #include "reports/plot_scaling.hpp"
+#include "reports/plot_sweep.hpp"
+#include "reports/process.hpp"
 #include "model/base/process.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"
@@ -25,7 +27,48 @@ ScalingFigure figure_with_title(const std::string& title) {
 
 bool contains(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
 
+SweepFigure sweep_figure() {
+  return {
+      "ResNet-50",
+      "plan.sync.bucket",
+      {"1 MB", "25 MB", "100 MB"},
+      {1.0, 25.0, 100.0},
+      {{"step", {Seconds(0.3), Seconds(0.2), Seconds(0.25)}}, {"compute", {Seconds(0.1), std::nullopt, Seconds(0.1)}}},
+      1};
+}
+
 }  // namespace
+
+TEST_CASE("A sweep's table says where the step is shortest") {
+  const std::string text = to_text(sweep_figure());
+  CHECK_THAT(text, Catch::Contains("plan.sync.bucket    step  compute"));
+  CHECK_THAT(text, Catch::Contains("step is shortest at 25 MB: 200 ms"));
+}
+
+TEST_CASE("A sweep is drawn with its key, its values, its curves and its best value") {
+  const std::string svg = to_svg(sweep_figure());
+  for (const char* label : {"ResNet-50", "plan.sync.bucket", "1 MB", "100 MB", "time (ms)", "step  250 ms",
+                            "compute  100 ms", "best: 25 MB"}) {
+    INFO(label);
+    CHECK(contains(svg, label));
+  }
+  CHECK(svg == to_svg(sweep_figure()));
+}
+
+TEST_CASE("A best value at the end of a sweep is not called the best") {
+  SweepFigure figure = sweep_figure();
+  figure.curves.front().times.back() = Seconds(0.1);
+  CHECK_FALSE(contains(to_svg(figure), "best:"));
+}
+
+TEST_CASE("Sweeps of one value, over decades of time, and without any prediction") {
+  SweepFigure figure = sweep_figure();
+  figure.curves.front().times.front() = Seconds(300.0);
+  CHECK(contains(to_svg(figure), "time (s)"));
+  CHECK_NOTHROW(to_svg({"one", "key", {"2"}, {2.0}, {{"step", {Seconds(1.0)}}}, 1}));
+  CHECK_NOTHROW(to_svg({"zero", "key", {"0", "5"}, {0.0, 5.0}, {{"step", {Seconds(1.0), Seconds(2.0)}}}, 1}));
+  CHECK_THROWS_AS(to_svg({"none", "key", {"2"}, {2.0}, {{"step", {std::nullopt}}}, 1}), std::invalid_argument);
+}
 
 TEST_CASE("A string of gnuplot keeps every character but control characters, and ends where it ends") {
   CHECK(gnuplot_string("plain") == "'plain'");

@@ -11,6 +11,14 @@ TEST_CASE("A training step reads as expected", "[golden]") {
   CHECK(text == golden("train.txt", text));
 }
 
+TEST_CASE("The ratio of communication to computation is one line, and explained when asked for") {
+  StepResult result = large_step();
+  result.train->communication_to_compute = CommunicationRatio{0.25, 0.5};
+  const std::string line = "exchanging takes 0.5 of computing; 2·model/(bandwidth·batch·FLOPs) gives 0.25";
+  CHECK_THAT(to_text(result), Catch::Contains(line + "\n"));
+  CHECK_THAT(to_text(result, {.verbose = true}), Catch::Contains(line + ", as it"));
+}
+
 TEST_CASE("Every constant is listed when asked for", "[golden]") {
   const std::string text = to_text(large_step(), {.verbose = true});
   CHECK(text == golden("train_verbose.txt", text));

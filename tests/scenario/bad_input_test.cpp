@@ -126,6 +126,30 @@ constexpr BadLine bad_lines[] = {
     {16, "  zero: ^4", "plan.zero", "out of range", "from 0 to 3"},
     {16, "  sync: { algorithm: ^rings }", "plan.sync.algorithm", "unknown value", "did you mean ring?"},
     {16, "  sync: { compression: ^powersgd }", "plan.sync.compression", "unknown value", "powersgd(4)"},
+    {16, "  sync: { compression: ^powersgd(0) }", "plan.sync.compression", "not a word with a number", "powersgd(4)"},
+    {16, "  sync: { compression: ^powersgd(1.5) }", "plan.sync.compression", "not a word with a number", "powersgd(4)"},
+    {16, "  sync: { compression: ^powersgd(99999999999) }", "plan.sync.compression", "not a word", "powersgd(4)"},
+    {16, "  sync: { compression: ^powersgd( }", "plan.sync.compression", "not a word with a number", "powersgd(4)"},
+    {16, "  sync: { compression: ^bf16(2) }", "plan.sync.compression", "unknown value", "bf16, fp8"},
+    {16, "  sync: { compression: ^top_k }", "plan.sync.compression", "how many gradients", "top_k(1 %)"},
+    {16, "  sync: { compression: ^top_k(0) }", "plan.sync.compression", "a share of 0", "above 0 and up to 1"},
+    {16, "  sync: { compression: ^top_k(150 %) }", "plan.sync.compression", "a share of 1.5", "up to 1"},
+    {16, "  sync: { compression: ^top_k(-1 %) }", "plan.sync.compression", "negative", "top_k(0.01)"},
+    {16, "  sync: { compression: ^top_k(nan) }", "plan.sync.compression", "not a finite number", "top_k(0.01)"},
+    {16, "  sync: { compression: ^top_k() }", "plan.sync.compression", "empty value", "top_k(0.01)"},
+    {16, "  sync: { compression: ^top_k(1 MB) }", "plan.sync.compression", "number", "top_k(0.01)"},
+    {16, "  sync: { error_feedback: ^true }", "plan.sync.error_feedback", "without compression", "compression: fp16"},
+    {16, "  sync: { first_bucket: ^0 MB }", "plan.sync.first_bucket", "zero", "above zero"},
+    {16, "  sync: { bucketing: ^by_size }", "plan.sync.bucketing", "unknown value", "by_tensor"},
+    {16, "  sync: { every_micro_batch: ^yes please }", "plan.sync.every_micro_batch", "", "true or false"},
+    {16, "  sync: { every_micro_batch: ^true }", "plan.sync.every_micro_batch", "a pipeline that stops", "pipeline: 1"},
+    {16, "  sync: { algorithm: parameter_server, compression: ^powersgd(2) }", "plan.sync.compression",
+     "powersgd with a parameter server", "another algorithm"},
+    {16, "  sync: { algorithm: parameter_server, consistency: asynchronous, compression: ^top_k(1 %) }",
+     "plan.sync.compression", "top_k with a parameter server", "fp16"},
+    {16, "  zero: 1\n  sync: { compression: ^powersgd(2) }", "plan.sync.compression", "powersgd with zero: 1",
+     "zero: 0"},
+    {16, "  zero: 3\n  sync: { compression: ^top_k(0.1 %) }", "plan.sync.compression", "top_k with zero: 3", "zero: 0"},
     {16, "  sync: { algorithm: parameter_server, consistency: ^bounded(x) }", "plan.sync.consistency",
      "not a word with a number", "bounded(4)"},
     {16, "  execution: ^jit", "plan.execution", "unknown value", "cuda_graph"},
@@ -241,6 +265,14 @@ TEST_CASE("Bad workloads") {
        "a bandwidth, not a size", "write GB"},
       {"{ collective: { operation: all_reduce, size: 1 GB, ranks: ^17 } }", "workload.collective.ranks",
        "17 ranks on 16 GPUs", "at most 16"},
+      {"{ collective: { operation: all_reduce, size: 1 GB, groups: ^3 } }", "workload.collective.groups",
+       "16 ranks cannot be divided into 3 groups", "a divisor of 16"},
+      {"{ collective: { operation: all_reduce, size: 1 GB, groups: ^0 } }", "workload.collective.groups",
+       "out of range", "from 1"},
+      {"{ collective: { operation: all_reduce, size: 1 GB, groups: 2, layout: ^stride } }",
+       "workload.collective.layout", "unknown value", "did you mean strided?"},
+      {"{ collective: { operation: all_reduce, size: 1 GB } }\nplan: { sync: { compression: ^fp16 } }",
+       "plan.sync.compression", "a collective on its own", "a training workload"},
       {"{ collective: { operation: all_reduce, size: 1 GB }, ^operater: {} }", "workload.operater", "unknown key",
        "did you mean operator?"},
       {"{ operator: { kind: ^matmull, m: 1, n: 1, k: 1 } }", "workload.operator.kind", "unknown operator",
@@ -268,6 +300,39 @@ TEST_CASE("Bad workloads") {
     std::string text = "cluster: { node: dgx-a100-80gb, nodes: 2 }\nworkload: " + row.text + "\n";
     check_complaint(std::move(text), row.key, row.wrong, row.right);
   }
+}
+
+TEST_CASE("Bad background traffic") {
+  struct Row {
+    std::string text;  ///< the value of background, flow style, marked
+    std::string_view key, wrong, right;
+  };
+  const std::vector<Row> rows = {
+      {"^{ from: gpu0, to: gpu1 }", "background", "a mapping where a list belongs", "a list"},
+      {"[ { from: ^gpu16, to: gpu1 } ]", "background[0].from", "gpu16 does not exist", "gpu0 to gpu15"},
+      {"[ { from: node0, to: gpu1 }, { from: node0, to: ^node2 } ]", "background[1].to", "node2 does not exist",
+       "node0 to node1"},
+      {"[ { from: ^node0/cpu2, to: gpu1 } ]", "background[0].from", "cpu2 does not exist", "cpu0 to cpu1"},
+      {"[ { from: ^host of gpu16, to: gpu1 } ]", "background[0].from", "gpu16 does not exist", "gpu0 to gpu15"},
+      {"[ { from: ^disk, to: gpu1 } ]", "background[0].from", "unknown place \"disk\"", "host of gpu<rank>"},
+      {"[ { from: ^node, to: gpu1 } ]", "background[0].from", "unknown place", "node<number>"},
+      {"[ { from: gpu1, to: ^gpu1 } ]", "background[0].to", "from gpu1 to gpu1", "another place"},
+      {"[ ^{ from: gpu1 } ]", "background[0].to", "missing", ""},
+      {"[ { from: gpu1, to: gpu0, rate: ^0 Gbit/s } ]", "background[0].rate", "zero", ""},
+      {"[ { from: gpu1, to: gpu0, rate: ^-1 Gbit/s } ]", "background[0].rate", "negative", ""},
+      {"[ { from: gpu1, to: gpu0, rate: ^20 GB } ]", "background[0].rate", "a size, not a bandwidth", ""},
+      {"[ { from: gpu1, to: gpu0, ^speed: 20 GB/s } ]", "background[0].speed", "unknown key", ""}};
+  for (const Row& row : rows) {
+    std::string text =
+        "cluster: { node: dgx-a100-80gb, nodes: 2 }\n"
+        "workload: { collective: { operation: all_reduce, size: 1 GB } }\nbackground: " +
+        row.text + "\n";
+    check_complaint(std::move(text), row.key, row.wrong, row.right);
+  }
+  check_complaint(
+      "cluster: { node: dgx-a100-80gb }\nworkload: { operator: { kind: copy, size: 1 GB } }\n"
+      "background: ^[ { from: gpu0, to: gpu1 } ]\n",
+      "background", "an operator meets nobody", "train, collective or tasks");
 }
 
 TEST_CASE("Two kinds of workload are one too many") {

@@ -48,7 +48,11 @@ plan:
     bucket: 25 MB
     overlap: true
     gradient_precision: fp32
-    compression: powersgd(4)
+    first_bucket: 1 MB
+    bucketing: by_tensor
+    every_micro_batch: false
+    compression: bf16
+    error_feedback: true
   execution: cuda_graph
 )";
 
@@ -88,9 +92,29 @@ TEST_CASE("Every key of a scenario arrives") {
   CHECK(scenario.plan.sync.placement == ServerPlacement::dedicated);
   CHECK(scenario.plan.sync.consistency == Sync::Consistency::bounded);
   CHECK(scenario.plan.sync.staleness == 3);
-  CHECK(scenario.plan.sync.compression.kind == Compression::Kind::powersgd);
-  CHECK(scenario.plan.sync.compression.rank == 4);
+  CHECK(scenario.plan.sync.first_bucket == Bytes(1e6));
+  CHECK(scenario.plan.sync.bucketing == Sync::Bucketing::by_tensor);
+  CHECK_FALSE(scenario.plan.sync.every_micro_batch);
+  CHECK(scenario.plan.sync.compression.kind == Compression::Kind::bf16);
+  CHECK(scenario.plan.sync.compression.error_feedback);
   CHECK(scenario.plan.execution == ExecutionMode::cuda_graph);
+}
+
+TEST_CASE("Ways of compressing gradients") {
+  const auto compression = [](const std::string& value) {
+    return load(std::string(small_train) + "plan: { sync: { compression: " + value + " } }\n").plan.sync.compression;
+  };
+  CHECK(compression("none").kind == Compression::Kind::none);
+  CHECK(compression("fp8").kind == Compression::Kind::fp8);
+  CHECK_FALSE(compression("fp16").error_feedback);
+  CHECK(compression("powersgd(4)").kind == Compression::Kind::powersgd);
+  CHECK(compression("powersgd(4)").rank == 4);
+  CHECK(compression("powersgd(4)").error_feedback);
+  CHECK(compression("top_k(0.001)").kind == Compression::Kind::top_k);
+  CHECK(compression("top_k(0.001)").share == Approx(0.001));
+  CHECK(compression("top_k(0.1 %)").share == Approx(0.001));
+  CHECK(compression("top_k( 100% )").share == Approx(1.0));
+  CHECK_FALSE(compression("top_k(1 %), error_feedback: false").error_feedback);
 }
 
 TEST_CASE("What is left out has the documented default") {

@@ -62,6 +62,9 @@ class GraphMaker {
   BlockId communication_block(const LoweredCollective& work) {
     return builder_.add_block({"communicate", Category::communication, work, isolated(work)});
   }
+  BlockId communication_block(LoweredCollective work, Seconds isolated) {
+    return builder_.add_block({"communicate", Category::communication, std::move(work), isolated});
+  }
   TaskId repeat(ResourceId on, BlockId block, const std::vector<TaskId>& after = {}) {
     return builder_.add_task({block, on}, after);
   }

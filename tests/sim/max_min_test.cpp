@@ -89,10 +89,13 @@ TEST_CASE("property: flows share links as max–min fairness says") {
       make.communicate(make.stream(), flows_at_once(start, {{source, destination, size}}));
       flows.push_back({topology.route(source, destination).links, start, size});
     }
-    const Execution execution = simulate(make.graph(), topology, Fidelity::flows);
+    const TaskGraph graph = make.graph();
     run_fluid(flows, topology);
-    for (std::size_t flow = 0; flow < flows.size(); ++flow) {
-      CHECK(execution.finish[flow].value() == Approx(flows[flow].finish.value()).epsilon(1e-6));
+    for (const bool folding : {false, true}) {
+      const Execution execution = simulate(graph, topology, Fidelity::flows, {{}, folding});
+      for (std::size_t flow = 0; flow < flows.size(); ++flow) {
+        CHECK(execution.finish[flow].value() == Approx(flows[flow].finish.value()).epsilon(1e-6));
+      }
     }
   }
 }

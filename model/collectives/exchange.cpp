@@ -1,0 +1,101 @@
+#include "model/collectives/exchange.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "model/collectives/placement.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Ranks with what they have to send out of their node, in messages.
+struct Sender {
+  int rank = 0;
+  std::int64_t messages = 0;
+};
+
+Seconds latency_of(const std::vector<Flow>& flows, const Topology& topology) {
+  Seconds latency(0.0);
+  for (const Flow& flow : flows) {
+    latency = std::max(latency, topology.route(flow.source, flow.destination).latency);
+  }
+  return latency;
+}
+
+void append_pairs(const std::vector<int>& ranks, Bytes part, std::vector<Flow>& flows) {
+  for (const int source : ranks) {
+    for (const int destination : ranks) {
+      if (source != destination) flows.push_back({source, destination, part});
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Flow> exchange_flows(const std::vector<int>& members, Bytes part, const Topology& topology) {
+  const std::vector<std::vector<int>> nodes = split_by_node(members, topology);
+  std::vector<Flow> flows;
+  std::vector<Sender> senders;
+  std::int64_t largest_node = 0;
+  for (const std::vector<int>& ranks : nodes) {
+    append_pairs(ranks, part, flows);
+    const auto others = static_cast<std::int64_t>(members.size() - ranks.size());
+    for (const int rank : ranks) senders.push_back({rank, others});
+    largest_node = std::max(largest_node, others * static_cast<std::int64_t>(ranks.size()));
+  }
+  if (nodes.size() < 2) return flows;
+  // All messages in a row, node by node, as they leave and as they arrive: the message at place x goes to whoever
+  // receives at place x + (messages of the largest node), round the row's end. No node has more messages than all
+  // others together, so that this is always another node.
+  std::size_t to = 0;
+  std::int64_t room = senders.front().messages;
+  for (std::int64_t skip = largest_node; skip > 0;) {
+    const std::int64_t step = std::min(skip, room);
+    skip -= step;
+    room -= step;
+    if (room == 0) room = senders[to = (to + 1) % senders.size()].messages;
+  }
+  for (const Sender& from : senders) {
+    for (std::int64_t left = from.messages; left > 0;) {
+      const std::int64_t step = std::min(left, room);
+      flows.push_back({from.rank, senders[to].rank, part * static_cast<double>(step)});
+      left -= step;
+      room -= step;
+      if (room == 0) room = senders[to = (to + 1) % senders.size()].messages;
+    }
+  }
+  return flows;
+}
+
+std::vector<LoweredPhase> lower_all_to_all(const CollectiveCall& call, const Topology& topology) {
+  LoweredPhase inside, across;
+  for (const std::vector<int>& group : call.groups) {
+    const Bytes part = call.size / static_cast<double>(group.size());
+    if (call.algorithm != SyncAlgorithm::hierarchical) {
+      const std::vector<Flow> flows = exchange_flows(group, part, topology);
+      across.flows.insert(across.flows.end(), flows.begin(), flows.end());
+      continue;
+    }
+    const std::vector<std::vector<int>> nodes = split_by_node(group, topology);
+    for (const std::vector<int>& ranks : nodes) {
+      append_pairs(ranks, part * static_cast<double>(nodes.size()), inside.flows);
+    }
+    for (std::size_t place = 0; place < nodes.front().size(); ++place) {
+      std::vector<int> rail;
+      for (const std::vector<int>& ranks : nodes) rail.push_back(ranks[place]);
+      const std::vector<Flow> flows = exchange_flows(rail, part * static_cast<double>(nodes.front().size()), topology);
+      across.flows.insert(across.flows.end(), flows.begin(), flows.end());
+    }
+  }
+  std::vector<LoweredPhase> phases;
+  for (LoweredPhase* phase : {&inside, &across}) {
+    if (phase->flows.empty()) continue;
+    phase->latency = latency_of(phase->flows, topology);
+    phases.push_back(std::move(*phase));
+  }
+  return phases;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,177 @@
+// The classical hierarchy: inside every group (machine) a chain adds up towards its first rank, the leaders all-reduce
+// in a ring, and chains hand the result back. One rank per machine uses the network, for the whole message; groups may
+// be of different sizes, which shares of the message for every rank do not allow. Source: Goyal et al., "Accurate,
+// large minibatch SGD: training ImageNet in 1 hour" (2017), section 4.2 (with trees of leaders in place of the ring).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+
+#include "model/collectives/algorithms.hpp"
+#include "model/collectives/rings.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr int pieces_per_rank = 4;  // as in chains_broadcast
+
+struct Groups {
+  int ranks = 0;
+  std::vector<int> first;  ///< leaders; and the number of ranks
+  int longest = 1;
+
+  [[nodiscard]] int count() const { return static_cast<int>(first.size()) - 1; }
+  [[nodiscard]] int size(int group) const { return first[group + 1] - first[group]; }
+  [[nodiscard]] int pieces() const { return pieces_per_rank * longest; }
+  /// A piece of the chains is one chunk for every leader, a chunk of the leaders' ring one chunk of every piece.
+  [[nodiscard]] int chunks() const { return pieces() * count(); }
+};
+using SharedGroups = std::shared_ptr<const Groups>;
+
+SharedGroups make_groups(int ranks, const ScheduleShape& shape) {
+  Groups groups{ranks, {0}, 1};
+  std::vector<int> sizes = shape.groups;
+  if (sizes.empty()) {
+    if (shape.parts < 1) throw std::invalid_argument("hierarchical_leader: groups of at least one rank are needed");
+    for (int left = ranks; left > 0; left -= shape.parts) sizes.push_back(std::min(left, shape.parts));
+  }
+  for (const int size : sizes) {
+    groups.first.push_back(groups.first.back() + size);
+    groups.longest = std::max(groups.longest, size);
+  }
+  if (groups.first.back() != ranks || *std::min_element(sizes.begin(), sizes.end()) < 1) {
+    throw std::invalid_argument(
+        fmt::format("hierarchical_leader: groups of {} ranks are not the {} ranks", fmt::join(sizes, " + "), ranks));
+  }
+  return std::make_shared<const Groups>(std::move(groups));
+}
+
+/// Chains inside all groups: hop h works on piece k in phase h + k.
+Phase inside(const Groups& groups, int index, bool towards_leader) {
+  Phase transfers;
+  const int pieces = groups.pieces();
+  for (int group = 0; group < groups.count(); ++group) {
+    const int leader = groups.first[group];
+    const int hops = groups.size(group) - 1;
+    for (int hop = std::max(0, index - pieces + 1); hop < std::min(hops, index + 1); ++hop) {
+      const int from = towards_leader ? leader + hops - hop : leader + hop;
+      const int to = towards_leader ? from - 1 : from + 1;
+      transfers.push_back({from, to, (index - hop) * groups.count(), groups.count(),
+                           towards_leader ? TransferKind::reduce : TransferKind::copy});
+    }
+  }
+  return transfers;
+}
+
+/// One hop of the leaders' ring.
+Phase ring_hop(const Groups& groups, int lag, TransferKind kind) {
+  Phase transfers;
+  const int count = groups.count();
+  for (int group = 0; group < count; ++group) {
+    const int block = (group - lag % count + count) % count;
+    transfers.push_back({groups.first[group], groups.first[(group + 1) % count], block, groups.pieces(), kind, count});
+  }
+  return transfers;
+}
+
+/// The message passes along the chain of leaders, piece by piece.
+Phase chain_hop(const Groups& groups, int index, bool towards_root) {
+  Phase transfers;
+  const int hops = groups.count() - 1;
+  for (int hop = std::max(0, index - groups.chunks() + 1); hop < std::min(hops, index + 1); ++hop) {
+    const int from = towards_root ? hops - hop : hop;
+    const int to = towards_root ? from - 1 : from + 1;
+    transfers.push_back({groups.first[from], groups.first[to], index - hop, 1,
+                         towards_root ? TransferKind::reduce : TransferKind::copy});
+  }
+  return transfers;
+}
+
+struct Part {
+  int phases = 0;
+  std::function<Phase(int)> phase;
+  std::function<Schedule::Stretch(int)> stretch;
+};
+
+Part inside_part(const SharedGroups& groups, bool towards_leader) {
+  const int hops = groups->longest - 1;
+  const int pieces = groups->pieces();
+  // The longest chain is busy throughout; shorter ones too, until their last piece has passed.
+  return {hops > 0 ? pipeline_phases(hops, pieces) : 0,
+          [=](int index) { return inside(*groups, index, towards_leader); },
+          [=](int index) -> Schedule::Stretch {
+            return {pipeline_run(hops, pieces, index), index};
+          }};
+}
+
+Part ring_part(const SharedGroups& groups) {
+  const int hops = groups->count() - 1;
+  return {2 * hops,
+          [=](int index) {
+            return index < hops ? ring_hop(*groups, index + 1, TransferKind::reduce)
+                                : ring_hop(*groups, index - hops, TransferKind::copy);
+          },
+          [=](int index) -> Schedule::Stretch {
+            return {2 * hops - index, index};
+          }};
+}
+
+Part chain_part(const SharedGroups& groups, bool towards_root) {
+  const int hops = groups->count() - 1;
+  const int pieces = groups->chunks();
+  return {hops > 0 ? pipeline_phases(hops, pieces) : 0,
+          [=](int index) { return chain_hop(*groups, index, towards_root); },
+          [=](int index) { return pipeline_stretch(hops, pieces, index); }};
+}
+
+Schedule join(const SharedGroups& groups, std::vector<Part> parts) {
+  const int phases =
+      std::accumulate(parts.begin(), parts.end(), 0, [](int sum, const Part& part) { return sum + part.phases; });
+  const auto at = [parts = std::move(parts)](int index) {
+    int begin = 0;
+    auto part = parts.begin();
+    while (index >= begin + part->phases) begin += (part++)->phases;
+    return std::pair(*part, begin);
+  };
+  const auto stretch = [at](int index) -> Schedule::Stretch {
+    const auto [part, begin] = at(index);
+    const Schedule::Stretch inside = part.stretch(index - begin);
+    return {inside.length, inside.representative + begin};
+  };
+  return {.ranks = groups->ranks,
+          .chunks = groups->chunks(),
+          .phases = phases,
+          .phase =
+              [at](int index) {
+                const auto [part, begin] = at(index);
+                return part.phase(index - begin);
+              },
+          .run_length =
+              [stretch](int index) {
+                const Schedule::Stretch found = stretch(index);
+                return found.representative == index ? found.length : 1;
+              },
+          .stretch = stretch};
+}
+
+}  // namespace
+
+Schedule hierarchical_leader_all_reduce(int ranks, const ScheduleShape& shape) {
+  const SharedGroups groups = make_groups(ranks, shape);
+  return join(groups, {inside_part(groups, true), ring_part(groups), inside_part(groups, false)});
+}
+
+Schedule hierarchical_leader_broadcast(int ranks, const ScheduleShape& shape) {
+  const SharedGroups groups = make_groups(ranks, shape);
+  return join(groups, {chain_part(groups, false), inside_part(groups, false)});
+}
+
+Schedule hierarchical_leader_reduce(int ranks, const ScheduleShape& shape) {
+  const SharedGroups groups = make_groups(ranks, shape);
+  return join(groups, {inside_part(groups, true), chain_part(groups, true)});
+}
+
+}  // namespace foretrain

@@ -1,0 +1,81 @@
+// The machine first: a ring inside it adds up (reduce-scatter), so that the servers see one push and one pull per
+// machine instead of one per GPU; then a ring hands the result round (all-gather). The push is shared among the
+// machine's GPUs, each for its part of the message, so that all of its network cards take part. Servers' links carry
+// m·S/servers each way for m machines. Source: Zhang et al., "Dive into Deep Learning", section 13.7; Jiang et al.,
+// "A unified architecture for accelerating distributed DNN training in heterogeneous GPU/CPU clusters" (BytePS),
+// OSDI 2020.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "model/collectives/algorithms.hpp"
+
+namespace foretrain {
+
+namespace {
+
+struct Machines {
+  int ranks, locals, servers;
+  int chunks = std::lcm(locals, servers);  ///< of the message: a whole number per GPU of a machine, and per server
+
+  /// One hop of the rings inside the machines: place j passes on the part of place j - lag.
+  [[nodiscard]] Phase hop(int lag, TransferKind kind) const {
+    Phase transfers;
+    const int part = chunks / locals;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int place = rank % locals;
+      const int block = (place - lag + locals) % locals;
+      transfers.push_back({rank, rank - place + (place + 1) % locals, block * part, part, kind});
+    }
+    return transfers;
+  }
+
+  /// Every GPU's part, cut at the servers' bounds.
+  [[nodiscard]] Phase exchange(bool push) const {
+    Phase transfers;
+    const int part = chunks / locals, per_server = chunks / servers;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int begin = rank % locals * part;
+      for (int first = begin; first < begin + part;) {
+        const int server = first / per_server;
+        const int last = std::min(begin + part, (server + 1) * per_server);
+        transfers.push_back(push ? Transfer{rank, ranks + server, first, last - first, TransferKind::reduce}
+                                 : Transfer{ranks + server, rank, first, last - first, TransferKind::copy});
+        first = last;
+      }
+    }
+    return transfers;
+  }
+};
+
+}  // namespace
+
+Schedule hierarchical_parameter_server_all_reduce(int ranks, const ScheduleShape& shape) {
+  if (shape.parts < 1) throw std::invalid_argument("a parameter server needs at least one server");
+  if (shape.ranks_per_node < 1 || ranks % shape.ranks_per_node != 0) {
+    throw std::invalid_argument(fmt::format(
+        "hierarchical_parameter_server: {} ranks on machines of {}; every machine must have the same number", ranks,
+        shape.ranks_per_node));
+  }
+  const Machines machines{ranks, shape.ranks_per_node, shape.parts};
+  const int inner = machines.locals - 1;
+  const auto phase = [=](int index) {
+    if (index < inner) return machines.hop(index + 1, TransferKind::reduce);
+    if (index < inner + 2) return machines.exchange(index == inner);
+    return machines.hop(index - inner - 2, TransferKind::copy);
+  };
+  const auto run_length = [=](int index) {
+    if (index < inner) return inner - index;
+    return index < inner + 2 ? 1 : 2 * inner + 2 - index;
+  };
+  return {.ranks = ranks,
+          .servers = machines.servers,
+          .chunks = machines.chunks,
+          .phases = 2 * inner + 2,
+          .phase = phase,
+          .run_length = run_length};
+}
+
+}  // namespace foretrain

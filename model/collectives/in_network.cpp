@@ -1,0 +1,236 @@
+// The switches do the work: one that gets the same chunk from all its ports adds it up, and sends one chunk to all of
+// them. Inside a node of l ranks (NVLink SHARP) every rank puts its message into the switch (S up its port) and takes
+// out the sum of its own share (S/l down); back, it puts the share in and the switch multicasts it. Between m nodes
+// (SHARP in InfiniBand switches) each of l network trees, one for every place in a node, adds up one share, which
+// passes every card once each way. Where the nodes have no such switch, rings do the part inside them. The message
+// passes through these stages in pieces. Sources: Klenk et al., "An in-network architecture for accelerating
+// shared-memory multiprocessor collectives", ISCA 2020; Graham et al., "Scalable hierarchical aggregation and reduction
+// protocol (SHARP)", COMHPC 2016; NCCL's NVLS and CollNet.
+#include <fmt/format.h>
+
+#include <memory>
+#include <stdexcept>
+
+#include "model/collectives/algorithms.hpp"
+#include "model/collectives/rings.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Ranks are numbered node by node; participants beyond them are the nodes' switches, then the network's trees.
+struct Fabric {
+  Fabric(int all_ranks, const ScheduleShape& shape)
+      : ranks(all_ranks),
+        locals(shape.parts),
+        nodes(locals > 0 ? ranks / locals : 0),
+        pieces(shape.pieces),
+        switched(shape.switches_inside && locals > 1) {
+    if (locals < 1 || ranks % locals != 0) {
+      throw std::invalid_argument(
+          fmt::format("in_network: {} ranks on nodes of {}; every node must have the same number", ranks, locals));
+    }
+  }
+
+  int ranks, locals, nodes, pieces;
+  bool switched;  ///< inside the nodes
+
+  [[nodiscard]] int node_switch(int node) const { return ranks + node; }
+  [[nodiscard]] int network_tree(int place) const { return ranks + (switched ? nodes : 0) + place; }
+  /// The ranks at the ports of every switch and tree, in the order of their participants.
+  [[nodiscard]] std::vector<std::vector<int>> ports() const {
+    std::vector<std::vector<int>> result;
+    for (int node = 0; switched && node < nodes; ++node) {
+      result.emplace_back();
+      for (int place = 0; place < locals; ++place) result.back().push_back(rank(node, place));
+    }
+    for (int place = 0; nodes > 1 && place < locals; ++place) {
+      result.emplace_back();
+      for (int node = 0; node < nodes; ++node) result.back().push_back(rank(node, place));
+    }
+    return result;
+  }
+  [[nodiscard]] int rank(int node, int place) const { return node * locals + place; }
+
+  // The part of rank r is the chunks [r·pieces, (r+1)·pieces), a piece of it one chunk.
+  [[nodiscard]] Transfer all(int piece) const { return {0, 0, piece, ranks, TransferKind::copy, pieces}; }
+  [[nodiscard]] Transfer share(int place, int piece) const {
+    return {0, 0, place * pieces + piece, nodes, TransferKind::copy, locals * pieces};
+  }
+  [[nodiscard]] Transfer own(int rank, int piece) const { return {0, 0, rank * pieces + piece, 1}; }
+};
+using SharedFabric = std::shared_ptr<const Fabric>;
+
+/// What all ranks do with one piece at the same time.
+using Stage = std::function<void(int piece, Phase& transfers)>;
+
+void send(Phase& transfers, Transfer range, int source, int destination, TransferKind kind) {
+  range.source = source;
+  range.destination = destination;
+  range.kind = kind;
+  transfers.push_back(range);
+}
+
+template <typename Do>
+void for_each_rank(const Fabric& fabric, const Do& do_it) {
+  for (int node = 0; node < fabric.nodes; ++node) {
+    for (int place = 0; place < fabric.locals; ++place) do_it(node, place, fabric.rank(node, place));
+  }
+}
+
+using Stages = std::vector<Stage>;
+
+/// Afterwards every rank has the sum over its node of the share of its place.
+void add_up_inside(const SharedFabric& f, Stages& stages) {
+  if (f->locals == 1) return;
+  if (!f->switched) {
+    for (int lag = 1; lag < f->locals; ++lag) {
+      stages.emplace_back([=](int piece, Phase& transfers) {
+        for_each_rank(*f, [&](int node, int place, int rank) {
+          const int block = (place - lag + f->locals) % f->locals;
+          send(transfers, f->share(block, piece), rank, f->rank(node, (place + 1) % f->locals), TransferKind::reduce);
+        });
+      });
+    }
+    return;
+  }
+  stages.emplace_back([=](int piece, Phase& transfers) {
+    for_each_rank(*f, [&](int node, int, int rank) {
+      send(transfers, f->all(piece), rank, f->node_switch(node), TransferKind::reduce);
+    });
+  });
+  stages.emplace_back([=](int piece, Phase& transfers) {
+    for_each_rank(*f, [&](int node, int place, int rank) {
+      send(transfers, f->share(place, piece), f->node_switch(node), rank, TransferKind::copy);
+    });
+  });
+}
+
+/// From the shares of the places to whole messages.
+void gather_inside(const SharedFabric& f, Stages& stages) {
+  if (f->locals == 1) return;
+  if (!f->switched) {
+    for (int lag = 0; lag + 1 < f->locals; ++lag) {
+      stages.emplace_back([=](int piece, Phase& transfers) {
+        for_each_rank(*f, [&](int node, int place, int rank) {
+          const int block = (place - lag + f->locals) % f->locals;
+          send(transfers, f->share(block, piece), rank, f->rank(node, (place + 1) % f->locals), TransferKind::copy);
+        });
+      });
+    }
+    return;
+  }
+  stages.emplace_back([=](int piece, Phase& transfers) {
+    for_each_rank(*f, [&](int node, int place, int rank) {
+      send(transfers, f->share(place, piece), rank, f->node_switch(node), TransferKind::copy);
+    });
+  });
+  stages.emplace_back([=](int piece, Phase& transfers) {
+    for_each_rank(*f, [&](int node, int, int rank) {
+      send(transfers, f->all(piece), f->node_switch(node), rank, TransferKind::copy);
+    });
+  });
+}
+
+/// Rank 0's node hands shares from or to rank 0.
+void share_at_root(const SharedFabric& f, bool scatter, Stages& stages) {
+  if (f->locals == 1) return;
+  const auto deal = [=](int piece, Phase& transfers) {
+    for (int place = 1; place < f->locals; ++place) {
+      send(transfers, f->share(place, piece), scatter ? 0 : place, scatter ? place : 0, TransferKind::copy);
+    }
+  };
+  stages.emplace_back(deal);
+}
+
+enum class Up { sums, share_of_node_0, own };
+enum class Down { share, own, share_to_node_0 };
+
+/// Through the network's trees and back.
+void cross_network(const SharedFabric& f, Up up, Down down, Stages& stages) {
+  if (f->nodes == 1) return;
+  stages.emplace_back([=](int piece, Phase& transfers) {
+    for_each_rank(*f, [&](int node, int place, int rank) {
+      if (up == Up::share_of_node_0 && node != 0) return;
+      const bool sum = up == Up::sums;
+      send(transfers, up == Up::own ? f->own(rank, piece) : f->share(place, piece), rank, f->network_tree(place),
+           sum ? TransferKind::reduce : TransferKind::copy);
+    });
+  });
+  stages.emplace_back([=](int piece, Phase& transfers) {
+    for_each_rank(*f, [&](int node, int place, int rank) {
+      if (down == Down::share_to_node_0 && node != 0) return;
+      send(transfers, down == Down::own ? f->own(rank, piece) : f->share(place, piece), f->network_tree(place), rank,
+           TransferKind::copy);
+    });
+  });
+}
+
+Schedule pipeline(const SharedFabric& f, Stages stages) {
+  const int count = static_cast<int>(stages.size());
+  const int pieces = f->pieces;
+  const auto phase = [=](int index) {
+    Phase transfers;
+    for (int stage = std::max(0, index - pieces + 1); stage < std::min(count, index + 1); ++stage) {
+      stages[static_cast<std::size_t>(stage)](index - stage, transfers);
+    }
+    return transfers;
+  };
+  std::vector<std::vector<int>> ports = f->ports();
+  return {.ranks = f->ranks,
+          .servers = static_cast<int>(ports.size()),
+          .chunks = f->ranks * pieces,
+          .phases = count > 0 ? pipeline_phases(count, pieces) : 0,
+          .phase = phase,
+          .run_length = [=](int index) { return pipeline_run(count, pieces, index); },
+          .switch_ports = std::move(ports)};
+}
+
+SharedFabric make_fabric(int ranks, const ScheduleShape& shape) { return std::make_shared<const Fabric>(ranks, shape); }
+
+}  // namespace
+
+Schedule in_network_all_reduce(int ranks, const ScheduleShape& shape) {
+  const SharedFabric f = make_fabric(ranks, shape);
+  Stages stages;
+  add_up_inside(f, stages);
+  cross_network(f, Up::sums, Down::share, stages);
+  gather_inside(f, stages);
+  return pipeline(f, std::move(stages));
+}
+
+Schedule in_network_reduce_scatter(int ranks, const ScheduleShape& shape) {
+  const SharedFabric f = make_fabric(ranks, shape);
+  Stages stages;
+  add_up_inside(f, stages);
+  cross_network(f, Up::sums, Down::own, stages);
+  return pipeline(f, std::move(stages));
+}
+
+Schedule in_network_all_gather(int ranks, const ScheduleShape& shape) {
+  const SharedFabric f = make_fabric(ranks, shape);
+  Stages stages;
+  cross_network(f, Up::own, Down::share, stages);
+  gather_inside(f, stages);
+  return pipeline(f, std::move(stages));
+}
+
+Schedule in_network_broadcast(int ranks, const ScheduleShape& shape) {
+  const SharedFabric f = make_fabric(ranks, shape);
+  Stages stages;
+  share_at_root(f, true, stages);
+  cross_network(f, Up::share_of_node_0, Down::share, stages);
+  gather_inside(f, stages);
+  return pipeline(f, std::move(stages));
+}
+
+Schedule in_network_reduce(int ranks, const ScheduleShape& shape) {
+  const SharedFabric f = make_fabric(ranks, shape);
+  Stages stages;
+  add_up_inside(f, stages);
+  cross_network(f, Up::sums, Down::share_to_node_0, stages);
+  share_at_root(f, false, stages);
+  return pipeline(f, std::move(stages));
+}
+
+}  // namespace foretrain

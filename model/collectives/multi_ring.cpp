@@ -1,0 +1,43 @@
+// Several rings at once, each with its share of the message: one through every network card, or one over every set of
+// NVLink lanes, so that all of them are busy (multi_rings in placement.hpp lays them over the hardware). The schedule
+// is that of one ring, on each ring's share. Source: NCCL's channels; Patarasuk and Yuan for the single ring.
+#include <algorithm>
+
+#include "model/collectives/algorithms.hpp"
+#include "model/collectives/rings.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::vector<WeightedRing> rings_of(int ranks, const ScheduleShape& shape) {
+  if (!shape.rings.empty()) return shape.rings;
+  std::vector<WeightedRing> rings;
+  for (int ring = 0; ring < shape.parts; ++ring) {
+    std::vector<int> order = natural_order(ranks);
+    if (ring % 2 == 1) std::reverse(order.begin(), order.end());
+    std::rotate(order.begin(), order.begin() + ring % ranks, order.end());
+    rings.push_back({std::move(order), ring + 1});
+  }
+  return rings;
+}
+
+}  // namespace
+
+Schedule multi_ring_reduce_scatter(int ranks, const ScheduleShape& shape) {
+  return rings_reduce_scatter(ranks, rings_of(ranks, shape));
+}
+Schedule multi_ring_all_gather(int ranks, const ScheduleShape& shape) {
+  return rings_all_gather(ranks, rings_of(ranks, shape));
+}
+Schedule multi_ring_all_reduce(int ranks, const ScheduleShape& shape) {
+  return rings_all_reduce(ranks, rings_of(ranks, shape));
+}
+Schedule multi_ring_broadcast(int ranks, const ScheduleShape& shape) {
+  return chains_broadcast(ranks, rings_of(ranks, shape));
+}
+Schedule multi_ring_reduce(int ranks, const ScheduleShape& shape) {
+  return chains_reduce(ranks, rings_of(ranks, shape));
+}
+
+}  // namespace foretrain

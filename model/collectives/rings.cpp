@@ -1,0 +1,139 @@
+#include "model/collectives/rings.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+namespace foretrain {
+
+namespace {
+
+/// Pieces per rank: filling the chain then costs at most a quarter of the time that the message itself takes.
+constexpr int pieces_per_rank = 4;
+/// Steps in which a long ramp is taken: each counts its largest phase, 1/64 of a ramp too much at most.
+constexpr int ramp_steps = 64;
+
+struct Rings {
+  std::vector<WeightedRing> rings;
+  std::vector<int> first;  ///< chunk of each ring within a part
+  int weight = 0;          ///< of all
+};
+using SharedRings = std::shared_ptr<const Rings>;
+
+SharedRings share(std::vector<WeightedRing> rings) {
+  Rings result{std::move(rings), {}, 0};
+  for (const WeightedRing& ring : result.rings) {
+    result.first.push_back(result.weight);
+    result.weight += ring.weight;
+  }
+  return std::make_shared<const Rings>(std::move(result));
+}
+
+/// On every ring, the rank at each place passes on the part of the rank `lag` places before it.
+Phase hop(const Rings& rings, int ranks, int lag, TransferKind kind) {
+  Phase transfers;
+  transfers.reserve(rings.rings.size() * static_cast<std::size_t>(ranks));
+  for (std::size_t r = 0; r < rings.rings.size(); ++r) {
+    const std::vector<int>& order = rings.rings[r].order;
+    for (int place = 0; place < ranks; ++place) {
+      const int owner = order[(place - lag % ranks + ranks) % ranks];
+      transfers.push_back({order[place], order[(place + 1) % ranks], owner * rings.weight + rings.first[r],
+                           rings.rings[r].weight, kind});
+    }
+  }
+  return transfers;
+}
+
+Schedule over_rings(int ranks, const SharedRings& rings, int phases, std::function<Phase(int)> phase) {
+  return {.ranks = ranks,
+          .chunks = ranks * rings->weight,
+          .phases = phases,
+          .phase = std::move(phase),
+          .run_length = [phases](int index) { return phases - index; }};
+}
+
+/// The ring's order, begun at rank 0.
+std::vector<int> from_root(std::vector<int> order) {
+  std::rotate(order.begin(), std::find(order.begin(), order.end(), 0), order.end());
+  return order;
+}
+
+Schedule over_chains(int ranks, std::vector<WeightedRing> list, bool towards_root) {
+  for (WeightedRing& ring : list) {
+    ring.order = from_root(std::move(ring.order));
+    if (towards_root) std::reverse(ring.order.begin(), ring.order.end());
+  }
+  const SharedRings rings = share(std::move(list));
+  const int hops = ranks - 1;
+  const int pieces = pieces_per_rank * ranks;
+  const TransferKind kind = towards_root ? TransferKind::reduce : TransferKind::copy;
+  const auto phase = [=](int index) {
+    Phase transfers;
+    for (std::size_t r = 0; r < rings->rings.size(); ++r) {
+      const auto& [order, weight] = rings->rings[r];
+      for (int hop = std::max(0, index - pieces + 1); hop < std::min(hops, index + 1); ++hop) {
+        const int first_chunk = pieces * rings->first[r] + (index - hop) * weight;
+        transfers.push_back({order[hop], order[hop + 1], first_chunk, weight, kind});
+      }
+    }
+    return transfers;
+  };
+  return {.ranks = ranks,
+          .chunks = pieces * rings->weight,
+          .phases = hops > 0 ? pipeline_phases(hops, pieces) : 0,
+          .phase = phase,
+          .run_length = [=](int index) { return pipeline_run(hops, pieces, index); },
+          .stretch = [=](int index) { return pipeline_stretch(hops, pieces, index); }};
+}
+
+}  // namespace
+
+std::vector<int> natural_order(int ranks) {
+  std::vector<int> order(static_cast<std::size_t>(ranks));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+int pipeline_phases(int hops, int pieces) { return hops + pieces - 1; }
+
+int pipeline_run(int hops, int pieces, int phase) { return phase >= hops - 1 ? std::max(1, pieces - phase) : 1; }
+
+Schedule::Stretch pipeline_stretch(int hops, int pieces, int phase) {
+  const int run = pipeline_run(hops, pieces, phase);
+  const int step = (hops - 1) / ramp_steps;
+  const bool full = phase >= hops - 1 && phase < pieces;
+  if (full || step < 2 || pieces < hops) return {run, phase};
+  // While the chain fills, later phases move more; while it empties, earlier ones do.
+  const int end = phase < hops ? hops - 1 : pipeline_phases(hops, pieces);
+  const int length = std::min(step, end - phase);
+  return {length, phase < hops ? phase + length - 1 : phase};
+}
+
+Schedule rings_reduce_scatter(int ranks, std::vector<WeightedRing> list) {
+  const SharedRings rings = share(std::move(list));
+  return over_rings(ranks, rings, ranks - 1,
+                    [=](int index) { return hop(*rings, ranks, index + 1, TransferKind::reduce); });
+}
+
+Schedule rings_all_gather(int ranks, std::vector<WeightedRing> list) {
+  const SharedRings rings = share(std::move(list));
+  return over_rings(ranks, rings, ranks - 1, [=](int index) { return hop(*rings, ranks, index, TransferKind::copy); });
+}
+
+Schedule rings_all_reduce(int ranks, std::vector<WeightedRing> list) {
+  const SharedRings rings = share(std::move(list));
+  return over_rings(ranks, rings, 2 * (ranks - 1), [=](int index) {
+    return index < ranks - 1 ? hop(*rings, ranks, index + 1, TransferKind::reduce)
+                             : hop(*rings, ranks, index - (ranks - 1), TransferKind::copy);
+  });
+}
+
+Schedule chains_broadcast(int ranks, std::vector<WeightedRing> rings) {
+  return over_chains(ranks, std::move(rings), false);
+}
+
+Schedule chains_reduce(int ranks, std::vector<WeightedRing> rings) {
+  return over_chains(ranks, std::move(rings), true);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,31 @@
+// What algorithms over rings share: several rings through the same ranks, each of which carries its part of the
+// message.
+#pragma once
+
+#include "model/collectives/schedule.hpp"
+
+namespace foretrain {
+
+/// Reduce-scatter, all-gather or both over weighted rings: every rank's part of the message is cut into as many chunks
+/// as the weights add up to, and each ring moves its own.
+Schedule rings_reduce_scatter(int ranks, std::vector<WeightedRing> rings);
+Schedule rings_all_gather(int ranks, std::vector<WeightedRing> rings);
+Schedule rings_all_reduce(int ranks, std::vector<WeightedRing> rings);
+
+/// Chains along the rings, cut open at rank 0: the message leaves it in pieces (broadcast), or reaches it in pieces to
+/// which every rank has added its own (reduce).
+Schedule chains_broadcast(int ranks, std::vector<WeightedRing> rings);
+Schedule chains_reduce(int ranks, std::vector<WeightedRing> rings);
+
+/// 0, 1, …, ranks - 1.
+std::vector<int> natural_order(int ranks);
+
+/// How the phases of a pipeline follow each other: `hops` places one after the other work on `pieces` pieces, hop h on
+/// piece k in phase h + k.
+int pipeline_phases(int hops, int pieces);
+/// All hops are busy from phase hops - 1 until the first hop has sent its last piece.
+int pipeline_run(int hops, int pieces, int phase);
+/// A ramp of more than 64 phases is taken in 64 steps.
+Schedule::Stretch pipeline_stretch(int hops, int pieces, int phase);
+
+}  // namespace foretrain

@@ -1,0 +1,202 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+
+#include "model/hardware/check.hpp"
+#include "model/hardware/fabric_routes.hpp"
+#include "model/hardware/node_routes.hpp"
+
+namespace foretrain {
+namespace {
+
+using Problem = std::optional<NetworkProblem>;
+
+NetworkProblem of_fabric(const char* key, std::string text, std::string expected) {
+  return {fmt::format("network.fabric.{}", key), std::move(text), std::move(expected)};
+}
+
+bool carries(BytesPerSecond bandwidth) { return bandwidth > BytesPerSecond(0.0) && is_finite(bandwidth); }
+
+/// More links than this are no machine, and their ids would overflow.
+constexpr std::int64_t most_links = 200'000'000;
+
+struct FabricCheck {
+  const Cluster& cluster;
+
+  Problem operator()(const SingleSwitch& /*unused*/) const { return std::nullopt; }
+
+  Problem operator()(const FatTree& tree) const {
+    if (tree.nodes_per_leaf < 1) return of_fabric("nodes_per_leaf", "leaves without nodes", "1 or more");
+    if (tree.nodes_per_pod < 0 || tree.nodes_per_pod % tree.nodes_per_leaf != 0) {
+      return of_fabric("nodes_per_pod",
+                       fmt::format("{} nodes are no whole leaves of {}", tree.nodes_per_pod, tree.nodes_per_leaf),
+                       fmt::format("a multiple of {}", tree.nodes_per_leaf));
+    }
+    if (!(tree.oversubscription >= 1.0) || !(tree.pod_oversubscription >= 1.0)) {
+      return of_fabric("oversubscription", "below 1", "1 for a full fabric, 2 where half of it is missing");
+    }
+    return std::nullopt;
+  }
+
+  Problem operator()(const Dragonfly& fly) const {
+    const std::int64_t places = std::int64_t{fly.groups} * fly.routers_per_group * fly.nodes_per_router;
+    if (places < cluster.nodes) {
+      return of_fabric("groups",
+                       fmt::format("{} groups of {} routers with {} nodes each have room for {} nodes, not for {}",
+                                   fly.groups, fly.routers_per_group, fly.nodes_per_router, places, cluster.nodes),
+                       "more groups, routers_per_group or nodes_per_router");
+    }
+    const std::int64_t ports = std::int64_t{fly.routers_per_group} * fly.global_links_per_router;
+    if (ports < fly.groups - 1) {
+      return of_fabric("global_links_per_router",
+                       fmt::format("a group's {} global links do not reach {} other groups", ports, fly.groups - 1),
+                       fmt::format("at most {} groups, or more global links", ports + 1));
+    }
+    if (std::int64_t{fly.groups} * (std::int64_t{fly.routers_per_group} * fly.routers_per_group + ports) > most_links) {
+      return of_fabric("groups", "more links than can be counted", "a smaller dragonfly");
+    }
+    if (!carries(fly.local_bandwidth)) return of_fabric("local_bandwidth", "no bandwidth", "for example 200 Gbit/s");
+    if (!carries(fly.global_bandwidth)) return of_fabric("global_bandwidth", "no bandwidth", "for example 200 Gbit/s");
+    return std::nullopt;
+  }
+
+  Problem operator()(const Torus& torus) const {
+    std::int64_t nodes = torus.dimensions.empty() ? 0 : 1;
+    for (const int size : torus.dimensions) nodes = size < 1 ? 0 : std::min(nodes * size, most_links);
+    if (nodes != cluster.nodes) {
+      return of_fabric("dimensions",
+                       fmt::format("{} = {} nodes, but the cluster has {}", fmt::join(torus.dimensions, " x "), nodes,
+                                   cluster.nodes),
+                       fmt::format("sizes whose product is {}", cluster.nodes));
+    }
+    if (nodes * static_cast<std::int64_t>(torus.dimensions.size()) * 2 > most_links) {
+      return of_fabric("dimensions", "more links than can be counted", "fewer dimensions");
+    }
+    if (!carries(torus.link_bandwidth)) return of_fabric("link_bandwidth", "no bandwidth", "for example 200 Gbit/s");
+    return std::nullopt;
+  }
+
+  Problem operator()(const Sites& sites) const {
+    if (sites.sites < 1 || sites.sites > cluster.nodes) {
+      return of_fabric("sites", fmt::format("{} sites for {} nodes", sites.sites, cluster.nodes),
+                       fmt::format("at most {}", cluster.nodes));
+    }
+    if (!(sites.distance_metres >= 0.0) || !is_finite(Seconds(sites.distance_metres))) {
+      return of_fabric("distance", fmt::format("{} m", sites.distance_metres), "for example 10000 km");
+    }
+    if (!carries(sites.bandwidth)) return of_fabric("bandwidth", "no bandwidth", "for example 100 Gbit/s");
+    return std::nullopt;
+  }
+};
+
+class FaultCheck {
+ public:
+  explicit FaultCheck(const Cluster& cluster) : cluster_(cluster) {}
+
+  Problem check() {
+    for (std::size_t i = 0; i < cluster_.faults.size(); ++i) {
+      key_ = fmt::format("faults[{}]", i);
+      const Fault& fault = cluster_.faults[i];
+      if (auto problem = check_amount(fault)) return problem;
+      if (auto problem = fault.node < 0 ? check_fabric_link(fault) : check_part(fault)) return problem;
+    }
+    return check_ways();
+  }
+
+ private:
+  [[nodiscard]] NetworkProblem about(const char* key, std::string text, std::string expected) const {
+    return {*key == '\0' ? key_ : key_ + "." + key, std::move(text), std::move(expected)};
+  }
+
+  [[nodiscard]] Problem check_amount(const Fault& fault) const {
+    if (fault.failed) return std::nullopt;
+    if (!(fault.share > 0.0 && fault.share <= 1.0) || !(fault.bandwidth > BytesPerSecond(0.0))) {
+      return about("bandwidth", "nothing is left", "more than 0, up to 100 %; or failed: true");
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] Problem check_fabric_link(const Fault& fault) const {
+    const std::unique_ptr<FabricRoutes> fabric = make_fabric_routes(cluster_);
+    std::vector<std::string> names;
+    for (LinkId link = 0; link < fabric->links(); ++link) names.push_back(fabric->link_name(link));
+    if (auto problem = require_known(fault, names, "the fabric")) return problem;
+    if (!fault.failed) return std::nullopt;
+    // Links are all cables between two places, and routing is minimal: nobody goes round.
+    return about("link", fmt::format("without {} the fabric falls into islands: there is no other way", fault.link),
+                 "the bandwidth that is left, for example 50 %");
+  }
+
+  [[nodiscard]] Problem check_part(const Fault& fault) const {
+    if (fault.node >= cluster_.nodes) {
+      return about("node", fmt::format("node {} does not exist", fault.node),
+                   fmt::format("0 to {}", cluster_.nodes - 1));
+    }
+    if (fault.card >= 0) {
+      const int cards = cluster_.network.nics_per_node;
+      if (fault.card < cards) return std::nullopt;
+      return about("card", fmt::format("card {} does not exist", fault.card),
+                   cards == 0 ? "a node with network cards" : fmt::format("0 to {}", cards - 1));
+    }
+    std::vector<std::string> names;
+    for (const DirectedLink& link : find_node_routes(cluster_.node, cluster_.network).links) names.push_back(link.name);
+    return require_known(fault, names, cluster_.node.name);
+  }
+
+  [[nodiscard]] Problem require_known(const Fault& fault, const std::vector<std::string>& names,
+                                      const std::string& owner) const {
+    const auto concerned = [&fault](const std::string& name) { return fault.concerns(name); };
+    if (std::any_of(names.begin(), names.end(), concerned)) return std::nullopt;
+    if (names.empty()) return about("link", fmt::format("{} has no links", owner), "another fabric, or a node's link");
+    const auto few = static_cast<std::ptrdiff_t>(std::min<std::size_t>(names.size(), 8));
+    return about("link", fmt::format("{} has no link {}", owner, fault.link),
+                 fmt::format("one such as {}", fmt::join(names.begin(), names.begin() + few, ", ")));
+  }
+
+  /// What is left of each node must hold together, and reach the fabric.
+  [[nodiscard]] Problem check_ways() {
+    std::vector<int> checked;
+    for (std::size_t i = cluster_.faults.size(); i-- > 0;) {
+      const int node = cluster_.faults[i].node;
+      if (node < 0 || std::find(checked.begin(), checked.end(), node) != checked.end()) continue;
+      checked.push_back(node);
+      key_ = fmt::format("faults[{}]", i);
+      try {
+        const NodeRoutes routes = find_node_routes(cluster_.node, cluster_.network, faults_of_node(cluster_, node));
+        if (cluster_.nodes == 1) continue;
+        for (int endpoint = 0; endpoint < routes.endpoints(); ++endpoint) {
+          if (!routes.cards[static_cast<std::size_t>(endpoint)].empty()) continue;
+          return about("", fmt::format("no card is left to node {}: it is an island", node),
+                       "a card that works, or a cluster without that node");
+        }
+      } catch (const std::invalid_argument& error) {
+        return about("", error.what(), "links by which every GPU and CPU still reaches all others");
+      }
+    }
+    return std::nullopt;
+  }
+
+  const Cluster& cluster_;
+  std::string key_;
+};
+
+}  // namespace
+
+std::optional<NetworkProblem> check_network(const Cluster& cluster) {
+  const Network& network = cluster.network;
+  if (network.transport) {
+    if (auto problem = check_transport(*network.transport)) {
+      problem->key = "network.transport." + problem->key;
+      return problem;
+    }
+  }
+  if (!(network.fabric.switch_latency >= Seconds(0.0)) || !is_finite(network.fabric.switch_latency)) {
+    return of_fabric("switch_latency", "no time", "for example 0.3 us");
+  }
+  if (auto problem = std::visit(FabricCheck{cluster}, network.fabric.shape)) return problem;
+  return FaultCheck(cluster).check();
+}
+
+}  // namespace foretrain

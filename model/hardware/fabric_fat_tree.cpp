@@ -1,0 +1,74 @@
+// Fat trees of two or three levels. A leaf's cables to the spines are one link each way: what hangs below ÷
+// oversubscription. Spines carry whatever their leaves can send; so does the core for its pods.
+#include <fmt/format.h>
+
+#include "model/hardware/fabric_routes.hpp"
+
+namespace foretrain {
+namespace {
+
+constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+class FatTreeRoutes final : public FabricRoutes {
+ public:
+  FatTreeRoutes(const FatTree& tree, const Cluster& cluster)
+      : tree_(tree), switch_latency_(cluster.network.fabric.switch_latency) {
+    const int cards = cluster.network.nics_per_node;
+    leaves_per_group_ = tree.rails ? cards : 1;
+    leaves_ = ceil_div(cluster.nodes, tree.nodes_per_leaf) * leaves_per_group_;
+    const BytesPerSecond card = cluster.network.nic_bandwidth * cluster.network.efficiency;
+    const int cards_per_leaf = tree.nodes_per_leaf * (tree.rails ? 1 : cards);
+    add_links(2 * leaves_, card * static_cast<double>(cards_per_leaf) / tree.oversubscription);
+    if (tree.nodes_per_pod > 0) {
+      const double cards_per_pod = static_cast<double>(tree.nodes_per_pod) * cards;
+      add_links(2 * ceil_div(cluster.nodes, tree.nodes_per_pod),
+                card * cards_per_pod / (tree.oversubscription * tree.pod_oversubscription));
+    }
+  }
+
+  [[nodiscard]] std::string link_name(LinkId link) const override {
+    const bool up = link % 2 == 0;
+    if (link >= 2 * leaves_) {
+      const int pod = (link - 2 * leaves_) / 2;
+      return up ? fmt::format("pod{}>core", pod) : fmt::format("core>pod{}", pod);
+    }
+    const int leaf = link / 2;
+    const std::string name = tree_.rails ? fmt::format("leaf{}.{}", leaf / leaves_per_group_, leaf % leaves_per_group_)
+                                         : fmt::format("leaf{}", leaf);
+    return up ? name + ">spine" : "spine>" + name;
+  }
+
+  void append(FabricPort from, FabricPort to, LinkId first, std::vector<LinkId>& links) const override {
+    if (leaf(from) == leaf(to)) return;
+    links.push_back(first + 2 * leaf(from));
+    if (pod(from) != pod(to)) {
+      links.push_back(first + 2 * leaves_ + 2 * pod(from));
+      links.push_back(first + 2 * leaves_ + 2 * pod(to) + 1);
+    }
+    links.push_back(first + 2 * leaf(to) + 1);
+  }
+
+  [[nodiscard]] Seconds delay(FabricPort from, FabricPort to) const override {
+    const double switches = leaf(from) == leaf(to) ? 1.0 : (pod(from) == pod(to) ? 3.0 : 5.0);
+    return switch_latency_ * switches;
+  }
+
+ private:
+  [[nodiscard]] int leaf(FabricPort port) const {
+    return port.node / tree_.nodes_per_leaf * leaves_per_group_ + (tree_.rails ? port.card : 0);
+  }
+  [[nodiscard]] int pod(FabricPort port) const { return tree_.nodes_per_pod > 0 ? port.node / tree_.nodes_per_pod : 0; }
+
+  FatTree tree_;
+  Seconds switch_latency_;
+  int leaves_per_group_ = 1;
+  int leaves_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<FabricRoutes> make_fat_tree(const FatTree& tree, const Cluster& cluster) {
+  return std::make_unique<FatTreeRoutes>(tree, cluster);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,54 @@
+// Routes through a fabric: computed from node and card, without tables of pairs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/hardware/topology.hpp"
+
+namespace foretrain {
+
+/// Where a card meets the fabric.
+struct FabricPort {
+  int node = 0;
+  int card = 0;
+};
+
+class FabricRoutes {
+ public:
+  virtual ~FabricRoutes() = default;
+  FabricRoutes(const FabricRoutes&) = delete;
+  FabricRoutes& operator=(const FabricRoutes&) = delete;
+
+  /// Links are numbered from zero here; Topology puts them behind those of the nodes.
+  [[nodiscard]] int links() const { return static_cast<int>(bandwidths_.size()); }
+  [[nodiscard]] BytesPerSecond bandwidth(LinkId link) const { return bandwidths_[static_cast<std::size_t>(link)]; }
+  void set_bandwidth(LinkId link, BytesPerSecond value) { bandwidths_[static_cast<std::size_t>(link)] = value; }
+  [[nodiscard]] virtual std::string link_name(LinkId link) const = 0;
+
+  /// Appends `first` + the number of every link between two cards of different nodes.
+  virtual void append(FabricPort from, FabricPort to, LinkId first, std::vector<LinkId>& links) const = 0;
+  /// Time that switches and distance add on that way.
+  [[nodiscard]] virtual Seconds delay(FabricPort from, FabricPort to) const = 0;
+
+ protected:
+  FabricRoutes() = default;
+  void add_links(int count, BytesPerSecond bandwidth) {
+    bandwidths_.insert(bandwidths_.end(), static_cast<std::size_t>(count), bandwidth);
+  }
+
+ private:
+  std::vector<BytesPerSecond> bandwidths_;
+};
+
+/// The cluster's fabric. All bandwidths are line rates times the network's efficiency. `cluster` has passed
+/// check_network().
+std::unique_ptr<FabricRoutes> make_fabric_routes(const Cluster& cluster);
+
+std::unique_ptr<FabricRoutes> make_fat_tree(const FatTree& tree, const Cluster& cluster);
+std::unique_ptr<FabricRoutes> make_dragonfly(const Dragonfly& dragonfly, const Cluster& cluster);
+std::unique_ptr<FabricRoutes> make_torus(const Torus& torus, const Cluster& cluster);
+std::unique_ptr<FabricRoutes> make_sites(const Sites& sites, const Cluster& cluster);
+
+}  // namespace foretrain

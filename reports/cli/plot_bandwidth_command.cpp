@@ -1,0 +1,201 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/base/error.hpp"
+#include "model/base/files.hpp"
+#include "model/base/units.hpp"
+#include "model/collectives/collective.hpp"
+#include "model/scenario/cases.hpp"
+#include "model/scenario/names.hpp"
+#include "reports/bandwidth.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/cli/plots.hpp"
+#include "reports/cli/vary.hpp"
+#include "sim/predict.hpp"
+
+namespace foretrain {
+
+namespace {
+
+struct BandwidthCommand {
+  std::vector<std::string> files;
+  std::vector<std::string> variations;
+  std::vector<std::string> overrides;
+  std::vector<std::string> algorithms = {"auto"};
+  std::vector<std::string> tables;
+  std::string sizes = "1 KB..10 GB";
+  std::string output;
+  Fidelity fidelity = Fidelity::flows;
+  int jobs = 1;
+};
+
+constexpr int points_per_decade = 6;
+
+/// "1 KB..10 GB": evenly spread on a logarithmic axis, in whole bytes.
+std::vector<Bytes> parse_sizes(const std::string& text) {
+  const std::size_t dots = text.find("..");
+  try {
+    if (dots == std::string::npos) throw UnitError("no range", "");
+    const double low = parse_quantity<Bytes>(text.substr(0, dots)).value();
+    const double high = parse_quantity<Bytes>(text.substr(dots + 2)).value();
+    if (low < 1.0 || high < low) throw UnitError("the range must begin at 1 B or more and not end before", "");
+    const int steps = static_cast<int>(std::ceil(std::log10(high / low) * points_per_decade - 1e-9));
+    std::vector<Bytes> sizes;
+    for (int i = 0; i <= steps; ++i) {
+      sizes.emplace_back(
+          std::round(i == steps ? high : low * std::pow(10.0, static_cast<double>(i) / points_per_decade)));
+    }
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    return sizes;
+  } catch (const UnitError& error) {
+    throw UsageError(fmt::format("--sizes {}: {}; write for example 1 KB..10 GB", text, error.got()));
+  }
+}
+
+const CollectiveWorkload& collective_of(const Scenario& scenario) {
+  const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload);
+  if (collective == nullptr) throw UsageError(scenario.name + ": plot bandwidth needs a scenario with a collective");
+  return *collective;
+}
+
+/// Whether a measured case is of the same collective on the same machines.
+bool same_setting(const Scenario& a, const Scenario& b) {
+  const CollectiveWorkload& x = collective_of(a);
+  const CollectiveWorkload& y = collective_of(b);
+  return a.cluster.node.name == b.cluster.node.name && a.cluster.nodes == b.cluster.nodes &&
+         x.operation == y.operation && x.ranks == y.ranks;
+}
+
+/// The measured cases of a table as points, each with its scenario.
+struct MeasuredCase {
+  Scenario scenario;
+  BandwidthPoint point;
+};
+
+std::vector<MeasuredCase> read_measured(const std::vector<std::string>& tables) {
+  std::vector<MeasuredCase> cases;
+  for (const std::string& table : tables) {
+    for (const Case& row : read_cases(table)) {
+      Scenario scenario = scenario_of(row);
+      if (!std::holds_alternative<CollectiveWorkload>(scenario.workload)) continue;
+      const CollectiveWorkload& collective = collective_of(scenario);
+      const double factor = bus_bandwidth_factor(collective.operation, collective.ranks);
+      for (const Measurement& measurement : row.measured) {
+        BandwidthPoint point{collective.size, Seconds(0), BytesPerSecond(0)};
+        if (measurement.quantity == MeasuredQuantity::time) {
+          point.time = Seconds(measurement.value);
+          point.bus_bandwidth = collective.size / point.time * factor;
+        } else if (measurement.quantity == MeasuredQuantity::bus_bandwidth) {
+          point.bus_bandwidth = BytesPerSecond(measurement.value);
+          point.time = collective.size * factor / point.bus_bandwidth;
+        } else {
+          continue;
+        }
+        cases.push_back({std::move(scenario), point});
+        break;
+      }
+    }
+  }
+  return cases;
+}
+
+/// One panel per file and combination of varied values.
+std::vector<Case> panel_cases(const BandwidthCommand& command) {
+  std::vector<Variation> variations;
+  for (const std::string& text : command.variations) variations.push_back(parse_variation(text));
+  std::vector<Case> cases;
+  for (const std::string& file : command.files) {
+    for (Case& row : combinations(file, command.overrides, variations)) cases.push_back(std::move(row));
+  }
+  return cases;
+}
+
+Case with(Case row, const std::string& key, const std::string& value) {
+  row.overrides.push_back({key, value, {fmt::format("{}={}", key, value), 0, 0}});
+  return row;
+}
+
+BandwidthPanel empty_panel(const Scenario& scenario, const std::vector<MeasuredCase>& measured) {
+  const CollectiveWorkload& collective = collective_of(scenario);
+  BandwidthPanel panel;
+  panel.title = scenario.cluster.node.name;
+  const std::string nodes = scenario.cluster.nodes > 1 ? fmt::format(" on {} nodes", scenario.cluster.nodes) : "";
+  panel.subtitle = fmt::format("{}, {} GPUs{}", name(collective.operation), collective.ranks, nodes);
+  for (const MeasuredCase& one : measured) {
+    if (same_setting(scenario, one.scenario)) panel.measured.push_back(one.point);
+  }
+  return panel;
+}
+
+ExitStatus run(const BandwidthCommand& command) {
+  BandwidthFigure figure{parse_sizes(command.sizes), {}};
+  const std::vector<MeasuredCase> measured = read_measured(command.tables);
+  const std::vector<Case> panels = panel_cases(command);
+  std::vector<Case> cases;
+  for (const Case& row : panels) {
+    figure.panels.push_back(empty_panel(scenario_of(row), measured));
+    for (const std::string& algorithm : command.algorithms) {
+      for (const Bytes size : figure.sizes) {
+        cases.push_back(with(with(row, "workload.collective.algorithm", algorithm), "workload.collective.size",
+                             fmt::format("{:.0f} B", size.value())));
+      }
+    }
+  }
+  const std::vector<Outcome> outcomes = predict_with_progress(
+      cases.size(), command.jobs, [&](std::size_t i) { return predict(scenario_of(cases[i]), command.fidelity); });
+  auto outcome = outcomes.begin();
+  bool complete = true;
+  for (BandwidthPanel& panel : figure.panels) {
+    for (const std::string& algorithm : command.algorithms) {
+      BandwidthCurve& curve = panel.curves.emplace_back(BandwidthCurve{algorithm, {}});
+      std::string why;
+      for (const Bytes size : figure.sizes) {
+        const Outcome& one = *outcome++;
+        auto& point = curve.points.emplace_back();
+        if (one.result) {
+          point = BandwidthPoint{size, one.result->collective->time, one.result->collective->bus_bandwidth};
+        } else {
+          why = one.error;
+        }
+      }
+      if (why.empty()) continue;
+      complete = false;
+      warn(fmt::format("{}, {}: {}", panel.title, algorithm, why));
+    }
+  }
+  if (!command.output.empty()) write_file(command.output, to_svg(figure));
+  print(to_text(figure));
+  return complete ? ExitStatus::success : ExitStatus::prediction_failed;
+}
+
+}  // namespace
+
+void add_plot_bandwidth(CLI::App& plot, ExitStatus& status) {
+  const auto options = std::make_shared<BandwidthCommand>();
+  CLI::App* command = plot.add_subcommand(
+      "bandwidth", "bus bandwidth and time of a collective by message size, for several algorithms");
+  command->add_option("FILE", options->files, "scenarios with a collective: one panel each")->required();
+  command->add_option("--algorithms", options->algorithms, "values of workload.collective.algorithm (default: auto)")
+      ->delimiter(',')
+      ->type_name("NAME,NAME,…");
+  command->add_option("--vary", options->variations, "one panel per combination of values, as in `foretrain sweep`")
+      ->type_name("KEY=VALUES")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  command->add_option("--sizes", options->sizes, "from the smallest to the largest message (default: 1 KB..10 GB)")
+      ->type_name("A..B");
+  command
+      ->add_option("--cases", options->tables,
+                   "draw the measured points of these tables too, where machine, ranks and operation are the same")
+      ->type_name("CASES.csv");
+  command->add_option("-o,--output", options->output, "draw it as well")->type_name("OUT.svg");
+  add_fidelity(*command, options->fidelity);
+  add_overrides(*command, options->overrides);
+  add_jobs(*command, options->jobs);
+  command->callback([options, &status] { status = run(*options); });
+}
+
+}  // namespace foretrain

@@ -1,0 +1,14 @@
+// The subcommands of `foretrain plot` that have a file of their own.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "reports/cli/command.hpp"
+
+namespace foretrain {
+
+void add_plot_map(CLI::App& plot, ExitStatus& status);
+void add_plot_bandwidth(CLI::App& plot, ExitStatus& status);
+void add_plot_replay(CLI::App& plot, ExitStatus& status);
+
+}  // namespace foretrain

@@ -1,0 +1,286 @@
+#include "reports/map.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "model/base/error.hpp"
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
+#include "reports/table.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// The column of a key, by its whole name.
+std::optional<std::size_t> find_column(const CsvTable& table, const std::string& key) {
+  for (std::size_t i = 0; i < table.header.size(); ++i) {
+    if (table.header[i].text == key) return i;
+  }
+  return std::nullopt;
+}
+
+std::size_t column(const CsvTable& table, const std::string& key, const char* option) {
+  if (const auto found = find_column(table, key)) return *found;
+  throw UsageError(fmt::format("{}: there is no column {}; sweep it with --vary, or name another with {}",
+                               table.header.front().where.file, key, option));
+}
+
+/// A key of the synchronisation, whether a collective or a training step was swept.
+std::optional<std::size_t> find_sync_column(const CsvTable& table, const std::string& name) {
+  const auto found = find_column(table, "workload.collective." + name);
+  return found ? found : find_column(table, "plan.sync." + name);
+}
+
+/// The value in base units, by which the labels of an axis are ordered; whatever unit it has.
+std::optional<double> magnitude(const std::string& text) {
+  using Parser = double (*)(std::string_view);
+  static constexpr std::array<Parser, 4> parsers = {
+      parse_number, [](std::string_view t) { return parse_quantity<Bytes>(t).value(); },
+      [](std::string_view t) { return parse_quantity<BytesPerSecond>(t).value(); },
+      [](std::string_view t) { return parse_quantity<Seconds>(t).value(); }};
+  for (const Parser parser : parsers) {
+    try {
+      return parser(text);
+    } catch (const UnitError&) {
+      // Of another dimension: the next one.
+    }
+  }
+  return std::nullopt;
+}
+
+/// "network speed" for cluster.network.nic_bandwidth; the key's last word where nothing better is known.
+std::string axis_words(const std::string& key) {
+  static const std::map<std::string, std::string, std::less<>> words = {
+      {"cluster.network.nic_bandwidth", "network speed"},
+      {"cluster.network.latency", "latency"},
+      {"workload.collective.size", "message"},
+      {"workload.collective.ranks", "workers"},
+      {"cluster.nodes", "machines"}};
+  const auto found = words.find(key);
+  return found != words.end() ? found->second : key.substr(key.rfind('.') + 1);
+}
+
+/// Distinct values, increasing; their unit goes into the title when all have the same.
+MapAxis axis_of(const std::string& key, std::vector<std::string>& values) {
+  std::stable_sort(values.begin(), values.end(), [](const std::string& a, const std::string& b) {
+    return magnitude(a).value_or(0.0) < magnitude(b).value_or(0.0);
+  });
+  MapAxis axis{key, axis_words(key), values};
+  std::vector<std::string> numbers;
+  std::string unit;
+  for (const std::string& value : values) {
+    const std::size_t blank = value.find(' ');
+    if (blank == std::string::npos || (!unit.empty() && value.substr(blank + 1) != unit)) return axis;
+    unit = value.substr(blank + 1);
+    numbers.push_back(value.substr(0, blank));
+  }
+  axis.title += fmt::format(" ({})", unit);
+  axis.labels = std::move(numbers);
+  return axis;
+}
+
+/// One prediction of the sweep.
+struct MapRow {
+  std::string x, y, panel, algorithm, servers, placement;
+  Seconds time;
+};
+
+std::optional<Seconds> predicted_time(const CsvTable& table, const CsvRow& row) {
+  for (const char* name : {"predicted.time", "predicted.step_time"}) {
+    const auto found = find_column(table, name);
+    if (found && !row[*found].text.empty()) return parse_quantity<Seconds>(row[*found].text);
+  }
+  return std::nullopt;
+}
+
+std::vector<MapRow> rows_of(const CsvTable& table, const MapKeys& keys, MapFigure& figure) {
+  const std::size_t x = column(table, keys.x, "--x");
+  const std::size_t y = column(table, keys.y, "--y");
+  const std::size_t panel = column(table, keys.panels, "--panels");
+  const auto algorithm = find_sync_column(table, "algorithm");
+  if (!algorithm) {
+    throw UsageError(
+        fmt::format("{}: there is no column workload.collective.algorithm or plan.sync.algorithm; sweep "
+                    "with --vary or --set of the algorithm",
+                    table.header.front().where.file));
+  }
+  const auto servers = find_sync_column(table, "servers");
+  const auto placement = find_sync_column(table, "placement");
+  std::vector<MapRow> rows;
+  for (const CsvRow& cells : table.rows) {
+    const auto text = [&](std::optional<std::size_t> i) {
+      return i ? std::string(trim(cells[*i].text)) : std::string();
+    };
+    ++figure.predictions;
+    const auto time = predicted_time(table, cells);
+    if (!time) {
+      ++figure.failed;
+      continue;
+    }
+    rows.push_back({text(x), text(y), text(panel), text(algorithm), text(servers), text(placement), *time});
+  }
+  return rows;
+}
+
+/// Place of a value among those of an axis; new ones are added.
+std::size_t place(std::vector<std::string>& values, const std::string& value) {
+  const auto found = std::find(values.begin(), values.end(), value);
+  if (found == values.end()) values.push_back(value);
+  return static_cast<std::size_t>(std::find(values.begin(), values.end(), value) - values.begin());
+}
+
+/// Also of hierarchical_parameter_server.
+bool is_server(const MapRow& row) { return row.algorithm.ends_with("parameter_server"); }
+
+/// Keeps the shorter time.
+void improve(std::optional<Seconds>& best, Seconds time) { best = best ? std::min(*best, time) : time; }
+
+void enter(MapCell& cell, const MapRow& row) {
+  if (is_server(row)) {
+    const bool dedicated = row.placement == "dedicated";
+    const bool one = row.servers.empty() || row.servers == "1";
+    improve(!dedicated ? cell.colocated : one ? cell.one : cell.several, row.time);
+    return;
+  }
+  if (row.algorithm == "ring") improve(cell.ring, row.time);
+  improve(cell.all_reduce, row.time);
+}
+
+std::optional<double> quotient(const std::optional<Seconds>& servers, const std::optional<Seconds>& other) {
+  return servers && other ? std::optional(*servers / *other) : std::nullopt;
+}
+
+constexpr std::size_t against_all_reduce = 3;  // in the list below
+constexpr std::array<MapBand, 4> all_bands = {
+    {{"One dedicated server against a ring", [](const MapCell& c) { return quotient(c.one, c.ring); }},
+     {"Several dedicated servers against a ring", [](const MapCell& c) { return quotient(c.several, c.ring); }},
+     {"Servers on the workers’ machines against a ring",
+      [](const MapCell& c) { return quotient(c.colocated, c.ring); }},
+     {"The best servers against the best all-reduce",
+      [](const MapCell& c) { return quotient(c.servers(), c.all_reduce); }}}};
+
+/// Cells by whether the servers' time over the other's is below, near or above one, and the extremes.
+struct Shares {
+  std::size_t faster = 0, equal = 0, slower = 0;
+  double least = 0.0, most = 0.0;
+};
+
+Shares shares_of(const MapPanel& panel, const MapBand& band) {
+  Shares shares;
+  for (const MapCell& cell : panel.cells) {
+    const std::optional<double> value = band.ratio(cell);
+    if (!value) continue;
+    shares.least = shares.least > 0.0 ? std::min(shares.least, *value) : *value;
+    shares.most = std::max(shares.most, *value);
+    ++(*value < 1.0 - map_margin ? shares.faster : *value > 1.0 + map_margin ? shares.slower : shares.equal);
+  }
+  return shares;
+}
+
+std::string shares_table(const MapFigure& figure, const MapBand& band) {
+  TextTable table(std::vector<Align>(6, Align::right));
+  table.add_row({figure.panel.title, "servers faster", "within 5 %", "slower", "least", "most"});
+  table.add_rule();
+  for (const MapPanel& panel : figure.panels) {
+    const Shares s = shares_of(panel, band);
+    table.add_row({panel.label, std::to_string(s.faster), std::to_string(s.equal), std::to_string(s.slower),
+                   fmt::format("{:.3g} x", s.least), fmt::format("{:.3g} x", s.most)});
+  }
+  return table.text(2);
+}
+
+/// For each x, the largest y up to which the servers are faster, one row per panel.
+std::string border_table(const MapFigure& figure, const MapBand& band) {
+  const std::size_t columns = figure.x.labels.size();
+  TextTable table(std::vector<Align>(columns + 1, Align::right));
+  std::vector<std::string> header = {figure.panel.title};
+  header.insert(header.end(), figure.x.labels.begin(), figure.x.labels.end());
+  table.add_row(header);
+  table.add_rule();
+  for (const MapPanel& panel : figure.panels) {
+    std::vector<std::string> row = {panel.label};
+    for (std::size_t x = 0; x < columns; ++x) {
+      std::string largest = "-";
+      for (std::size_t y = 0; y < figure.y.labels.size(); ++y) {
+        const std::optional<double> value = band.ratio(panel.at(x, y, columns));
+        if (value && *value < 1.0 - map_margin) largest = figure.y.labels[y];
+      }
+      row.push_back(largest);
+    }
+    table.add_row(row);
+  }
+  return table.text(2);
+}
+
+}  // namespace
+
+std::optional<Seconds> MapCell::servers() const {
+  std::optional<Seconds> best;
+  for (const std::optional<Seconds>& time : {one, several, colocated}) {
+    if (time) improve(best, *time);
+  }
+  return best;
+}
+
+std::vector<MapBand> MapFigure::bands() const {
+  std::vector<MapBand> result;
+  for (const MapBand& band : all_bands) {
+    if (&band == &all_bands[against_all_reduce] && algorithms.size() < 2) continue;  // the same as against the ring
+    const bool known = std::any_of(panels.begin(), panels.end(), [&](const MapPanel& member) {
+      return std::any_of(member.cells.begin(), member.cells.end(),
+                         [&](const MapCell& c) { return band.ratio(c).has_value(); });
+    });
+    if (known) result.push_back(band);
+  }
+  return result;
+}
+
+MapFigure map_figure(const std::vector<CsvTable>& tables, const MapKeys& keys) {
+  MapFigure figure;
+  std::vector<MapRow> rows;
+  for (const CsvTable& table : tables) {
+    std::vector<MapRow> more = rows_of(table, keys, figure);
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
+  std::vector<std::string> xs, ys, panels;
+  bool servers = false;
+  for (const MapRow& row : rows) {
+    place(xs, row.x);
+    place(ys, row.y);
+    place(panels, row.panel);
+    servers = servers || is_server(row);
+    if (!is_server(row)) place(figure.algorithms, row.algorithm);
+  }
+  if (!servers) throw UsageError("plot map: no row has the algorithm parameter_server; sweep it too");
+  if (std::find(figure.algorithms.begin(), figure.algorithms.end(), "ring") == figure.algorithms.end()) {
+    throw UsageError("plot map: no row has the algorithm ring, which the servers are compared with; sweep it too");
+  }
+  figure.x = axis_of(keys.x, xs);
+  figure.y = axis_of(keys.y, ys);
+  figure.panel = axis_of(keys.panels, panels);
+  for (const std::string& label : figure.panel.labels) {
+    figure.panels.push_back({label, std::vector<MapCell>(xs.size() * ys.size())});
+  }
+  for (const MapRow& row : rows) {
+    enter(figure.panels[place(panels, row.panel)].cells[place(ys, row.y) * xs.size() + place(xs, row.x)], row);
+  }
+  return figure;
+}
+
+std::string to_text(const MapFigure& figure) {
+  std::string text = fmt::format("When does a parameter server win? {} predictions\n", figure.predictions);
+  for (const MapBand& band : figure.bands()) {
+    text += fmt::format(
+        "\n{}: cells, and the time of the servers ÷ the other\n\n{}\n  Up to which {} the servers are "
+        "faster, by {}\n\n{}",
+        band.title, shares_table(figure, band), figure.y.title, figure.x.title, border_table(figure, band));
+  }
+  return text;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,79 @@
+// When does a parameter server win? A sweep over two keys (and a third, one panel per value), reduced to the best
+// server configuration, the ring and the best all-reduce of each cell.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/base/csv.hpp"
+#include "model/base/quantity.hpp"
+
+namespace foretrain {
+
+struct MapAxis {
+  std::string key;                  ///< "workload.collective.size"
+  std::string title;                ///< "message (MB)"
+  std::vector<std::string> labels;  ///< one per value, increasing
+};
+
+/// The fastest of each way, where it was swept.
+struct MapCell {
+  std::optional<Seconds> one;         ///< one dedicated server
+  std::optional<Seconds> several;     ///< several dedicated servers
+  std::optional<Seconds> colocated;   ///< servers on the workers' machines, their CPUs or GPUs
+  std::optional<Seconds> ring;        ///< `ring`
+  std::optional<Seconds> all_reduce;  ///< whatever is no parameter server, the ring among them
+
+  /// Of any placement and number.
+  [[nodiscard]] std::optional<Seconds> servers() const;
+};
+
+/// One comparison that a map makes in every cell.
+struct MapBand {
+  std::string_view title;
+  /// Time of servers ÷ time of the other way; nothing where one of the two is missing.
+  std::optional<double> (*ratio)(const MapCell& cell);
+};
+
+struct MapPanel {
+  std::string label;           ///< value of the third key
+  std::vector<MapCell> cells;  ///< row after row from the lowest y, as many per row as the x axis has labels
+
+  [[nodiscard]] const MapCell& at(std::size_t x, std::size_t y, std::size_t columns) const {
+    return cells[y * columns + x];
+  }
+};
+
+struct MapFigure {
+  MapAxis x, y, panel;
+  std::vector<MapPanel> panels;
+  std::vector<std::string> algorithms;  ///< that are no parameter server, in order of appearance
+  std::size_t predictions = 0;
+  std::size_t failed = 0;  ///< rows without a prediction
+
+  /// The comparisons for which the sweep has the numbers.
+  [[nodiscard]] std::vector<MapBand> bands() const;
+};
+
+struct MapKeys {
+  std::string x = "cluster.network.nic_bandwidth";
+  std::string y = "workload.collective.size";
+  std::string panels = "workload.collective.ranks";
+};
+
+/// Two ways whose times are closer than this are as good as each other.
+inline constexpr double map_margin = 0.05;
+
+/// Reads what `foretrain sweep` wrote. Throws UsageError, naming the file, when a column is missing, and when no row is
+/// of a ring or none of a parameter server.
+MapFigure map_figure(const std::vector<CsvTable>& tables, const MapKeys& keys);
+
+/// For each comparison: how many cells of each panel are whose, and up to which y the servers are faster for each x.
+std::string to_text(const MapFigure& figure);
+
+/// One row of panels per comparison. Throws as run_gnuplot does.
+std::string map_svg(const MapFigure& figure);
+
+}  // namespace foretrain

@@ -1,0 +1,337 @@
+// Algorithms that are laid over the hardware: several rings, levels, switches, servers. Expected times are worked out
+// by hand from bytes over bandwidth.
+#include <chrono>
+#include <map>
+#include <numeric>
+
+#include "model/collectives/collective.hpp"
+#include "model/collectives/exchange.hpp"
+#include "model/collectives/ring_paths.hpp"
+#include "tests/catch.hpp"
+#include "tests/collectives/ranks.hpp"
+#include "tests/hardware/nodes.hpp"
+
+using namespace foretrain;
+using namespace foretrain::test_nodes;
+
+namespace {
+
+CollectiveCall call_of(SyncAlgorithm algorithm, Bytes size, std::vector<int> ranks,
+                       CollectiveOperation operation = CollectiveOperation::all_reduce) {
+  CollectiveCall call;
+  call.operation = operation;
+  call.algorithm = algorithm;
+  call.size = size;
+  call.groups = {std::move(ranks)};
+  return call;
+}
+
+double milliseconds(const CollectiveCall& call, const Topology& topology) {
+  return uncontended_time(lower(call, topology, Calibration{}), topology).value() * 1e3;
+}
+
+/// Bytes on every link of one phase.
+std::map<LinkId, double> loads(const LoweredPhase& phase, const Topology& topology) {
+  std::map<LinkId, double> result;
+  for (const Flow& flow : phase.flows) {
+    for (const LinkId link : topology.route(flow.source, flow.destination).links) {
+      result[link] += flow.bytes.value() * phase.repeat;
+    }
+  }
+  return result;
+}
+
+void check_equal_loads(const LoweredPhase& found, const LoweredPhase& expected, const Topology& topology) {
+  const auto a = loads(found, topology), b = loads(expected, topology);
+  REQUIRE(a.size() == b.size());
+  for (const auto& [link, bytes] : b) {
+    INFO(topology.link(link).name);
+    CHECK(a.at(link) == Approx(bytes));
+  }
+  CHECK(found.latency.value() == expected.latency.value());
+}
+
+Cluster reducing_cluster(int nodes) {
+  Node node = nvswitch_node();
+  node.link_types[0].in_network_reduction = true;
+  node.network.in_network_reduction = true;
+  return cluster_of(node, nodes);
+}
+
+/// Four GPUs behind a PCIe switch of 16 GB/s, with one card of 10 GB/s.
+Cluster one_card_cluster(int nodes) {
+  Node node = pcie_switch_node(4);
+  node.nic_attachment = {5};
+  node.nic_attachment_link = node.link_types[0];
+  node.network = {1, 80.0_Gbitps, 1.0, 0.0_s, 1.0, true};
+  return cluster_of(node, nodes);
+}
+
+}  // namespace
+
+TEST_CASE("multi-ring uses all six NVLink lanes of a V100 in a cube mesh") {
+  const Topology topology(cluster_of(dgx1_node()));
+  // Rings of double and of single lanes, both ways: 6 lanes of 25 GB/s leave each GPU. 14 steps of 20 MB at 150 GB/s,
+  // a microsecond each.
+  CHECK(milliseconds(call_of(SyncAlgorithm::multi_ring, 160.0_MB, iota(8)), topology) ==
+        Approx(14 * (20.0 / 150.0 + 0.001)));
+  // Every NVLink is as busy as every other, for its width.
+  const LoweredCollective lowered =
+      lower(call_of(SyncAlgorithm::multi_ring, 160.0_MB, iota(8)), topology, Calibration{});
+  REQUIRE(lowered.phases.size() == 1);
+  const auto on_links = loads(lowered.phases.front(), topology);
+  CHECK(on_links.size() == 32);  // 16 pairs, both ways
+  for (const auto& [link, bytes] : on_links) {
+    CHECK(bytes / topology.link_bandwidth(link).value() == Approx(14 * 20e6 / 150e9));
+  }
+}
+
+TEST_CASE("multi-ring between nodes: one ring for every card, which it enters and leaves by") {
+  const Bytes size = 800.0_MB;
+  // NVSwitch nodes with a card of 25 GB/s for every GPU: 2·15/16·800 MB at 200 GB/s; a single ring uses one card.
+  const Topology switched(cluster_of(nvswitch_node(), 2));
+  CHECK(multi_rings(iota(16), switched).size() == 8);
+  CHECK(milliseconds(call_of(SyncAlgorithm::multi_ring, size, iota(16)), switched) == Approx(7.5).epsilon(0.03));
+  CHECK(milliseconds(call_of(SyncAlgorithm::ring, size, iota(16)), switched) == Approx(60.0).epsilon(0.01));
+  // DGX-1 with four cards of 12.5 GB/s, two GPUs at each: 50 GB/s.
+  const Topology mesh(cluster_of(dgx1_node(), 2));
+  CHECK(milliseconds(call_of(SyncAlgorithm::multi_ring, size, iota(16)), mesh) == Approx(30.0).epsilon(0.03));
+  for (const Topology* topology : {&switched, &mesh}) {
+    const LoweredCollective lowered =
+        lower(call_of(SyncAlgorithm::multi_ring, size, iota(16)), *topology, Calibration{});
+    const auto on_links = loads(lowered.phases.front(), *topology);
+    std::vector<double> cards;
+    for (const auto& [link, bytes] : on_links) {
+      if (topology->link_kind(link) == LinkKind::network) cards.push_back(bytes);
+    }
+    // All cards of both nodes, in and out, carry the same.
+    CHECK(cards.size() == (topology == &switched ? 32 : 16));
+    for (const double bytes : cards) CHECK(bytes == Approx(cards.front()));
+  }
+  // One rank per node: one ring.
+  CHECK(multi_rings({3, 11}, switched).size() == 1);
+}
+
+TEST_CASE("levels: the same bytes in fewer steps") {
+  // Four nodes of eight on NVSwitch (300 GB/s), a card of 25 GB/s for each GPU, 800 MB. Two levels: 2·7/8·800 MB at
+  // 300 GB/s and 2·3/4·100 MB at 25 GB/s. Three levels (fours, pairs of fours, nodes): 3/4 of the message in the fours
+  // and 1/2 of the quarter between them are the same 7/8. 2·(7+3) steps become 2·(3+1+3).
+  const Topology topology(cluster_of(nvswitch_node(), 4));
+  CollectiveCall two = call_of(SyncAlgorithm::hierarchical, 800.0_MB, iota(32));
+  CollectiveCall three = two;
+  three.levels = {4, 2};
+  const double inside = 2.0 * 7.0 / 8.0 * 800.0 / 300.0, between = 2.0 * 3.0 / 4.0 * 100.0 / 25.0;
+  CHECK(milliseconds(two, topology) == Approx(inside + between + 14 * 0.002 + 6 * 0.005));
+  CHECK(milliseconds(three, topology) == Approx(inside + between + 8 * 0.002 + 6 * 0.005));
+  // A third level above the nodes: groups of two nodes. 1/2 of 100 MB inside them, 1/2 of 50 MB between, both ways.
+  CollectiveCall above = two;
+  above.levels = {8, 2};
+  CHECK(milliseconds(above, topology) == Approx(inside + between + 14 * 0.002 + 4 * 0.005));
+  // Zero bytes cost the steps.
+  three.size = 0.0_B;
+  CHECK(milliseconds(three, topology) == Approx(8 * 0.002 + 6 * 0.005));
+}
+
+TEST_CASE("hierarchical reduce-scatter, all-gather, broadcast and reduce use all cards") {
+  const Topology topology(cluster_of(nvswitch_node(), 2));
+  const auto time = [&](CollectiveOperation operation) {
+    return milliseconds(call_of(SyncAlgorithm::hierarchical, 800.0_MB, iota(16), operation), topology);
+  };
+  // 7/8·800 MB at 300 GB/s inside, 1/2·100 MB at 25 GB/s between.
+  const double half = 7.0 / 8.0 * 800.0 / 300.0;
+  CHECK(time(CollectiveOperation::reduce_scatter) == Approx(half + 2.0).epsilon(0.01));
+  CHECK(time(CollectiveOperation::all_gather) == Approx(half + 2.0).epsilon(0.01));
+  // Rank 0 hands out 7/8 of the message, every rank sends its 100 MB over its own card, and gathers.
+  CHECK(time(CollectiveOperation::broadcast) == Approx(2.0 * half + 4.0).epsilon(0.02));
+  CHECK(time(CollectiveOperation::reduce) == Approx(2.0 * half + 4.0).epsilon(0.02));
+  // Each rank hands 7/8 of its buffer to neighbours, then sends half of what it has through its card: 16 ms; pair by
+  // pair it is the same half of its own buffer.
+  CHECK(time(CollectiveOperation::all_to_all) == Approx(half + 16.0).epsilon(0.01));
+}
+
+TEST_CASE("leaders take groups of any size, at one card per node") {
+  const Topology topology(cluster_of(nvswitch_node(), 3));
+  std::vector<int> uneven = iota(20);  // 8 + 8 + 4
+  // The leaders' ring: 2·2/3·750 MB at 25 GB/s = 40 ms. Chains of eight in 32 pieces inside: 38/32·750 MB at 300 GB/s,
+  // there and back.
+  CHECK(milliseconds(call_of(SyncAlgorithm::hierarchical_leader, 750.0_MB, uneven), topology) ==
+        Approx(40.0 + 2.0 * 38.0 / 32.0 * 2.5).epsilon(0.01));
+  CHECK_THROWS_WITH(lower(call_of(SyncAlgorithm::hierarchical, 1.0_MB, uneven), topology, Calibration{}),
+                    Catch::Contains("node 0 has 8, node 2 has 4") && Catch::Contains("hierarchical_leader"));
+}
+
+TEST_CASE("pairwise exchange never shares a port") {
+  // Eight ranks behind a PCIe switch: 7 phases of 20 MB at 16 GB/s, each way of an all-reduce.
+  const Topology topology(cluster_of(pcie_switch_node(8)));
+  CHECK(milliseconds(call_of(SyncAlgorithm::pairwise, 160.0_MB, iota(8)), topology) == Approx(14 * (1.25 + 0.002)));
+  CHECK(milliseconds(call_of(SyncAlgorithm::pairwise, 160.0_MB, iota(8), CollectiveOperation::all_to_all), topology) ==
+        Approx(7 * (1.25 + 0.002)));
+}
+
+TEST_CASE("switches that add up: a port carries the message once, a card a share") {
+  const Bytes size = 800.0_MB;
+  const Topology one(reducing_cluster(1)), two(reducing_cluster(2));
+  // Inside a node 9/8 of the message pass a port each way, in 64 pieces through four stages: 63 of them with the share
+  // and four without, 1 µs (half of a route) each: (63·9/8 + 4)/64·800 MB at 300 GB/s.
+  CHECK(milliseconds(call_of(SyncAlgorithm::in_network, size, iota(8)), one) ==
+        Approx((63.0 * 9.0 / 8.0 + 4.0) / 64.0 * 800.0 / 300.0 + 67 * 0.001));
+  // Between two nodes 100 MB pass each card each way, 4 ms, while pieces before and after pass inside: within 10 %.
+  CHECK(milliseconds(call_of(SyncAlgorithm::in_network, size, iota(16)), two) == Approx(4.0).epsilon(0.1));
+  CHECK(milliseconds(call_of(SyncAlgorithm::hierarchical, size, iota(16)), two) == Approx(4.667 + 4.0).epsilon(0.02));
+  // Half of an all-reduce: the message up and a share down.
+  CHECK(milliseconds(call_of(SyncAlgorithm::in_network, size, iota(8), CollectiveOperation::reduce_scatter), one) ==
+        Approx(800.0 / 300.0).epsilon(0.05));
+  // Small messages go in one piece: four stages of 1 µs inside; two more of half the network's 5 µs between nodes.
+  CHECK(milliseconds(call_of(SyncAlgorithm::in_network, 0.0_B, iota(8)), one) == Approx(4 * 0.001));
+  CHECK(milliseconds(call_of(SyncAlgorithm::in_network, 0.0_B, iota(16)), two) == Approx(4 * 0.001 + 2 * 0.0025));
+}
+
+TEST_CASE("switches that cannot add up are not asked to") {
+  CHECK_THROWS_WITH(
+      lower(call_of(SyncAlgorithm::in_network, 1.0_MB, iota(8)), Topology(cluster_of(nvswitch_node())), Calibration{}),
+      Catch::Contains("NVLink SHARP"));
+  CHECK_THROWS_WITH(lower(call_of(SyncAlgorithm::in_network, 1.0_MB, iota(16)),
+                          Topology(cluster_of(nvswitch_node(), 2)), Calibration{}),
+                    Catch::Contains("in_network_reduction"));
+  // A network that can, between nodes that cannot: rings inside.
+  Node node = nvswitch_node();
+  node.network.in_network_reduction = true;
+  const Topology mixed(cluster_of(node, 2));
+  CHECK(milliseconds(call_of(SyncAlgorithm::in_network, 800.0_MB, iota(16)), mixed) == Approx(4.667).epsilon(0.2));
+}
+
+TEST_CASE("the machine first: servers see one push and one pull per machine") {
+  // Two machines of four workers with one card of 10 GB/s each, and a dedicated server on a third, 160 MB. Flat: the
+  // server's card takes eight messages, 128 ms, and sends eight. Machine first: 2·3/4·160 MB at 16 GB/s inside, and two
+  // messages through the server's card each way.
+  const Topology topology(one_card_cluster(3));
+  CollectiveCall flat = call_of(SyncAlgorithm::parameter_server, 160.0_MB, iota(8));
+  flat.placement = ServerPlacement::dedicated;
+  CollectiveCall first = flat;
+  first.algorithm = SyncAlgorithm::hierarchical_parameter_server;
+  CHECK(milliseconds(flat, topology) == Approx(256.0).epsilon(0.001));
+  CHECK(milliseconds(first, topology) == Approx(15.0 + 64.0).epsilon(0.001));
+  // Two servers on the first GPU of each machine. The first takes 80 MB from the other machine, by the card, in 8 ms;
+  // the second as much, and 80 MB from two neighbours: 160 MB at 16 GB/s = 10 ms.
+  CollectiveCall colocated = first;
+  colocated.placement = ServerPlacement::colocated;
+  colocated.servers = 2;
+  CHECK(milliseconds(colocated, topology) == Approx(15.0 + 20.0).epsilon(0.001));
+}
+
+TEST_CASE("servers and machines must suit each other") {
+  const Topology topology(one_card_cluster(3));
+  CollectiveCall call = call_of(SyncAlgorithm::parameter_server, 1.0_MB, iota(8));
+  call.placement = ServerPlacement::dedicated;
+  call.servers = 2;
+  CHECK_THROWS_WITH(lower(call, topology, Calibration{}), Catch::Contains("2 dedicated parameter servers on 1 nodes"));
+  call.servers = 0;
+  CHECK_THROWS_WITH(lower(call, topology, Calibration{}), Catch::Contains("at least one server"));
+  CollectiveCall uneven = call_of(SyncAlgorithm::hierarchical_parameter_server, 1.0_MB, iota(6));
+  CHECK_THROWS_WITH(lower(uneven, topology, Calibration{}), Catch::Contains("node 0 has 4, node 1 has 2"));
+}
+
+TEST_CASE("levels must fit the ranks and the nodes") {
+  const Topology topology(cluster_of(nvswitch_node(), 4));
+  CollectiveCall call = call_of(SyncAlgorithm::hierarchical, 1.0_MB, iota(32));
+  for (const auto& [levels, complaint] :
+       {std::pair(std::vector<int>{3}, "cut through nodes of 8"),
+        std::pair(std::vector<int>{2, 3}, "cut through nodes"), std::pair(std::vector<int>{8, 3}, "cannot be cut"),
+        std::pair(std::vector<int>{8, 8}, "cannot be cut")}) {
+    call.levels = levels;
+    CHECK_THROWS_WITH(lower(call, topology, Calibration{}), Catch::Contains(complaint));
+  }
+}
+
+TEST_CASE("an operation that an algorithm has no form for names the algorithms that have one") {
+  const Topology topology(cluster_of(pcie_switch_node(4)));
+  CHECK_THROWS_WITH(
+      lower(call_of(SyncAlgorithm::tree, 1.0_MB, iota(4), CollectiveOperation::all_to_all), topology, Calibration{}),
+      Catch::Contains("naive, ring, hierarchical, pairwise"));
+  CHECK_THROWS_WITH(lower(call_of(SyncAlgorithm::parameter_server, 1.0_MB, iota(4), CollectiveOperation::all_gather),
+                          topology, Calibration{}),
+                    Catch::Contains("halving_doubling"));
+}
+
+TEST_CASE("all-to-all among many ranks loads every link as all its pairs would") {
+  const Topology topology(cluster_of(nvswitch_node(), 12));
+  std::vector<int> uneven = iota(61);  // 7 nodes of 8, one of 5, and 8 single ranks of the others
+  for (const int rank : {64, 65, 72, 80, 88, 89, 90, 91}) uneven.push_back(rank);
+  for (const std::vector<int>& ranks : {iota(96), uneven}) {
+    const Bytes size = Bytes(1e6 * static_cast<double>(ranks.size()));
+    LoweredPhase pairs{5.0_us, {}, 1};
+    for (const int a : ranks) {
+      for (const int b : ranks) {
+        if (a != b) pairs.flows.push_back({a, b, 1.0_MB});
+      }
+    }
+    const LoweredCollective lowered =
+        lower(call_of(SyncAlgorithm::naive, size, ranks, CollectiveOperation::all_to_all), topology, Calibration{});
+    REQUIRE(lowered.phases.size() == 1);
+    CHECK(lowered.phases.front().flows.size() < 10 * ranks.size());
+    check_equal_loads(lowered.phases.front(), pairs, topology);
+  }
+  // Hierarchically: 12 MB to each neighbour, then 8 MB to the same place of each other node.
+  LoweredPhase inside{2.0_us, {}, 1}, across{5.0_us, {}, 1};
+  for (int a = 0; a < 96; ++a) {
+    for (int b = 0; b < 96; ++b) {
+      if (a != b && a / 8 == b / 8) inside.flows.push_back({a, b, 12.0_MB});
+      if (a != b && a % 8 == b % 8) across.flows.push_back({a, b, 8.0_MB});
+    }
+  }
+  const LoweredCollective lowered =
+      lower(call_of(SyncAlgorithm::hierarchical, 96.0_MB, iota(96), CollectiveOperation::all_to_all), topology,
+            Calibration{});
+  REQUIRE(lowered.phases.size() == 2);
+  check_equal_loads(lowered.phases[0], inside, topology);
+  check_equal_loads(lowered.phases[1], across, topology);
+}
+
+TEST_CASE("messages that do not divide, that are smaller than their chunks, or empty") {
+  // Runs count every chunk as large as the largest: at most one byte per chunk and phase more than the schedule moves.
+  const Topology topology(cluster_of(nvswitch_node(), 2));
+  for (const AlgorithmRow& row : algorithm_table()) {
+    if (row.algorithm == SyncAlgorithm::in_network) continue;  // needs other switches
+    double previous = -1.0;
+    for (const double bytes : {0.0, 1.0, 5.0, 1000.0, 1003.0, 1'000'003.0}) {
+      CollectiveCall call = call_of(row.algorithm, Bytes(bytes), iota(16), row.operation);
+      call.servers = 3;
+      const LoweredCollective lowered = lower(call, topology, Calibration{});
+      const double time = uncontended_time(lowered, topology).value();
+      INFO(row.name << " operation " << static_cast<int>(row.operation) << ", " << bytes << " B");
+      CHECK(std::isfinite(time));
+      CHECK(time >= previous);
+      previous = time;
+      for (const LoweredPhase& phase : lowered.phases) {
+        for (const Flow& flow : phase.flows)
+          CHECK((flow.bytes >= Bytes(0.0) && flow.bytes <= Bytes(16.0 * std::max(bytes, 64.0))));
+      }
+    }
+  }
+}
+
+TEST_CASE("groups of different shapes are lowered together") {
+  // Ranks 0-3 on one node, 4-7 and 8-11 across two: one group inside a node, one of two and two.
+  const Topology topology(cluster_of(nvswitch_node(), 2));
+  CollectiveCall call = call_of(SyncAlgorithm::hierarchical, 300.0_MB, {});
+  call.groups = {{0, 1, 2, 3}, {6, 7, 8, 9}};
+  // The second decides: 2·1/2·300 MB at 300 GB/s inside its pairs, 2·1/2·150 MB at 25 GB/s between them. The first
+  // group's six steps of 75 MB at 300 GB/s begin beside the same phases: 0.25 ms for the first, which the second's
+  // 0.5 ms cover, five more beside the exchange between nodes.
+  CHECK(milliseconds(call, topology) == Approx(1.0 + 6.0).epsilon(0.1));
+}
+
+TEST_CASE("16,384 ranks are lowered and added up at once") {
+  const Topology topology(cluster_of(nvswitch_node(), 2048));
+  const auto seconds = [&](SyncAlgorithm algorithm, CollectiveOperation operation) {
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(milliseconds(call_of(algorithm, 1.0_GB, iota(16384), operation), topology) > 0.0);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  using enum CollectiveOperation;
+  // About 0.05 s each on one core of 2020; room for busy machines.
+  CHECK(seconds(SyncAlgorithm::hierarchical, all_reduce) < 0.5);
+  CHECK(seconds(SyncAlgorithm::hierarchical, all_to_all) < 0.5);
+  CHECK(seconds(SyncAlgorithm::naive, all_to_all) < 0.5);
+  CHECK(seconds(SyncAlgorithm::multi_ring, all_reduce) < 2.0);
+}

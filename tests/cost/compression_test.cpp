@@ -1,0 +1,170 @@
+// What compressed gradients weigh on the wire, which kernels that takes, and what stays in memory.
+#include "model/cost/compression.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+Compression compression(Compression::Kind kind, bool error_feedback = false) {
+  Compression result;
+  result.kind = kind;
+  result.error_feedback = error_feedback;
+  return result;
+}
+
+Compression powersgd(int rank, bool error_feedback = true) {
+  Compression result = compression(Compression::Kind::powersgd, error_feedback);
+  result.rank = rank;
+  return result;
+}
+
+Compression top_k(double share, bool error_feedback = true) {
+  Compression result = compression(Compression::Kind::top_k, error_feedback);
+  result.share = share;
+  return result;
+}
+
+/// Bytes that all kernels of a list read and write, products included.
+double traffic(const std::vector<Operator>& kernels) {
+  double total = 0.0;
+  for (const Operator& op : kernels) total += minimum_traffic(op).value();
+  return total;
+}
+
+double traffic(const CompressionWork& work) {
+  double total = traffic(work.restore);
+  for (const CompressedMessage& message : work.messages) total += traffic(message.kernels);
+  return total;
+}
+
+// A layer of a million numbers, of which 1000 are vectors.
+const GradientSet layer = {1'000'000, {{999, 1000, 1}}};
+
+}  // namespace
+
+TEST_CASE("uncompressed gradients are one message without kernels") {
+  const CompressionWork work = compression_work(Compression{}, layer, Precision::fp32, 8);
+  REQUIRE(work.messages.size() == 1);
+  CHECK(work.messages[0].size == Bytes(4e6));
+  CHECK(traffic(work) == 0.0);
+}
+
+TEST_CASE("a cast reads the gradients once and writes them once, there and back") {
+  for (const auto kind : {Compression::Kind::fp16, Compression::Kind::bf16}) {
+    const CompressionWork work = compression_work(compression(kind), layer, Precision::fp32, 8);
+    REQUIRE(work.messages.size() == 1);
+    CHECK(work.messages[0].size == Bytes(2e6));
+    // 4 MB in, 2 MB out, and the other way round.
+    CHECK(traffic(work) == Approx(2 * 6e6));
+    // Error feedback: 2 · 4 MB read and 4 MB written for the sum; 4 + 2 MB read and 4 MB written for the error.
+    CHECK(traffic(compression_work(compression(kind, true), layer, Precision::fp32, 8)) == Approx(12e6 + 12e6 + 10e6));
+  }
+}
+
+TEST_CASE("fp8 agrees on a scale first") {
+  const CompressionWork work = compression_work(compression(Compression::Kind::fp8), layer, Precision::bf16, 8);
+  REQUIRE(work.messages.size() == 2);
+  CHECK(work.messages[0].size == Bytes(4.0));
+  CHECK(work.messages[1].size == Bytes(1e6));
+  // 2 MB read for the maximum, 2 + 1 MB to cast and as much back.
+  CHECK(traffic(work) == Approx(2e6 + 3e6 + 3e6));
+}
+
+TEST_CASE("gradients that are as narrow already are not cast") {
+  const CompressionWork work = compression_work(compression(Compression::Kind::fp16), layer, Precision::bf16, 8);
+  REQUIRE(work.messages.size() == 1);
+  CHECK(work.messages[0].size == Bytes(2e6));
+  CHECK(traffic(work) == 0.0);
+  CHECK(compression_memory(compression(Compression::Kind::fp16, true), layer, Precision::bf16) == Bytes(0.0));
+}
+
+TEST_CASE("PowerSGD sends vectors as they are and two thin factors for a matrix") {
+  // A 3×3 convolution of 512 to 512 channels is a matrix of 512 × 4608: 2,359,296 numbers for (512 + 4608) · rank, 461
+  // times fewer at rank 1 (Vogels et al. 2019, appendix on the networks' parameters: 461/r).
+  const GradientSet convolution = {2'359'296 + 1000, {{512, 4608, 1}}};
+  for (const int rank : {1, 2, 4}) {
+    const CompressionWork work = compression_work(powersgd(rank), convolution, Precision::fp32, 16);
+    REQUIRE(work.messages.size() == 3);
+    CHECK(work.messages[0].size == Bytes(4.0 * 1000));
+    CHECK(work.messages[1].size == Bytes(4.0 * 512 * rank));
+    CHECK(work.messages[2].size == Bytes(4.0 * 4608 * rank));
+    const double sent = (work.messages[1].size + work.messages[2].size).value();
+    CHECK(4.0 * 2'359'296 / sent == Approx(461.0 / rank).epsilon(0.001));
+    for (const CompressedMessage& message : work.messages) CHECK_FALSE(message.gathered);
+  }
+}
+
+TEST_CASE("PowerSGD passes over a gradient three times, and eight more times for its error") {
+  // M is read for P = M Q and for Q = Mt P, and written as P Qt. Feedback reads gradient and error and writes the sum
+  // (3), copies it (2), and reads copy and approximation and writes the error (3). The factors hardly count.
+  const GradientSet square = {4096.0 * 4096.0, {{4096, 4096, 1}}};
+  const double size = 4.0 * 4096 * 4096;
+  CHECK(traffic(compression_work(powersgd(1, false), square, Precision::fp32, 8)) == Approx(3 * size).epsilon(0.01));
+  CHECK(traffic(compression_work(powersgd(1, true), square, Precision::fp32, 8)) == Approx(11 * size).epsilon(0.01));
+}
+
+TEST_CASE("orthogonalising takes 2 n r² operations in kernels that follow each other") {
+  const GradientSet tall = {1000.0 * 2000.0, {{2000, 1000, 1}}};
+  const auto orthogonalise = [&](int rank, Precision precision) {
+    const CompressionWork work = compression_work(powersgd(rank), tall, precision, 8);
+    const std::vector<Operator>& kernels = work.messages.back().kernels;
+    const auto found =
+        std::find_if(kernels.begin(), kernels.end(), [](const Operator& op) { return op.name == "orthogonalise"; });
+    REQUIRE(found != kernels.end());
+    return *found;
+  };
+  CHECK(flops(orthogonalise(4, Precision::fp32)) == Flops(2.0 * 2000 * 16));
+  // Column by column: three kernels for each, four more for all but the last.
+  CHECK(orthogonalise(1, Precision::fp32).kernels == 3);
+  CHECK(orthogonalise(2, Precision::fp32).kernels == 2 * 3 + 4);
+  CHECK(orthogonalise(4, Precision::bf16).kernels == 4 * 3 + 3 * 4);
+  // torch.linalg.qr: 110 us for four columns and for eight (pytorch/pytorch pull request 76673), at 7 us a launch.
+  CHECK(orthogonalise(4, Precision::fp32).kernels * 7.0 == Approx(110).epsilon(0.05));
+  CHECK(orthogonalise(8, Precision::fp32).kernels * 7.0 == Approx(115).epsilon(0.05));
+}
+
+TEST_CASE("PowerSGD leaves alone what it would not make half as small") {
+  // (100 + 100) · 25 = 5000 of 10,000 numbers is half; rank 24 is less. A rank above the matrix' own is no compression.
+  const GradientSet small = {10'000, {{100, 100, 1}}};
+  CHECK(compression_work(powersgd(24), small, Precision::fp32, 8).messages.size() == 2);
+  for (const int rank : {25, 100, 1000, 1'000'000}) {
+    const CompressionWork work = compression_work(powersgd(rank), small, Precision::fp32, 8);
+    REQUIRE(work.messages.size() == 1);
+    CHECK(work.messages[0].size == Bytes(40'000));
+    CHECK(traffic(work) == 0.0);
+  }
+}
+
+TEST_CASE("top-k sends a value and an index for each gradient kept, to everyone") {
+  const CompressionWork work = compression_work(top_k(0.01), layer, Precision::fp32, 8);
+  REQUIRE(work.messages.size() == 1);
+  CHECK(work.messages[0].gathered);
+  CHECK(work.messages[0].size == Bytes(10'000 * (4.0 + 4.0)));
+  // bf16 values: 2 + 4 bytes.
+  CHECK(compression_work(top_k(0.01), layer, Precision::bf16, 8).messages[0].size == Bytes(10'000 * 6.0));
+  // Never less than one gradient.
+  CHECK(compression_work(top_k(1e-9), layer, Precision::fp32, 8).messages[0].size == Bytes(8.0));
+}
+
+TEST_CASE("restoring top-k gradients takes longer the more ranks send theirs") {
+  const auto restored = [](int ranks) {
+    return traffic(compression_work(top_k(0.001), layer, Precision::fp32, ranks).restore);
+  };
+  // 4 MB are cleared; each rank's 1000 gradients are read (8 bytes) and added to a sector that is read and written.
+  CHECK(restored(8) == Approx(4e6 + 8 * 1000 * (8.0 + 64.0)));
+  CHECK(restored(64) == Approx(4e6 + 64 * 1000 * (8.0 + 64.0)));
+}
+
+TEST_CASE("error feedback keeps one number a gradient, PowerSGD its factors as well") {
+  CHECK(compression_memory(Compression{}, layer, Precision::fp32) == Bytes(0.0));
+  CHECK(compression_memory(compression(Compression::Kind::fp16), layer, Precision::fp32) == Bytes(0.0));
+  CHECK(compression_memory(compression(Compression::Kind::fp16, true), layer, Precision::fp32) == Bytes(4e6));
+  CHECK(compression_memory(top_k(0.01), layer, Precision::bf16) == Bytes(2e6));
+  CHECK(compression_memory(powersgd(4), layer, Precision::fp32) == Bytes(4e6 + 4.0 * 4 * (999 + 1000)));
+  CHECK(compression_memory(powersgd(4, false), layer, Precision::fp32) == Bytes(4.0 * 4 * (999 + 1000)));
+}

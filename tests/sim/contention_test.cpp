@@ -1,0 +1,324 @@
+// Collectives beside background traffic and beside each other: the estimate's own sharing of links against the
+// simulator's, and both against numbers worked out by hand.
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+
+#include "model/base/error.hpp"
+#include "model/collectives/contention.hpp"
+#include "model/collectives/flow_classes.hpp"
+#include "model/scenario/calibration_reader.hpp"
+#include "model/scenario/load.hpp"
+#include "sim/executor.hpp"
+#include "sim/predict.hpp"
+#include "tests/catch.hpp"
+#include "tests/sim/graphs.hpp"
+
+using namespace foretrain;
+using namespace foretrain::test_graphs;
+
+namespace {
+
+constexpr Fidelity all_fidelities[] = {Fidelity::estimate, Fidelity::flows, Fidelity::steps};
+
+double milliseconds(const std::string& scenario, Fidelity fidelity, const std::vector<std::string>& overrides = {}) {
+  return predict(load_scenario(scenario, overrides), fidelity).time().value() * 1e3;
+}
+
+BackgroundFlow between_gpus(int from, int to, BytesPerSecond rate = BytesPerSecond::infinity()) {
+  return {{BackgroundPlace::Kind::gpu, from, 0}, {BackgroundPlace::Kind::gpu, to, 0}, rate, {}};
+}
+
+/// One collective as a graph of one task.
+TaskGraph graph_of(const LoweredCollective& lowered, const Topology& topology) {
+  GraphMaker make(topology);
+  make.communicate(make.stream(), lowered);
+  return make.graph();
+}
+
+double simulated(const LoweredCollective& lowered, const Topology& topology, Fidelity fidelity,
+                 const std::vector<BackgroundFlow>& background, bool folding = true) {
+  return simulate(graph_of(lowered, topology), topology, fidelity, {background, folding}).makespan.value();
+}
+
+std::vector<int> all_ranks(const Topology& topology) {
+  std::vector<int> ranks(static_cast<std::size_t>(topology.gpus()));
+  for (int rank = 0; rank < topology.gpus(); ++rank) ranks[static_cast<std::size_t>(rank)] = rank;
+  return ranks;
+}
+
+/// Even and odd ranks.
+std::vector<std::vector<int>> strided_pair(const Topology& topology) {
+  std::vector<std::vector<int>> groups(2);
+  for (const int rank : all_ranks(topology)) groups[static_cast<std::size_t>(rank % 2)].push_back(rank);
+  return groups;
+}
+
+}  // namespace
+
+TEST_CASE("background traffic on one link of a ring of eight slows it by exactly two") {
+  // Alone: 2 · 7/8 · 160 MB / 16 GB/s = 17.5 ms. The stranger on the link from node 3 to node 4 takes its fair share,
+  // one half, at every step; nobody in a ring is faster than its slowest link: 35 ms.
+  for (const Fidelity fidelity : all_fidelities) {
+    CHECK(milliseconds("contention-one-link-of-a-ring", fidelity) == Approx(35.0).epsilon(1e-4));
+    CHECK(milliseconds("contention-one-link-of-a-ring", fidelity, {"background=[]"}) == Approx(17.5).epsilon(1e-4));
+    // A stranger that wants no more than a quarter of the link leaves three quarters: 17.5 ms · 4/3.
+    CHECK(milliseconds("contention-one-link-of-a-ring", fidelity,
+                       {"background=[{from: node3, to: node4, rate: 4 GB/s}]"}) ==
+          Approx(17.5 * 4.0 / 3.0).epsilon(1e-4));
+    // Between machines that the ring does not visit there are other links.
+    CHECK(milliseconds("contention-one-link-of-a-ring", fidelity,
+                       {"cluster.nodes=10", "workload.collective.ranks=8", "background=[{from: node8, to: node9}]"}) ==
+          Approx(17.5).epsilon(1e-4));
+    // Two strangers leave a third of the link: three times as long.
+    CHECK(milliseconds("contention-one-link-of-a-ring", fidelity,
+                       {"background=[{from: node3, to: node4}, {from: node3, to: gpu4}]"}) ==
+          Approx(52.5).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("data loading takes from a ring over PCIe what it moves") {
+  // 4 of the 16 GB/s into GPU 0 are taken: the ring's 15 ms become 15 ms · 16/12 = 20 ms.
+  for (const Fidelity fidelity : all_fidelities) {
+    CHECK(milliseconds("contention-data-loading", fidelity) == Approx(20.0).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("two jobs behind one uplink take twice the time of one") {
+  // Every uplink carries two rings' 2 · 7/8 · 160 MB: 560 MB / 16 GB/s = 35 ms. One job alone: 17.5 ms.
+  for (const Fidelity fidelity : all_fidelities) {
+    CHECK(milliseconds("contention-two-jobs-one-uplink", fidelity) == Approx(35.0).epsilon(1e-4));
+    CHECK(milliseconds("contention-two-jobs-one-uplink", fidelity,
+                       {"cluster.gpus_per_node=1", "workload.collective.groups=1"}) == Approx(17.5).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("blocked groups stay inside their machines, strided groups leave them") {
+  // Four machines with four GPUs. Blocked: each machine's own ring of 4, 2 · 3/4 · 160 MB / 16 GB/s = 15 ms. Strided:
+  // four rings of one rank per machine share each machine's card, 4 · 2 · 3/4 · 160 MB / 16 GB/s = 60 ms.
+  for (const Fidelity fidelity : all_fidelities) {
+    const auto time = [&](const char* layout) {
+      return milliseconds("contention-two-jobs-one-uplink", fidelity,
+                          {"cluster.nodes=4", "cluster.gpus_per_node=4", "workload.collective.groups=4",
+                           std::string("workload.collective.layout=") + layout});
+    };
+    CHECK(time("blocked") == Approx(15.0).epsilon(1e-4));
+    CHECK(time("strided") == Approx(60.0).epsilon(1e-4));
+  }
+  // Bus bandwidth counts the ranks of one group.
+  const StepResult result = predict(load_scenario("contention-two-jobs-one-uplink"), Fidelity::flows);
+  CHECK(result.collective->bus_bandwidth.value() == Approx(8e9).epsilon(1e-4));
+}
+
+TEST_CASE("equal flows fold into one, whatever they meet") {
+  // A ring of 8 over an NVSwitch: every flow leaves through a port of its own and enters through another. A stranger
+  // from GPU 0 to GPU 4 sets apart GPU 0's flow (by its way out) and GPU 3's (by its way in), which fare alike: with
+  // the other six and the stranger itself there are three classes. Without it all are one.
+  const Topology topology(test_nodes::cluster_of(test_nodes::nvswitch_node()));
+  SharingSystem system;
+  system.bandwidth.assign(static_cast<std::size_t>(topology.links()), 100.0_GBps);
+  for (int rank = 0; rank < 8; ++rank) system.add_flow(0, topology.route(rank, (rank + 1) % 8).links);
+  CHECK(fold(system).classes() == 1);
+  CHECK(keep_apart(system).classes() == 8);
+  system.add_flow(1, topology.route(0, 4).links);
+  CHECK(fold(system).classes() == 3);
+  // Half-duplex links in a row, one flow over each pair of neighbours: a chain folds in the middle.
+  SharingSystem chain;
+  chain.bandwidth.assign(9, 1.0_GBps);
+  for (std::int32_t link = 0; link < 8; ++link) chain.add_flow(0, std::vector<std::int32_t>{link, link + 1});
+  CHECK(fold(chain).classes() == 4);
+  // Seven flows into one link count as seven there: a seventh of its bandwidth for each, which is what remains when the
+  // common divisor is taken out.
+  SharingSystem incast;
+  incast.bandwidth.assign(8, 7.0_GBps);
+  for (std::int32_t source = 0; source < 7; ++source) incast.add_flow(0, std::vector<std::int32_t>{source, 7});
+  const FoldedSystem folded = fold(incast);
+  REQUIRE(folded.classes() == 1);
+  CHECK(max_min_rates(folded, {true}).front().value() == Approx(1e9));
+}
+
+TEST_CASE("property: representatives have the rates of those they stand for, whichever kinds are moving") {
+  std::mt19937 random(9);
+  const auto any = [&](int below) { return static_cast<std::int32_t>(random() % static_cast<unsigned>(below)); };
+  std::size_t flows = 0, classes = 0;
+  for (int round = 0; round < 2000; ++round) {
+    SharingSystem system;
+    for (int link = 1 + any(10); link > 0; --link) system.bandwidth.push_back(BytesPerSecond(1.0 + any(2)));
+    for (int flow = any(14); flow > 0; --flow) {
+      std::vector<std::int32_t> links(static_cast<std::size_t>(any(4)));  // some twice
+      for (std::int32_t& link : links) link = any(static_cast<int>(system.links()));
+      system.add_flow(any(2), links);
+    }
+    const FoldedSystem folded = fold(system), apart = keep_apart(system);
+    flows += apart.classes();
+    classes += folded.classes();
+    for (const int moving : {1, 2, 3}) {  // kind 0, kind 1, both
+      std::vector<bool> active_class(folded.classes()), active_flow(apart.classes());
+      for (std::size_t flow = 0; flow < system.flows(); ++flow) {
+        active_flow[flow] = (moving >> system.kind[flow] & 1) == 1;
+        active_class[static_cast<std::size_t>(folded.class_of_flow[flow])] = active_flow[flow];
+      }
+      const auto of_class = max_min_rates(folded, active_class), of_flow = max_min_rates(apart, active_flow);
+      for (std::size_t flow = 0; flow < system.flows(); ++flow) {
+        const double rate = of_class[static_cast<std::size_t>(folded.class_of_flow[flow])].value();
+        const bool same = rate == of_flow[flow].value() || std::abs(rate / of_flow[flow].value() - 1.0) < 1e-9;
+        if (!same) FAIL("round " << round << ", flow " << flow << ": " << rate << ", not " << of_flow[flow].value());
+      }
+    }
+  }
+  CHECK(classes < flows);
+}
+
+TEST_CASE("property: folding changes no date") {
+  // 100 random graphs of collectives in symmetric groups, which meet each other and background traffic.
+  const Topology machines[] = {Topology(test_nodes::cluster_of(test_nodes::dgx1_node(), 2)),
+                               Topology(test_nodes::cluster_of(test_nodes::nvswitch_node(), 3)),
+                               Topology(test_nodes::cluster_of(test_nodes::pcie_switch_node(8)))};
+  std::mt19937 random(7);
+  const auto any = [&](int below) { return static_cast<int>(random() % static_cast<unsigned>(below)); };
+  bool folded_some = false;
+  for (int round = 0; round < 100; ++round) {
+    const Topology& topology = machines[round % 3];
+    GraphMaker make(topology);
+    const ResourceId streams[] = {make.stream(), make.stream(), make.stream()};
+    for (int task = 0; task < 9; ++task) {
+      const Bytes size(std::round(std::uniform_real_distribution(1e6, 5e7)(random)));
+      const int width = 2 << any(2), first = any(topology.gpus() / width) * width;
+      LoweredCollective work = ring({first, first + 1}, size, 1.0_us);
+      if (any(2) == 0) {  // every GPU to the one `width` further on
+        for (int rank = 0; rank < topology.gpus(); ++rank) {
+          work.phases[0].flows.push_back({rank, (rank + width) % topology.gpus(), size});
+        }
+      } else {
+        for (int to = first + 1; to < first + width; ++to) work.phases[0].flows.push_back({first, to, size});
+      }
+      make.communicate(streams[any(3)], work);
+    }
+    std::vector<BackgroundFlow> background;
+    if (any(2) == 0) background = {between_gpus(0, 1 + any(topology.gpus() - 1)), between_gpus(1, 0, 2.0_GBps)};
+    const TaskGraph graph = make.graph();
+    const Execution apart = simulate(graph, topology, Fidelity::flows, {background, false});
+    const Execution folded = simulate(graph, topology, Fidelity::flows, {background, true});
+    folded_some = folded_some || apart.makespan > execute_isolated(graph).makespan;
+    for (std::size_t task = 0; task < apart.finish.size(); ++task) {
+      CHECK(folded.finish[task].value() == Approx(apart.finish[task].value()).epsilon(1e-9));
+    }
+  }
+  CHECK(folded_some);
+}
+
+TEST_CASE("property: the estimate shares links beside background traffic as the simulator does") {
+  const Topology topology(test_nodes::cluster_of(test_nodes::dgx1_node(), 2));
+  std::mt19937 random(8);
+  const auto gpu = [&] { return static_cast<int>(random() % static_cast<unsigned>(topology.gpus())); };
+  for (int round = 0; round < 100; ++round) {
+    LoweredCollective work = flows_at_once(2.0_us, {});
+    for (int flow = 0; flow < 10; ++flow) {
+      work.phases[0].flows.push_back(
+          {gpu(), gpu(), Bytes(std::round(std::uniform_real_distribution(1e6, 5e7)(random)))});
+    }
+    std::vector<BackgroundFlow> background;
+    while (background.size() < 3) {
+      const int from = gpu(), to = gpu();
+      if (from != to)
+        background.push_back(between_gpus(from, to, round % 2 == 0 ? BytesPerSecond::infinity() : 4.0_GBps));
+    }
+    const double estimate = isolated_time(work, topology, background).value();
+    CHECK(simulated(work, topology, Fidelity::flows, background) == Approx(estimate).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("a training step is longer beside traffic that its gradients meet, and all fidelities agree") {
+  // Two DGX-1 exchange gradients over four cards; the checkpoint takes its share of one of them.
+  const double alone = milliseconds("contention-checkpoint-beside-training", Fidelity::flows, {"background=[]"});
+  const double estimate = milliseconds("contention-checkpoint-beside-training", Fidelity::estimate);
+  CHECK(estimate > 1.003 * alone);
+  for (const Fidelity fidelity : {Fidelity::flows, Fidelity::steps}) {
+    CHECK(milliseconds("contention-checkpoint-beside-training", fidelity) == Approx(estimate).epsilon(0.01));
+  }
+}
+
+TEST_CASE("copies of a task list meet background traffic") {
+  // 1.6 GB from GPU 1 to host memory at 16 GB/s: 100 ms; beside a stranger on the same way, 200 ms.
+  const std::string text =
+      "cluster: { node: pcie-switch-16gbps-x4 }\n"
+      "workload: { tasks: [ { id: a, on: gpu1, run: { copy: { from: gpu1, to: cpu, size: 1600 MB } } } ] }\n";
+  for (const Fidelity fidelity : all_fidelities) {
+    const auto time = [&](const std::string& background) {
+      return predict(load_scenario_text(text + background, "copy.yaml"), fidelity).time().value();
+    };
+    CHECK(time("") == Approx(0.1).epsilon(1e-4));
+    CHECK(time("background: [ { from: gpu1, to: node0 } ]\n") == Approx(0.2).epsilon(1e-4));
+    CHECK(time("background: [ { from: node0, to: gpu1 } ]\n") == Approx(0.1).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("a simulation in which nothing can move is an error") {
+  Node node = test_nodes::pcie_switch_node(4);
+  node.link_types[0].bandwidth = BytesPerSecond(0.0);
+  const Topology topology(test_nodes::cluster_of(node));
+  const LoweredCollective copy = flows_at_once(0.0_s, {{0, 1, 1.0_MB}});
+  LoweredCollective nothing = flows_at_once(0.0_s, {{0, 1, Bytes(0.0)}});
+  GraphMaker make(topology);
+  const BlockId block = make.communication_block(nothing);
+  make.repeat(make.stream(), block);
+  CHECK(simulate(make.graph(), topology, Fidelity::flows).makespan.value() == 0.0);
+  for (const Fidelity fidelity : {Fidelity::flows, Fidelity::steps}) {
+    CHECK_THROWS_WITH(simulated(copy, topology, fidelity, {}), Catch::Contains("nothing can move"));
+    CHECK_THROWS_WITH(simulated(nothing, topology, fidelity, {between_gpus(0, 1)}),
+                      Catch::Contains("nothing can move"));
+  }
+  CHECK_THROWS_WITH(isolated_time(copy, topology, std::vector{between_gpus(0, 1)}),
+                    Catch::Contains("nothing can move"));
+}
+
+TEST_CASE("background traffic that stays in one memory is an error with its position") {
+  const std::string text =
+      "cluster: { node: pcie-switch-16gbps-x4 }\n"
+      "workload: { collective: { operation: all_reduce, size: 1 MB } }\n"
+      "background: [ { from: host of gpu2, to: node0 } ]\n";
+  const Scenario scenario = load_scenario_text(text, "one.yaml");
+  for (const Fidelity fidelity : all_fidelities) {
+    CHECK_THROWS_WITH(
+        predict(scenario, fidelity),
+        "one.yaml:3:41: background[0].to: the traffic stays in one memory (cpu0); another place than from");
+  }
+}
+
+TEST_CASE("estimate, flows and steps agree for every algorithm, alone and beside background traffic") {
+  const Topology machines[] = {Topology(test_nodes::cluster_of(test_nodes::pcie_switch_node(8))),
+                               Topology(test_nodes::cluster_of(test_nodes::dgx1_node())),
+                               Topology(test_nodes::cluster_of(test_nodes::staged_node())),
+                               Topology(test_nodes::cluster_of(test_nodes::nvswitch_node(), 2)),
+                               Topology(test_nodes::cluster_of(test_nodes::dgx1_node(), 3))};
+  const Calibration calibration = load_default_calibration();
+  for (const Topology& topology : machines) {
+    const int last = topology.gpus() - 1;
+    const std::vector<BackgroundFlow> backgrounds[] = {
+        {}, {between_gpus(0, last)}, {between_gpus(last, last / 2, 3.0_GBps)}};
+    std::vector<std::pair<SyncAlgorithm, CollectiveOperation>> rows = {
+        {SyncAlgorithm::automatic, CollectiveOperation::all_reduce}};
+    for (const AlgorithmRow& row : algorithm_table()) rows.emplace_back(row.algorithm, row.operation);
+    for (const auto& [algorithm, operation] : rows) {
+      const std::pair<Bytes, std::vector<std::vector<int>>> sizes_and_groups[] = {
+          {1.0_MB, {all_ranks(topology)}}, {160.0_MB, {all_ranks(topology)}}, {1.0_MB, strided_pair(topology)}};
+      for (const auto& [size, groups] : sizes_and_groups) {
+        const CollectiveCall call{operation, algorithm, size, groups, 2, ServerPlacement::cpu};
+        const LoweredCollective lowered = lower(call, topology, calibration);
+        for (const auto& background : backgrounds) {
+          const double estimate = isolated_time(lowered, topology, background).value();
+          // Alone, a phase is as fast as its busiest link, but messages of a double tree that share links fairly may
+          // keep that link waiting for others: 1.4 % on the cube mesh.
+          const double alone = algorithm == SyncAlgorithm::double_tree ? 0.02 : 0.01;
+          const double tolerance = background.empty() ? alone : 0.06;
+          INFO(lowered.chosen_algorithm << ", " << topology.gpus() << " GPUs, " << size.value() << " bytes, "
+                                        << groups.size() << " groups, background " << background.size()
+                                        << ", operation " << static_cast<int>(operation));
+          CHECK(simulated(lowered, topology, Fidelity::flows, background) == Approx(estimate).epsilon(tolerance / 10));
+          CHECK(simulated(lowered, topology, Fidelity::steps, background) == Approx(estimate).epsilon(tolerance));
+        }
+      }
+    }
+  }
+}
