@@ -24,9 +24,8 @@ std::string curve_name(const HostMeasurement& run) {
   std::string words = run.algorithm;
   std::replace(words.begin(), words.end(), '_', ' ');
   if (run.servers > 0) {
-    // As many as workers: they stand on the workers' hosts.
-    words = run.servers == run.ranks ? "a server on every worker"
-                                     : fmt::format("{} server{}", run.servers, run.servers == 1 ? "" : "s");
+    words = fmt::format("{} server{}", run.servers, run.servers == 1 ? "" : "s");
+    if (run.shared_hosts) words = run.servers == run.ranks ? "a server on every worker" : words + " on workers";
   }
   if (run.executor == "gloo") return words + ", Gloo";
   if (run.executor == "mpi") return words + ", Open MPI";
@@ -87,15 +86,18 @@ std::string panel_script(const ReplayPanel& panel, int start, int width, std::si
   std::string script =
       gnuplot_margins(width, figure_height, start + left, start + left + plot_width, top, figure_height - bottom);
   script += fmt::format("set label 90 {} at graph 0,1 offset 0,2.3 left font ',15'\n", gnuplot_string(panel.title));
-  script += "set label 91 'lines: predicted; points: measured' at graph 0,1 offset 0,0.9 left textcolor rgb '#666666' "
-            "font ',12'\n";
-  script += fmt::format("set ylabel 'time of one all-reduce ({})'\nset yrange [0:{:.6g}]\n", unit.name, high / unit.size);
+  script +=
+      "set label 91 'lines: predicted; points: measured' at graph 0,1 offset 0,0.9 left textcolor rgb '#666666' "
+      "font ',12'\n";
+  script +=
+      fmt::format("set ylabel 'time of one all-reduce ({})'\nset yrange [0:{:.6g}]\n", unit.name, high / unit.size);
   script += x_axis(panel) + labels(panel, high);
   std::string plots;
   for (std::size_t i = 0; i < panel.curves.size(); ++i) {
     script += fmt::format("$curve{}x{} << END\n", number, i);
     for (const ReplayPoint& point : panel.curves[i].points) {
-      script += fmt::format("{} {:.9g} {:.9g}\n", point.workers, point.predicted / unit.size, point.measured / unit.size);
+      script +=
+          fmt::format("{} {:.9g} {:.9g}\n", point.workers, point.predicted / unit.size, point.measured / unit.size);
     }
     script += "END\n";
     const std::string_view colour = palette[i % palette.size()];
@@ -127,8 +129,8 @@ std::vector<ReplayPanel> replay_panels(const std::vector<HostMeasurement>& runs,
     const auto index = static_cast<std::size_t>(known - groups.begin());
     if (known == groups.end()) {
       groups.push_back(run.group);
-      panels.push_back({fmt::format("{} between hosts of {:.0f} Mbit/s", format_bytes(run.size), run.rate.value() * 8e-6),
-                        {}});
+      panels.push_back(
+          {fmt::format("{} between hosts of {:.0f} Mbit/s", format_bytes(run.size), run.rate.value() * 8e-6), {}});
     }
     add(panels[index], run);
   }

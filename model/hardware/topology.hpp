@@ -100,6 +100,9 @@ class Topology {
   /// As in Route, without the links.
   [[nodiscard]] Seconds latency(EndpointId source, EndpointId destination) const;
   [[nodiscard]] BytesPerSecond most_rate(EndpointId source, EndpointId destination) const;
+  /// Whether nothing but cards (and their oversubscription) limits what passes between nodes: who sends to whom does
+  /// not matter then.
+  [[nodiscard]] bool fabric_is_one_switch() const;
   /// Whether most_rate() is finite for some pair.
   [[nodiscard]] bool limits_connections() const;
   /// What a message counts on the links of its route, whose bandwidth is in payload of large messages: its own bytes,

@@ -132,9 +132,13 @@ void run(benchmark::State& state, const TaskGraph& graph, const Topology& topolo
 void lower_and_simulate(benchmark::State& state, const Topology& topology, CollectiveOperation operation,
                         SyncAlgorithm algorithm, const std::vector<BackgroundFlow>& background = {}) {
   const Calibration calibration = load_default_calibration();
+  CollectiveCall call;
+  call.operation = operation;
+  call.algorithm = algorithm;
+  call.size = 1.0_GB;
+  call.groups = {gpus(0, topology.gpus())};
   for (auto _ : state) {
-    const LoweredCollective lowered =
-        lower({operation, algorithm, 1.0_GB, {gpus(0, topology.gpus())}}, topology, calibration);
+    const LoweredCollective lowered = lower(call, topology, calibration);
     GraphMaker make(topology);
     const Seconds isolated = isolated_time(lowered, topology, background);
     benchmark::DoNotOptimize(isolated);

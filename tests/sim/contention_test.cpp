@@ -254,23 +254,15 @@ TEST_CASE("copies of a task list meet background traffic") {
   }
 }
 
-TEST_CASE("a simulation in which nothing can move is an error") {
-  Node node = test_nodes::pcie_switch_node(4);
-  node.link_types[0].bandwidth = BytesPerSecond(0.0);
-  const Topology topology(test_nodes::cluster_of(node));
-  const LoweredCollective copy = flows_at_once(0.0_s, {{0, 1, 1.0_MB}});
-  LoweredCollective nothing = flows_at_once(0.0_s, {{0, 1, Bytes(0.0)}});
-  GraphMaker make(topology);
-  const BlockId block = make.communication_block(nothing);
-  make.repeat(make.stream(), block);
-  CHECK(simulate(make.graph(), topology, Fidelity::flows).makespan.value() == 0.0);
+TEST_CASE("a simulation in which something can never move is an error") {
+  // No reader lets a rate of zero through; what builds its own background is told. Messages without bytes do not count.
+  const Topology topology(test_nodes::cluster_of(test_nodes::pcie_switch_node(4)));
+  const LoweredCollective nothing = flows_at_once(0.0_s, {{0, 1, Bytes(0.0)}});
   for (const Fidelity fidelity : {Fidelity::flows, Fidelity::steps}) {
-    CHECK_THROWS_WITH(simulated(copy, topology, fidelity, {}), Catch::Contains("nothing can move"));
-    CHECK_THROWS_WITH(simulated(nothing, topology, fidelity, {between_gpus(0, 1)}),
+    CHECK(simulated(nothing, topology, fidelity, {between_gpus(0, 1)}) == 0.0);
+    CHECK_THROWS_WITH(simulated(nothing, topology, fidelity, {between_gpus(0, 1, BytesPerSecond(0.0))}),
                       Catch::Contains("nothing can move"));
   }
-  CHECK_THROWS_WITH(isolated_time(copy, topology, std::vector{between_gpus(0, 1)}),
-                    Catch::Contains("nothing can move"));
 }
 
 TEST_CASE("background traffic that stays in one memory is an error with its position") {
@@ -286,38 +278,48 @@ TEST_CASE("background traffic that stays in one memory is an error with its posi
   }
 }
 
-TEST_CASE("estimate, flows and steps agree for every algorithm, alone and beside background traffic") {
+TEST_CASE("estimate and flows and steps agree for every algorithm, alone and beside background traffic") {
   const Topology machines[] = {Topology(test_nodes::cluster_of(test_nodes::pcie_switch_node(8))),
-                               Topology(test_nodes::cluster_of(test_nodes::dgx1_node())),
                                Topology(test_nodes::cluster_of(test_nodes::staged_node())),
                                Topology(test_nodes::cluster_of(test_nodes::nvswitch_node(), 2)),
-                               Topology(test_nodes::cluster_of(test_nodes::dgx1_node(), 3))};
+                               Topology(test_nodes::cluster_of(test_nodes::dgx1_node(), 2))};
   const Calibration calibration = load_default_calibration();
+  std::vector<std::pair<SyncAlgorithm, CollectiveOperation>> rows = {
+      {SyncAlgorithm::automatic, CollectiveOperation::all_reduce}};
+  for (const AlgorithmRow& row : algorithm_table()) {
+    // None of these machines' switches add up.
+    if (row.algorithm != SyncAlgorithm::in_network) rows.emplace_back(row.algorithm, row.operation);
+  }
   for (const Topology& topology : machines) {
     const int last = topology.gpus() - 1;
-    const std::vector<BackgroundFlow> backgrounds[] = {
-        {}, {between_gpus(0, last)}, {between_gpus(last, last / 2, 3.0_GBps)}};
-    std::vector<std::pair<SyncAlgorithm, CollectiveOperation>> rows = {
-        {SyncAlgorithm::automatic, CollectiveOperation::all_reduce}};
-    for (const AlgorithmRow& row : algorithm_table()) rows.emplace_back(row.algorithm, row.operation);
+    const std::vector<BackgroundFlow> nobody, greedy = {between_gpus(0, last)},
+                                              modest = {between_gpus(last, last / 2, 3.0_GBps)};
+    struct Case {
+      Bytes size;
+      std::vector<std::vector<int>> groups;
+      std::vector<BackgroundFlow> background;
+    };
+    const Case cases[] = {{1.0_MB, {all_ranks(topology)}, nobody},
+                          {1.0_MB, {all_ranks(topology)}, greedy},
+                          {160.0_MB, {all_ranks(topology)}, modest},
+                          {1.0_MB, strided_pair(topology), modest}};
     for (const auto& [algorithm, operation] : rows) {
-      const std::pair<Bytes, std::vector<std::vector<int>>> sizes_and_groups[] = {
-          {1.0_MB, {all_ranks(topology)}}, {160.0_MB, {all_ranks(topology)}}, {1.0_MB, strided_pair(topology)}};
-      for (const auto& [size, groups] : sizes_and_groups) {
-        const CollectiveCall call{operation, algorithm, size, groups, 2, ServerPlacement::cpu};
+      for (const Case& one : cases) {
+        CollectiveCall call;
+        call.operation = operation;
+        call.algorithm = algorithm;
+        call.size = one.size;
+        call.groups = one.groups;
+        call.servers = 2;
         const LoweredCollective lowered = lower(call, topology, calibration);
-        for (const auto& background : backgrounds) {
-          const double estimate = isolated_time(lowered, topology, background).value();
-          // Alone, a phase is as fast as its busiest link, but messages of a double tree that share links fairly may
-          // keep that link waiting for others: 1.4 % on the cube mesh.
-          const double alone = algorithm == SyncAlgorithm::double_tree ? 0.02 : 0.01;
-          const double tolerance = background.empty() ? alone : 0.06;
-          INFO(lowered.chosen_algorithm << ", " << topology.gpus() << " GPUs, " << size.value() << " bytes, "
-                                        << groups.size() << " groups, background " << background.size()
-                                        << ", operation " << static_cast<int>(operation));
-          CHECK(simulated(lowered, topology, Fidelity::flows, background) == Approx(estimate).epsilon(tolerance / 10));
-          CHECK(simulated(lowered, topology, Fidelity::steps, background) == Approx(estimate).epsilon(tolerance));
-        }
+        const double estimate = isolated_time(lowered, topology, one.background).value();
+        // Alone, ranks of a double tree on eight ranks drift apart by one message in 70 (algorithms_test.cpp).
+        const double alone = algorithm == SyncAlgorithm::double_tree ? 0.016 : 0.01;
+        const double tolerance = one.background.empty() ? alone : 0.06;
+        INFO(lowered.chosen_algorithm << ", operation " << static_cast<int>(operation) << ", " << topology.gpus()
+                                      << " GPUs, case " << &one - cases);
+        CHECK(simulated(lowered, topology, Fidelity::flows, one.background) == Approx(estimate).epsilon(1e-3));
+        CHECK(simulated(lowered, topology, Fidelity::steps, one.background) == Approx(estimate).epsilon(tolerance));
       }
     }
   }

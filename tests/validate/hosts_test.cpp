@@ -1,13 +1,13 @@
-// Real processes between real namespaces: as root only, skipped elsewhere. Sums are checked exactly; times only where no
-// busy machine can turn them round.
+// Real processes between real namespaces: as root only, skipped elsewhere. Sums are checked exactly; times only where
+// no busy machine can turn them round.
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <iostream>
 
-#include "tests/catch.hpp"
 #include "model/collectives/algorithms.hpp"
 #include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
 #include "validate/host/replay.hpp"
 
 using namespace foretrain;
@@ -42,8 +42,8 @@ ReplayPlan plan(const std::vector<std::string>& overrides, HostExecutor executor
 TEST_CASE("every algorithm's schedule adds up exactly when processes carry it out", "[host][network]") {
   if (!can_have_hosts()) return;
   HostReplayer replayer;
-  for (const char* algorithm : {"naive", "tree", "double_tree", "ring", "bidirectional_ring", "halving_doubling",
-                                "hierarchical"}) {
+  for (const char* algorithm :
+       {"naive", "tree", "double_tree", "ring", "bidirectional_ring", "halving_doubling", "hierarchical"}) {
     INFO(algorithm);
     // Five hosts: no power of two; 40,004 bytes: chunks differ in size.
     CHECK_NOTHROW(replayer.run(plan({"cluster.nodes=5", "workload.collective.size=40004 B",
@@ -73,8 +73,8 @@ TEST_CASE("naive takes several times as long as a ring where cards are slow", "[
         .median();
   };
   const Seconds naive = time("naive"), ring = time("ring");
-  // Naive: 2 x 3 x 600 KB through one card, 301 ms with headers. Ring: 2 x 3/4 x 600 KB, 75 ms. No load makes bytes pass
-  // faster than the buckets let them (less the buckets themselves): 5 %.
+  // Naive: 2 x 3 x 600 KB through one card, 301 ms with headers. Ring: 2 x 3/4 x 600 KB, 75 ms. No load makes bytes
+  // pass faster than the buckets let them (less the buckets themselves): 5 %.
   CHECK(naive.value() > 0.95 * 2 * 3 * 600e3 / 12.5e6);
   CHECK(ring.value() > 0.95 * 2 * 0.75 * 600e3 / 12.5e6);
   CHECK(ring.value() < 10 * 0.075);

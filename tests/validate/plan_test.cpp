@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "tests/catch.hpp"
 #include "model/base/files.hpp"
 #include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
 #include "validate/host/measurements.hpp"
 #include "validate/host/wire.hpp"
 
@@ -115,8 +115,8 @@ TEST_CASE("buckets are small, and hold a whole packet with all its headers", "[h
 TEST_CASE("only what dead processes left is removed", "[host]") {
   const std::string own = "foretrain-" + std::to_string(getpid()) + "-0";
   // No process has a number this high: the kernel's limit is 2^22.
-  const std::vector<std::string> names = {own, "foretrain-99999999-3", "someone-else", "foretrain-x-1", "foretrain-1-0",
-                                          "foretrain-99999999"};
+  const std::vector<std::string> names = {
+      own, "foretrain-99999999-3", "someone-else", "foretrain-x-1", "foretrain-1-0", "foretrain-99999999"};
   CHECK(leftovers(names) == std::vector<std::string>{"foretrain-99999999-3"});
 }
 
@@ -137,7 +137,8 @@ TEST_CASE("measurements come back from their file; medians and spreads follow fr
   CHECK(run.spread() == Approx(0.6));
   CHECK(run.error() == Approx(-0.2));
 
-  const std::string file = (std::filesystem::temp_directory_path() / ("foretrain-" + std::to_string(getpid()))).string();
+  const std::string file =
+      (std::filesystem::temp_directory_path() / ("foretrain-" + std::to_string(getpid()))).string();
   HostMeasurements written{this_machine(), {run}, {}};
   write_file(file, to_json(written));
   CHECK(to_json(read_host_measurements(file)) == to_json(written));

@@ -1,9 +1,9 @@
 // What workers are told, and where the pieces of a message lie. Nothing here needs a network.
 #include "validate/host/task.hpp"
 
-#include "tests/catch.hpp"
 #include "model/base/error.hpp"
 #include "model/collectives/algorithms.hpp"
+#include "tests/catch.hpp"
 #include "validate/host/mpi_command.hpp"
 
 using namespace foretrain;
@@ -50,9 +50,7 @@ TEST_CASE("a task that names what does not exist is refused, not run", "[host]")
 
 TEST_CASE("chunks are whole values and cover the message without gaps", "[host]") {
   // 10 values in 3 chunks: 4, 3 and 3.
-  const auto range = [](int first, int chunks) {
-    return values_of({0, 1, first, chunks, TransferKind::copy}, 10, 3);
-  };
+  const auto range = [](int first, int chunks) { return values_of({0, 1, first, chunks, TransferKind::copy}, 10, 3); };
   CHECK(range(0, 1).count == 4);
   CHECK(range(1, 1).first == 4);
   CHECK(range(1, 1).count == 3);

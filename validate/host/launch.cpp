@@ -125,10 +125,10 @@ Processes start(const HostLab& lab, const HostPrograms& programs, const HostTask
   }
   const std::string program = (task.executor == HostExecutor::gloo ? programs.gloo : programs.own).string();
   for (int i = 0; i < static_cast<int>(task.participants.size()); ++i) {
-    processes.push_back(std::make_unique<HostProcess>(
-        lab, task.participants[static_cast<std::size_t>(i)].host, label_of(task, i),
-        std::vector<std::string>{program, task.folder, std::to_string(i)},
-        fmt::format("{}/stderr-{}", task.folder, i)));
+    processes.push_back(std::make_unique<HostProcess>(lab, task.participants[static_cast<std::size_t>(i)].host,
+                                                      label_of(task, i),
+                                                      std::vector<std::string>{program, task.folder, std::to_string(i)},
+                                                      fmt::format("{}/stderr-{}", task.folder, i)));
   }
   return processes;
 }
@@ -165,7 +165,8 @@ void wait_for(Processes& running, double timeout) {
       std::string who;
       for (const auto& process : running) who += (who.empty() ? "" : ", ") + process->label();
       const std::string said = running.front()->said();
-      throw ReplayError(fmt::format("not finished after {:.0f} s: {}{}{}", timeout, who, said.empty() ? "" : ": ", said));
+      throw ReplayError(
+          fmt::format("not finished after {:.0f} s: {}{}{}", timeout, who, said.empty() ? "" : ": ", said));
     }
     usleep(2000);
   }
@@ -207,12 +208,15 @@ HostPrograms find_host_programs() {
   namespace fs = std::filesystem;
   const char* stated = std::getenv("FORETRAIN_HOST_PROGRAMS");
   std::error_code ignored;
-  const fs::path folder = stated != nullptr ? fs::path(stated) : fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  const fs::path folder =
+      stated != nullptr ? fs::path(stated) : fs::read_symlink("/proc/self/exe", ignored).parent_path();
   const auto find = [&](const char* name) { return fs::exists(folder / name, ignored) ? folder / name : fs::path(); };
   HostPrograms programs{find("foretrain-host-worker"), find("foretrain-host-gloo"), find("foretrain-host-mpi")};
   if (programs.own.empty()) {
-    throw UsageError(fmt::format("{}: there is no foretrain-host-worker: build it, or say where it is in "
-                                 "FORETRAIN_HOST_PROGRAMS", folder.string()));
+    throw UsageError(
+        fmt::format("{}: there is no foretrain-host-worker: build it, or say where it is in "
+                    "FORETRAIN_HOST_PROGRAMS",
+                    folder.string()));
   }
   return programs;
 }

@@ -45,13 +45,13 @@ void check_cluster(const Scenario& scenario) {
            "one rank per host: cluster: { node: host-veth, … }");
   }
   if (cluster.nodes < 2 || cluster.nodes > most_hosts) {
-    refuse(scenario, "cluster.nodes", fmt::format("{} hosts", cluster.nodes),
-           fmt::format("2 to {} hosts", most_hosts));
+    refuse(scenario, "cluster.nodes", fmt::format("{} hosts", cluster.nodes), fmt::format("2 to {} hosts", most_hosts));
   }
   if (cluster.network.nics_per_node != 1 || cluster.network.nic_bandwidth > fastest_host) {
-    refuse(scenario, "cluster.network",
-           fmt::format("{} cards of {}", cluster.network.nics_per_node, format_bandwidth(cluster.network.nic_bandwidth)),
-           "one card of at most 10 Gbit/s per host");
+    refuse(
+        scenario, "cluster.network",
+        fmt::format("{} cards of {}", cluster.network.nics_per_node, format_bandwidth(cluster.network.nic_bandwidth)),
+        "one card of at most 10 Gbit/s per host");
   }
   if (cluster.network.oversubscription != 1.0) {
     refuse(scenario, "cluster.network.oversubscription", "hosts share one switch that does not block", "1");
@@ -135,7 +135,8 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
            "the algorithm to run: ring, tree, parameter_server, …");
   }
   if (options.predicted.value() > longest_repetition) {
-    refuse(scenario, "workload.collective.size", fmt::format("one all-reduce takes {}", format_seconds(options.predicted)),
+    refuse(scenario, "workload.collective.size",
+           fmt::format("one all-reduce takes {}", format_seconds(options.predicted)),
            "less data or faster cards: at most a minute");
   }
   CollectiveCall call;
@@ -166,7 +167,8 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
     for (int phase = 0; phase < schedule.phases; ++phase) task.phases.push_back(schedule.phase(phase));
   } else if (options.executor == HostExecutor::server) {
     if (sync.algorithm != SyncAlgorithm::parameter_server) {
-      refuse(scenario, "workload.collective.algorithm", "the key-value servers run no " + row->name, "parameter_server");
+      refuse(scenario, "workload.collective.algorithm", "the key-value servers run no " + row->name,
+             "parameter_server");
     }
     task.keys = options.keys > 0 ? options.keys : task.servers();
   }
