@@ -46,11 +46,16 @@ class Folder {
   std::string path_;
 };
 
+/// What else runs on the machine shall not be part of the measurement.
+constexpr int before_others = -20;
+/// MPI polls while it waits, and must not keep the kernel's threads from moving packets.
+constexpr int behind_others = 10;
+
 /// A process on a host, ended (with whatever it started) when this object goes.
 class HostProcess {
  public:
   HostProcess(const HostLab& lab, int host, std::string label, const std::vector<std::string>& command,
-              const std::string& errors_file)
+              const std::string& errors_file, int priority = before_others)
       : label_(std::move(label)), errors_file_(errors_file) {
     std::vector<char*> arguments;
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -62,7 +67,7 @@ class HostProcess {
     if (process_ > 0) return;
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setpriority(PRIO_PROCESS, 0, -20);  // what else runs on the machine shall not be part of the measurement
+    setpriority(PRIO_PROCESS, 0, priority);
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
     const int errors = open(errors_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
     const int nothing = open("/dev/null", O_RDWR);
@@ -120,7 +125,7 @@ Processes start(const HostLab& lab, const HostPrograms& programs, const HostTask
   if (task.executor == HostExecutor::mpi) {
     const std::vector<std::string> command = mpi_command(lab, programs.mpi.string(), task);
     processes.push_back(std::make_unique<HostProcess>(lab, task.participants.front().host, "mpirun", command,
-                                                      task.folder + "/mpirun.stderr"));
+                                                      task.folder + "/mpirun.stderr", behind_others));
     return processes;
   }
   const std::string program = (task.executor == HostExecutor::gloo ? programs.gloo : programs.own).string();
