@@ -5,7 +5,7 @@ TARGETS = all $(if $(filter ci dev,$(PRESET)),all_verify_interface_header_sets)
 BUILD = $(if $(filter release ci,$(PRESET)),build,build-$(PRESET))
 FORETRAIN = $(BUILD)/foretrain
 
-.PHONY: demo build test packages configure golden gallery scaling-plot format tidy clean
+.PHONY: demo build test packages configure golden gallery map scaling-plot format tidy clean
 
 demo: build
 	@FORETRAIN=$(FORETRAIN) .ci/demo
@@ -28,9 +28,17 @@ golden: configure
 	@cmake --build $(BUILD) --parallel $(JOBS) --target test_reports
 	@FORETRAIN_GOLDEN=write $(BUILD)/tests/test_reports "[golden]"
 
-# The README's pictures.
-gallery: demo
+# The pictures of README and gallery.
+gallery: demo map
 	@mkdir -p reports/gallery && cp $(BUILD)/demo/*.svg reports/gallery/
+	@$(FORETRAIN) plot bandwidth r10-all-reduce-8-h100 --vary cluster.node=dgx1-v100-16gb,dgx-a100-80gb,dgx-h100 \
+	  --algorithms auto,ring --sizes '8 B..17.2 GB' --cases scenarios/cases/cases_nccl_single_node.csv \
+	  --cases scenarios/cases/cases_nccl_sweeps.csv -o reports/gallery/nccl.svg >/dev/null
+
+# When does a parameter server win? 5,720 predictions and the map that they make.
+map: build
+	@FORETRAIN=$(FORETRAIN) .ci/map
+	@mkdir -p reports/gallery && cp $(BUILD)/map/*.svg reports/gallery/
 
 # How the simulator's own time grows with the ranks; needs libbenchmark-dev.
 scaling-plot: configure

@@ -73,10 +73,10 @@ struct Network {
   Seconds latency;                ///< host to host, one way, zero bytes
   double oversubscription = 1.0;  ///< node-to-fabric capacity is nics × bandwidth ÷ this
   bool gpu_direct = true;         ///< false: GPU data is staged through host memory
-  Fabric fabric = {};
-  std::optional<Transport> transport = std::nullopt;  ///< nothing: `efficiency` says it all
   /// The fabric's switches add up and multicast what passes through them (InfiniBand SHARP).
   bool in_network_reduction = false;
+  Fabric fabric = {};
+  std::optional<Transport> transport = std::nullopt;  ///< nothing: `efficiency` says it all
 };
 
 struct Node {

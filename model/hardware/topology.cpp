@@ -33,6 +33,7 @@ struct Topology::Impl {
   int hosts_per_node = 1;
   int links_per_node = 0;
   Seconds network_latency;
+  bool switches_reduce = false;  ///< Network::in_network_reduction
   std::optional<Transport> transport;
   double payload_share = 1.0;  ///< of the transport
   bool limits_connections = false;
@@ -136,6 +137,7 @@ Topology::Topology(const Cluster& cluster) : impl_(std::make_unique<Impl>()) {
   impl_->hosts_per_node = static_cast<int>(impl_->plain.host_names.size());
   impl_->links_per_node = static_cast<int>(impl_->plain.links.size());
   impl_->network_latency = cluster.network.latency;
+  impl_->switches_reduce = cluster.network.in_network_reduction;
   impl_->fabric = make_fabric_routes(cluster);
   impl_->transport = cluster.network.transport;
   if (impl_->transport) {
@@ -180,7 +182,9 @@ std::string Topology::endpoint_name(EndpointId endpoint) const {
   return (nodes() == 1 ? name : fmt::format("node{}/{}", place.node, name)) + role;
 }
 
-bool Topology::alike(int node, int other) const { return &impl_->tables(node) == &impl_->tables(other); }
+int Topology::kind_of_node(int node) const {
+  return impl_->faulty_of_node.empty() ? -1 : impl_->faulty_of_node[index(node)];
+}
 
 int Topology::links() const { return impl_->first_fabric_link() + impl_->fabric->links(); }
 int Topology::links_per_node() const { return impl_->links_per_node; }
@@ -188,7 +192,8 @@ int Topology::links_per_node() const { return impl_->links_per_node; }
 DirectedLink Topology::link(LinkId id) const {
   const LinkId in_fabric = id - impl_->first_fabric_link();
   if (in_fabric >= 0) {
-    return {impl_->fabric->link_name(in_fabric), LinkKind::network, impl_->fabric->bandwidth(in_fabric)};
+    return {impl_->fabric->link_name(in_fabric), LinkKind::network, impl_->fabric->bandwidth(in_fabric),
+            impl_->switches_reduce};
   }
   DirectedLink link = impl_->node_link(id);
   if (nodes() > 1) link.name = fmt::format("node{}/{}", id / impl_->links_per_node, link.name);
@@ -205,7 +210,7 @@ LinkKind Topology::link_kind(LinkId id) const {
 }
 
 bool Topology::in_network_reduction(LinkId id) const {
-  return id < impl_->first_fabric_link() && impl_->node_link(id).in_network_reduction;
+  return id >= impl_->first_fabric_link() ? impl_->switches_reduce : impl_->node_link(id).in_network_reduction;
 }
 
 double Topology::collective_efficiency(LinkId id) const {
@@ -254,6 +259,8 @@ void Topology::append_route(EndpointId source, EndpointId destination, std::vect
 Seconds Topology::latency(EndpointId source, EndpointId destination) const {
   return impl_->latency(impl_->place(source), impl_->place(destination));
 }
+
+bool Topology::fabric_is_one_switch() const { return impl_->fabric->links() == 0; }
 
 bool Topology::limits_connections() const { return impl_->limits_connections; }
 

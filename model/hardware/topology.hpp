@@ -78,8 +78,8 @@ class Topology {
   [[nodiscard]] int endpoints() const;
   [[nodiscard]] std::string endpoint_name(EndpointId endpoint) const;
 
-  /// Whether all links inside two nodes are alike: faults make a difference.
-  [[nodiscard]] bool alike(int node, int other) const;
+  /// Nodes of the same kind have equal links and routes inside: -1 without faults, else a number of its own.
+  [[nodiscard]] int kind_of_node(int node) const;
 
   /// Link ids are node · links_per_node + local id; a link has the same local id in every node. The fabric's links come
   /// after those of all nodes.
@@ -100,6 +100,9 @@ class Topology {
   /// As in Route, without the links.
   [[nodiscard]] Seconds latency(EndpointId source, EndpointId destination) const;
   [[nodiscard]] BytesPerSecond most_rate(EndpointId source, EndpointId destination) const;
+  /// Whether nothing but cards (and their oversubscription) limits what passes between nodes: who sends to whom does
+  /// not matter then.
+  [[nodiscard]] bool fabric_is_one_switch() const;
   /// Whether most_rate() is finite for some pair.
   [[nodiscard]] bool limits_connections() const;
   /// What a message counts on the links of its route, whose bandwidth is in payload of large messages: its own bytes,

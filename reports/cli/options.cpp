@@ -10,6 +10,7 @@
 
 #include "model/base/error.hpp"
 #include "reports/names.hpp"
+#include "sim/predict.hpp"
 
 namespace foretrain {
 
@@ -62,6 +63,12 @@ Progress::~Progress() {
 void Progress::advance() {
   ++done_;
   if (terminal_) fmt::print(stderr, "\r{} of {} predictions", done_, total_);
+}
+
+StepResult predict_row(const Case& row, Fidelity fidelity) {
+  StepResult result = predict(scenario_of(row), fidelity);
+  result.provenance.clear();
+  return result;
 }
 
 std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/result.hpp"
+#include "model/scenario/cases.hpp"
 #include "reports/cli/workers.hpp"
 
 namespace foretrain {
@@ -41,6 +42,10 @@ class Progress {
   std::size_t done_ = 0;
   bool terminal_;
 };
+
+/// The prediction of a table's row, without its provenance: tables and pictures have no place for a hundred constants
+/// per row, and they would be nine tenths of what workers send. Throws as scenario_of and predict do.
+StepResult predict_row(const Case& row, Fidelity fidelity);
 
 /// predict_all with progress; `observer` is told of each outcome too.
 std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor,

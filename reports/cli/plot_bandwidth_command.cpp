@@ -13,7 +13,6 @@
 #include "reports/cli/options.hpp"
 #include "reports/cli/plots.hpp"
 #include "reports/cli/vary.hpp"
-#include "sim/predict.hpp"
 
 namespace foretrain {
 
@@ -144,7 +143,7 @@ ExitStatus run(const BandwidthCommand& command) {
     }
   }
   const std::vector<Outcome> outcomes = predict_with_progress(
-      cases.size(), command.jobs, [&](std::size_t i) { return predict(scenario_of(cases[i]), command.fidelity); });
+      cases.size(), command.jobs, [&](std::size_t i) { return predict_row(cases[i], command.fidelity); });
   auto outcome = outcomes.begin();
   bool complete = true;
   for (BandwidthPanel& panel : figure.panels) {
@@ -156,6 +155,8 @@ ExitStatus run(const BandwidthCommand& command) {
         auto& point = curve.points.emplace_back();
         if (one.result) {
           point = BandwidthPoint{size, one.result->collective->time, one.result->collective->bus_bandwidth};
+        } else if (one.bad_input) {
+          throw UsageError(one.error);
         } else {
           why = one.error;
         }

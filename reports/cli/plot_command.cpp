@@ -11,7 +11,6 @@
 #include "reports/cli/sweep_figure.hpp"
 #include "reports/cli/vary.hpp"
 #include "reports/plot_breakdown.hpp"
-#include "sim/predict.hpp"
 
 namespace foretrain {
 
@@ -97,7 +96,7 @@ std::vector<Case> breakdown_cases(const BreakdownCommand& command) {
 ExitStatus run_breakdown(const BreakdownCommand& command) {
   const std::vector<Case> cases = breakdown_cases(command);
   const std::vector<Outcome> outcomes = predict_with_progress(
-      cases.size(), command.jobs, [&](std::size_t i) { return predict(scenario_of(cases[i]), command.fidelity); });
+      cases.size(), command.jobs, [&](std::size_t i) { return predict_row(cases[i], command.fidelity); });
   std::vector<BreakdownBar> bars;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (!outcomes[i].result) {
@@ -175,6 +174,7 @@ void add_plot(CLI::App& app, ExitStatus& status) {
   add_plot_map(*plot, status);
   add_plot_bandwidth(*plot, status);
   add_sweep_plot(*plot, status);
+  add_plot_replay(*plot, status);
 }
 
 }  // namespace foretrain

@@ -33,7 +33,7 @@ struct Anchor {
 Anchor anchor_from(const std::string& table, const PredictOptions& options) {
   const std::vector<Case> runs = read_cases(table);
   const std::vector<Outcome> outcomes = predict_with_progress(
-      runs.size(), options.jobs, [&](std::size_t i) { return predict(scenario_of(runs[i]), options.fidelity); });
+      runs.size(), options.jobs, [&](std::size_t i) { return predict_row(runs[i], options.fidelity); });
   std::vector<Comparison> comparisons;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!outcomes[i].result) throw UsageError("--anchor: " + runs[i].name + ": " + outcomes[i].error);

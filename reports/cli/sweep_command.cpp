@@ -15,7 +15,6 @@
 #include "reports/cli/vary.hpp"
 #include "reports/csv.hpp"
 #include "reports/names.hpp"
-#include "sim/predict.hpp"
 
 namespace foretrain {
 
@@ -129,9 +128,7 @@ ExitStatus run(const SweepOptions& options) {
   for (std::size_t i = 0; i < sweep.cases.size(); ++i) {
     if (shard.has(i) && !file.rows().contains(i)) rows.push_back(i);
   }
-  const Predictor predictor = [&](std::size_t i) {
-    return predict(scenario_of(sweep.cases[rows[i]]), options.fidelity);
-  };
+  const Predictor predictor = [&](std::size_t i) { return predict_row(sweep.cases[rows[i]], options.fidelity); };
   predict_with_progress(rows.size(), options.jobs, predictor, [&](std::size_t i, const Outcome& outcome) {
     file.add(rows[i], row_cells(sweep.cells[rows[i]], outcome));
   });

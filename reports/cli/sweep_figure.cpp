@@ -12,7 +12,6 @@
 #include "model/scenario/load.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/vary.hpp"
-#include "sim/predict.hpp"
 
 namespace foretrain {
 
@@ -93,7 +92,7 @@ SweepFigure predict_sweep(const SweepFigureOptions& options) {
 
   const std::vector<Case> cases = combinations(options.file, options.overrides, variations);
   const std::vector<Outcome> outcomes = predict_with_progress(
-      cases.size(), options.jobs, [&](std::size_t i) { return predict(scenario_of(cases[i]), options.fidelity); });
+      cases.size(), options.jobs, [&](std::size_t i) { return predict_row(cases[i], options.fidelity); });
   const std::size_t curves = cases.size() / figure.values.size();  // the axis changes slowest
   figure.steps = curves;
   for (std::size_t c = 0; c < curves; ++c) {

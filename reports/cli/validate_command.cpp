@@ -17,7 +17,6 @@
 #include "reports/pairs.hpp"
 #include "reports/plot_accuracy.hpp"
 #include "reports/text.hpp"
-#include "sim/predict.hpp"
 
 namespace foretrain {
 
@@ -147,7 +146,7 @@ ExitStatus run(const ValidateOptions& options) {
   const std::optional<double> pairs_bar = parse_pairs_bar(options);
   const std::vector<Case> cases = read_tables(options.tables.empty() ? shipped_tables() : options.tables);
   const std::vector<Outcome> outcomes = predict_with_progress(
-      cases.size(), options.jobs, [&](std::size_t i) { return predict(scenario_of(cases[i]), options.fidelity); });
+      cases.size(), options.jobs, [&](std::size_t i) { return predict_row(cases[i], options.fidelity); });
   const AccuracyReport report = report_on(cases, outcomes, options);
   if (!options.picture.empty() && !report.cases.empty()) write_file(options.picture, accuracy_svg(report));
   print(options.json ? to_json(report) + "\n" : to_text(report, {options.verbose}));

@@ -1,0 +1,49 @@
+#include "reports/bandwidth.hpp"
+
+#include <stdexcept>
+
+#include "tests/catch.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+BandwidthFigure figure() {
+  // 1 MB in 1 ms and 1 GB in 100 ms; the ring is not known for the larger.
+  return {{Bytes(1e6), Bytes(1e9)},
+          {{"a machine",
+            "all_reduce, 2 GPUs",
+            {{"auto",
+              {BandwidthPoint{Bytes(1e6), Seconds(1e-3), BytesPerSecond(1e9)},
+               BandwidthPoint{Bytes(1e9), Seconds(0.1), BytesPerSecond(10e9)}}},
+             {"ring", {BandwidthPoint{Bytes(1e6), Seconds(2e-3), BytesPerSecond(0.5e9)}, std::nullopt}}},
+            {{Bytes(1e9), Seconds(0.11), BytesPerSecond(9e9)}}}}};
+}
+
+}  // namespace
+
+TEST_CASE("A bandwidth table has a row per size and two columns per algorithm") {
+  const std::string text = to_text(figure());
+  for (const char* piece : {"a machine: all_reduce, 2 GPUs", "1.00 MB", "1.00 ms", "1.00 GB/s", "10.0 GB/s", "-"}) {
+    INFO(piece);
+    CHECK_THAT(text, Catch::Contains(piece));
+  }
+}
+
+TEST_CASE("A bandwidth plot names curves and measured points, and is the same twice") {
+  const std::string svg = to_svg(figure());
+  for (const char* piece : {"a machine", "auto, predicted", "ring, predicted", "measured", "bus bandwidth (GB/s)"}) {
+    INFO(piece);
+    CHECK_THAT(svg, Catch::Contains(piece));
+  }
+  CHECK(svg == to_svg(figure()));
+}
+
+TEST_CASE("A panel without any point cannot be drawn") {
+  BandwidthFigure empty = figure();
+  empty.panels[0].curves = {{"auto", {std::nullopt, std::nullopt}}};
+  empty.panels[0].measured.clear();
+  CHECK_THROWS_AS(to_svg(empty), std::invalid_argument);
+}
+
+}  // namespace foretrain::test
