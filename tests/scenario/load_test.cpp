@@ -44,7 +44,7 @@ plan:
     algorithm: parameter_server
     servers: 4
     placement: dedicated
-    consistency: bounded(3)
+    consistency: synchronous
     bucket: 25 MB
     overlap: true
     gradient_precision: fp32
@@ -90,14 +90,21 @@ TEST_CASE("Every key of a scenario arrives") {
   CHECK(scenario.plan.sync.algorithm == SyncAlgorithm::parameter_server);
   CHECK(scenario.plan.sync.servers == 4);
   CHECK(scenario.plan.sync.placement == ServerPlacement::dedicated);
-  CHECK(scenario.plan.sync.consistency == Sync::Consistency::bounded);
-  CHECK(scenario.plan.sync.staleness == 3);
+  CHECK(scenario.plan.sync.consistency == Sync::Consistency::synchronous);
   CHECK(scenario.plan.sync.first_bucket == Bytes(1e6));
   CHECK(scenario.plan.sync.bucketing == Sync::Bucketing::by_tensor);
   CHECK_FALSE(scenario.plan.sync.every_micro_batch);
   CHECK(scenario.plan.sync.compression.kind == Compression::Kind::bf16);
   CHECK(scenario.plan.sync.compression.error_feedback);
   CHECK(scenario.plan.execution == ExecutionMode::cuda_graph);
+}
+
+TEST_CASE("A bound of staleness arrives with its number") {
+  const Sync sync =
+      load(std::string(small_train) + "plan: { sync: { algorithm: parameter_server, consistency: bounded(3) } }\n")
+          .plan.sync;
+  CHECK(sync.consistency == Sync::Consistency::bounded);
+  CHECK(sync.staleness == 3);
 }
 
 TEST_CASE("Ways of compressing gradients") {
