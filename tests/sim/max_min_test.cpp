@@ -83,7 +83,7 @@ TEST_CASE("property: flows share links as max–min fairness says") {
     for (int i = 0; i < 12; ++i) {
       const auto source = static_cast<EndpointId>(random() % static_cast<unsigned>(topology.endpoints()));
       const auto destination = static_cast<EndpointId>(random() % static_cast<unsigned>(topology.endpoints()));
-      if (source == destination) continue;
+      if (topology.route(source, destination).links.empty()) continue;  // the data stays where it is
       const Seconds start(std::uniform_real_distribution(0.0, 2e-3)(random));
       const Bytes size(std::round(std::uniform_real_distribution(1e6, 5e7)(random)));
       make.communicate(make.stream(), flows_at_once(start, {{source, destination, size}}));
