@@ -26,7 +26,7 @@ Seconds latency_of(const std::vector<Flow>& flows, const Topology& topology) {
 
 /// Whether a route between nodes is the way out and the way in, with nothing between them that depends on the pair.
 bool only_ends_matter(const Topology& topology) {
-  return topology.links() == topology.nodes() * topology.links_per_node() && !topology.limits_connections();
+  return topology.fabric_is_one_switch() && !topology.limits_connections();
 }
 
 /// More ranks send to one rank of every other node, to each place of a node in its turn, what they owe all of it: every
@@ -67,7 +67,8 @@ std::vector<Flow> exchange_flows(const std::vector<int>& members, Bytes part, co
   const std::vector<std::vector<int>> nodes = split_by_node(members, topology);
   std::vector<Flow> flows;
   if (!only_ends_matter(topology)) {
-    append_far_pairs(nodes, members.size() > most_ranks_in_pairs, part, topology, flows);
+    const bool by_node = members.size() > most_ranks_in_pairs && !topology.limits_connections();
+    append_far_pairs(nodes, by_node, part, topology, flows);
     for (const std::vector<int>& ranks : nodes) append_pairs(ranks, part, flows);
     return flows;
   }

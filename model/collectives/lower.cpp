@@ -210,9 +210,7 @@ LoweredCollective lower(const CollectiveCall& call, const Topology& topology, co
                                             fmt::join(algorithms_for(call.operation), ", ")));
   }
   LoweredCollective lowered{.chosen_algorithm = row->name, .phases = {}};
-  // Together only where it does not matter which node a message goes to.
-  const bool many = call.groups.front().size() >= fewest_ranks_aggregated && topology.fabric_is_one_switch() &&
-                    !topology.limits_connections();
+  const bool many = call.groups.front().size() >= fewest_ranks_aggregated;
   if (many && call.operation == CollectiveOperation::all_to_all && call.algorithm != SyncAlgorithm::pairwise) {
     for (const std::vector<int>& group : call.groups) shape_of(call, group, topology);  // refuses what does not suit
     lowered.phases = lower_all_to_all(call, topology);
