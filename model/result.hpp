@@ -74,7 +74,7 @@ struct ParameterServerResult {
   std::optional<Staleness> staleness;  ///< simulations only
   double link_utilisation = 0.0;       ///< of the busiest link that servers send or receive over, from 0 to 1
   double cpu_utilisation = 0.0;        ///< of the busiest server: adding up and updating
-  // No step can be shorter than any of these.
+  // Alone, each of these would be the step; on average none is shorter.
   Seconds compute_bound, link_bound, server_bound;
 };
 

@@ -59,6 +59,46 @@ void write_train(Json& json, const TrainResult& train) {
   json["time_to_train_s"] = train.time_to_train ? seconds(*train.time_to_train) : Json(nullptr);
 }
 
+void write_servers(Json& json, const ParameterServerResult& servers) {
+  Json& block = json["parameter_server"];
+  block = {{"workers", servers.workers},
+           {"servers", servers.servers},
+           {"load_imbalance", number(servers.imbalance)},
+           {"link_utilisation", number(servers.link_utilisation)},
+           {"cpu_utilisation", number(servers.cpu_utilisation)},
+           {"bounds_s",
+            {{"compute", seconds(servers.compute_bound)},
+             {"link", seconds(servers.link_bound)},
+             {"server", seconds(servers.server_bound)}}}};
+  if (const auto& s = servers.staleness) {
+    block["staleness"] = {{"mean", number(s->mean)},
+                          {"p50", number(s->p50)},
+                          {"p90", number(s->p90)},
+                          {"p99", number(s->p99)},
+                          {"max", number(s->max)}};
+  } else {
+    block["staleness"] = nullptr;
+  }
+}
+
+ParameterServerResult servers_from(const Json& json) {
+  ParameterServerResult servers;
+  servers.workers = json.at("workers").get<int>();
+  servers.servers = json.at("servers").get<int>();
+  servers.imbalance = number_from(json.at("load_imbalance"));
+  servers.link_utilisation = number_from(json.at("link_utilisation"));
+  servers.cpu_utilisation = number_from(json.at("cpu_utilisation"));
+  const Json& bounds = json.at("bounds_s");
+  servers.compute_bound = seconds_from(bounds.at("compute"));
+  servers.link_bound = seconds_from(bounds.at("link"));
+  servers.server_bound = seconds_from(bounds.at("server"));
+  if (const Json& s = json.at("staleness"); !s.is_null()) {
+    servers.staleness = Staleness{number_from(s.at("mean")), number_from(s.at("p50")), number_from(s.at("p90")),
+                                  number_from(s.at("p99")), number_from(s.at("max"))};
+  }
+  return servers;
+}
+
 void write_collective(Json& json, const CollectiveResult& collective) {
   json["time_s"] = seconds(collective.time);
   json["algorithm_bandwidth"] = number(collective.algorithm_bandwidth.value());
@@ -82,6 +122,7 @@ void write_tasks(Json& json, const TasksResult& tasks) {
 Json result_json(const StepResult& result) {
   Json json = {{"scenario", result.scenario}, {"fidelity", name(result.fidelity)}};
   if (result.train) write_train(json, *result.train);
+  if (result.parameter_server) write_servers(json, *result.parameter_server);
   if (result.collective) write_collective(json, *result.collective);
   if (result.op) write_operator(json, *result.op);
   if (result.tasks) write_tasks(json, *result.tasks);
@@ -143,6 +184,7 @@ StepResult result_from(const Json& json) {
   result.fidelity = static_cast<Fidelity>(index_of(fidelity_names, json.at("fidelity").get<std::string>()));
   if (json.contains("step_time_s")) {
     result.train = train_from(json);
+    if (json.contains("parameter_server")) result.parameter_server = servers_from(json.at("parameter_server"));
   } else if (json.contains("bus_bandwidth")) {
     result.collective = {seconds_from(json.at("time_s")), BytesPerSecond(number_from(json.at("algorithm_bandwidth"))),
                          BytesPerSecond(number_from(json.at("bus_bandwidth"))),

@@ -97,6 +97,25 @@ std::string communication_section(const TrainResult& train, bool verbose) {
          (train.communication_to_compute ? ratio_lines(*train.communication_to_compute, verbose) : "");
 }
 
+std::string server_section(const StepResult& result) {
+  if (!result.parameter_server) return "";
+  const ParameterServerResult& p = *result.parameter_server;
+  const auto counted = [](int n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
+  TextTable table({Align::left, Align::left});
+  table.add_row({"fullest server", fmt::format("{:.2f} x the mean", p.imbalance)});
+  table.add_row({"busy", fmt::format("busiest link {} · busiest server {}", format_percent(p.link_utilisation),
+                                     format_percent(p.cpu_utilisation))});
+  table.add_row({"alone", fmt::format("compute {} · link {} · server {}", format_seconds(p.compute_bound),
+                                      format_seconds(p.link_bound), format_seconds(p.server_bound))});
+  if (p.staleness) {
+    const Staleness& s = *p.staleness;
+    table.add_row({"staleness", fmt::format("mean {:.1f} · p50 {:.0f} · p90 {:.0f} · p99 {:.0f} · most {:.0f} updates",
+                                            s.mean, s.p50, s.p90, s.p99, s.max)});
+  }
+  return heading(fmt::format("Parameter servers: {}, {}", counted(p.workers, "worker"), counted(p.servers, "server"))) +
+         table.text(indent);
+}
+
 std::string memory_section(const TrainResult& train) {
   const MemoryFootprint& m = train.memory;
   if (!(m.capacity > Bytes(0))) return "";
@@ -149,7 +168,7 @@ std::string warnings_section(const StepResult& result) {
 std::string answer(const StepResult& result, bool verbose) {
   if (result.train) {
     return headline(result, *result.train) + breakdown_section(*result.train) +
-           communication_section(*result.train, verbose) + memory_section(*result.train);
+           communication_section(*result.train, verbose) + server_section(result) + memory_section(*result.train);
   }
   if (result.collective) {
     const CollectiveResult& c = *result.collective;

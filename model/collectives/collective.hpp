@@ -19,9 +19,9 @@ struct CollectiveCall {
   SyncAlgorithm algorithm = SyncAlgorithm::automatic;
   Bytes size;  ///< as nccl-tests counts it: the whole buffer of one rank (gathered size for all-gather, reduce-scatter)
   std::vector<std::vector<int>> groups;  ///< GPU ranks, in ring order of the caller's choice
-  std::vector<int> levels;               ///< hierarchical: as in Sync
   int servers = 1;                       ///< parameter servers
   ServerPlacement placement = ServerPlacement::cpu;
+  std::vector<int> levels = {};  ///< hierarchical: as in Sync
 };
 
 struct Flow {

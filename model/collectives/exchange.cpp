@@ -19,9 +19,38 @@ struct Sender {
 Seconds latency_of(const std::vector<Flow>& flows, const Topology& topology) {
   Seconds latency(0.0);
   for (const Flow& flow : flows) {
-    latency = std::max(latency, topology.route(flow.source, flow.destination).latency);
+    latency = std::max(latency, topology.latency(flow.source, flow.destination));
   }
   return latency;
+}
+
+/// Whether a route between nodes is the way out and the way in, with nothing between them that depends on the pair.
+bool only_ends_matter(const Topology& topology) {
+  return topology.links() == topology.nodes() * topology.links_per_node() && !topology.limits_connections();
+}
+
+/// More ranks send to one rank of every other node, to each place of a node in its turn, what they owe all of it: every
+/// pair of nodes is loaded as it should be, and so are all ranks.
+constexpr std::size_t most_ranks_in_pairs = 1024;
+
+void append_far_pairs(const std::vector<std::vector<int>>& nodes, bool by_node, Bytes part, const Topology& topology,
+                      std::vector<Flow>& flows) {
+  for (std::size_t from = 0; from < nodes.size(); ++from) {
+    for (std::size_t to = 0; to < nodes.size(); ++to) {
+      if (from == to) continue;
+      const std::vector<int>& receivers = nodes[to];
+      for (std::size_t place = 0; place < nodes[from].size(); ++place) {
+        const int source = nodes[from][place];
+        const Bytes carried = topology.carried_bytes(source, receivers.front(), part);
+        if (by_node) {
+          const int destination = receivers[(place + to + nodes.size() - from) % receivers.size()];
+          flows.push_back({source, destination, carried * static_cast<double>(receivers.size())});
+          continue;
+        }
+        for (const int destination : receivers) flows.push_back({source, destination, carried});
+      }
+    }
+  }
 }
 
 void append_pairs(const std::vector<int>& ranks, Bytes part, std::vector<Flow>& flows) {
@@ -37,6 +66,11 @@ void append_pairs(const std::vector<int>& ranks, Bytes part, std::vector<Flow>& 
 std::vector<Flow> exchange_flows(const std::vector<int>& members, Bytes part, const Topology& topology) {
   const std::vector<std::vector<int>> nodes = split_by_node(members, topology);
   std::vector<Flow> flows;
+  if (!only_ends_matter(topology)) {
+    append_far_pairs(nodes, members.size() > most_ranks_in_pairs, part, topology, flows);
+    for (const std::vector<int>& ranks : nodes) append_pairs(ranks, part, flows);
+    return flows;
+  }
   std::vector<Sender> senders;
   std::int64_t largest_node = 0;
   for (const std::vector<int>& ranks : nodes) {
@@ -60,7 +94,8 @@ std::vector<Flow> exchange_flows(const std::vector<int>& members, Bytes part, co
   for (const Sender& from : senders) {
     for (std::int64_t left = from.messages; left > 0;) {
       const std::int64_t step = std::min(left, room);
-      flows.push_back({from.rank, senders[to].rank, part * static_cast<double>(step)});
+      const Bytes carried = topology.carried_bytes(from.rank, senders[to].rank, part);
+      flows.push_back({from.rank, senders[to].rank, carried * static_cast<double>(step)});
       left -= step;
       room -= step;
       if (room == 0) room = senders[to = (to + 1) % senders.size()].messages;

@@ -23,9 +23,12 @@ Seconds LinkLoad::slowest_connection(const std::vector<Flow>& flows) const {
 Seconds LinkLoad::busiest(const std::vector<Flow>& flows) {
   links_.clear();
   for (const Flow& flow : flows) {
-    const std::size_t begin = links_.size();
-    topology_.append_route(flow.source, flow.destination, links_);
-    for (std::size_t i = begin; i < links_.size(); ++i) load_[links_[i]] += flow.bytes;
+    route_.clear();
+    topology_.append_route(flow.source, flow.destination, route_);
+    for (const LinkId link : route_) {
+      if (load_[link] == Bytes(0.0)) links_.push_back(link);
+      load_[link] += flow.bytes;
+    }
   }
   Seconds busiest = slowest_connection(flows);
   for (const LinkId link : links_) {

@@ -21,7 +21,7 @@ class LinkLoad {
 
   const Topology& topology_;
   std::vector<Bytes> load_;  ///< all zero between calls
-  std::vector<LinkId> links_;
+  std::vector<LinkId> links_, route_;
 };
 
 }  // namespace foretrain

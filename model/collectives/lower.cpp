@@ -96,7 +96,7 @@ class PortLoads {
         const Port &from = ports_[at][i], &to = ports_[at][next];
         if (!from.sends && !to.receives) continue;
         const Flow flow{endpoints[ranks[i]], endpoints[ranks[next]], std::max(from.up, to.down)};
-        phase.latency = std::max(phase.latency, topology.route(flow.source, flow.destination).latency / 2.0);
+        phase.latency = std::max(phase.latency, topology.latency(flow.source, flow.destination) / 2.0);
         phase.flows.push_back(flow);
       }
       std::fill(ports_[at].begin(), ports_[at].end(), Port{});
@@ -130,7 +130,7 @@ void append_flows(const ScheduledGroups& groups, int index, Bytes message, const
       const EndpointId destination = endpoints[transfer.destination];
       if (source == destination) continue;  // a server on the worker's own GPU
       phase.flows.push_back({source, destination, bytes});
-      phase.latency = std::max(phase.latency, topology.route(source, destination).latency);
+      phase.latency = std::max(phase.latency, topology.latency(source, destination));
     }
     ports.append_flows(endpoints, topology, phase);
   }

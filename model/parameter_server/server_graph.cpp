@@ -292,8 +292,8 @@ Iterations usual_iterations(const ParameterStore& store) {
   // Random iterations need an average; large clusters average over workers as well.
   const double messages =
       2.0 * static_cast<double>(workers * index(store.server_count()) * store.groups.size());
-  const int counted = std::clamp(static_cast<int>(60'000.0 / messages), 4, 24);
-  iterations.warm_up = 2;
+  const int counted = std::clamp(static_cast<int>(60'000.0 / messages), 4, 48);
+  iterations.warm_up = std::max(2, counted / 4);  // the workers drift apart
   if (store.consistency == Sync::Consistency::bounded && store.slow.factor > 1.0 && store.slow.count > 0) {
     // Until the fast ones have met the bound: they gain factor − 1 iterations on every one of the slow.
     const double gained = (store.staleness + 1.0) / (store.slow.factor - 1.0);

@@ -53,30 +53,27 @@ std::optional<Staleness> staleness_of(const ParameterStore& store, const ServerG
                    percentile(others, 0.99), static_cast<double>(others.back())};
 }
 
-/// Passes of each worker over enough iterations for an average.
-constexpr int averaged_iterations = 64;
-
-/// Average over iterations of the greatest of the workers' averages over `window` iterations.
-double slowest_factor(const ParameterStore& store, int window) {
-  double sum = 0.0;
-  int windows = 0;
-  for (int first = 0; first + window <= std::max(averaged_iterations, window); first += window, ++windows) {
-    double greatest = 0.0;
+/// Length of an iteration, in passes of usual length, of workers that are at most `lead` iterations apart: worker w begins
+/// iteration i when it has done the one before and all others have done i − lead − 1. No messages, no servers.
+double slowest_factor(const ParameterStore& store, int lead) {
+  constexpr int warm_up = 64, counted = 192;  // random iterations need an average
+  std::vector<double> done(index(store.worker_count()), 0.0);
+  std::vector<double> all_done;  // by iteration
+  for (int i = 0; i < warm_up + counted; ++i) {
+    const double bound = i > lead ? all_done[index(i - lead - 1)] : 0.0;
     for (int w = 0; w < store.worker_count(); ++w) {
-      double own = 0.0;
-      for (int i = first; i < first + window; ++i) own += store.factor(w, i);
-      greatest = std::max(greatest, own / window);
+      done[index(w)] = std::max(done[index(w)], bound) + store.factor(w, i);
     }
-    sum += greatest;
+    all_done.push_back(*std::ranges::max_element(done));
   }
-  return sum / windows;
+  return (all_done.back() - all_done[warm_up - 1]) / counted;
 }
 
 /// How much longer unequal workers' passes make a step, see store_bounds().
 double step_factor(const ParameterStore& store) {
   if (store.equal_workers()) return 1.0;
-  if (store.consistency == Sync::Consistency::synchronous) return slowest_factor(store, 1);
-  if (store.consistency == Sync::Consistency::bounded) return slowest_factor(store, store.staleness + 1);
+  if (store.consistency == Sync::Consistency::synchronous) return slowest_factor(store, 0);
+  if (store.consistency == Sync::Consistency::bounded) return slowest_factor(store, store.staleness);
   double speed = 0.0;
   for (int w = 0; w < store.worker_count(); ++w) speed += 1.0 / store.mean_factor(w);
   return store.worker_count() / speed;

@@ -243,7 +243,8 @@ std::vector<Flow> ParameterStore::pull(int worker, int group, int server) const 
 bool uses_store(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   return std::holds_alternative<TrainWorkload>(scenario.workload) &&
-         plan.sync.algorithm == SyncAlgorithm::parameter_server && plan.data > 1 &&
+         plan.sync.algorithm == SyncAlgorithm::parameter_server &&
+         (plan.data > 1 || plan.sync.placement == ServerPlacement::dedicated) &&
          plan.tensor * plan.pipeline * plan.context == 1;
 }
 

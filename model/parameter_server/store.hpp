@@ -64,7 +64,7 @@ struct ParameterStore {
 };
 
 /// Whether a scenario's gradients go through a store: a parameter server with data parallelism alone, and more than one
-/// replica. With tensor or pipeline parallelism the server is one collective per bucket.
+/// replica (a lone one exchanges with dedicated servers only). With tensor or pipeline parallelism the server is one collective per bucket.
 bool uses_store(const Scenario& scenario);
 
 /// `step` is the scenario's own. Throws ScenarioError for what cannot be combined, std::invalid_argument where servers
@@ -72,7 +72,7 @@ bool uses_store(const Scenario& scenario);
 ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train, const Model& model,
                            const Topology& topology, const Step& step);
 
-/// What no step can be shorter than, in closed form.
+/// What no step can be shorter than on average.
 struct StoreBounds {
   Seconds compute;  ///< the passes of the worker(s) that the consistency waits for, see store_bounds()
   Seconds link;     ///< the link that carries most for its bandwidth, for one step of all workers
@@ -85,9 +85,9 @@ struct StoreTraffic {
 };
 StoreTraffic store_traffic(const ParameterStore& store, const Topology& topology);
 
-/// compute is, with c(w, i) the passes of worker w in iteration i: synchronous, the mean over i of the greatest c(·, i);
-/// bounded(k), the same of averages over k + 1 iterations, since no worker can be further ahead; asynchronous, n ÷ the
-/// sum over workers of 1 / mean c(w, ·): each goes at its own speed.
+/// compute is the average over many iterations, random ones where workers are unequal: synchronous, of the slowest
+/// worker's passes; bounded(k), of workers that may be k iterations apart; asynchronous, n ÷ the sum of the workers'
+/// speeds, as each goes at its own.
 StoreBounds store_bounds(const ParameterStore& store, const Topology& topology);
 
 }  // namespace foretrain

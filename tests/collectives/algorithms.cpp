@@ -287,6 +287,35 @@ TEST_CASE("all-to-all among many ranks loads every link as all its pairs would")
   check_equal_loads(lowered.phases[1], across, topology);
 }
 
+TEST_CASE("all-to-all over a fabric whose links depend on the pair keeps the pairs") {
+  // Four leaves of three nodes, with half as much bandwidth up as down: neighbours alone would not show what that
+  // costs.
+  Cluster cluster = cluster_of(nvswitch_node(), 12);
+  cluster.network.fabric.shape = FatTree{3, 0, 2.0, 1.0, false};
+  const Topology topology(cluster);
+  LoweredPhase pairs{Seconds(0.0), {}, 1};
+  for (int a = 0; a < 96; ++a) {
+    for (int b = 0; b < 96; ++b) {
+      if (a == b) continue;
+      pairs.flows.push_back({a, b, 1.0_MB});
+      pairs.latency = std::max(pairs.latency, topology.latency(a, b));
+    }
+  }
+  const LoweredCollective lowered =
+      lower(call_of(SyncAlgorithm::naive, 96.0_MB, iota(96), CollectiveOperation::all_to_all), topology, Calibration{});
+  REQUIRE(lowered.phases.size() == 1);
+  check_equal_loads(lowered.phases.front(), pairs, topology);
+  // More than 1,024 ranks are taken by node.
+  Cluster large = cluster_of(nvswitch_node(), 132);
+  large.network.fabric.shape = FatTree{12, 0, 2.0, 1.0, false};
+  const Topology many(large);
+  const LoweredCollective by_node =
+      lower(call_of(SyncAlgorithm::naive, 1056.0_MB, iota(1056), CollectiveOperation::all_to_all), many, Calibration{});
+  // A leaf's 96 ranks send 1 MB to each of 960 others over 96 cards of 25 GB/s with half as much upwards: 76.8 ms.
+  CHECK(uncontended_time(by_node, many).value() == Approx(0.0768).epsilon(0.01));
+  CHECK(by_node.phases.front().flows.size() < 150'000);
+}
+
 TEST_CASE("messages that do not divide, that are smaller than their chunks, or empty") {
   // Runs count every chunk as large as the largest: at most one byte per chunk and phase more than the schedule moves.
   const Topology topology(cluster_of(nvswitch_node(), 2));

@@ -1,0 +1,40 @@
+#include "model/parameter_server/spread.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+TEST_CASE("factors have mean 1 and the stated standard deviation, and are lognormal") {
+  for (const double spread : {0.05, 0.2, 0.5}) {
+    double sum = 0.0, squares = 0.0, logs = 0.0;
+    int below = 0;
+    constexpr int n = 40'000;
+    for (int i = 0; i < n; ++i) {
+      const double factor = compute_factor(i % 200, i / 200, spread);
+      REQUIRE(factor > 0.0);
+      sum += factor;
+      squares += factor * factor;
+      logs += std::log(factor);
+      // The median of a lognormal of mean 1 is 1/√(1 + spread²).
+      below += factor < 1.0 / std::sqrt(1.0 + spread * spread) ? 1 : 0;
+    }
+    const double mean = sum / n;
+    // Of 40,000 samples the mean's standard error is spread/200; four of them, and 3 % for the deviation.
+    CHECK(std::abs(mean - 1.0) < 4.0 * spread / 200.0);
+    CHECK(std::sqrt(squares / n - mean * mean) == Approx(spread).epsilon(0.03));
+    CHECK(logs / n == Approx(-0.5 * std::log1p(spread * spread)).margin(4.0 * spread / 200.0));
+    CHECK(below == Approx(n / 2.0).epsilon(0.02));
+  }
+}
+
+TEST_CASE("without spread every factor is exactly 1, and a factor is a function of worker and iteration alone") {
+  CHECK(compute_factor(3, 7, 0.0) == 1.0);
+  CHECK(compute_factor(3, 7, 0.1) == compute_factor(3, 7, 0.1));
+  CHECK(compute_factor(3, 7, 0.1) != compute_factor(7, 3, 0.1));
+  // Written down once: other machines must find the same bits.
+  CHECK(compute_factor(1, 2, 0.05) == 0x1.e55cccb932p-1);
+}

@@ -1,0 +1,159 @@
+#include "model/parameter_server/store.hpp"
+
+#include <numeric>
+#include <string>
+
+#include "model/parameter_server/server_graph.hpp"
+#include "model/prepared.hpp"
+#include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+/// VGG-16 on textbook machines whose links carry 16 GB/s each way: three workers, two servers.
+Scenario small(const std::vector<std::string>& overrides = {}) {
+  return load_scenario_text(R"(
+name: small
+cluster:
+  node: pcie-switch-16gbps-x4
+  nodes: 5
+  gpus_per_node: 1
+workload:
+  train: { model: vgg-16, micro_batch: 8, precision: fp32, optimizer: sgd }
+plan:
+  sync: { algorithm: parameter_server, servers: 2, placement: dedicated }
+)",
+                            "small.yaml", overrides);
+}
+
+struct Built {
+  explicit Built(const Scenario& from) : scenario(from), prepared(scenario), store(*prepared.train()->store) {}
+  Scenario scenario;
+  PreparedScenario prepared;
+  const ParameterStore& store;
+};
+
+}  // namespace
+
+TEST_CASE("a dedicated server takes a machine; the others train") {
+  const Built built(small());
+  // Five machines, two of them servers: three workers of one GPU each.
+  CHECK(built.store.worker_count() == 3);
+  CHECK(built.store.server_count() == 2);
+  for (const EndpointId server : built.store.pull_from) {
+    CHECK_FALSE(built.prepared.topology().is_gpu(server));
+    CHECK(built.prepared.topology().node_of(server) >= 3);
+  }
+}
+
+TEST_CASE("groups hold every parameter and every pass, and at most sixteen of them, none of which dominates") {
+  const Built built(small());
+  CHECK(built.store.groups.size() <= ParameterStore::most_groups);
+  double parameters = 0.0;
+  for (const KeyGroup& group : built.store.groups) {
+    const double own = std::accumulate(group.parameters.begin(), group.parameters.end(), 0.0);
+    parameters += own;
+    CHECK(own < 0.2 * built.prepared.train()->model.parameters);
+  }
+  CHECK(parameters == Approx(built.prepared.train()->model.parameters));  // VGG-16: 138,357,544
+  const Seconds passes = built.store.compute().total();
+  const ModelChunk& chunk = built.prepared.train()->step.stages.front().chunks.front();
+  CHECK(passes.value() == Approx((chunk.forward.total() + chunk.backward.total()).value()).epsilon(0.02));
+}
+
+TEST_CASE("the bounds are what one step's bytes and sums take") {
+  const Built built(small());
+  const StoreBounds bounds = store_bounds(built.store, built.prepared.topology());
+  // A server's card receives half of 4 · 138.36 MB from each of three workers and sends as much, on a full-duplex link
+  // of 16 GB/s: 3 · 276.7 MB / 16 GB/s; the worker's own card carries the whole once, 2/3 of that.
+  CHECK(bounds.link.value() == Approx(3.0 * 0.5 * 4.0 * 138.357544e6 / 16e9).epsilon(0.01));
+  // Its memory of 76.8 GB/s is crossed four times by what it receives and once by what it sends: 5 · 830 MB.
+  CHECK(bounds.server.value() == Approx(5.0 * 3.0 * 0.5 * 4.0 * 138.357544e6 / 76.8e9).epsilon(0.01));
+  CHECK(bounds.compute >= built.store.compute().total());
+}
+
+TEST_CASE("an update reads gradient and weight and writes the weight, at the rate of the server's memory") {
+  const Built built(small());
+  for (const KeyGroup& group : built.store.groups) {
+    for (std::size_t s = 0; s < group.update.size(); ++s) {
+      CHECK(group.update[s].value() == Approx(12.0 * group.parameters[s] / 76.8e9));
+    }
+  }
+}
+
+TEST_CASE("few cores add up more slowly than their memory could") {
+  // Two cores of 8 GB/s each move 16 GB/s, three bytes per byte added: 5.3 GB/s, less than a card of 16 GB/s brings.
+  Scenario scenario = small();
+  scenario.cluster.node.cpu.cores = 2;
+  const Topology topology(scenario.cluster);
+  CHECK(topology.summing_traffic_rate().value() == Approx(16e9));
+  const EndpointId host = topology.host(4, 0);
+  CHECK(topology.route(0, topology.server_on(host)).bandwidth.value() == Approx(16e9 / 3.0));
+  CHECK(topology.route(0, host).bandwidth.value() == Approx(16e9));
+  CHECK(topology.host_of_server(topology.server_on(host)) == host);
+  CHECK(topology.node_of(topology.server_on(host)) == 4);
+  CHECK(topology.endpoint_name(topology.server_on(host)) == "node4/cpu0 server");
+}
+
+TEST_CASE("a bound of zero is synchronous, and one beyond what is simulated is none") {
+  CHECK(Built(small({"plan.sync.consistency=bounded(0)"})).store.consistency == Sync::Consistency::synchronous);
+  CHECK(Built(small({"plan.sync.consistency=bounded(1)"})).store.consistency == Sync::Consistency::bounded);
+  CHECK(Built(small({"plan.sync.consistency=bounded(33)"})).store.consistency == Sync::Consistency::asynchronous);
+}
+
+TEST_CASE("unequal workers: the slowest counts when all wait, and speeds add up when none does") {
+  const auto factor = [](const std::string& consistency, const std::string& slow) {
+    const Built built(small({"plan.sync.consistency=" + consistency, "plan.sync.slow_workers=" + slow}));
+    const Seconds passes = built.store.compute().total();
+    const Seconds bound = store_bounds(built.store, built.prepared.topology()).compute;
+    return (bound - built.store.host_between_steps) / passes;
+  };
+  // One of three takes twice as long. Waiting for it: 2, with or without a lead. Else 3 / (1 + 1 + 1/2) = 1.2.
+  CHECK(factor("synchronous", "{ count: 1, factor: 2 }") == Approx(2.0));
+  CHECK(factor("bounded(3)", "{ count: 1, factor: 2 }") == Approx(2.0));
+  CHECK(factor("asynchronous", "{ count: 1, factor: 2 }") == Approx(1.2));
+  CHECK(factor("asynchronous", "{ count: 3, factor: 2 }") == Approx(2.0));
+}
+
+TEST_CASE("the next forward pass waits for its own layers only, and with priorities for less") {
+  // On a slow network the step without a barrier is shorter, and shorter still when the first layers overtake.
+  const auto time = [](const std::vector<std::string>& overrides) {
+    std::vector<std::string> all = {"cluster.network.nic_bandwidth=10 Gbit/s"};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    const Built built(small(all));
+    const StoreBounds bounds = store_bounds(built.store, built.prepared.topology());
+    return estimate_servers(built.store, built.prepared.topology(), bounds).step;
+  };
+  const Seconds none = time({"plan.sync.overlap=false"});
+  const Seconds barrier = time({"plan.sync.barrier=true"});
+  const Seconds arrival = time({});
+  const Seconds first = time({"plan.sync.priority=first_layer"});
+  CHECK(none > arrival);
+  CHECK(barrier > arrival);
+  CHECK(arrival > first);
+}
+
+TEST_CASE("the graph of a synchronous step: pulls wait for all workers, asynchronous ones for their own push alone") {
+  // Tasks that wait for the first group's push of worker 0: asynchronous, its own update only.
+  for (const bool asynchronous : {false, true}) {
+    const Built built(small({asynchronous ? "plan.sync.consistency=asynchronous" : "plan.sync.consistency=synchronous"}));
+    const Iterations iterations{1, {3, 3, 3}};
+    const ServerGraph graph = build_server_graph(built.store, built.prepared.topology(), iterations, false);
+    int updates = 0, pushes = 0, pulls = 0;
+    for (TaskId task = 0; task < static_cast<TaskId>(graph.graph.tasks().size()); ++task) {
+      const std::string& name = graph.graph.block_of(task).name;
+      updates += name == "update" ? 1 : 0;
+      pushes += name == "gradient push" ? 1 : 0;
+      pulls += name == "weight pull" ? 1 : 0;
+      if (name != "update") continue;
+      CHECK(graph.graph.predecessor_counts()[static_cast<std::size_t>(task)] == (asynchronous ? 1 : 3));
+    }
+    // Each push of three workers is an update of its own, or all three are one; nothing is pulled for iteration 0.
+    CHECK(updates == (asynchronous ? pushes : pushes / 3));
+    CHECK(pulls == pushes * 2 / 3);
+    CHECK(graph.passes_done.size() == 3);
+    CHECK(graph.passes_done.front().size() == 3);
+  }
+}
