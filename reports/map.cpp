@@ -60,7 +60,8 @@ std::string axis_words(const std::string& key) {
       {"cluster.network.latency", "latency"},
       {"workload.collective.size", "message"},
       {"workload.collective.ranks", "workers"},
-      {"cluster.nodes", "machines"}};
+      {"cluster.nodes", "machines"},
+      {"plan.data", "workers"}};
   const auto found = words.find(key);
   return found != words.end() ? found->second : key.substr(key.rfind('.') + 1);
 }

@@ -68,6 +68,8 @@ TEST_CASE("Every published NCCL sweep, per GPU generation: within 10 % from 1 MB
   }
 }
 
+// The tables hold every row of the published sweeps but one: the second two-node sweep of that issue, NCCL_ALGO=RING
+// with eight cards listed, whose author was unsure of the settings.
 TEST_CASE("Sixteen H100 on two nodes of NVIDIA/nccl-tests issue 290 had the bandwidth of two of their eight cards") {
   // The library's authors expect 46 to 48 GB/s per card there. In a tree over two nodes the message crosses once, so
   // that the bus bandwidth, 2 · 15/16 of it, is 1.875 · 8 · 48 = 720 GB/s at most, the NVSwitches' 480 in practice.
