@@ -27,7 +27,8 @@ LoweredPhase at_once(std::vector<Flow> flows, const Topology& topology) {
 /// Fisher and Yates's shuffle, the same on every machine.
 void shuffle(std::vector<int>& order, int seed) {
   for (std::size_t i = order.size(); i > 1; --i) {
-    std::swap(order[i - 1], order[static_cast<std::size_t>(uniform(seed, static_cast<int>(i)) * static_cast<double>(i))]);
+    std::swap(order[i - 1],
+              order[static_cast<std::size_t>(uniform(seed, static_cast<int>(i)) * static_cast<double>(i))]);
   }
 }
 
@@ -41,9 +42,9 @@ class GraphBuilder {
   struct Lane {
     std::vector<int> workers;
     ResourceId compute = 0, reduce = 0, gather = 0, barrier = 0;
-    std::vector<ResourceId> push, pull;                // by server
+    std::vector<ResourceId> push, pull;                        // by server
     std::vector<std::vector<BlockId>> push_block, pull_block;  // by group and server; −1: nothing to send
-    std::vector<std::vector<TaskId>> pulled;           // the coming iteration's pulls, by group and server
+    std::vector<std::vector<TaskId>> pulled;                   // the coming iteration's pulls, by group and server
     BlockId host = 0;
   };
 
@@ -286,13 +287,13 @@ Iterations usual_iterations(const ParameterStore& store) {
   const auto workers = index(store.worker_count());
   if (store.consistency == Sync::Consistency::synchronous && store.equal_workers()) {
     iterations.warm_up = 3;
-    iterations.of_worker.assign(workers, store.barrier && !store.first_layer_first ? 35 : 6);  // random orders need an average
+    iterations.of_worker.assign(workers,
+                                store.barrier && !store.first_layer_first ? 35 : 6);  // random orders need an average
     return iterations;
   }
   // Random iterations need an average; large clusters average over workers as well.
-  const double messages =
-      2.0 * static_cast<double>(workers * index(store.server_count()) * store.groups.size());
-  const int counted = std::clamp(static_cast<int>(60'000.0 / messages), 4, 48);
+  const double messages = 2.0 * static_cast<double>(workers * index(store.server_count()) * store.groups.size());
+  const int counted = std::clamp(static_cast<int>(40'000.0 / messages), 4, 32);
   iterations.warm_up = std::max(2, counted / 4);  // the workers drift apart
   if (store.consistency == Sync::Consistency::bounded && store.slow.factor > 1.0 && store.slow.count > 0) {
     // Until the fast ones have met the bound: they gain factor − 1 iterations on every one of the slow.

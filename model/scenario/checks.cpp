@@ -113,7 +113,7 @@ void check_network(const Scenario& scenario) {
 void check_store(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
   const Sync& sync = plan.sync;
-  const bool servers = sync.algorithm == SyncAlgorithm::parameter_server;
+  const bool servers = has_servers(sync.algorithm);
   if (train.compute_spread > 0.0 && !servers) {
     fail(scenario, "workload.train.compute_spread", "unequal workers without a parameter server",
          "plan.sync.algorithm: parameter_server, or leave the key out");
