@@ -28,8 +28,8 @@ std::string replay_text(const std::vector<HostMeasurement>& runs) {
 }
 
 std::string probe_text(const std::vector<ProbeMeasurement>& probes) {
-  TextTable table({Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::right,
-                   Align::right});
+  TextTable table(
+      {Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::right, Align::right});
   table.add_row({"message", "payload", "card", "packets", "wire bytes", "by the model", "returned", "time"});
   table.add_rule();
   for (const ProbeMeasurement& p : probes) {

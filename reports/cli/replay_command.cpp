@@ -59,13 +59,17 @@ std::vector<ReplayJob> jobs_of(const ReplayCommand& command) {
   const HostExecutor executor = parse_executor(command.executor);
   for (const std::string& file : command.files) {
     Scenario scenario = load_scenario(file, command.overrides);
-    jobs.push_back({scenario.name, "", std::move(scenario),
+    jobs.push_back({scenario.name,
+                    "",
+                    std::move(scenario),
                     {.executor = executor, .repetitions = command.repetitions, .keys = command.keys, .predicted = {}}});
   }
   if (command.table.empty()) return jobs;
   for (const Case& row : read_cases(command.table)) {
     const auto stated = row.replay.find("executor");
-    jobs.push_back({row.name, row.group, scenario_of(row),
+    jobs.push_back({row.name,
+                    row.group,
+                    scenario_of(row),
                     {.executor = stated == row.replay.end() ? executor : parse_executor(stated->second),
                      .repetitions = command.repetitions > 0 ? command.repetitions : count_in(row, "repetitions", 0),
                      .keys = count_in(row, "keys", command.keys),
@@ -93,12 +97,12 @@ HostMeasurements earlier(const std::string& path) {
   if (path.empty() || !std::filesystem::exists(path) || !std::filesystem::is_regular_file(path)) return fresh;
   HostMeasurements known = read_host_measurements(path);
   if (describe(known.machine) == describe(fresh.machine)) return known;
-  throw UsageError(fmt::format("{}: measured on another machine ({}): choose another file", path,
-                               describe(known.machine)));
+  throw UsageError(
+      fmt::format("{}: measured on another machine ({}): choose another file", path, describe(known.machine)));
 }
 
-const HostMeasurement* find_run(const HostMeasurements& known, const ReplayJob& job, const std::string& plan) {
-  for (const HostMeasurement& run : known.runs) {
+HostMeasurement* find_run(HostMeasurements& known, const ReplayJob& job, const std::string& plan) {
+  for (HostMeasurement& run : known.runs) {
     if (run.name == job.name && run.plan == plan) return &run;
   }
   return nullptr;
@@ -154,7 +158,8 @@ ExitStatus run(const ReplayCommand& command) {
   std::vector<HostMeasurement> runs;
   bool failed = false;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (const HostMeasurement* known = find_run(measurements, jobs[i], plan_hash(plans[i]))) {
+    if (HostMeasurement* known = find_run(measurements, jobs[i], plan_hash(plans[i]))) {
+      known->predicted = jobs[i].options.predicted;  // which may have become better since
       runs.push_back(*known);
     } else {
       try {
@@ -166,16 +171,16 @@ ExitStatus run(const ReplayCommand& command) {
       }
       runs.back().name = jobs[i].name;
       runs.back().group = jobs[i].group;
+      runs.back().predicted = jobs[i].options.predicted;
       measurements.runs.push_back(runs.back());
     }
-    runs.back().predicted = jobs[i].options.predicted;
     save(measurements, command.measurements);
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r{} of {} runs", i + 1, jobs.size());
   }
   if (!jobs.empty()) print(replay_text(runs));
   if (!command.result_table.empty()) {
-    write_file(command.result_table, measured_table(read_text_file(command.table), command.table, runs,
-                                                    measurements.machine));
+    write_file(command.result_table,
+               measured_table(read_text_file(command.table), command.table, runs, measurements.machine));
   }
   const bool passed = meets_bar(runs, command.bar);
   return passed && !failed ? ExitStatus::success : ExitStatus::prediction_failed;
@@ -190,8 +195,9 @@ void add_replay(CLI::App& app, ExitStatus& status) {
   command->add_option("FILE", options->files, "scenarios with one rank per node, such as replay-ring-4");
   command->add_option("--cases", options->table, "a table of them; replay.executor, replay.keys say how")
       ->type_name("CASES.csv");
-  command->add_option("-o,--output", options->measurements,
-                      "where every repetition is kept; what the file holds already is not measured again")
+  command
+      ->add_option("-o,--output", options->measurements,
+                   "where every repetition is kept; what the file holds already is not measured again")
       ->type_name("MEASUREMENTS.json");
   command->add_option("--table", options->result_table, "the table of --cases with measured.time filled in")
       ->type_name("OUT.csv");

@@ -73,7 +73,8 @@ int receive_background(const std::string& address, BytesPerSecond rate, double s
   const bool datagrams = rate > BytesPerSecond(0);
   Socket end(socket(AF_INET, (datagrams ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC, 0));
   const sockaddr_in self = name_of(address);
-  if (bind(end.number(), reinterpret_cast<const sockaddr*>(&self), sizeof self) != 0) return complain("background port");
+  if (bind(end.number(), reinterpret_cast<const sockaddr*>(&self), sizeof self) != 0)
+    return complain("background port");
   if (!datagrams) {
     if (listen(end.number(), 1) != 0) return complain("background port");
     end = Socket(accept4(end.number(), nullptr, nullptr, SOCK_CLOEXEC));

@@ -66,7 +66,8 @@ class Channel {
       target_ = place(in_);
     } else {
       const std::size_t have = in_bytes_ - sizeof(Header);
-      in_bytes_ += receive_some(socket_, reinterpret_cast<char*>(target_.data()) + have, target_.size_bytes() - have, peer_);
+      in_bytes_ +=
+          receive_some(socket_, reinterpret_cast<char*>(target_.data()) + have, target_.size_bytes() - have, peer_);
     }
     if (in_bytes_ - sizeof(Header) < target_.size_bytes()) return;
     in_bytes_ = 0;
@@ -129,7 +130,8 @@ class Worker {
   }
 
   void prepare() {
-    for (std::int64_t i = 0; i < task_.elements; ++i) gradients_[static_cast<std::size_t>(i)] = contribution(process_, i);
+    for (std::int64_t i = 0; i < task_.elements; ++i)
+      gradients_[static_cast<std::size_t>(i)] = contribution(process_, i);
     std::fill(result_.begin(), result_.end(), 0.0F);
   }
 

@@ -46,11 +46,16 @@ class Folder {
   std::string path_;
 };
 
+/// What else runs on the machine shall not be part of the measurement.
+constexpr int before_others = -20;
+/// MPI polls while it waits, and must not keep the kernel's threads from moving packets.
+constexpr int behind_others = 10;
+
 /// A process on a host, ended (with whatever it started) when this object goes.
 class HostProcess {
  public:
   HostProcess(const HostLab& lab, int host, std::string label, const std::vector<std::string>& command,
-              const std::string& errors_file)
+              const std::string& errors_file, int priority = before_others)
       : label_(std::move(label)), errors_file_(errors_file) {
     std::vector<char*> arguments;
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -62,7 +67,7 @@ class HostProcess {
     if (process_ > 0) return;
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    setpriority(PRIO_PROCESS, 0, -20);  // what else runs on the machine shall not be part of the measurement
+    setpriority(PRIO_PROCESS, 0, priority);
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
     const int errors = open(errors_file.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
     const int nothing = open("/dev/null", O_RDWR);
@@ -120,15 +125,15 @@ Processes start(const HostLab& lab, const HostPrograms& programs, const HostTask
   if (task.executor == HostExecutor::mpi) {
     const std::vector<std::string> command = mpi_command(lab, programs.mpi.string(), task);
     processes.push_back(std::make_unique<HostProcess>(lab, task.participants.front().host, "mpirun", command,
-                                                      task.folder + "/mpirun.stderr"));
+                                                      task.folder + "/mpirun.stderr", behind_others));
     return processes;
   }
   const std::string program = (task.executor == HostExecutor::gloo ? programs.gloo : programs.own).string();
   for (int i = 0; i < static_cast<int>(task.participants.size()); ++i) {
-    processes.push_back(std::make_unique<HostProcess>(
-        lab, task.participants[static_cast<std::size_t>(i)].host, label_of(task, i),
-        std::vector<std::string>{program, task.folder, std::to_string(i)},
-        fmt::format("{}/stderr-{}", task.folder, i)));
+    processes.push_back(std::make_unique<HostProcess>(lab, task.participants[static_cast<std::size_t>(i)].host,
+                                                      label_of(task, i),
+                                                      std::vector<std::string>{program, task.folder, std::to_string(i)},
+                                                      fmt::format("{}/stderr-{}", task.folder, i)));
   }
   return processes;
 }
@@ -165,7 +170,8 @@ void wait_for(Processes& running, double timeout) {
       std::string who;
       for (const auto& process : running) who += (who.empty() ? "" : ", ") + process->label();
       const std::string said = running.front()->said();
-      throw ReplayError(fmt::format("not finished after {:.0f} s: {}{}{}", timeout, who, said.empty() ? "" : ": ", said));
+      throw ReplayError(
+          fmt::format("not finished after {:.0f} s: {}{}{}", timeout, who, said.empty() ? "" : ": ", said));
     }
     usleep(2000);
   }
@@ -207,12 +213,15 @@ HostPrograms find_host_programs() {
   namespace fs = std::filesystem;
   const char* stated = std::getenv("FORETRAIN_HOST_PROGRAMS");
   std::error_code ignored;
-  const fs::path folder = stated != nullptr ? fs::path(stated) : fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  const fs::path folder =
+      stated != nullptr ? fs::path(stated) : fs::read_symlink("/proc/self/exe", ignored).parent_path();
   const auto find = [&](const char* name) { return fs::exists(folder / name, ignored) ? folder / name : fs::path(); };
   HostPrograms programs{find("foretrain-host-worker"), find("foretrain-host-gloo"), find("foretrain-host-mpi")};
   if (programs.own.empty()) {
-    throw UsageError(fmt::format("{}: there is no foretrain-host-worker: build it, or say where it is in "
-                                 "FORETRAIN_HOST_PROGRAMS", folder.string()));
+    throw UsageError(
+        fmt::format("{}: there is no foretrain-host-worker: build it, or say where it is in "
+                    "FORETRAIN_HOST_PROGRAMS",
+                    folder.string()));
   }
   return programs;
 }

@@ -78,6 +78,7 @@ ordered_json to_value(const HostMeasurement& run) {
           {"algorithm", run.algorithm},
           {"ranks", run.ranks},
           {"servers", run.servers},
+          {"shared_hosts", run.shared_hosts},
           {"size_bytes", run.size.value()},
           {"rate_bytes_per_second", run.rate.value()},
           {"plan", run.plan},
@@ -88,9 +89,12 @@ ordered_json to_value(const HostMeasurement& run) {
 }
 
 ordered_json to_value(const ProbeMeasurement& probe) {
-  return {{"protocol", probe.protocol},         {"payload_bytes", probe.payload.value()},
-          {"rate_bytes_per_second", probe.rate.value()}, {"wire_bytes", probe.wire_bytes},
-          {"packets", probe.packets},           {"returned_bytes", probe.returned_bytes},
+  return {{"protocol", probe.protocol},
+          {"payload_bytes", probe.payload.value()},
+          {"rate_bytes_per_second", probe.rate.value()},
+          {"wire_bytes", probe.wire_bytes},
+          {"packets", probe.packets},
+          {"returned_bytes", probe.returned_bytes},
           {"samples", rounded(probe.samples)}};
 }
 
@@ -102,6 +106,7 @@ HostMeasurement run_from(const json& value) {
   run.algorithm = value.at("algorithm");
   run.ranks = value.at("ranks");
   run.servers = value.at("servers");
+  run.shared_hosts = value.at("shared_hosts");
   run.size = Bytes(value.at("size_bytes"));
   run.rate = BytesPerSecond(value.at("rate_bytes_per_second"));
   run.plan = value.at("plan");
@@ -113,9 +118,10 @@ HostMeasurement run_from(const json& value) {
 }
 
 ProbeMeasurement probe_from(const json& value) {
-  return {value.at("protocol"),   Bytes(value.at("payload_bytes")), BytesPerSecond(value.at("rate_bytes_per_second")),
-          value.at("samples"),    value.at("wire_bytes"),           value.at("packets"),
-          value.at("returned_bytes")};
+  return {
+      value.at("protocol"),      Bytes(value.at("payload_bytes")), BytesPerSecond(value.at("rate_bytes_per_second")),
+      value.at("samples"),       value.at("wire_bytes"),           value.at("packets"),
+      value.at("returned_bytes")};
 }
 
 }  // namespace

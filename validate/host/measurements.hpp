@@ -30,6 +30,7 @@ struct HostMeasurement {
   std::string group;  ///< "" when it has none
   std::string executor, algorithm;
   int ranks = 0, servers = 0;
+  bool shared_hosts = false;  ///< servers stand on hosts that have ranks
   Bytes size;
   BytesPerSecond rate;          ///< of the cards
   std::string plan;             ///< hash of what was run: the same plan need not be measured again
@@ -45,9 +46,9 @@ struct HostMeasurement {
 
 /// Cost of single messages between two hosts.
 struct ProbeMeasurement {
-  std::string protocol;  ///< "tcp", "udp", "round trip"
-  Bytes payload;         ///< of one message
-  BytesPerSecond rate;   ///< of the cards
+  std::string protocol;         ///< "tcp", "udp", "round trip"
+  Bytes payload;                ///< of one message
+  BytesPerSecond rate;          ///< of the cards
   std::vector<double> samples;  ///< seconds per message, or half a round trip
   double wire_bytes = 0.0;      ///< per message, in its direction, as the card counts
   double packets = 0.0;         ///< per message

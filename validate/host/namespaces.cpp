@@ -41,7 +41,8 @@ std::string bucket(const std::string& device, BytesPerSecond rate) {
 }
 
 /// TCP as large transfers on a quiet network want it, equal for whatever program runs:
-/// - nothing is lost, so the window should open fully and stay open: Reno, whose slow start ends at a loss only (cubic's
+/// - nothing is lost, so the window should open fully and stay open: Reno, whose slow start ends at a loss only
+/// (cubic's
 ///   ends when the queue grows, which it does behind a token bucket), no restart after a pause, no memory of earlier
 ///   connections;
 /// - no connection may fill the queue of its own card (limit_queue), where others wait behind it.
@@ -165,8 +166,8 @@ void HostLab::make() {
   for (int host = 0; host < hosts(); ++host) {
     throw_if_interrupted();
     run_command({"ip", "netns", "add", name(host)});
-    run_command({"ip", "-batch", "-"}, fmt::format("link add eth0 netns {} type veth peer name port{} netns {}\n",
-                                                   name(host), host, switch_));
+    run_command({"ip", "-batch", "-"},
+                fmt::format("link add eth0 netns {} type veth peer name port{} netns {}\n", name(host), host, switch_));
     run_command({"ip", "-n", switch_, "-batch", "-"},
                 fmt::format("link set port{0} master br0\nlink set port{0} up\n", host));
     run_command({"ip", "-n", name(host), "-batch", "-"},

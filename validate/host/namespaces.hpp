@@ -19,9 +19,9 @@ struct HostRate {
 
 /// The token bucket behind a rate. Sources: tc-tbf(8); veth's gso_max_size, ip-link(8).
 struct ShapedRate {
-  int segments = 0;           ///< TCP segments that cross the stack as one packet
-  Bytes largest_packet;       ///< such a packet's size
-  Bytes burst;                ///< the bucket: what may pass at once after a pause
+  int segments = 0;                     ///< TCP segments that cross the stack as one packet
+  Bytes largest_packet;                 ///< such a packet's size
+  Bytes burst;                          ///< the bucket: what may pass at once after a pause
   static constexpr int payload = 1448;  ///< of one segment: 1500 less IP (20), TCP (20) and its timestamps (12)
   static constexpr int header = 66;     ///< 14 (Ethernet) + 52
 };

@@ -62,7 +62,7 @@ void check_cluster(const Scenario& scenario) {
 std::vector<Participant> participants_of(const Scenario& scenario, const CollectiveCall& call) {
   const Topology topology(scenario.cluster);
   std::vector<EndpointId> endpoints = call.groups.front();
-  if (call.algorithm == SyncAlgorithm::parameter_server) {
+  if (has_servers(call.algorithm)) {
     try {
       const std::vector<EndpointId> servers = server_endpoints(call, call.groups.front(), topology);
       endpoints.insert(endpoints.end(), servers.begin(), servers.end());
@@ -76,6 +76,30 @@ std::vector<Participant> participants_of(const Scenario& scenario, const Collect
     participants.push_back({host, host_address(host)});
   }
   return participants;
+}
+
+/// What each host's card lets through: the network's rate, less where a fault says so.
+std::vector<HostRate> rates_of(const Scenario& scenario) {
+  const Cluster& cluster = scenario.cluster;
+  const BytesPerSecond whole = cluster.network.nic_bandwidth;
+  std::vector<HostRate> rates(static_cast<std::size_t>(cluster.nodes), HostRate{whole, whole});
+  for (const Fault& fault : cluster.faults) {
+    const bool out = fault.concerns("nic0>fabric"), in = fault.concerns("fabric>nic0");
+    if (fault.failed || fault.node < 0 || !(out || in)) {
+      refuse(scenario, "cluster.faults", "hosts have nothing but their cards, which all work",
+             "{ node: NUMBER, card: 0, bandwidth: … }");
+    }
+    HostRate& rate = rates[static_cast<std::size_t>(fault.node)];
+    if (out) rate.out = fault.left_of(rate.out);
+    if (in) rate.in = fault.left_of(rate.in);
+  }
+  return rates;
+}
+
+/// One rank per node: a hierarchical schedule's inner groups have one member.
+ScheduleShape shape_of(const Scenario& scenario) {
+  const bool servers = scenario.plan.sync.algorithm == SyncAlgorithm::parameter_server;
+  return {servers ? scenario.plan.sync.servers : 1};
 }
 
 /// Rates are payload, as on the scenario's links; the wire carries more.
@@ -115,19 +139,18 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
            fmt::format("one all-reduce takes {}", format_seconds(options.predicted)),
            "less data or faster cards: at most a minute");
   }
-  CollectiveCall call{.operation = work.operation,
-                      .algorithm = sync.algorithm,
-                      .size = work.size,
-                      .groups = {{}},
-                      .levels = {},
-                      .servers = sync.servers,
-                      .placement = sync.placement};
+  CollectiveCall call;
+  call.operation = work.operation;
+  call.algorithm = sync.algorithm;
+  call.size = work.size;
+  call.servers = sync.servers;
+  call.placement = sync.placement;
+  call.groups.emplace_back();
   call.groups.front().resize(static_cast<std::size_t>(work.ranks));
   std::iota(call.groups.front().begin(), call.groups.front().end(), 0);
 
   ReplayPlan plan;
-  const BytesPerSecond rate = scenario.cluster.network.nic_bandwidth;
-  plan.hosts.assign(static_cast<std::size_t>(scenario.cluster.nodes), HostRate{rate, rate});
+  plan.hosts = rates_of(scenario);
   HostTask& task = plan.task;
   task.executor = options.executor;
   task.algorithm = row->name;
@@ -135,11 +158,13 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
   task.ranks = work.ranks;
   task.elements = static_cast<std::int64_t>(work.size.value() / 4.0);
   if (options.executor == HostExecutor::own) {
-    // One rank per node: a hierarchical schedule's inner rings have one member.
-    const bool hierarchical = sync.algorithm == SyncAlgorithm::hierarchical;
-    const Schedule schedule = row->build(work.ranks, hierarchical ? 1 : sync.servers);
+    const Schedule schedule = row->build(work.ranks, shape_of(scenario));
+    if (schedule.servers != task.servers() || !schedule.switch_ports.empty()) {
+      refuse(scenario, "workload.collective.algorithm", row->name + " needs more than hosts",
+             "an algorithm of ranks and servers: ring, tree, parameter_server, …");
+    }
     task.chunks = schedule.chunks;
-    for (int phase = 0; phase < schedule.phases; ++phase) task.phases.push_back(schedule.phase(phase));
+    for (int phase = 0; phase < schedule.phases; ++phase) task.phases.push_back(without_strides(schedule.phase(phase)));
   } else if (options.executor == HostExecutor::server) {
     if (sync.algorithm != SyncAlgorithm::parameter_server) {
       refuse(scenario, "workload.collective.algorithm", "the key-value servers run no " + row->name,

@@ -13,9 +13,9 @@ namespace foretrain {
 /// What a replay needs besides the scenario.
 struct ReplayOptions {
   HostExecutor executor = HostExecutor::own;
-  int repetitions = 0;      ///< 0: as many as take about a second and a half, 3 to 15
-  int keys = 0;             ///< server: 0 means one per server
-  Seconds predicted;        ///< of one repetition, for repetitions and patience
+  int repetitions = 0;  ///< 0: as many as take about a second and a half, 3 to 15
+  int keys = 0;         ///< server: 0 means one per server
+  Seconds predicted;    ///< of one repetition, for repetitions and patience
 };
 
 struct ReplayPlan {

@@ -76,8 +76,8 @@ Socket udp_socket(const HostTask& task, int process) {
   return made;
 }
 
-/// A message is cut into datagrams that fit a packet, as a sender must (RFC 8085, section 3.2). Each batch is answered, so
-/// that none is lost for want of room.
+/// A message is cut into datagrams that fit a packet, as a sender must (RFC 8085, section 3.2). Each batch is answered,
+/// so that none is lost for want of room.
 void udp_work(const HostTask& task, int process, const Socket& socket, std::vector<char>& data) {
   int under_way = 0;
   const auto settle = [&] {

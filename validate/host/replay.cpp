@@ -40,6 +40,9 @@ HostMeasurement HostReplayer::run(const ReplayPlan& plan) {
   measured.algorithm = plan.task.algorithm;
   measured.ranks = plan.task.ranks;
   measured.servers = plan.task.servers();
+  for (int server = plan.task.ranks; server < static_cast<int>(plan.task.participants.size()); ++server) {
+    measured.shared_hosts |= plan.task.participants[static_cast<std::size_t>(server)].host < plan.task.ranks;
+  }
   measured.size = Bytes(static_cast<double>(plan.task.elements) * 4.0);
   measured.rate = plan.hosts.front().out;
   measured.plan = plan_hash(plan);

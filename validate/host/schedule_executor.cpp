@@ -110,7 +110,8 @@ class Participation {
     while (true) {
       bool busy = false;
       for (std::size_t i = 0; i < lanes.size(); ++i) {
-        const short events = static_cast<short>((lanes[i].sending() ? POLLOUT : 0) | (lanes[i].receiving() ? POLLIN : 0));
+        const short events =
+            static_cast<short>((lanes[i].sending() ? POLLOUT : 0) | (lanes[i].receiving() ? POLLIN : 0));
         ends[i] = {events != 0 ? sockets_[at(lanes[i].peer)].number() : -1, events, 0};
         busy = busy || events != 0;
       }

@@ -25,7 +25,9 @@ namespace foretrain {
 namespace {
 
 std::string meeting_file(const std::string& folder) { return folder + "/meeting"; }
-std::string times_file(const std::string& folder, int process) { return fmt::format("{}/times-{}.json", folder, process); }
+std::string times_file(const std::string& folder, int process) {
+  return fmt::format("{}/times-{}.json", folder, process);
+}
 
 [[noreturn]] void fail_with(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 

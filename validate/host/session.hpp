@@ -57,8 +57,8 @@ struct ProcessTimes {
 /// Throws std::runtime_error when the process left nothing.
 ProcessTimes read_times(const std::string& folder, int process);
 
-/// The whole life of a worker: `folder` as its first argument, its number as the second. Returns the exit status, having
-/// said on stderr what went wrong.
+/// The whole life of a worker: `folder` as its first argument, its number as the second. Returns the exit status,
+/// having said on stderr what went wrong.
 int run_worker(const std::string& folder, int process,
                const std::function<void(const HostTask&, int process, MeetingPoint&)>& work);
 

@@ -59,10 +59,18 @@ std::string to_json(const HostTask& task) {
     }
     phases.push_back(std::move(transfers));
   }
-  return json{{"executor", name(task.executor)}, {"algorithm", task.algorithm}, {"participants", participants},
-              {"ranks", task.ranks},             {"elements", task.elements},   {"chunks", task.chunks},
-              {"phases", phases},                {"keys", task.keys},           {"warmup", task.warmup},
-              {"repetitions", task.repetitions}, {"timeout", task.timeout},     {"folder", task.folder}}
+  return json{{"executor", name(task.executor)},
+              {"algorithm", task.algorithm},
+              {"participants", participants},
+              {"ranks", task.ranks},
+              {"elements", task.elements},
+              {"chunks", task.chunks},
+              {"phases", phases},
+              {"keys", task.keys},
+              {"warmup", task.warmup},
+              {"repetitions", task.repetitions},
+              {"timeout", task.timeout},
+              {"folder", task.folder}}
       .dump();
 }
 
@@ -79,8 +87,8 @@ HostTask task_from_json(const std::string& text) {
     for (const json& transfers : object.at("phases")) {
       Phase phase;
       for (const json& t : transfers) {
-        phase.push_back({t.at(0), t.at(1), t.at(2), t.at(3),
-                         t.at(4).get<bool>() ? TransferKind::reduce : TransferKind::copy});
+        phase.push_back(
+            {t.at(0), t.at(1), t.at(2), t.at(3), t.at(4).get<bool>() ? TransferKind::reduce : TransferKind::copy});
       }
       task.phases.push_back(std::move(phase));
     }

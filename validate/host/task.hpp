@@ -30,7 +30,7 @@ struct Participant {
 
 struct HostTask {
   HostExecutor executor = HostExecutor::own;
-  std::string algorithm;  ///< as in scenarios; Gloo and MPI choose their own implementation of it
+  std::string algorithm;                  ///< as in scenarios; Gloo and MPI choose their own implementation of it
   std::vector<Participant> participants;  ///< the ranks, then the servers
   int ranks = 0;
   std::int64_t elements = 0;  ///< fp32 values of the message

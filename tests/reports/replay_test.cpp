@@ -1,0 +1,77 @@
+// Replays as tables, cases and pictures, from measurements made by hand.
+#include "reports/replay.hpp"
+
+#include "model/scenario/cases.hpp"
+#include "reports/plot_replay.hpp"
+#include "reports/replay_table.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+HostMeasurement run(const std::string& name, int ranks, int servers, double predicted, double measured) {
+  HostMeasurement made;
+  made.name = name;
+  made.group = "host-scaling";
+  made.executor = "own";
+  made.algorithm = servers > 0 ? "parameter_server" : "ring";
+  made.ranks = ranks;
+  made.servers = servers;
+  made.size = Bytes(4e6);
+  made.rate = BytesPerSecond(6.25e7);
+  made.samples = {measured};
+  made.predicted = Seconds(predicted);
+  return made;
+}
+
+const HostMachine machine{"Some Processor", 2, Bytes(8e9), "Linux 6.1", {}, "2026-01-02"};
+
+}  // namespace
+
+TEST_CASE("a replay's table says how far off the prediction is, and when the cores set the time", "[replay]") {
+  HostMeasurement busy = run("busy", 4, 0, 0.1, 0.2);
+  busy.busy = 0.97;
+  const std::string text = replay_text({run("ring-4", 4, 0, 0.11, 0.1), busy});
+  CHECK_THAT(text, Catch::Contains("+10.0 %"));  // 110 ms for 100 ms
+  CHECK_THAT(text, Catch::Contains("-50.0 %") && Catch::Contains("97 %  *"));
+  CHECK_THAT(text, Catch::Contains("* the cores were busy more than 90 % of the time"));
+  CHECK(replay_text({run("ring-4", 4, 0, 0.11, 0.1)}).find('*') == std::string::npos);
+}
+
+TEST_CASE("a table of cases comes back with what was measured, and reads as one", "[replay]") {
+  const std::string table =
+      "case,group,cluster.faults,replay.executor\n"
+      "ring-4,host-own,\"[{ node: 1, card: 0, bandwidth: 50 % }]\",own\n"
+      "other,host-own,,gloo\n";
+  const std::string filled = measured_table(table, "plan.csv", {run("ring-4", 4, 0, 0.1, 0.25)}, machine);
+  const std::vector<Case> cases = read_cases_text(filled, "filled.csv");
+  REQUIRE(cases.size() == 2);
+  REQUIRE(cases[0].measured.size() == 1);
+  CHECK(cases[0].measured[0].value == Approx(0.25));
+  CHECK(cases[0].overrides[0].value == "[{ node: 1, card: 0, bandwidth: 50 % }]");
+  CHECK(cases[0].replay.at("executor") == "own");
+  CHECK_THAT(cases[0].source, Catch::Contains("Some Processor") && Catch::Contains("2026-01-02"));
+  CHECK(cases[1].measured.empty());
+  // Filled in again, it gains no columns.
+  CHECK(measured_table(filled, "filled.csv", {run("ring-4", 4, 0, 0.1, 0.25)}, machine) == filled);
+}
+
+TEST_CASE("curves are told apart by algorithm, servers and where these stand; points are in order", "[replay]") {
+  HostMeasurement shared = run("d", 4, 4, 0.1, 0.1);
+  shared.shared_hosts = true;
+  HostMeasurement other = run("e", 4, 0, 0.1, 0.1);
+  other.group = "host-own";
+  const auto panels =
+      replay_panels({run("a", 8, 1, 1.07, 1.08), run("b", 4, 1, 0.53, 0.54), run("c", 4, 4, 0.1, 0.1), shared, other},
+                    "host-scaling");
+  REQUIRE(panels.size() == 1);
+  CHECK(panels[0].title == "4.00 MB between hosts of 500 Mbit/s");
+  REQUIRE(panels[0].curves.size() == 3);
+  REQUIRE(panels[0].curves[0].points.size() == 2);
+  CHECK(panels[0].curves[0].points[0].workers == 4);
+  std::vector<std::string> names;
+  for (const ReplayCurve& curve : panels[0].curves) names.push_back(curve.name);
+  CHECK(names == std::vector<std::string>{"1 server", "4 servers", "a server on every worker"});
+  CHECK_THROWS_AS(to_svg(std::vector<ReplayPanel>{}), std::invalid_argument);
+}
