@@ -45,11 +45,13 @@ class GraphBuilder {
     std::vector<ResourceId> push, pull;                        // by server
     std::vector<std::vector<BlockId>> push_block, pull_block;  // by group and server; −1: nothing to send
     std::vector<std::vector<TaskId>> pulled;                   // the coming iteration's pulls, by group and server
+    std::vector<BlockId> reduce_block, gather_block;           // by group; empty: one GPU a worker
     BlockId host = 0;
   };
 
   void add_lane(std::vector<int> workers);
   void add_messages(Lane& lane, bool push, LinkLoad& load);
+  BlockId local_block(const Lane& lane, const char* name, LoweredCollective lowered);
   BlockId fixed_block(const char* name, Seconds duration, Category category) {
     return builder_.add_block({name, category, duration, duration});
   }
@@ -128,8 +130,26 @@ void GraphBuilder::add_lane(std::vector<int> workers) {
   LinkLoad load(topology_);
   add_messages(lane, true, load);
   add_messages(lane, false, load);
+  for (const LoweredCollective& reduce : store_.reduce) {
+    lane.reduce_block.push_back(local_block(lane, "gradient reduce-scatter in the machine", reduce));
+  }
+  for (const LoweredCollective& gather : store_.gather) {
+    lane.gather_block.push_back(local_block(lane, "weight all-gather in the machine", gather));
+  }
   lanes_.push_back(std::move(lane));
   result_.passes_done.emplace_back();
+}
+
+/// The part of a collective inside all machines that runs in the lane's own.
+BlockId GraphBuilder::local_block(const Lane& lane, const char* name, LoweredCollective lowered) {
+  if (lane.workers.size() < store_.workers.size()) {
+    const int node = topology_.node_of(store_.workers[index(lane.workers.front())].front());
+    for (LoweredPhase& phase : lowered.phases) {
+      std::erase_if(phase.flows, [&](const Flow& flow) { return topology_.node_of(flow.source) != node; });
+    }
+  }
+  const Seconds isolated = uncontended_time(lowered, topology_);
+  return builder_.add_block({name, Category::communication, std::move(lowered), isolated});
 }
 
 void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
@@ -171,13 +191,10 @@ void GraphBuilder::add_passes(int lane_number, int iteration, std::vector<std::v
   add(lane.host, lane.compute, {}, iteration);
   std::vector<TaskId> weights(index(groups_), -1);
   for (int g = 0; g < groups_; ++g) {
-    if (store_.gather.empty()) continue;
+    if (lane.gather_block.empty()) continue;
     const std::vector<TaskId>& pulls = lane.pulled[index(g)];
     if (std::ranges::all_of(pulls, [](TaskId pull) { return pull < 0; })) continue;
-    const LoweredCollective& gather = store_.gather[index(g)];
-    const BlockId block = builder_.add_block(
-        {"weight all-gather in the machine", Category::communication, gather, uncontended_time(gather, topology_)});
-    weights[index(g)] = add(block, lane.gather, pulls, iteration, g);
+    weights[index(g)] = add(lane.gather_block[index(g)], lane.gather, pulls, iteration, g);
   }
   for (int g = 0; g < groups_; ++g) {
     std::vector<TaskId> after = {weights[index(g)]};
@@ -195,11 +212,8 @@ void GraphBuilder::add_passes(int lane_number, int iteration, std::vector<std::v
 
   for (int g = groups_; g-- > 0;) {
     TaskId sendable = store_.overlap ? ready[index(g)] : ready.front();
-    if (!store_.reduce.empty()) {
-      const LoweredCollective& reduce = store_.reduce[index(g)];
-      const BlockId block = builder_.add_block({"gradient reduce-scatter in the machine", Category::communication,
-                                                reduce, uncontended_time(reduce, topology_)});
-      sendable = add(block, lane.reduce, {sendable}, iteration, g);
+    if (!lane.reduce_block.empty()) {
+      sendable = add(lane.reduce_block[index(g)], lane.reduce, {sendable}, iteration, g);
     }
     for (int s = 0; s < servers_; ++s) {
       const BlockId block = lane.push_block[index(g)][index(s)];

@@ -275,7 +275,7 @@ constexpr BadLine bad_lines[] = {
     {11, "    compute_spread: ^5 %", "workload.train.compute_spread", "unequal workers without a parameter server",
      "parameter_server"},
     {16, "  sync: { algorithm: parameter_server, consistency: ^asynchronous }", "plan.sync.consistency",
-     "data parallelism only", "tensor, pipeline and context of 1"},
+     "data parallelism only", "tensor, pipeline, context and expert of 1"},
     {16, "  sync: { algorithm: parameter_server, priority: ^first_layer }", "plan.sync.priority",
      "data parallelism only", "leave the key out"},
     {16, "  sync: { algorithm: parameter_server, placement: dedicated, servers: ^2 }", "plan.sync.servers",

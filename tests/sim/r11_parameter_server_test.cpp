@@ -186,6 +186,23 @@ TEST_CASE("R11: equal workers simulated one by one do what they do as one") {
   CHECK(step(false) == Approx(step(true)).epsilon(0.01));
 }
 
+TEST_CASE("R11: machines that add up first may also be apart, and servers may be GPUs") {
+  // Asynchronous, equal machines: nobody waits for anybody; the bound of the servers' cards stays.
+  const StepResult local = result_of("r11-hierarchical-servers", {"plan.sync.consistency=asynchronous"});
+  CHECK(local.parameter_server->workers == 4);
+  CHECK(local.time() >= 0.99 * local.parameter_server->link_bound);
+  CHECK(local.time() < 1.1 * result_of("r11-hierarchical-servers").time());
+  // The algorithm's own name says the same.
+  CHECK(result_of("r11-hierarchical-servers", {"plan.sync={ algorithm: hierarchical_parameter_server, servers: 4, "
+                                               "placement: dedicated }"})
+            .time() == result_of("r11-hierarchical-servers").time());
+  // Four of eight GPUs as servers, over NVLink: faster than host memory.
+  const Overrides gpus = {"plan.sync.placement=gpu", "plan.sync.servers=4"};
+  CHECK(milliseconds("r11-ring-beats-server", gpus) < milliseconds("r11-ring-beats-server"));
+  CHECK(result_of("r11-ring-beats-server", {gpus[0], gpus[1], "plan.sync.consistency=bounded(1)"})
+            .parameter_server->staleness->max <= 7 * 3);
+}
+
 TEST_CASE("R11: random iterations are the same in every run") {
   const Overrides overrides = {"plan.sync.consistency=asynchronous"};
   CHECK(result_of("r11-jitter", overrides).time() == result_of("r11-jitter", overrides).time());
