@@ -190,8 +190,7 @@ StepResult PreparedScenario::step_result(StepParts parts, Fidelity fidelity) con
   if (workload.training_samples) {
     r.time_to_train = Seconds(*workload.training_samples / r.samples_per_second);
     if (scenario_.cluster.usd_per_gpu_hour) {
-      result.cost_usd =
-          *scenario_.cluster.usd_per_gpu_hour * gpus * r.time_to_train->value() / 3600.0;
+      result.cost_usd = *scenario_.cluster.usd_per_gpu_hour * gpus * r.time_to_train->value() / 3600.0;
     }
   }
   if (!r.memory.fits()) {

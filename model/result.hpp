@@ -54,7 +54,7 @@ struct TrainResult {
   FlopsPerSecond model_flops_per_second_per_gpu;
   double mfu = 0.0;
   Breakdown breakdown;
-  std::map<std::string, CommunicationTime> communication;  ///< by collective, e.g. "data-parallel all-reduce"
+  std::map<std::string, CommunicationTime> communication;      ///< by collective, e.g. "data-parallel all-reduce"
   std::optional<CommunicationRatio> communication_to_compute;  ///< where there are replicas to synchronise
   MemoryFootprint memory;
   std::string bottleneck;
@@ -109,7 +109,7 @@ struct StepResult {
   std::vector<Constant> provenance;
   std::vector<std::string> warnings;
   std::optional<ParameterServerResult> parameter_server;  ///< beside `train`
-  std::vector<TimelineEntry> timeline;  ///< only when asked for
+  std::vector<TimelineEntry> timeline;                    ///< only when asked for
 
   /// The time that the scenario asks about, whatever its kind.
   [[nodiscard]] Seconds time() const;

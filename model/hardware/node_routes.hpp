@@ -14,7 +14,7 @@ struct NodeRoutes {
   int gpus = 0;
   std::vector<std::string> host_names;  ///< one per CPU socket
   std::vector<DirectedLink> links;
-  std::vector<int> host_of_gpu;  ///< the nearest socket
+  std::vector<int> host_of_gpu;         ///< the nearest socket
   std::vector<LinkId> memory_links;     ///< by socket; -1 where the memory's bandwidth is not stated
   std::vector<LinkId> summation_links;  ///< by socket; -1 where the cores are no narrower than the memory
   BytesPerSecond summing_traffic;       ///< see Topology::summing_traffic_rate

@@ -164,7 +164,7 @@ EndpointId Topology::host_of_gpu(int rank) const {
 }
 
 EndpointId Topology::host(int node, int socket) const { return gpus() + node * impl_->hosts_per_node + socket; }
-int Topology::endpoints() const { return gpus() + 2 * nodes() * impl_->hosts_per_node; }
+int Topology::endpoints() const { return gpus() + nodes() * impl_->hosts_per_node; }
 BytesPerSecond Topology::summing_traffic_rate() const { return impl_->plain.summing_traffic; }
 
 int Topology::card_of_gpu(int rank) const {

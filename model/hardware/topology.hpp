@@ -75,7 +75,7 @@ class Topology {
   /// The card (0 … nics_per_node-1) through which a GPU leaves its node: the nearest; GPUs with the same nearest cards
   /// are spread evenly over them. -1 where the node has no cards.
   [[nodiscard]] int card_of_gpu(int rank) const;
-  [[nodiscard]] int endpoints() const;
+  [[nodiscard]] int endpoints() const;  ///< GPUs and hosts; server processes are the numbers beyond
   [[nodiscard]] std::string endpoint_name(EndpointId endpoint) const;
 
   /// Nodes of the same kind have equal links and routes inside: -1 without faults, else a number of its own.

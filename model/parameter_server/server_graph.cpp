@@ -28,7 +28,8 @@ LoweredPhase at_once(std::vector<Flow> flows, const Topology& topology) {
 /// Fisher and Yates's shuffle, the same on every machine.
 void shuffle(std::vector<int>& order, int seed) {
   for (std::size_t i = order.size(); i > 1; --i) {
-    std::swap(order[i - 1], order[static_cast<std::size_t>(uniform(seed, static_cast<int>(i)) * static_cast<double>(i))]);
+    std::swap(order[i - 1],
+              order[static_cast<std::size_t>(uniform(seed, static_cast<int>(i)) * static_cast<double>(i))]);
   }
 }
 
@@ -42,14 +43,16 @@ class GraphBuilder {
   struct Lane {
     std::vector<int> workers;
     ResourceId compute = 0, reduce = 0, gather = 0, barrier = 0;
-    std::vector<ResourceId> push, pull;                // by server
+    std::vector<ResourceId> push, pull;                        // by server
     std::vector<std::vector<BlockId>> push_block, pull_block;  // by group and server; −1: nothing to send
-    std::vector<std::vector<TaskId>> pulled;           // the coming iteration's pulls, by group and server
+    std::vector<std::vector<TaskId>> pulled;                   // the coming iteration's pulls, by group and server
+    std::vector<BlockId> reduce_block, gather_block;           // by group; empty: one GPU a worker
     BlockId host = 0;
   };
 
   void add_lane(std::vector<int> workers);
   void add_messages(Lane& lane, bool push, LinkLoad& load);
+  BlockId local_block(const Lane& lane, const char* name, LoweredCollective lowered);
   BlockId fixed_block(const char* name, Seconds duration, Category category) {
     return builder_.add_block({name, category, duration, duration});
   }
@@ -128,8 +131,26 @@ void GraphBuilder::add_lane(std::vector<int> workers) {
   LinkLoad load(topology_);
   add_messages(lane, true, load);
   add_messages(lane, false, load);
+  for (const LoweredCollective& reduce : store_.reduce) {
+    lane.reduce_block.push_back(local_block(lane, "gradient reduce-scatter in the machine", reduce));
+  }
+  for (const LoweredCollective& gather : store_.gather) {
+    lane.gather_block.push_back(local_block(lane, "weight all-gather in the machine", gather));
+  }
   lanes_.push_back(std::move(lane));
   result_.passes_done.emplace_back();
+}
+
+/// The part of a collective inside all machines that runs in the lane's own.
+BlockId GraphBuilder::local_block(const Lane& lane, const char* name, LoweredCollective lowered) {
+  if (lane.workers.size() < store_.workers.size()) {
+    const int node = topology_.node_of(store_.workers[index(lane.workers.front())].front());
+    for (LoweredPhase& phase : lowered.phases) {
+      std::erase_if(phase.flows, [&](const Flow& flow) { return topology_.node_of(flow.source) != node; });
+    }
+  }
+  const Seconds isolated = isolated_time(lowered, topology_, store_.background);
+  return builder_.add_block({name, Category::communication, std::move(lowered), isolated});
 }
 
 void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
@@ -148,10 +169,9 @@ void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
       }
       all.insert(all.end(), flows[index(s)].begin(), flows[index(s)].end());
     }
-    const Seconds together =
-        store_.background.empty()
-            ? load.busiest(all)
-            : isolated_time({"", {{Seconds(0.0), std::move(all), 1}}}, topology_, store_.background);
+    const Seconds together = store_.background.empty() ? load.busiest(all)
+                                                       : isolated_time({"", {{Seconds(0.0), std::move(all), 1}}},
+                                                                       topology_, store_.background);
     const std::vector<double>& parameters = store_.groups[index(g)].parameters;
     const double most = *std::ranges::max_element(parameters);
     for (int s = 0; s < servers_; ++s) {
@@ -174,13 +194,10 @@ void GraphBuilder::add_passes(int lane_number, int iteration, std::vector<std::v
   add(lane.host, lane.compute, {}, iteration);
   std::vector<TaskId> weights(index(groups_), -1);
   for (int g = 0; g < groups_; ++g) {
-    if (store_.gather.empty()) continue;
+    if (lane.gather_block.empty()) continue;
     const std::vector<TaskId>& pulls = lane.pulled[index(g)];
     if (std::ranges::all_of(pulls, [](TaskId pull) { return pull < 0; })) continue;
-    const LoweredCollective& gather = store_.gather[index(g)];
-    const BlockId block = builder_.add_block(
-        {"weight all-gather in the machine", Category::communication, gather, isolated_time(gather, topology_, store_.background)});
-    weights[index(g)] = add(block, lane.gather, pulls, iteration, g);
+    weights[index(g)] = add(lane.gather_block[index(g)], lane.gather, pulls, iteration, g);
   }
   for (int g = 0; g < groups_; ++g) {
     std::vector<TaskId> after = {weights[index(g)]};
@@ -198,11 +215,8 @@ void GraphBuilder::add_passes(int lane_number, int iteration, std::vector<std::v
 
   for (int g = groups_; g-- > 0;) {
     TaskId sendable = store_.overlap ? ready[index(g)] : ready.front();
-    if (!store_.reduce.empty()) {
-      const LoweredCollective& reduce = store_.reduce[index(g)];
-      const BlockId block = builder_.add_block({"gradient reduce-scatter in the machine", Category::communication,
-                                                reduce, isolated_time(reduce, topology_, store_.background)});
-      sendable = add(block, lane.reduce, {sendable}, iteration, g);
+    if (!lane.reduce_block.empty()) {
+      sendable = add(lane.reduce_block[index(g)], lane.reduce, {sendable}, iteration, g);
     }
     for (int s = 0; s < servers_; ++s) {
       const BlockId block = lane.push_block[index(g)][index(s)];
@@ -290,13 +304,13 @@ Iterations usual_iterations(const ParameterStore& store) {
   const auto workers = index(store.worker_count());
   if (store.consistency == Sync::Consistency::synchronous && store.equal_workers()) {
     iterations.warm_up = 3;
-    iterations.of_worker.assign(workers, store.barrier && !store.first_layer_first ? 35 : 6);  // random orders need an average
+    iterations.of_worker.assign(workers,
+                                store.barrier && !store.first_layer_first ? 35 : 6);  // random orders need an average
     return iterations;
   }
   // Random iterations need an average; large clusters average over workers as well.
-  const double messages =
-      2.0 * static_cast<double>(workers * index(store.server_count()) * store.groups.size());
-  const int counted = std::clamp(static_cast<int>(60'000.0 / messages), 4, 48);
+  const double messages = 2.0 * static_cast<double>(workers * index(store.server_count()) * store.groups.size());
+  const int counted = std::clamp(static_cast<int>(40'000.0 / messages), 4, 32);
   iterations.warm_up = std::max(2, counted / 4);  // the workers drift apart
   if (store.consistency == Sync::Consistency::bounded && store.slow.factor > 1.0 && store.slow.count > 0) {
     // Until the fast ones have met the bound: they gain factor − 1 iterations on every one of the slow.

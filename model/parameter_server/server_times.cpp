@@ -27,10 +27,10 @@ double percentile(const std::vector<int>& sorted, double share) {
   return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
 }
 
-std::optional<Staleness> staleness_of(const ParameterStore& store, const ServerGraph& graph,
-                                      const Execution& execution, Seconds from, Seconds to) {
+std::optional<Staleness> staleness_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
+                                      Seconds from, Seconds to) {
   if (store.consistency == Sync::Consistency::synchronous) return Staleness{};  // all pull after all have pushed
-  std::map<std::pair<int, int>, std::vector<Seconds>> updates;  // of a key group on a server
+  std::map<std::pair<int, int>, std::vector<Seconds>> updates;                  // of a key group on a server
   for (const ServerGraph::Exchange& e : graph.exchanges) {
     updates[{e.group, e.server}].push_back(execution.finish[index(e.update)]);
   }
@@ -53,8 +53,8 @@ std::optional<Staleness> staleness_of(const ParameterStore& store, const ServerG
                    percentile(others, 0.99), static_cast<double>(others.back())};
 }
 
-/// Length of an iteration, in passes of usual length, of workers that are at most `lead` iterations apart: worker w begins
-/// iteration i when it has done the one before and all others have done i − lead − 1. No messages, no servers.
+/// Length of an iteration, in passes of usual length, of workers that are at most `lead` iterations apart: worker w
+/// begins iteration i when it has done the one before and all others have done i − lead − 1. No messages, no servers.
 double slowest_factor(const ParameterStore& store, int lead) {
   constexpr int warm_up = 64, counted = 192;  // random iterations need an average
   std::vector<double> done(index(store.worker_count()), 0.0);

@@ -25,8 +25,8 @@ struct Grouping {
   std::vector<int> of_layer;  ///< the group of a layer's last piece
 };
 
-/// Neighbouring layers share a group until it holds `limit` of the model: half by parameters and half by compute, so that
-/// no group is a large share of either. A layer with more parameters than that is several groups.
+/// Neighbouring layers share a group until it holds `limit` of the model: half by parameters and half by compute, so
+/// that no group is a large share of either. A layer with more parameters than that is several groups.
 Grouping group_pieces(const std::vector<double>& parameter_shares, const std::vector<double>& compute_shares,
                       const std::vector<KeyPiece>& pieces, double limit) {
   Grouping grouping;
@@ -66,8 +66,8 @@ Grouping group_pieces(const std::vector<double>& parameter_shares, const std::ve
   return grouping;
 }
 
-/// Bytes of memory that applying an update to one parameter reads and writes: gradient, fp32 weight and states; a 2-byte
-/// copy of the weight is written for the workers.
+/// Bytes of memory that applying an update to one parameter reads and writes: gradient, fp32 weight and states; a
+/// 2-byte copy of the weight is written for the workers.
 std::pair<Bytes, Bytes> update_traffic(const TrainWorkload& train, Bytes gradient, Bytes weight) {
   const Bytes kept = Bytes(4.0) + optimizer_state(train.optimizer);
   return {gradient + kept, kept + (weight < Bytes(4.0) ? weight : Bytes(0.0))};
@@ -242,10 +242,9 @@ std::vector<Flow> ParameterStore::pull(int worker, int group, int server) const 
 
 bool uses_store(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
-  return std::holds_alternative<TrainWorkload>(scenario.workload) &&
-         plan.sync.algorithm == SyncAlgorithm::parameter_server &&
+  return std::holds_alternative<TrainWorkload>(scenario.workload) && has_servers(plan.sync.algorithm) &&
          (plan.data > 1 || plan.sync.placement == ServerPlacement::dedicated) &&
-         plan.tensor * plan.pipeline * plan.context == 1;
+         plan.tensor * plan.pipeline * plan.context * plan.expert == 1;
 }
 
 ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train, const Model& model,

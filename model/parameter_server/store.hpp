@@ -34,13 +34,13 @@ struct ParameterStore {
   /// order, another one each time, as TensorFlow does (Hashemi, Jyothi and Campbell, "TicTac: accelerating distributed
   /// deep learning with communication scheduling", MLSys 2019).
   bool barrier = false;
-  std::vector<std::vector<int>> workers;     ///< the GPUs of each
-  std::vector<EndpointId> push_to;           ///< by server
-  std::vector<EndpointId> pull_from;         ///< by server
+  std::vector<std::vector<int>> workers;  ///< the GPUs of each
+  std::vector<EndpointId> push_to;        ///< by server
+  std::vector<EndpointId> pull_from;      ///< by server
   std::vector<KeyGroup> groups;
   std::vector<LoweredCollective> reduce, gather;  ///< by group, inside all machines at once; empty: one GPU a worker
-  Bytes gradient, weight;                    ///< of one parameter, on the wire
-  Segment between;                           ///< passes between the first forward and the last backward one
+  Bytes gradient, weight;                         ///< of one parameter, on the wire
+  Segment between;                                ///< passes between the first forward and the last backward one
   Seconds host_between_steps;
   double imbalance = 1.0;
   double compute_spread = 0.0;
@@ -65,7 +65,8 @@ struct ParameterStore {
 };
 
 /// Whether a scenario's gradients go through a store: a parameter server with data parallelism alone, and more than one
-/// replica (a lone one exchanges with dedicated servers only). With tensor or pipeline parallelism the server is one collective per bucket.
+/// replica (a lone one exchanges with dedicated servers only). With tensor or pipeline parallelism the server is one
+/// collective per bucket.
 bool uses_store(const Scenario& scenario);
 
 /// `step` is the scenario's own. Throws ScenarioError for what cannot be combined, std::invalid_argument where servers

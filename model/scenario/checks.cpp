@@ -113,7 +113,7 @@ void check_network(const Scenario& scenario) {
 void check_store(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
   const Sync& sync = plan.sync;
-  const bool servers = sync.algorithm == SyncAlgorithm::parameter_server;
+  const bool servers = has_servers(sync.algorithm);
   if (train.compute_spread > 0.0 && !servers) {
     fail(scenario, "workload.train.compute_spread", "unequal workers without a parameter server",
          "plan.sync.algorithm: parameter_server, or leave the key out");
@@ -125,7 +125,7 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
          fmt::format("at most {}, one a machine beside those that train; or placement: cpu",
                      scenario.cluster.nodes - 1));
   }
-  if (plan.tensor * plan.pipeline * plan.context > 1) {
+  if (plan.tensor * plan.pipeline * plan.context * plan.expert > 1) {
     const std::pair<const char*, bool> needs[] = {
         {"plan.sync.consistency", sync.consistency != Sync::Consistency::synchronous},
         {"plan.sync.priority", sync.priority != Sync::Priority::arrival},
@@ -136,7 +136,7 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
     for (const auto& [key, stated] : needs) {
       if (stated) {
         fail(scenario, key, "parameter servers know this for data parallelism only",
-             "tensor, pipeline and context of 1, or leave the key out");
+             "tensor, pipeline, context and expert of 1, or leave the key out");
       }
     }
     return;

@@ -69,15 +69,15 @@ struct TrainWorkload {
   double compute_spread = 0.0;
 };
 
-/// How `groups` groups share ranks. blocked: consecutive ranks form a group; strided: rank r belongs to group r mod groups
-/// (data-parallel groups beside tensor-parallel ones).
+/// How `groups` groups share ranks. blocked: consecutive ranks form a group; strided: rank r belongs to group r mod
+/// groups (data-parallel groups beside tensor-parallel ones).
 enum class RankGrouping { blocked, strided };
 
 /// Its algorithm, servers and placement are those of Plan::sync.
 struct CollectiveWorkload {
   CollectiveOperation operation = CollectiveOperation::all_reduce;
   Bytes size;
-  int ranks = 0;  ///< the first GPUs of the cluster; all of them unless the scenario says otherwise
+  int ranks = 0;   ///< the first GPUs of the cluster; all of them unless the scenario says otherwise
   int groups = 1;  ///< into which the ranks are divided; all carry out the operation at the same time
   RankGrouping layout = RankGrouping::blocked;
 };
@@ -115,11 +115,11 @@ struct Sync {
   int servers = 1;
   ServerPlacement placement = ServerPlacement::cpu;
   enum class Consistency { synchronous, asynchronous, bounded } consistency = Consistency::synchronous;
-  int staleness = 0;  ///< bounded(k)
+  int staleness = 0;                                                             ///< bounded(k)
   enum class Assignment { balanced, hashed } assignment = Assignment::balanced;  ///< of keys to servers
   Bytes split = Bytes(4e6);  ///< keys above this size are cut into pieces
   enum class Priority { arrival, first_layer } priority = Priority::arrival;
-  bool barrier = false;  ///< no weight is pulled before all of the step's gradients are applied
+  bool barrier = false;       ///< no weight is pulled before all of the step's gradients are applied
   bool local_reduce = false;  ///< a machine's GPUs add up first and push once
   struct SlowWorkers {
     int count = 0;
@@ -147,8 +147,7 @@ struct Plan {
 
 /// GPUs that train: all but those of machines that are dedicated parameter servers, one server each.
 constexpr std::int64_t worker_gpus(const Plan& plan, const Cluster& cluster) {
-  const bool dedicated =
-      plan.sync.algorithm == SyncAlgorithm::parameter_server && plan.sync.placement == ServerPlacement::dedicated;
+  const bool dedicated = has_servers(plan.sync.algorithm) && plan.sync.placement == ServerPlacement::dedicated;
   return (static_cast<std::int64_t>(cluster.nodes) - (dedicated ? plan.sync.servers : 0)) * cluster.gpus_per_node;
 }
 

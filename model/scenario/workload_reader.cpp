@@ -39,8 +39,7 @@ double read_spread(const Field& field) {
   std::string text = field.text();
   const bool percent = text.ends_with('%');
   if (percent) text.erase(text.find_last_not_of("% ") + 1);
-  const double spread =
-      field.parse([&](const std::string&) { return parse_number(text); }) * (percent ? 0.01 : 1.0);
+  const double spread = field.parse([&](const std::string&) { return parse_number(text); }) * (percent ? 0.01 : 1.0);
   if (spread >= 1.0) field.fail(fmt::format("a spread of {}", field.text()), "less than 100 % of the mean, as 5 %");
   return spread;
 }
@@ -51,9 +50,9 @@ AttentionKind usual_attention(const Gpu& gpu) {
 }
 
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
-  const MappingReader train = field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer",
-                                             "recompute", "attention", "master_weights", "samples", "loader",
-                                             "compute_spread"});
+  const MappingReader train =
+      field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer", "recompute", "attention",
+                     "master_weights", "samples", "loader", "compute_spread"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);

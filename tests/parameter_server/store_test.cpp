@@ -138,7 +138,8 @@ TEST_CASE("the next forward pass waits for its own layers only, and with priorit
 TEST_CASE("the graph of a synchronous step: pulls wait for all workers, asynchronous ones for their own push alone") {
   // Tasks that wait for the first group's push of worker 0: asynchronous, its own update only.
   for (const bool asynchronous : {false, true}) {
-    const Built built(small({asynchronous ? "plan.sync.consistency=asynchronous" : "plan.sync.consistency=synchronous"}));
+    const Built built(
+        small({asynchronous ? "plan.sync.consistency=asynchronous" : "plan.sync.consistency=synchronous"}));
     const Iterations iterations{1, {3, 3, 3}};
     const ServerGraph graph = build_server_graph(built.store, built.prepared.topology(), iterations, false);
     int updates = 0, pushes = 0, pulls = 0;

@@ -56,6 +56,22 @@ TEST_CASE("What is read back from JSON writes the same JSON") {
   }
 }
 
+TEST_CASE("Parameter servers are a block of their own in JSON, and are read back") {
+  StepResult result = large_step();
+  CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("parameter_server"));
+  result.parameter_server = eight_workers();
+  const std::string text = to_json(result);
+  const auto block = nlohmann::json::parse(text)["parameter_server"];
+  CHECK(block["workers"] == 8);
+  CHECK(block["load_imbalance"] == 1.25);
+  CHECK(block["staleness"]["p99"] == 14.0);
+  CHECK(block["bounds_s"]["link"] == 0.0773);
+  CHECK(to_json(result_from_json(text)) == text);
+  result.parameter_server->staleness.reset();  // the estimate knows none
+  CHECK(nlohmann::json::parse(to_json(result))["parameter_server"]["staleness"].is_null());
+  CHECK(to_json(result_from_json(to_json(result))) == to_json(result));
+}
+
 TEST_CASE("A number that is not finite is null in JSON, and NaN when read back") {
   StepResult result = large_step();
   result.train->mfu = std::numeric_limits<double>::infinity();

@@ -5,6 +5,21 @@
 
 namespace foretrain::test {
 
+/// Beside a training step.
+inline ParameterServerResult eight_workers() {
+  ParameterServerResult servers;
+  servers.workers = 8;
+  servers.servers = 1;
+  servers.imbalance = 1.25;
+  servers.staleness = Staleness{6.1, 6.0, 7.0, 14.0, 14.0};
+  servers.link_utilisation = 0.37;
+  servers.cpu_utilisation = 0.064;
+  servers.compute_bound = Seconds(0.208);
+  servers.link_bound = Seconds(0.0773);
+  servers.server_bound = Seconds(0.0134);
+  return servers;
+}
+
 /// A language model on 1,024 GPUs; its memory fits.
 inline StepResult large_step() {
   StepResult result;

@@ -19,6 +19,18 @@ TEST_CASE("The ratio of communication to computation is one line, and explained 
   CHECK_THAT(to_text(result, {.verbose = true}), Catch::Contains(line + ", as it"));
 }
 
+TEST_CASE("Parameter servers: what they wait for, and how stale updates are") {
+  StepResult result = large_step();
+  result.parameter_server = eight_workers();
+  const std::string text = to_text(result);
+  for (const char* words :
+       {"Parameter servers: 8 workers, 1 server\n", "1.25 x the mean", "busiest link 37.0 % · busiest server 6.4 %",
+        "compute 208 ms · link 77.3 ms · server 13.4 ms", "mean 6.1 · p50 6 · p90 7 · p99 14 · most 14 updates"}) {
+    INFO(words);
+    CHECK(text.find(words) != std::string::npos);
+  }
+}
+
 TEST_CASE("Every constant is listed when asked for", "[golden]") {
   const std::string text = to_text(large_step(), {.verbose = true});
   CHECK(text == golden("train_verbose.txt", text));

@@ -41,10 +41,7 @@ plan:
   sequence_parallel: true
   zero: 0
   sync:
-    algorithm: parameter_server
-    servers: 4
-    placement: dedicated
-    consistency: synchronous
+    algorithm: ring
     bucket: 25 MB
     overlap: true
     gradient_precision: fp32
@@ -87,10 +84,7 @@ TEST_CASE("Every key of a scenario arrives") {
   CHECK(scenario.plan.tensor == 8);
   CHECK(scenario.plan.pipeline == 8);
   CHECK(scenario.plan.sequence_parallel);
-  CHECK(scenario.plan.sync.algorithm == SyncAlgorithm::parameter_server);
-  CHECK(scenario.plan.sync.servers == 4);
-  CHECK(scenario.plan.sync.placement == ServerPlacement::dedicated);
-  CHECK(scenario.plan.sync.consistency == Sync::Consistency::synchronous);
+  CHECK(scenario.plan.sync.algorithm == SyncAlgorithm::ring);
   CHECK(scenario.plan.sync.first_bucket == Bytes(1e6));
   CHECK(scenario.plan.sync.bucketing == Sync::Bucketing::by_tensor);
   CHECK_FALSE(scenario.plan.sync.every_micro_batch);
@@ -122,6 +116,41 @@ TEST_CASE("Ways of compressing gradients") {
   CHECK(compression("top_k(0.1 %)").share == Approx(0.001));
   CHECK(compression("top_k( 100% )").share == Approx(1.0));
   CHECK_FALSE(compression("top_k(1 %), error_feedback: false").error_feedback);
+}
+
+TEST_CASE("Parameter servers: every key, and the machines that dedicated ones take") {
+  const Scenario scenario = load(R"(
+cluster: { node: dgx-a100-80gb, nodes: 6 }
+workload:
+  train: { model: resnet-50, micro_batch: 8, compute_spread: 5 % }
+plan:
+  sync:
+    algorithm: parameter_server
+    servers: 4
+    placement: dedicated
+    consistency: bounded(3)
+    assignment: hashed
+    split: 2 MB
+    priority: first_layer
+    barrier: true
+    local_reduce: true
+    slow_workers: { count: 2, factor: 1.5 }
+)");
+  const Sync& sync = scenario.plan.sync;
+  CHECK(sync.algorithm == SyncAlgorithm::parameter_server);
+  CHECK(sync.servers == 4);
+  CHECK(sync.placement == ServerPlacement::dedicated);
+  CHECK(sync.consistency == Sync::Consistency::bounded);
+  CHECK(sync.staleness == 3);
+  CHECK(sync.assignment == Sync::Assignment::hashed);
+  CHECK(sync.split.value() == 2e6);
+  CHECK(sync.priority == Sync::Priority::first_layer);
+  CHECK(sync.barrier);
+  CHECK(sync.local_reduce);
+  CHECK(sync.slow_workers.count == 2);
+  CHECK(sync.slow_workers.factor == 1.5);
+  CHECK(train_of(scenario).compute_spread == Approx(0.05));
+  CHECK(scenario.plan.data == 16);  // the GPUs of the two machines that are no servers
 }
 
 TEST_CASE("What is left out has the documented default") {

@@ -20,8 +20,7 @@ StepResult result_of(const std::string& scenario, const Overrides& overrides = {
                      Fidelity fidelity = Fidelity::flows) {
   return predict(load_scenario(scenario, overrides), fidelity);
 }
-double milliseconds(const std::string& scenario, const Overrides& overrides = {},
-                    Fidelity fidelity = Fidelity::flows) {
+double milliseconds(const std::string& scenario, const Overrides& overrides = {}, Fidelity fidelity = Fidelity::flows) {
   return result_of(scenario, overrides, fidelity).time().value() * 1e3;
 }
 
@@ -59,8 +58,7 @@ TEST_CASE("R11: several servers share the load") {
 TEST_CASE("R11: keys placed by hash and never cut leave a server with fc6") {
   // fc6 is 102.8 of 138.4 million parameters: 2.97 times the mean of four servers, and the time follows.
   const StepResult hashed = result_of("r11-hashed-keys");
-  const StepResult balanced =
-      result_of("r11-hashed-keys", {"plan.sync.assignment=balanced", "plan.sync.split=4 MB"});
+  const StepResult balanced = result_of("r11-hashed-keys", {"plan.sync.assignment=balanced", "plan.sync.split=4 MB"});
   CHECK(hashed.parameter_server->imbalance >= 4.0 * 102.76 / 138.36);
   CHECK(balanced.parameter_server->imbalance < 1.02);
   CHECK(hashed.parameter_server->link_bound / balanced.parameter_server->link_bound ==
@@ -103,8 +101,9 @@ TEST_CASE("R11: a slow worker stops synchronous and bounded training, not asynch
   CHECK(asynchronous.time().value() * 1e3 == Approx(8.0 / 7.5 * usual).epsilon(0.02));
   CHECK(run("bounded(2)").time().value() == Approx(synchronous.time().value()).epsilon(0.02));
   CHECK(run("bounded(0)").time() == synchronous.time());
-  CHECK(run("bounded(1000)").time() == asynchronous.time());
-  CHECK(run("bounded(1000)").warnings.size() == asynchronous.warnings.size() + 1);
+  const StepResult hardly_bounded = run("bounded(1000)");
+  CHECK(hardly_bounded.time() == asynchronous.time());
+  CHECK(hardly_bounded.warnings.size() == asynchronous.warnings.size() + 1);
 
   // A fast worker sees the updates of six equals and half of the slow one's: 6 or 7. While the slow one computes, seven
   // others apply two each: 14.
@@ -119,7 +118,7 @@ TEST_CASE("R11: a slow worker stops synchronous and bounded training, not asynch
 TEST_CASE("R11: the more workers may be apart, the less they wait, and the staler their updates") {
   // Lognormal iterations of standard deviation 20 %: the slowest of eight takes about 1.3 times the mean.
   std::vector<double> times, staleness;
-  for (const char* consistency : {"synchronous", "bounded(1)", "bounded(2)", "bounded(8)", "asynchronous"}) {
+  for (const char* consistency : {"synchronous", "bounded(1)", "bounded(3)", "asynchronous"}) {
     const StepResult result = result_of("r11-jitter", {std::string("plan.sync.consistency=") + consistency});
     times.push_back(result.time().value());
     staleness.push_back(result.parameter_server->staleness->mean);
@@ -172,6 +171,7 @@ TEST_CASE("R11: estimate and simulation agree, and no step is below its bounds")
       CHECK(result->train->breakdown.total().value() == Approx(result->time().value()));
       CHECK(bounds.link_utilisation <= 1.0);
     }
+    if (std::string(scenario) == "r11-slow-worker") continue;  // longest, and the same in steps
     CHECK(milliseconds(scenario, {}, Fidelity::steps) == Approx(flows.time().value() * 1e3).epsilon(0.02));
   }
 }
@@ -185,6 +185,23 @@ TEST_CASE("R11: equal workers simulated one by one do what they do as one") {
     return times_of(store, graph, simulate(graph.graph, prepared.topology(), Fidelity::flows)).step.value();
   };
   CHECK(step(false) == Approx(step(true)).epsilon(0.01));
+}
+
+TEST_CASE("R11: machines that add up first may also be apart, and servers may be GPUs") {
+  // Asynchronous, equal machines: nobody waits for anybody; the bound of the servers' cards stays.
+  const StepResult local = result_of("r11-hierarchical-servers", {"plan.sync.consistency=asynchronous"});
+  CHECK(local.parameter_server->workers == 4);
+  CHECK(local.time() >= 0.99 * local.parameter_server->link_bound);
+  CHECK(local.time() < 1.1 * result_of("r11-hierarchical-servers").time());
+  // The algorithm's own name says the same.
+  CHECK(result_of("r11-hierarchical-servers", {"plan.sync={ algorithm: hierarchical_parameter_server, servers: 4, "
+                                               "placement: dedicated }"})
+            .time() == result_of("r11-hierarchical-servers").time());
+  // Four of eight GPUs as servers, over NVLink: faster than host memory.
+  const Overrides gpus = {"plan.sync.placement=gpu", "plan.sync.servers=4"};
+  CHECK(milliseconds("r11-ring-beats-server", gpus) < milliseconds("r11-ring-beats-server"));
+  CHECK(result_of("r11-ring-beats-server", {gpus[0], gpus[1], "plan.sync.consistency=bounded(1)"})
+            .parameter_server->staleness->max <= 7 * 3);
 }
 
 TEST_CASE("R11: random iterations are the same in every run") {
