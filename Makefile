@@ -38,7 +38,7 @@ gallery: demo map
 # When does a parameter server win? 5,720 predictions and the map that they make.
 map: build
 	@FORETRAIN=$(FORETRAIN) .ci/map
-	@mkdir -p reports/gallery && cp $(BUILD)/map/parameter-server-map.svg reports/gallery/
+	@mkdir -p reports/gallery && cp $(BUILD)/map/*.svg reports/gallery/
 
 # How the simulator's own time grows with the ranks; needs libbenchmark-dev.
 scaling-plot: configure

@@ -15,7 +15,7 @@ namespace {
 
 // Pixels.
 constexpr int cell_width = 23, cell_height = 15, gap = 24, left = 92, right = 28, top = 66, between = 84, bottom = 132;
-constexpr int key_step = 44, key_height = 16;
+constexpr int key_step = 44, key_height = 16, key_width = 840;
 
 // The scale of colours: from a sixteenth to sixteen times.
 constexpr double most_doublings = 4.0;
@@ -62,7 +62,10 @@ struct Layout {
   int columns, rows, panels;
   [[nodiscard]] int panel_width() const { return columns * cell_width; }
   [[nodiscard]] int panel_height() const { return rows * cell_height; }
-  [[nodiscard]] int width() const { return left + panels * panel_width() + (panels - 1) * gap + right; }
+  /// Of the picture; the key needs its room below few panels too.
+  [[nodiscard]] int width() const {
+    return std::max(left + panels * panel_width() + (panels - 1) * gap + right, left + key_width);
+  }
   [[nodiscard]] int height(int bands) const { return top + bands * panel_height() + (bands - 1) * between + bottom; }
 };
 

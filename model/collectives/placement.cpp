@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 namespace foretrain {
 
@@ -82,14 +83,16 @@ std::vector<int> RingOrders::order(const std::vector<int>& group) {
       result.push_back(ranks.front());
       continue;
     }
-    const int base = topology_.node_of(ranks.front()) * topology_.gpus_per_node();
+    const int node = topology_.node_of(ranks.front());
+    const int base = node * topology_.gpus_per_node();
     std::vector<int> locals = ranks;
     for (int& local : locals) local -= base;
-    auto known = known_.find(locals);
+    const std::pair pattern(topology_.kind_of_node(node), locals);
+    auto known = known_.find(pattern);
     if (known == known_.end()) {
       std::vector<int> ring = topology_.widest_ring(ranks);
       for (int& rank : ring) rank -= base;
-      known = known_.emplace(locals, ring.empty() ? locals : std::move(ring)).first;
+      known = known_.emplace(pattern, ring.empty() ? locals : std::move(ring)).first;
     }
     for (const int local : known->second) result.push_back(base + local);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "model/collectives/collective.hpp"
@@ -17,7 +18,8 @@ class RingOrders {
 
  private:
   const Topology& topology_;
-  std::map<std::vector<int>, std::vector<int>> known_;  ///< local indices → ring order of local indices
+  /// Kind of the node and local indices → ring order of local indices.
+  std::map<std::pair<int, std::vector<int>>, std::vector<int>> known_;
 };
 
 /// Splits a group into its ranks per node, nodes in order of first appearance, ranks in the group's order.

@@ -25,6 +25,22 @@ Bytes transfer_size(Bytes size, int chunks, const Transfer& transfer) {
   return Bytes(share * transfer.chunks + larger);
 }
 
+Phase without_strides(const Phase& phase) {
+  Phase result;
+  for (const Transfer& transfer : phase) {
+    if (transfer.stride == 1 || transfer.chunks == 1) {
+      result.push_back(transfer);
+      result.back().stride = 1;
+      continue;
+    }
+    for (int i = 0; i < transfer.chunks; ++i) {
+      result.push_back(
+          {transfer.source, transfer.destination, transfer.first_chunk + i * transfer.stride, 1, transfer.kind});
+    }
+  }
+  return result;
+}
+
 Bytes chunk_size(Bytes size, int chunks, int index) { return chunk_range_size(size, chunks, index, 1); }
 
 }  // namespace foretrain

@@ -77,6 +77,9 @@ Bytes chunk_range_size(Bytes size, int chunks, int first, int count);
 /// Size of what a transfer moves.
 Bytes transfer_size(Bytes size, int chunks, const Transfer& transfer);
 
+/// The same moves, one transfer for every piece that lies together.
+Phase without_strides(const Phase& phase);
+
 /// What the checker found; empty when every rank ends with every contribution exactly once (for the operation).
 std::string check_schedule(const Schedule& schedule, CollectiveOperation operation);
 

@@ -29,11 +29,14 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
   layout.in_network = true;
   std::vector<LinkId> links;
   const GroupLayout::NodePart* known = nullptr;
+  const auto kind = [&topology](const std::vector<int>& ranks) {
+    return topology.kind_of_node(topology.node_of(ranks.front()));
+  };
   for (std::vector<int>& ranks : split_by_node(group, topology)) {
     // Where nodes are alike and the same local ranks take part, the rings are those of the node before, shifted.
     const int shift = known == nullptr ? 0 : ranks.front() - known->ranks.front();
     const bool repeats = known != nullptr && shift % topology.gpus_per_node() == 0 &&
-                         topology.alike(topology.node_of(ranks.front()), topology.node_of(known->ranks.front())) &&
+                         kind(ranks) == kind(known->ranks) &&
                          std::equal(ranks.begin(), ranks.end(), known->ranks.begin(), known->ranks.end(),
                                     [shift](int a, int b) { return a == b + shift; });
     GroupLayout::NodePart part;
@@ -115,9 +118,9 @@ void TrafficBuilder::add_ring(const GroupLayout& layout, CollectiveOperation ope
         }
       }
       if (layout.nodes.size() == 1) continue;
-      for (int entry = 0; entry < length; ++entry) {
-        const int exit = ring.order[(entry + length - 1) % length];
-        add_hop(exit, after.order[entry % after.order.size()], ring.share / length);
+      // From one node to the next at the same place in their orders: the hop stays on one rail, as NCCL prefers.
+      for (int place = 0; place < length; ++place) {
+        add_hop(ring.order[place], after.order[place % after.order.size()], ring.share / length);
       }
     }
   }

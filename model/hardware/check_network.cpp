@@ -141,7 +141,13 @@ class FaultCheck {
                    cards == 0 ? "a node with network cards" : fmt::format("0 to {}", cards - 1));
     }
     std::vector<std::string> names;
-    for (const DirectedLink& link : find_node_routes(cluster_.node, cluster_.network).links) names.push_back(link.name);
+    for (const DirectedLink& link : find_node_routes(cluster_.node, cluster_.network).links) {
+      names.push_back(link.name);
+      const bool only_way = link.kind == LinkKind::memory || link.name == "node>fabric" || link.name == "fabric>node";
+      if (fault.failed && only_way && fault.concerns(link.name)) {
+        return about("link", fmt::format("there is no way round {}", link.name), "the bandwidth that is left");
+      }
+    }
     return require_known(fault, names, cluster_.node.name);
   }
 

@@ -68,7 +68,12 @@ class Builder {
 
   /// A failed link keeps its id, but nothing goes there.
   void add_wire(int from, int to, const Wire& wire) {
-    if (wire.bandwidth > BytesPerSecond(0.0)) wiring_.add_wire(from, to, wire);
+    if (!has_failed(wire.link)) wiring_.add_wire(from, to, wire);
+  }
+  [[nodiscard]] bool has_failed(LinkId link) const {
+    return std::any_of(faults_.begin(), faults_.end(), [&](const Fault& fault) {
+      return fault.failed && fault.concerns(routes_.links[index(link)].name);
+    });
   }
 
   void add_endpoints() {
@@ -275,8 +280,7 @@ class Builder {
   }
 
   [[nodiscard]] bool works(int card) const {
-    const auto carries = [this](LinkId link) { return routes_.links[index(link)].bandwidth > BytesPerSecond(0.0); };
-    return carries(card_up_[index(card)]) && carries(card_down_[index(card)]);
+    return !has_failed(card_up_[index(card)]) && !has_failed(card_down_[index(card)]);
   }
 
   /// The memory from which and into which cards carry an endpoint's data: a host's where they cannot reach the GPU's.

@@ -182,7 +182,9 @@ std::string Topology::endpoint_name(EndpointId endpoint) const {
   return (nodes() == 1 ? name : fmt::format("node{}/{}", place.node, name)) + role;
 }
 
-bool Topology::alike(int node, int other) const { return &impl_->tables(node) == &impl_->tables(other); }
+int Topology::kind_of_node(int node) const {
+  return impl_->faulty_of_node.empty() ? -1 : impl_->faulty_of_node[index(node)];
+}
 
 int Topology::links() const { return impl_->first_fabric_link() + impl_->fabric->links(); }
 int Topology::links_per_node() const { return impl_->links_per_node; }

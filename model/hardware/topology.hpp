@@ -78,8 +78,8 @@ class Topology {
   [[nodiscard]] int endpoints() const;
   [[nodiscard]] std::string endpoint_name(EndpointId endpoint) const;
 
-  /// Whether all links inside two nodes are alike: faults make a difference.
-  [[nodiscard]] bool alike(int node, int other) const;
+  /// Nodes of the same kind have equal links and routes inside: -1 without faults, else a number of its own.
+  [[nodiscard]] int kind_of_node(int node) const;
 
   /// Link ids are node · links_per_node + local id; a link has the same local id in every node. The fabric's links come
   /// after those of all nodes.

@@ -155,6 +155,8 @@ ExitStatus run(const BandwidthCommand& command) {
         auto& point = curve.points.emplace_back();
         if (one.result) {
           point = BandwidthPoint{size, one.result->collective->time, one.result->collective->bus_bandwidth};
+        } else if (one.bad_input) {
+          throw UsageError(one.error);
         } else {
           why = one.error;
         }

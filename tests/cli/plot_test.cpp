@@ -78,4 +78,75 @@ TEST_CASE("Only training can be plotted") {
   CHECK_FALSE(std::filesystem::exists(folder.file("out.svg")));
 }
 
+TEST_CASE("A map of rings and parameter servers is made from what sweeps wrote") {
+  const TemporaryFolder folder;
+  // On machines with one card each, 8 workers: one server's card carries all of them, 8 S each way, the ring's 2 · 7/8
+  // S: 16 / 1.75 = 9.1 times as long.
+  const std::vector<std::string> sweep = {"sweep",      "r11-map",
+                                          "--vary",     "workload.collective.size=1 GB,2 GB",
+                                          "--vary",     "cluster.network.nic_bandwidth=10 Gbit/s,100 Gbit/s",
+                                          "--vary",     "workload.collective.ranks=8",
+                                          "--fidelity", "estimate"};
+  const auto sweep_to = [&](const std::string& output, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = sweep;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    arguments.insert(arguments.end(), {"-o", output});
+    return run_program(arguments).status;
+  };
+  const std::string rings = folder.file("rings.csv");
+  const std::string servers = folder.file("servers.csv");
+  REQUIRE(sweep_to(rings, {"--set", "workload.collective.algorithm=ring"}) == 0);
+  REQUIRE(sweep_to(servers, {"--set", "workload.collective.algorithm=parameter_server", "--set",
+                             "workload.collective.servers=1", "--set", "workload.collective.placement=dedicated"}) ==
+          0);
+  const std::string picture = folder.file("map.svg");
+  const FilterResult result = run_program({"plot", "map", rings, servers, "-o", picture});
+  INFO(result.errors);
+  CHECK(result.status == 0);
+  CHECK_THAT(result.output, Catch::Contains("8 predictions") && Catch::Contains("9.14 x"));
+  CHECK_THAT(text_of(picture), Catch::Contains("One dedicated server against a ring"));
+  // Without one of the two there is nothing to compare; without the column no axis.
+  CHECK(run_program({"plot", "map", rings}).status == 2);
+  const FilterResult no_column = run_program({"plot", "map", rings, servers, "--x", "cluster.price"});
+  CHECK(no_column.status == 2);
+  CHECK_THAT(no_column.errors, Catch::Contains("rings.csv: there is no column cluster.price"));
+  CHECK(run_program({"plot", "map", folder.file("missing.csv")}).status == 2);
+}
+
+TEST_CASE("Bandwidth is drawn over message sizes, measured points beside it") {
+  const TemporaryFolder folder;
+  const std::string cases = folder.file("cases.csv",
+                                        "case,base,workload.collective.size,measured.time\n"
+                                        "same,r10-all-reduce-8-h100,1 GB,4 ms\nother,r10-ring-4,1 GB,100 ms\n");
+  const std::vector<std::string> arguments = {"plot",         "bandwidth",  "r10-all-reduce-8-h100",
+                                              "--algorithms", "auto,ring",  "--sizes",
+                                              "1 MB..1 GB",   "--fidelity", "estimate",
+                                              "--cases",      cases,        "-o"};
+  for (const char* picture : {"one.svg", "two.svg"}) {
+    std::vector<std::string> all = arguments;
+    all.push_back(folder.file(picture));
+    const FilterResult result = run_program(all);
+    INFO(result.errors);
+    REQUIRE(result.status == 0);
+    CHECK_THAT(result.output, Catch::Contains("dgx-h100: all_reduce, 8 GPUs") && Catch::Contains("1.00 GB"));
+  }
+  CHECK_THAT(text_of(folder.file("one.svg")), Catch::Contains("ring, predicted") && Catch::Contains(">measured<"));
+  CHECK(text_of(folder.file("one.svg")) == text_of(folder.file("two.svg")));
+}
+
+TEST_CASE("Bandwidth needs a collective, known algorithms and a range of sizes") {
+  const std::string collective = "r10-all-reduce-8-h100";
+  CHECK(run_program({"plot", "bandwidth", "gpt2-xl-dgx-a100"}).status == 2);
+  for (const char* sizes : {"1 MB", "1 GB..1 MB", "0 B..1 MB", "1..2", "big..bigger"}) {
+    INFO(sizes);
+    const FilterResult result = run_program({"plot", "bandwidth", collective, "--sizes", sizes});
+    CHECK(result.status == 2);
+    CHECK_THAT(result.errors, Catch::Contains("--sizes"));
+  }
+  const FilterResult unknown = run_program(
+      {"plot", "bandwidth", collective, "--algorithms", "rink", "--sizes", "1 MB..2 MB", "--fidelity", "estimate"});
+  CHECK(unknown.status == 2);
+  CHECK_THAT(unknown.errors, Catch::Contains("rink"));
+}
+
 }  // namespace foretrain::test

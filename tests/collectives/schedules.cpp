@@ -254,6 +254,19 @@ TEST_CASE("the checker finds what is wrong in the schedules that have switches, 
   CHECK(check_schedule(reversed, all_reduce) != "");
 }
 
+TEST_CASE("a schedule without strides is the same schedule") {
+  ScheduleShape levels(1);
+  levels.levels = {2, 3};
+  for (Schedule schedule : {hierarchical_reduce_scatter(12, levels), in_network_reduce_scatter(12, 3)}) {
+    schedule.phase = [original = schedule.phase](int index) {
+      Phase phase = without_strides(original(index));
+      for (const Transfer& transfer : phase) CHECK(transfer.stride == 1);
+      return phase;
+    };
+    CHECK(check_schedule(schedule, CollectiveOperation::reduce_scatter) == "");
+  }
+}
+
 TEST_CASE("transfers of strided chunks are as large as their chunks") {
   for (const double bytes : {0.0, 1.0, 5.0, 11.0, 1000.0, 1003.0}) {
     for (const int chunks : {1, 2, 6, 7, 12}) {

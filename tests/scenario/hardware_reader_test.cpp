@@ -4,6 +4,7 @@
 
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load.hpp"
+#include "model/scenario/network_reader.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -151,4 +152,59 @@ TEST_CASE("A catalogue file must give sources for figures that exist") {
         "n.yaml:8:51: cluster.node.sources.cpus: no such figure in this file; \"default\" or a key of the file");
   CHECK(complaint(file + "sources: { default: { kind: rumour, text: a } }\n").find("unknown value \"rumour\"") !=
         std::string::npos);
+}
+
+TEST_CASE("Cards by name, transports and fabrics") {
+  const auto cluster = [](const std::string& network) {
+    const YamlNode document = parse_yaml("{ node: dgx-a100-80gb, nodes: 4, network: " + network + " }", "c.yaml");
+    return read_cluster(Field(document, "cluster"));
+  };
+  const Cluster plain = cluster("{ nic: ethernet-100g }");
+  CHECK(plain.network.nic_bandwidth.value() == 12.5e9);
+  CHECK(plain.network.efficiency == plain.node.network.efficiency);
+  CHECK(std::holds_alternative<SingleSwitch>(plain.network.fabric.shape));
+  CHECK_FALSE(plain.network.transport);
+
+  // The transport's payload share is the efficiency, unless that is stated too.
+  const Cluster tcp = cluster("{ transport: { protocol: tcp, mtu: 9000 B, window: 64 KiB, loss: 1e-5, streams: 4 } }");
+  CHECK(tcp.network.efficiency == Approx(8948.0 / 9038.0));
+  CHECK(tcp.network.transport->window.value() == 65536.0);
+  CHECK(tcp.network.transport->streams == 4);
+  CHECK(cluster("{ efficiency: 0.8, transport: { protocol: tcp } }").network.efficiency == 0.8);
+  CHECK(cluster("{ transport: { protocol: infiniband } }").network.transport->link_layer == LinkLayer::infiniband);
+
+  const Cluster named = cluster("{ fabric: { preset: rail-optimised, oversubscription: 2 } }");
+  const auto& tree = std::get<FatTree>(named.network.fabric.shape);
+  CHECK(tree.rails);
+  CHECK(tree.nodes_per_leaf == 32);
+  CHECK(tree.oversubscription == 2.0);
+  CHECK(named.network.fabric.switch_latency.value() == Approx(0.3e-6));
+  CHECK(constant(named.node.constants, "fabric.switch_latency").kind == ConstantKind::assumption);
+
+  // Links whose bandwidth is not stated are as fast as a card.
+  const Cluster torus = cluster("{ nic: ethernet-400g, fabric: { kind: torus, dimensions: [2, 2] } }");
+  CHECK(std::get<Torus>(torus.network.fabric.shape).link_bandwidth.value() == 50e9);
+}
+
+TEST_CASE("Every card of the catalogue can be read, and every PCIe generation and width") {
+  for (const char* name :
+       {"ethernet-1g", "ethernet-10g", "ethernet-25g", "ethernet-40g", "ethernet-50g", "ethernet-100g", "ethernet-200g",
+        "ethernet-400g", "ethernet-800g", "infiniband-sdr", "infiniband-ddr", "infiniband-qdr", "infiniband-fdr10",
+        "infiniband-fdr", "infiniband-edr", "infiniband-hdr", "infiniband-ndr", "infiniband-xdr"}) {
+    const YamlNode document = parse_yaml(std::string("{ nic: ") + name + ", nics_per_node: 1 }", "n.yaml");
+    const Field field(document, "network");
+    FigureLog log("network", field);
+    CHECK(read_network(field, {}, log).nic_bandwidth > BytesPerSecond(0.0));
+    CHECK(std::move(log).take().back().kind == ConstantKind::datasheet);
+  }
+  for (const char* generation : {"3", "4", "5", "6"}) {
+    double before = 0.0;
+    for (const char* width : {"4", "8", "16"}) {
+      const std::string type = std::string("pcie") + generation + "-x" + width;
+      const Node node = read(inline_node("[ { between: [gpu0..gpu1, cpu0], link: " + type + " } ]"));
+      // Twice the lanes, twice the bandwidth.
+      if (before > 0.0) CHECK(node.link_types[0].bandwidth.value() == Approx(2.0 * before));
+      before = node.link_types[0].bandwidth.value();
+    }
+  }
 }

@@ -62,7 +62,7 @@ void check_cluster(const Scenario& scenario) {
 std::vector<Participant> participants_of(const Scenario& scenario, const CollectiveCall& call) {
   const Topology topology(scenario.cluster);
   std::vector<EndpointId> endpoints = call.groups.front();
-  if (call.algorithm == SyncAlgorithm::parameter_server) {
+  if (has_servers(call.algorithm)) {
     try {
       const std::vector<EndpointId> servers = server_endpoints(call, call.groups.front(), topology);
       endpoints.insert(endpoints.end(), servers.begin(), servers.end());
@@ -164,7 +164,7 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
              "an algorithm of ranks and servers: ring, tree, parameter_server, …");
     }
     task.chunks = schedule.chunks;
-    for (int phase = 0; phase < schedule.phases; ++phase) task.phases.push_back(schedule.phase(phase));
+    for (int phase = 0; phase < schedule.phases; ++phase) task.phases.push_back(without_strides(schedule.phase(phase)));
   } else if (options.executor == HostExecutor::server) {
     if (sync.algorithm != SyncAlgorithm::parameter_server) {
       refuse(scenario, "workload.collective.algorithm", "the key-value servers run no " + row->name,
