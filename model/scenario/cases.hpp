@@ -33,12 +33,12 @@ struct Case {
   std::vector<Override> overrides;  ///< the cells that say something
   std::vector<Measurement> measured;
   std::map<std::string, std::string> replay;  ///< replay.* columns: how a replay is to run the case, and how it went
-  SourcePosition where;  ///< of the row
+  SourcePosition where;                       ///< of the row
 };
 
 /// Reads a CSV table; columns are case, group, source, base, dotted scenario keys, measured.*, replay.* and predicted.*
-/// (which sweeps write, and which are skipped). Names of cases may repeat. Throws ScenarioError with file:line:column of the
-/// cell.
+/// (which sweeps write, and which are skipped). Names of cases may repeat. Throws ScenarioError with file:line:column
+/// of the cell.
 std::vector<Case> read_cases(const std::filesystem::path& path);
 std::vector<Case> read_cases_text(std::string_view text, const std::string& file_name);
 

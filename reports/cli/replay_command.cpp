@@ -137,8 +137,9 @@ bool meets_bar(const std::vector<HostMeasurement>& runs, double bar) {
                [](const HostMeasurement& run) { return run.size >= smallest_counted; });
   const ErrorStatistics errors = error_statistics(comparisons_of(counted));
   if (errors.n == 0) return true;
-  print(fmt::format("\n{} runs of 1 MB and more: mean absolute error {:.1f} %, bias {:+.1f} %, worst {:+.1f} % ({})\n",
-                    errors.n, errors.mape * 100.0, errors.bias * 100.0, errors.worst * 100.0, errors.worst_case));
+  print(fmt::format("\n{} of 1 MB and more: mean absolute error {:.1f} %, bias {:+.1f} %, worst {:+.1f} % ({})\n",
+                    errors.n == 1 ? "1 run" : fmt::format("{} runs", errors.n), errors.mape * 100.0,
+                    errors.bias * 100.0, errors.worst * 100.0, errors.worst_case));
   if (bar <= 0.0 || errors.mape * 100.0 <= bar) return true;
   warn(fmt::format("mean absolute error {:.1f} %, the bar is {:.1f} %", errors.mape * 100.0, bar));
   return false;
