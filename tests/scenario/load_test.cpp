@@ -43,7 +43,7 @@ plan:
   sync:
     algorithm: parameter_server
     servers: 4
-    placement: dedicated
+    placement: colocated
     consistency: synchronous
     bucket: 25 MB
     overlap: true
@@ -89,7 +89,7 @@ TEST_CASE("Every key of a scenario arrives") {
   CHECK(scenario.plan.sequence_parallel);
   CHECK(scenario.plan.sync.algorithm == SyncAlgorithm::parameter_server);
   CHECK(scenario.plan.sync.servers == 4);
-  CHECK(scenario.plan.sync.placement == ServerPlacement::dedicated);
+  CHECK(scenario.plan.sync.placement == ServerPlacement::colocated);
   CHECK(scenario.plan.sync.consistency == Sync::Consistency::synchronous);
   CHECK(scenario.plan.sync.first_bucket == Bytes(1e6));
   CHECK(scenario.plan.sync.bucketing == Sync::Bucketing::by_tensor);
