@@ -138,7 +138,8 @@ StepResult PreparedScenario::server_result(const ServerTimes& times, Fidelity fi
   b.compute = busy - b.host_overhead;
   b.host_overhead += std::min(store.host_between_steps, times.step - busy);
   b.data_stall = parts.step_time - times.step;
-  b.exposed_communication = std::max(parts.step_time - b.total(), Seconds(0.0));
+  const Seconds rest = parts.step_time - b.total();
+  b.exposed_communication = rest > 1e-9 * parts.step_time ? rest : Seconds(0.0);  // less is rounding
   const StoreTraffic traffic = store_traffic(store, topology_);
   const Seconds both = traffic.push + traffic.pull;
   const auto exposed = [&](Seconds total) { return std::min(total, b.exposed_communication * (total / both)); };
