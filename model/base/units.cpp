@@ -32,8 +32,12 @@ constexpr std::array<DimensionInfo, 9> dimensions = {{{"a time", "us, ms, s"},
                                                       {"a length", "m, km"}}};
 const DimensionInfo& info(Dimension d) { return dimensions[static_cast<std::size_t>(d)]; }
 
-/// No quantity of this house is larger, in base units; the bound keeps products of several quantities finite.
+/// No quantity of this house is larger, or smaller without being zero, in base units; the bounds keep products and
+/// ratios of several quantities finite.
 constexpr double largest_quantity = 1e24;
+constexpr double smallest_quantity = 1e-24;
+
+bool too_small(double value) { return value > 0.0 && value < smallest_quantity; }
 
 struct Unit {
   Dimension dimension;
@@ -188,6 +192,10 @@ double parse(std::string_view text, Dimension wanted) {
     throw UnitError(fmt::format("\"{}\" is too large", trim(text)),
                     fmt::format("{} below {:g} base units", info(wanted).name, largest_quantity));
   }
+  if (too_small(value)) {
+    throw UnitError(fmt::format("\"{}\" is too small", trim(text)),
+                    fmt::format("{} from {:g} base units on", info(wanted).name, smallest_quantity));
+  }
   return value;
 }
 
@@ -263,6 +271,7 @@ double parse_number(std::string_view text) {
   }
   if (parts.number > largest_quantity)
     throw UnitError(fmt::format("\"{}\" is too large", trim(text)), "less than 1e24");
+  if (too_small(parts.number)) throw UnitError(fmt::format("\"{}\" is too small", trim(text)), "0, or at least 1e-24");
   return parts.number;
 }
 

@@ -78,8 +78,9 @@ ScheduleShape in_network_shape(const CollectiveCall& call, const std::vector<int
   }
   if (nodes.size() > 1 && !all_reduce_in_switch(first[0], nodes[1][0], topology, true)) {
     throw std::invalid_argument(
-        "in_network between nodes needs switches that add up (InfiniBand SHARP): set network: { in_network_reduction: "
-        "true } if the fabric has them, or use hierarchical");
+        "in_network between nodes needs switches that add up (InfiniBand SHARP); network: { in_network_reduction: true "
+        "} "
+        "if the fabric has them, or use hierarchical");
   }
   return shape;
 }

@@ -178,11 +178,16 @@ void check_compression(const Scenario& scenario) {
   }
 }
 
+/// Where a key of plan.sync was stated: a collective has some of its own, which overrule the plan's.
+std::string sync_key(const Scenario& scenario, std::string_view key) {
+  std::string own = fmt::format("workload.collective.{}", key);
+  return scenario.where.contains(own) ? own : fmt::format("plan.sync.{}", key);
+}
+
 void check_sync(const Scenario& scenario) {
   const Sync& sync = scenario.plan.sync;
   if (!sync.levels.empty() && sync.algorithm != SyncAlgorithm::hierarchical) {
-    const bool own = scenario.where.contains("workload.collective.levels");
-    fail(scenario, own ? "workload.collective.levels" : "plan.sync.levels", "levels without a hierarchical algorithm",
+    fail(scenario, sync_key(scenario, "levels"), "levels without a hierarchical algorithm",
          "algorithm: hierarchical, or leave the key out");
   }
   if (!has_servers(sync.algorithm)) return;
@@ -192,7 +197,8 @@ void check_sync(const Scenario& scenario) {
   }
   const bool on_gpus = sync.placement == ServerPlacement::gpu || sync.placement == ServerPlacement::colocated;
   if (on_gpus && sync.servers > scenario.cluster.gpus()) {
-    fail(scenario, "plan.sync.servers", fmt::format("{} servers on {} GPUs", sync.servers, scenario.cluster.gpus()),
+    fail(scenario, sync_key(scenario, "servers"),
+         fmt::format("{} servers on {} GPUs", sync.servers, scenario.cluster.gpus()),
          fmt::format("at most {}", scenario.cluster.gpus()));
   }
 }

@@ -8,6 +8,7 @@
 #include "model/base/units.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/scenario/cases.hpp"
+#include "model/scenario/checks.hpp"
 #include "model/scenario/names.hpp"
 #include "reports/bandwidth.hpp"
 #include "reports/cli/options.hpp"
@@ -55,7 +56,10 @@ std::vector<Bytes> parse_sizes(const std::string& text) {
 
 const CollectiveWorkload& collective_of(const Scenario& scenario) {
   const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload);
-  if (collective == nullptr) throw UsageError(scenario.name + ": plot bandwidth needs a scenario with a collective");
+  if (collective == nullptr) {
+    throw ScenarioError(position_of(scenario, "workload"), "workload", "no collective, whose bandwidth could be drawn",
+                        "workload: { collective: … }");
+  }
   return *collective;
 }
 

@@ -41,6 +41,9 @@ struct Sweep {
 Sweep sweep_of_variations(const SweepOptions& options) {
   std::vector<Variation> variations;
   for (const std::string& text : options.variations) variations.push_back(parse_variation(text));
+  // A file that is none would fail in every row; it is refused before anything is written.
+  const YamlNode name = yaml_scalar(options.file, {options.file, 0, 0});
+  cached_yaml_file(catalogue_file(CatalogueSection::run, Field(name, "FILE")).string());
   Sweep sweep{{"case", "base"}, {}, combinations(options.file, options.overrides, variations)};
   for (const Override& change : sweep.cases.front().overrides) sweep.header.push_back(change.key);
   for (const Case& row : sweep.cases) {

@@ -166,7 +166,7 @@ void add_validate(CLI::App& app, ExitStatus& status) {
       ->add_option("--anchor", options->anchor,
                    "the first N cases of each group fix one factor for the group and leave the errors")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber.description(""));
+      ->check(CLI::Range(0, 1'000'000).description(""));
   command
       ->add_option("--bar", options->bars,
                    "fail when a group's MAPE is above it (repeatable; GROUP is the name's start)")

@@ -90,6 +90,10 @@ TEST_CASE("Numbers that are none, negative or endless are refused") {
   CHECK(bandwidth_complaint("1e400 GB/s") == "\"1e400 GB/s\" is outside the range of numbers; a number below 1e24");
   // 1e20 GB/s is 1e29 B/s: a number, but beyond every machine
   CHECK(bandwidth_complaint("1e20 GB/s").find("is too large") != std::string::npos);
+  // and 1e-300 bit/s is one that no machine has: 1 GB would take longer than the largest number of seconds
+  CHECK(bandwidth_complaint("1e-300 bit/s") == "\"1e-300 bit/s\" is too small; a bandwidth from 1e-24 base units on");
+  CHECK(complaint([] { return parse_number("1e-300"); }) == "\"1e-300\" is too small; 0, or at least 1e-24");
+  CHECK(parse_number("0") == 0.0);  // nothing is not too little
   CHECK(bandwidth_complaint("fast") == "\"fast\" is not a number; a decimal number such as 2.5 or 1e6");
   CHECK(bandwidth_complaint("") == "empty value; a number");
   CHECK(bandwidth_complaint("1,024 GB/s").find("digits without separators") != std::string::npos);

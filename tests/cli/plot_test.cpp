@@ -136,7 +136,10 @@ TEST_CASE("Bandwidth is drawn over message sizes, measured points beside it") {
 
 TEST_CASE("Bandwidth needs a collective, known algorithms and a range of sizes") {
   const std::string collective = "r10-all-reduce-8-h100";
-  CHECK(run_program({"plot", "bandwidth", "gpt2-xl-dgx-a100"}).status == 2);
+  const FilterResult training = run_program({"plot", "bandwidth", "gpt2-xl-dgx-a100"});
+  CHECK(training.status == 2);
+  CHECK_THAT(training.errors,
+             Catch::Contains("gpt2-xl-dgx-a100.yaml:") && Catch::Contains(": workload: no collective"));
   for (const char* sizes : {"1 MB", "1 GB..1 MB", "0 B..1 MB", "1..2", "big..bigger"}) {
     INFO(sizes);
     const FilterResult result = run_program({"plot", "bandwidth", collective, "--sizes", sizes});

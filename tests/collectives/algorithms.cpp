@@ -192,7 +192,7 @@ TEST_CASE("switches that cannot add up are not asked to") {
       Catch::Contains("NVLink SHARP"));
   CHECK_THROWS_WITH(lower(call_of(SyncAlgorithm::in_network, 1.0_MB, iota(16)),
                           Topology(cluster_of(nvswitch_node(), 2)), Calibration{}),
-                    Catch::Contains("in_network_reduction"));
+                    Catch::Contains("; network: { in_network_reduction: true }"));
   // A network that can, between nodes that cannot: rings inside.
   Node node = nvswitch_node();
   node.network.in_network_reduction = true;

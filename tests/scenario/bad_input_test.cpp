@@ -399,6 +399,9 @@ TEST_CASE("Bad workloads") {
        "a bandwidth, not a size", "write GB"},
       {"{ collective: { operation: all_reduce, size: 1 GB, ranks: ^17 } }", "workload.collective.ranks",
        "17 ranks on 16 GPUs", "at most 16"},
+      {"{ collective: { operation: all_reduce, size: 1 GB, algorithm: parameter_server, servers: ^17, placement: gpu } "
+       "}",
+       "workload.collective.servers", "17 servers on 16 GPUs", "at most 16"},
       {"{ collective: { operation: all_reduce, size: 1 GB, groups: ^3 } }", "workload.collective.groups",
        "16 ranks cannot be divided into 3 groups", "a divisor of 16"},
       {"{ collective: { operation: all_reduce, size: 1 GB, groups: ^0 } }", "workload.collective.groups",
