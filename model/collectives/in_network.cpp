@@ -153,7 +153,7 @@ void cross_network(const SharedFabric& f, Up up, Down down, Stages& stages) {
   });
 }
 
-Schedule pipeline(const SharedFabric& f, Stages stages) {
+Schedule pipeline(const SharedFabric& f, const Stages& stages) {
   const int count = static_cast<int>(stages.size());
   const int pieces = f->pieces;
   const auto phase = [=](int index) {
@@ -183,7 +183,7 @@ Schedule in_network_all_reduce(int ranks, const ScheduleShape& shape) {
   add_up_inside(f, stages);
   cross_network(f, Up::sums, Down::share, stages);
   gather_inside(f, stages);
-  return pipeline(f, std::move(stages));
+  return pipeline(f, stages);
 }
 
 Schedule in_network_reduce_scatter(int ranks, const ScheduleShape& shape) {
@@ -191,7 +191,7 @@ Schedule in_network_reduce_scatter(int ranks, const ScheduleShape& shape) {
   Stages stages;
   add_up_inside(f, stages);
   cross_network(f, Up::sums, Down::own, stages);
-  return pipeline(f, std::move(stages));
+  return pipeline(f, stages);
 }
 
 Schedule in_network_all_gather(int ranks, const ScheduleShape& shape) {
@@ -199,7 +199,7 @@ Schedule in_network_all_gather(int ranks, const ScheduleShape& shape) {
   Stages stages;
   cross_network(f, Up::own, Down::share, stages);
   gather_inside(f, stages);
-  return pipeline(f, std::move(stages));
+  return pipeline(f, stages);
 }
 
 Schedule in_network_broadcast(int ranks, const ScheduleShape& shape) {
@@ -208,7 +208,7 @@ Schedule in_network_broadcast(int ranks, const ScheduleShape& shape) {
   share_at_root(f, true, stages);
   cross_network(f, Up::share_of_node_0, Down::share, stages);
   gather_inside(f, stages);
-  return pipeline(f, std::move(stages));
+  return pipeline(f, stages);
 }
 
 Schedule in_network_reduce(int ranks, const ScheduleShape& shape) {
@@ -217,7 +217,7 @@ Schedule in_network_reduce(int ranks, const ScheduleShape& shape) {
   add_up_inside(f, stages);
   cross_network(f, Up::sums, Down::share_to_node_0, stages);
   share_at_root(f, false, stages);
-  return pipeline(f, std::move(stages));
+  return pipeline(f, stages);
 }
 
 }  // namespace foretrain
