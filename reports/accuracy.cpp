@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 #include <utility>
+
+#include "model/base/statistics.hpp"
 
 namespace foretrain {
 
@@ -42,13 +43,6 @@ double anchor_group(std::vector<Comparison>& members, int anchor, int& anchored)
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-  if (values.empty()) throw std::invalid_argument("median of no values");
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2.0;
-}
 
 ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons) {
   ErrorStatistics result;

@@ -78,9 +78,6 @@ struct AccuracyReport {
   std::optional<PairReport> pairs;  ///< where it was asked for; before anchoring
 };
 
-/// The middle of the values, or the mean of the two middle ones. Throws std::invalid_argument for an empty list.
-double median(std::vector<double> values);
-
 ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons);
 
 /// Groups the comparisons. With `anchor` > 0, the first `anchor` comparisons of each group fix one factor, the median

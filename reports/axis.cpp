@@ -1,5 +1,7 @@
 #include "reports/axis.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,6 +16,17 @@ TimeUnit time_unit(Seconds largest) {
       {{"s", Seconds(1.0)}, {"ms", Seconds(1e-3)}, {"µs", Seconds(1e-6)}}};
   const auto* unit = std::find_if(units.begin(), units.end(), [&](const TimeUnit& u) { return largest >= u.size; });
   return unit == units.end() ? units.back() : *unit;
+}
+
+std::string logarithmic_tics(double low, double high, bool powers_alone) {
+  std::string tics;
+  for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= high; power *= 10.0) {
+    for (const double step : {1.0, 2.0, 5.0}) {
+      if (powers_alone && step != 1.0) continue;
+      tics += fmt::format("{}{:.6g}", tics.empty() ? "" : ", ", step * power);
+    }
+  }
+  return "(" + tics + ")";
 }
 
 int text_width(std::string_view text, int font_pixels) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,10 @@ struct TimeUnit {
 
 /// The unit in which the largest time is at least one: s, ms or µs.
 TimeUnit time_unit(Seconds largest);
+
+/// gnuplot's list of tics on a logarithmic axis: the powers of ten from `low` to `high` and, unless that is many, twice
+/// and five times them.
+std::string logarithmic_tics(double low, double high, bool powers_alone = false);
 
 /// Width in pixels to set aside for a line of text in the pictures' sans serif font, of which only the viewer knows the
 /// exact shape.

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "model/base/statistics.hpp"
+
 namespace foretrain {
 
 namespace {

@@ -17,8 +17,20 @@ inline constexpr std::array<std::string_view, 4> constant_kind_names = {"datashe
 inline constexpr std::string_view communication_ratio_formula = "2·model/(bandwidth·batch·FLOPs)";
 inline constexpr std::string_view communication_ratio_leaves_out =
     "the (n-1)/n of a ring, the time that every message takes whatever its size, the share of link and device peaks "
-    "that "
-    "is reached, recomputation, and what compression saves; what overlaps is in neither";
+    "that is reached, recomputation, and what compression saves; what overlaps is in neither";
+
+/// The parts of a step in the order in which tables and pictures show them.
+struct BreakdownPart {
+  std::string_view name;
+  Seconds Breakdown::*time;
+};
+inline constexpr std::array<BreakdownPart, 6> breakdown_parts = {
+    {{"compute", &Breakdown::compute},
+     {"exposed communication", &Breakdown::exposed_communication},
+     {"pipeline bubble", &Breakdown::pipeline_bubble},
+     {"waiting for data", &Breakdown::data_stall},
+     {"host overhead", &Breakdown::host_overhead},
+     {"optimizer", &Breakdown::optimizer}}};
 
 constexpr std::string_view name(Fidelity fidelity) { return fidelity_names[static_cast<std::size_t>(fidelity)]; }
 constexpr std::string_view name(ConstantKind kind) { return constant_kind_names[static_cast<std::size_t>(kind)]; }

@@ -9,6 +9,7 @@
 #include "model/base/format.hpp"
 #include "reports/axis.hpp"
 #include "reports/gnuplot.hpp"
+#include "reports/names.hpp"
 
 namespace foretrain {
 
@@ -22,19 +23,17 @@ constexpr double widest_comparable_ratio = 12.0;
 // A segment narrower than this share of the plot has no room for its percentage.
 constexpr double narrowest_labelled = 0.06;
 
-struct Part {
-  std::string_view name;
-  Seconds Breakdown::*time;
-  std::string_view color;
-  std::string_view text_color;
+/// Colours of a part's piece of a bar and of what is written in it.
+struct Paint {
+  std::string_view color, text_color;
 };
-constexpr std::array<Part, 6> parts = {
-    {{"compute", &Breakdown::compute, "#0072B2", "#ffffff"},
-     {"exposed communication", &Breakdown::exposed_communication, "#D55E00", "#ffffff"},
-     {"pipeline bubble", &Breakdown::pipeline_bubble, "#CC79A7", "#000000"},
-     {"waiting for data", &Breakdown::data_stall, "#E69F00", "#000000"},
-     {"host overhead", &Breakdown::host_overhead, "#56B4E9", "#000000"},
-     {"optimizer", &Breakdown::optimizer, "#009E73", "#ffffff"}}};
+/// In the order of breakdown_parts.
+constexpr std::array<Paint, breakdown_parts.size()> paints = {{{"#0072B2", "#ffffff"},
+                                                               {"#D55E00", "#ffffff"},
+                                                               {"#CC79A7", "#000000"},
+                                                               {"#E69F00", "#000000"},
+                                                               {"#56B4E9", "#000000"},
+                                                               {"#009E73", "#ffffff"}}};
 
 struct Scale {
   bool shares = false;
@@ -62,19 +61,19 @@ Scale scale_of(const std::vector<BreakdownBar>& bars) {
 /// The segments of one part in all bars, and their percentages.
 std::string part_data(const std::vector<BreakdownBar>& bars, const Scale& scale, std::size_t number,
                       std::string& labels) {
-  const Part& part = parts.at(number);
+  const Seconds Breakdown::*time = breakdown_parts.at(number).time;
   std::string data = fmt::format("$part{} << END\n", number);
   for (std::size_t i = 0; i < bars.size(); ++i) {
     const Breakdown& b = bars[i].breakdown;
     Seconds before;
-    for (std::size_t earlier = 0; earlier < number; ++earlier) before += b.*parts.at(earlier).time;
+    for (std::size_t earlier = 0; earlier < number; ++earlier) before += b.*breakdown_parts.at(earlier).time;
     const double from = scale.place(before, b);
-    const double to = scale.place(before + b.*part.time, b);
+    const double to = scale.place(before + b.*time, b);
     const auto row = static_cast<double>(bars.size() - i);
     data += fmt::format("{:.9g} {} {:.9g} {:.9g} {} {}\n", from, row, from, to, row - 0.34, row + 0.34);
     if ((to - from) / scale.longest < narrowest_labelled) continue;
     labels += fmt::format("set label '{:.0f} %' at first {:.9g},{} center front textcolor rgb '{}' font ',12'\n",
-                          b.*part.time / b.total() * 100.0, (from + to) / 2.0, row, part.text_color);
+                          b.*time / b.total() * 100.0, (from + to) / 2.0, row, paints.at(number).text_color);
   }
   return data + "END\n";
 }
@@ -82,8 +81,10 @@ std::string part_data(const std::vector<BreakdownBar>& bars, const Scale& scale,
 /// The parts that have a place in at least one bar.
 std::vector<std::size_t> used_parts(const std::vector<BreakdownBar>& bars) {
   std::vector<std::size_t> used;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto has_part = [&](const BreakdownBar& bar) { return bar.breakdown.*parts.at(i).time > Seconds(0); };
+  for (std::size_t i = 0; i < breakdown_parts.size(); ++i) {
+    const auto has_part = [&](const BreakdownBar& bar) {
+      return bar.breakdown.*breakdown_parts.at(i).time > Seconds(0);
+    };
     if (std::any_of(bars.begin(), bars.end(), has_part)) used.push_back(i);
   }
   return used;
@@ -92,7 +93,9 @@ std::vector<std::size_t> used_parts(const std::vector<BreakdownBar>& bars) {
 /// One line above the bars: a square and a name per part.
 std::string legend(const std::vector<std::size_t>& used, int left, int width, int height) {
   constexpr int square = 12, gap = 16, line = 24, font = 12;
-  const auto entry_width = [&](std::size_t part) { return square + 6 + text_width(parts.at(part).name, font) + gap; };
+  const auto entry_width = [&](std::size_t part) {
+    return square + 6 + text_width(breakdown_parts.at(part).name, font) + gap;
+  };
   int total = 0;
   for (const std::size_t part : used) total += entry_width(part);
   int x = std::max(8, std::min(left, width - total));
@@ -103,8 +106,8 @@ std::string legend(const std::vector<std::size_t>& used, int left, int width, in
         "set object rectangle center screen {:.5f},{:.5f} size screen {:.5f},{:.5f} fillcolor rgb '{}' fillstyle solid "
         "noborder\n",
         static_cast<double>(x + square / 2) / width, y, static_cast<double>(square) / width,
-        static_cast<double>(square) / height, parts.at(part).color);
-    script += fmt::format("set label '{}' at screen {:.5f},{:.5f} left font ',{}'\n", parts.at(part).name,
+        static_cast<double>(square) / height, paints.at(part).color);
+    script += fmt::format("set label '{}' at screen {:.5f},{:.5f} left font ',{}'\n", breakdown_parts.at(part).name,
                           static_cast<double>(x + square + 6) / width, y, font);
     x += entry_width(part);
   }
@@ -150,7 +153,7 @@ std::string breakdown_svg(const std::vector<BreakdownBar>& bars) {
     script += part_data(bars, scale, part, labels);
     script += labels;
     plots += fmt::format("{}$part{} using 1:2:3:4:5:6 with boxxyerror linecolor rgb '{}'",
-                         plots.empty() ? "plot " : ", ", part, parts.at(part).color);
+                         plots.empty() ? "plot " : ", ", part, paints.at(part).color);
   }
   return run_gnuplot(script + plots + "\n");
 }

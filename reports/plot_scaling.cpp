@@ -102,11 +102,7 @@ int panel_width(const ScalingPanel& panel) {
 /// A logarithmic axis has tics at 1, 2 and 5 times the powers of ten.
 std::string y_tics(const YAxis& axis) {
   if (!axis.logarithmic) return "unset logscale y\nset ytics autofreq\n";
-  std::string tics;
-  for (double power = std::pow(10.0, std::floor(std::log10(axis.low))); power <= axis.high; power *= 10.0) {
-    for (const double step : {1.0, 2.0, 5.0}) tics += fmt::format("{}{:.6g}", tics.empty() ? "" : ", ", step * power);
-  }
-  return "set logscale y\nset ytics (" + tics + ")\n";
+  return "set logscale y\nset ytics " + logarithmic_tics(axis.low, axis.high) + "\n";
 }
 
 std::string curve_data(const ScalingFigure& figure, const ScalingCurve& curve, const TimeUnit& unit,

@@ -95,15 +95,7 @@ std::string x_axis(const SweepFigure& figure) {
 /// Times may span decades: 1, 2 and 5 times the powers of ten, or the powers alone.
 std::string y_tics(const YAxis& axis) {
   if (!axis.logarithmic) return "set ytics autofreq\n";
-  const bool wide = axis.high / axis.low > 300.0;
-  std::string tics;
-  for (double power = std::pow(10.0, std::floor(std::log10(axis.low))); power <= axis.high; power *= 10.0) {
-    for (const double step : {1.0, 2.0, 5.0}) {
-      if (wide && step != 1.0) continue;
-      tics += fmt::format("{}{:.6g}", tics.empty() ? "" : ", ", step * power);
-    }
-  }
-  return "set logscale y\nset ytics (" + tics + ")\n";
+  return "set logscale y\nset ytics " + logarithmic_tics(axis.low, axis.high, axis.high / axis.low > 300.0) + "\n";
 }
 
 std::string color(std::size_t curve) { return std::string(palette[curve % palette.size()]); }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "model/base/format.hpp"
+#include "model/base/statistics.hpp"
 #include "reports/table.hpp"
 #include "validate/host/wire.hpp"
 
@@ -33,12 +34,10 @@ std::string probe_text(const std::vector<ProbeMeasurement>& probes) {
   table.add_row({"message", "payload", "card", "packets", "wire bytes", "by the model", "returned", "time"});
   table.add_rule();
   for (const ProbeMeasurement& p : probes) {
-    HostMeasurement times;
-    times.samples = p.samples;
     table.add_row({p.protocol, format_bytes(p.payload), fmt::format("{:.0f} Mbit/s", p.rate.value() * 8e-6),
                    fmt::format("{:.2f}", p.packets), fmt::format("{:.1f}", p.wire_bytes),
                    fmt::format("{:.0f}", model_wire_bytes(p.protocol, p.payload).value()),
-                   fmt::format("{:.1f}", p.returned_bytes), format_seconds(times.median())});
+                   fmt::format("{:.1f}", p.returned_bytes), format_seconds(Seconds(median(p.samples)))});
   }
   return "Single messages between two hosts: bytes that the card counts, and by the packet model\n\n" + table.text(2);
 }

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -59,18 +57,11 @@ std::string headline(const StepResult& result, const TrainResult& train) {
 
 std::string breakdown_section(const TrainResult& train) {
   const Breakdown& b = train.breakdown;
-  const std::array<std::pair<std::string_view, Seconds>, 6> parts = {
-      {{"compute", b.compute},
-       {"exposed communication", b.exposed_communication},
-       {"pipeline bubble", b.pipeline_bubble},
-       {"waiting for data", b.data_stall},
-       {"host overhead", b.host_overhead},
-       {"optimizer", b.optimizer}}};
   if (!(b.total() > Seconds(0))) return "";
   TextTable table({Align::left, Align::right, Align::right, Align::left});
-  for (const auto& [label, time] : parts) {
-    const double share = time / b.total();
-    table.add_row({std::string(label), format_seconds(time), format_percent(share), bar(share, bar_width)});
+  for (const auto& [label, part] : breakdown_parts) {
+    const double share = b.*part / b.total();
+    table.add_row({std::string(label), format_seconds(b.*part), format_percent(share), bar(share, bar_width)});
   }
   table.add_rule();
   table.add_row({"step", format_seconds(b.total()), format_percent(1.0)});

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/collectives/flows.hpp"
+
 namespace foretrain {
 
 NetworkPlan::NetworkPlan(const Topology& topology)
@@ -57,18 +59,9 @@ void NetworkPlan::append_route(EndpointId source, EndpointId destination, std::v
 }
 
 SetIndex NetworkPlan::add_set(std::vector<Flow> flows) {
-  const auto pair = [](const Flow& flow) { return std::pair(flow.source, flow.destination); };
-  if (!std::ranges::is_sorted(flows, {}, pair)) std::ranges::stable_sort(flows, {}, pair);
+  std::erase_if(flows, [](const Flow& flow) { return flow.source == flow.destination || !(flow.bytes > Bytes(0.0)); });
   FlowSet set;
-  set.flows.reserve(flows.size());
-  for (const Flow& flow : flows) {
-    if (flow.source == flow.destination || !(flow.bytes > Bytes(0.0))) continue;
-    if (set.flows.empty() || pair(set.flows.back()) != pair(flow)) {
-      set.flows.push_back(flow);
-    } else {
-      set.flows.back().bytes += flow.bytes;
-    }
-  }
+  set.flows = merge_by_ends(std::move(flows));
   std::erase_if(set.flows, [&](const Flow& flow) {
     find_route(flow.source, flow.destination);
     for (const LinkIndex link : crossed_) {

@@ -11,9 +11,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <string>
 
+#include "model/collectives/flows.hpp"
 #include "model/collectives/network_effects.hpp"
 #include "model/collectives/traffic.hpp"
 
@@ -56,8 +56,7 @@ class AutomaticCollective {
   }
 
   LoweredCollective lower() {
-    const bool exchange =
-        call_.operation == CollectiveOperation::all_to_all || call_.operation == CollectiveOperation::send_receive;
+    const bool exchange = is_exchange(call_.operation);
     std::vector<Candidate> candidates;
     const Traffic main = exchange ? direct_traffic() : traffic(&TrafficBuilder::add_ring, call_.operation);
     Traffic tree, in_network;

@@ -27,7 +27,7 @@ struct CollectiveCall {
 struct Flow {
   EndpointId source = 0;
   EndpointId destination = 0;
-  Bytes bytes;  ///< on the wire: payload divided by protocol efficiency
+  Bytes bytes;  ///< as links count them: payload with what the library's protocol and small messages' headers add
 };
 
 /// Flows that start together `latency` after the previous phase has finished; the whole is repeated `repeat` times.
@@ -42,10 +42,12 @@ struct LoweredCollective {
   std::vector<LoweredPhase> phases;
 };
 
-/// Throws std::invalid_argument for a call that the table has no schedule for.
+/// Throws std::invalid_argument for a call without ranks, with groups of unequal size, with ranks that do not exist or
+/// stand twice, or that the table has no schedule for, and where the hardware cannot carry the algorithm out.
 LoweredCollective lower(const CollectiveCall& call, const Topology& topology, const Calibration& calibration);
 
-/// Time without other traffic. Per phase: latency + the busiest link's bytes over its bandwidth.
+/// Time without other traffic. Per phase: latency + the busiest link's bytes over its bandwidth, or
+/// more where the transport lets less through between two endpoints (LinkLoad).
 Seconds uncontended_time(const LoweredCollective& lowered, const Topology& topology);
 
 /// nccl-tests' factor from algorithm bandwidth (size/time) to bus bandwidth: 2(n-1)/n for all-reduce, (n-1)/n for

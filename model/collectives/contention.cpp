@@ -7,6 +7,7 @@
 
 #include "model/base/error.hpp"
 #include "model/collectives/flow_classes.hpp"
+#include "model/collectives/flows.hpp"
 #include "model/collectives/link_load.hpp"
 
 namespace foretrain {
@@ -84,21 +85,6 @@ Seconds time_to_finish(const FoldedSystem& system, std::vector<Bytes> left) {
   }
 }
 
-/// Bytes between each pair of endpoints.
-std::vector<Flow> merged(std::vector<Flow> flows) {
-  const auto pair = [](const Flow& flow) { return std::pair(flow.source, flow.destination); };
-  std::ranges::stable_sort(flows, {}, pair);
-  std::vector<Flow> result;
-  for (const Flow& flow : flows) {
-    if (!result.empty() && pair(result.back()) == pair(flow)) {
-      result.back().bytes += flow.bytes;
-    } else {
-      result.push_back(flow);
-    }
-  }
-  return result;
-}
-
 class ContendedPhases {
  public:
   ContendedPhases(const Topology& topology, std::vector<BackgroundRoute> background)
@@ -128,7 +114,7 @@ class ContendedPhases {
     SystemBuilder builder(topology_);
     std::map<Bytes, std::int32_t> kinds;  // flows of the phase differ by their bytes
     std::vector<Bytes> left_of_flow;
-    for (const Flow& flow : merged(phase.flows)) {
+    for (const Flow& flow : merge_by_ends(phase.flows)) {
       if (flow.bytes <= Bytes(0.0) || flow.source == flow.destination) continue;
       const auto kind = kinds.try_emplace(flow.bytes, static_cast<std::int32_t>(kinds.size())).first->second;
       builder.add(kind, flow.source, flow.destination);

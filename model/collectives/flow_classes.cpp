@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "model/base/hash.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -14,12 +16,10 @@ using ClassId = std::int32_t;
 
 std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-/// splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+/// A hash whose sums tell classes apart.
 std::uint64_t mix(ClassId id) {
-  std::uint64_t z = (static_cast<std::uint64_t>(id) + 1) * 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
+  std::uint64_t state = static_cast<std::uint64_t>(id) * split_mix_step;
+  return split_mix(state);
 }
 
 /// Who is joined with whom, both ways.

@@ -76,13 +76,6 @@ struct Part {
   std::function<Schedule::Stretch(int)> stretch;
 };
 
-Transfer send(Transfer range, int source, int destination, TransferKind kind) {
-  range.source = source;
-  range.destination = destination;
-  range.kind = kind;
-  return range;
-}
-
 /// One hop along the rings of a level: every rank passes on the block of the place `lag` before its own.
 Phase hop(const Levels& levels, std::size_t level, int lag, TransferKind kind, bool owned, int chunks_per_share) {
   const Axis& axis = levels.axes[level];

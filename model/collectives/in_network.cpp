@@ -64,13 +64,6 @@ using SharedFabric = std::shared_ptr<const Fabric>;
 /// What all ranks do with one piece at the same time.
 using Stage = std::function<void(int piece, Phase& transfers)>;
 
-void send(Phase& transfers, Transfer range, int source, int destination, TransferKind kind) {
-  range.source = source;
-  range.destination = destination;
-  range.kind = kind;
-  transfers.push_back(range);
-}
-
 template <typename Do>
 void for_each_rank(const Fabric& fabric, const Do& do_it) {
   for (int node = 0; node < fabric.nodes; ++node) {
@@ -80,28 +73,32 @@ void for_each_rank(const Fabric& fabric, const Do& do_it) {
 
 using Stages = std::vector<Stage>;
 
+/// Where the switches inside do not add up: shares pass round a ring of the node's ranks, and are summed on their way
+/// (reduce) or handed to everybody (copy).
+void ring_inside(const SharedFabric& f, TransferKind kind, Stages& stages) {
+  const int first_lag = kind == TransferKind::reduce ? 1 : 0;
+  for (int hop = 0; hop + 1 < f->locals; ++hop) {
+    stages.emplace_back([=](int piece, Phase& transfers) {
+      for_each_rank(*f, [&](int node, int place, int rank) {
+        const int block = (place - hop - first_lag + f->locals) % f->locals;
+        transfers.push_back(send(f->share(block, piece), rank, f->rank(node, (place + 1) % f->locals), kind));
+      });
+    });
+  }
+}
+
 /// Afterwards every rank has the sum over its node of the share of its place.
 void add_up_inside(const SharedFabric& f, Stages& stages) {
   if (f->locals == 1) return;
-  if (!f->switched) {
-    for (int lag = 1; lag < f->locals; ++lag) {
-      stages.emplace_back([=](int piece, Phase& transfers) {
-        for_each_rank(*f, [&](int node, int place, int rank) {
-          const int block = (place - lag + f->locals) % f->locals;
-          send(transfers, f->share(block, piece), rank, f->rank(node, (place + 1) % f->locals), TransferKind::reduce);
-        });
-      });
-    }
-    return;
-  }
+  if (!f->switched) return ring_inside(f, TransferKind::reduce, stages);
   stages.emplace_back([=](int piece, Phase& transfers) {
     for_each_rank(*f, [&](int node, int, int rank) {
-      send(transfers, f->all(piece), rank, f->node_switch(node), TransferKind::reduce);
+      transfers.push_back(send(f->all(piece), rank, f->node_switch(node), TransferKind::reduce));
     });
   });
   stages.emplace_back([=](int piece, Phase& transfers) {
     for_each_rank(*f, [&](int node, int place, int rank) {
-      send(transfers, f->share(place, piece), f->node_switch(node), rank, TransferKind::copy);
+      transfers.push_back(send(f->share(place, piece), f->node_switch(node), rank, TransferKind::copy));
     });
   });
 }
@@ -109,25 +106,15 @@ void add_up_inside(const SharedFabric& f, Stages& stages) {
 /// From the shares of the places to whole messages.
 void gather_inside(const SharedFabric& f, Stages& stages) {
   if (f->locals == 1) return;
-  if (!f->switched) {
-    for (int lag = 0; lag + 1 < f->locals; ++lag) {
-      stages.emplace_back([=](int piece, Phase& transfers) {
-        for_each_rank(*f, [&](int node, int place, int rank) {
-          const int block = (place - lag + f->locals) % f->locals;
-          send(transfers, f->share(block, piece), rank, f->rank(node, (place + 1) % f->locals), TransferKind::copy);
-        });
-      });
-    }
-    return;
-  }
+  if (!f->switched) return ring_inside(f, TransferKind::copy, stages);
   stages.emplace_back([=](int piece, Phase& transfers) {
     for_each_rank(*f, [&](int node, int place, int rank) {
-      send(transfers, f->share(place, piece), rank, f->node_switch(node), TransferKind::copy);
+      transfers.push_back(send(f->share(place, piece), rank, f->node_switch(node), TransferKind::copy));
     });
   });
   stages.emplace_back([=](int piece, Phase& transfers) {
     for_each_rank(*f, [&](int node, int, int rank) {
-      send(transfers, f->all(piece), f->node_switch(node), rank, TransferKind::copy);
+      transfers.push_back(send(f->all(piece), f->node_switch(node), rank, TransferKind::copy));
     });
   });
 }
@@ -137,7 +124,7 @@ void share_at_root(const SharedFabric& f, bool scatter, Stages& stages) {
   if (f->locals == 1) return;
   const auto deal = [=](int piece, Phase& transfers) {
     for (int place = 1; place < f->locals; ++place) {
-      send(transfers, f->share(place, piece), scatter ? 0 : place, scatter ? place : 0, TransferKind::copy);
+      transfers.push_back(send(f->share(place, piece), scatter ? 0 : place, scatter ? place : 0, TransferKind::copy));
     }
   };
   stages.emplace_back(deal);
@@ -153,20 +140,20 @@ void cross_network(const SharedFabric& f, Up up, Down down, Stages& stages) {
     for_each_rank(*f, [&](int node, int place, int rank) {
       if (up == Up::share_of_node_0 && node != 0) return;
       const bool sum = up == Up::sums;
-      send(transfers, up == Up::own ? f->own(rank, piece) : f->share(place, piece), rank, f->network_tree(place),
-           sum ? TransferKind::reduce : TransferKind::copy);
+      transfers.push_back(send(up == Up::own ? f->own(rank, piece) : f->share(place, piece), rank,
+                               f->network_tree(place), sum ? TransferKind::reduce : TransferKind::copy));
     });
   });
   stages.emplace_back([=](int piece, Phase& transfers) {
     for_each_rank(*f, [&](int node, int place, int rank) {
       if (down == Down::share_to_node_0 && node != 0) return;
-      send(transfers, down == Down::own ? f->own(rank, piece) : f->share(place, piece), f->network_tree(place), rank,
-           TransferKind::copy);
+      transfers.push_back(send(down == Down::own ? f->own(rank, piece) : f->share(place, piece), f->network_tree(place),
+                               rank, TransferKind::copy));
     });
   });
 }
 
-Schedule pipeline(const SharedFabric& f, Stages stages) {
+Schedule pipeline(const SharedFabric& f, const Stages& stages) {
   const int count = static_cast<int>(stages.size());
   const int pieces = f->pieces;
   const auto phase = [=](int index) {
@@ -196,7 +183,7 @@ Schedule in_network_all_reduce(int ranks, const ScheduleShape& shape) {
   add_up_inside(f, stages);
   cross_network(f, Up::sums, Down::share, stages);
   gather_inside(f, stages);
-  return pipeline(f, std::move(stages));
+  return pipeline(f, stages);
 }
 
 Schedule in_network_reduce_scatter(int ranks, const ScheduleShape& shape) {
@@ -204,7 +191,7 @@ Schedule in_network_reduce_scatter(int ranks, const ScheduleShape& shape) {
   Stages stages;
   add_up_inside(f, stages);
   cross_network(f, Up::sums, Down::own, stages);
-  return pipeline(f, std::move(stages));
+  return pipeline(f, stages);
 }
 
 Schedule in_network_all_gather(int ranks, const ScheduleShape& shape) {
@@ -212,7 +199,7 @@ Schedule in_network_all_gather(int ranks, const ScheduleShape& shape) {
   Stages stages;
   cross_network(f, Up::own, Down::share, stages);
   gather_inside(f, stages);
-  return pipeline(f, std::move(stages));
+  return pipeline(f, stages);
 }
 
 Schedule in_network_broadcast(int ranks, const ScheduleShape& shape) {
@@ -221,7 +208,7 @@ Schedule in_network_broadcast(int ranks, const ScheduleShape& shape) {
   share_at_root(f, true, stages);
   cross_network(f, Up::share_of_node_0, Down::share, stages);
   gather_inside(f, stages);
-  return pipeline(f, std::move(stages));
+  return pipeline(f, stages);
 }
 
 Schedule in_network_reduce(int ranks, const ScheduleShape& shape) {
@@ -230,7 +217,7 @@ Schedule in_network_reduce(int ranks, const ScheduleShape& shape) {
   add_up_inside(f, stages);
   cross_network(f, Up::sums, Down::share_to_node_0, stages);
   share_at_root(f, false, stages);
-  return pipeline(f, std::move(stages));
+  return pipeline(f, stages);
 }
 
 }  // namespace foretrain

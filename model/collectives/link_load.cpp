@@ -1,8 +1,8 @@
 #include "model/collectives/link_load.hpp"
 
 #include <algorithm>
-#include <map>
-#include <utility>
+
+#include "model/collectives/flows.hpp"
 
 namespace foretrain {
 
@@ -12,10 +12,8 @@ LinkLoad::LinkLoad(const Topology& topology)
 Seconds LinkLoad::slowest_connection(const std::vector<Flow>& flows) const {
   Seconds slowest(0.0);
   if (!topology_.limits_connections()) return slowest;
-  std::map<std::pair<EndpointId, EndpointId>, Bytes> bytes_of_pair;
-  for (const Flow& flow : flows) bytes_of_pair[{flow.source, flow.destination}] += flow.bytes;
-  for (const auto& [pair, bytes] : bytes_of_pair) {
-    slowest = std::max(slowest, bytes / topology_.most_rate(pair.first, pair.second));
+  for (const Flow& flow : merge_by_ends(flows)) {
+    slowest = std::max(slowest, flow.bytes / topology_.most_rate(flow.source, flow.destination));
   }
   return slowest;
 }

@@ -1,4 +1,5 @@
-// Explicit algorithms: the schedule as written, on the links' achieved bandwidth, without any protocol overhead.
+// Explicit algorithms: the schedule as written, on the links' achieved bandwidth, without what a library's protocols
+// cost; only headers of small messages and hops of unequal length are added (network_effects.hpp).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "model/collectives/automatic.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/collectives/exchange.hpp"
+#include "model/collectives/flows.hpp"
 #include "model/collectives/link_load.hpp"
 #include "model/collectives/network_effects.hpp"
 #include "model/collectives/placement.hpp"
@@ -39,9 +41,7 @@ void check_call(const CollectiveCall& call, const Topology& topology) {
 
 /// Bytes of the schedule's whole message: in exchanges every rank's buffer has chunks of its own.
 Bytes message_size(const CollectiveCall& call) {
-  const bool exchange =
-      call.operation == CollectiveOperation::all_to_all || call.operation == CollectiveOperation::send_receive;
-  return exchange ? call.size * static_cast<double>(call.groups.front().size()) : call.size;
+  return is_exchange(call.operation) ? call.size * static_cast<double>(call.groups.front().size()) : call.size;
 }
 
 /// Groups that share one schedule, and the endpoints of its participants in each of them.
@@ -136,22 +136,6 @@ void append_flows(const ScheduledGroups& groups, int index, Bytes message, const
   }
 }
 
-/// One flow for each pair of endpoints.
-void merge_flows(std::vector<Flow>& flows) {
-  std::stable_sort(flows.begin(), flows.end(), [](const Flow& a, const Flow& b) {
-    return std::pair(a.source, a.destination) < std::pair(b.source, b.destination);
-  });
-  std::size_t kept = 0;
-  for (const Flow& flow : flows) {
-    if (kept > 0 && flows[kept - 1].source == flow.source && flows[kept - 1].destination == flow.destination) {
-      flows[kept - 1].bytes += flow.bytes;
-    } else {
-      flows[kept++] = flow;
-    }
-  }
-  flows.resize(kept);
-}
-
 std::vector<LoweredPhase> lower_phases(const std::vector<ScheduledGroups>& all, Bytes message,
                                        const Topology& topology) {
   int phases = 0;
@@ -172,7 +156,7 @@ std::vector<LoweredPhase> lower_phases(const std::vector<ScheduledGroups>& all, 
     for (const ScheduledGroups& groups : all) {
       if (index < groups.schedule.phases) append_flows(groups, stretch.representative, message, topology, phase);
     }
-    if (all.front().shape.rings.size() > 1) merge_flows(phase.flows);
+    if (all.front().shape.rings.size() > 1) phase.flows = merge_by_ends(std::move(phase.flows));
     index += stretch.length;
   }
   return lowered;

@@ -88,6 +88,13 @@ Schedule over_chains(int ranks, std::vector<WeightedRing> list, bool towards_roo
 
 }  // namespace
 
+Transfer send(Transfer range, int source, int destination, TransferKind kind) {
+  range.source = source;
+  range.destination = destination;
+  range.kind = kind;
+  return range;
+}
+
 std::vector<int> natural_order(int ranks) {
   std::vector<int> order(static_cast<std::size_t>(ranks));
   std::iota(order.begin(), order.end(), 0);

@@ -17,6 +17,9 @@ Schedule rings_all_reduce(int ranks, std::vector<WeightedRing> rings);
 Schedule chains_broadcast(int ranks, std::vector<WeightedRing> rings);
 Schedule chains_reduce(int ranks, std::vector<WeightedRing> rings);
 
+/// A range of chunks on its way.
+Transfer send(Transfer range, int source, int destination, TransferKind kind);
+
 /// 0, 1, …, ranks - 1.
 std::vector<int> natural_order(int ranks);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/collectives/flows.hpp"
 #include "model/collectives/link_load.hpp"
 #include "model/collectives/placement.hpp"
 
@@ -184,19 +185,7 @@ void TrafficBuilder::add_direct(const std::vector<int>& group, CollectiveOperati
 }
 
 Traffic TrafficBuilder::build() {
-  std::sort(flows_.begin(), flows_.end(), [](const Flow& a, const Flow& b) {
-    return std::pair(a.source, a.destination) < std::pair(b.source, b.destination);
-  });
-  Traffic traffic;
-  for (const Flow& flow : flows_) {
-    const bool same = !traffic.flows.empty() && traffic.flows.back().source == flow.source &&
-                      traffic.flows.back().destination == flow.destination;
-    if (same) {
-      traffic.flows.back().bytes += flow.bytes;
-    } else {
-      traffic.flows.push_back(flow);
-    }
-  }
+  Traffic traffic{merge_by_ends(std::move(flows_)), Seconds(0.0)};
   traffic.time = LinkLoad(topology_).busiest(traffic.flows);
   return traffic;
 }

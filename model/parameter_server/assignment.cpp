@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <numeric>
 #include <queue>
+#include <string>
 #include <utility>
+
+#include "model/base/hash.hpp"
 
 namespace foretrain {
 
@@ -13,10 +17,7 @@ namespace {
 
 /// FNV-1a of "layer/piece" and a final mixing (the finaliser of MurmurHash3), since short names differ in few bits.
 std::uint64_t hash_of(const KeyPiece& key) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : std::to_string(key.layer) + "/" + std::to_string(key.piece)) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  }
+  std::uint64_t hash = fnv_1a(std::to_string(key.layer) + "/" + std::to_string(key.piece));
   hash = (hash ^ (hash >> 33U)) * 0xff51afd7ed558ccdULL;
   hash = (hash ^ (hash >> 33U)) * 0xc4ceb9fe1a85ec53ULL;
   return hash ^ (hash >> 33U);

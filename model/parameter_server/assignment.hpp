@@ -1,8 +1,6 @@
 // Which server of a key–value store holds which key. A key is a layer's parameters; large ones are cut into pieces.
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "model/scenario/scenario.hpp"

@@ -1,8 +1,8 @@
 // From dates to speeds and staleness, and the closed forms.
 #include <algorithm>
-#include <cmath>
 #include <map>
 
+#include "model/base/statistics.hpp"
 #include "model/collectives/link_load.hpp"
 #include "model/parameter_server/server_graph.hpp"
 
@@ -19,12 +19,6 @@ double done_at(const std::vector<Seconds>& ends, Seconds date) {
   if (next == ends.end()) return whole;
   const Seconds before = next == ends.begin() ? Seconds(0.0) : *(next - 1);
   return whole + (date - before) / (*next - before);
-}
-
-/// The value below which `share` of a sorted list lies (nearest rank).
-double percentile(const std::vector<int>& sorted, double share) {
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
-  return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
 }
 
 std::optional<Staleness> staleness_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
@@ -49,8 +43,8 @@ std::optional<Staleness> staleness_of(const ParameterStore& store, const ServerG
   }
   if (others.empty()) return std::nullopt;
   std::ranges::sort(others);
-  return Staleness{sum / static_cast<double>(others.size()), percentile(others, 0.5), percentile(others, 0.9),
-                   percentile(others, 0.99), static_cast<double>(others.back())};
+  return Staleness{sum / static_cast<double>(others.size()), nearest_rank(others, 0.5), nearest_rank(others, 0.9),
+                   nearest_rank(others, 0.99), static_cast<double>(others.back())};
 }
 
 /// Length of an iteration, in passes of usual length, of workers that are at most `lead` iterations apart: worker w

@@ -3,17 +3,11 @@
 #include <cmath>
 #include <cstdint>
 
+#include "model/base/hash.hpp"
+
 namespace foretrain {
 
 namespace {
-
-std::uint64_t split_mix(std::uint64_t& state) {
-  state += 0x9e3779b97f4a7c15ULL;
-  std::uint64_t z = state;
-  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31U);
-}
 
 /// ln(1 + x) = 2 artanh(x / (2 + x)) for x from 0 to 1, where the argument is 1/3 at most: 20 terms are exact.
 double log_of_one_plus(double x) {

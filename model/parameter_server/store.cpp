@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "model/collectives/placement.hpp"
@@ -268,12 +269,7 @@ ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train,
   place(scenario, topology, store);
   add_groups(scenario, train, model, topology, store);
   add_local_collectives(scenario, topology, store);
-  Segment pass;
-  for (const KeyGroup& group : store.groups) {
-    pass += group.forward;
-    pass += group.backward;
-  }
-  store.between = pass * (step.micro_batches - 1.0);
+  store.between = store.compute() * (step.micro_batches - 1.0);  // of one micro-batch, so far
   store.host_between_steps = step.once_per_step;
   return store;
 }

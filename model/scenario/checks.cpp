@@ -128,6 +128,8 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
   if (plan.tensor * plan.pipeline * plan.context * plan.expert > 1) {
     const std::pair<const char*, bool> needs[] = {
         {"plan.sync.consistency", sync.consistency != Sync::Consistency::synchronous},
+        {"plan.sync.assignment", sync.assignment != Sync::Assignment::balanced},
+        {"plan.sync.split", sync.split != Sync().split},
         {"plan.sync.priority", sync.priority != Sync::Priority::arrival},
         {"plan.sync.barrier", sync.barrier},
         {"plan.sync.local_reduce", sync.local_reduce},

@@ -142,8 +142,7 @@ void read_sync(const Field& field, Sync& sync) {
   sync.split = keys.quantity_or("split", sync.split);
   sync.priority = keys.choice_or("priority", sync.priority, priority_words());
   sync.barrier = keys.flag_or("barrier", sync.barrier);
-  sync.local_reduce =
-      keys.flag_or("local_reduce", sync.algorithm == SyncAlgorithm::hierarchical_parameter_server);
+  sync.local_reduce = keys.flag_or("local_reduce", sync.algorithm == SyncAlgorithm::hierarchical_parameter_server);
   if (const auto slow = keys.find("slow_workers")) sync.slow_workers = read_slow_workers(*slow);
   for (const std::string_view key : {"servers", "placement", "consistency", "assignment", "split", "priority",
                                      "barrier", "local_reduce", "slow_workers"}) {

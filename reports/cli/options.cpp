@@ -29,12 +29,23 @@ void add_fidelity(CLI::App& command, Fidelity& fidelity) {
       ->type_name("estimate|flows|steps");
 }
 
+namespace {
+
+/// An option that takes one value each time it is given.
+CLI::Option* add_repeatable(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                            const std::string& what, const std::string& type) {
+  return command.add_option(name, values, what)->type_name(type)->expected(1)->take_all()->allow_extra_args(false);
+}
+
+}  // namespace
+
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
-  command.add_option("--set", overrides, "replace a value of the scenario: plan.tensor=4, cluster.nodes=2, …")
-      ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  add_repeatable(command, "--set", overrides, "replace a value of the scenario: plan.tensor=4, cluster.nodes=2, …",
+                 "KEY=VALUE");
+}
+
+CLI::Option* add_variations(CLI::App& command, std::vector<std::string>& variations, const std::string& what) {
+  return add_repeatable(command, "--vary", variations, what, "KEY=VALUES");
 }
 
 void add_jobs(CLI::App& command, int& jobs) {

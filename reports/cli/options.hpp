@@ -17,6 +17,8 @@ namespace foretrain {
 void add_fidelity(CLI::App& command, Fidelity& fidelity);
 /// --set KEY=VALUE, any number of times.
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
+/// --vary KEY=VALUES, any number of times; `what` says what the combinations become.
+CLI::Option* add_variations(CLI::App& command, std::vector<std::string>& variations, const std::string& what);
 /// --jobs N; one worker per processor where it is not given.
 void add_jobs(CLI::App& command, int& jobs);
 

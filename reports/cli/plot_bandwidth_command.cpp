@@ -185,11 +185,7 @@ void add_plot_bandwidth(CLI::App& plot, ExitStatus& status) {
   command->add_option("--algorithms", options->algorithms, "values of workload.collective.algorithm (default: auto)")
       ->delimiter(',')
       ->type_name("NAME,NAME,…");
-  command->add_option("--vary", options->variations, "one panel per combination of values, as in `foretrain sweep`")
-      ->type_name("KEY=VALUES")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  add_variations(*command, options->variations, "one panel per combination of values, as in `foretrain sweep`");
   command->add_option("--sizes", options->sizes, "from the smallest to the largest message (default: 1 KB..10 GB)")
       ->type_name("A..B");
   command

@@ -116,11 +116,7 @@ void add_breakdown(CLI::App& plot, ExitStatus& status) {
   const auto options = std::make_shared<BreakdownCommand>();
   CLI::App* command = plot.add_subcommand("breakdown", "where the time of a step goes, one stacked bar per scenario");
   command->add_option("FILE", options->files, "scenarios that train a model")->required();
-  command->add_option("--vary", options->variations, "one bar per combination of values, as in `foretrain sweep`")
-      ->type_name("KEY=VALUES")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  add_variations(*command, options->variations, "one bar per combination of values, as in `foretrain sweep`");
   command->add_option("-o,--output", options->output, "where the picture goes")->type_name("OUT.svg")->required();
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->overrides);
@@ -149,14 +145,9 @@ void add_sweep_plot(CLI::App& plot, ExitStatus& status) {
   const auto options = std::make_shared<SweepCommand>();
   CLI::App* command = plot.add_subcommand("sweep", "time over the values of one key, and its best value");
   command->add_option("FILE", options->sweep.file, "the scenario to vary")->required();
-  command
-      ->add_option("--vary", options->sweep.variations,
-                   "the axis, as in `foretrain sweep`; further ones make a curve for each combination of their values")
-      ->type_name("KEY=VALUES")
-      ->required()
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  add_variations(*command, options->sweep.variations,
+                 "the axis, as in `foretrain sweep`; further ones make a curve for each combination of their values")
+      ->required();
   command->add_option("-o,--output", options->output, "draw it as well")->type_name("OUT.svg");
   add_fidelity(*command, options->sweep.fidelity);
   add_overrides(*command, options->sweep.overrides);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"

@@ -152,14 +152,9 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
   CLI::App* command =
       app.add_subcommand("sweep", "many predictions at once, as a table; goes on where it was interrupted");
   command->add_option("FILE", options->file, "the scenario to vary");
-  command
-      ->add_option("--vary", options->variations,
-                   "values that a key takes (repeatable: all combinations): KEY=V1,V2,… or KEY=A..B, KEY=A..B+STEP, "
-                   "KEY=A..BxFACTOR")
-      ->type_name("KEY=VALUES")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
+  add_variations(*command, options->variations,
+                 "values that a key takes (repeatable: all combinations): KEY=V1,V2,… or KEY=A..B, KEY=A..B+STEP, "
+                 "KEY=A..BxFACTOR");
   command->add_option("--cases", options->table, "predict the rows of this table instead")->type_name("CASES.csv");
   command->add_option("-o,--output", options->output, "where the table goes")->type_name("OUT.csv")->required();
   command->add_option("--shard", options->shard, "only every N-th row, beginning with the I-th: one job of an array")

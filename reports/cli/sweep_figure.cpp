@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -12,6 +11,7 @@
 #include "model/scenario/load.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/vary.hpp"
+#include "reports/names.hpp"
 
 namespace foretrain {
 
@@ -52,16 +52,9 @@ std::string curve_name(const Case& row, std::size_t keys) {
 }
 
 void add_parts(const std::vector<Outcome>& outcomes, SweepFigure& figure) {
-  static constexpr std::array<std::pair<const char*, Seconds Breakdown::*>, 6> parts = {
-      {{"compute", &Breakdown::compute},
-       {"exposed communication", &Breakdown::exposed_communication},
-       {"pipeline bubble", &Breakdown::pipeline_bubble},
-       {"waiting for data", &Breakdown::data_stall},
-       {"host overhead", &Breakdown::host_overhead},
-       {"optimizer", &Breakdown::optimizer}}};
   constexpr double worth_drawing = 0.01;  // of a step, somewhere
-  for (const auto& [name, part] : parts) {
-    SweepCurve curve{name, {}};
+  for (const auto& [name, part] : breakdown_parts) {
+    SweepCurve curve{std::string(name), {}};
     bool drawn = false;
     for (const Outcome& outcome : outcomes) {
       if (!outcome.result || !outcome.result->train) {

@@ -83,9 +83,7 @@ void SweepFile::finish() {
 }
 
 void Fingerprint::add(std::string_view piece) {
-  constexpr std::uint64_t prime = 0x100000001b3U;
-  for (const char c : piece) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * prime;
-  hash_ = (hash_ ^ piece.size()) * prime;  // so that "ab", "c" differs from "a", "bc"
+  hash_ = (fnv_1a(piece, hash_) ^ piece.size()) * fnv_1a_prime;  // so that "ab", "c" differs from "a", "bc"
 }
 
 void Fingerprint::add_folder(const std::string& folder) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/base/hash.hpp"
+
 namespace foretrain {
 
 /// OUT.csv.partial: the table as far as it is finished, in the order in which the rows came, their numbers in a first
@@ -47,7 +49,7 @@ class Fingerprint {
   [[nodiscard]] std::uint64_t value() const { return hash_; }
 
  private:
-  std::uint64_t hash_ = 0xcbf29ce484222325U;
+  std::uint64_t hash_ = fnv_1a_start;
 };
 
 }  // namespace foretrain

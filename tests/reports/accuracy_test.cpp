@@ -1,16 +1,8 @@
 #include "reports/accuracy.hpp"
 
-#include <stdexcept>
-
 #include "tests/catch.hpp"
 
 namespace foretrain::test {
-
-TEST_CASE("The median is the middle value, or between the two middle ones") {
-  CHECK(median({3.0, 1.0, 2.0}) == 2.0);
-  CHECK(median({4.0, 1.0, 2.0, 3.0}) == 2.5);
-  CHECK_THROWS_AS(median({}), std::invalid_argument);
-}
 
 TEST_CASE("Statistics of known errors") {
   // Errors: 110/100 − 1 = +10 %, 190/200 − 1 = −5 %, 60/100 − 1 = −40 %.

@@ -25,10 +25,11 @@ struct HostPrograms {
 /// missing.
 HostPrograms find_host_programs();
 
-/// Traffic from one host to another that goes on while a task runs: UDP datagrams at a steady rate.
+/// Traffic from one host to another that goes on while a task runs: UDP datagrams at a steady rate, or one TCP
+/// connection as fast as it goes.
 struct BackgroundTraffic {
   int from = 0, to = 0;
-  BytesPerSecond rate;  ///< on the wire, headers included
+  BytesPerSecond rate;  ///< on the wire, headers included; zero: TCP
 };
 
 struct Samples {

@@ -4,17 +4,17 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
+#include "model/base/hash.hpp"
 #include "model/base/process.hpp"
+#include "model/base/statistics.hpp"
 #include "model/base/text.hpp"
 
 namespace foretrain {
@@ -47,16 +47,6 @@ std::string version_line(const std::vector<std::string>& command) {
   } catch (const std::system_error&) {
     return "";
   }
-}
-
-/// Between the values, as if they were points of a line (definition 7 of Hyndman and Fan, 1996).
-double quantile(std::vector<double> values, double share) {
-  if (values.empty()) return 0.0;
-  std::sort(values.begin(), values.end());
-  const double place = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (place - std::floor(place)) * (values[above] - values[below]);
 }
 
 /// Times to a tenth of a microsecond: more digits are noise.
@@ -148,10 +138,10 @@ std::string describe(const HostMachine& machine) {
   return fmt::format("{} with {} cores, {}", machine.processor, machine.cores, machine.kernel);
 }
 
-Seconds HostMeasurement::median() const { return Seconds(quantile(samples, 0.5)); }
+Seconds HostMeasurement::median() const { return Seconds(foretrain::median(samples)); }
 
 double HostMeasurement::spread() const {
-  return (quantile(samples, 0.75) - quantile(samples, 0.25)) / quantile(samples, 0.5);
+  return (quantile(samples, 0.75) - quantile(samples, 0.25)) / foretrain::median(samples);
 }
 
 std::string to_json(const HostMeasurements& measurements) {
@@ -202,9 +192,7 @@ std::string plan_hash(const ReplayPlan& plan) {
   for (const BackgroundTraffic& t : plan.background) {
     text += fmt::format(" {}>{}:{:.0f}", t.from, t.to, t.rate.value());
   }
-  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return fmt::format("{:016x}", hash);
+  return fmt::format("{:016x}", fnv_1a(text));
 }
 
 }  // namespace foretrain

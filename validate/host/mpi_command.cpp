@@ -32,7 +32,7 @@ std::vector<std::string> mpi_command(const HostLab& lab, const std::string& prog
   write_file(agent_file, agent);
   std::filesystem::permissions(agent_file, std::filesystem::perms::owner_all);
   write_file(task.folder + "/hosts", hosts);
-  const std::string subnet = "10.77.0.0/24";
+  const std::string subnet = host_subnet;
   return {"mpirun",
           "--allow-run-as-root",
           "--hostfile",

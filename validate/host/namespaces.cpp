@@ -12,7 +12,6 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -41,10 +40,9 @@ std::string bucket(const std::string& device, BytesPerSecond rate) {
 }
 
 /// TCP as large transfers on a quiet network want it, equal for whatever program runs:
-/// - nothing is lost, so the window should open fully and stay open: Reno, whose slow start ends at a loss only
-/// (cubic's
-///   ends when the queue grows, which it does behind a token bucket), no restart after a pause, no memory of earlier
-///   connections;
+/// - nothing is lost, so the window should open fully and stay open: Reno, whose slow start ends at a loss only (that
+///   of cubic when the queue grows, which it does behind a token bucket), no restart after a pause, no memory of
+///   earlier connections;
 /// - no connection may fill the queue of its own card (limit_queue), where others wait behind it.
 std::string tcp_settings() {
   return fmt::format(

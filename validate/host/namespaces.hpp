@@ -28,9 +28,11 @@ struct ShapedRate {
 
 /// Host i's address in every lab: labs cannot see each other.
 std::string host_address(int host);
+/// What all of them are in.
+inline constexpr const char* host_subnet = "10.77.0.0/24";
 
 /// Few segments per packet, so that the bucket stays small, and enough that two processor cores can carry the traffic
-/// of all hosts: 50 us worth of data, at least four segments, at most 16.
+/// of all hosts: 200 us worth of data, at least four segments, at most 40.
 ShapedRate shaped_rate(BytesPerSecond rate);
 
 /// Why hosts cannot be made here, "" when they can: not root, no `ip` or `tc`, no leave to create namespaces, or a

@@ -9,6 +9,7 @@
 #include "model/base/format.hpp"
 #include "model/collectives/placement.hpp"
 #include "model/hardware/topology.hpp"
+#include "model/scenario/checks.hpp"
 
 namespace foretrain {
 
@@ -19,9 +20,7 @@ constexpr double longest_repetition = 60.0;  // seconds
 
 [[noreturn]] void refuse(const Scenario& scenario, const std::string& key, const std::string& got,
                          const std::string& expected) {
-  const auto found = scenario.where.find(key);
-  throw ScenarioError(found != scenario.where.end() ? found->second : SourcePosition{scenario.name, 0, 0}, key, got,
-                      expected);
+  throw ScenarioError(position_of(scenario, key), key, got, expected);
 }
 
 const CollectiveWorkload& all_reduce_of(const Scenario& scenario) {

@@ -1,7 +1,5 @@
 #include "validate/host/replay.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "model/base/error.hpp"

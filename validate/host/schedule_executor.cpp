@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
-#include <stdexcept>
 
 #include "validate/host/sockets.hpp"
 

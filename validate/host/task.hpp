@@ -2,6 +2,7 @@
 // read by the worker processes; one file for all of them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -59,7 +60,9 @@ struct ValueRange {
 ValueRange values_of(const Transfer& transfer, std::int64_t elements, int chunks);
 
 /// Value i that a rank contributes: a small whole number, so that fp32 sums are exact in any order.
-inline float contribution(int rank, std::int64_t i) { return static_cast<float>((i * 7 + rank * 13) % 61); }
+inline float contribution(int rank, std::int64_t i) {
+  return static_cast<float>((i * 7 + rank * std::int64_t{13}) % 61);
+}
 /// What every rank must hold at the end.
 inline float expected_sum(int ranks, std::int64_t i) {
   float sum = 0.0F;

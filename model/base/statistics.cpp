@@ -1,0 +1,31 @@
+#include "model/base/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace foretrain {
+
+double median(std::vector<double> values) {
+  if (values.empty()) throw std::invalid_argument("median of no values");
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2.0;
+}
+
+double quantile(std::vector<double> values, double share) {
+  if (values.empty()) throw std::invalid_argument("quantile of no values");
+  std::sort(values.begin(), values.end());
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (place - std::floor(place)) * (values[above] - values[below]);
+}
+
+double nearest_rank(const std::vector<int>& ascending, double share) {
+  if (ascending.empty()) throw std::invalid_argument("rank among no values");
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(ascending.size())));
+  return ascending[std::clamp<std::size_t>(rank, 1, ascending.size()) - 1];
+}
+
+}  // namespace foretrain

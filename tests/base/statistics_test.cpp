@@ -1,0 +1,32 @@
+#include "model/base/statistics.hpp"
+
+#include <stdexcept>
+
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+TEST_CASE("A median is the middle value, or the mean of the two middle ones") {
+  CHECK(median({3.0, 1.0, 2.0}) == 2.0);
+  CHECK(median({4.0, 1.0, 2.0, 3.0}) == 2.5);
+  CHECK(median({7.0}) == 7.0);
+  CHECK_THROWS_AS(median({}), std::invalid_argument);
+}
+
+TEST_CASE("Quantiles lie between values as between points of a line") {
+  // Four values are points at 0, 1/3, 2/3 and 1: a quarter is three quarters of the way from the first to the second.
+  CHECK(quantile({40.0, 10.0, 20.0, 30.0}, 0.25) == Approx(17.5));
+  CHECK(quantile({40.0, 10.0, 20.0, 30.0}, 0.75) == Approx(32.5));
+  CHECK(quantile({40.0, 10.0}, 0.0) == 10.0);
+  CHECK(quantile({40.0, 10.0}, 1.0) == 40.0);
+  CHECK_THROWS_AS(quantile({}, 0.5), std::invalid_argument);
+}
+
+TEST_CASE("The nearest rank is one of the values") {
+  const std::vector<int> values = {0, 0, 1, 2, 2, 2, 3, 3, 4, 9};
+  CHECK(nearest_rank(values, 0.5) == 2.0);   // the fifth of ten
+  CHECK(nearest_rank(values, 0.9) == 4.0);   // the ninth
+  CHECK(nearest_rank(values, 0.99) == 9.0);  // the tenth: 9.9 rounded up
+  CHECK(nearest_rank(values, 0.0) == 0.0);
+  CHECK_THROWS_AS(nearest_rank({}, 0.5), std::invalid_argument);
+}
