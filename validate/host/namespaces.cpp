@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -75,6 +77,15 @@ void delete_namespace(const std::string& name) noexcept {
   } catch (const std::exception&) {
     // Whatever is left is removed at the next start.
   }
+}
+
+/// `ip netns add` makes its folder a mount point, for all namespaces to come.
+bool folder_is_mounted() {
+  std::ifstream mounts("/proc/self/mounts");
+  for (std::string line; std::getline(mounts, line);) {
+    if (line.find(fmt::format(" {} ", folder)) != std::string::npos) return true;
+  }
+  return false;
 }
 
 void remove_leftovers() {
@@ -147,6 +158,7 @@ HostLab::HostLab(const std::vector<HostRate>& hosts) {
     names_.push_back(fmt::format("{}{}-{}", prefix, getpid(), next_number++));
   }
   switch_ = fmt::format("{}{}-{}", prefix, getpid(), next_number++);
+  folder_was_mounted_ = folder_is_mounted();
   try {
     make();
     shape(hosts);
@@ -207,6 +219,7 @@ HostLab::Counters HostLab::counters(int host) const {
 void HostLab::remove() noexcept {
   for (const std::string& name : names_) delete_namespace(name);
   if (!switch_.empty()) delete_namespace(switch_);
+  if (!folder_was_mounted_ && namespaces_there().empty()) umount2(folder, MNT_DETACH);
 }
 
 }  // namespace foretrain

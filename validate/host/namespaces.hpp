@@ -70,6 +70,7 @@ class HostLab {
 
   std::vector<std::string> names_;
   std::string switch_;
+  bool folder_was_mounted_ = true;
 };
 
 /// In a child between fork and exec: enters the namespace. Returns whether that worked.
