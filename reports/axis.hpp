@@ -19,6 +19,9 @@ struct TimeUnit {
 /// The unit in which the largest time is at least one: s, ms or µs.
 TimeUnit time_unit(Seconds largest);
 
+/// An axis is logarithmic once its largest value is more than this many times the smallest.
+inline constexpr double widest_linear_ratio = 15.0;
+
 /// gnuplot's list of tics on a logarithmic axis: the powers of ten from `low` to `high` and, unless that is many, twice
 /// and five times them.
 std::string logarithmic_tics(double low, double high, bool powers_alone = false);

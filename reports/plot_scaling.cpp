@@ -20,9 +20,6 @@ constexpr int plot_width = 290, figure_height = 410;
 constexpr int left = 80, right = 28, top = 74, bottom = 66;
 constexpr double label_gap = 19.0;
 
-// A logarithmic axis once the slowest is this many times the fastest.
-constexpr double widest_linear_ratio = 15.0;
-
 /// The range of a panel's times.
 struct Range {
   Seconds low = Seconds::infinity();

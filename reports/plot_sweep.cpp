@@ -21,9 +21,6 @@ constexpr int left = 80, right = 28, top = 62, bottom = 66;
 constexpr double label_gap = 19.0;
 constexpr double label_space = 10.0;
 
-// A logarithmic axis once the largest is this many times the smallest.
-constexpr double widest_linear_ratio = 15.0;
-
 /// Where a curve is lowest; nothing where it has no point.
 std::optional<std::size_t> best_of(const SweepCurve& curve) {
   std::optional<std::size_t> best;

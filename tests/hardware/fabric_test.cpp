@@ -8,6 +8,7 @@
 #include "model/hardware/topology.hpp"
 #include "tests/catch.hpp"
 #include "tests/hardware/nodes.hpp"
+#include "tests/hardware/routes.hpp"
 
 using namespace foretrain;
 using namespace foretrain::test_nodes;
@@ -176,16 +177,8 @@ TEST_CASE("Every fabric: what append_route appends, route states") {
         std::vector<LinkId> links;
         topology.append_route(from, to, links);
         const Route route = topology.route(from, to);
-        REQUIRE(links == route.links);
         REQUIRE(topology.latency(from, to) == route.latency);
-        BytesPerSecond narrowest = BytesPerSecond::infinity();
-        for (const LinkId link : links) {
-          REQUIRE(link >= 0);
-          REQUIRE(link < topology.links());
-          const auto times = static_cast<double>(std::count(links.begin(), links.end(), link));
-          narrowest = std::min(narrowest, topology.link_bandwidth(link) / times);
-        }
-        REQUIRE(route.bandwidth == narrowest);
+        test_routes::require_sound_route(topology, route, links);
       }
     }
   }

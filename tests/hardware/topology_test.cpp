@@ -10,6 +10,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/hardware/nodes.hpp"
+#include "tests/hardware/routes.hpp"
 
 using namespace foretrain;
 using namespace foretrain::test_nodes;
@@ -198,16 +199,7 @@ TEST_CASE("append_route appends what route returns") {
       REQUIRE(links.front() == -7);
       links.erase(links.begin());
       const Route route = topology.route(from, to);
-      REQUIRE(links == route.links);
-      // Every id is a link, and the stated width is the narrowest of them, each divided by how often it stands there.
-      BytesPerSecond narrowest = BytesPerSecond::infinity();
-      for (const LinkId link : links) {
-        REQUIRE(link >= 0);
-        REQUIRE(link < topology.links());
-        const auto times = static_cast<double>(std::count(links.begin(), links.end(), link));
-        narrowest = std::min(narrowest, topology.link_bandwidth(link) / times);
-      }
-      REQUIRE(route.bandwidth == narrowest);
+      test_routes::require_sound_route(topology, route, links);
     }
   }
 }
