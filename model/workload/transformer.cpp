@@ -40,9 +40,9 @@ class BlockBuilder {
   /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and a weight gradient.
   void linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
               Precision precision, std::int64_t batch = 1) const {
-    layer.forward.push_back({name, Matmul{batch, m, n, k, false}, precision, 1});
-    layer.backward.push_back({name + " data gradient", Matmul{batch, m, k, n, false}, precision, 1});
-    layer.backward.push_back({name + " weight gradient", Matmul{batch, n, k, m, false}, precision, 1});
+    layer.forward.push_back({name, linear_forward(m, n, k, batch), precision, 1});
+    layer.backward.push_back({name + " data gradient", linear_data_gradient(m, n, k, batch), precision, 1});
+    layer.backward.push_back({name + " weight gradient", linear_weight_gradient(m, n, k, batch), precision, 1});
   }
 
   /// A linear layer of a block. In fp8 training its operands are cast from bf16, and kept transposed as well for the
