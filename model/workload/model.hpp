@@ -41,8 +41,9 @@ struct Layer {
   std::vector<LayerCollective> forward_collectives;
   std::vector<LayerCollective> backward_collectives;
   double parameters = 0.0;                    ///< trainable numbers held by one tensor-parallel rank
-  double expert_parameters = 0.0;             ///< of these, divided over the expert-parallel group
-  std::vector<WeightMatrix> matrices;         ///< of these, the matrices in forward order; the rest are vectors
+  double frozen_parameters = 0.0;             ///< held but not trained, beside `parameters`
+  double expert_parameters = 0.0;             ///< of `parameters`, divided over the expert-parallel group
+  std::vector<WeightMatrix> matrices;         ///< of `parameters`, the matrices in forward order; the rest are vectors
   Bytes saved;                                ///< activations kept for the backward pass without recomputation
   Bytes saved_selective;                      ///< with selective recomputation (attention recomputed)
   Bytes saved_full;                           ///< with full recomputation: the layer's input only
