@@ -186,6 +186,10 @@ StepResult PreparedScenario::step_result(StepParts parts, Fidelity fidelity) con
   r.tokens_per_second_per_gpu = r.tokens_per_second / gpus;
   r.model_flops_per_second_per_gpu = step.model_flops_per_gpu * (scenario_.cluster.gpus() / gpus) / r.step_time;
   r.mfu = r.model_flops_per_second_per_gpu / scenario_.cluster.node.gpu.matrix_rate(workload.precision);
+  if (const auto& batch = prepared.model.batch) {
+    r.token_use = TokenUse{prepared.model.tokens_per_sample, batch->computed_tokens, batch->visual_tokens,
+                           batch->images, step.slowest_replica};
+  }
   r.memory = memory_footprint(scenario_, workload, prepared.model);
   r.bottleneck = bottleneck_of(r.breakdown);
   if (workload.training_samples) {

@@ -46,6 +46,16 @@ struct TimelineEntry {
   int micro_batch = -1;
 };
 
+/// What becomes of the tokens of samples that differ in length or hold images; per sample.
+struct TokenUse {
+  double tokens = 0.0;    ///< that mean something, visual ones included
+  double computed = 0.0;  ///< with padding
+  double visual = 0.0;
+  double images = 0.0;
+  Seconds slowest_replica;  ///< waiting of the others for the one with the longest samples
+  [[nodiscard]] double useful_share() const { return computed > 0.0 ? tokens / computed : 1.0; }
+};
+
 struct TrainResult {
   Seconds step_time;
   double samples_per_second = 0.0;
@@ -57,6 +67,7 @@ struct TrainResult {
   std::map<std::string, CommunicationTime> communication;      ///< by collective, e.g. "data-parallel all-reduce"
   std::optional<CommunicationRatio> communication_to_compute;  ///< where there are replicas to synchronise
   MemoryFootprint memory;
+  std::optional<TokenUse> token_use;
   std::string bottleneck;
   std::optional<Seconds> time_to_train;
 };

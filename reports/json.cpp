@@ -50,6 +50,15 @@ void write_train(Json& json, const TrainResult& train) {
                                         {"formula_is", communication_ratio_formula},
                                         {"formula_leaves_out", communication_ratio_leaves_out}};
   }
+  if (train.token_use) {
+    const TokenUse& use = *train.token_use;
+    json["sample_tokens"] = {{"useful", number(use.tokens)},
+                             {"computed", number(use.computed)},
+                             {"useful_share", number(use.useful_share())},
+                             {"visual", number(use.visual)},
+                             {"images", number(use.images)},
+                             {"waiting_for_slowest_replica_s", seconds(use.slowest_replica)}};
+  }
   const MemoryFootprint& m = train.memory;
   json["memory_per_gpu_bytes"] = {{"weights", bytes(m.weights)},     {"gradients", bytes(m.gradients)},
                                   {"optimizer", bytes(m.optimizer)}, {"activations", bytes(m.activations)},
@@ -158,6 +167,12 @@ TrainResult train_from(const Json& json) {
   if (json.contains("communication_to_compute")) {
     const Json& ratio = json.at("communication_to_compute");
     train.communication_to_compute = {number_from(ratio.at("formula")), number_from(ratio.at("simulated"))};
+  }
+  if (json.contains("sample_tokens")) {
+    const Json& use = json.at("sample_tokens");
+    train.token_use =
+        TokenUse{number_from(use.at("useful")), number_from(use.at("computed")), number_from(use.at("visual")),
+                 number_from(use.at("images")), seconds_from(use.at("waiting_for_slowest_replica_s"))};
   }
   const Json& m = json.at("memory_per_gpu_bytes");
   train.memory = {.weights = bytes_from(m.at("weights")),

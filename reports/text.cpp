@@ -88,6 +88,22 @@ std::string communication_section(const TrainResult& train, bool verbose) {
          (train.communication_to_compute ? ratio_lines(*train.communication_to_compute, verbose) : "");
 }
 
+std::string token_section(const TrainResult& train) {
+  if (!train.token_use) return "";
+  const TokenUse& use = *train.token_use;
+  TextTable table({Align::left, Align::left});
+  table.add_row({"tokens", fmt::format("{:.0f} of {:.0f} computed are useful ({})", use.tokens, use.computed,
+                                       format_percent(use.useful_share()))});
+  if (use.images > 0.0) {
+    table.add_row({"images", fmt::format("{:.2f}, {:.0f} visual tokens", use.images, use.visual)});
+  }
+  if (use.slowest_replica > Seconds(0)) {
+    table.add_row(
+        {"waiting", format_seconds(use.slowest_replica) + " a step for the replica with the longest samples"});
+  }
+  return heading("A mean sample") + table.text(indent);
+}
+
 std::string server_section(const StepResult& result) {
   if (!result.parameter_server) return "";
   const ParameterServerResult& p = *result.parameter_server;
@@ -159,7 +175,8 @@ std::string warnings_section(const StepResult& result) {
 std::string answer(const StepResult& result, bool verbose) {
   if (result.train) {
     return headline(result, *result.train) + breakdown_section(*result.train) +
-           communication_section(*result.train, verbose) + server_section(result) + memory_section(*result.train);
+           communication_section(*result.train, verbose) + token_section(*result.train) + server_section(result) +
+           memory_section(*result.train);
   }
   if (result.collective) {
     const CollectiveResult& c = *result.collective;

@@ -14,8 +14,10 @@
 #include "model/cost/host.hpp"
 #include "model/hardware/cluster.hpp"
 #include "model/hardware/precision.hpp"
+#include "model/workload/batching.hpp"
 #include "model/workload/model_config.hpp"
 #include "model/workload/operator.hpp"
+#include "model/workload/training_parts.hpp"
 
 namespace foretrain {
 
@@ -64,6 +66,8 @@ struct TrainWorkload {
       false;  ///< an fp32 copy of 2-byte weights beside the optimizer's two states (key master_weights)
   std::optional<double> training_samples;  ///< sequences or images to train on, for time_to_train
   DataLoader loader;
+  TrainedParts parts;             ///< frozen parts and adapters (keys freeze and lora)
+  std::optional<DataShape> data;  ///< how samples differ
   /// Standard deviation of a worker's compute time from iteration to iteration, as a share of its mean: lognormal,
   /// independent between workers (parameter servers; key compute_spread).
   double compute_spread = 0.0;

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "model/base/text.hpp"
+#include "model/scenario/data_reader.hpp"
 #include "model/scenario/model_reader.hpp"
 #include "model/scenario/names.hpp"
+#include "model/workload/vision_language.hpp"
 
 namespace foretrain {
 
@@ -24,9 +26,14 @@ DataLoader read_loader(const Field& field) {
 }
 
 /// Length of training in samples; tokens count for models with a sequence.
-double read_training_samples(const Field& field, const ModelConfig& model) {
+double read_training_samples(const Field& field, const TrainWorkload& train) {
   const TrainingLength length = field.parse([](const std::string& text) { return parse_training_length(text); });
   if (length.unit == TrainingLength::Unit::samples) return length.count;
+  const ModelConfig& model = train.model;
+  const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape);
+  if (train.data || whole != nullptr) {
+    return length.count / samples_of(train.data ? *train.data : usual_data(*whole), model).tokens();
+  }
   const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
   if (transformer == nullptr || transformer->family == TransformerFamily::vit) {
     field.fail(fmt::format("{} has images, not tokens", model.name), "a number of images");
@@ -52,7 +59,7 @@ AttentionKind usual_attention(const Gpu& gpu) {
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader train =
       field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer", "recompute", "attention",
-                     "master_weights", "samples", "loader", "compute_spread"});
+                     "master_weights", "samples", "loader", "compute_spread", "data", "freeze", "lora"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
@@ -63,8 +70,12 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.recompute = train.choice_or("recompute", Recompute::none, recompute_words());
   workload.attention = train.choice_or("attention", usual_attention(cluster.node.gpu), attention_words());
   workload.master_weights = train.flag_or("master_weights", false);
+  if (const auto data = train.find("data")) workload.data = read_data(*data, workload.model);
+  if (const auto freeze = train.find("freeze")) read_freeze(*freeze, workload.model, workload.parts);
+  if (const auto lora = train.find("lora")) read_lora(*lora, workload.model, workload.parts);
+  check_something_is_trained(field, workload.model, workload.parts);
   if (const auto samples = train.find("samples")) {
-    workload.training_samples = read_training_samples(*samples, workload.model);
+    workload.training_samples = read_training_samples(*samples, workload);
   }
   if (const auto spread = train.find("compute_spread")) workload.compute_spread = read_spread(*spread);
   if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader);

@@ -97,8 +97,9 @@ BatchShape batch_shape(const SampleMix& mix, const Batching& batching, std::int6
     const double rows = tokens / row;
     const double squares = m * moment(lengths, 2);
     const PassTokens all_pairs = pass_tokens(tokens, rows, rows * row * row);
-    shape.mean.language = whole_rows ? all_pairs : pass_tokens(tokens, m * shape.tokens_per_sample / squares *
-                                                                           m * shape.tokens_per_sample, squares);
+    shape.mean.language =
+        whole_rows ? all_pairs
+                   : pass_tokens(tokens, m * shape.tokens_per_sample / squares * m * shape.tokens_per_sample, squares);
     shape.largest.language = all_pairs;
     for (const Sample& sample : mix.samples) {
       shape.largest.images = std::max(shape.largest.images, tokens * sample.images / sample.tokens);

@@ -15,7 +15,8 @@ struct Batching {
   enum class Kind {
     maximum,    ///< each padded to the longest sequence that the model takes
     padding,    ///< each padded to the longest of its micro-batch
-    bucketing,  ///< as padding, but all micro-batches of a step come from one of `buckets` equally full ranges of length
+    bucketing,  ///< as padding, but all micro-batches of a step come from one of `buckets` equally full ranges of
+                ///< length
     packing     ///< one after the other in sequences of `length`, none divided: what does not fit opens the next
   };
   Kind kind = Kind::padding;
@@ -58,8 +59,8 @@ SampleMix mix_of(const DataShape& data, double visual_tokens, std::int64_t limit
 std::vector<SampleMix> length_classes(const SampleMix& mix, const Batching& batching);
 
 /// Share of packed sequences of `length` that is filled when samples are put in one after the other and the first that
-/// does not fit opens the next sequence. The filling is a renewal process whose first sample is the one that did not fit
-/// before; its distribution is found by iteration. At least 1 − (longest sample)/length.
+/// does not fit opens the next sequence. The filling is a renewal process whose first sample is the one that did not
+/// fit before; its distribution is found by iteration. At least 1 − (longest sample)/length.
 double packed_share(const SampleMix& mix, std::int64_t length);
 
 /// Tokens that the products of one pass see, and the sequences that its attention sees: batch · length² is the sum of
@@ -103,8 +104,8 @@ struct PassVariation {
 PassVariation pass_variation(const SampleMix& mix, const Batching& batching, std::int64_t micro_batch,
                              const WorkWeights& work);
 
-/// E[work of the slowest of `replicas`] ÷ E[work], each doing `passes` passes between two moments at which they wait for
-/// each other. One pass: exact. More: the sum's quantiles by its mean, variance and skewness (Cornish–Fisher).
+/// E[work of the slowest of `replicas`] ÷ E[work], each doing `passes` passes between two moments at which they wait
+/// for each other. One pass: exact. More: the sum's quantiles by its mean, variance and skewness (Cornish–Fisher).
 double slowest_replica(const PassVariation& variation, int passes, int replicas);
 
 }  // namespace foretrain

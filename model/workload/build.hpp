@@ -21,13 +21,14 @@ struct BuildOptions {
   int context = 1;
   int expert = 1;
   bool sequence_parallel = false;
-  TrainedParts parts;
-  std::optional<DataShape> data;  ///< samples differ; else each is as long as the model's sequence
+  std::optional<PassTokens> pass = std::nullopt;  ///< of a transformer; else micro_batch sequences of its own length
+  TrainedParts parts = {};
+  std::optional<DataShape> data = std::nullopt;  ///< samples differ; else each is as long as the model's sequence
 };
 
-/// Layers of the model, costs not yet attached. Where samples differ, times are those of a mean pass and memory is that of
-/// the largest. Throws ScenarioError for impossible shapes, UsageError for a layout
-/// that the family does not have (tensor parallelism of a convolutional network).
+/// Layers of the model, costs not yet attached. Where samples differ, times are those of a mean pass and memory is that
+/// of the largest. Throws ScenarioError for impossible shapes, UsageError for a layout that the family does not have
+/// (tensor parallelism of a convolutional network).
 Model build_model(const ModelConfig& config, const BuildOptions& options);
 
 }  // namespace foretrain

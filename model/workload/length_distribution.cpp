@@ -25,7 +25,8 @@ std::vector<WeightedValue> lognormal_values(double mean, double spread) {
   double total = 0.0;
   for (int i = 0; i < density_cells; ++i) {
     const double low = -reach + i * step;
-    const WeightedValue cell{std::exp(sigma * (low + 0.5 * step)), normal_cumulative(low + step) - normal_cumulative(low)};
+    const WeightedValue cell{std::exp(sigma * (low + 0.5 * step)),
+                             normal_cumulative(low + step) - normal_cumulative(low)};
     values.push_back(cell);
     found += cell.value * cell.weight;
     total += cell.weight;

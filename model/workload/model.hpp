@@ -64,7 +64,7 @@ struct LayerGroup {
 struct Model {
   std::string name;
   std::vector<LayerGroup> layers;
-  double parameters = 0.0;         ///< of the whole model (not per rank), trained or not, as published counts are stated
+  double parameters = 0.0;  ///< of the whole model (not per rank), trained or not, as published counts are stated
   Flops forward_flops_per_sample;  ///< of the mathematics, whole model, one sample
   double tokens_per_sample = 0.0;  ///< sequence length; 0 where the unit is the image
   Bytes input_bytes_per_sample;    ///< copied from host to device for each sample

@@ -61,7 +61,7 @@ struct NetworkConfig {
 /// From an image's patches to tokens of the language model.
 struct ProjectorConfig {
   enum class Kind {
-    mlp,       ///< linear layers with GELU between them; as many tokens as patches, or one for `merge` × `merge` of them
+    mlp,  ///< linear layers with GELU between them; as many tokens as patches, or one for `merge` × `merge` of them
     resampler  ///< `queries` learned vectors attend to the patches (Perceiver resampler, Q-Former): as many tokens
   };
   Kind kind = Kind::mlp;

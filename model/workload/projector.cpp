@@ -68,17 +68,17 @@ void ProjectorBuilder::linear(const std::string& name, std::int64_t rows, std::i
   layer_.parameters += static_cast<double>(outputs * inputs) + (bias ? static_cast<double>(outputs) : 0.0);
 }
 
-void ProjectorBuilder::stream(const std::string& name, StreamingKind kind, double elements, double reads,
-                              double writes, double backward_reads, double backward_writes) {
+void ProjectorBuilder::stream(const std::string& name, StreamingKind kind, double elements, double reads, double writes,
+                              double backward_reads, double backward_writes) {
   const bool fusible = kind == StreamingKind::elementwise;
   const Bytes all = element_ * elements;
   layer_.forward.push_back(
       {name, Streaming{kind, all * reads, all * writes, Flops(elements * reads), fusible}, precision_, 1});
   if (!inputs_) return;
-  layer_.backward.push_back({name + " backward",
-                             Streaming{kind, all * backward_reads, all * backward_writes,
-                                       Flops(elements * backward_reads), fusible},
-                             precision_, 1});
+  layer_.backward.push_back(
+      {name + " backward",
+       Streaming{kind, all * backward_reads, all * backward_writes, Flops(elements * backward_reads), fusible},
+       precision_, 1});
 }
 
 /// Reads x, writes y; backward reads dy and x, writes dx; where it is trained, both are read again.
@@ -154,8 +154,8 @@ void ProjectorBuilder::resampler() {
 
 /// Embeddings of words and visual tokens are read, the joined sequence is written.
 void ProjectorBuilder::insertion(double sequence_tokens) {
-  stream("visual tokens inserted", StreamingKind::gather, sequence_tokens * static_cast<double>(config_.language.hidden),
-         1, 1, 1, 1);
+  stream("visual tokens inserted", StreamingKind::gather,
+         sequence_tokens * static_cast<double>(config_.language.hidden), 1, 1, 1, 1);
   layer_.output = element_ * (sequence_tokens * static_cast<double>(config_.language.hidden));
 }
 

@@ -21,7 +21,8 @@ std::vector<AdaptedMatrix> adapted_matrices(const Lora& lora, const TransformerC
   const std::int64_t f = c.ffn_hidden / t;
   std::vector<AdaptedMatrix> matrices;
   if (lora.attention) {
-    matrices = {{"query", q, c.hidden}, {"key", kv, c.hidden}, {"value", kv, c.hidden}, {"attention output", c.hidden, q}};
+    matrices = {
+        {"query", q, c.hidden}, {"key", kv, c.hidden}, {"value", kv, c.hidden}, {"attention output", c.hidden, q}};
   }
   if (lora.ffn) {
     if (c.gated_ffn) matrices.push_back({"ffn gate", f, c.hidden});
@@ -35,6 +36,49 @@ std::vector<AdaptedMatrix> adapted_matrices(const Lora& lora, const TransformerC
 Operator addition(const std::string& name, double elements, Precision precision) {
   const Bytes once = bytes_per_element(precision) * elements;
   return {name, Streaming{StreamingKind::elementwise, once * 2.0, once, Flops(elements), true}, precision, 1};
+}
+
+/// Adds the adapters' operators, parameters and the results of A, which their backward pass needs.
+void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, const AdaptedBlock& shape) {
+  const std::int64_t n = shape.tokens;
+  const std::int64_t r = lora.rank;
+  const Precision p = shape.precision;
+  const auto product = [&](const std::string& name, std::int64_t rows, std::int64_t columns, std::int64_t inner) {
+    return Operator{name, Matmul{1, rows, columns, inner, false}, p, 1};
+  };
+  for (const AdaptedMatrix& matrix : adapted_matrices(lora, config, shape.tensor)) {
+    const std::string down = matrix.name + " adapter A";
+    const std::string up = matrix.name + " adapter B";
+    const std::int64_t in = matrix.inputs;
+    const std::int64_t out = matrix.outputs;
+    block.forward.push_back(product(down, n, r, in));
+    block.forward.push_back(product(up, n, out, r));
+    block.forward.push_back(addition(matrix.name + " adapter sum", static_cast<double>(n * out), p));
+    block.backward.push_back(product(up + " data gradient", n, r, out));
+    block.backward.push_back(product(up + " weight gradient", out, r, n));
+    block.backward.push_back(product(down + " data gradient", n, in, r));
+    block.backward.push_back(product(down + " weight gradient", r, in, n));
+    block.backward.push_back(addition(matrix.name + " adapter gradient sum", static_cast<double>(n * in), p));
+    block.parameters += static_cast<double>(r * (in + out));
+    block.matrices.push_back({r, in});
+    block.matrices.push_back({out, r});
+    const Bytes between = bytes_per_element(p) * static_cast<double>(n * r);  // A's result
+    block.saved += between;
+    block.saved_selective += between;
+  }
+}
+
+/// Kept for gradients of frozen weights alone.
+Bytes unneeded_activations(const std::optional<Lora>& lora, const TransformerConfig& config,
+                           const AdaptedBlock& shape) {
+  const bool attention = lora && lora->attention;
+  const bool ffn = lora && lora->ffn;
+  const double routed = config.experts > 1 ? static_cast<double>(config.experts_per_token) : 1.0;
+  const auto tokens = static_cast<double>(shape.tokens);
+  const double norm = tokens / (shape.sequence_parallel ? shape.tensor : 1) * static_cast<double>(config.hidden);
+  const double activated = tokens * routed * static_cast<double>(config.ffn_hidden) / shape.tensor;
+  const double elements = (attention ? 0.0 : norm) + (ffn ? 0.0 : norm + activated);
+  return bytes_per_element(shape.precision) * elements;
 }
 
 }  // namespace
@@ -86,45 +130,12 @@ double lora_parameters(const Lora& lora, const TransformerConfig& config, int te
   return sum;
 }
 
-void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, const AdaptedBlock& shape) {
-  const std::int64_t n = shape.tokens;
-  const std::int64_t r = lora.rank;
-  const Precision p = shape.precision;
-  const auto product = [&](const std::string& name, std::int64_t rows, std::int64_t columns, std::int64_t inner) {
-    return Operator{name, Matmul{1, rows, columns, inner, false}, p, 1};
-  };
-  for (const AdaptedMatrix& matrix : adapted_matrices(lora, config, shape.tensor)) {
-    const std::string down = matrix.name + " adapter A";
-    const std::string up = matrix.name + " adapter B";
-    const std::int64_t in = matrix.inputs;
-    const std::int64_t out = matrix.outputs;
-    block.forward.push_back(product(down, n, r, in));
-    block.forward.push_back(product(up, n, out, r));
-    block.forward.push_back(addition(matrix.name + " adapter sum", static_cast<double>(n * out), p));
-    block.backward.push_back(product(up + " data gradient", n, r, out));
-    block.backward.push_back(product(up + " weight gradient", out, r, n));
-    block.backward.push_back(product(down + " data gradient", n, in, r));
-    block.backward.push_back(product(down + " weight gradient", r, in, n));
-    block.backward.push_back(addition(matrix.name + " adapter gradient sum", static_cast<double>(n * in), p));
-    block.parameters += static_cast<double>(r * (in + out));
-    block.matrices.push_back({r, in});
-    block.matrices.push_back({out, r});
-    const Bytes between = bytes_per_element(p) * static_cast<double>(n * r);  // A's result
-    block.saved += between;
-    block.saved_selective += between;
-  }
-}
-
-Bytes inputs_of_weight_gradients(const TransformerConfig& config, const AdaptedBlock& shape,
-                                 const std::optional<Lora>& lora) {
-  const bool attention = lora && lora->attention;
-  const bool ffn = lora && lora->ffn;
-  const double routed = config.experts > 1 ? static_cast<double>(config.experts_per_token) : 1.0;
-  const double norm = shape.norm_tokens * static_cast<double>(config.hidden);
-  const double activated =
-      static_cast<double>(shape.tokens) * routed * static_cast<double>(config.ffn_hidden) / shape.tensor;
-  const double elements = (attention ? 0.0 : norm) + (ffn ? 0.0 : norm + activated);
-  return bytes_per_element(shape.precision) * elements;
+void adapt_frozen_block(Layer& block, const std::optional<Lora>& lora, const TransformerConfig& config,
+                        const AdaptedBlock& shape) {
+  const Bytes unneeded = unneeded_activations(lora, config, shape);
+  block.saved -= unneeded;
+  block.saved_selective -= unneeded;
+  if (lora) add_lora(block, *lora, config, shape);
 }
 
 }  // namespace foretrain

@@ -46,25 +46,21 @@ void hold_weights(Layer& layer);
 /// Such a layer without a backward pass: nothing is kept for it.
 void forward_only(Layer& layer);
 
-/// What a block of a transformer is built for, per tensor-parallel rank.
-struct AdaptedBlock {
-  std::int64_t tokens = 1;
-  double norm_tokens = 1.0;  ///< divided under sequence parallelism
-  int tensor = 1;
-  Precision precision = Precision::bf16;
-};
-
 /// Trainable numbers of a block's adapters on one rank. A matrix whose outputs are divided over `tensor` ranks
 /// (queries, keys, values, feed-forward in) has its B divided, one whose inputs are, its A.
 double lora_parameters(const Lora& lora, const TransformerConfig& config, int tensor = 1);
 
-/// Adds the adapters to a block with frozen weights: for each target two thin products, their sum with the frozen
-/// product's result, and backward two products for each of A and B.
-void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, const AdaptedBlock& shape);
-
-/// Activations that a block's weight gradients alone need: the outputs of both norms and the input of the second
-/// feed-forward product. Adapters beside these matrices need them as well.
-Bytes inputs_of_weight_gradients(const TransformerConfig& config, const AdaptedBlock& shape,
-                                 const std::optional<Lora>& lora);
+/// What freezing its weights changes of a transformer block beyond hold_weights and forward_only, for `tokens` tokens a
+/// pass and rank. Activations that weight gradients alone need are not kept: the outputs of both norms and the input of
+/// the second feed-forward product, unless there are adapters beside those products. Adapters add for each target two
+/// thin products and their sum with the frozen product's result, and backward two products for each of A and B.
+struct AdaptedBlock {
+  std::int64_t tokens = 1;
+  int tensor = 1;
+  bool sequence_parallel = false;
+  Precision precision = Precision::bf16;
+};
+void adapt_frozen_block(Layer& block, const std::optional<Lora>& lora, const TransformerConfig& config,
+                        const AdaptedBlock& shape);
 
 }  // namespace foretrain

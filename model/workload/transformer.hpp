@@ -11,10 +11,9 @@ namespace foretrain {
 /// Embedding, `layers` blocks, head. The operator list is that of a well-tuned trainer (Megatron-LM, NeMo,
 /// llm-foundry): biases, dropout and residual additions fused into one kernel, activation functions into one more.
 ///
-/// `tower` says what differs where the transformer is a part of a larger model, is partly frozen, or sees samples of
-/// different lengths.
+/// `tower` says what differs where the transformer is partly frozen or a part of a larger model. The FLOPs per sample
+/// are those of the pass over options.micro_batch.
 struct TowerOptions {
-  std::optional<PassTokens> pass;  ///< else micro_batch sequences of the model's own length
   Gradients embedding = Gradients::all, blocks = Gradients::all, head = Gradients::all;
   std::optional<Lora> lora;
   bool headless = false;  ///< ends with the last block (image encoders)

@@ -71,21 +71,22 @@ Assembly::Assembly(const TransformerConfig& language, const VisionLanguageConfig
 
 Towers Assembly::towers(const PassShape& pass) const {
   Towers towers;
+  BuildOptions options = options_;
+  options.pass = pass.language;
   TowerOptions language;
-  language.pass = pass.language;
   language.embedding = gradients_.embedding;
   language.blocks = gradients_.blocks;
   language.head = gradients_.head;
   language.lora = options_.parts.lora;
-  towers.language = build_transformer(language_, name_, options_, language);
+  towers.language = build_transformer(language_, name_, options, language);
   if (whole_ == nullptr) return towers;
 
   const auto tokens = static_cast<double>(tokens_of_sample(whole_->vision));
   TowerOptions vision;
-  vision.pass = pass_tokens(pass.images * tokens, pass.images, pass.images * tokens * tokens);
+  options.pass = pass_tokens(pass.images * tokens, pass.images, pass.images * tokens * tokens);
   vision.embedding = vision.blocks = gradients_.vision;
   vision.headless = true;
-  towers.vision = build_transformer(whole_->vision, name_, options_, vision);
+  towers.vision = build_transformer(whole_->vision, name_, options, vision);
   for (LayerGroup& group : towers.vision.layers) group.layer.name = "vision " + group.layer.name;
   towers.projector = build_projector(*whole_, pass.images, static_cast<double>(pass.language.tokens), options_,
                                      gradients_.projector, gradients_.vision == Gradients::all);
