@@ -17,6 +17,8 @@ struct BuildOptions {
   int context = 1;
   int expert = 1;
   bool sequence_parallel = false;
+  bool compiled = false;    ///< a compiler drops kept tensors that no backward kernel reads
+  bool fused_loss = false;  ///< cross-entropy without fp32 copies of the logits
 };
 
 /// Layers of the model, costs not yet attached. Throws ScenarioError for impossible shapes, UsageError for a layout
