@@ -225,12 +225,13 @@ void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<cons
     unit.backward = cost.backward();
     const bool root = !layer->splittable;
     const double parameters = root ? (root_pending ? root_parameters : 0.0) : layer->parameters;
-    const double held = parameters + (root ? (root_pending ? root_frozen : 0.0) : layer->frozen_parameters);
+    const double frozen = root ? (root_pending ? root_frozen : 0.0) : layer->frozen_parameters;
     if (root) root_pending = false;
     Seconds casts;
-    if (held > 0.0 && replicas_ > 1) {
-      unit.gather = transfer(stage, gather, weight_ * held, 1, "weight all-gather");
-      if (!root && !layer->backward.empty()) unit.gather_backward = unit.gather;
+    if (parameters + frozen > 0.0 && replicas_ > 1) {
+      unit.gather = transfer(stage, gather, weight_ * (parameters + frozen), 1, "weight all-gather");
+      const bool again = !layer->backward.empty() && scenario_.plan.reshard_after_forward;
+      if (!root && again) unit.gather_backward = unit.gather;
     }
     if (parameters > 0.0 && replicas_ > 1) {
       unit.scatter = transfer(stage, scatter, sent * parameters, 1, "gradient reduce-scatter");

@@ -7,6 +7,8 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
                        plan.context,      plan.expert,     plan.sequence_parallel};
   options.parts = train.parts;
   options.data = train.data;
+  options.compiled = plan.execution == ExecutionMode::compiled;
+  options.fused_loss = train.fused_loss;
   return options;
 }
 

@@ -59,7 +59,7 @@ AttentionKind usual_attention(const Gpu& gpu) {
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader train =
       field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer", "recompute", "attention",
-                     "master_weights", "samples", "loader", "compute_spread", "data", "freeze", "lora"});
+                     "master_weights", "loss", "samples", "loader", "compute_spread", "data", "freeze", "lora"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
@@ -70,6 +70,8 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.recompute = train.choice_or("recompute", Recompute::none, recompute_words());
   workload.attention = train.choice_or("attention", usual_attention(cluster.node.gpu), attention_words());
   workload.master_weights = train.flag_or("master_weights", false);
+  static constexpr Named<bool> loss_words[] = {{"eager", false}, {"fused", true}};
+  workload.fused_loss = train.choice_or<bool>("loss", false, loss_words);
   if (const auto data = train.find("data")) workload.data = read_data(*data, workload.model);
   if (const auto freeze = train.find("freeze")) read_freeze(*freeze, workload.model, workload.parts);
   if (const auto lora = train.find("lora")) read_lora(*lora, workload.model, workload.parts);

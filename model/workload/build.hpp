@@ -21,6 +21,8 @@ struct BuildOptions {
   int context = 1;
   int expert = 1;
   bool sequence_parallel = false;
+  bool compiled = false;    ///< a compiler drops kept tensors that no backward kernel reads
+  bool fused_loss = false;  ///< cross-entropy without fp32 copies of the logits
   std::optional<PassTokens> pass = std::nullopt;  ///< of a transformer; else micro_batch sequences of its own length
   TrainedParts parts = {};
   std::optional<DataShape> data = std::nullopt;  ///< samples differ; else each is as long as the model's sequence

@@ -46,8 +46,12 @@ struct Layer {
   std::vector<WeightMatrix> matrices;         ///< of `parameters`, the matrices in forward order; the rest are vectors
   Bytes saved;                                ///< activations kept for the backward pass without recomputation
   Bytes saved_selective;                      ///< with selective recomputation (attention recomputed)
+  Bytes saved_operators;                      ///< with a list of operators whose outputs are kept (selective_operators)
   Bytes saved_full;                           ///< with full recomputation: the layer's input only
   std::vector<Operator> selective_recompute;  ///< operators run again under selective recomputation
+  std::vector<Operator> operators_recompute;  ///< the same under selective_operators
+  Bytes loss_kept;     ///< kept by the loss from its forward to its backward pass, beside what is saved
+  Bytes loss_buffers;  ///< largest sum of logits, their fp32 copies and gradients at one time, with loss_kept
   Bytes output;                               ///< activation handed to the next layer (pipeline boundary)
   Bytes workspace;                            ///< temporary memory beyond saved activations while the layer runs
   bool recomputable = true;  ///< full recomputation applies (transformer blocks, not embedding or head)

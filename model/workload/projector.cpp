@@ -162,7 +162,7 @@ void ProjectorBuilder::insertion(double sequence_tokens) {
 Layer ProjectorBuilder::finish() && {
   layer_.name = "projector";
   layer_.recomputable = false;
-  layer_.saved_selective = layer_.saved_full = layer_.saved;
+  layer_.saved_selective = layer_.saved_operators = layer_.saved_full = layer_.saved;
   std::reverse(layer_.backward.begin(), layer_.backward.end());
   if (!weights_) hold_weights(layer_);
   return std::move(layer_);

@@ -65,6 +65,7 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
     const Bytes between = bytes_per_element(p) * static_cast<double>(n * r);  // A's result
     block.saved += between;
     block.saved_selective += between;
+    block.saved_operators += between;
   }
 }
 
@@ -118,7 +119,9 @@ void forward_only(Layer& layer) {
   layer.backward.clear();
   layer.backward_collectives.clear();
   layer.selective_recompute.clear();
-  layer.saved = layer.saved_selective = layer.saved_full = Bytes(0.0);
+  layer.operators_recompute.clear();
+  layer.saved = layer.saved_selective = layer.saved_operators = layer.saved_full = Bytes(0.0);
+  layer.loss_kept = Bytes(0.0);
   layer.recomputable = false;
 }
 

@@ -7,7 +7,8 @@
 
 namespace foretrain {
 
-/// Fills in what a transformer block keeps in each way of recomputing, hands on and needs while it runs.
+/// Fills in what a transformer block keeps and runs again in each way of recomputing, hands on and needs while it runs.
+/// Its forward operators must be there.
 void set_block_memory(Layer& layer, const TransformerConfig& config, const BuildOptions& options);
 void set_embedding_memory(Layer& layer, const TransformerConfig& config, const BuildOptions& options);
 /// The output layer with its loss over `rows` × `columns` logits.

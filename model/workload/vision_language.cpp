@@ -119,6 +119,7 @@ Layer with_memory_of(const Layer& largest, const Layer& mean) {
   layer.forward_collectives = mean.forward_collectives;
   layer.backward_collectives = mean.backward_collectives;
   layer.selective_recompute = mean.selective_recompute;
+  layer.operators_recompute = mean.operators_recompute;
   layer.output = mean.output;
   return layer;
 }
