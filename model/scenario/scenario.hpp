@@ -14,6 +14,8 @@
 #include "model/cost/host.hpp"
 #include "model/hardware/cluster.hpp"
 #include "model/hardware/precision.hpp"
+#include "model/workload/cpu_matmul.hpp"
+#include "model/workload/memory_walk.hpp"
 #include "model/workload/model_config.hpp"
 #include "model/workload/operator.hpp"
 
@@ -84,6 +86,13 @@ struct CollectiveWorkload {
 
 struct OperatorWorkload {
   Operator op;
+  int repeat = 1;
+};
+
+/// An operator on the node's processor (`on: cpu`).
+struct HostWorkload {
+  std::string name;
+  std::variant<MemoryWalk, CpuMatmul> work;
   int repeat = 1;
 };
 
@@ -166,7 +175,7 @@ struct BackgroundFlow {
   SourcePosition where;                              ///< of its destination
 };
 
-using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkload, TasksWorkload>;
+using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkload, TasksWorkload, HostWorkload>;
 
 struct Scenario {
   std::string name;
