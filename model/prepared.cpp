@@ -54,13 +54,17 @@ PreparedOperator prepare_operator(const OperatorWorkload& workload, const Scenar
   return {cost.device * n, cost.flops * n, cost.bytes * n, std::string(name(cost.bound))};
 }
 
-PreparedOperator prepare_host(const HostWorkload& workload, const Cpu& cpu) {
+PreparedOperator prepare_host(const HostWorkload& workload, const Node& node) {
   const auto n = static_cast<double>(workload.repeat);
   if (const auto* walk = std::get_if<MemoryWalk>(&workload.work)) {
-    const WalkCost cost = memory_walk_cost(*walk, cpu);
+    const WalkCost cost = memory_walk_cost(*walk, node.cpu);
     return {cost.time * n, Flops(0.0), cost.bytes * n, cost.bound, cost.per_access};
   }
-  const CpuMatmulCost cost = cpu_matmul_cost(std::get<CpuMatmul>(workload.work), cpu);
+  if (const auto* chase = std::get_if<GpuChase>(&workload.work)) {
+    const WalkCost cost = gpu_chase_cost(*chase, node.gpu);
+    return {cost.time * n, Flops(0.0), cost.bytes * n, cost.bound, cost.per_access};
+  }
+  const CpuMatmulCost cost = cpu_matmul_cost(std::get<CpuMatmul>(workload.work), node.cpu);
   return {cost.time * n, cost.flops * n, cost.bytes * n, cost.bound};
 }
 
@@ -94,7 +98,7 @@ PreparedScenario::PreparedScenario(const Scenario& scenario) : scenario_(scenari
     } else if (const auto* op = std::get_if<OperatorWorkload>(&scenario.workload)) {
       work_ = prepare_operator(*op, scenario);
     } else if (const auto* host = std::get_if<HostWorkload>(&scenario.workload)) {
-      work_ = prepare_host(*host, scenario.cluster.node.cpu);
+      work_ = prepare_host(*host, scenario.cluster.node);
     } else {
       work_ = build_task_list(scenario, std::get<TasksWorkload>(scenario.workload), topology_);
     }

@@ -37,9 +37,9 @@ Blocking blocking(const MemoryHierarchy& memory, Bytes element) {
 }  // namespace
 
 // Arithmetic: full register tiles at the cores' multiply-add rate (edges are computed as whole tiles), plus a fixed
-// number of cycles per tile and block of depth. Packing: A is read and written once, B once, C is read and written once
-// per block of depth; all at the bandwidth that a copy over that working set has. Packing does not overlap with
-// arithmetic within a thread; threads share rows of C.
+// number of cycles per tile and block of depth. C is read and written once per block of depth, which its prefetching
+// hides behind arithmetic or the other way round. Packing reads and writes A and B once, at the bandwidth that a copy
+// over that working set has, and hides behind nothing. Threads share out the tiles of C.
 CpuMatmulCost cpu_matmul_cost(const CpuMatmul& work, const Cpu& cpu) {
   if (!cpu.hierarchy) throw std::invalid_argument("the memory hierarchy of " + cpu.name + " is not described");
   if (work.threads < 1 || work.threads > cpu.cores) {
@@ -75,10 +75,11 @@ CpuMatmulCost cpu_matmul_cost(const CpuMatmul& work, const Cpu& cpu) {
 
   const Seconds fixed = library.call + (threads > 1.0 ? library.join : Seconds(0.0));
   CpuMatmulCost cost;
-  cost.time = arithmetic + packed + updated + fixed;
+  cost.time = std::max(arithmetic, updated) + packed + fixed;
   cost.flops = Flops(2.0 * m * n * k);
   cost.bytes = 2.0 * operands + 2.0 * depths * result;
-  cost.bound = fixed > arithmetic + packed ? "latency" : arithmetic >= packed + updated ? "compute" : "memory";
+  const bool computes = arithmetic >= updated && arithmetic >= packed;
+  cost.bound = fixed > std::max(arithmetic, updated) + packed ? "latency" : computes ? "compute" : "memory";
   return cost;
 }
 

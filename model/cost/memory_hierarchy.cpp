@@ -33,7 +33,7 @@ struct Footprint {
   double accesses = 0.0;  ///< of one thread per pass; a copy's accesses read and write one element each
   double lines_per_access = 0.0;
   double crossing = 0.0;  ///< share of accesses that touch two lines
-  bool cyclic = true;     ///< the same order each time
+  bool cyclic = true;     ///< the same order each time, as that of a chain of pointers
 };
 
 double share_crossing(Bytes element, Bytes step, Bytes offset, Bytes line) {
@@ -63,10 +63,10 @@ Footprint footprint(const MemoryWalk& walk, const MemoryHierarchy& memory) {
   f.step = std::max(stride, line);
   f.crossing = share_crossing(element, stride, walk.offset, line);
   f.lines_per_access = std::min(1.0, stride / line) * std::max(1.0, element / std::min(stride, line));
-  if (stride >= line) f.lines_per_access += f.crossing;
+  if (stride >= 2.0 * line || walk.pattern == WalkPattern::random)
+    f.lines_per_access += f.crossing;  // else the next one's
   f.lines = std::max(1.0, f.set / f.step);
-  f.cyclic = (walk.pattern == WalkPattern::sequential || walk.pattern == WalkPattern::strided) &&
-             walk.direction != WalkDirection::alternating;
+  f.cyclic = walk.pattern != WalkPattern::random && walk.direction != WalkDirection::alternating;
   return f;
 }
 
@@ -116,23 +116,24 @@ struct Translation {
 };
 
 // Pages of the working set against the entries of the two levels, as a cache of one set. A walk's last step loads an
-// entry of 8 bytes per page from the level that holds all of them; the steps before it hit the walkers' own caches. In
+// entry of 8 bytes per page from the level of which all of them fill at most half, data filling the rest; the steps
+// before it hit the walkers' own caches. In
 // a virtual machine the hypervisor's table is walked as well (Bhargava et al., "Accelerating Two-Dimensional Page Walks
 // for Virtualized Systems", ASPLOS 2008).
 Translation translation(const MemoryWalk& walk, const MemoryHierarchy& memory, const Footprint& f, Bytes page) {
   const double pages = std::max(1.0, f.set / std::max(page, f.step));
-  const double per_access = std::min(1.0, std::max(f.step, f.set / f.accesses) / page);
-  const bool in_order = f.cyclic || walk.direction == WalkDirection::alternating;
-  const double weight = in_order ? std::min(1.0, walk.pattern == WalkPattern::strided ? walk.stride / page : per_access)
-                                 : 1.0;  // a page is translated once for all accesses to it in a row
+  // A walk in order translates a page once for all of its places; a random one comes back to it again and again.
+  const bool in_order = walk.pattern == WalkPattern::sequential || walk.pattern == WalkPattern::strided;
+  const bool cyclic = in_order && f.cyclic;
+  const double weight = in_order ? std::min(1.0, f.set / f.accesses / page) : 1.0;
   const Tlb& tlb = memory.tlb;
   const int first = page > memory.small_page ? tlb.huge_entries : tlb.entries;
-  const double in_first = cache_share(pages, first, true, f.cyclic);
-  const double in_second = std::max(in_first, cache_share(pages, tlb.second_entries, true, f.cyclic));
+  const double in_first = cache_share(pages, first, true, cyclic);
+  const double in_second = std::max(in_first, cache_share(pages, tlb.second_entries, true, cyclic));
   const Bytes table = Bytes(8.0) * pages;
   Seconds entry = memory.memory_latency;
   for (const CacheLevel& level : memory.caches) {
-    if (level.size >= table) {
+    if (level.size >= 2.0 * table) {
       entry = level.latency;
       break;
     }
@@ -299,6 +300,17 @@ WalkCost memory_walk_cost(const MemoryWalk& walk, const Cpu& cpu) {
   cost.time = time * (f.accesses * walk.passes);
   cost.bytes = cost.accesses * element_of(walk, memory);
   cost.bound = bound;
+  return cost;
+}
+
+WalkCost gpu_chase_cost(const GpuChase& walk, const Gpu& gpu) {
+  constexpr Bytes gpu_line(128.0);
+  WalkCost cost;
+  cost.accesses = std::max(1.0, walk.working_set / gpu_line);
+  cost.per_access = gpu.memory_latency;
+  cost.time = cost.accesses * cost.per_access;
+  cost.bytes = cost.accesses * Bytes(8.0);
+  cost.bound = "memory";
   return cost;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "model/hardware/cpu.hpp"
+#include "model/hardware/gpu.hpp"
 #include "model/workload/memory_walk.hpp"
 
 namespace foretrain {
@@ -19,6 +20,10 @@ struct WalkCost {
 /// Prices a walk. The caches are in the state that earlier passes left. Throws std::invalid_argument when the CPU has
 /// no described hierarchy, or the walk asks for what it has not (more threads than cores, another socket).
 WalkCost memory_walk_cost(const MemoryWalk& walk, const Cpu& cpu);
+
+/// A chain of loads, one per 128-byte line of the working set, each as long as the GPU's memory takes to answer. No
+/// load hits the L2, which the lines of the whole walk pass through (LRU).
+WalkCost gpu_chase_cost(const GpuChase& walk, const Gpu& gpu);
 
 /// Share of a walk's accesses, in steady state, whose line lies in a cache of `lines_per_set` = lines that fall on one
 /// set on average over ways. `even`: each set gets the same number of lines; else pages fall on sets at random, and the

@@ -141,7 +141,8 @@ Tlb read_tlb(const Field& field, const ClockedFigures& clocked) {
 }
 
 void read_memory(const Field& field, const ClockedFigures& clocked, MemoryHierarchy& result, FigureLog& log) {
-  const MappingReader keys = field.mapping({"latency", "efficiency", "remote_latency", "remote_bandwidth"});
+  const MappingReader keys =
+      field.mapping({"latency", "efficiency", "socket_bandwidth", "remote_latency", "remote_bandwidth"});
   result.memory_latency = clocked.time(keys, "latency");
   log.add(keys["efficiency"]);
   result.memory_efficiency = keys["efficiency"].number(Zero::refused);
@@ -206,7 +207,13 @@ std::vector<KnownProcessors> known_processors() {
   std::vector<KnownProcessors> result;
   const Field table = processors();
   for (const YamlEntry& entry : table.node().entries) {
-    KnownProcessors known{entry.key, {}};
+    KnownProcessors known{entry.key, {}, {}};
+    const YamlEntry* memory = entry.value.find("memory");
+    const YamlEntry* bandwidth = memory == nullptr ? nullptr : memory->value.find("socket_bandwidth");
+    if (bandwidth == nullptr) {
+      throw ScenarioError(entry.where, entry.key, "no memory.socket_bandwidth", "what one socket's memory carries");
+    }
+    known.socket_bandwidth = Field(bandwidth->value, entry.key + ".memory.socket_bandwidth").quantity<BytesPerSecond>();
     if (const YamlEntry* models = entry.value.find("models")) {
       for (const Field& model : Field(models->value, entry.key + ".models").list_or_one()) {
         known.processors.push_back(model.text());

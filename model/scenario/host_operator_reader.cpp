@@ -127,6 +127,23 @@ const std::vector<std::string>& host_operator_kinds() {
   return kinds;
 }
 
+/// { working_set, pattern (= pointer_chase) }
+HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
+  const MappingReader keys = field.mapping({"working_set", "pattern"});
+  const GpuChase walk{keys["working_set"].quantity<Bytes>()};
+  if (keys.choice_or("pattern", WalkPattern::pointer_chase, pattern_words()) != WalkPattern::pointer_chase) {
+    keys.fail("pattern", "a GPU's memory is only followed pointer by pointer", "pattern: pointer_chase, or on: cpu");
+  }
+  if (walk.working_set <= gpu.l2_cache) {
+    keys.fail("working_set", fmt::format("the L2 of {} holds {}", gpu.name, format_binary_bytes(gpu.l2_cache)),
+              "more than that: memory is what is asked about");
+  }
+  if (walk.working_set > gpu.memory) {
+    keys.fail("working_set", fmt::format("{} has {}", gpu.name, format_binary_bytes(gpu.memory)), "one that fits");
+  }
+  return {fmt::format("pointer chase over {} of {}", format_binary_bytes(walk.working_set), gpu.name), walk, 1};
+}
+
 HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu& cpu) {
   const HostOperatorRow* found = nullptr;
   for (const HostOperatorRow& row : rows) {

@@ -89,10 +89,10 @@ struct OperatorWorkload {
   int repeat = 1;
 };
 
-/// An operator on the node's processor (`on: cpu`).
+/// An operator on the node's processor (`on: cpu`), or a walk over a GPU's memory.
 struct HostWorkload {
   std::string name;
-  std::variant<MemoryWalk, CpuMatmul> work;
+  std::variant<MemoryWalk, CpuMatmul, GpuChase> work;
   int repeat = 1;
 };
 

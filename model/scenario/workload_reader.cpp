@@ -122,8 +122,11 @@ void read_operator_workload(const Field& field, const Cluster& cluster, ReadWork
   if (const YamlEntry* times = field.node().find("repeat")) {
     repeat = static_cast<int>(Field(times->value, join_path(field.path(), "repeat")).integer({1, 1'000'000}));
   }
-  if (runs_on_cpu(field, kind_field.text())) {
-    HostWorkload workload = read_host_operator(kind_field, Field(shape, field.path()), cluster.node.cpu);
+  const bool on_cpu = runs_on_cpu(field, kind_field.text());
+  if (on_cpu || kind_field.text() == "memory_walk") {
+    const Field rest(shape, field.path());
+    HostWorkload workload =
+        on_cpu ? read_host_operator(kind_field, rest, cluster.node.cpu) : read_gpu_chase(rest, cluster.node.gpu);
     workload.repeat = repeat;
     result.workload = std::move(workload);
     return;

@@ -28,4 +28,10 @@ struct MemoryWalk {
   bool operator==(const MemoryWalk&) const = default;
 };
 
+/// Pointers followed one after the other in a GPU's memory, by one thread, over a working set that its L2 cannot hold.
+struct GpuChase {
+  Bytes working_set;
+  bool operator==(const GpuChase&) const = default;
+};
+
 }  // namespace foretrain

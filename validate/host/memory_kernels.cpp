@@ -121,12 +121,22 @@ const MemoryKernels& memory_kernels() {
 
 std::size_t read_strided(const std::byte* data, std::size_t bytes, std::size_t stride, bool backward) {
   const std::size_t count = bytes / stride;
-  std::uint64_t sum = 0, value = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    __builtin_memcpy(&value, data + (backward ? count - 1 - i : i) * stride, sizeof value);
-    sum |= value;
-    asm volatile("" : "+r"(sum));  // one load per place, no vectors
+  const auto step = static_cast<std::ptrdiff_t>(backward ? -stride : stride);
+  const std::byte* at = backward ? data + (count - 1) * stride : data;
+  // One load for each place into a register that nothing waits for: no vectors, no chain of additions.
+  const auto load_at = [&at, step](std::ptrdiff_t place) {
+    std::uint64_t value = 0;
+    __builtin_memcpy(&value, at + step * place, sizeof value);
+    asm volatile("" : : "r"(value));
+  };
+  std::size_t i = 0;
+  for (; i + 4 <= count; i += 4, at += 4 * step) {
+    load_at(0);
+    load_at(1);
+    load_at(2);
+    load_at(3);
   }
+  for (; i < count; ++i, at += step) load_at(0);
   return count;
 }
 
