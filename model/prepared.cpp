@@ -9,6 +9,8 @@
 
 #include "model/base/error.hpp"
 #include "model/collectives/contention.hpp"
+#include "model/cost/cpu_matmul.hpp"
+#include "model/cost/memory_hierarchy.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/graph/communication_ratio.hpp"
 #include "model/plan/layout.hpp"
@@ -53,6 +55,20 @@ PreparedOperator prepare_operator(const OperatorWorkload& workload, const Scenar
   return {cost.device * n, cost.flops * n, cost.bytes * n, std::string(name(cost.bound))};
 }
 
+PreparedOperator prepare_host(const HostWorkload& workload, const Node& node) {
+  const auto n = static_cast<double>(workload.repeat);
+  if (const auto* walk = std::get_if<MemoryWalk>(&workload.work)) {
+    const WalkCost cost = memory_walk_cost(*walk, node.cpu);
+    return {cost.time * n, Flops(0.0), cost.bytes * n, cost.bound, cost.per_access};
+  }
+  if (const auto* chase = std::get_if<GpuChase>(&workload.work)) {
+    const WalkCost cost = gpu_chase_cost(*chase, node.gpu);
+    return {cost.time * n, Flops(0.0), cost.bytes * n, cost.bound, cost.per_access};
+  }
+  const CpuMatmulCost cost = cpu_matmul_cost(std::get<CpuMatmul>(workload.work), node.cpu);
+  return {cost.time * n, cost.flops * n, cost.bytes * n, cost.bound};
+}
+
 std::string bottleneck_of(const Breakdown& breakdown) {
   const std::array<std::pair<const char*, Seconds>, 6> parts = {
       {{"compute", breakdown.compute},
@@ -82,6 +98,8 @@ PreparedScenario::PreparedScenario(const Scenario& scenario) : scenario_(scenari
       work_ = prepare_collective(*collective, scenario, topology_);
     } else if (const auto* op = std::get_if<OperatorWorkload>(&scenario.workload)) {
       work_ = prepare_operator(*op, scenario);
+    } else if (const auto* host = std::get_if<HostWorkload>(&scenario.workload)) {
+      work_ = prepare_host(*host, scenario.cluster.node);
     } else {
       work_ = build_task_list(scenario, std::get<TasksWorkload>(scenario.workload), topology_);
     }
@@ -115,6 +133,7 @@ StepResult PreparedScenario::empty_result(Fidelity fidelity) const {
   };
   add(scenario_.cluster.node.gpu.constants);
   add(scenario_.cluster.node.constants);
+  if (std::holds_alternative<HostWorkload>(scenario_.workload)) add(scenario_.cluster.node.cpu.hierarchy_constants);
   add(scenario_.calibration.constants);
   return result;
 }
@@ -242,7 +261,7 @@ StepResult PreparedScenario::tasks_result(const Execution& execution, Fidelity f
 StepResult PreparedScenario::operator_result(Fidelity fidelity) const {
   const auto& prepared = std::get<PreparedOperator>(work_);
   StepResult result = empty_result(fidelity);
-  result.op = OperatorResult{prepared.time, prepared.flops, prepared.bytes, prepared.bound};
+  result.op = OperatorResult{prepared.time, prepared.flops, prepared.bytes, prepared.bound, prepared.per_access};
   set_uncertainty(result, scenario_.calibration.uncertainty.kernel);
   return result;
 }

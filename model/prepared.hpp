@@ -30,6 +30,7 @@ struct PreparedOperator {
   Flops flops;
   Bytes bytes;
   std::string bound;
+  std::optional<Seconds> per_access = std::nullopt;  ///< of a walk over memory
 };
 
 class PreparedScenario {

@@ -103,7 +103,8 @@ struct OperatorResult {
   Seconds time;
   Flops flops;
   Bytes bytes;
-  std::string bound;  ///< compute, memory, latency
+  std::string bound;  ///< compute, memory, latency; of a walk over memory the level: L1, L2, L3, memory, TLB
+  std::optional<Seconds> per_access = std::nullopt;  ///< of a walk over memory
 };
 
 struct TasksResult {

@@ -124,6 +124,7 @@ void write_operator(Json& json, const OperatorResult& op) {
   json["flops"] = number(op.flops.value());
   json["bytes"] = number(op.bytes.value());
   json["bound"] = op.bound;
+  if (op.per_access) json["time_per_access_s"] = seconds(*op.per_access);
 }
 
 void write_tasks(Json& json, const TasksResult& tasks) {
@@ -211,8 +212,9 @@ StepResult result_from(const Json& json) {
                          BytesPerSecond(number_from(json.at("bus_bandwidth"))),
                          json.at("chosen_algorithm").get<std::string>()};
   } else if (json.contains("flops")) {
-    result.op = {seconds_from(json.at("time_s")), Flops(number_from(json.at("flops"))),
-                 Bytes(number_from(json.at("bytes"))), json.at("bound").get<std::string>()};
+    result.op = OperatorResult{seconds_from(json.at("time_s")), Flops(number_from(json.at("flops"))),
+                               Bytes(number_from(json.at("bytes"))), json.at("bound").get<std::string>()};
+    if (json.contains("time_per_access_s")) result.op->per_access = seconds_from(json.at("time_per_access_s"));
   } else {
     result.tasks.emplace().time = seconds_from(json.at("time_s"));
     for (const auto& [id, finish] : json.at("finish_s").items()) result.tasks->finish[id] = seconds_from(finish);

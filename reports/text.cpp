@@ -187,6 +187,13 @@ std::string answer(const StepResult& result, bool verbose) {
   }
   if (result.op) {
     const OperatorResult& op = *result.op;
+    if (op.per_access) {
+      return line("Time", format_seconds(op.time) + likely_range(result)) +
+             line("Per access", format_seconds(*op.per_access)) +
+             line("Bandwidth",
+                  fmt::format("{} over {}", format_bandwidth(op.bytes / op.time), format_bytes(op.bytes))) +
+             line("Bound by", op.bound);
+    }
     return line("Time", format_seconds(op.time) + likely_range(result)) +
            line("Work", format_flops(op.flops) + " · " + format_bytes(op.bytes)) +
            line("Achieved", format_rate(op.flops / op.time) + " · " + format_bandwidth(op.bytes / op.time)) +

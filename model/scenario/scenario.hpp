@@ -15,6 +15,8 @@
 #include "model/hardware/cluster.hpp"
 #include "model/hardware/precision.hpp"
 #include "model/workload/batching.hpp"
+#include "model/workload/cpu_matmul.hpp"
+#include "model/workload/memory_walk.hpp"
 #include "model/workload/model_config.hpp"
 #include "model/workload/operator.hpp"
 #include "model/workload/training_parts.hpp"
@@ -91,6 +93,13 @@ struct CollectiveWorkload {
 
 struct OperatorWorkload {
   Operator op;
+  int repeat = 1;
+};
+
+/// An operator on the node's processor (`on: cpu`), or a walk over a GPU's memory.
+struct HostWorkload {
+  std::string name;
+  std::variant<MemoryWalk, CpuMatmul, GpuChase> work;
   int repeat = 1;
 };
 
@@ -183,7 +192,7 @@ struct BackgroundFlow {
   SourcePosition where;                              ///< of its destination
 };
 
-using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkload, TasksWorkload>;
+using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkload, TasksWorkload, HostWorkload>;
 
 struct Scenario {
   std::string name;

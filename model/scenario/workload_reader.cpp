@@ -108,25 +108,47 @@ void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& r
   result.workload = workload;
 }
 
-void read_operator_workload(const Field& field, ReadWorkload& result) {
+/// Where an operator runs: `on: cpu` or `on: gpu`; what only processors have goes there by itself.
+bool runs_on_cpu(const Field& field, const std::string& kind) {
+  static constexpr Named<bool> places[] = {{"gpu", false}, {"cpu", true}};
+  const YamlEntry* on = field.node().find("on");
+  if (on != nullptr) return Field(on->value, join_path(field.path(), "on")).choice<bool>(places);
+  const auto& of_gpu = operator_kinds();
+  const auto& of_cpu = host_operator_kinds();
+  return std::find(of_gpu.begin(), of_gpu.end(), kind) == of_gpu.end() &&
+         std::find(of_cpu.begin(), of_cpu.end(), kind) != of_cpu.end();
+}
+
+void read_operator_workload(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   if (!field.is_mapping()) field.fail("no mapping", "{ kind: matmul, m: 4096, n: 4096, k: 4096, precision: bf16 }");
   YamlNode shape = field.node();
-  std::erase_if(shape.entries, [](const YamlEntry& entry) { return entry.key == "kind" || entry.key == "repeat"; });
+  std::erase_if(shape.entries, [](const YamlEntry& entry) {
+    return entry.key == "kind" || entry.key == "repeat" || entry.key == "on";
+  });
   const YamlEntry* kind = field.node().find("kind");
   if (kind == nullptr) {
     throw ScenarioError(field.where(), join_path(field.path(), "kind"), "this key is missing",
                         or_list(operator_kinds()));
   }
   const Field kind_field(kind->value, join_path(field.path(), "kind"));
+  int repeat = 1;
+  if (const YamlEntry* times = field.node().find("repeat")) {
+    repeat = static_cast<int>(Field(times->value, join_path(field.path(), "repeat")).integer({1, 1'000'000}));
+  }
+  const bool on_cpu = runs_on_cpu(field, kind_field.text());
+  if (on_cpu || kind_field.text() == "memory_walk") {
+    const Field rest(shape, field.path());
+    HostWorkload workload =
+        on_cpu ? read_host_operator(kind_field, rest, cluster.node.cpu) : read_gpu_chase(rest, cluster.node.gpu);
+    workload.repeat = repeat;
+    result.workload = std::move(workload);
+    return;
+  }
   const auto& kinds = operator_kinds();
   if (std::find(kinds.begin(), kinds.end(), kind_field.text()) == kinds.end()) {
     read_operator(kind_field.text(), kind_field);  // complains at the kind
   }
-  OperatorWorkload workload{read_operator(kind_field.text(), Field(shape, field.path())), 1};
-  if (const YamlEntry* repeat = field.node().find("repeat")) {
-    workload.repeat = static_cast<int>(Field(repeat->value, join_path(field.path(), "repeat")).integer({1, 1'000'000}));
-  }
-  result.workload = std::move(workload);
+  result.workload = OperatorWorkload{read_operator(kind_field.text(), Field(shape, field.path())), repeat};
 }
 
 }  // namespace
@@ -147,7 +169,7 @@ ReadWorkload read_workload(const Field& field, const Cluster& cluster) {
   ReadWorkload result;
   if (const auto train = workload.find("train")) read_train(*train, cluster, result);
   if (const auto collective = workload.find("collective")) read_collective(*collective, cluster, result);
-  if (const auto op = workload.find("operator")) read_operator_workload(*op, result);
+  if (const auto op = workload.find("operator")) read_operator_workload(*op, cluster, result);
   if (const auto tasks = workload.find("tasks")) result.workload = read_tasks(*tasks, cluster);
   return result;
 }
