@@ -13,6 +13,7 @@
 #include "model/cost/memory_hierarchy.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/graph/communication_ratio.hpp"
+#include "model/graph/model_call.hpp"
 #include "model/plan/layout.hpp"
 #include "model/plan/memory.hpp"
 #include "model/plan/memory_remedies.hpp"
@@ -212,6 +213,11 @@ StepResult PreparedScenario::step_result(StepParts parts, Fidelity fidelity) con
   }
   r.memory = memory_footprint(scenario_, workload, prepared.model);
   r.bottleneck = bottleneck_of(r.breakdown);
+  if (const ExecutionMode mode = scenario_.plan.execution; mode != ExecutionMode::eager) {
+    r.execution = summary_of(
+        plan_call(operators_of(prepared.model, true), true, mode, scenario_.cluster.node.gpu, scenario_.calibration),
+        mode);
+  }
   if (workload.training_samples) {
     r.time_to_train = Seconds(*workload.training_samples / r.samples_per_second);
     if (scenario_.cluster.usd_per_gpu_hour) {
@@ -253,6 +259,7 @@ StepResult PreparedScenario::tasks_result(const Execution& execution, Fidelity f
   TasksResult r;
   r.time = execution.makespan;
   for (const auto& [id, task] : tasks()->last) r.finish[id] = execution.finish[static_cast<std::size_t>(task)];
+  r.calls = tasks()->calls;
   result.tasks = std::move(r);
   set_uncertainty(result, scenario_.calibration.uncertainty.kernel);
   return result;

@@ -88,11 +88,15 @@ struct StreamingConstants {
 struct HostConstants {
   double dispatch_us = 0.0;  ///< eager framework, host time per kernel
   double compiled_dispatch_us = 0.0;
-  double graph_launch_us = 0.0;     ///< a whole CUDA graph
-  double launch_latency_us = 0.0;   ///< submission to start on an idle device
-  double step_us = 0.0;             ///< once per optimizer step: Python loop, gradient clipping, logging
-  double pageable_copy_gbps = 0.0;  ///< staging copies of pageable memory, GB/s
-  double page_lock_gbps = 0.0;      ///< allocating page-locked memory, GB/s
+  double graph_launch_us = 0.0;       ///< a whole CUDA graph
+  double launch_latency_us = 0.0;     ///< submission to start on an idle device
+  double graph_node_saving_us = 0.0;  ///< device, per kernel: what a graph's next node starts earlier than a launch
+  double queue_launches = 0.0;        ///< launches that a stream takes before the host has to wait
+  double synchronize_us = 0.0;        ///< from the device's end to the host thread that waits for it
+  double print_us = 0.0;              ///< formatting a tensor that has arrived in host memory
+  double step_us = 0.0;               ///< once per optimizer step: Python loop, gradient clipping, logging
+  double pageable_copy_gbps = 0.0;    ///< staging copies of pageable memory, GB/s
+  double page_lock_gbps = 0.0;        ///< allocating page-locked memory, GB/s
 };
 
 /// NCCL-like collectives (collectives/automatic.cpp). Steps are hops of a ring or levels of a tree; a protocol's share

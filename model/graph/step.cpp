@@ -118,6 +118,9 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
         parameters += layer.parameters * run.count;
         if (layer.parameters > 0.0) tensors += run.count;
       }
+      // One graph holds a micro-batch's forward and backward pass.
+      if (plan.execution == ExecutionMode::cuda_graph)
+        cost.forward_dispatch += host_dispatch_time(1, plan.execution, host);
       chunk.forward = cost.forward();
       chunk.backward = cost.backward();
       if (plan.zero == 3) {

@@ -103,17 +103,30 @@ struct HostWorkload {
   int repeat = 1;
 };
 
+/// A model's forward pass, or forward and backward, for one batch.
+struct ModelCall {
+  ModelConfig model;
+  std::int64_t batch = 1;
+  Precision precision = Precision::fp32;
+  AttentionKind attention = AttentionKind::flash;
+  bool backward = false;
+  std::optional<ExecutionMode> execution;  ///< Plan::execution where nothing is said
+};
+
 /// One entry of `workload.tasks`.
 struct ScenarioTask {
-  enum class Kind { op, copy, page_lock, sleep, synchronize };
+  enum class Kind { op, call, copy, page_lock, sleep, synchronize, item, print };
   std::string id;
   std::string on;  ///< "gpu0", "gpu0:stream1", "cpu", "gpu0:d2h"
   Kind kind = Kind::op;
-  Operator op;  ///< kind op
+  Operator op;                    ///< kind op
+  std::optional<ModelCall> call;  ///< kind call
+  std::string enqueued_by;        ///< host thread that launches it ("cpu"); empty: it is there when the device is
+  int loop = -1;                  ///< into TasksWorkload::loops; -1: none
   int repeat = 1;
   std::string source;  ///< kind copy: "gpu0" or "cpu" or "disk"
   std::string destination;
-  Bytes size;          ///< kinds copy and page_lock (allocating page-locked host memory)
+  Bytes size;          ///< kinds copy, item, print and page_lock (allocating page-locked host memory)
   bool pinned = true;  ///< kind copy: the host side is page-locked memory
   Seconds duration;    ///< kind sleep
   std::vector<std::string> after;
@@ -121,6 +134,7 @@ struct ScenarioTask {
 };
 struct TasksWorkload {
   std::vector<ScenarioTask> tasks;
+  std::vector<int> loops;  ///< how often each loop runs; the tasks of a loop follow each other in `tasks`
 };
 
 struct Sync {

@@ -168,6 +168,7 @@ void add_plot(CLI::App& app, ExitStatus& status) {
   add_plot_replay(*plot, status);
   add_plot_latency(*plot, status);
   add_plot_memory(*plot, status);
+  add_plot_timeline(*plot, status);
 }
 
 }  // namespace foretrain
