@@ -30,6 +30,7 @@ struct PreparedOperator {
   Flops flops;
   Bytes bytes;
   std::string bound;
+  std::optional<OperatorMemory> memory;
 };
 
 class PreparedScenario {

@@ -8,6 +8,7 @@
 
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
+#include "model/cost/attention.hpp"
 
 namespace foretrain {
 
@@ -88,7 +89,8 @@ struct OperatorResult {
   Seconds time;
   Flops flops;
   Bytes bytes;
-  std::string bound;  ///< compute, memory, latency
+  std::string bound;                     ///< compute, memory, latency
+  std::optional<OperatorMemory> memory;  ///< of one run; attention only
 };
 
 struct TasksResult {

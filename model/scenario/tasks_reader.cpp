@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "model/base/text.hpp"
+#include "model/scenario/attention_reader.hpp"
 #include "model/scenario/workload_reader.hpp"
 
 namespace foretrain {
@@ -77,6 +78,7 @@ void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
     } else {
       task.kind = ScenarioTask::Kind::op;
       task.op = read_operator(entry.key, work);
+      check_attention(task.op, cluster.node.gpu, work);
     }
   }
 }

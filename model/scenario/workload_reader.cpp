@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/base/text.hpp"
+#include "model/scenario/attention_reader.hpp"
 #include "model/scenario/model_reader.hpp"
 #include "model/scenario/names.hpp"
 
@@ -62,6 +63,11 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.optimizer = train.choice_or("optimizer", Optimizer::adamw, optimizer_words());
   workload.recompute = train.choice_or("recompute", Recompute::none, recompute_words());
   workload.attention = train.choice_or("attention", usual_attention(cluster.node.gpu), attention_words());
+  if (const auto* shape = std::get_if<TransformerConfig>(&workload.model.shape)) {
+    // Attention computes in bf16 where the rest is fp8.
+    const Attention core{.head_dim = shape->head_dim, .kind = workload.attention};
+    check_attention({"", core, storage_precision(workload.precision), 1}, cluster.node.gpu, field);
+  }
   workload.master_weights = train.flag_or("master_weights", false);
   if (const auto samples = train.find("samples")) {
     workload.training_samples = read_training_samples(*samples, workload.model);
@@ -95,7 +101,7 @@ void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& r
   result.workload = workload;
 }
 
-void read_operator_workload(const Field& field, ReadWorkload& result) {
+void read_operator_workload(const Field& field, const Gpu& gpu, ReadWorkload& result) {
   if (!field.is_mapping()) field.fail("no mapping", "{ kind: matmul, m: 4096, n: 4096, k: 4096, precision: bf16 }");
   YamlNode shape = field.node();
   std::erase_if(shape.entries, [](const YamlEntry& entry) { return entry.key == "kind" || entry.key == "repeat"; });
@@ -110,6 +116,7 @@ void read_operator_workload(const Field& field, ReadWorkload& result) {
     read_operator(kind_field.text(), kind_field);  // complains at the kind
   }
   OperatorWorkload workload{read_operator(kind_field.text(), Field(shape, field.path())), 1};
+  check_attention(workload.op, gpu, Field(shape, field.path()));
   if (const YamlEntry* repeat = field.node().find("repeat")) {
     workload.repeat = static_cast<int>(Field(repeat->value, join_path(field.path(), "repeat")).integer({1, 1'000'000}));
   }
@@ -134,7 +141,7 @@ ReadWorkload read_workload(const Field& field, const Cluster& cluster) {
   ReadWorkload result;
   if (const auto train = workload.find("train")) read_train(*train, cluster, result);
   if (const auto collective = workload.find("collective")) read_collective(*collective, cluster, result);
-  if (const auto op = workload.find("operator")) read_operator_workload(*op, result);
+  if (const auto op = workload.find("operator")) read_operator_workload(*op, cluster.node.gpu, result);
   if (const auto tasks = workload.find("tasks")) result.workload = read_tasks(*tasks, cluster);
   return result;
 }
