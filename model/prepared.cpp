@@ -53,7 +53,11 @@ PreparedCollective prepare_collective(const CollectiveWorkload& workload, const 
 PreparedOperator prepare_operator(const OperatorWorkload& workload, const Scenario& scenario) {
   const OperatorCost cost = operator_cost(workload.op, scenario.cluster.node.gpu, scenario.calibration);
   const auto n = static_cast<double>(workload.repeat);
-  return {cost.device * n, cost.flops * n, cost.bytes * n, std::string(name(cost.bound))};
+  PreparedOperator prepared{cost.device * n, cost.flops * n, cost.bytes * n, std::string(name(cost.bound))};
+  if (const auto* attention = std::get_if<Attention>(&workload.op.work)) {
+    prepared.memory = attention_memory(*attention, workload.op.precision, scenario.cluster.node.gpu);
+  }
+  return prepared;
 }
 
 PreparedOperator prepare_host(const HostWorkload& workload, const Node& node) {
@@ -268,7 +272,8 @@ StepResult PreparedScenario::tasks_result(const Execution& execution, Fidelity f
 StepResult PreparedScenario::operator_result(Fidelity fidelity) const {
   const auto& prepared = std::get<PreparedOperator>(work_);
   StepResult result = empty_result(fidelity);
-  result.op = OperatorResult{prepared.time, prepared.flops, prepared.bytes, prepared.bound, prepared.per_access};
+  result.op = OperatorResult{prepared.time,  prepared.flops,      prepared.bytes,
+                             prepared.bound, prepared.per_access, prepared.memory};
   set_uncertainty(result, scenario_.calibration.uncertainty.kernel);
   return result;
 }

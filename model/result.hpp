@@ -8,6 +8,7 @@
 
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
+#include "model/cost/attention.hpp"
 #include "model/cost/host.hpp"
 
 namespace foretrain {
@@ -121,7 +122,8 @@ struct OperatorResult {
   Flops flops;
   Bytes bytes;
   std::string bound;  ///< compute, memory, latency; of a walk over memory the level: L1, L2, L3, memory, TLB
-  std::optional<Seconds> per_access = std::nullopt;  ///< of a walk over memory
+  std::optional<Seconds> per_access = std::nullopt;     ///< of a walk over memory
+  std::optional<OperatorMemory> memory = std::nullopt;  ///< of one run; attention only
 };
 
 struct TasksResult {

@@ -154,6 +154,11 @@ void write_operator(Json& json, const OperatorResult& op) {
   json["bytes"] = number(op.bytes.value());
   json["bound"] = op.bound;
   if (op.per_access) json["time_per_access_s"] = seconds(*op.per_access);
+  if (op.memory) {
+    json["memory_bytes"] = {{"saved", number(op.memory->saved.value())},
+                            {"workspace", number(op.memory->workspace.value())},
+                            {"peak", number(op.memory->peak.value())}};
+  }
 }
 
 void write_tasks(Json& json, const TasksResult& tasks) {

@@ -228,7 +228,11 @@ std::string answer(const StepResult& result, bool verbose) {
     return line("Time", format_seconds(op.time) + likely_range(result)) +
            line("Work", format_flops(op.flops) + " · " + format_bytes(op.bytes)) +
            line("Achieved", format_rate(op.flops / op.time) + " · " + format_bandwidth(op.bytes / op.time)) +
-           line("Bound by", op.bound);
+           line("Bound by", op.bound) +
+           (op.memory ? line("Memory", fmt::format("{} peak · {} kept for the backward pass · {} workspace",
+                                                   format_bytes(op.memory->peak), format_bytes(op.memory->saved),
+                                                   format_bytes(op.memory->workspace)))
+                      : "");
   }
   if (!result.tasks) return "";
   TextTable table({Align::left, Align::right});

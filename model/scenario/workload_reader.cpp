@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/base/text.hpp"
+#include "model/scenario/attention_reader.hpp"
 #include "model/scenario/data_reader.hpp"
 #include "model/scenario/model_reader.hpp"
 #include "model/scenario/names.hpp"
@@ -69,6 +70,11 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.optimizer = train.choice_or("optimizer", Optimizer::adamw, optimizer_words());
   workload.recompute = train.choice_or("recompute", Recompute::none, recompute_words());
   workload.attention = train.choice_or("attention", usual_attention(cluster.node.gpu), attention_words());
+  if (const auto* shape = std::get_if<TransformerConfig>(&workload.model.shape)) {
+    // Attention computes in bf16 where the rest is fp8.
+    const Attention core{.head_dim = shape->head_dim, .kind = workload.attention};
+    check_attention({"", core, storage_precision(workload.precision), 1}, cluster.node.gpu, field);
+  }
   workload.master_weights = train.flag_or("master_weights", false);
   static constexpr Named<bool> loss_words[] = {{"eager", false}, {"fused", true}};
   workload.fused_loss = train.choice_or<bool>("loss", false, loss_words);
@@ -148,7 +154,9 @@ void read_operator_workload(const Field& field, const Cluster& cluster, ReadWork
   if (std::find(kinds.begin(), kinds.end(), kind_field.text()) == kinds.end()) {
     read_operator(kind_field.text(), kind_field);  // complains at the kind
   }
-  result.workload = OperatorWorkload{read_operator(kind_field.text(), Field(shape, field.path())), repeat};
+  OperatorWorkload workload{read_operator(kind_field.text(), Field(shape, field.path())), repeat};
+  check_attention(workload.op, cluster.node.gpu, Field(shape, field.path()));
+  result.workload = std::move(workload);
 }
 
 }  // namespace

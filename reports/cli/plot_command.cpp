@@ -169,6 +169,7 @@ void add_plot(CLI::App& app, ExitStatus& status) {
   add_plot_latency(*plot, status);
   add_plot_memory(*plot, status);
   add_plot_timeline(*plot, status);
+  add_plot_attention(*plot, status);
 }
 
 }  // namespace foretrain

@@ -13,5 +13,6 @@ void add_plot_latency(CLI::App& plot, ExitStatus& status);
 void add_plot_replay(CLI::App& plot, ExitStatus& status);
 void add_plot_memory(CLI::App& plot, ExitStatus& status);
 void add_plot_timeline(CLI::App& plot, ExitStatus& status);
+void add_plot_attention(CLI::App& plot, ExitStatus& status);
 
 }  // namespace foretrain
