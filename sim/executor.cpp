@@ -31,7 +31,7 @@ struct ResourceQueue {
   std::vector<TaskId> tasks;
   std::size_t head = 0;  ///< the task that will run next
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-  bool busy = false;
+  int idle = 1;  ///< servers without a task
   std::unique_ptr<CollectiveRun> run;  ///< of the task that runs, if it is a collective
 };
 
@@ -66,6 +66,7 @@ class Simulation {
         waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
         start_(graph.tasks().size()),
         finish_(graph.tasks().size()) {
+    for (std::size_t r = 0; r < queues_.size(); ++r) queues_[r].idle = graph.resources()[r].servers;
     for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
       if (!chosen_by_urgency(task)) {
         queue_of(task).tasks.push_back(task);
@@ -120,10 +121,15 @@ class Simulation {
   }
 
   void start_head(ResourceQueue& queue) {
-    if (queue.busy) return;
-    const TaskId task = take_next(queue, waits_for_);
-    if (task < 0) return;
-    queue.busy = true;
+    while (queue.idle > 0) {
+      const TaskId task = take_next(queue, waits_for_);
+      if (task < 0) return;
+      --queue.idle;
+      start(task);
+    }
+  }
+
+  void start(TaskId task) {
     start_[static_cast<std::size_t>(task)] = now_;
     const auto block = static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(task)].block);
     if (programs_[block] == nullptr) {
@@ -145,7 +151,7 @@ class Simulation {
     finish_[static_cast<std::size_t>(task)] = now_;
     --tasks_left_;
     ResourceQueue& queue = queue_of(task);
-    queue.busy = false;
+    ++queue.idle;
     for (const TaskId next : graph_.successors(task)) {
       if (--waits_for_[static_cast<std::size_t>(next)] > 0) continue;
       if (chosen_by_urgency(next)) make_ready(next);

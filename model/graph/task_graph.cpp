@@ -56,6 +56,9 @@ BlockId TaskGraph::Builder::add_block(Block block) {
 }
 
 ResourceId TaskGraph::Builder::add_resource(Resource resource) {
+  if (resource.servers < 1 || (resource.servers > 1 && resource.order != QueueOrder::urgent)) {
+    throw std::invalid_argument(fmt::format("resource {}: {} tasks at a time", resource.name, resource.servers));
+  }
   impl_->resources.push_back(std::move(resource));
   return static_cast<ResourceId>(impl_->resources.size() - 1);
 }
@@ -97,6 +100,7 @@ class IsolatedExecution {
         queues_(graph.resources().size()),
         waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
         result_{std::vector<Seconds>(graph.tasks().size()), std::vector<Seconds>(graph.tasks().size()), Seconds{}} {
+    for (std::size_t r = 0; r < queues_.size(); ++r) queues_[r].idle = graph.resources()[r].servers;
     for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
       Queue& queue = queue_of(task);
       if (order_of(task) == QueueOrder::added) {
@@ -124,7 +128,7 @@ class IsolatedExecution {
   using Waiting = std::tuple<std::int32_t, std::int64_t, TaskId>;
   struct Queue {
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> ready;
-    bool busy = false;
+    int idle = 1;  ///< servers without a task
   };
 
   [[nodiscard]] Queue& queue_of(TaskId task) {
@@ -138,17 +142,18 @@ class IsolatedExecution {
     queue_of(task).ready.push({graph_.tasks()[static_cast<std::size_t>(task)].priority, ready_++, task});
   }
   void start_next(Queue& queue) {
-    if (queue.busy || queue.ready.empty()) return;
-    const TaskId task = std::get<2>(queue.ready.top());
-    if (waits_for_[static_cast<std::size_t>(task)] > 0) return;
-    queue.ready.pop();
-    queue.busy = true;
-    result_.start[static_cast<std::size_t>(task)] = now_;
-    ends_.push({now_ + graph_.block_of(task).isolated, task});
+    while (queue.idle > 0 && !queue.ready.empty()) {
+      const TaskId task = std::get<2>(queue.ready.top());
+      if (waits_for_[static_cast<std::size_t>(task)] > 0) return;
+      queue.ready.pop();
+      --queue.idle;
+      result_.start[static_cast<std::size_t>(task)] = now_;
+      ends_.push({now_ + graph_.block_of(task).isolated, task});
+    }
   }
   void finish(TaskId task) {
     result_.finish[static_cast<std::size_t>(task)] = now_;
-    queue_of(task).busy = false;
+    ++queue_of(task).idle;
     for (const TaskId next : graph_.successors(task)) {
       if (--waits_for_[static_cast<std::size_t>(next)] > 0) continue;
       if (order_of(next) == QueueOrder::urgent) make_ready(next);

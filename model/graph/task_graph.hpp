@@ -25,12 +25,13 @@ enum class ResourceKind : std::uint8_t { device_stream, communication_stream, co
 /// most urgent (Task::priority; among equals the one that was ready first), as a sender's queue of messages.
 enum class QueueOrder : std::uint8_t { added, urgent };
 
-/// Something that works on one task at a time (a CUDA stream, a copy engine, a host thread).
+/// Something that works on one task at a time (a CUDA stream, a copy engine, a host thread), or on several (cores).
 struct Resource {
   std::string name;
   ResourceKind kind = ResourceKind::device_stream;
   int lane = 0;  ///< index of the group of symmetric ranks that it stands for (pipeline stage)
   QueueOrder order = QueueOrder::added;
+  int servers = 1;  ///< tasks at a time; more than one needs QueueOrder::urgent
 };
 
 /// A piece of work built and costed once and referred to by many tasks: one layer's forward, one bucket's collective.

@@ -10,6 +10,7 @@
 #include "model/base/quantity.hpp"
 #include "model/hardware/fabric.hpp"
 #include "model/hardware/gpu.hpp"
+#include "model/hardware/storage.hpp"
 #include "model/hardware/transport.hpp"
 
 namespace foretrain {
@@ -56,13 +57,6 @@ struct Cpu {
   Bytes memory;                     ///< all sockets together
   BytesPerSecond memory_bandwidth;  ///< all sockets together, datasheet
   FlopsPerSecond fp32_rate;         ///< all cores together
-};
-
-struct Storage {
-  std::string name;
-  BytesPerSecond read_bandwidth;
-  double random_read_iops = 0.0;
-  Seconds read_latency;
 };
 
 /// Network cards of a node and the fabric behind them.

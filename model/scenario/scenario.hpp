@@ -12,8 +12,10 @@
 #include "model/cost/calibration.hpp"
 #include "model/cost/compression.hpp"
 #include "model/cost/host.hpp"
+#include "model/cost/storage.hpp"
 #include "model/hardware/cluster.hpp"
 #include "model/hardware/precision.hpp"
+#include "model/workload/data_loader.hpp"
 #include "model/workload/model_config.hpp"
 #include "model/workload/operator.hpp"
 
@@ -45,13 +47,6 @@ constexpr bool has_servers(SyncAlgorithm algorithm) {
 enum class ServerPlacement { cpu, gpu, dedicated, colocated };
 enum class CollectiveOperation { all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, send_receive };
 
-/// Input pipeline: `workers` processes prepare samples in parallel while the device computes.
-struct DataLoader {
-  int workers = 0;     ///< 0: no loader modelled (synthetic or cached data)
-  Seconds per_sample;  ///< one worker, one sample, ready to be copied to the device
-  int prefetch = 2;    ///< batches each worker may be ahead
-};
-
 struct TrainWorkload {
   ModelConfig model;
   std::int64_t global_batch = 1;  ///< samples per optimizer step over the whole cluster
@@ -63,7 +58,7 @@ struct TrainWorkload {
   bool master_weights =
       false;  ///< an fp32 copy of 2-byte weights beside the optimizer's two states (key master_weights)
   std::optional<double> training_samples;  ///< sequences or images to train on, for time_to_train
-  DataLoader loader;
+  std::optional<DataLoader> loader;        ///< without: data are there when they are needed
   /// Standard deviation of a worker's compute time from iteration to iteration, as a share of its mean: lognormal,
   /// independent between workers (parameter servers; key compute_spread).
   double compute_spread = 0.0;
@@ -85,6 +80,19 @@ struct CollectiveWorkload {
 struct OperatorWorkload {
   Operator op;
   int repeat = 1;
+};
+
+/// Requests to storage alone.
+struct StorageWorkload {
+  Storage storage;
+  DiskPattern pattern;
+  Bytes size;  ///< all requests together
+};
+
+/// A data loader alone, emptied as fast as it delivers.
+struct LoaderWorkload {
+  DataLoader loader;
+  double batch = 1.0;  ///< samples
 };
 
 /// One entry of `workload.tasks`.
@@ -166,7 +174,8 @@ struct BackgroundFlow {
   SourcePosition where;                              ///< of its destination
 };
 
-using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkload, TasksWorkload>;
+using Workload =
+    std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkload, TasksWorkload, StorageWorkload, LoaderWorkload>;
 
 struct Scenario {
   std::string name;
