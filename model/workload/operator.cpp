@@ -1,7 +1,5 @@
 #include "model/workload/operator.hpp"
 
-#include <algorithm>
-
 namespace foretrain {
 namespace {
 
@@ -51,12 +49,6 @@ Bytes traffic_of(const Streaming& w, Bytes) { return w.read + w.written; }
 Bytes traffic_of(const MemoryAccess& w, Bytes) { return std::min(w.reads * w.element, w.working_set); }
 
 }  // namespace
-
-double scores(const Attention& w) {
-  const double queries = number(w.query_length), keys = number(w.key_length);
-  const double seen = w.causal ? std::max(keys - 0.5 * (queries - 1.0), 0.5 * (keys + 1.0)) : keys;
-  return number(w.batch) * number(w.heads) * queries * std::min(seen, keys);
-}
 
 Matmul linear_forward(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) {
   return {.batch = batch, .m = m, .n = n, .k = k, .transpose_b = true};
