@@ -78,11 +78,24 @@ void write_train(Json& json, const TrainResult& train) {
                                         {"formula_is", communication_ratio_formula},
                                         {"formula_leaves_out", communication_ratio_leaves_out}};
   }
+  if (train.token_use) {
+    const TokenUse& use = *train.token_use;
+    json["sample_tokens"] = {{"useful", number(use.tokens)},
+                             {"computed", number(use.computed)},
+                             {"useful_share", number(use.useful_share())},
+                             {"visual", number(use.visual)},
+                             {"images", number(use.images)},
+                             {"waiting_for_slowest_replica_s", seconds(use.slowest_replica)}};
+  }
   const MemoryFootprint& m = train.memory;
   json["memory_per_gpu_bytes"] = {{"weights", bytes(m.weights)},     {"gradients", bytes(m.gradients)},
                                   {"optimizer", bytes(m.optimizer)}, {"activations", bytes(m.activations)},
                                   {"workspace", bytes(m.workspace)}, {"total", bytes(m.total())},
                                   {"capacity", bytes(m.capacity)},   {"fits", m.fits()}};
+  if (m.host > Bytes(0.0)) {
+    json["memory_per_gpu_bytes"]["host"] = bytes(m.host);  // of all GPUs of a node, in the node's memory
+    json["memory_per_gpu_bytes"]["host_capacity"] = bytes(m.host_capacity);
+  }
   json["bottleneck"] = train.bottleneck;
   if (train.execution) json["execution"] = call_json(*train.execution);
   json["time_to_train_s"] = train.time_to_train ? seconds(*train.time_to_train) : Json(nullptr);
@@ -140,6 +153,12 @@ void write_operator(Json& json, const OperatorResult& op) {
   json["flops"] = number(op.flops.value());
   json["bytes"] = number(op.bytes.value());
   json["bound"] = op.bound;
+  if (op.per_access) json["time_per_access_s"] = seconds(*op.per_access);
+  if (op.memory) {
+    json["memory_bytes"] = {{"saved", number(op.memory->saved.value())},
+                            {"workspace", number(op.memory->workspace.value())},
+                            {"peak", number(op.memory->peak.value())}};
+  }
 }
 
 void write_tasks(Json& json, const TasksResult& tasks) {
@@ -189,13 +208,21 @@ TrainResult train_from(const Json& json) {
     const Json& ratio = json.at("communication_to_compute");
     train.communication_to_compute = {number_from(ratio.at("formula")), number_from(ratio.at("simulated"))};
   }
+  if (json.contains("sample_tokens")) {
+    const Json& use = json.at("sample_tokens");
+    train.token_use =
+        TokenUse{number_from(use.at("useful")), number_from(use.at("computed")), number_from(use.at("visual")),
+                 number_from(use.at("images")), seconds_from(use.at("waiting_for_slowest_replica_s"))};
+  }
   const Json& m = json.at("memory_per_gpu_bytes");
   train.memory = {.weights = bytes_from(m.at("weights")),
                   .gradients = bytes_from(m.at("gradients")),
                   .optimizer = bytes_from(m.at("optimizer")),
                   .activations = bytes_from(m.at("activations")),
                   .workspace = bytes_from(m.at("workspace")),
-                  .capacity = bytes_from(m.at("capacity"))};
+                  .capacity = bytes_from(m.at("capacity")),
+                  .host = m.contains("host") ? bytes_from(m.at("host")) : Bytes(0.0),
+                  .host_capacity = m.contains("host") ? bytes_from(m.at("host_capacity")) : Bytes(0.0)};
   train.bottleneck = json.at("bottleneck").get<std::string>();
   if (json.contains("execution")) train.execution = call_from(json.at("execution"));
   if (!json.at("time_to_train_s").is_null()) train.time_to_train = seconds_from(json.at("time_to_train_s"));
@@ -221,8 +248,9 @@ StepResult result_from(const Json& json) {
                          BytesPerSecond(number_from(json.at("bus_bandwidth"))),
                          json.at("chosen_algorithm").get<std::string>()};
   } else if (json.contains("flops")) {
-    result.op = {seconds_from(json.at("time_s")), Flops(number_from(json.at("flops"))),
-                 Bytes(number_from(json.at("bytes"))), json.at("bound").get<std::string>()};
+    result.op = OperatorResult{seconds_from(json.at("time_s")), Flops(number_from(json.at("flops"))),
+                               Bytes(number_from(json.at("bytes"))), json.at("bound").get<std::string>()};
+    if (json.contains("time_per_access_s")) result.op->per_access = seconds_from(json.at("time_per_access_s"));
   } else {
     result.tasks.emplace().time = seconds_from(json.at("time_s"));
     for (const auto& [id, finish] : json.at("finish_s").items()) result.tasks->finish[id] = seconds_from(finish);

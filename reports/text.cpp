@@ -89,6 +89,22 @@ std::string communication_section(const TrainResult& train, bool verbose) {
          (train.communication_to_compute ? ratio_lines(*train.communication_to_compute, verbose) : "");
 }
 
+std::string token_section(const TrainResult& train) {
+  if (!train.token_use) return "";
+  const TokenUse& use = *train.token_use;
+  TextTable table({Align::left, Align::left});
+  table.add_row({"tokens", fmt::format("{:.0f} of {:.0f} computed are useful ({})", use.tokens, use.computed,
+                                       format_percent(use.useful_share()))});
+  if (use.images > 0.0) {
+    table.add_row({"images", fmt::format("{:.2f}, {:.0f} visual tokens", use.images, use.visual)});
+  }
+  if (use.slowest_replica > Seconds(0)) {
+    table.add_row(
+        {"waiting", format_seconds(use.slowest_replica) + " a step for the replica with the longest samples"});
+  }
+  return heading("A mean sample") + table.text(indent);
+}
+
 std::string server_section(const StepResult& result) {
   if (!result.parameter_server) return "";
   const ParameterServerResult& p = *result.parameter_server;
@@ -190,8 +206,8 @@ std::string calls_section(const TasksResult& tasks) {
 std::string answer(const StepResult& result, bool verbose) {
   if (result.train) {
     return headline(result, *result.train) + breakdown_section(*result.train) +
-           communication_section(*result.train, verbose) + server_section(result) + memory_section(*result.train) +
-           execution_section(*result.train);
+           communication_section(*result.train, verbose) + token_section(*result.train) + server_section(result) +
+           memory_section(*result.train) + execution_section(*result.train);
   }
   if (result.collective) {
     const CollectiveResult& c = *result.collective;
@@ -202,10 +218,21 @@ std::string answer(const StepResult& result, bool verbose) {
   }
   if (result.op) {
     const OperatorResult& op = *result.op;
+    if (op.per_access) {
+      return line("Time", format_seconds(op.time) + likely_range(result)) +
+             line("Per access", format_seconds(*op.per_access)) +
+             line("Bandwidth",
+                  fmt::format("{} over {}", format_bandwidth(op.bytes / op.time), format_bytes(op.bytes))) +
+             line("Bound by", op.bound);
+    }
     return line("Time", format_seconds(op.time) + likely_range(result)) +
            line("Work", format_flops(op.flops) + " · " + format_bytes(op.bytes)) +
            line("Achieved", format_rate(op.flops / op.time) + " · " + format_bandwidth(op.bytes / op.time)) +
-           line("Bound by", op.bound);
+           line("Bound by", op.bound) +
+           (op.memory ? line("Memory", fmt::format("{} peak · {} kept for the backward pass · {} workspace",
+                                                   format_bytes(op.memory->peak), format_bytes(op.memory->saved),
+                                                   format_bytes(op.memory->workspace)))
+                      : "");
   }
   if (!result.tasks) return "";
   TextTable table({Align::left, Align::right});

@@ -8,6 +8,7 @@
 
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
+#include "model/hardware/cpu.hpp"
 #include "model/hardware/fabric.hpp"
 #include "model/hardware/gpu.hpp"
 #include "model/hardware/transport.hpp"
@@ -46,16 +47,6 @@ struct NodeLink {
   int b = 0;
   int type = 0;  ///< index into Node::link_types
   int count = 1;
-};
-
-struct Cpu {
-  std::string name;
-  int sockets = 1;
-  int cores = 1;  ///< physical, all sockets together
-  Hertz clock;
-  Bytes memory;                     ///< all sockets together
-  BytesPerSecond memory_bandwidth;  ///< all sockets together, datasheet
-  FlopsPerSecond fp32_rate;         ///< all cores together
 };
 
 struct Storage {

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "model/base/text.hpp"
+#include "model/scenario/attention_reader.hpp"
 #include "model/scenario/model_reader.hpp"
 #include "model/scenario/names.hpp"
 #include "model/scenario/workload_reader.hpp"
@@ -107,6 +108,7 @@ void read_work(const std::string& key, const Field& work, const Cluster& cluster
   } else {
     task.kind = Kind::op;
     task.op = read_operator(key, work);
+    check_attention(task.op, cluster.node.gpu, work);
   }
 }
 
