@@ -203,3 +203,26 @@ TEST_CASE("R1: constant folding takes the casts of weights out of a compiled for
   CHECK(call("r01-alexnet", "compiled", 1).folded == 8);
   CHECK(call("r01-alexnet", "eager", 1).folded == 0);
 }
+
+TEST_CASE("R1: a training step and a call of its model have the same kernels") {
+  // One GPU, one micro-batch, no recomputation: what the step computes is the model's forward and backward pass, and
+  // its host overhead is what dispatching takes longer than that, beside the time between steps.
+  for (const std::string execution : {"eager", "compiled", "cuda_graph"}) {
+    INFO(execution);
+    const Scenario step = load_scenario("r09-resnet18-one-gpu", {"plan.execution=" + execution});
+    const TrainResult trained = *predict(step, Fidelity::estimate).train;
+    const auto batch = std::get<TrainWorkload>(step.workload).micro_batch;
+    const Scenario calls = load_scenario_text(
+        "cluster: { node: v100-workstation-x2 }\nworkload: { tasks: [ { id: net, on: gpu0, run: { forward_backward: { "
+        "model: resnet-18-d2l, batch: " +
+            std::to_string(batch) + ", precision: fp32 } } } ] }\nplan: { execution: " + execution + " }\n",
+        "calls");
+    const ModelCallResult call = predict(calls, Fidelity::estimate).tasks->calls.at("net");
+    CHECK(trained.breakdown.compute.value() == Approx(call.device.value()));
+    CHECK(trained.execution.has_value() == (execution != "eager"));
+    if (trained.execution) {
+      CHECK(trained.execution->kernels == call.kernels);
+      CHECK((trained.execution->fused > 0) == (execution == "compiled"));
+    }
+  }
+}
