@@ -225,6 +225,14 @@ std::string answer(const StepResult& result, bool verbose) {
                   fmt::format("{} over {}", format_bandwidth(op.bytes / op.time), format_bytes(op.bytes))) +
              line("Bound by", op.bound);
     }
+    if (!(op.flops > Flops(0.0))) {  // storage, data loading
+      std::string text = line("Time", format_seconds(op.time) + likely_range(result));
+      if (op.bytes > Bytes(0.0)) {
+        text += line("Work", format_bytes(op.bytes));
+        text += line("Achieved", format_bandwidth(op.bytes / op.time));
+      }
+      return text + line("Bound by", op.bound);
+    }
     return line("Time", format_seconds(op.time) + likely_range(result)) +
            line("Work", format_flops(op.flops) + " · " + format_bytes(op.bytes)) +
            line("Achieved", format_rate(op.flops / op.time) + " · " + format_bandwidth(op.bytes / op.time)) +

@@ -32,7 +32,7 @@ struct ResourceQueue {
   std::vector<TaskId> tasks;
   std::size_t head = 0;  ///< the task that will run next
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-  bool busy = false;
+  int idle = 1;  ///< servers without a task
   std::unique_ptr<CollectiveRun> run;  ///< of the task that runs, if it is a collective
 };
 
@@ -69,6 +69,7 @@ class Simulation {
         waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
         start_(graph.tasks().size()),
         finish_(graph.tasks().size()) {
+    for (std::size_t r = 0; r < queues_.size(); ++r) queues_[r].idle = graph.resources()[r].servers;
     for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
       const QueueOrder order = resource_of(task).order;
       if (order == QueueOrder::added) {
@@ -124,11 +125,12 @@ class Simulation {
   }
 
   void start_head(ResourceQueue& queue) {
-    if (queue.busy) return;
-    const TaskId task = take_next(queue, waits_for_);
-    if (task < 0) return;
-    queue.busy = true;
-    start(task);
+    while (queue.idle > 0) {
+      const TaskId task = take_next(queue, waits_for_);
+      if (task < 0) return;
+      --queue.idle;
+      start(task);
+    }
   }
 
   void start(TaskId task) {
@@ -172,7 +174,7 @@ class Simulation {
     finish_[static_cast<std::size_t>(task)] = now_;
     --tasks_left_;
     ResourceQueue& queue = queue_of(task);
-    queue.busy = false;
+    ++queue.idle;
     for (const TaskId next : graph_.successors(task)) {
       if (--waits_for_[static_cast<std::size_t>(next)] > 0) continue;
       const QueueOrder order = resource_of(next).order;

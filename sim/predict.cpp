@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "model/estimate.hpp"
+#include "model/graph/loader_graph.hpp"
 #include "model/graph/timeline.hpp"
+#include "model/graph/train_loader.hpp"
 #include "sim/executor.hpp"
 
 namespace foretrain {
@@ -32,6 +34,14 @@ StepResult estimate_with_timeline(const PreparedScenario& prepared) {
   return result;
 }
 
+/// Time between batches, or between steps of `consumer` that wait for them.
+Seconds simulated_interval(const LoaderPipeline& pipeline, Seconds consumer, const LoweredCollective* copy,
+                           const Topology& topology, Fidelity fidelity, const SimulationOptions& options) {
+  if (pipeline.workers == 0) return estimated_interval(pipeline, consumer);
+  const LoaderGraph graph = build_loader_graph(pipeline, consumer, copy);
+  return loader_interval(graph, simulate(graph.graph, topology, fidelity, options));
+}
+
 }  // namespace
 
 StepResult predict(const Scenario& scenario, Fidelity fidelity, Timeline timeline) {
@@ -48,14 +58,25 @@ StepResult predict(const Scenario& scenario, Fidelity fidelity, Timeline timelin
                            execution, timeline);
     }
     const UnrolledStep unrolled = unroll(train->step);
+    const Step& step = train->step;
     const Execution execution = simulate(unrolled.graph, prepared.topology(), fidelity, options);
-    return with_timeline(prepared.train_result(times_of(unrolled, execution), fidelity), unrolled.graph, execution,
-                         timeline);
+    StepTimes times = times_of(unrolled, execution);
+    if (step.loader) {
+      times.loader = simulated_interval(*step.loader, consumer_of(step, times), copy_of(step), prepared.topology(),
+                                        fidelity, options) +
+                     step.loader->restart;
+    }
+    return with_timeline(prepared.train_result(times, fidelity), unrolled.graph, execution, timeline);
   }
   if (prepared.collective() != nullptr) {
     const TaskGraph graph = prepared.collective_graph();
     const Execution execution = simulate(graph, prepared.topology(), fidelity, options);
     return with_timeline(prepared.collective_result(execution.makespan, fidelity), graph, execution, timeline);
+  }
+  if (const PreparedLoader* loader = prepared.loader()) {
+    const LoweredCollective* copy = loader->copy.phases.empty() ? nullptr : &loader->copy;
+    return prepared.loader_result(
+        simulated_interval(loader->pipeline, Seconds(0.0), copy, prepared.topology(), fidelity, options), fidelity);
   }
   if (const TaskList* list = prepared.tasks()) {
     const Execution execution = simulate(list->graph, prepared.topology(), fidelity, options);

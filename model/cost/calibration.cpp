@@ -131,8 +131,9 @@ Rows uncertainty_rows() {
 const std::vector<ConstantRow>& calibration_rows() {
   static const Rows table = [] {
     Rows all;
-    for (Rows part : {power_rows(), matmul_rows(), convolution_rows(), attention_rows(), streaming_rows(), host_rows(),
-                      collective_calibration_rows(), memory_rows(), step_rows(), uncertainty_rows()}) {
+    for (Rows part :
+         {power_rows(), matmul_rows(), convolution_rows(), attention_rows(), streaming_rows(), host_rows(),
+          collective_calibration_rows(), loader_calibration_rows(), memory_rows(), step_rows(), uncertainty_rows()}) {
       all.insert(all.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
     }
     return all;

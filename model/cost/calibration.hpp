@@ -126,6 +126,21 @@ struct CollectiveConstants {
   double overlap_slowdown = 0.0;    ///< compute slowed while a collective runs beside it (share of its time)
 };
 
+/// Worker processes that load data (cost/loader.cpp).
+struct LoaderConstants {
+  double copy_gbps = 0.0;        ///< one thread reads what is in the page cache, GB/s
+  double open_us = 0.0;          ///< opening, asking for the size of and closing a file, processor time
+  double page_fault_us = 0.0;    ///< one fault of a mapping, which maps `fault_kib` that are in memory
+  double fault_kib = 0.0;        ///< kernel's fault-around
+  double hand_over_us = 0.0;     ///< a batch goes from a worker to the training process, on the worker
+  double hand_over_gbps = 0.0;   ///< writing a batch into shared memory, GB/s
+  double worker_mib = 0.0;       ///< memory of a worker process beside its batches
+  double worker_start_ms = 0.0;  ///< starting one worker, one after the other
+  double cache_share = 0.0;      ///< share of the free memory that the page cache may fill
+  /// Cores with more workers than one take turns: share of their time that goes with switching.
+  double switch_share = 0.0;
+};
+
 /// Memory that frameworks take beyond tensors (plan/stage_memory.cpp).
 struct MemoryConstants {
   double context_mib = 0.0;       ///< CUDA context, kernels, workspaces of libraries
@@ -156,6 +171,7 @@ struct Calibration {
   StreamingConstants streaming;
   HostConstants host;
   CollectiveConstants collective;
+  LoaderConstants loader;
   MemoryConstants memory;
   StepConstants step;
   UncertaintyConstants uncertainty;
@@ -176,5 +192,7 @@ const std::vector<ConstantRow>& calibration_rows();
 
 /// The part of the table that belongs to collectives (calibration_collective.cpp).
 std::vector<ConstantRow> collective_calibration_rows();
+/// The part that belongs to data loading (calibration_loader.cpp).
+std::vector<ConstantRow> loader_calibration_rows();
 
 }  // namespace foretrain

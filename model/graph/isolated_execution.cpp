@@ -22,6 +22,7 @@ class IsolatedExecution {
         devices_(shared_devices(graph)),
         waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
         result_{std::vector<Seconds>(graph.tasks().size()), std::vector<Seconds>(graph.tasks().size()), Seconds{}} {
+    for (std::size_t r = 0; r < queues_.size(); ++r) queues_[r].idle = graph.resources()[r].servers;
     for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
       Queue& queue = queue_of(task);
       const QueueOrder order = resource_of(task).order;
@@ -60,7 +61,7 @@ class IsolatedExecution {
   using Waiting = std::tuple<std::int32_t, std::int64_t, TaskId>;
   struct Queue {
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> ready;
-    bool busy = false;
+    int idle = 1;  ///< servers without a task
   };
 
   [[nodiscard]] const Resource& resource_of(TaskId task) const {
@@ -83,16 +84,17 @@ class IsolatedExecution {
     }
   }
   void start_next(Queue& queue) {
-    if (queue.busy || queue.ready.empty()) return;
-    const TaskId task = std::get<2>(queue.ready.top());
-    if (waits_for_[static_cast<std::size_t>(task)] > 0) return;
-    queue.ready.pop();
-    queue.busy = true;
-    start(task);
+    while (queue.idle > 0 && !queue.ready.empty()) {
+      const TaskId task = std::get<2>(queue.ready.top());
+      if (waits_for_[static_cast<std::size_t>(task)] > 0) return;
+      queue.ready.pop();
+      --queue.idle;
+      start(task);
+    }
   }
   void finish(TaskId task) {
     result_.finish[static_cast<std::size_t>(task)] = now_;
-    queue_of(task).busy = false;
+    ++queue_of(task).idle;
     for (const TaskId next : graph_.successors(task)) {
       if (--waits_for_[static_cast<std::size_t>(next)] > 0) continue;
       const QueueOrder order = resource_of(next).order;

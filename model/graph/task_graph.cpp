@@ -53,6 +53,9 @@ BlockId TaskGraph::Builder::add_block(Block block) {
 }
 
 ResourceId TaskGraph::Builder::add_resource(Resource resource) {
+  if (resource.servers < 1 || (resource.servers > 1 && resource.order != QueueOrder::urgent)) {
+    throw std::invalid_argument(fmt::format("resource {}: {} tasks at a time", resource.name, resource.servers));
+  }
   impl_->resources.push_back(std::move(resource));
   return static_cast<ResourceId>(impl_->resources.size() - 1);
 }

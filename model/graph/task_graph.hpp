@@ -35,7 +35,7 @@ enum class ResourceKind : std::uint8_t {
 /// of order at_once has no queue: each of its tasks starts when it is ready (a delay).
 enum class QueueOrder : std::uint8_t { added, urgent, at_once };
 
-/// Something that works on one task at a time (a CUDA stream, a copy engine, a host thread).
+/// Something that works on one task at a time (a CUDA stream, a copy engine, a host thread), or on several (cores).
 struct Resource {
   std::string name;
   ResourceKind kind = ResourceKind::device_stream;
@@ -44,6 +44,7 @@ struct Resource {
   /// Resources with the same number from 0 up are streams of one device: tasks that run on them at the same time slow
   /// each other down by Block::share (see SharedDevice). -1: a stream that has its device to itself. Not with at_once.
   int device = -1;
+  int servers = 1;  ///< tasks at a time; more than one needs QueueOrder::urgent
 };
 
 /// A piece of work built and costed once and referred to by many tasks: one layer's forward, one bucket's collective.

@@ -7,8 +7,10 @@
 #include "model/base/text.hpp"
 #include "model/scenario/attention_reader.hpp"
 #include "model/scenario/data_reader.hpp"
+#include "model/scenario/loader_reader.hpp"
 #include "model/scenario/model_reader.hpp"
 #include "model/scenario/names.hpp"
+#include "model/scenario/storage_reader.hpp"
 #include "model/workload/vision_language.hpp"
 
 namespace foretrain {
@@ -16,15 +18,6 @@ namespace foretrain {
 namespace {
 
 constexpr IntegerRange batch_range{1, 1'000'000'000};
-
-DataLoader read_loader(const Field& field) {
-  const MappingReader keys = field.mapping({"workers", "per_sample", "prefetch"});
-  DataLoader loader;
-  loader.workers = static_cast<int>(keys["workers"].integer({1, 10'000}));
-  loader.per_sample = keys["per_sample"].quantity<Seconds>(Zero::allowed);
-  loader.prefetch = keys.int_or("prefetch", loader.prefetch, {1, 10'000});
-  return loader;
-}
 
 /// Length of training in samples; tokens count for models with a sequence.
 double read_training_samples(const Field& field, const TrainWorkload& train) {
@@ -40,16 +33,6 @@ double read_training_samples(const Field& field, const TrainWorkload& train) {
     field.fail(fmt::format("{} has images, not tokens", model.name), "a number of images");
   }
   return length.count / static_cast<double>(transformer->sequence);
-}
-
-/// "5 %" or 0.05.
-double read_spread(const Field& field) {
-  std::string text = field.text();
-  const bool percent = text.ends_with('%');
-  if (percent) text.erase(text.find_last_not_of("% ") + 1);
-  const double spread = field.parse([&](const std::string&) { return parse_number(text); }) * (percent ? 0.01 : 1.0);
-  if (spread >= 1.0) field.fail(fmt::format("a spread of {}", field.text()), "less than 100 % of the mean, as 5 %");
-  return spread;
 }
 
 /// FlashAttention needs the asynchronous copies and shared memory of Turing (v1) or Ampere (v2) and later.
@@ -86,7 +69,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
     workload.training_samples = read_training_samples(*samples, workload);
   }
   if (const auto spread = train.find("compute_spread")) workload.compute_spread = read_spread(*spread);
-  if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader);
+  if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader, cluster.node.storage);
   result.workload = std::move(workload);
 }
 
@@ -137,6 +120,14 @@ void read_operator_workload(const Field& field, const Cluster& cluster, ReadWork
                         or_list(operator_kinds()));
   }
   const Field kind_field(kind->value, join_path(field.path(), "kind"));
+  if (is_storage_kind(kind_field.text())) {
+    result.workload = read_storage_workload(field, cluster.node.storage);
+    return;
+  }
+  if (kind_field.text() == "data_loader") {
+    result.workload = read_loader_workload(field, cluster.node.storage);
+    return;
+  }
   int repeat = 1;
   if (const YamlEntry* times = field.node().find("repeat")) {
     repeat = static_cast<int>(Field(times->value, join_path(field.path(), "repeat")).integer({1, 1'000'000}));
