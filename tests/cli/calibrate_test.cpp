@@ -38,11 +38,11 @@ TEST_CASE("A picture of memory's latency needs a calibration that has measured i
   const std::string row =
       R"({"benchmark": "memory_latency_curve", "device": "cpu", "parameters": {"working_set": "16 KiB", )"
       R"("pattern": "pointer_chase"}, "measured": 1.5e-9, "unit": "s", "spread": 0.1, "best": 1.4e-9, "samples": 9})";
-  CHECK(run_program({"plot", "memory", folder.file("empty.json", head + "]}"), "-o", picture}).status == 2);
-  CHECK(run_program({"plot", "memory", folder.file("other.json", "{}"), "-o", picture}).status == 2);
+  CHECK(run_program({"plot", "latency", folder.file("empty.json", head + "]}"), "-o", picture}).status == 2);
+  CHECK(run_program({"plot", "latency", folder.file("other.json", "{}"), "-o", picture}).status == 2);
   CHECK_FALSE(std::filesystem::exists(picture));
   const FilterResult drawn =
-      run_program({"plot", "memory", folder.file("good.json", head + row + "]}"), "-o", picture});
+      run_program({"plot", "latency", folder.file("good.json", head + row + "]}"), "-o", picture});
   CHECK(drawn.status == 0);
   CHECK_THAT(read_text_file(picture), Catch::Contains("</svg>"));
 }

@@ -4,7 +4,7 @@
 #include "model/base/files.hpp"
 #include "model/base/units.hpp"
 #include "reports/cli/plots.hpp"
-#include "reports/plot_memory.hpp"
+#include "reports/plot_latency.hpp"
 #include "validate/host/calibrate.hpp"
 #include "validate/host/detect.hpp"
 
@@ -12,15 +12,15 @@ namespace foretrain {
 
 namespace {
 
-struct MemoryPlotCommand {
+struct LatencyPlotCommand {
   std::string calibration, output;
 };
 
 /// Predicted anew from the description in the file: the model may have become better since it was written.
-MemoryFigure figure_of(CalibrationReport report) {
+LatencyFigure figure_of(CalibrationReport report) {
   const Node node = node_of_hardware_file(report.hardware);
   predict_rows(report, node);
-  MemoryFigure figure;
+  LatencyFigure figure;
   figure.title = describe(report.machine);
   for (const BenchmarkRow& row : report.rows) {
     if (row.benchmark != "memory_latency_curve" || row.samples == 0 || !row.predicted) continue;
@@ -35,10 +35,10 @@ MemoryFigure figure_of(CalibrationReport report) {
   return figure;
 }
 
-ExitStatus run(const MemoryPlotCommand& command) {
-  const MemoryFigure figure = figure_of(read_calibration_report(command.calibration));
+ExitStatus run(const LatencyPlotCommand& command) {
+  const LatencyFigure figure = figure_of(read_calibration_report(command.calibration));
   if (figure.points.empty()) {
-    throw UsageError("plot memory: " + command.calibration + " has no rows of memory_latency_curve");
+    throw UsageError("plot latency: " + command.calibration + " has no rows of memory_latency_curve");
   }
   write_file(command.output, to_svg(figure));
   return ExitStatus::success;
@@ -46,10 +46,10 @@ ExitStatus run(const MemoryPlotCommand& command) {
 
 }  // namespace
 
-void add_plot_memory(CLI::App& plot, ExitStatus& status) {
-  const auto options = std::make_shared<MemoryPlotCommand>();
+void add_plot_latency(CLI::App& plot, ExitStatus& status) {
+  const auto options = std::make_shared<LatencyPlotCommand>();
   CLI::App* command =
-      plot.add_subcommand("memory", "latency of this machine's memory by working set, beside the model");
+      plot.add_subcommand("latency", "latency of this machine's memory by working set, beside the model");
   command->add_option("CALIBRATION", options->calibration, "what `foretrain calibrate -o` wrote")->required();
   command->add_option("-o,--output", options->output, "where the picture goes")->type_name("OUT.svg")->required();
   command->callback([options, &status] { status = run(*options); });

@@ -9,7 +9,7 @@
 
 namespace foretrain {
 
-struct MemoryFigure {
+struct LatencyFigure {
   std::string title;
   struct Point {
     Bytes working_set;
@@ -20,6 +20,6 @@ struct MemoryFigure {
 };
 
 /// The figure as SVG. Throws as run_gnuplot does, and std::invalid_argument when there is no point.
-std::string to_svg(const MemoryFigure& figure);
+std::string to_svg(const LatencyFigure& figure);
 
 }  // namespace foretrain

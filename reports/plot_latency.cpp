@@ -1,4 +1,4 @@
-#include "reports/plot_memory.hpp"
+#include "reports/plot_latency.hpp"
 
 #include <fmt/format.h>
 
@@ -27,13 +27,13 @@ std::string size_tics(double low, double high) {
 
 }  // namespace
 
-std::string to_svg(const MemoryFigure& figure) {
+std::string to_svg(const LatencyFigure& figure) {
   if (figure.points.empty()) throw std::invalid_argument("there is no measured walk to draw");
   const double low = figure.points.front().working_set.value() / 1.2;
   const double high = figure.points.back().working_set.value() * 1.2;
   double least = 1e30, most = 0.0;
   std::string data;
-  for (const MemoryFigure::Point& point : figure.points) {
+  for (const LatencyFigure::Point& point : figure.points) {
     const double predicted = point.predicted.value() * 1e9, measured = point.measured.value() * 1e9;
     least = std::min({least, predicted, measured});
     most = std::max({most, predicted, measured});
