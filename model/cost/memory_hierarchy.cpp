@@ -169,7 +169,7 @@ Source memory_source(const MemoryWalk& walk, const Cpu& cpu, const MemoryHierarc
                 {},
                 {},
                 true};
-  BytesPerSecond together = cpu.memory_bandwidth * (memory.memory_efficiency / cpu.sockets);
+  BytesPerSecond together = cpu.memory_bandwidth * memory.memory_efficiency;  // threads lie spread over sockets
   if (walk.remote) together = std::min(together, memory.remote_bandwidth);
   const BytesPerSecond alone = memory.line * static_cast<double>(memory.prefetched_lines) / source.latency;
   source.read = core_share(alone, together, walk.threads);
