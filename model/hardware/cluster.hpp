@@ -11,6 +11,7 @@
 #include "model/hardware/cpu.hpp"
 #include "model/hardware/fabric.hpp"
 #include "model/hardware/gpu.hpp"
+#include "model/hardware/storage.hpp"
 #include "model/hardware/transport.hpp"
 
 namespace foretrain {
@@ -49,11 +50,6 @@ struct NodeLink {
   int count = 1;
 };
 
-struct Storage {
-  std::string name;
-  BytesPerSecond read_bandwidth;
-  double random_read_iops = 0.0;
-  Seconds read_latency;
 };
 
 /// Network cards of a node and the fabric behind them.

@@ -167,6 +167,9 @@ void add_plot(CLI::App& app, ExitStatus& status) {
   add_sweep_plot(*plot, status);
   add_plot_replay(*plot, status);
   add_plot_latency(*plot, status);
+  add_plot_memory(*plot, status);
+  add_plot_timeline(*plot, status);
+  add_plot_attention(*plot, status);
 }
 
 }  // namespace foretrain
