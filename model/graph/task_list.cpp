@@ -8,6 +8,7 @@
 #include "model/base/text.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/cost/operator_cost.hpp"
+#include "model/cost/storage.hpp"
 
 namespace foretrain {
 
@@ -50,11 +51,14 @@ EndpointId TaskListBuilder::endpoint(const ScenarioTask& task, const std::string
 Block TaskListBuilder::copy_block(const ScenarioTask& task) const {
   if (task.source == "disk" || task.destination == "disk") {
     const Storage& disk = scenario_.cluster.node.storage;
-    if (disk.read_bandwidth.value() <= 0.0) {
+    if (!disk.exists()) {
       throw ScenarioError(task.where, "workload.tasks." + task.id + ".run.copy", "the node has no disk",
                           "describe it under storage: of the node");
     }
-    const Seconds time = disk.read_latency + task.size / disk.read_bandwidth;
+    DiskPattern pattern;
+    pattern.block = task.size;
+    pattern.write = task.destination == "disk";
+    const Seconds time = disk_cost(disk, pattern).request;
     return {task.id, Category::data, time, time};
   }
   const bool from_gpu = task.source.starts_with("gpu");

@@ -72,7 +72,7 @@ TEST_CASE("Where nothing varies, the pipeline as tasks keeps the closed form's i
     const double consumer = draw(0.06);
     INFO(i << ": " << p.workers << " workers, " << p.cores << " cores, " << loader_bounds(p).bottleneck());
     const double closed = estimated_interval(p, Seconds(consumer)).value();
-    CHECK(executed(p, consumer) == Approx(closed).epsilon(p.prefetch == 1 ? 0.05 : 0.01));
+    CHECK(executed(p, consumer) == Approx(closed).epsilon(p.prefetch == 1 ? 0.05 : 0.02));
     CHECK(executed(p, consumer) >= closed * (1 - 1e-9));  // no execution beats the bounds
   }
 }
