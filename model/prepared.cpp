@@ -9,12 +9,16 @@
 
 #include "model/base/error.hpp"
 #include "model/collectives/contention.hpp"
+#include "model/cost/cpu_matmul.hpp"
+#include "model/cost/memory_hierarchy.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/cost/storage.hpp"
 #include "model/graph/communication_ratio.hpp"
+#include "model/graph/model_call.hpp"
 #include "model/graph/train_loader.hpp"
 #include "model/plan/layout.hpp"
 #include "model/plan/memory.hpp"
+#include "model/plan/memory_remedies.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {
@@ -51,7 +55,25 @@ PreparedCollective prepare_collective(const CollectiveWorkload& workload, const 
 PreparedOperator prepare_operator(const OperatorWorkload& workload, const Scenario& scenario) {
   const OperatorCost cost = operator_cost(workload.op, scenario.cluster.node.gpu, scenario.calibration);
   const auto n = static_cast<double>(workload.repeat);
-  return {cost.device * n, cost.flops * n, cost.bytes * n, std::string(name(cost.bound))};
+  PreparedOperator prepared{cost.device * n, cost.flops * n, cost.bytes * n, std::string(name(cost.bound))};
+  if (const auto* attention = std::get_if<Attention>(&workload.op.work)) {
+    prepared.memory = attention_memory(*attention, workload.op.precision, scenario.cluster.node.gpu);
+  }
+  return prepared;
+}
+
+PreparedOperator prepare_host(const HostWorkload& workload, const Node& node) {
+  const auto n = static_cast<double>(workload.repeat);
+  if (const auto* walk = std::get_if<MemoryWalk>(&workload.work)) {
+    const WalkCost cost = memory_walk_cost(*walk, node.cpu);
+    return {cost.time * n, Flops(0.0), cost.bytes * n, cost.bound, cost.per_access};
+  }
+  if (const auto* chase = std::get_if<GpuChase>(&workload.work)) {
+    const WalkCost cost = gpu_chase_cost(*chase, node.gpu);
+    return {cost.time * n, Flops(0.0), cost.bytes * n, cost.bound, cost.per_access};
+  }
+  const CpuMatmulCost cost = cpu_matmul_cost(std::get<CpuMatmul>(workload.work), node.cpu);
+  return {cost.time * n, cost.flops * n, cost.bytes * n, cost.bound};
 }
 
 PreparedOperator prepare_storage(const StorageWorkload& workload) {
@@ -111,6 +133,8 @@ PreparedScenario::PreparedScenario(const Scenario& scenario) : scenario_(scenari
       work_ = prepare_collective(*collective, scenario, topology_);
     } else if (const auto* op = std::get_if<OperatorWorkload>(&scenario.workload)) {
       work_ = prepare_operator(*op, scenario);
+    } else if (const auto* host = std::get_if<HostWorkload>(&scenario.workload)) {
+      work_ = prepare_host(*host, scenario.cluster.node);
     } else if (const auto* storage = std::get_if<StorageWorkload>(&scenario.workload)) {
       work_ = prepare_storage(*storage);
     } else if (const auto* loader = std::get_if<LoaderWorkload>(&scenario.workload)) {
@@ -148,6 +172,7 @@ StepResult PreparedScenario::empty_result(Fidelity fidelity) const {
   };
   add(scenario_.cluster.node.gpu.constants);
   add(scenario_.cluster.node.constants);
+  if (std::holds_alternative<HostWorkload>(scenario_.workload)) add(scenario_.cluster.node.cpu.hierarchy_constants);
   if (const Storage* storage = storage_of(scenario_.workload)) add(storage->constants);
   add(scenario_.calibration.constants);
   return result;
@@ -223,8 +248,17 @@ StepResult PreparedScenario::step_result(StepParts parts, Fidelity fidelity) con
   r.tokens_per_second_per_gpu = r.tokens_per_second / gpus;
   r.model_flops_per_second_per_gpu = step.model_flops_per_gpu * (scenario_.cluster.gpus() / gpus) / r.step_time;
   r.mfu = r.model_flops_per_second_per_gpu / scenario_.cluster.node.gpu.matrix_rate(workload.precision);
+  if (const auto& batch = prepared.model.batch) {
+    r.token_use = TokenUse{prepared.model.tokens_per_sample, batch->computed_tokens, batch->visual_tokens,
+                           batch->images, step.slowest_replica};
+  }
   r.memory = memory_footprint(scenario_, workload, prepared.model);
   r.bottleneck = bottleneck_of(r.breakdown);
+  if (const ExecutionMode mode = scenario_.plan.execution; mode != ExecutionMode::eager) {
+    r.execution = summary_of(
+        plan_call(operators_of(prepared.model, true), true, mode, scenario_.cluster.node.gpu, scenario_.calibration),
+        mode);
+  }
   if (workload.training_samples) {
     r.time_to_train = Seconds(*workload.training_samples / r.samples_per_second);
     if (scenario_.cluster.usd_per_gpu_hour) {
@@ -271,6 +305,7 @@ StepResult PreparedScenario::tasks_result(const Execution& execution, Fidelity f
   TasksResult r;
   r.time = execution.makespan;
   for (const auto& [id, task] : tasks()->last) r.finish[id] = execution.finish[static_cast<std::size_t>(task)];
+  r.calls = tasks()->calls;
   result.tasks = std::move(r);
   set_uncertainty(result, scenario_.calibration.uncertainty.kernel);
   return result;
@@ -288,7 +323,8 @@ StepResult PreparedScenario::loader_result(Seconds time, Fidelity fidelity) cons
 StepResult PreparedScenario::operator_result(Fidelity fidelity) const {
   const auto& prepared = std::get<PreparedOperator>(work_);
   StepResult result = empty_result(fidelity);
-  result.op = OperatorResult{prepared.time, prepared.flops, prepared.bytes, prepared.bound};
+  result.op = OperatorResult{prepared.time,  prepared.flops,      prepared.bytes,
+                             prepared.bound, prepared.per_access, prepared.memory};
   set_uncertainty(result, scenario_.calibration.uncertainty.kernel);
   return result;
 }

@@ -31,6 +31,8 @@ struct PreparedOperator {
   Flops flops;
   Bytes bytes;
   std::string bound;
+  std::optional<Seconds> per_access = std::nullopt;       ///< of a walk over memory
+  std::optional<OperatorMemory> memory = std::nullopt;  ///< attention only
 };
 
 struct PreparedLoader {

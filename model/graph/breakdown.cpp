@@ -113,10 +113,12 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
   const Seconds in_layers = passes_of(step, s).communication;
   Seconds hidden_or_not;
   for (const auto& [name, time] : table) hidden_or_not += time.total;
-  const Seconds exposed = std::max(breakdown.exposed_communication - in_layers, Seconds(0.0));
+  const Seconds waiting = std::min(step.slowest_replica, breakdown.exposed_communication);
+  const Seconds exposed = std::max(breakdown.exposed_communication - in_layers - waiting, Seconds(0.0));
   for (auto& [name, time] : table) {
     if (hidden_or_not.value() > 0.0) time.exposed = std::min(time.total, exposed * (time.total / hidden_or_not));
   }
+  if (waiting.value() > 0.0) table["waiting for the slowest replica"] = {waiting, waiting};
   if (in_layers.value() > 0.0) table["collectives inside layers"] = {in_layers, in_layers};
   return table;
 }

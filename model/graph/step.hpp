@@ -91,6 +91,7 @@ struct Step {
   std::vector<SharedTransfer> transfers;
   std::vector<int> activations;           ///< transfer from stage s to s + 1; size stages − 1
   std::vector<int> activation_gradients;  ///< transfer from stage s + 1 back to s; size stages − 1
+  Seconds slowest_replica;                ///< by which the slowest replica's passes outlast these, which are mean ones
   Seconds gradient_norm;                  ///< all ranks wait for each other before the optimizer
   Seconds once_per_step;                  ///< host work between steps
   Seconds loader_interval;                ///< time in which the input pipeline delivers one step's samples

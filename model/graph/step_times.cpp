@@ -37,6 +37,7 @@ StepTimes estimate_step(const Step& step) {
   for (const PipelineStage& stage : step.stages) {
     update = std::max(update, stage.optimizer.total() + transfer_time(step, stage.parameter_gather));
   }
+  times.synchronised += step.slowest_replica;
   times.end = times.synchronised + step.gradient_norm + update;
   return times;
 }

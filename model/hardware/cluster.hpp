@@ -8,6 +8,7 @@
 
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
+#include "model/hardware/cpu.hpp"
 #include "model/hardware/fabric.hpp"
 #include "model/hardware/gpu.hpp"
 #include "model/hardware/storage.hpp"
@@ -49,14 +50,6 @@ struct NodeLink {
   int count = 1;
 };
 
-struct Cpu {
-  std::string name;
-  int sockets = 1;
-  int cores = 1;  ///< physical, all sockets together
-  Hertz clock;
-  Bytes memory;                     ///< all sockets together
-  BytesPerSecond memory_bandwidth;  ///< all sockets together, datasheet
-  FlopsPerSecond fp32_rate;         ///< all cores together
 };
 
 /// Network cards of a node and the fabric behind them.

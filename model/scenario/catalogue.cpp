@@ -128,6 +128,7 @@ fs::path catalogue_file(CatalogueSection section, const Field& name) {
   for (const fs::path& other : yaml_files(folder(section))) known.push_back(other.stem().string());
   std::erase(known, "links");
   std::erase(known, "cards");
+  std::erase(known, "processors");
   std::erase(known, "storage");
   std::vector<std::string> similar;
   for (const std::string& other : known) {

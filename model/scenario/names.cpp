@@ -22,20 +22,26 @@ std::span<const Named<Optimizer>> optimizer_words() {
   static constexpr Named<Optimizer> words[] = {{"sgd", Optimizer::sgd},
                                                {"momentum", Optimizer::momentum},
                                                {"adam", Optimizer::adam},
-                                               {"adamw", Optimizer::adamw}};
+                                               {"adamw", Optimizer::adamw},
+                                               {"adamw_8bit", Optimizer::adamw_8bit}};
   return words;
 }
 
 std::span<const Named<Recompute>> recompute_words() {
-  static constexpr Named<Recompute> words[] = {
-      {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
+  static constexpr Named<Recompute> words[] = {{"none", Recompute::none},
+                                               {"selective", Recompute::selective},
+                                               {"selective_operators", Recompute::selective_operators},
+                                               {"full", Recompute::full}};
   return words;
 }
 
 std::span<const Named<AttentionKind>> attention_words() {
   static constexpr Named<AttentionKind> words[] = {{"standard", AttentionKind::standard},
                                                    {"flash", AttentionKind::flash},
-                                                   {"memory_efficient", AttentionKind::memory_efficient}};
+                                                   {"memory_efficient", AttentionKind::memory_efficient},
+                                                   {"flash_1", AttentionKind::flash_1},
+                                                   {"flash_2", AttentionKind::flash_2},
+                                                   {"flash_3", AttentionKind::flash_3}};
   return words;
 }
 

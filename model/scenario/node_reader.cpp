@@ -16,21 +16,6 @@ namespace {
 
 constexpr std::int64_t most_gpus_per_node = 1024;
 
-Cpu read_cpu(const Field& field, FigureLog& log) {
-  const MappingReader cpu =
-      field.mapping({"name", "sockets", "cores", "clock", "memory", "memory_bandwidth", "fp32_rate"});
-  Cpu result;
-  result.name = cpu.text_or("name", "cpu");
-  result.sockets = cpu.int_or("sockets", 1, {1, 64});
-  log.add(cpu["cores"]);
-  result.cores = static_cast<int>(cpu["cores"].integer({1, 100'000}));
-  result.clock = figure<Hertz>(cpu, "clock", log);
-  result.memory = figure<Bytes>(cpu, "memory", log);
-  result.memory_bandwidth = figure<BytesPerSecond>(cpu, "memory_bandwidth", log);
-  result.fp32_rate = figure<FlopsPerSecond>(cpu, "fp32_rate", log);
-  return result;
-}
-
 /// Complains about what only the whole node shows, at the key to which it belongs.
 void require_possible(const Node& result, const MappingReader& node) {
   for (const NodeProblem& problem : check_node(result)) {

@@ -10,6 +10,7 @@
 #include "reports/calibration_table.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/table.hpp"
 #include "validate/host/calibrate.hpp"
 #include "validate/host/detect.hpp"
 #include "validate/host/session.hpp"
@@ -22,7 +23,7 @@ namespace {
 struct CalibrateCommand {
   std::vector<std::string> parts;
   std::string directory = ".";
-  std::string output;
+  std::string output, hardware, node;
   bool quick = false;
   bool check = false;
 };
@@ -65,18 +66,38 @@ void measure_all(const CalibrateCommand& command, const Node& node, CalibrationR
   fmt::print(stderr, "{:5.0f} s  done\n", now() - start);
 }
 
+/// Which of the description's figures came from measurements on a machine of the same kind: where a prediction rests on
+/// one of them, it agreeing is no test.
+std::string fitted_note(const Cpu& cpu) {
+  std::string names;
+  for (const Constant& constant : cpu.hierarchy_constants) {
+    if (constant.kind != ConstantKind::fit && constant.kind != ConstantKind::measurement) continue;
+    const std::size_t dot = constant.name.find('.');
+    names += (names.empty() ? "" : ", ") + constant.name.substr(dot + 1);
+  }
+  if (names.empty()) return "";
+  return wrap(
+             "Measured or fitted on processors of this kind, so that rows which rest on them test consistency alone: " +
+                 names + ".",
+             96, 0) +
+         "\n";
+}
+
 ExitStatus run(const CalibrateCommand& command) {
   require_parts(command.parts);
   require_writable(command.output, "--output");
   if (!std::filesystem::is_directory(command.directory)) {
     throw UsageError(fmt::format("--directory: {} is no folder", command.directory));
   }
-  const Node node = detect_node();
+  if (!command.hardware.empty()) require_writable(command.hardware, "--hardware");
+  catch_signals();
   CalibrationReport report;
+  report.hardware = command.node.empty() ? detect_hardware_file() : read_text_file(command.node);
+  const Node node = node_of_hardware_file(report.hardware);
+  if (!command.hardware.empty()) write_file(command.hardware, report.hardware);
   report.machine = this_machine();
   report.devices.push_back({"cpu", "cpu", node.cpu.name});
   report.quick = command.quick;
-  catch_signals();
   try {
     measure_all(command, node, report);
     report.complete = true;
@@ -85,7 +106,7 @@ ExitStatus run(const CalibrateCommand& command) {
   }
   predict_rows(report, node);
   write_file(command.output, to_json(report));
-  print(to_text(report));
+  print(to_text(report) + fitted_note(node.cpu));
   const bool passed = !command.check || rows_beyond_tolerance(report).empty();
   return report.complete && passed ? ExitStatus::success : ExitStatus::prediction_failed;
 }
@@ -105,6 +126,10 @@ void add_calibrate(CLI::App& app, ExitStatus& status) {
       ->type_name("PART,PART,…");
   command->add_option("--directory", options->directory, "measure the disk that holds this folder (default: here)")
       ->type_name("DIR");
+  command->add_option("--hardware", options->hardware, "also write this machine as a hardware file, for cluster.node")
+      ->type_name("NODE.yaml");
+  command->add_option("--node", options->node, "predict from this hardware file instead of what is detected")
+      ->type_name("NODE.yaml");
   command->add_flag("--check", options->check, "fail when a prediction misses by more than its tolerance");
   command->callback([options, &status] { status = run(*options); });
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -33,6 +34,7 @@ ordered_json to_value(const BenchmarkRow& row) {
     value["measured"] = rounded(row.measured);
     value["unit"] = row.unit;
     value["spread"] = rounded(row.spread);
+    value["best"] = rounded(row.best);
   } else {
     value["measured"] = nullptr;
   }
@@ -52,6 +54,7 @@ BenchmarkRow row_from(const json& value) {
     row.measured = value.at("measured");
     row.unit = value.at("unit");
     row.spread = value.at("spread");
+    row.best = value.at("best");
     if (!std::isfinite(row.measured) || row.measured <= 0.0) {
       throw std::runtime_error(fmt::format("{}: measured {}", row.benchmark, row.measured));
     }
@@ -95,6 +98,8 @@ BenchmarkRow row_of(std::string_view benchmark, std::map<std::string, std::strin
   row.unit = unit;
   row.spread = samples.spread();
   row.samples = static_cast<int>(samples.values.size());
+  const auto [low, high] = std::minmax_element(samples.values.begin(), samples.values.end());
+  row.best = unit == "s" ? *low : *high;
   return row;
 }
 
@@ -136,8 +141,9 @@ std::string to_json(const CalibrationReport& report) {
                                       {"versions", machine.versions},           {"date", machine.date}};
   std::string text = fmt::format(
       "{{\n  \"kind\": \"{}\",\n  \"machine\": {},\n  \"devices\": {},\n  \"quick\": {},\n  \"complete\": {},\n"
-      "  \"rows\": [",
-      report_kind, machine_value.dump(), devices.dump(), report.quick, report.complete);
+      "  \"hardware\": {},\n  \"rows\": [",
+      report_kind, machine_value.dump(), devices.dump(), report.quick, report.complete,
+      ordered_json(report.hardware).dump());
   // One line per row: differences between two files show which row they are in.
   const char* separator = "\n    ";
   for (const BenchmarkRow& row : report.rows) {
@@ -164,6 +170,7 @@ CalibrationReport read_calibration_report(const std::string& path) {
     }
     report.quick = document.at("quick");
     report.complete = document.at("complete");
+    report.hardware = document.at("hardware");
     for (const json& row : document.at("rows")) report.rows.push_back(row_from(row));
     return report;
   } catch (const ScenarioError&) {

@@ -26,6 +26,7 @@ struct BenchmarkRow {
   std::string unit;       ///< base units: "s", "B/s", "FLOP/s", "1/s"
   double spread = 0.0;    ///< distance of the quartiles over the median
   int samples = 0;        ///< 0: not measured, `note` says why
+  double best = 0.0;      ///< the fastest sample: what disturbances on a shared machine leave alone
   std::string note;
   std::string device = "cpu";  ///< entry of CalibrationReport::devices
   std::optional<double> predicted = std::nullopt;
@@ -81,6 +82,7 @@ struct CalibrationReport {
   std::vector<CalibratedDevice> devices;
   bool quick = false;
   bool complete = false;  ///< false: interrupted, or still running
+  std::string hardware;   ///< the node file that predictions rest on
   std::vector<BenchmarkRow> rows;
 };
 

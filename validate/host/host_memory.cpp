@@ -14,7 +14,9 @@ constexpr std::size_t small_page = 4096;
 
 }  // namespace
 
-HostMemory::HostMemory(std::size_t size, PageKind pages) : mapped_(size + huge_page), size_(size) {
+// Whole huge pages, so that even a small working set can lie in one.
+HostMemory::HostMemory(std::size_t size, PageKind pages)
+    : mapped_((size + huge_page - 1) / huge_page * huge_page + huge_page), size_(size) {
   mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) throw std::bad_alloc();
   const auto start = reinterpret_cast<std::uintptr_t>(mapping_);

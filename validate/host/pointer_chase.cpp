@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "validate/host/session.hpp"
+#include "validate/host/sampling.hpp"
 
 namespace foretrain {
 
@@ -25,7 +25,7 @@ PointerChase::PointerChase(std::size_t working_set, std::size_t stride, PageKind
 
 double PointerChase::chase(std::int64_t loads) {
   constexpr int unrolled = 16;
-  const double start = now();
+  const double start = thread_time();
   void* at = at_;
   for (std::int64_t i = 0; i < loads; i += unrolled) {
     for (int j = 0; j < unrolled; ++j) at = *static_cast<void* volatile*>(at);
@@ -33,7 +33,7 @@ double PointerChase::chase(std::int64_t loads) {
   keep(at);
   at_ = at;
   const std::int64_t done = (loads + unrolled - 1) / unrolled * unrolled;
-  return (now() - start) / static_cast<double>(done);
+  return (thread_time() - start) / static_cast<double>(done);
 }
 
 }  // namespace foretrain

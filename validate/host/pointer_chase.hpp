@@ -16,7 +16,7 @@ class PointerChase {
   /// `stride` bytes lie between the places visited, a multiple of 8. Throws std::bad_alloc.
   PointerChase(std::size_t working_set, std::size_t stride, PageKind pages);
 
-  /// Follows `loads` pointers from where the walk last stood. Returns the time of one load.
+  /// Follows `loads` pointers from where the walk last stood. Returns the thread's time for one load, in seconds.
   double chase(std::int64_t loads);
   [[nodiscard]] std::size_t places() const { return places_; }
 

@@ -1,5 +1,7 @@
 #include "validate/host/sampling.hpp"
 
+#include <time.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,6 +11,12 @@
 #include "validate/host/signals.hpp"
 
 namespace foretrain {
+
+double thread_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
 
 double Sampled::median() const { return foretrain::median(values); }
 
