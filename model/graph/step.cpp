@@ -10,6 +10,7 @@
 #include "model/graph/gradient_sync.hpp"
 #include "model/graph/layer_cost.hpp"
 #include "model/graph/offload.hpp"
+#include "model/graph/train_loader.hpp"
 #include "model/plan/stage_memory.hpp"
 
 namespace foretrain {
@@ -118,6 +119,9 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
         parameters += layer.parameters * run.count;
         if (layer.parameters > 0.0) tensors += run.count;
       }
+      // One graph holds a micro-batch's forward and backward pass.
+      if (plan.execution == ExecutionMode::cuda_graph)
+        cost.forward_dispatch += host_dispatch_time(1, plan.execution, host);
       chunk.forward = cost.forward();
       chunk.backward = cost.backward();
       if (plan.zero == 3) {
@@ -174,11 +178,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.slowest_replica = waiting_for_slowest(step, plan, model);
   step.once_per_step = Seconds(host.step_us * 1e-6);
 
-  const double samples_per_process =
-      static_cast<double>(train.global_batch) / (plan.single_process ? topology.nodes() : plan.data);
-  if (train.loader.workers > 0) {
-    step.loader_interval = train.loader.per_sample * (samples_per_process / train.loader.workers);
-  }
+  if (train.loader) add_loader(step, *train.loader, scenario, train, topology);
   step.model_flops_per_gpu =
       model.training_flops_per_sample() * (static_cast<double>(train.global_batch) / scenario.cluster.gpus());
   return step;

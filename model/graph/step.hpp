@@ -3,10 +3,12 @@
 // replays.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/collectives/collective.hpp"
+#include "model/cost/loader.hpp"
 #include "model/graph/task_graph.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/plan/stages.hpp"
@@ -93,6 +95,10 @@ struct Step {
   Seconds gradient_norm;                  ///< all ranks wait for each other before the optimizer
   Seconds once_per_step;                  ///< host work between steps
   Seconds loader_interval;                ///< time in which the input pipeline delivers one step's samples
+  Seconds loader_serial;                  ///< what a step spends on its own samples: blocking copies, decoding
+  Seconds loader_device;                  ///< part of `loader_serial` that is work of the device
+  std::optional<LoaderPipeline> loader;   ///< where the scenario has one
+  LoweredCollective loader_copy;          ///< of a batch to every GPU of a machine; no phases: a fixed time
   double parameters_per_gpu = 0.0;        ///< of the stage with the most
   Flops model_flops_per_gpu;              ///< of the mathematics: forward and backward, no recomputation
 

@@ -53,7 +53,7 @@ StepTimes times_of(const UnrolledStep& unrolled, const Execution& execution) {
 }
 
 Seconds step_time(const Step& step, const StepTimes& times) {
-  return std::max(times.end + step.once_per_step, step.loader_interval);
+  return std::max(times.end + step.once_per_step + step.loader_serial, times.loader.value_or(step.loader_interval));
 }
 
 }  // namespace foretrain

@@ -177,7 +177,8 @@ void BlockBuilder::attention_half(Layer& layer) const {
                  false,
                  c.family == TransformerFamily::mpt};
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
-  core.native = !core.biased;  // well-tuned trainers call the architecture's own kernels
+  core.dropout = has_dropout(c.family);
+  core.fused_softmax = true;  // trainers with standard attention fuse scaling, mask and softmax (Megatron)
   layer.forward.push_back({"attention", core, activations_, kernels});
   layer.selective_recompute.push_back(layer.forward.back());
   core.backward = true;
