@@ -5,6 +5,8 @@ namespace foretrain {
 BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
   BuildOptions options{train.micro_batch, train.precision, train.attention,       plan.tensor,
                        plan.context,      plan.expert,     plan.sequence_parallel};
+  options.parts = train.parts;
+  options.data = train.data;
   options.compiled = plan.execution == ExecutionMode::compiled;
   options.fused_loss = train.fused_loss;
   return options;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "model/workload/transformer_memory.hpp"
 #include "model/workload/transformer_parameters.hpp"
@@ -22,13 +23,15 @@ bool separate_kernels(TransformerFamily family) { return family == TransformerFa
 /// Collects the operators of a layer; all sizes for one rank.
 class BlockBuilder {
  public:
-  BlockBuilder(const TransformerConfig& config, const BuildOptions& options)
+  BlockBuilder(const TransformerConfig& config, const BuildOptions& options, bool weights = true)
       : config_(config),
         options_(options),
+        weights_(weights),
         activations_(storage_precision(options.precision)),
         element_(bytes_per_element(activations_)),
-        sequence_(tokens_of_sample(config)),
-        tokens_(options.micro_batch * sequence_ / options.context) {}
+        batch_(options.pass ? options.pass->batch : options.micro_batch),
+        sequence_(options.pass ? options.pass->length : tokens_of_sample(config)),
+        tokens_((options.pass ? options.pass->tokens : options.micro_batch * sequence_) / options.context) {}
 
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
   [[nodiscard]] std::int64_t sequence() const { return sequence_; }
@@ -38,12 +41,12 @@ class BlockBuilder {
     return static_cast<double>(tokens_) / (options_.sequence_parallel ? options_.tensor : 1);
   }
 
-  /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and a weight gradient.
+  /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and, unless w is frozen, a weight gradient.
   void linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
               Precision precision, std::int64_t batch = 1) const {
     layer.forward.push_back({name, Matmul{batch, m, n, k, false}, precision, 1});
     layer.backward.push_back({name + " data gradient", Matmul{batch, m, k, n, false}, precision, 1});
-    layer.backward.push_back({name + " weight gradient", Matmul{batch, n, k, m, false}, precision, 1});
+    if (weights_) layer.backward.push_back({name + " weight gradient", Matmul{batch, n, k, m, false}, precision, 1});
   }
 
   /// A linear layer of a block. In fp8 training its operands are cast from bf16, and kept transposed as well for the
@@ -59,7 +62,7 @@ class BlockBuilder {
                       1};
     };
     if (cast_input) layer.forward.insert(layer.forward.end() - 1, cast(m * k));
-    layer.backward.insert(layer.backward.end() - 2, cast(m * n));
+    layer.backward.insert(layer.backward.end() - (weights_ ? 2 : 1), cast(m * n));
   }
 
   /// A memory-bound kernel over `elements` numbers: forward and backward passes as (reads, writes) per element.
@@ -81,12 +84,15 @@ class BlockBuilder {
   void norm(Layer& layer, const std::string& name) const {
     // Forward reads x, writes y. Backward reads dy and x, writes dx; the scale's gradient is a second, smaller kernel
     // that reads both again from cache or memory.
-    stream(layer, name, StreamingKind::reduction, norm_tokens() * static_cast<double>(config_.hidden), 1, 1, 3, 1, 2);
+    stream(layer, name, StreamingKind::reduction, norm_tokens() * static_cast<double>(config_.hidden), 1, 1,
+           weights_ ? 3 : 2, 1, weights_ ? 2 : 1);
   }
 
   /// A bias added by a kernel of its own; its gradient sums over tokens.
   void separate_bias(Layer& layer, const std::string& name, double elements) const {
-    if (separate_kernels(config_.family)) stream(layer, name, StreamingKind::elementwise, elements, 1, 1, 1, 0);
+    if (!separate_kernels(config_.family)) return;
+    stream(layer, name, StreamingKind::elementwise, elements, 1, 1, 1, 0);
+    if (!weights_) layer.backward.pop_back();
   }
 
   /// bias + dropout + residual, in one kernel or three; the mask costs one byte an element.
@@ -134,9 +140,10 @@ class BlockBuilder {
 
   const TransformerConfig& config_;
   const BuildOptions& options_;
+  bool weights_;           // are trained
   Precision activations_;  // of everything but the blocks' linear layers
   Bytes element_;
-  std::int64_t sequence_;
+  std::int64_t batch_, sequence_;
   std::int64_t tokens_;
 };
 
@@ -159,11 +166,19 @@ void BlockBuilder::attention_half(Layer& layer) const {
     const double rotated = static_cast<double>(tokens_ * (q_width + kv_width));
     stream(layer, "rotary embedding", StreamingKind::elementwise, rotated, 1, 1, 1, 1);
   }
-  Attention core{
-      options_.micro_batch, c.heads / t,        kv_heads, sequence_ / options_.context,      sequence_, c.head_dim,
-      is_causal(c.family),  options_.attention, false,    c.family == TransformerFamily::mpt};
+  Attention core{batch_,
+                 c.heads / t,
+                 kv_heads,
+                 sequence_ / options_.context,
+                 sequence_,
+                 c.head_dim,
+                 is_causal(c.family),
+                 options_.attention,
+                 false,
+                 c.family == TransformerFamily::mpt};
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
-  core.native = !core.biased;  // well-tuned trainers call the architecture's own kernels
+  core.dropout = has_dropout(c.family);
+  core.fused_softmax = true;  // trainers with standard attention fuse scaling, mask and softmax (Megatron)
   layer.forward.push_back({"attention", core, activations_, kernels});
   layer.selective_recompute.push_back(layer.forward.back());
   core.backward = true;
@@ -171,7 +186,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
   if (options_.context > 1) {
     // Ring attention: every rank sees the keys and values of all others; a step's exchange runs beside the previous
     // step's products.
-    const Bytes keys_values = element_ * static_cast<double>(2 * options_.micro_batch * sequence_ * kv_width);
+    const Bytes keys_values = element_ * static_cast<double>(2 * batch_ * sequence_ * kv_width);
     constexpr auto group = LayerCollective::Group::context;
     layer.forward_collectives.push_back({LayerCollective::Kind::all_gather, group, keys_values, 1, true});
     layer.backward_collectives.push_back({LayerCollective::Kind::all_gather, group, keys_values, 1, true});
@@ -333,14 +348,31 @@ Layer BlockBuilder::head() const {
 
 }  // namespace
 
-Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options) {
-  const BlockBuilder build(config, options);
+Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options,
+                        const TowerOptions& tower) {
+  const auto built = [&](Gradients gradients, auto make) {
+    const BlockBuilder build(config, options, gradients == Gradients::all);
+    Layer layer = make(build);
+    if (gradients == Gradients::inputs) hold_weights(layer);
+    if (gradients == Gradients::none) forward_only(layer);
+    return layer;
+  };
   Model model;
   model.name = name;
-  model.layers.push_back({build.embedding(), 1});
-  model.layers.push_back({build.block(), static_cast<int>(config.layers)});
-  model.layers.push_back({build.head(), 1});
+  model.layers.push_back({built(tower.embedding, [](const BlockBuilder& b) { return b.embedding(); }), 1});
+  Layer block = built(tower.blocks, [](const BlockBuilder& b) { return b.block(); });
+  if (tower.blocks == Gradients::inputs) {
+    const std::int64_t tokens = BlockBuilder(config, options).tokens();
+    adapt_frozen_block(block, tower.lora, config,
+                       {tokens, options.tensor, options.sequence_parallel, storage_precision(options.precision)});
+  }
+  model.layers.push_back({std::move(block), static_cast<int>(config.layers)});
   model.parameters = transformer_parameters(config);
+  if (tower.headless) {
+    model.parameters -= transformer_counts(config).head;
+  } else {
+    model.layers.push_back({built(tower.head, [](const BlockBuilder& b) { return b.head(); }), 1});
+  }
 
   Flops forward;
   for (const LayerGroup& group : model.layers) {
