@@ -212,6 +212,14 @@ void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<cons
   const auto time = [&](int index) {
     return index < 0 ? Seconds(0.0) : step_.transfers[static_cast<std::size_t>(index)].isolated;
   };
+  // FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
+  // divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).
+  const auto flat_buffer = [&](double parameters) {
+    const Bytes pass = weight_ * parameters;
+    const Streaming copy{StreamingKind::elementwise, pass, pass, Flops(0.0), false};
+    return pricer_.kernels(
+        {{"gradient concatenation", copy, Precision::bf16, 1}, {"gradient division", copy, Precision::bf16, 1}});
+  };
   constexpr auto gather = CollectiveOperation::all_gather;
   constexpr auto scatter = CollectiveOperation::reduce_scatter;
   bool root_pending = true;
@@ -230,7 +238,7 @@ void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<cons
       const CompressionWork work =
           compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, replicas_);
       for (const CompressedMessage& message : work.messages) casts += kernel_time(message.kernels);
-      casts += kernel_time(work.restore) / static_cast<double>(replicas_);
+      casts += kernel_time(work.restore) / static_cast<double>(replicas_) + flat_buffer(parameters);
     }
     unit.forward.compute += std::min(time(unit.gather), unit.forward.compute) * slowdown;
     unit.backward.compute +=

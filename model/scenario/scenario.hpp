@@ -14,6 +14,7 @@
 #include "model/cost/host.hpp"
 #include "model/hardware/cluster.hpp"
 #include "model/hardware/precision.hpp"
+#include "model/workload/model.hpp"
 #include "model/workload/model_config.hpp"
 #include "model/workload/operator.hpp"
 
@@ -60,6 +61,7 @@ struct TrainWorkload {
   Optimizer optimizer = Optimizer::adamw;
   Recompute recompute = Recompute::none;
   AttentionKind attention = AttentionKind::flash;
+  KernelSet kernels = KernelSet::fused;
   bool master_weights =
       false;  ///< an fp32 copy of 2-byte weights beside the optimizer's two states (key master_weights)
   std::optional<double> training_samples;  ///< sequences or images to train on, for time_to_train

@@ -49,10 +49,17 @@ AttentionKind usual_attention(const Gpu& gpu) {
   return gpu.compute_capability >= 7.5 ? AttentionKind::flash : AttentionKind::standard;
 }
 
+/// BERT's trainers date from before fused kernels.
+KernelSet usual_kernels(const ModelConfig& model) {
+  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
+  const bool bert = transformer != nullptr && transformer->family == TransformerFamily::bert;
+  return bert ? KernelSet::plain : KernelSet::fused;
+}
+
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader train =
       field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer", "recompute", "attention",
-                     "master_weights", "samples", "loader", "compute_spread"});
+                     "kernels", "master_weights", "samples", "loader", "compute_spread"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
@@ -62,6 +69,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.optimizer = train.choice_or("optimizer", Optimizer::adamw, optimizer_words());
   workload.recompute = train.choice_or("recompute", Recompute::none, recompute_words());
   workload.attention = train.choice_or("attention", usual_attention(cluster.node.gpu), attention_words());
+  workload.kernels = train.choice_or("kernels", usual_kernels(workload.model), kernel_set_words());
   workload.master_weights = train.flag_or("master_weights", false);
   if (const auto samples = train.find("samples")) {
     workload.training_samples = read_training_samples(*samples, workload.model);

@@ -17,6 +17,8 @@ struct BuildOptions {
   int context = 1;
   int expert = 1;
   bool sequence_parallel = false;
+  KernelSet kernels = KernelSet::fused;
+  bool casts_weights = false;  ///< weights are fp32 and cast to a shorter training precision in every pass
 };
 
 /// Layers of the model, costs not yet attached. Throws ScenarioError for impossible shapes, UsageError for a layout

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/workload/plain_kernels.hpp"
 #include "model/workload/transformer_parameters.hpp"
 
 namespace foretrain {
@@ -13,10 +14,6 @@ namespace {
 constexpr double masked_share = 0.15;
 // Rows of BERT's tables of positions and segments (the same paper, section 3).
 constexpr std::int64_t bert_positions = 512, bert_segments = 2;
-
-/// BERT's trainers date from before fused kernels: biases, dropout and residual additions are launched one by one, and
-/// heads are split and joined by copies. A compiler fuses them (the kernels are marked fusible).
-bool separate_kernels(TransformerFamily family) { return family == TransformerFamily::bert; }
 
 /// Collects the operators of a layer; all sizes for one rank.
 class BlockBuilder {
@@ -40,8 +37,16 @@ class BlockBuilder {
   /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and a weight gradient.
   void linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
               Precision precision, std::int64_t batch = 1) const {
+    const Bytes weights = options_.casts_weights ? static_cast<double>(batch * n * k) * element_ : Bytes(0.0);
+    const auto cast = [&](const char* what, double read, double written) {
+      const Streaming work{StreamingKind::elementwise, read * weights, written * weights, Flops(0.0), false};
+      return Operator{name + what, work, activations_, 1};
+    };
+    const double wide = bytes_per_element(Precision::fp32) / element_;
+    if (options_.casts_weights) layer.forward.push_back(cast(" weight cast", wide, 1.0));
     layer.forward.push_back({name, Matmul{batch, m, n, k, false}, precision, 1});
     layer.backward.push_back({name + " data gradient", Matmul{batch, m, k, n, false}, precision, 1});
+    if (options_.casts_weights) layer.backward.push_back(cast(" gradient cast", 1.0, wide));
     layer.backward.push_back({name + " weight gradient", Matmul{batch, n, k, m, false}, precision, 1});
   }
 
@@ -78,6 +83,12 @@ class BlockBuilder {
   }
 
   void norm(Layer& layer, const std::string& name) const {
+    if (plain()) {
+      const bool rms = config_.family == TransformerFamily::llama;
+      append_streams(layer, name, rms ? plain_rms_norm(element_) : plain_layer_norm(element_),
+                     norm_tokens() * static_cast<double>(config_.hidden), activations_);
+      return;
+    }
     // Forward reads x, writes y. Backward reads dy and x, writes dx; the scale's gradient is a second, smaller kernel
     // that reads both again from cache or memory.
     stream(layer, name, StreamingKind::reduction, norm_tokens() * static_cast<double>(config_.hidden), 1, 1, 3, 1, 2);
@@ -85,16 +96,16 @@ class BlockBuilder {
 
   /// A bias added by a kernel of its own; its gradient sums over tokens.
   void separate_bias(Layer& layer, const std::string& name, double elements) const {
-    if (separate_kernels(config_.family)) stream(layer, name, StreamingKind::elementwise, elements, 1, 1, 1, 0);
+    if (plain() && config_.biases) stream(layer, name, StreamingKind::elementwise, elements, 1, 1, 1, 0);
   }
 
   /// bias + dropout + residual, in one kernel or three; the mask costs one byte an element.
   void residual(Layer& layer, const std::string& name) const {
     const double mask = has_dropout(config_.family) ? 1.0 / element_.value() : 0.0;
     const double elements = norm_tokens() * static_cast<double>(config_.hidden);
-    if (separate_kernels(config_.family)) {
+    if (plain()) {
       separate_bias(layer, name + " bias", elements);
-      stream(layer, name + " dropout", StreamingKind::elementwise, elements, 1, 1 + mask, 1 + mask, 1);
+      if (mask > 0.0) stream(layer, name + " dropout", StreamingKind::elementwise, elements, 1, 1 + mask, 1 + mask, 1);
       stream(layer, name, StreamingKind::elementwise, elements, 2, 1, 2, 1);
     } else {
       stream(layer, name, StreamingKind::elementwise, elements, 2, 1 + mask, 1 + mask, 1);
@@ -121,12 +132,15 @@ class BlockBuilder {
     layer.backward_collectives.push_back({Kind::all_gather, group, size, halves, true});
   }
 
+  [[nodiscard]] bool plain() const { return options_.kernels == KernelSet::plain; }
+
   [[nodiscard]] Layer block() const;
   [[nodiscard]] Layer embedding() const;
   [[nodiscard]] Layer head() const;
 
  private:
   void attention_half(Layer& layer) const;
+  void attention_copies(Layer& layer, double queries, double keys) const;
   void ffn_half(Layer& layer) const;
   void activation_memory(Layer& layer) const;
   void embedding_tables(Layer& layer) const;
@@ -148,22 +162,27 @@ void BlockBuilder::attention_half(Layer& layer) const {
   const std::int64_t kv_width = kv_heads * c.head_dim;
 
   norm(layer, "attention norm");
-  block_linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden, false);
+  if (plain() && c.family != TransformerFamily::gpt) {  // GPT-2's code has one projection, that of others three
+    block_linear(layer, "query projection", tokens_, q_width, c.hidden, false);
+    block_linear(layer, "key projection", tokens_, kv_width, c.hidden, false);
+    block_linear(layer, "value projection", tokens_, kv_width, c.hidden, false);
+  } else {
+    block_linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden, false);
+  }
   layer.matrices.push_back({q_width + 2 * kv_width, c.hidden});
   separate_bias(layer, "qkv bias", static_cast<double>(tokens_ * (q_width + 2 * kv_width)));
-  if (separate_kernels(c.family)) {
-    const auto transposed = static_cast<double>(tokens_ * (2 * q_width + 2 * kv_width));
-    stream(layer, "head transposes", StreamingKind::elementwise, transposed, 1, 1, 1, 1);
-  }
-  if (c.family == TransformerFamily::llama) {
-    const double rotated = static_cast<double>(tokens_ * (q_width + kv_width));
-    stream(layer, "rotary embedding", StreamingKind::elementwise, rotated, 1, 1, 1, 1);
-  }
+  attention_copies(layer, static_cast<double>(tokens_ * q_width), static_cast<double>(tokens_ * kv_width));
   Attention core{
       options_.micro_batch, c.heads / t,        kv_heads, sequence_ / options_.context,      sequence_, c.head_dim,
       is_causal(c.family),  options_.attention, false,    c.family == TransformerFamily::mpt};
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
-  core.native = !core.biased;  // well-tuned trainers call the architecture's own kernels
+  core.native = !core.biased && !plain();  // well-tuned trainers call the architecture's own kernels
+  if (plain() && core.kind == AttentionKind::standard) {
+    append_streams(
+        layer, "scores", plain_scores(element_),
+        static_cast<double>(core.batch * core.heads * core.query_length) * static_cast<double>(core.key_length),
+        activations_);
+  }
   layer.forward.push_back({"attention", core, activations_, kernels});
   layer.selective_recompute.push_back(layer.forward.back());
   core.backward = true;
@@ -180,6 +199,24 @@ void BlockBuilder::attention_half(Layer& layer) const {
   block_linear(layer, "attention output", tokens_, c.hidden, q_width, true);
   layer.matrices.push_back({c.hidden, q_width});
   residual(layer, "attention residual");
+}
+
+/// Between projections and scores: heads split and joined by copies, shared keys and values repeated, positions
+/// rotated.
+void BlockBuilder::attention_copies(Layer& layer, double queries, double keys) const {
+  constexpr auto elementwise = StreamingKind::elementwise;
+  const bool standard = options_.attention == AttentionKind::standard;
+  if (plain() && standard) stream(layer, "head transposes", elementwise, 2.0 * (queries + keys), 1, 1, 1, 1);
+  if (plain() && keys < queries) {
+    const double share = keys / queries;  // keys and values, each written as often as queries share them
+    stream(layer, "key-value repetition", elementwise, 2.0 * queries, share, 1, 1, share, 2);
+  }
+  if (config_.family != TransformerFamily::llama) return;
+  if (plain()) {
+    append_streams(layer, "rotary embedding", plain_rotary_embedding(element_), queries + keys, activations_);
+  } else {
+    stream(layer, "rotary embedding", elementwise, queries + keys, 1, 1, 1, 1);
+  }
 }
 
 void BlockBuilder::ffn_half(Layer& layer) const {
@@ -201,11 +238,18 @@ void BlockBuilder::ffn_half(Layer& layer) const {
       layer.backward_collectives.push_back({LayerCollective::Kind::all_to_all, group, element_ * routed, 2, false});
     }
   }
-  block_linear(layer, "ffn up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, c.experts > 1, batch);
+  if (plain() && c.gated_ffn) {
+    block_linear(layer, "ffn gate", rows, width, c.hidden, c.experts > 1, batch);
+    block_linear(layer, "ffn up", rows, width, c.hidden, false, batch);
+  } else {
+    block_linear(layer, "ffn up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, c.experts > 1, batch);
+  }
   layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch});
   const auto activated = static_cast<double>(batch * rows * width);
   separate_bias(layer, "ffn bias", activated);
-  if (c.gated_ffn) {
+  if (c.gated_ffn && plain()) {
+    append_streams(layer, "activation", plain_gated_activation(element_), activated, activations_);
+  } else if (c.gated_ffn) {
     stream(layer, "gated activation", StreamingKind::elementwise, activated, 2, 1, 3, 2);
   } else {
     stream(layer, "activation", StreamingKind::elementwise, activated, 1, 1, 2, 1);
@@ -253,6 +297,12 @@ Layer BlockBuilder::block() const {
   layer.splittable = true;
   attention_half(layer);
   ffn_half(layer);
+  if (!has_dropout(config_.family)) {
+    // The last product reads what it saves before it runs; without a dropout mask nothing after that is saved.
+    const auto last = std::find_if(layer.forward.rbegin(), layer.forward.rend(),
+                                   [](const Operator& op) { return std::holds_alternative<Matmul>(op.work); });
+    layer.unread_tail = static_cast<std::size_t>(last - layer.forward.rbegin()) + 1;
+  }
   tensor_collectives(layer, 2);
   std::reverse(layer.backward.begin(), layer.backward.end());
   activation_memory(layer);
@@ -309,6 +359,15 @@ Layer BlockBuilder::embedding() const {
       layer.forward_collectives.push_back(
           {LayerCollective::Kind::all_reduce, LayerCollective::Group::tensor, element_ * width, 1, false});
     }
+  }
+  if (plain() && c.family == TransformerFamily::bert) norm(layer, "embedding norm");
+  if (plain() && c.vocabulary > 0) {
+    // The table's gradient is dense and fp32: cleared, and where the logits share the table, added to theirs.
+    const double shared = c.tied_embeddings ? 1.0 : 0.0;
+    const StreamBytes gradient{"gradient",   StreamingKind::elementwise, 0.0,   0.0,
+                               8.0 * shared, 4.0 + 4.0 * shared,         false, c.tied_embeddings ? 2 : 1};
+    append_streams(layer, "embedding table", {gradient}, static_cast<double>(c.vocabulary * c.hidden) / t,
+                   activations_);
   }
   if (has_dropout(c.family)) residual(layer, "embedding dropout");
   std::reverse(layer.backward.begin(), layer.backward.end());
