@@ -130,6 +130,14 @@ Seconds GradientSync::kernel_time(const std::vector<Operator>& ops) const {
   return ops.empty() ? Seconds(0.0) : std::max(pricer_.kernels(ops), pricer_.dispatch(ops));
 }
 
+/// Plain trainers copy each gradient into the bucket that is sent (DistributedDataParallel without bucket views,
+/// Horovod's fusion buffer); tuned ones let the backward pass write there.
+Seconds GradientSync::copy_into_bucket(Bytes gradients) const {
+  if (std::get<TrainWorkload>(scenario_.workload).kernels != KernelSet::plain) return {};
+  const Streaming copy{StreamingKind::elementwise, gradients, gradients, Flops(0.0), false};
+  return pricer_.kernels({{"copy into bucket", copy, Precision::fp32, 1}});
+}
+
 /// Fills in the bucket's transfers and kernels.
 void GradientSync::synchronise(int stage, const GradientSet& gradients, double pieces, GradientBucket& bucket) {
   const Sync& sync = scenario_.plan.sync;
@@ -184,6 +192,7 @@ void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Laye
       bucket.backward.compute += previous_kernels;
     }
     if (replicas_ > 1 && bucket.gradients.value() > 0.0) {
+      bucket.backward.compute += copy_into_bucket(bucket.gradients);
       synchronise(stage, gradients, pieces, bucket);
       previous = step_.transfers[static_cast<std::size_t>(bucket.transfer)].isolated;
       previous_kernels = bucket.after;

@@ -96,7 +96,12 @@ class BlockBuilder {
 
   /// A bias added by a kernel of its own; its gradient sums over tokens.
   void separate_bias(Layer& layer, const std::string& name, double elements) const {
-    if (plain() && config_.biases) stream(layer, name, StreamingKind::elementwise, elements, 1, 1, 1, 0);
+    if (!plain() || !config_.biases) return;
+    const double e = element_.value();
+    append_streams(
+        layer, name,
+        {{"addition", StreamingKind::elementwise, e, e, 0, 0}, {"sum", StreamingKind::reduction, 0, 0, e, 0}}, elements,
+        activations_);
   }
 
   /// bias + dropout + residual, in one kernel or three; the mask costs one byte an element.
@@ -403,6 +408,7 @@ Layer BlockBuilder::head() const {
   // row's maximum and sum are found (read 4), and log-probabilities written (read 4, write 4); backward, the one-hot
   // gradient is written (4), combined with the probabilities (read 8, write 4) and narrowed (read 4, write e).
   const auto logits = static_cast<double>(rows * columns);
+  if (c.family == TransformerFamily::bert) separate_bias(layer, "logits bias", logits);
   const double wide = 4.0 / element_.value();
   stream(layer, "cross-entropy", StreamingKind::reduction, logits, 1 + 2 * wide, 2 * wide, 3 * wide, 2 * wide + 1, 3);
   if (t > 1) {
