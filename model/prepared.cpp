@@ -13,6 +13,7 @@
 #include "model/graph/communication_ratio.hpp"
 #include "model/plan/layout.hpp"
 #include "model/plan/memory.hpp"
+#include "model/plan/memory_remedies.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {

@@ -55,6 +55,10 @@ void write_train(Json& json, const TrainResult& train) {
                                   {"optimizer", bytes(m.optimizer)}, {"activations", bytes(m.activations)},
                                   {"workspace", bytes(m.workspace)}, {"total", bytes(m.total())},
                                   {"capacity", bytes(m.capacity)},   {"fits", m.fits()}};
+  if (m.host > Bytes(0.0)) {
+    json["memory_per_gpu_bytes"]["host"] = bytes(m.host);  // of all GPUs of a node, in the node's memory
+    json["memory_per_gpu_bytes"]["host_capacity"] = bytes(m.host_capacity);
+  }
   json["bottleneck"] = train.bottleneck;
   json["time_to_train_s"] = train.time_to_train ? seconds(*train.time_to_train) : Json(nullptr);
 }
@@ -165,7 +169,9 @@ TrainResult train_from(const Json& json) {
                   .optimizer = bytes_from(m.at("optimizer")),
                   .activations = bytes_from(m.at("activations")),
                   .workspace = bytes_from(m.at("workspace")),
-                  .capacity = bytes_from(m.at("capacity"))};
+                  .capacity = bytes_from(m.at("capacity")),
+                  .host = m.contains("host") ? bytes_from(m.at("host")) : Bytes(0.0),
+                  .host_capacity = m.contains("host") ? bytes_from(m.at("host_capacity")) : Bytes(0.0)};
   train.bottleneck = json.at("bottleneck").get<std::string>();
   if (!json.at("time_to_train_s").is_null()) train.time_to_train = seconds_from(json.at("time_to_train_s"));
   return train;

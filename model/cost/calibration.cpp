@@ -102,6 +102,7 @@ Rows memory_rows() {
   const auto part = &Calibration::memory;
   return {
       row("memory.context_mib", "MiB", part, &C::context_mib, 0.0, 1e5),
+      row("memory.communicator_mib", "MiB", part, &C::communicator_mib, 0.0, 1e5),
       row("memory.fragmentation", "", part, &C::fragmentation, 0.0, 1.0),
   };
 }

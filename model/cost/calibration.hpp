@@ -122,10 +122,11 @@ struct CollectiveConstants {
   double overlap_slowdown = 0.0;    ///< compute slowed while a collective runs beside it (share of its time)
 };
 
-/// Memory that frameworks take beyond tensors (plan/memory.cpp).
+/// Memory that frameworks take beyond tensors (plan/stage_memory.cpp).
 struct MemoryConstants {
-  double context_mib = 0.0;    ///< CUDA context, libraries, NCCL buffers
-  double fragmentation = 0.0;  ///< allocator overhead, share of the dynamic allocations
+  double context_mib = 0.0;       ///< CUDA context, kernels, workspaces of libraries
+  double communicator_mib = 0.0;  ///< buffers of one NCCL communicator's channels
+  double fragmentation = 0.0;     ///< free blocks that no tensor fits into, share of the tensors that come and go
 };
 
 /// A training step as a whole (graph/layer_cost.cpp).

@@ -145,6 +145,9 @@ LayerCost LayerPricer::price(const Layer& layer) {
   } else if (train_.recompute == Recompute::selective) {
     cost.recompute_kernels = kernels(layer.selective_recompute);
     cost.recompute_dispatch = dispatch(layer.selective_recompute);
+  } else if (train_.recompute == Recompute::selective_operators) {
+    cost.recompute_kernels = kernels(layer.operators_recompute);
+    cost.recompute_dispatch = dispatch(layer.operators_recompute);
   }
   return cost;
 }

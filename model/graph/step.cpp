@@ -9,7 +9,8 @@
 #include "model/cost/operator_cost.hpp"
 #include "model/graph/gradient_sync.hpp"
 #include "model/graph/layer_cost.hpp"
-#include "model/plan/memory.hpp"
+#include "model/graph/offload.hpp"
+#include "model/plan/stage_memory.hpp"
 
 namespace foretrain {
 
@@ -93,7 +94,10 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
 
   LayerPricer pricer(scenario, train, topology);
   std::vector<LayerCost> price_of_group;
-  for (const LayerGroup& group : model.layers) price_of_group.push_back(pricer.price(group.layer));
+  for (const LayerGroup& group : model.layers) {
+    price_of_group.push_back(pricer.price(group.layer));
+    add_offload(price_of_group.back(), group.layer, scenario, train, topology);
+  }
 
   const auto chunks = split_layers(model, plan.pipeline, plan.interleave);
   GradientSync sync(scenario, topology, pricer, step);
@@ -132,6 +136,12 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
     const Seconds kernels = operator_cost(update, gpu, scenario.calibration).device;
     const Seconds dispatch = host_dispatch_time(update.kernels, plan.execution, host);
     stage.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
+    if (plan.offload.optimizer) {
+      Seconds backward;
+      for (const ModelChunk& chunk : stage.chunks) backward += chunk.backward.total();
+      stage.optimizer =
+          offloaded_optimizer(parameters / (sharded ? shards : 1.0), backward, update, scenario, train, topology);
+    }
     if ((plan.zero == 1 || plan.zero == 2) && shards > 1) {
       const int gather = sync.parameter_gather(s, parameters);
       if (plan.sync.overlap) {

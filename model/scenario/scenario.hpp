@@ -20,8 +20,10 @@
 
 namespace foretrain {
 
-enum class Optimizer { sgd, momentum, adam, adamw };
-enum class Recompute { none, selective, full };
+enum class Optimizer { sgd, momentum, adam, adamw, adamw_8bit };
+/// selective: attention is run again (arXiv 2205.05198); selective_operators: all but attention and every other matrix
+/// product is (torchtitan's list of operators); full: the whole layer.
+enum class Recompute { none, selective, selective_operators, full };
 enum class SyncAlgorithm {
   automatic,
   naive,
@@ -63,7 +65,8 @@ struct TrainWorkload {
   AttentionKind attention = AttentionKind::flash;
   KernelSet kernels = KernelSet::fused;
   bool master_weights =
-      false;  ///< an fp32 copy of 2-byte weights beside the optimizer's two states (key master_weights)
+      false;                ///< an fp32 copy of 2-byte weights beside the optimizer's two states (key master_weights)
+  bool fused_loss = false;  ///< cross-entropy makes no fp32 copies of the logits (key loss: eager | fused)
   std::optional<double> training_samples;  ///< sequences or images to train on, for time_to_train
   DataLoader loader;
   /// Standard deviation of a worker's compute time from iteration to iteration, as a share of its mean: lognormal,
@@ -138,10 +141,20 @@ struct Sync {
   Compression compression;
 };
 
+/// What is kept in host memory between its uses (key plan.offload: a word or a list of them).
+struct Offload {
+  bool optimizer = false;    ///< states and master weights; the host's cores do the update
+  bool parameters = false;   ///< weights; copied to the GPU layer by layer, in each pass
+  bool activations = false;  ///< what layers keep for the backward pass
+  [[nodiscard]] bool any() const { return optimizer || parameters || activations; }
+};
+
 struct Plan {
   int data = 1, tensor = 1, pipeline = 1, interleave = 1, context = 1, expert = 1;
   bool sequence_parallel = false;
   int zero = 0;
+  bool reshard_after_forward = true;  ///< zero 3: weights are gathered again for the backward pass
+  Offload offload;
   Sync sync;
   bool single_process = false;  ///< one Python process drives all GPUs of a node (key plan.processes: single | per_gpu)
   ExecutionMode execution = ExecutionMode::eager;

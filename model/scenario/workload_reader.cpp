@@ -59,7 +59,7 @@ KernelSet usual_kernels(const ModelConfig& model) {
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader train =
       field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer", "recompute", "attention",
-                     "kernels", "master_weights", "samples", "loader", "compute_spread"});
+                     "kernels", "master_weights", "loss", "samples", "loader", "compute_spread"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
@@ -71,6 +71,8 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.attention = train.choice_or("attention", usual_attention(cluster.node.gpu), attention_words());
   workload.kernels = train.choice_or("kernels", usual_kernels(workload.model), kernel_set_words());
   workload.master_weights = train.flag_or("master_weights", false);
+  static constexpr Named<bool> loss_words[] = {{"eager", false}, {"fused", true}};
+  workload.fused_loss = train.choice_or<bool>("loss", false, loss_words);
   if (const auto samples = train.find("samples")) {
     workload.training_samples = read_training_samples(*samples, workload.model);
   }

@@ -19,6 +19,8 @@ struct BuildOptions {
   bool sequence_parallel = false;
   KernelSet kernels = KernelSet::fused;
   bool casts_weights = false;  ///< weights are fp32 and cast to a shorter training precision in every pass
+  bool compiled = false;       ///< a compiler drops kept tensors that no backward kernel reads
+  bool fused_loss = false;     ///< cross-entropy without fp32 copies of the logits
 };
 
 /// Layers of the model, costs not yet attached. Throws ScenarioError for impossible shapes, UsageError for a layout

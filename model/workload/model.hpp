@@ -44,15 +44,20 @@ struct Layer {
   std::vector<LayerCollective> forward_collectives;
   std::vector<LayerCollective> backward_collectives;
   double parameters = 0.0;                    ///< trainable numbers held by one tensor-parallel rank
-  double expert_parameters = 0.0;             ///< of these, divided over the expert-parallel group
-  std::vector<WeightMatrix> matrices;         ///< of these, the matrices in forward order; the rest are vectors
+  double frozen_parameters = 0.0;             ///< held but not trained, beside `parameters`
+  double expert_parameters = 0.0;             ///< of `parameters`, divided over the expert-parallel group
+  std::vector<WeightMatrix> matrices;         ///< of `parameters`, the matrices in forward order; the rest are vectors
   Bytes saved;                                ///< activations kept for the backward pass without recomputation
   Bytes saved_selective;                      ///< with selective recomputation (attention recomputed)
+  Bytes saved_operators;                      ///< with a list of operators whose outputs are kept (selective_operators)
   Bytes saved_full;                           ///< with full recomputation: the layer's input only
   std::vector<Operator> selective_recompute;  ///< operators run again under selective recomputation
   std::size_t unread_tail = 0;                ///< last forward operators whose results the backward pass never reads
-  Bytes output;                               ///< activation handed to the next layer (pipeline boundary)
-  Bytes workspace;                            ///< temporary memory beyond saved activations while the layer runs
+  std::vector<Operator> operators_recompute;  ///< the same under selective_operators
+  Bytes loss_kept;           ///< kept by the loss from its forward to its backward pass, beside what is saved
+  Bytes loss_buffers;        ///< largest sum of logits, their fp32 copies and gradients at one time, with loss_kept
+  Bytes output;              ///< activation handed to the next layer (pipeline boundary)
+  Bytes workspace;           ///< temporary memory beyond saved activations while the layer runs
   bool recomputable = true;  ///< full recomputation applies (transformer blocks, not embedding or head)
   bool splittable = false;   ///< counts as one of `layers` when a pipeline divides the model
   bool operator==(const Layer&) const = default;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/workload/plain_kernels.hpp"
+#include "model/workload/transformer_memory.hpp"
 #include "model/workload/transformer_parameters.hpp"
 
 namespace foretrain {
@@ -147,7 +148,6 @@ class BlockBuilder {
   void attention_half(Layer& layer) const;
   void attention_copies(Layer& layer, double queries, double keys) const;
   void ffn_half(Layer& layer) const;
-  void activation_memory(Layer& layer) const;
   void embedding_tables(Layer& layer) const;
   void head_matrices(Layer& layer) const;
 
@@ -264,38 +264,6 @@ void BlockBuilder::ffn_half(Layer& layer) const {
   residual(layer, "ffn residual");
 }
 
-// Activation bytes kept for the backward pass, itemised as in arXiv 2205.05198, section 4.1: with 2-byte numbers and
-// dropout, s·b·h·(10 + 24/t + 5·a·s/(h·t)); norms and their outputs are also divided under sequence parallelism.
-void BlockBuilder::activation_memory(Layer& layer) const {
-  const auto& c = config_;
-  const double t = options_.tensor;
-  const double h = static_cast<double>(c.hidden);
-  const double e = element_.value();
-  const auto n = static_cast<double>(tokens_);
-  const double q = static_cast<double>(c.heads * c.head_dim) / t;
-  const double kv = std::max(static_cast<double>(c.kv_heads * c.head_dim) / t, static_cast<double>(c.head_dim));
-  const double routed = c.experts > 1 ? static_cast<double>(c.experts_per_token) : 1.0;
-  const double f = routed * static_cast<double>(c.ffn_hidden) / t;
-  const double mask = has_dropout(c.family) ? 1.0 : 0.0;
-
-  // Two norm inputs, the inputs of the two column-parallel products, two dropout masks: not divided by t alone.
-  const double replicated = norm_tokens() * h * (4.0 * e + 2.0 * mask);
-  // q, k, v and the attention's output; both sides of the activation function (a gated one has two inputs).
-  const double divided = n * e * (2.0 * q + 2.0 * kv + (c.gated_ffn ? 3.0 : 2.0) * f);
-  double scores = 0.0;  // softmax output, dropout mask and dropout output, per head and pair of tokens
-  if (options_.attention == AttentionKind::standard) {
-    scores = static_cast<double>(options_.micro_batch * c.heads) / t * static_cast<double>(sequence_ * sequence_) /
-             options_.context * (2.0 * e + mask);
-  } else {
-    scores = n * static_cast<double>(c.heads) / t * 4.0;  // the log-sum-exp of each row
-  }
-  layer.saved = Bytes(replicated + divided + scores);
-  layer.saved_selective = Bytes(replicated + divided);
-  layer.saved_full = Bytes(norm_tokens() * h * e);
-  layer.output = element_ * (n * h);
-  layer.workspace = Bytes(n * e * std::max((c.gated_ffn ? 3.0 : 2.0) * f, 2.0 * h));
-}
-
 Layer BlockBuilder::block() const {
   Layer layer;
   layer.name = "transformer block";
@@ -310,7 +278,7 @@ Layer BlockBuilder::block() const {
   }
   tensor_collectives(layer, 2);
   std::reverse(layer.backward.begin(), layer.backward.end());
-  activation_memory(layer);
+  set_block_memory(layer, config_, options_);
   const TransformerCounts n = transformer_counts(config_);
   const double t = options_.tensor;
   const double experts = config_.experts > 1 ? static_cast<double>(options_.expert) : 1.0;
@@ -378,10 +346,7 @@ Layer BlockBuilder::embedding() const {
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).embedding / t;
   embedding_tables(layer);
-  layer.saved = Bytes(has_dropout(c.family) ? norm_tokens() * static_cast<double>(c.hidden) : 0.0);
-  layer.saved_selective = layer.saved;
-  layer.saved_full = layer.saved;
-  layer.output = element_ * width;
+  set_embedding_memory(layer, config_, options_);
   return layer;
 }
 
@@ -427,11 +392,7 @@ Layer BlockBuilder::head() const {
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).head / static_cast<double>(t);
   head_matrices(layer);
-  layer.saved = Bytes(logits * (4.0 + element_.value()) + norm_tokens() * static_cast<double>(c.hidden) * 4.0);
-  layer.saved_selective = layer.saved;
-  layer.saved_full = layer.saved;
-  layer.workspace = Bytes(logits * 4.0);
-  layer.output = Bytes(0.0);
+  set_head_memory(layer, rows, columns, config_, options_);
   return layer;
 }
 

@@ -9,6 +9,7 @@ namespace foretrain {
 
 void add_plot_map(CLI::App& plot, ExitStatus& status);
 void add_plot_bandwidth(CLI::App& plot, ExitStatus& status);
+void add_plot_memory(CLI::App& plot, ExitStatus& status);
 void add_plot_replay(CLI::App& plot, ExitStatus& status);
 
 }  // namespace foretrain
