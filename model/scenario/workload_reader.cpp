@@ -70,6 +70,10 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.recompute = train.choice_or("recompute", Recompute::none, recompute_words());
   workload.attention = train.choice_or("attention", usual_attention(cluster.node.gpu), attention_words());
   workload.kernels = train.choice_or("kernels", usual_kernels(workload.model), kernel_set_words());
+  if (train.has("kernels") && std::holds_alternative<NetworkConfig>(workload.model.shape)) {
+    train.fail("kernels", fmt::format("{} is a network of layers, each with its own kernels", workload.model.name),
+               "a transformer, or leave the key out");
+  }
   workload.master_weights = train.flag_or("master_weights", false);
   static constexpr Named<bool> loss_words[] = {{"eager", false}, {"fused", true}};
   workload.fused_loss = train.choice_or<bool>("loss", false, loss_words);

@@ -28,6 +28,11 @@ void append_streams(Layer& layer, const std::string& of, const std::vector<Strea
   }
 }
 
+std::vector<StreamBytes> plain_bias(Bytes element) {
+  const double e = element.value();
+  return {{"addition", Kind::elementwise, e, e, 0.0, 0.0}, {"sum", Kind::reduction, 0.0, 0.0, e, 0.0, false}};
+}
+
 // PyTorch's autocast keeps norms in fp32 ("CUDA ops that autocast to float32"). The norm itself reads x and writes y;
 // backward it reads dy and x twice (input; scale and shift) and writes dx.
 std::vector<StreamBytes> plain_layer_norm(Bytes element) {
@@ -74,6 +79,29 @@ std::vector<StreamBytes> plain_scores(Bytes element) {
     kernels.push_back(cast_down(e));
   }
   return kernels;
+}
+
+std::vector<StreamBytes> plain_table_gradient(bool shared) {
+  if (!shared) return {{"gradient", Kind::elementwise, 0.0, 0.0, 0.0, wide, false}};
+  return {{"gradient", Kind::elementwise, 0.0, 0.0, 2.0 * wide, 2.0 * wide, false, 2}};
+}
+
+void append_plain_copies(Layer& layer, const TransformerConfig& config, const BuildOptions& options, double queries,
+                         double keys) {
+  const Precision precision = storage_precision(options.precision);
+  const double e = bytes_per_element(precision).value();
+  if (options.attention == AttentionKind::standard) {
+    const double all = 2.0 * (queries + keys);  // queries, keys, values, and the result
+    append_streams(layer, "head", {{"transposes", Kind::elementwise, e, e, e, e}}, all, precision);
+  }
+  if (keys < queries) {  // keys and values, each written as often as queries share them
+    const double read = e * keys / queries;
+    append_streams(layer, "key-value", {{"repetition", Kind::elementwise, read, e, e, read, true, 2}}, 2.0 * queries,
+                   precision);
+  }
+  if (config.family == TransformerFamily::llama) {
+    append_streams(layer, "rotary embedding", plain_rotary_embedding(Bytes(e)), queries + keys, precision);
+  }
 }
 
 }  // namespace foretrain

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/workload/build.hpp"
 #include "model/workload/model.hpp"
 
 namespace foretrain {
@@ -26,6 +27,8 @@ void append_streams(Layer& layer, const std::string& of, const std::vector<Strea
 
 /// `element`: size of an activation. Each returns its kernels in forward order, per element of its input.
 
+/// A bias added by a kernel of its own; its gradient is a sum over tokens.
+std::vector<StreamBytes> plain_bias(Bytes element);
 /// Layer norm in fp32, as autocast demands.
 std::vector<StreamBytes> plain_layer_norm(Bytes element);
 /// Root-mean-square norm written as powers, mean and products in fp32.
@@ -37,5 +40,12 @@ std::vector<StreamBytes> plain_gated_activation(Bytes element);
 /// What standard attention launches over the scores beside softmax and dropout of the activations' width: scaling, the
 /// mask, and under autocast the softmax's way to fp32 and back.
 std::vector<StreamBytes> plain_scores(Bytes element);
+/// The dense fp32 gradient of a table: cleared, and where the logits share the table, added to theirs. Per number.
+std::vector<StreamBytes> plain_table_gradient(bool shared);
+
+/// Between projections and scores of a block: heads split and joined by copies where attention is standard, shared keys
+/// and values repeated, positions rotated. `queries` and `keys`: numbers of all queries and of all keys.
+void append_plain_copies(Layer& layer, const TransformerConfig& config, const BuildOptions& options, double queries,
+                         double keys);
 
 }  // namespace foretrain

@@ -97,12 +97,7 @@ class BlockBuilder {
 
   /// A bias added by a kernel of its own; its gradient sums over tokens.
   void separate_bias(Layer& layer, const std::string& name, double elements) const {
-    if (!plain() || !config_.biases) return;
-    const double e = element_.value();
-    append_streams(
-        layer, name,
-        {{"addition", StreamingKind::elementwise, e, e, 0, 0}, {"sum", StreamingKind::reduction, 0, 0, e, 0}}, elements,
-        activations_);
+    if (plain() && config_.biases) append_streams(layer, name, plain_bias(element_), elements, activations_);
   }
 
   /// bias + dropout + residual, in one kernel or three; the mask costs one byte an element.
@@ -146,7 +141,6 @@ class BlockBuilder {
 
  private:
   void attention_half(Layer& layer) const;
-  void attention_copies(Layer& layer, double queries, double keys) const;
   void ffn_half(Layer& layer) const;
   void embedding_tables(Layer& layer) const;
   void head_matrices(Layer& layer) const;
@@ -176,17 +170,20 @@ void BlockBuilder::attention_half(Layer& layer) const {
   }
   layer.matrices.push_back({q_width + 2 * kv_width, c.hidden});
   separate_bias(layer, "qkv bias", static_cast<double>(tokens_ * (q_width + 2 * kv_width)));
-  attention_copies(layer, static_cast<double>(tokens_ * q_width), static_cast<double>(tokens_ * kv_width));
+  const auto queries = static_cast<double>(tokens_ * q_width), keys = static_cast<double>(tokens_ * kv_width);
+  if (plain()) {
+    append_plain_copies(layer, c, options_, queries, keys);
+  } else if (c.family == TransformerFamily::llama) {
+    stream(layer, "rotary embedding", StreamingKind::elementwise, queries + keys, 1, 1, 1, 1);
+  }
   Attention core{
       options_.micro_batch, c.heads / t,        kv_heads, sequence_ / options_.context,      sequence_, c.head_dim,
       is_causal(c.family),  options_.attention, false,    c.family == TransformerFamily::mpt};
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
   core.native = !core.biased && !plain();  // well-tuned trainers call the architecture's own kernels
   if (plain() && core.kind == AttentionKind::standard) {
-    append_streams(
-        layer, "scores", plain_scores(element_),
-        static_cast<double>(core.batch * core.heads * core.query_length) * static_cast<double>(core.key_length),
-        activations_);
+    const auto pairs = static_cast<double>(core.batch * core.heads * core.query_length * core.key_length);
+    append_streams(layer, "scores", plain_scores(element_), pairs, activations_);
   }
   layer.forward.push_back({"attention", core, activations_, kernels});
   layer.selective_recompute.push_back(layer.forward.back());
@@ -204,24 +201,6 @@ void BlockBuilder::attention_half(Layer& layer) const {
   block_linear(layer, "attention output", tokens_, c.hidden, q_width, true);
   layer.matrices.push_back({c.hidden, q_width});
   residual(layer, "attention residual");
-}
-
-/// Between projections and scores: heads split and joined by copies, shared keys and values repeated, positions
-/// rotated.
-void BlockBuilder::attention_copies(Layer& layer, double queries, double keys) const {
-  constexpr auto elementwise = StreamingKind::elementwise;
-  const bool standard = options_.attention == AttentionKind::standard;
-  if (plain() && standard) stream(layer, "head transposes", elementwise, 2.0 * (queries + keys), 1, 1, 1, 1);
-  if (plain() && keys < queries) {
-    const double share = keys / queries;  // keys and values, each written as often as queries share them
-    stream(layer, "key-value repetition", elementwise, 2.0 * queries, share, 1, 1, share, 2);
-  }
-  if (config_.family != TransformerFamily::llama) return;
-  if (plain()) {
-    append_streams(layer, "rotary embedding", plain_rotary_embedding(element_), queries + keys, activations_);
-  } else {
-    stream(layer, "rotary embedding", elementwise, queries + keys, 1, 1, 1, 1);
-  }
 }
 
 void BlockBuilder::ffn_half(Layer& layer) const {
@@ -335,12 +314,8 @@ Layer BlockBuilder::embedding() const {
   }
   if (plain() && c.family == TransformerFamily::bert) norm(layer, "embedding norm");
   if (plain() && c.vocabulary > 0) {
-    // The table's gradient is dense and fp32: cleared, and where the logits share the table, added to theirs.
-    const double shared = c.tied_embeddings ? 1.0 : 0.0;
-    const StreamBytes gradient{"gradient",   StreamingKind::elementwise, 0.0,   0.0,
-                               8.0 * shared, 4.0 + 4.0 * shared,         false, c.tied_embeddings ? 2 : 1};
-    append_streams(layer, "embedding table", {gradient}, static_cast<double>(c.vocabulary * c.hidden) / t,
-                   activations_);
+    const auto numbers = static_cast<double>(c.vocabulary * c.hidden) / t;
+    append_streams(layer, "embedding table", plain_table_gradient(c.tied_embeddings), numbers, activations_);
   }
   if (has_dropout(c.family)) residual(layer, "embedding dropout");
   std::reverse(layer.backward.begin(), layer.backward.end());
