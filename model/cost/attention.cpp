@@ -1,98 +1,174 @@
-#include <algorithm>
-#include <cmath>
+#include "model/cost/attention.hpp"
 
-#include "model/cost/gemm.hpp"
-#include "model/cost/kernels.hpp"
-#include "model/cost/power.hpp"
+#include <fmt/format.h>
+
+#include <algorithm>
 
 namespace foretrain {
 namespace {
 
-constexpr double query_block = 128.0;  // query rows of one thread block (FlashAttention-2)
+// Compute capabilities: FlashAttention-1 runs from Turing on, FlashAttention-2 needs Ampere's asynchronous copies,
+// FlashAttention-3 the warp-group instructions that only Hopper has.
+constexpr double flash_1_since = 7.5, flash_2_since = 8.0, native_since = 9.0, flash_3_until = 10.0;
+constexpr std::int64_t flash_1_head_dim = 128, flash_head_dim = 256;
 
-// Flash kernels need asynchronous copies and 2-byte operands and take no bias on the scores; frameworks fall back to
-// kernels of the first generation (xformers', Triton's), which run at the memory-efficient kernels' speed.
-constexpr double flash_since = 8.0;
-bool runs_flash(const Gpu& gpu, Precision precision) {
-  return gpu.compute_capability >= flash_since && bytes_per_element(precision) <= bytes_per_element(Precision::fp16);
+double number(std::int64_t value) { return static_cast<double>(value); }
+
+bool two_bytes_or_less(Precision precision) {
+  return bytes_per_element(precision) <= bytes_per_element(Precision::fp16);
 }
 
-// Architectures whose full tensor-core rate needs instructions that a group of four warps issues together.
-constexpr double warp_group_mma_since = 9.0;
-
-// Products over the scores: QKᵀ and PV; backward recomputes QKᵀ and adds dV, dP, dQ, dK.
-constexpr double forward_products = 2.0;
-constexpr double backward_products = 5.0;
-
-// The backward pass also reads O and dO for the softmax's row sums, clears and accumulates dQ in fp32 and converts it:
-// tensors of Q's size that pass through memory outside the main kernel (FlashAttention-2's preprocess and convert
-// kernels).
-constexpr double backward_side_passes = 7.0;
-constexpr double backward_kernels = 3.0;
-
-// Thread blocks of 128 queries (backward: 128 keys) of one head run over the other sequence; the scores never leave the
-// multiprocessor. Per score and product 2·head_dim operations on tensor cores, then the softmax on CUDA cores. At the
-// end multiprocessors wait for the last block: half a block on average, a whole one under a causal mask, whose longest
-// block is twice the average.
-KernelTime flash_time(const Attention& work, Precision precision, const Gpu& gpu, const Calibration& calibration) {
-  const AttentionConstants& constants = calibration.attention;
-  const bool tensor = uses_tensor_cores(gpu, precision);
-  const bool warp_groups = tensor && gpu.compute_capability >= warp_group_mma_since;
-  const double reached = work.native ? constants.native_mma_share : constants.warp_mma_share;
-  const double open_share = warp_groups ? reached : 1.0;
-  const double efficiency = work.backward ? constants.flash_backward_efficiency : constants.flash_efficiency;
-  const double clock = sustained_clock(gpu, precision, calibration.power);
-  const FlopsPerSecond product_rate = gpu.matrix_rate(precision) * (clock * open_share * efficiency);
-  const FlopsPerSecond softmax_rate = gpu.matrix_rate(Precision::fp32) * clock;
-
-  const double products = work.backward ? backward_products : forward_products;
-  const Seconds per_score = Flops(2.0 * products * static_cast<double>(work.head_dim)) / product_rate +
-                            Flops(constants.softmax_operations) / softmax_rate;
-  const double heads = static_cast<double>(work.batch * work.heads);
-  const double length = static_cast<double>(work.backward ? work.key_length : work.query_length);
-  const double blocks = heads * std::ceil(length / query_block);
-  const double visited = scores(work) / (heads * length) + constants.block_start_keys;
-  const Seconds block = per_score * (gpu.sms * query_block * visited);
-  const Seconds compute = block * std::max(1.0, blocks / gpu.sms + (work.causal ? 1.0 : 0.5));
-
-  const BytesPerSecond bandwidth = gpu.memory_bandwidth * calibration.streaming.bandwidth_efficiency;
-  const Seconds traffic = minimum_traffic({"", work, precision, 1}) / bandwidth;
-  Seconds fixed(calibration.matmul.fixed_us * 1e-6);
-  if (work.backward) {
-    const double queries = static_cast<double>(work.batch * work.heads * work.query_length * work.head_dim);
-    fixed = fixed * backward_kernels + backward_side_passes * queries * bytes_per_element(precision) / bandwidth;
-  }
-  const Seconds body = std::max(compute, traffic);
-  const Bound bound = fixed > body ? Bound::latency : traffic > compute ? Bound::memory : Bound::compute;
-  return {fixed + body, bound};
+HeadRows rows_of(const Attention& w, std::int64_t length) {
+  const double heads = number(w.batch) * number(w.heads);
+  if (w.packing) return {heads * number(w.packing->tokens), heads * number(w.packing->blocks)};
+  return {heads * number(length), heads * number((length + Packing::block_rows - 1) / Packing::block_rows)};
 }
 
-// Scores are written to memory: products as batched matrix products, and passes of elementwise kernels over the scores.
-KernelTime standard_time(const Attention& work, Precision precision, const Gpu& gpu, const Calibration& calibration) {
-  const AttentionConstants& constants = calibration.attention;
-  const std::int64_t batch = work.batch * work.heads;
-  const Matmul scores{batch, work.query_length, work.key_length, work.head_dim, false};
-  const Matmul context{batch, work.query_length, work.head_dim, work.key_length, false};
-  const double rounds = work.backward ? 2.0 : 1.0;
-  const Seconds products = rounds * (matmul_time(scores, precision, gpu, calibration).device +
-                                     matmul_time(context, precision, gpu, calibration).device);
-  const double passes = work.backward ? constants.standard_backward_passes : constants.standard_passes;
-  const Bytes matrix = bytes_per_element(precision) * static_cast<double>(batch) *
-                       static_cast<double>(work.query_length) * static_cast<double>(work.key_length);
-  const Streaming softmax{StreamingKind::reduction, matrix * passes, Bytes(0), Flops(0), false};
-  const KernelTime elementwise = streaming_time(softmax, 2, gpu, calibration);
-  return {products + elementwise.device, elementwise.device > products ? elementwise.bound : Bound::compute};
+// Tensors of Q's size (also O, and their gradients) and of K's (also V); the fp32 log-sum-exp of each query.
+struct Tensors {
+  Bytes query, key, log_sum;
+};
+Tensors tensors(const Attention& w, Precision precision) {
+  const double queries = query_rows(w).rows, keys = key_rows(w).rows * number(w.kv_heads) / number(w.heads);
+  const Bytes element = bytes_per_element(precision), wide = bytes_per_element(Precision::fp32);
+  return {queries * number(w.head_dim) * element, keys * number(w.head_dim) * element, queries * wide};
 }
+
+// Partial outputs of FlashAttention-1 in fp32: read and written for every block of keys beside Q; backward, dQ so,
+// beside Q and dO.
+Bytes flash_1_partials(const Attention& w, Precision precision) {
+  const std::int64_t block = flash_1_keys(w.head_dim);
+  const std::int64_t keys = w.packing ? w.packing->longest : w.key_length;
+  if (keys <= block) return Bytes(0.0);
+  const double visits = scores(w) / number(block) * number(w.head_dim);
+  return visits * ((w.backward ? 2.0 : 1.0) * bytes_per_element(precision) + 2.0 * bytes_per_element(Precision::fp32));
+}
+
+// Keys and values that blocks of queries read again because the L2 no longer holds them.
+Bytes missed_keys(const Attention& w, Precision precision, const Gpu& gpu) {
+  const HeadRows rows = w.backward ? key_rows(w) : query_rows(w);
+  const double heads_in_flight =
+      std::min(number(w.batch * w.heads), std::max(1.0, gpu.sms / rows.blocks * number(w.batch * w.heads)));
+  const Tensors size = tensors(w, precision);
+  const Bytes read = w.backward ? 2.0 * size.query : 2.0 * size.key;
+  const Bytes in_flight = read * (heads_in_flight / number(w.batch * w.heads));
+  if (in_flight <= gpu.l2_cache) return Bytes(0.0);
+  const double missed = 1.0 - gpu.l2_cache / in_flight;
+  const Bytes all = scores(w) / number(Packing::block_rows) * 2.0 * number(w.head_dim) * bytes_per_element(precision);
+  return missed * std::max(Bytes(0.0), all - read);
+}
+
+std::string capability(const Gpu& gpu) { return fmt::format("{} is no such GPU", gpu.name); }
 
 }  // namespace
 
-KernelTime attention_time(const Attention& work, Precision precision, const Gpu& gpu, const Calibration& calibration) {
-  if (work.kind == AttentionKind::standard) return standard_time(work, precision, gpu, calibration);
-  KernelTime time = flash_time(work, precision, gpu, calibration);
-  if (work.kind == AttentionKind::memory_efficient || work.biased || !runs_flash(gpu, precision)) {
-    time.device /= calibration.attention.memory_efficient_share;
+HeadRows query_rows(const Attention& work) { return rows_of(work, work.query_length); }
+HeadRows key_rows(const Attention& work) { return rows_of(work, work.key_length); }
+
+AttentionKernel attention_kernel(const Attention& work, Precision precision, const Gpu& gpu) {
+  using Kernel = AttentionKernel;
+  if (work.kind == AttentionKind::standard) return Kernel::standard;
+  if (work.kind == AttentionKind::memory_efficient || work.biased || !two_bytes_or_less(precision)) {
+    return Kernel::memory_efficient;
   }
-  return time;
+  if (work.kind == AttentionKind::flash_1) {
+    const bool runs = gpu.compute_capability >= flash_1_since && work.head_dim <= flash_1_head_dim;
+    return runs ? Kernel::flash_1 : Kernel::memory_efficient;
+  }
+  if (gpu.compute_capability < flash_2_since || work.head_dim > flash_head_dim) return Kernel::memory_efficient;
+  if (gpu.compute_capability < native_since || work.kind == AttentionKind::flash_2) return Kernel::flash_2;
+  if (work.kind == AttentionKind::flash_3) return Kernel::flash_3;
+  return work.native ? Kernel::native : Kernel::flash_2;
+}
+
+std::optional<UnsupportedAttention> unsupported_attention(const Attention& work, Precision precision, const Gpu& gpu) {
+  const AttentionKind kind = work.kind;
+  const double capable = gpu.compute_capability;
+  if (kind != AttentionKind::flash_1 && kind != AttentionKind::flash_2 && kind != AttentionKind::flash_3) return {};
+  if (kind == AttentionKind::flash_1 && capable < flash_1_since) {
+    return {{"FlashAttention-1 needs Turing or newer; " + capability(gpu), "memory_efficient or standard"}};
+  }
+  if (kind == AttentionKind::flash_2 && capable < flash_2_since) {
+    return {{"FlashAttention-2 needs Ampere or newer; " + capability(gpu),
+             capable >= flash_1_since ? "flash_1 or memory_efficient" : "memory_efficient or standard"}};
+  }
+  if (kind == AttentionKind::flash_3 && (capable < native_since || capable >= flash_3_until)) {
+    return {{"FlashAttention-3 needs Hopper's instructions; " + capability(gpu), "flash, or a Hopper GPU"}};
+  }
+  const bool takes_fp8 = kind == AttentionKind::flash_3 && !work.backward && precision == Precision::fp8;
+  if (precision != Precision::fp16 && precision != Precision::bf16 && !takes_fp8) {
+    return {{fmt::format("FlashAttention has no {} kernels{}", name(precision),
+                         precision == Precision::fp8 ? " but the forward ones of flash_3" : ""),
+             "precision fp16 or bf16, or attention memory_efficient"}};
+  }
+  const std::int64_t widest = kind == AttentionKind::flash_1 ? flash_1_head_dim : flash_head_dim;
+  if (work.head_dim > widest) {
+    return {{fmt::format("heads of {} elements, and its kernels end at {}", work.head_dim, widest),
+             "memory_efficient, or a smaller head_dim"}};
+  }
+  return {};
+}
+
+ScoreMatrices score_matrices(const Attention& work) {
+  const std::int64_t heads = work.batch * work.heads;
+  if (work.packing) return {heads * work.packing->sequences, work.packing->longest, work.packing->longest};
+  return {heads, work.query_length, work.key_length};
+}
+
+ScorePasses score_passes(const Attention& work, Precision precision, double mask_passes) {
+  const double dropout = work.dropout ? 2.0 + Bytes(1.0) / bytes_per_element(precision) : 0.0;
+  if (work.backward) return {4.0, 3.0 + dropout, 0.0};
+  return {2.0, 2.0 + dropout, work.masked() && !work.fused_softmax ? mask_passes : 0.0};
+}
+
+Bytes attention_traffic(const Attention& work, Precision precision, const Gpu& gpu) {
+  const Tensors size = tensors(work, precision);
+  const double each = work.backward ? 4.0 : 2.0;  // Q, O (and gradients); K, V (and gradients)
+  const Bytes operands = each * (size.query + size.key);
+  switch (attention_kernel(work, precision, gpu)) {
+    case AttentionKernel::standard: {
+      const ScorePasses passes = score_passes(work, precision, 2.0);  // adding a mask reads and writes once
+      const double count = passes.products + passes.softmax + passes.mask;
+      return operands + count * score_matrices(work).elements() * bytes_per_element(precision);
+    }
+    case AttentionKernel::flash_1:
+      return operands + flash_1_partials(work, precision);
+    case AttentionKernel::memory_efficient:
+    case AttentionKernel::flash_2:
+    case AttentionKernel::native:
+    case AttentionKernel::flash_3:
+      break;
+  }
+  return operands + missed_keys(work, precision, gpu);
+}
+
+OperatorMemory attention_memory(const Attention& work, Precision precision, const Gpu& gpu) {
+  const Tensors size = tensors(work, precision);
+  const AttentionKernel kernel = attention_kernel(work, precision, gpu);
+  const double widening = bytes_per_element(Precision::fp32) / bytes_per_element(precision);
+  const Bytes operands = 2.0 * (size.query + size.key);
+  OperatorMemory memory;
+  if (kernel == AttentionKernel::standard) {
+    const Bytes matrix = score_matrices(work).elements() * bytes_per_element(precision);
+    const Bytes mask = work.dropout ? matrix * (Bytes(1.0) / bytes_per_element(precision)) : Bytes(0.0);
+    // Probabilities, and with dropout its mask and what it leaves; S beside P, and going back dP beside dS.
+    memory.saved = operands + matrix * (work.dropout ? 2.0 : 1.0) + mask;
+    memory.workspace = matrix * (work.backward ? 2.0 : 1.0);
+  } else {
+    memory.saved = operands + size.log_sum;
+    // dQ is added up in fp32; the row sums of dO ∘ O are as large as the log-sum-exp. Heads that share keys each write
+    // dK and dV of their own first. FlashAttention-1 adds up O in fp32 as well.
+    const bool partial_output = kernel == AttentionKernel::flash_1;
+    const bool shared_keys = work.kv_heads != work.heads;
+    if (work.backward) {
+      const Bytes own_keys = 2.0 * size.key * (number(work.heads) / number(work.kv_heads));
+      memory.workspace = size.query * widening + size.log_sum + (shared_keys ? own_keys : Bytes(0.0));
+    } else if (partial_output) {
+      memory.workspace = size.query * widening;
+    }
+  }
+  memory.peak = memory.saved + memory.workspace + (work.backward ? operands : Bytes(0.0));
+  return memory;
 }
 
 }  // namespace foretrain

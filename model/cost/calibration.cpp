@@ -59,15 +59,16 @@ Rows attention_rows() {
   using C = AttentionConstants;
   const auto part = &Calibration::attention;
   return {
-      row("attention.flash_efficiency", "", part, &C::flash_efficiency, 0.1, 1.0),
-      row("attention.flash_backward_efficiency", "", part, &C::flash_backward_efficiency, 0.1, 1.0),
-      row("attention.softmax_operations", "", part, &C::softmax_operations, 0.0, 100.0),
+      row("attention.exposed_share", "", part, &C::exposed_share, 0.0, 1.0),
+      row("attention.softmax_instructions", "", part, &C::softmax_instructions, 0.0, 100.0),
+      row("attention.exponentials_per_clock", "", part, &C::exponentials_per_clock, 1.0, 1000.0),
+      row("attention.shared_bytes_per_clock", "", part, &C::shared_bytes_per_clock, 1.0, 10000.0),
       row("attention.warp_mma_share", "", part, &C::warp_mma_share, 0.1, 1.0),
-      row("attention.native_mma_share", "", part, &C::native_mma_share, 0.1, 1.0),
+      row("attention.flash_3_hidden_softmax", "", part, &C::flash_3_hidden_softmax, 0.0, 1.0),
       row("attention.memory_efficient_share", "", part, &C::memory_efficient_share, 0.1, 1.0),
       row("attention.block_start_keys", "", part, &C::block_start_keys, 0.0, 2000.0),
-      row("attention.standard_passes", "", part, &C::standard_passes, 1.0, 50.0),
-      row("attention.standard_backward_passes", "", part, &C::standard_backward_passes, 1.0, 50.0),
+      row("attention.unfused_softmax_slowdown", "", part, &C::unfused_softmax_slowdown, 1.0, 10.0),
+      row("attention.mask_passes", "", part, &C::mask_passes, 0.0, 50.0),
   };
 }
 
@@ -91,6 +92,10 @@ Rows host_rows() {
       row("host.compiled_dispatch_us", "us", part, &C::compiled_dispatch_us, 0.0, 1000.0),
       row("host.graph_launch_us", "us", part, &C::graph_launch_us, 0.0, 1e4),
       row("host.launch_latency_us", "us", part, &C::launch_latency_us, 0.0, 1000.0),
+      row("host.graph_node_saving_us", "us", part, &C::graph_node_saving_us, 0.0, 10.0),
+      row("host.queue_launches", "", part, &C::queue_launches, 1.0, 1e6),
+      row("host.synchronize_us", "us", part, &C::synchronize_us, 0.0, 1000.0),
+      row("host.print_us", "us", part, &C::print_us, 0.0, 1e6),
       row("host.step_us", "us", part, &C::step_us, 0.0, 1e6),
       row("host.pageable_copy_gbps", "GB/s", part, &C::pageable_copy_gbps, 0.1, 1000.0),
       row("host.page_lock_gbps", "GB/s", part, &C::page_lock_gbps, 0.1, 1000.0),
@@ -126,8 +131,9 @@ Rows uncertainty_rows() {
 const std::vector<ConstantRow>& calibration_rows() {
   static const Rows table = [] {
     Rows all;
-    for (Rows part : {power_rows(), matmul_rows(), convolution_rows(), attention_rows(), streaming_rows(), host_rows(),
-                      collective_calibration_rows(), memory_rows(), step_rows(), uncertainty_rows()}) {
+    for (Rows part :
+         {power_rows(), matmul_rows(), convolution_rows(), attention_rows(), streaming_rows(), host_rows(),
+          collective_calibration_rows(), loader_calibration_rows(), memory_rows(), step_rows(), uncertainty_rows()}) {
       all.insert(all.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
     }
     return all;

@@ -61,18 +61,18 @@ struct ConvolutionConstants {
   double winograd_efficiency = 0.0;      ///< of the products and transforms that make up Winograd's algorithm
 };
 
-/// Attention (cost/attention.cpp).
+/// Attention (cost/attention_time.cpp).
 struct AttentionConstants {
-  double flash_efficiency = 0.0;           ///< of the tensor-core rate, matrix products of the forward pass
-  double flash_backward_efficiency = 0.0;  ///< the same of the backward pass
-  double softmax_operations = 0.0;         ///< CUDA-core operations per score, not hidden behind the matrix products
-  /// Share of the tensor-core peak open to kernels without warp-group instructions (Hopper on).
-  double warp_mma_share = 0.0;
-  double native_mma_share = 0.0;          ///< the same open to kernels with those instructions
+  double exposed_share = 0.0;             ///< share of shared-memory and L2 traffic that matrix products do not hide
+  double softmax_instructions = 0.0;      ///< CUDA-core instructions per score beside its exponential
+  double exponentials_per_clock = 0.0;    ///< of one multiprocessor
+  double shared_bytes_per_clock = 0.0;    ///< of one multiprocessor
+  double warp_mma_share = 0.0;            ///< of the tensor-core peak without warp-group instructions (Hopper on)
+  double flash_3_hidden_softmax = 0.0;    ///< share of the softmax that FlashAttention-3 hides behind products
   double memory_efficient_share = 0.0;    ///< speed of the memory-efficient kernels over flash
   double block_start_keys = 0.0;          ///< start and end of one thread block, as further keys that it visits
-  double standard_passes = 0.0;           ///< passes over the scores in memory, forward
-  double standard_backward_passes = 0.0;  ///< the same, backward
+  double unfused_softmax_slowdown = 0.0;  ///< frameworks' own softmax over one fused with scaling and mask
+  double mask_passes = 0.0;               ///< adding a mask to the scores, as passes over them
 };
 
 /// Memory-bound operators (cost/streaming.cpp).
@@ -88,11 +88,15 @@ struct StreamingConstants {
 struct HostConstants {
   double dispatch_us = 0.0;  ///< eager framework, host time per kernel
   double compiled_dispatch_us = 0.0;
-  double graph_launch_us = 0.0;     ///< a whole CUDA graph
-  double launch_latency_us = 0.0;   ///< submission to start on an idle device
-  double step_us = 0.0;             ///< once per optimizer step: Python loop, gradient clipping, logging
-  double pageable_copy_gbps = 0.0;  ///< staging copies of pageable memory, GB/s
-  double page_lock_gbps = 0.0;      ///< allocating page-locked memory, GB/s
+  double graph_launch_us = 0.0;       ///< a whole CUDA graph
+  double launch_latency_us = 0.0;     ///< submission to start on an idle device
+  double graph_node_saving_us = 0.0;  ///< device, per kernel: what a graph's next node starts earlier than a launch
+  double queue_launches = 0.0;        ///< launches that a stream takes before the host has to wait
+  double synchronize_us = 0.0;        ///< from the device's end to the host thread that waits for it
+  double print_us = 0.0;              ///< formatting a tensor that has arrived in host memory
+  double step_us = 0.0;               ///< once per optimizer step: Python loop, gradient clipping, logging
+  double pageable_copy_gbps = 0.0;    ///< staging copies of pageable memory, GB/s
+  double page_lock_gbps = 0.0;        ///< allocating page-locked memory, GB/s
 };
 
 /// NCCL-like collectives (collectives/automatic.cpp). Steps are hops of a ring or levels of a tree; a protocol's share
@@ -120,6 +124,21 @@ struct CollectiveConstants {
   double peer_channel_gbps = 0.0;   ///< send-receive: what one channel carries, GB/s
   double local_copy_traffic = 0.0;  ///< memory traffic of a rank's own part that no link hides, per byte
   double overlap_slowdown = 0.0;    ///< compute slowed while a collective runs beside it (share of its time)
+};
+
+/// Worker processes that load data (cost/loader.cpp).
+struct LoaderConstants {
+  double copy_gbps = 0.0;        ///< one thread reads what is in the page cache, GB/s
+  double open_us = 0.0;          ///< opening, asking for the size of and closing a file, processor time
+  double page_fault_us = 0.0;    ///< one fault of a mapping, which maps `fault_kib` that are in memory
+  double fault_kib = 0.0;        ///< kernel's fault-around
+  double hand_over_us = 0.0;     ///< a batch goes from a worker to the training process, on the worker
+  double hand_over_gbps = 0.0;   ///< writing a batch into shared memory, GB/s
+  double worker_mib = 0.0;       ///< memory of a worker process beside its batches
+  double worker_start_ms = 0.0;  ///< starting one worker, one after the other
+  double cache_share = 0.0;      ///< share of the free memory that the page cache may fill
+  /// Cores with more workers than one take turns: share of their time that goes with switching.
+  double switch_share = 0.0;
 };
 
 /// Memory that frameworks take beyond tensors (plan/stage_memory.cpp).
@@ -152,6 +171,7 @@ struct Calibration {
   StreamingConstants streaming;
   HostConstants host;
   CollectiveConstants collective;
+  LoaderConstants loader;
   MemoryConstants memory;
   StepConstants step;
   UncertaintyConstants uncertainty;
@@ -172,5 +192,7 @@ const std::vector<ConstantRow>& calibration_rows();
 
 /// The part of the table that belongs to collectives (calibration_collective.cpp).
 std::vector<ConstantRow> collective_calibration_rows();
+/// The part that belongs to data loading (calibration_loader.cpp).
+std::vector<ConstantRow> loader_calibration_rows();
 
 }  // namespace foretrain

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/cost/attention.hpp"
 #include "model/cost/kernels.hpp"
 
 namespace foretrain {
@@ -55,7 +56,9 @@ OperatorCost operator_cost(const Operator& op, const Gpu& gpu, const Calibration
     return {time.device, flops(op), extra.read, time.bound, 0};
   }
   const KernelTime time = kernel_time(op, gpu, calibration);
-  return {time.device, flops(op), minimum_traffic(op), time.bound, op.kernels};
+  const auto* attention = std::get_if<Attention>(&op.work);
+  const Bytes traffic = attention ? attention_traffic(*attention, op.precision, gpu) : minimum_traffic(op);
+  return {time.device, flops(op), traffic, time.bound, op.kernels};
 }
 
 }  // namespace foretrain

@@ -19,7 +19,7 @@ std::string_view name(Bound bound);
 struct OperatorCost {
   Seconds device;  ///< from the start of its first kernel to the end of its last, launches hidden
   Flops flops;     ///< of the mathematics
-  Bytes bytes;     ///< least traffic to device memory
+  Bytes bytes;     ///< traffic to device memory: the least there is, of attention what its algorithm needs
   Bound bound = Bound::latency;
   int kernels = 0;  ///< host dispatches it needs
 };

@@ -18,7 +18,7 @@ bool uses_tensor_cores(const Gpu& gpu, Precision precision) {
   return precision != Precision::fp32 && gpu.has_tensor_cores(precision);
 }
 
-double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants) {
+double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants, double utilisation) {
   if (gpu.board_power_watts <= 0.0) return 1.0;
   const GenerationPower& energy = generation_power(gpu, constants);
   const bool tensor = uses_tensor_cores(gpu, precision);
@@ -27,7 +27,8 @@ double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants
   const double relative_width = width / bytes_per_element(tensor ? Precision::fp16 : Precision::fp32);
   const double tera_rate = gpu.matrix_rate(precision).value() * 1e-12;
   const double relative_energy = 1.0 - constants.operand_share + constants.operand_share * relative_width;
-  const double wanted = (tensor ? energy.tensor_watts : energy.vector_watts) * relative_energy * tera_rate;
+  const double wanted =
+      (tensor ? energy.tensor_watts : energy.vector_watts) * relative_energy * tera_rate * utilisation;
   const double granted = gpu.board_power_watts * (1.0 - constants.static_share);
   if (wanted <= granted) return 1.0;
   // Newton's method on the increasing, convex power curve, from the right: converges without overshooting.

@@ -15,6 +15,7 @@ bool uses_tensor_cores(const Gpu& gpu, Precision precision);
 /// (switching power goes with the square of the voltage, which rises with the clock from v0), and f is the largest that
 /// keeps it within the board's power. Energy per operation is a property of the chip's generation; operand_share
 /// of it goes with the width of the operands, the rest is accumulation. A board without stated power is not limited.
-double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants);
+/// `utilisation` is the share of the peak rate that the kernel keeps busy at the boost clock.
+double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants, double utilisation = 1.0);
 
 }  // namespace foretrain

@@ -211,6 +211,7 @@ void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Laye
 
 void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers,
                                      ModelChunk& chunk) {
+  // Frozen weights are gathered like the others; gradients are scattered of the trained ones alone.
   double root_parameters = 0.0;
   double root_frozen = 0.0;
   for (const auto& [layer, cost] : layers) {
@@ -246,7 +247,8 @@ void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<cons
     Seconds casts;
     if (parameters + frozen > 0.0 && replicas_ > 1) {
       unit.gather = transfer(stage, gather, weight_ * (parameters + frozen), 1, "weight all-gather");
-      if (!root && scenario_.plan.reshard_after_forward) unit.gather_backward = unit.gather;
+      const bool again = !layer->backward.empty() && scenario_.plan.reshard_after_forward;
+      if (!root && again) unit.gather_backward = unit.gather;
     }
     if (parameters > 0.0 && replicas_ > 1) {
       unit.scatter = transfer(stage, scatter, sent * parameters, 1, "gradient reduce-scatter");

@@ -10,6 +10,7 @@
 #include "model/graph/gradient_sync.hpp"
 #include "model/graph/layer_cost.hpp"
 #include "model/graph/offload.hpp"
+#include "model/graph/train_loader.hpp"
 #include "model/plan/stage_memory.hpp"
 
 namespace foretrain {
@@ -73,6 +74,20 @@ SharedTransfer boundary_transfer(const Scenario& scenario, int stage, bool back,
   return shared;
 }
 
+/// Replicas with more or longer samples finish later, and the others wait for them: once a step, or under ZeRO-3 at
+/// every layer, so that each micro-batch takes as long as its slowest.
+Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& model) {
+  const int together = plan.zero == 3 || step.every_micro_batch ? 1 : step.micro_batches;
+  const double excess = slowest_replica(model.variation, together, plan.data) - 1.0;
+  Seconds longest;
+  for (const PipelineStage& stage : step.stages) {
+    Seconds passes;
+    for (const ModelChunk& chunk : stage.chunks) passes += chunk.forward.total() + chunk.backward.total();
+    longest = std::max(longest, passes);
+  }
+  return longest * (excess * step.micro_batches);
+}
+
 }  // namespace
 
 int Step::hop(int from_stage, int to_stage, bool backward) const {
@@ -117,9 +132,14 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
         cost += price * run.count;
         layers.insert(layers.end(), static_cast<std::size_t>(run.count), {&layer, price});
         parameters += layer.parameters * run.count;
-        layer_count += run.count;
-        tensors += run.count * tensors_of(layer);
+        if (layer.parameters > 0.0) {
+          layer_count += run.count;
+          tensors += run.count * tensors_of(layer);
+        }
       }
+      // One graph holds a micro-batch's forward and backward pass.
+      if (plan.execution == ExecutionMode::cuda_graph)
+        cost.forward_dispatch += host_dispatch_time(1, plan.execution, host);
       chunk.forward = cost.forward();
       chunk.backward = cost.backward();
       if (plan.zero == 3) {
@@ -174,15 +194,12 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
     norm.groups = {std::move(ranks)};
     step.gradient_norm = isolated_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
   }
+  step.slowest_replica = waiting_for_slowest(step, plan, model);
   step.once_per_step = Seconds(host.step_us * 1e-6);
 
-  const double samples_per_process =
-      static_cast<double>(train.global_batch) / (plan.single_process ? topology.nodes() : plan.data);
-  if (train.loader.workers > 0) {
-    step.loader_interval = train.loader.per_sample * (samples_per_process / train.loader.workers);
-  }
+  if (train.loader) add_loader(step, *train.loader, scenario, train, topology);
   step.model_flops_per_gpu =
-      model.forward_flops_per_sample * (3.0 * static_cast<double>(train.global_batch) / scenario.cluster.gpus());
+      model.training_flops_per_sample() * (static_cast<double>(train.global_batch) / scenario.cluster.gpus());
   return step;
 }
 

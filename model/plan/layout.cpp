@@ -15,6 +15,8 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
   // Tuned trainers keep a 2-byte copy of the weights, FSDP casts its shards before it gathers them.
   options.casts_weights = train.kernels == KernelSet::plain && plan.zero < 3 &&
                           bytes_per_element(storage_precision(train.precision)) < bytes_per_element(Precision::fp32);
+  options.parts = train.parts;
+  options.data = train.data;
   options.compiled = plan.execution == ExecutionMode::compiled;
   options.fused_loss = train.fused_loss;
   return options;

@@ -43,7 +43,10 @@ std::span<const Named<KernelSet>> kernel_set_words() {
 std::span<const Named<AttentionKind>> attention_words() {
   static constexpr Named<AttentionKind> words[] = {{"standard", AttentionKind::standard},
                                                    {"flash", AttentionKind::flash},
-                                                   {"memory_efficient", AttentionKind::memory_efficient}};
+                                                   {"memory_efficient", AttentionKind::memory_efficient},
+                                                   {"flash_1", AttentionKind::flash_1},
+                                                   {"flash_2", AttentionKind::flash_2},
+                                                   {"flash_3", AttentionKind::flash_3}};
   return words;
 }
 

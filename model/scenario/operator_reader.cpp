@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "model/base/text.hpp"
+#include "model/scenario/attention_reader.hpp"
 #include "model/scenario/names.hpp"
 #include "model/scenario/workload_reader.hpp"
 
@@ -63,32 +64,6 @@ Operator read_convolution(const Field& field) {
   return {
       fmt::format("convolution {}x{}x{}x{}, {} filters {}x{}", work.n, work.c, work.h, work.w, work.k, work.r, work.s),
       work, read_precision(keys), 1};
-}
-
-/// { batch, heads, kv_heads (= heads), sequence, key_sequence (= sequence), head_dim, causal (= false),
-///   attention (= flash), native (= false), backward (= false), precision }
-Operator read_attention(const Field& field) {
-  const MappingReader keys = field.mapping({"batch", "heads", "kv_heads", "sequence", "key_sequence", "head_dim",
-                                            "causal", "attention", "native", "backward", "precision"});
-  Attention work;
-  work.batch = read_size(keys, "batch");
-  work.heads = read_size(keys, "heads");
-  work.kv_heads = keys.integer_or("kv_heads", work.heads, dimension);
-  work.query_length = read_size(keys, "sequence");
-  work.key_length = keys.integer_or("key_sequence", work.query_length, dimension);
-  work.head_dim = read_size(keys, "head_dim");
-  work.causal = keys.flag_or("causal", false);
-  work.kind = keys.choice_or("attention", AttentionKind::flash, attention_words());
-  work.native = keys.flag_or("native", false);
-  work.backward = keys.flag_or("backward", false);
-  if (work.heads % work.kv_heads != 0) {
-    keys.fail("kv_heads", fmt::format("{} heads cannot share {} evenly", work.heads, work.kv_heads),
-              fmt::format("a divisor of {}", work.heads));
-  }
-  // Unfused attention launches two products and a softmax, going back four products and a softmax.
-  const int kernels = work.kind != AttentionKind::standard ? 1 : work.backward ? 5 : 3;
-  return {fmt::format("attention {}x{}x{}x{}", work.batch, work.heads, work.query_length, work.head_dim), work,
-          read_precision(keys), kernels};
 }
 
 /// { elements, inputs (= 1), outputs (= 1), flops_per_element (= 1), precision }

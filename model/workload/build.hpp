@@ -1,10 +1,14 @@
 // From what a scenario says about a model to layers with shapes.
 #pragma once
 
+#include <optional>
+
 #include "model/hardware/precision.hpp"
+#include "model/workload/batching.hpp"
 #include "model/workload/model.hpp"
 #include "model/workload/model_config.hpp"
 #include "model/workload/operator.hpp"
+#include "model/workload/training_parts.hpp"
 
 namespace foretrain {
 
@@ -21,10 +25,14 @@ struct BuildOptions {
   bool casts_weights = false;  ///< weights are fp32 and cast to a shorter training precision in every pass
   bool compiled = false;       ///< a compiler drops kept tensors that no backward kernel reads
   bool fused_loss = false;     ///< cross-entropy without fp32 copies of the logits
+  std::optional<PassTokens> pass = std::nullopt;  ///< of a transformer; else micro_batch sequences of its own length
+  TrainedParts parts = {};
+  std::optional<DataShape> data = std::nullopt;  ///< samples differ; else each is as long as the model's sequence
 };
 
-/// Layers of the model, costs not yet attached. Throws ScenarioError for impossible shapes, UsageError for a layout
-/// that the family does not have (tensor parallelism of a convolutional network).
+/// Layers of the model, costs not yet attached. Where samples differ, times are those of a mean pass and memory is that
+/// of the largest. Throws ScenarioError for impossible shapes, UsageError for a layout that the family does not have
+/// (tensor parallelism of a convolutional network).
 Model build_model(const ModelConfig& config, const BuildOptions& options);
 
 }  // namespace foretrain

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "model/workload/batching.hpp"
 #include "model/workload/operator.hpp"
 
 namespace foretrain {
@@ -72,10 +74,24 @@ struct LayerGroup {
 struct Model {
   std::string name;
   std::vector<LayerGroup> layers;
-  double parameters = 0.0;         ///< of the whole model (not per rank), as published counts are stated
+  double parameters = 0.0;  ///< of the whole model (not per rank), trained or not, as published counts are stated
   Flops forward_flops_per_sample;  ///< of the mathematics, whole model, one sample
   double tokens_per_sample = 0.0;  ///< sequence length; 0 where the unit is the image
   Bytes input_bytes_per_sample;    ///< copied from host to device for each sample
+  /// Where parts are frozen; else the backward pass is twice the forward pass.
+  std::optional<Flops> backward_flops_per_sample;
+  /// Where samples differ in length or hold images; else all tokens are computed, and none is visual.
+  struct Batch {
+    double computed_tokens = 0.0;  ///< per sample, padding included
+    double visual_tokens = 0.0;    ///< per sample
+    double images = 0.0;           ///< per sample
+  };
+  std::optional<Batch> batch;
+  PassVariation variation;  ///< between replicas; empty where all passes are alike
+
+  [[nodiscard]] Flops training_flops_per_sample() const {
+    return forward_flops_per_sample + backward_flops_per_sample.value_or(forward_flops_per_sample * 2.0);
+  }
 };
 
 }  // namespace foretrain

@@ -1,7 +1,5 @@
 #include "model/workload/operator.hpp"
 
-#include <algorithm>
-
 namespace foretrain {
 namespace {
 
@@ -45,12 +43,6 @@ Bytes traffic_of(const Attention& w, Bytes element) {
 Bytes traffic_of(const Streaming& w, Bytes) { return w.read + w.written; }
 
 }  // namespace
-
-double scores(const Attention& w) {
-  const double queries = number(w.query_length), keys = number(w.key_length);
-  const double seen = w.causal ? std::max(keys - 0.5 * (queries - 1.0), 0.5 * (keys + 1.0)) : keys;
-  return number(w.batch) * number(w.heads) * queries * std::min(seen, keys);
-}
 
 Flops flops(const Operator& op) {
   return std::visit([](const auto& work) { return work_of(work); }, op.work);

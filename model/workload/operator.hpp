@@ -7,6 +7,7 @@
 
 #include "model/base/quantity.hpp"
 #include "model/hardware/precision.hpp"
+#include "model/workload/attention.hpp"
 
 namespace foretrain {
 
@@ -27,23 +28,7 @@ struct Convolution {
   bool operator==(const Convolution&) const = default;
 };
 
-enum class AttentionKind { standard, flash, memory_efficient };
-
-/// Softmax(Q Kᵀ) V for [batch, heads, query_length, head_dim] against kv_heads of [key_length, head_dim].
-struct Attention {
-  std::int64_t batch = 1, heads = 1, kv_heads = 1, query_length = 1, key_length = 1, head_dim = 1;
-  bool causal = false;
-  AttentionKind kind = AttentionKind::flash;
-  bool backward = false;
-  bool biased = false;  ///< a bias is added to the scores (ALiBi)
-  bool native = false;  ///< flash kernels written for the architecture (cuDNN, FlashAttention-3), not FlashAttention-2
-  bool operator==(const Attention&) const = default;
-};
-
 enum class StreamingKind { elementwise, reduction, gather, optimizer };
-
-/// Query–key pairs that attention scores. With a causal mask query i of q sees the first key_length - q + i keys.
-double scores(const Attention& attention);
 
 /// Work bound by memory traffic: elementwise chains, norms, softmax, pooling, embedding look-ups, optimizer updates.
 struct Streaming {
@@ -61,7 +46,8 @@ struct Operator {
   std::string name;
   OperatorWork work;
   Precision precision = Precision::fp32;
-  int kernels = 1;  ///< device kernels it launches in eager mode; also the number of host dispatches
+  int kernels = 1;                  ///< device kernels it launches in eager mode; also the number of host dispatches
+  bool reads_weights_only = false;  ///< where weights do not change, a compiler computes it once (constant folding)
   bool operator==(const Operator&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "model/workload/plain_kernels.hpp"
 #include "model/workload/transformer_memory.hpp"
@@ -13,29 +14,26 @@ namespace {
 
 // BERT predicts the masked 15 % of the tokens only (Devlin et al. 2018, section 3.1); the others reach no output layer.
 constexpr double masked_share = 0.15;
-// Rows of BERT's tables of positions and segments (the same paper, section 3).
-constexpr std::int64_t bert_positions = 512, bert_segments = 2;
 
 /// Collects the operators of a layer; all sizes for one rank.
 class BlockBuilder {
  public:
-  BlockBuilder(const TransformerConfig& config, const BuildOptions& options)
+  BlockBuilder(const TransformerConfig& config, const BuildOptions& options, bool weights = true)
       : config_(config),
         options_(options),
+        weights_(weights),
         activations_(storage_precision(options.precision)),
         element_(bytes_per_element(activations_)),
-        sequence_(tokens_of_sample(config)),
-        tokens_(options.micro_batch * sequence_ / options.context) {}
+        batch_(options.pass ? options.pass->batch : options.micro_batch),
+        sequence_(options.pass ? options.pass->length : tokens_of_sample(config)),
+        tokens_((options.pass ? options.pass->tokens : options.micro_batch * sequence_) / options.context) {}
 
-  [[nodiscard]] std::int64_t tokens() const { return tokens_; }
-  [[nodiscard]] std::int64_t sequence() const { return sequence_; }
-  [[nodiscard]] Bytes element() const { return element_; }
   /// Tokens that norms, dropout and residual additions of one rank see: divided under sequence parallelism.
   [[nodiscard]] double norm_tokens() const {
     return static_cast<double>(tokens_) / (options_.sequence_parallel ? options_.tensor : 1);
   }
 
-  /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and a weight gradient.
+  /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and, unless w is frozen, a weight gradient.
   void linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
               Precision precision, std::int64_t batch = 1) const {
     const Bytes weights = options_.casts_weights ? static_cast<double>(batch * n * k) * element_ : Bytes(0.0);
@@ -47,8 +45,8 @@ class BlockBuilder {
     if (options_.casts_weights) layer.forward.push_back(cast(" weight cast", wide, 1.0));
     layer.forward.push_back({name, Matmul{batch, m, n, k, false}, precision, 1});
     layer.backward.push_back({name + " data gradient", Matmul{batch, m, k, n, false}, precision, 1});
-    if (options_.casts_weights) layer.backward.push_back(cast(" gradient cast", 1.0, wide));
-    layer.backward.push_back({name + " weight gradient", Matmul{batch, n, k, m, false}, precision, 1});
+    if (weights_ && options_.casts_weights) layer.backward.push_back(cast(" gradient cast", 1.0, wide));
+    if (weights_) layer.backward.push_back({name + " weight gradient", Matmul{batch, n, k, m, false}, precision, 1});
   }
 
   /// A linear layer of a block. In fp8 training its operands are cast from bf16, and kept transposed as well for the
@@ -64,7 +62,7 @@ class BlockBuilder {
                       1};
     };
     if (cast_input) layer.forward.insert(layer.forward.end() - 1, cast(m * k));
-    layer.backward.insert(layer.backward.end() - 2, cast(m * n));
+    layer.backward.insert(layer.backward.end() - (weights_ ? 2 : 1), cast(m * n));
   }
 
   /// A memory-bound kernel over `elements` numbers: forward and backward passes as (reads, writes) per element.
@@ -92,12 +90,15 @@ class BlockBuilder {
     }
     // Forward reads x, writes y. Backward reads dy and x, writes dx; the scale's gradient is a second, smaller kernel
     // that reads both again from cache or memory.
-    stream(layer, name, StreamingKind::reduction, norm_tokens() * static_cast<double>(config_.hidden), 1, 1, 3, 1, 2);
+    stream(layer, name, StreamingKind::reduction, norm_tokens() * static_cast<double>(config_.hidden), 1, 1,
+           weights_ ? 3 : 2, 1, weights_ ? 2 : 1);
   }
 
   /// A bias added by a kernel of its own; its gradient sums over tokens.
   void separate_bias(Layer& layer, const std::string& name, double elements) const {
-    if (plain() && config_.biases) append_streams(layer, name, plain_bias(element_), elements, activations_);
+    if (!plain() || !config_.biases) return;
+    append_streams(layer, name, plain_bias(element_), elements, activations_);
+    if (!weights_) layer.backward.pop_back();
   }
 
   /// bias + dropout + residual, in one kernel or three; the mask costs one byte an element.
@@ -142,14 +143,13 @@ class BlockBuilder {
  private:
   void attention_half(Layer& layer) const;
   void ffn_half(Layer& layer) const;
-  void embedding_tables(Layer& layer) const;
-  void head_matrices(Layer& layer) const;
 
   const TransformerConfig& config_;
   const BuildOptions& options_;
+  bool weights_;           // are trained
   Precision activations_;  // of everything but the blocks' linear layers
   Bytes element_;
-  std::int64_t sequence_;
+  std::int64_t batch_, sequence_;
   std::int64_t tokens_;
 };
 
@@ -176,11 +176,20 @@ void BlockBuilder::attention_half(Layer& layer) const {
   } else if (c.family == TransformerFamily::llama) {
     stream(layer, "rotary embedding", StreamingKind::elementwise, queries + keys, 1, 1, 1, 1);
   }
-  Attention core{
-      options_.micro_batch, c.heads / t,        kv_heads, sequence_ / options_.context,      sequence_, c.head_dim,
-      is_causal(c.family),  options_.attention, false,    c.family == TransformerFamily::mpt};
+  Attention core{batch_,
+                 c.heads / t,
+                 kv_heads,
+                 sequence_ / options_.context,
+                 sequence_,
+                 c.head_dim,
+                 is_causal(c.family),
+                 options_.attention,
+                 false,
+                 c.family == TransformerFamily::mpt};
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
-  core.native = !core.biased && !plain();  // well-tuned trainers call the architecture's own kernels
+  core.dropout = has_dropout(c.family);
+  core.fused_softmax = true;  // trainers with standard attention fuse scaling, mask and softmax (Megatron)
+  core.native = !plain();     // plain code calls FlashAttention-2
   if (plain() && core.kind == AttentionKind::standard) {
     const auto pairs = static_cast<double>(core.batch * core.heads * core.query_length * core.key_length);
     append_streams(layer, "scores", plain_scores(element_), pairs, activations_);
@@ -192,7 +201,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
   if (options_.context > 1) {
     // Ring attention: every rank sees the keys and values of all others; a step's exchange runs beside the previous
     // step's products.
-    const Bytes keys_values = element_ * static_cast<double>(2 * options_.micro_batch * sequence_ * kv_width);
+    const Bytes keys_values = element_ * static_cast<double>(2 * batch_ * sequence_ * kv_width);
     constexpr auto group = LayerCollective::Group::context;
     layer.forward_collectives.push_back({LayerCollective::Kind::all_gather, group, keys_values, 1, true});
     layer.backward_collectives.push_back({LayerCollective::Kind::all_gather, group, keys_values, 1, true});
@@ -266,34 +275,6 @@ Layer BlockBuilder::block() const {
   return layer;
 }
 
-// Shapes to the parameters that transformer_counts() adds up; each divided over tensor-parallel ranks.
-void BlockBuilder::embedding_tables(Layer& layer) const {
-  const auto& c = config_;
-  const std::int64_t t = options_.tensor;
-  const auto share = [&](std::int64_t rows) { return std::max<std::int64_t>(rows / t, 1); };
-  if (c.family == TransformerFamily::vit) {
-    layer.matrices = {{share(c.hidden), 3 * c.patch_size * c.patch_size}, {share(sequence_), c.hidden}};
-    return;
-  }
-  layer.matrices.push_back({share(c.vocabulary), c.hidden});
-  if (!has_learned_positions(c.family)) return;
-  const bool bert = c.family == TransformerFamily::bert;
-  layer.matrices.push_back({share(bert ? bert_positions : c.sequence), c.hidden});
-  if (bert) layer.matrices.push_back({bert_segments, c.hidden});
-}
-
-void BlockBuilder::head_matrices(Layer& layer) const {
-  const auto& c = config_;
-  const auto share = [&](std::int64_t rows) { return std::max<std::int64_t>(rows / options_.tensor, 1); };
-  if (c.family == TransformerFamily::bert) {
-    layer.matrices.push_back({share(c.hidden), c.hidden, 2});  // masked-token transform and pooler
-  } else if (c.family == TransformerFamily::vit) {
-    layer.matrices.push_back({share(c.classes), c.hidden});
-  } else if (!c.tied_embeddings) {
-    layer.matrices.push_back({share(c.vocabulary), c.hidden});
-  }
-}
-
 Layer BlockBuilder::embedding() const {
   const auto& c = config_;
   Layer layer;
@@ -320,7 +301,7 @@ Layer BlockBuilder::embedding() const {
   if (has_dropout(c.family)) residual(layer, "embedding dropout");
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).embedding / t;
-  embedding_tables(layer);
+  layer.matrices = embedding_matrices(c, options_.tensor);
   set_embedding_memory(layer, config_, options_);
   return layer;
 }
@@ -366,21 +347,38 @@ Layer BlockBuilder::head() const {
   }
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).head / static_cast<double>(t);
-  head_matrices(layer);
+  layer.matrices = head_matrices(c, options_.tensor);
   set_head_memory(layer, rows, columns, config_, options_);
   return layer;
 }
 
 }  // namespace
 
-Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options) {
-  const BlockBuilder build(config, options);
+Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options,
+                        const TowerOptions& tower) {
+  const auto built = [&](Gradients gradients, auto make) {
+    const BlockBuilder build(config, options, gradients == Gradients::all);
+    Layer layer = make(build);
+    if (gradients == Gradients::inputs) hold_weights(layer);
+    if (gradients == Gradients::none) forward_only(layer);
+    return layer;
+  };
   Model model;
   model.name = name;
-  model.layers.push_back({build.embedding(), 1});
-  model.layers.push_back({build.block(), static_cast<int>(config.layers)});
-  model.layers.push_back({build.head(), 1});
+  model.layers.push_back({built(tower.embedding, [](const BlockBuilder& b) { return b.embedding(); }), 1});
+  Layer block = built(tower.blocks, [](const BlockBuilder& b) { return b.block(); });
+  if (tower.blocks == Gradients::inputs) {
+    const std::int64_t tokens = BlockBuilder(config, options).tokens();
+    adapt_frozen_block(block, tower.lora, config,
+                       {tokens, options.tensor, options.sequence_parallel, storage_precision(options.precision)});
+  }
+  model.layers.push_back({std::move(block), static_cast<int>(config.layers)});
   model.parameters = transformer_parameters(config);
+  if (tower.headless) {
+    model.parameters -= transformer_counts(config).head;
+  } else {
+    model.layers.push_back({built(tower.head, [](const BlockBuilder& b) { return b.head(); }), 1});
+  }
 
   Flops forward;
   for (const LayerGroup& group : model.layers) {

@@ -13,13 +13,15 @@ namespace {
 struct RankShape {
   RankShape(const TransformerConfig& config, const BuildOptions& options)
       : element(bytes_per_element(storage_precision(options.precision)).value()),
-        sequence(static_cast<double>(tokens_of_sample(config))),
-        tokens(static_cast<double>(options.micro_batch * tokens_of_sample(config) / options.context)),
+        batch(static_cast<double>(options.pass ? options.pass->batch : options.micro_batch)),
+        sequence(static_cast<double>(options.pass ? options.pass->length : tokens_of_sample(config))),
+        tokens(static_cast<double>(
+            (options.pass ? options.pass->tokens : options.micro_batch * tokens_of_sample(config)) / options.context)),
         norm_tokens(tokens / (options.sequence_parallel ? options.tensor : 1)),
         hidden(static_cast<double>(config.hidden)) {}
 
   double element;  // bytes
-  double sequence, tokens;
+  double batch, sequence, tokens;
   double norm_tokens;  // of this rank's norms, dropout and residual additions: divided under sequence parallelism
   double hidden;
 };
@@ -87,7 +89,7 @@ void set_block_memory(Layer& layer, const TransformerConfig& c, const BuildOptio
   const double divided = n * e * (2.0 * q + 2.0 * kv + (c.gated_ffn ? 3.0 : 2.0) * f);
   double scores = 0.0;  // softmax output, dropout mask and dropout output, per head and pair of tokens
   if (options.attention == AttentionKind::standard) {
-    scores = static_cast<double>(options.micro_batch * c.heads) / t * rank.sequence * rank.sequence / options.context *
+    scores = rank.batch * static_cast<double>(c.heads) / t * rank.sequence * rank.sequence / options.context *
              (2.0 * e + mask);
   } else {
     scores = n * static_cast<double>(c.heads) / t * 4.0;  // the log-sum-exp of each row

@@ -44,7 +44,7 @@ class Shapes {
       case 2: {
         const std::int64_t heads = size(64), length = size(16000);
         return Attention{size(64), heads,     heads,  length,
-                         length,   size(256), coin(), static_cast<AttentionKind>(random_() % 3),
+                         length,   size(256), coin(), static_cast<AttentionKind>(random_() % 6),
                          coin()};
       }
       default:
@@ -71,7 +71,8 @@ TEST_CASE("Nothing beats the roofline") {
       CHECK(is_finite(cost.device));
       CHECK(cost.device.value() >= roofline(op, m.gpu).value() * (1 - 1e-12));
       CHECK(cost.flops == flops(op));
-      CHECK(cost.bytes == minimum_traffic(op));
+      CHECK(cost.bytes >= minimum_traffic(op));
+      if (!std::holds_alternative<Attention>(op.work)) CHECK(cost.bytes == minimum_traffic(op));
     }
   }
 }

@@ -1,0 +1,101 @@
+#include "model/scenario/attention_reader.hpp"
+
+#include <fmt/format.h>
+
+#include "model/cost/attention.hpp"
+#include "model/scenario/lengths_reader.hpp"
+#include "model/scenario/names.hpp"
+
+namespace foretrain {
+namespace {
+
+constexpr IntegerRange dimension{1, 1'000'000'000};
+
+void check_kind(const MappingReader& keys, std::string_view key, bool means_something, std::string_view kind) {
+  if (keys.has(key) && !means_something) {
+    keys.fail(key, fmt::format("only {} attention has this", kind), fmt::format("attention: {}", kind));
+  }
+}
+
+// Lengths of the two sequences, or of many packed ones.
+void read_lengths(const MappingReader& keys, Attention& work) {
+  const auto lengths = keys.find("lengths");
+  if (!lengths) {
+    work.query_length = keys["sequence"].integer(dimension);
+    work.key_length = keys.integer_or("key_sequence", work.query_length, dimension);
+    return;
+  }
+  for (const char* key : {"sequence", "key_sequence"}) {
+    if (keys.has(key)) keys.fail(key, "the packed lengths say it already", "either this key or lengths");
+  }
+  const std::vector<std::int64_t> list = read_sequence_lengths(*lengths);
+  if (work.batch > dimension.maximum / static_cast<std::int64_t>(list.size())) {
+    keys.fail("batch", "too many sequences", fmt::format("at most {} in all", dimension.maximum));
+  }
+  work.packing = pack(list, work.causal, work.window);
+  work.query_length = work.key_length = work.packing->tokens;
+}
+
+void read_masks(const MappingReader& keys, Attention& work) {
+  work.causal = keys.flag_or("causal", false);
+  work.window = keys.integer_or("window", 0, dimension);
+  work.density = keys.number_or("density", 1.0, Zero::refused);
+  if (work.density > 1.0) keys.fail("density", "more than all blocks", "a share above 0 and up to 1, as 0.25");
+}
+
+}  // namespace
+
+Operator read_attention(const Field& field) {
+  const MappingReader keys = field.mapping({"batch", "heads", "kv_heads", "sequence", "key_sequence", "lengths",
+                                            "head_dim", "causal", "window", "density", "attention", "native",
+                                            "backward", "dropout", "fused_softmax", "splits", "precision"});
+  Attention work;
+  work.batch = keys["batch"].integer(dimension);
+  work.heads = keys["heads"].integer(dimension);
+  work.kv_heads = keys.integer_or("kv_heads", work.heads, dimension);
+  read_masks(keys, work);
+  read_lengths(keys, work);
+  work.head_dim = keys["head_dim"].integer(dimension);
+  work.kind = keys.choice_or("attention", AttentionKind::flash, attention_words());
+  work.native = keys.flag_or("native", true);
+  work.backward = keys.flag_or("backward", false);
+  work.dropout = keys.flag_or("dropout", false);
+  work.fused_softmax = keys.flag_or("fused_softmax", false);
+  work.splits = keys.has("splits") ? static_cast<int>(keys["splits"].integer({1, 1000})) : 0;
+  const bool standard = work.kind == AttentionKind::standard;
+  check_kind(keys, "dropout", standard, "standard");
+  check_kind(keys, "fused_softmax", standard, "standard");
+  check_kind(keys, "splits", work.kind == AttentionKind::flash_1, "flash_1");
+  check_kind(keys, "native", work.kind == AttentionKind::flash, "flash");
+  if (work.heads % work.kv_heads != 0) {
+    keys.fail("kv_heads", fmt::format("{} heads cannot share {} evenly", work.heads, work.kv_heads),
+              fmt::format("a divisor of {}", work.heads));
+  }
+  if (work.window > 0 && work.key_length < work.query_length) {
+    keys.fail("window", fmt::format("{} queries outnumber the {} keys", work.query_length, work.key_length),
+              "no window, or at least as many keys");
+  }
+  // Unfused attention launches two products and a softmax, going back four products and a softmax; a mask and dropout
+  // are kernels of their own.
+  int kernels = 1;
+  if (standard) {
+    kernels = (work.backward ? 5 : 3) + (work.dropout ? 1 : 0);
+    if (!work.backward && work.masked() && !work.fused_softmax) ++kernels;
+  }
+  const std::string length =
+      work.packing ? fmt::format("{} packed sequences", work.packing->sequences) : fmt::format("{}", work.query_length);
+  return {fmt::format("attention {}x{}x{}x{}", work.batch, work.heads, length, work.head_dim), work,
+          keys.choice_or("precision", Precision::fp32, all_precision_words()), kernels};
+}
+
+void check_attention(const Operator& op, const Gpu& gpu, const Field& field) {
+  const auto* work = std::get_if<Attention>(&op.work);
+  if (work == nullptr) return;
+  const auto unsupported = unsupported_attention(*work, op.precision, gpu);
+  if (!unsupported) return;
+  const YamlEntry* kind = field.node().find("attention");
+  if (kind == nullptr) field.fail(unsupported->wrong, unsupported->right);
+  Field(kind->value, join_path(field.path(), "attention")).fail(unsupported->wrong, unsupported->right);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,56 @@
+// The attention operator: shapes, masks and which algorithm is asked for. No device, no time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace foretrain {
+
+/// How Softmax(Q Kᵀ) V is computed. `flash` is what a good framework would pick on the GPU at hand
+/// (cost/attention.hpp).
+enum class AttentionKind { standard, flash, memory_efficient, flash_1, flash_2, flash_3 };
+
+/// Sequences of unlike lengths laid out behind one another, each attending to itself alone (a block-diagonal mask).
+struct Packing {
+  std::int64_t sequences = 0;
+  std::int64_t tokens = 0;   ///< sum of the lengths
+  std::int64_t longest = 0;  ///< of the lengths
+  std::int64_t blocks = 0;   ///< sum of the lengths, each in blocks of `block_rows`, rounded up
+  double pairs = 0.0;        ///< query–key pairs within the sequences that the masks leave
+  bool operator==(const Packing&) const = default;
+
+  static constexpr std::int64_t block_rows = 128;  ///< what one thread block of the flash kernels takes
+};
+
+/// Softmax(Q Kᵀ) V for [batch, heads, query_length, head_dim] against kv_heads of [key_length, head_dim].
+struct Attention {
+  std::int64_t batch = 1, heads = 1, kv_heads = 1, query_length = 1, key_length = 1, head_dim = 1;
+  bool causal = false;
+  AttentionKind kind = AttentionKind::flash;
+  bool backward = false;
+  bool biased = false;         ///< a bias is added to the scores (ALiBi)
+  bool native = true;          ///< `flash` may use the architecture's own kernels (cuDNN), not FlashAttention-2 alone
+  bool dropout = false;        ///< standard attention: probabilities are dropped by kernels of their own
+  bool fused_softmax = false;  ///< standard attention: scaling, mask and softmax are one kernel (Megatron's)
+  std::int64_t window = 0;     ///< keys that a query sees on either side, itself included; 0: no window
+  double density = 1.0;        ///< share of the score blocks that a block-sparse mask keeps
+  int splits = 0;              ///< thread blocks per head of FlashAttention-1; 0: as many as fill the device
+  std::optional<Packing> packing = std::nullopt;  ///< each of the batch's rows holds these; query_length and key_length are its tokens
+  bool operator==(const Attention&) const = default;
+
+  /// Whether some scores are not needed: a causal, windowed, block-sparse or padding mask.
+  [[nodiscard]] bool masked() const;
+};
+
+/// Query–key pairs of one head of one sequence, before block sparsity. With a causal mask query i of q sees the first
+/// key_length - q + i keys, or the last `window` of these.
+double attended_pairs(std::int64_t queries, std::int64_t keys, bool causal, std::int64_t window);
+
+/// Packs sequences of these lengths, in any order; each at least 1.
+Packing pack(std::span<const std::int64_t> lengths, bool causal, std::int64_t window);
+
+/// Query–key pairs that attention scores, over the whole batch and all heads.
+double scores(const Attention& attention);
+
+}  // namespace foretrain

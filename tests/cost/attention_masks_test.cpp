@@ -1,0 +1,186 @@
+// Masks, packed sequences and the algorithms' own properties.
+#include <vector>
+
+#include "model/cost/attention.hpp"
+#include "tests/catch.hpp"
+#include "tests/cost/machines.hpp"
+
+using namespace foretrain;
+using foretrain::test::machine;
+
+namespace {
+
+constexpr AttentionKind all_kinds[] = {AttentionKind::standard, AttentionKind::flash,   AttentionKind::memory_efficient,
+                                       AttentionKind::flash_1,  AttentionKind::flash_2, AttentionKind::flash_3};
+
+Attention square(AttentionKind kind, std::int64_t length, bool causal = false) {
+  return {.batch = 2,
+          .heads = 16,
+          .kv_heads = 16,
+          .query_length = length,
+          .key_length = length,
+          .head_dim = 128,
+          .causal = causal,
+          .kind = kind};
+}
+
+double seconds(const Attention& work, const char* node = "dgx-h100") {
+  return machine(node).time(work, Precision::fp16).value();
+}
+
+}  // namespace
+
+TEST_CASE("Packed sequences of one length are a batch") {
+  for (const AttentionKind kind : all_kinds) {
+    for (const bool backward : {false, true}) {
+      for (const bool causal : {false, true}) {
+        Attention batch = square(kind, 777, causal);
+        batch.backward = backward;
+        batch.batch = 6;
+        Attention packed = batch;
+        packed.batch = 2;
+        packed.packing = pack(std::vector<std::int64_t>(3, 777), causal, 0);
+        packed.query_length = packed.key_length = 3 * 777;
+        INFO(static_cast<int>(kind) << " backward " << backward << " causal " << causal);
+        CHECK(seconds(packed) == Approx(seconds(batch)).epsilon(1e-12));
+        CHECK(scores(packed) == Approx(scores(batch)));
+        const auto memory = [](const Attention& work) {
+          return attention_memory(work, Precision::fp16, machine("dgx-h100").gpu).peak;
+        };
+        CHECK(memory(packed) == memory(batch));
+      }
+    }
+  }
+}
+
+TEST_CASE("Packing beats padding to the longest, and standard attention pads") {
+  const std::vector<std::int64_t> lengths = {128, 256, 512, 4096};
+  for (const AttentionKind kind : all_kinds) {
+    Attention packed = square(kind, 0, true);
+    packed.packing = pack(lengths, true, 0);
+    packed.query_length = packed.key_length = packed.packing->tokens;
+    Attention padded = square(kind, 4096, true);
+    padded.batch *= 4;
+    INFO(static_cast<int>(kind));
+    if (kind == AttentionKind::standard) {
+      CHECK(seconds(packed) == Approx(seconds(padded)));
+    } else {
+      CHECK(seconds(packed) < 0.5 * seconds(padded));
+    }
+  }
+}
+
+TEST_CASE("A window as long as the sequence hides nothing, a shorter one saves time, but not standard attention's") {
+  for (const AttentionKind kind : all_kinds) {
+    for (const bool causal : {false, true}) {
+      const Attention whole = square(kind, 8192, causal);
+      double last = 0.0;
+      for (const std::int64_t window : {1, 64, 128, 1000, 4096, 8191, 8192, 100000}) {
+        Attention windowed = whole;
+        windowed.window = window;
+        INFO(static_cast<int>(kind) << " causal " << causal << " window " << window);
+        const double time = seconds(windowed);
+        // Unfused, a mask is work: without a causal one the last window, which hides nothing, is the fastest.
+        if (kind != AttentionKind::standard || causal) CHECK(time >= last * (1 - 1e-6));
+        if (window >= 8192) CHECK(time == seconds(whole));
+        if (kind == AttentionKind::standard && causal) CHECK(time == seconds(whole));
+        if (kind != AttentionKind::standard && window <= 1000) CHECK(time < 0.5 * seconds(whole));
+        last = time;
+      }
+    }
+  }
+}
+
+TEST_CASE("A block-sparse mask that keeps all blocks is none; time grows with what it keeps") {
+  for (const AttentionKind kind : all_kinds) {
+    Attention work = square(kind, 8192);
+    const double dense = seconds(work);
+    double last = 0.0;
+    for (const double density : {0.01, 0.1, 0.5, 1.0}) {
+      work.density = density;
+      const double time = seconds(work);
+      INFO(static_cast<int>(kind) << " density " << density);
+      if (density == 1.0) CHECK(time == dense);
+      if (kind == AttentionKind::standard) continue;  // computes all scores, and adds a mask
+      CHECK(time > last);
+      last = time;
+    }
+    work.density = 0.1;
+    // A tenth of the work, and the start of each block (71 keys of 8192).
+    if (kind == AttentionKind::flash_2) CHECK(seconds(work) / dense == Approx(0.108).epsilon(0.03));
+  }
+}
+
+TEST_CASE("Beyond 128 tokens no kind of flash is slower than standard attention") {
+  for (const char* node : {"dgx-a100-80gb", "dgx-h100"}) {
+    for (const AttentionKind kind : {AttentionKind::flash, AttentionKind::flash_1, AttentionKind::flash_2}) {
+      for (std::int64_t length = 128; length <= 16384; length *= 2) {
+        for (const std::int64_t head_dim : {32, 64, 128}) {
+          // FlashAttention-1 passes partial outputs of wide heads through memory too often: at 128 standard attention
+          // was measured no slower on A100 (79 to 82 TFLOP/s both) and faster on H100 (167 against 137).
+          if (kind == AttentionKind::flash_1 && head_dim == 128) continue;
+          for (const std::int64_t kv_heads : {1, 8, 32}) {
+            Seconds flash, standard;
+            for (const bool backward : {false, true}) {
+              Attention work = square(kind, length);
+              work.batch = 16384 / length;
+              work.heads = 32;
+              work.kv_heads = kv_heads;
+              work.head_dim = head_dim;
+              work.backward = backward;
+              flash += machine(node).time(work, Precision::fp16);
+              work.kind = AttentionKind::standard;
+              standard += machine(node).time(work, Precision::fp16);
+            }
+            INFO(node << " kind " << static_cast<int>(kind) << " length " << length << " head_dim " << head_dim
+                      << " kv_heads " << kv_heads);
+            CHECK(flash < standard);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("One block a head, the schedule of FlashAttention-1's paper, starves the device") {
+  // 16 heads on 108 multiprocessors: 16/108 of the device, where 27 blocks a head (432 = 4 · 108) fill it.
+  Attention work = square(AttentionKind::flash_1, 16384);
+  work.batch = 1;
+  const auto compute = [&](int splits) {
+    work.splits = splits;
+    return machine("dgx-a100-80gb").cost(work, Precision::fp16);
+  };
+  const OperatorCost filled = compute(0), starved = compute(1);
+  // The partial outputs pass through memory all the same.
+  const Seconds traffic = filled.bytes / (machine("dgx-a100-80gb").gpu.memory_bandwidth * 0.86);
+  CHECK((starved.device - traffic) / (filled.device - traffic) == Approx(108.0 / 16.0).epsilon(0.02));
+  // The benchmark measured 83 TFLOP/s forward and backward at this length; 16/108 of the peak is 46.
+  CHECK(starved.flops / starved.device < FlopsPerSecond(46e12));
+}
+
+TEST_CASE("FlashAttention-2 fills the device with blocks of queries where heads are few") {
+  Attention work = square(AttentionKind::flash_2, 16384);
+  work.batch = 1;
+  const OperatorCost cost = machine("dgx-a100-80gb").cost(work, Precision::fp16);
+  CHECK(cost.flops / cost.device > FlopsPerSecond(180e12));
+}
+
+TEST_CASE("What a kind means on a GPU") {
+  using Kernel = AttentionKernel;
+  const auto kernel = [](const char* node, AttentionKind kind, Precision precision = Precision::fp16,
+                         std::int64_t head_dim = 128) {
+    Attention work = square(kind, 1024);
+    work.head_dim = head_dim;
+    return attention_kernel(work, precision, machine(node).gpu);
+  };
+  CHECK(kernel("dgx1-v100-16gb", AttentionKind::flash) == Kernel::memory_efficient);
+  CHECK(kernel("t4-x1", AttentionKind::flash_1) == Kernel::flash_1);
+  CHECK(kernel("t4-x1", AttentionKind::flash) == Kernel::memory_efficient);
+  CHECK(kernel("dgx-a100-80gb", AttentionKind::flash) == Kernel::flash_2);
+  CHECK(kernel("dgx-h100", AttentionKind::flash) == Kernel::native);
+  CHECK(kernel("dgx-h100", AttentionKind::flash_2) == Kernel::flash_2);
+  CHECK(kernel("dgx-h100", AttentionKind::flash_3) == Kernel::flash_3);
+  CHECK(kernel("dgx-h100", AttentionKind::flash, Precision::fp32) == Kernel::memory_efficient);
+  CHECK(kernel("dgx-h100", AttentionKind::flash, Precision::bf16, 512) == Kernel::memory_efficient);
+  CHECK(kernel("dgx-a100-80gb", AttentionKind::flash_1, Precision::fp16, 256) == Kernel::memory_efficient);
+}
