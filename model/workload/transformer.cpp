@@ -28,6 +28,7 @@ class BlockBuilder {
         sequence_(options.pass ? options.pass->length : tokens_of_sample(config)),
         tokens_((options.pass ? options.pass->tokens : options.micro_batch * sequence_) / options.context) {}
 
+  [[nodiscard]] std::int64_t tokens() const { return tokens_; }
   /// Tokens that norms, dropout and residual additions of one rank see: divided under sequence parallelism.
   [[nodiscard]] double norm_tokens() const {
     return static_cast<double>(tokens_) / (options_.sequence_parallel ? options_.tensor : 1);
