@@ -44,10 +44,11 @@ class BlockBuilder {
     };
     const double wide = bytes_per_element(Precision::fp32) / element_;
     if (options_.casts_weights) layer.forward.push_back(cast(" weight cast", wide, 1.0));
-    layer.forward.push_back({name, Matmul{batch, m, n, k, false}, precision, 1});
-    layer.backward.push_back({name + " data gradient", Matmul{batch, m, k, n, false}, precision, 1});
-    if (weights_ && options_.casts_weights) layer.backward.push_back(cast(" gradient cast", 1.0, wide));
-    if (weights_) layer.backward.push_back({name + " weight gradient", Matmul{batch, n, k, m, false}, precision, 1});
+    layer.forward.push_back({name, linear_forward(m, n, k, batch), precision, 1});
+    layer.backward.push_back({name + " data gradient", linear_data_gradient(m, n, k, batch), precision, 1});
+    if (!weights_) return;
+    if (options_.casts_weights) layer.backward.push_back(cast(" gradient cast", 1.0, wide));
+    layer.backward.push_back({name + " weight gradient", linear_weight_gradient(m, n, k, batch), precision, 1});
   }
 
   /// A linear layer of a block. In fp8 training its operands are cast from bf16, and kept transposed as well for the
