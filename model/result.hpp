@@ -90,7 +90,7 @@ struct OperatorResult {
   Flops flops;
   Bytes bytes;
   std::string bound;                     ///< compute, memory, latency
-  std::optional<OperatorMemory> memory;  ///< of one run; attention only
+  std::optional<OperatorMemory> memory = std::nullopt;  ///< of one run; attention only
 };
 
 struct TasksResult {
