@@ -9,10 +9,16 @@
 
 #include "model/base/error.hpp"
 #include "model/collectives/contention.hpp"
+#include "model/cost/cpu_matmul.hpp"
+#include "model/cost/memory_hierarchy.hpp"
 #include "model/cost/operator_cost.hpp"
+#include "model/cost/storage.hpp"
 #include "model/graph/communication_ratio.hpp"
+#include "model/graph/model_call.hpp"
+#include "model/graph/train_loader.hpp"
 #include "model/plan/layout.hpp"
 #include "model/plan/memory.hpp"
+#include "model/plan/memory_remedies.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {
@@ -49,11 +55,53 @@ PreparedCollective prepare_collective(const CollectiveWorkload& workload, const 
 PreparedOperator prepare_operator(const OperatorWorkload& workload, const Scenario& scenario) {
   const OperatorCost cost = operator_cost(workload.op, scenario.cluster.node.gpu, scenario.calibration);
   const auto n = static_cast<double>(workload.repeat);
-  PreparedOperator prepared{cost.device * n, cost.flops * n, cost.bytes * n, std::string(name(cost.bound)), {}};
+  PreparedOperator prepared{cost.device * n, cost.flops * n, cost.bytes * n, std::string(name(cost.bound))};
   if (const auto* attention = std::get_if<Attention>(&workload.op.work)) {
     prepared.memory = attention_memory(*attention, workload.op.precision, scenario.cluster.node.gpu);
   }
   return prepared;
+}
+
+PreparedOperator prepare_host(const HostWorkload& workload, const Node& node) {
+  const auto n = static_cast<double>(workload.repeat);
+  if (const auto* walk = std::get_if<MemoryWalk>(&workload.work)) {
+    const WalkCost cost = memory_walk_cost(*walk, node.cpu);
+    return {cost.time * n, Flops(0.0), cost.bytes * n, cost.bound, cost.per_access};
+  }
+  if (const auto* chase = std::get_if<GpuChase>(&workload.work)) {
+    const WalkCost cost = gpu_chase_cost(*chase, node.gpu);
+    return {cost.time * n, Flops(0.0), cost.bytes * n, cost.bound, cost.per_access};
+  }
+  const CpuMatmulCost cost = cpu_matmul_cost(std::get<CpuMatmul>(workload.work), node.cpu);
+  return {cost.time * n, cost.flops * n, cost.bytes * n, cost.bound};
+}
+
+PreparedOperator prepare_storage(const StorageWorkload& workload) {
+  const DiskCost cost = disk_cost(workload.storage, workload.pattern);
+  return {workload.size / cost.bandwidth, Flops(0.0), workload.size, std::string(name(cost.bound))};
+}
+
+PreparedLoader prepare_loader(const LoaderWorkload& workload, const Scenario& scenario, const Topology& topology) {
+  PreparedLoader prepared;
+  LoaderUse use;
+  use.batch = workload.batch;
+  const Bytes size = delivered_sample(workload.loader) * workload.batch;
+  if (size > Bytes(0.0) && workload.loader.pinned && !workload.loader.transfer) {
+    prepared.copy = copies_to_devices(size, topology, 1);
+    use.transfer = isolated_time(prepared.copy, topology, scenario.background);
+  }
+  prepared.pipeline = loader_pipeline(workload.loader, use, scenario.cluster.node, scenario.calibration);
+  if (workload.loader.dataset) prepared.bytes = workload.loader.dataset->sample * workload.batch;
+  return prepared;
+}
+
+/// Storage that the workload states; nothing where it is the node's.
+const Storage* storage_of(const Workload& workload) {
+  if (const auto* storage = std::get_if<StorageWorkload>(&workload)) return &storage->storage;
+  const DataLoader* loader = nullptr;
+  if (const auto* alone = std::get_if<LoaderWorkload>(&workload)) loader = &alone->loader;
+  if (const auto* train = std::get_if<TrainWorkload>(&workload); train && train->loader) loader = &*train->loader;
+  return loader != nullptr && loader->storage ? &*loader->storage : nullptr;
 }
 
 std::string bottleneck_of(const Breakdown& breakdown) {
@@ -85,6 +133,12 @@ PreparedScenario::PreparedScenario(const Scenario& scenario) : scenario_(scenari
       work_ = prepare_collective(*collective, scenario, topology_);
     } else if (const auto* op = std::get_if<OperatorWorkload>(&scenario.workload)) {
       work_ = prepare_operator(*op, scenario);
+    } else if (const auto* host = std::get_if<HostWorkload>(&scenario.workload)) {
+      work_ = prepare_host(*host, scenario.cluster.node);
+    } else if (const auto* storage = std::get_if<StorageWorkload>(&scenario.workload)) {
+      work_ = prepare_storage(*storage);
+    } else if (const auto* loader = std::get_if<LoaderWorkload>(&scenario.workload)) {
+      work_ = prepare_loader(*loader, scenario, topology_);
     } else {
       work_ = build_task_list(scenario, std::get<TasksWorkload>(scenario.workload), topology_);
     }
@@ -118,6 +172,8 @@ StepResult PreparedScenario::empty_result(Fidelity fidelity) const {
   };
   add(scenario_.cluster.node.gpu.constants);
   add(scenario_.cluster.node.constants);
+  if (std::holds_alternative<HostWorkload>(scenario_.workload)) add(scenario_.cluster.node.cpu.hierarchy_constants);
+  if (const Storage* storage = storage_of(scenario_.workload)) add(storage->constants);
   add(scenario_.calibration.constants);
   return result;
 }
@@ -133,7 +189,8 @@ StepResult PreparedScenario::server_result(const ServerTimes& times, Fidelity fi
   const ParameterStore& store = *train()->store;
   const StoreBounds bounds = store_bounds(store, topology_);
   StepParts parts;
-  parts.step_time = std::max(times.step, train()->step.loader_interval);
+  const Step& own = train()->step;
+  parts.step_time = std::max(times.step + own.loader_serial, own.loader_interval);
   // An average worker's time: passes, dispatching and host work; it waits for messages and servers the rest.
   const Segment passes = store.compute();
   const Seconds busy = times.step * times.compute_share;
@@ -141,7 +198,8 @@ StepResult PreparedScenario::server_result(const ServerTimes& times, Fidelity fi
   b.host_overhead = busy * (passes.host / passes.total());
   b.compute = busy - b.host_overhead;
   b.host_overhead += std::min(store.host_between_steps, times.step - busy);
-  b.data_stall = parts.step_time - times.step;
+  b.compute += own.loader_device;
+  b.data_stall = parts.step_time - times.step - own.loader_device;
   const Seconds rest = parts.step_time - b.total();
   b.exposed_communication = rest > 1e-9 * parts.step_time ? rest : Seconds(0.0);  // less is rounding
   const StoreTraffic traffic = store_traffic(store, topology_);
@@ -190,13 +248,27 @@ StepResult PreparedScenario::step_result(StepParts parts, Fidelity fidelity) con
   r.tokens_per_second_per_gpu = r.tokens_per_second / gpus;
   r.model_flops_per_second_per_gpu = step.model_flops_per_gpu * (scenario_.cluster.gpus() / gpus) / r.step_time;
   r.mfu = r.model_flops_per_second_per_gpu / scenario_.cluster.node.gpu.matrix_rate(workload.precision);
+  if (const auto& batch = prepared.model.batch) {
+    r.token_use = TokenUse{prepared.model.tokens_per_sample, batch->computed_tokens, batch->visual_tokens,
+                           batch->images, step.slowest_replica};
+  }
   r.memory = memory_footprint(scenario_, workload, prepared.model);
   r.bottleneck = bottleneck_of(r.breakdown);
+  if (const ExecutionMode mode = scenario_.plan.execution; mode != ExecutionMode::eager) {
+    r.execution = summary_of(
+        plan_call(operators_of(prepared.model, true), true, mode, scenario_.cluster.node.gpu, scenario_.calibration),
+        mode);
+  }
   if (workload.training_samples) {
     r.time_to_train = Seconds(*workload.training_samples / r.samples_per_second);
     if (scenario_.cluster.usd_per_gpu_hour) {
       result.cost_usd = *scenario_.cluster.usd_per_gpu_hour * gpus * r.time_to_train->value() / 3600.0;
     }
+  }
+  if (step.loader && step.loader->memory > scenario_.cluster.node.cpu.memory) {
+    result.warnings.push_back(
+        fmt::format("the loader's workers need {:.1f} GB of a machine's memory, which has {:.1f} GB",
+                    step.loader->memory.value() / 1e9, scenario_.cluster.node.cpu.memory.value() / 1e9));
   }
   if (!r.memory.fits()) {
     result.warnings.push_back(fmt::format("does not fit: {:.1f} GB needed, {:.1f} GB on {}",
@@ -233,7 +305,17 @@ StepResult PreparedScenario::tasks_result(const Execution& execution, Fidelity f
   TasksResult r;
   r.time = execution.makespan;
   for (const auto& [id, task] : tasks()->last) r.finish[id] = execution.finish[static_cast<std::size_t>(task)];
+  r.calls = tasks()->calls;
   result.tasks = std::move(r);
+  set_uncertainty(result, scenario_.calibration.uncertainty.kernel);
+  return result;
+}
+
+StepResult PreparedScenario::loader_result(Seconds time, Fidelity fidelity) const {
+  StepResult result = empty_result(fidelity);
+  const bool serial = loader()->pipeline.workers == 0;
+  const std::string bound = serial ? "one process" : std::string(loader_bounds(loader()->pipeline).bottleneck());
+  result.op = OperatorResult{time, Flops(0.0), loader()->bytes, bound};
   set_uncertainty(result, scenario_.calibration.uncertainty.kernel);
   return result;
 }
@@ -241,7 +323,8 @@ StepResult PreparedScenario::tasks_result(const Execution& execution, Fidelity f
 StepResult PreparedScenario::operator_result(Fidelity fidelity) const {
   const auto& prepared = std::get<PreparedOperator>(work_);
   StepResult result = empty_result(fidelity);
-  result.op = OperatorResult{prepared.time, prepared.flops, prepared.bytes, prepared.bound, prepared.memory};
+  result.op = OperatorResult{prepared.time,  prepared.flops,      prepared.bytes,
+                             prepared.bound, prepared.per_access, prepared.memory};
   set_uncertainty(result, scenario_.calibration.uncertainty.kernel);
   return result;
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <variant>
 
+#include "model/cost/loader.hpp"
 #include "model/graph/step.hpp"
 #include "model/graph/step_times.hpp"
 #include "model/graph/task_list.hpp"
@@ -30,7 +31,14 @@ struct PreparedOperator {
   Flops flops;
   Bytes bytes;
   std::string bound;
-  std::optional<OperatorMemory> memory;
+  std::optional<Seconds> per_access = std::nullopt;       ///< of a walk over memory
+  std::optional<OperatorMemory> memory = std::nullopt;  ///< attention only
+};
+
+struct PreparedLoader {
+  LoaderPipeline pipeline;
+  LoweredCollective copy;  ///< of a batch; no phases: a fixed time
+  Bytes bytes;             ///< of a batch as it lies in storage
 };
 
 class PreparedScenario {
@@ -45,6 +53,8 @@ class PreparedScenario {
   [[nodiscard]] const PreparedCollective* collective() const { return std::get_if<PreparedCollective>(&work_); }
   [[nodiscard]] const TaskList* tasks() const { return std::get_if<TaskList>(&work_); }
 
+  [[nodiscard]] const PreparedLoader* loader() const { return std::get_if<PreparedLoader>(&work_); }
+
   /// A collective alone as a graph of one task.
   [[nodiscard]] TaskGraph collective_graph() const;
 
@@ -55,6 +65,8 @@ class PreparedScenario {
   [[nodiscard]] StepResult collective_result(Seconds time, Fidelity fidelity) const;
   [[nodiscard]] StepResult tasks_result(const Execution& execution, Fidelity fidelity) const;
   [[nodiscard]] StepResult operator_result(Fidelity fidelity) const;
+  /// A loader alone: `time` between two batches.
+  [[nodiscard]] StepResult loader_result(Seconds time, Fidelity fidelity) const;
 
  private:
   /// The parts of a training's result that an executor finds.
@@ -68,7 +80,7 @@ class PreparedScenario {
 
   const Scenario& scenario_;
   Topology topology_;
-  std::variant<std::monostate, PreparedTrain, PreparedCollective, PreparedOperator, TaskList> work_;
+  std::variant<std::monostate, PreparedTrain, PreparedCollective, PreparedOperator, TaskList, PreparedLoader> work_;
 };
 
 }  // namespace foretrain

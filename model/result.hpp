@@ -9,6 +9,7 @@
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
 #include "model/cost/attention.hpp"
+#include "model/cost/host.hpp"
 
 namespace foretrain {
 
@@ -33,11 +34,15 @@ struct CommunicationRatio {
   double simulated = 0.0;
 };
 
+/// The fullest GPU at its fullest moment; `workspace` is all that the other four are not.
 struct MemoryFootprint {
   Bytes weights, gradients, optimizer, activations, workspace;
   Bytes capacity;
+  Bytes host, host_capacity;  ///< what is offloaded by all GPUs of a node, and the node's memory
   [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + workspace; }
-  [[nodiscard]] bool fits() const { return total() <= capacity; }
+  [[nodiscard]] bool fits_gpu() const { return total() <= capacity; }
+  [[nodiscard]] bool fits_host() const { return host <= host_capacity || !(host > Bytes(0.0)); }
+  [[nodiscard]] bool fits() const { return fits_gpu() && fits_host(); }
 };
 
 /// One bar of a timeline.
@@ -45,6 +50,31 @@ struct TimelineEntry {
   std::string resource, name;
   Seconds start, duration;
   int micro_batch = -1;
+  std::string category;  ///< compute, communication, optimizer, host or data
+};
+
+/// How a model's operators are executed; times and bytes of one call.
+struct ModelCallResult {
+  ExecutionMode execution = ExecutionMode::eager;
+  int operators = 0;
+  int kernels = 0;      ///< launched
+  int fused = 0;        ///< operators done in another one's kernel
+  int folded = 0;       ///< operators that depend on weights alone, done once when the code was compiled
+  Seconds host;         ///< the front end's time to launch them
+  Seconds device;       ///< the kernels' time
+  Bytes intermediates;  ///< results in device memory between the kernels
+  /// Which of the two the calls wait for when there are many: the front end, or the device.
+  [[nodiscard]] bool front_end_bound() const { return host > device; }
+};
+
+/// What becomes of the tokens of samples that differ in length or hold images; per sample.
+struct TokenUse {
+  double tokens = 0.0;    ///< that mean something, visual ones included
+  double computed = 0.0;  ///< with padding
+  double visual = 0.0;
+  double images = 0.0;
+  Seconds slowest_replica;  ///< waiting of the others for the one with the longest samples
+  [[nodiscard]] double useful_share() const { return computed > 0.0 ? tokens / computed : 1.0; }
 };
 
 struct TrainResult {
@@ -58,7 +88,9 @@ struct TrainResult {
   std::map<std::string, CommunicationTime> communication;      ///< by collective, e.g. "data-parallel all-reduce"
   std::optional<CommunicationRatio> communication_to_compute;  ///< where there are replicas to synchronise
   MemoryFootprint memory;
+  std::optional<TokenUse> token_use;
   std::string bottleneck;
+  std::optional<ModelCallResult> execution;  ///< of one micro-batch through the whole model, unless it is eager
   std::optional<Seconds> time_to_train;
 };
 
@@ -89,13 +121,15 @@ struct OperatorResult {
   Seconds time;
   Flops flops;
   Bytes bytes;
-  std::string bound;                     ///< compute, memory, latency
+  std::string bound;  ///< compute, memory, latency; of a walk over memory the level: L1, L2, L3, memory, TLB
+  std::optional<Seconds> per_access = std::nullopt;     ///< of a walk over memory
   std::optional<OperatorMemory> memory = std::nullopt;  ///< of one run; attention only
 };
 
 struct TasksResult {
   Seconds time;
-  std::map<std::string, Seconds> finish;  ///< by task id
+  std::map<std::string, Seconds> finish;         ///< by task id
+  std::map<std::string, ModelCallResult> calls;  ///< by task id, of those that call a model
 };
 
 /// Exactly one of the four results is present.

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "model/scenario/names.hpp"
 #include "reports/names.hpp"
 
 namespace foretrain {
@@ -25,6 +26,33 @@ double number_from(const Json& json) {
 }
 Seconds seconds_from(const Json& json) { return Seconds(number_from(json)); }
 Bytes bytes_from(const Json& json) { return Bytes(number_from(json)); }
+
+Json call_json(const ModelCallResult& call) {
+  return {{"execution", name(call.execution)},
+          {"operators", call.operators},
+          {"kernels", call.kernels},
+          {"fused_operators", call.fused},
+          {"folded_operators", call.folded},
+          {"host_s", seconds(call.host)},
+          {"device_s", seconds(call.device)},
+          {"intermediate_bytes", bytes(call.intermediates)},
+          {"bound", call.front_end_bound() ? "front end" : "device"}};
+}
+
+ModelCallResult call_from(const Json& json) {
+  ModelCallResult call;
+  for (const auto& row : execution_words()) {
+    if (row.word == json.at("execution").get<std::string>()) call.execution = row.value;
+  }
+  call.operators = json.at("operators").get<int>();
+  call.kernels = json.at("kernels").get<int>();
+  call.fused = json.at("fused_operators").get<int>();
+  call.folded = json.at("folded_operators").get<int>();
+  call.host = seconds_from(json.at("host_s"));
+  call.device = seconds_from(json.at("device_s"));
+  call.intermediates = bytes_from(json.at("intermediate_bytes"));
+  return call;
+}
 
 void write_train(Json& json, const TrainResult& train) {
   json["step_time_s"] = seconds(train.step_time);
@@ -50,12 +78,26 @@ void write_train(Json& json, const TrainResult& train) {
                                         {"formula_is", communication_ratio_formula},
                                         {"formula_leaves_out", communication_ratio_leaves_out}};
   }
+  if (train.token_use) {
+    const TokenUse& use = *train.token_use;
+    json["sample_tokens"] = {{"useful", number(use.tokens)},
+                             {"computed", number(use.computed)},
+                             {"useful_share", number(use.useful_share())},
+                             {"visual", number(use.visual)},
+                             {"images", number(use.images)},
+                             {"waiting_for_slowest_replica_s", seconds(use.slowest_replica)}};
+  }
   const MemoryFootprint& m = train.memory;
   json["memory_per_gpu_bytes"] = {{"weights", bytes(m.weights)},     {"gradients", bytes(m.gradients)},
                                   {"optimizer", bytes(m.optimizer)}, {"activations", bytes(m.activations)},
                                   {"workspace", bytes(m.workspace)}, {"total", bytes(m.total())},
                                   {"capacity", bytes(m.capacity)},   {"fits", m.fits()}};
+  if (m.host > Bytes(0.0)) {
+    json["memory_per_gpu_bytes"]["host"] = bytes(m.host);  // of all GPUs of a node, in the node's memory
+    json["memory_per_gpu_bytes"]["host_capacity"] = bytes(m.host_capacity);
+  }
   json["bottleneck"] = train.bottleneck;
+  if (train.execution) json["execution"] = call_json(*train.execution);
   json["time_to_train_s"] = train.time_to_train ? seconds(*train.time_to_train) : Json(nullptr);
 }
 
@@ -111,6 +153,7 @@ void write_operator(Json& json, const OperatorResult& op) {
   json["flops"] = number(op.flops.value());
   json["bytes"] = number(op.bytes.value());
   json["bound"] = op.bound;
+  if (op.per_access) json["time_per_access_s"] = seconds(*op.per_access);
   if (op.memory) {
     json["memory_bytes"] = {{"saved", number(op.memory->saved.value())},
                             {"workspace", number(op.memory->workspace.value())},
@@ -122,6 +165,7 @@ void write_tasks(Json& json, const TasksResult& tasks) {
   json["time_s"] = seconds(tasks.time);
   json["finish_s"] = Json::object();
   for (const auto& [id, finish] : tasks.finish) json["finish_s"][id] = seconds(finish);
+  for (const auto& [id, call] : tasks.calls) json["model_calls"][id] = call_json(call);
 }
 
 Json result_json(const StepResult& result) {
@@ -164,14 +208,23 @@ TrainResult train_from(const Json& json) {
     const Json& ratio = json.at("communication_to_compute");
     train.communication_to_compute = {number_from(ratio.at("formula")), number_from(ratio.at("simulated"))};
   }
+  if (json.contains("sample_tokens")) {
+    const Json& use = json.at("sample_tokens");
+    train.token_use =
+        TokenUse{number_from(use.at("useful")), number_from(use.at("computed")), number_from(use.at("visual")),
+                 number_from(use.at("images")), seconds_from(use.at("waiting_for_slowest_replica_s"))};
+  }
   const Json& m = json.at("memory_per_gpu_bytes");
   train.memory = {.weights = bytes_from(m.at("weights")),
                   .gradients = bytes_from(m.at("gradients")),
                   .optimizer = bytes_from(m.at("optimizer")),
                   .activations = bytes_from(m.at("activations")),
                   .workspace = bytes_from(m.at("workspace")),
-                  .capacity = bytes_from(m.at("capacity"))};
+                  .capacity = bytes_from(m.at("capacity")),
+                  .host = m.contains("host") ? bytes_from(m.at("host")) : Bytes(0.0),
+                  .host_capacity = m.contains("host") ? bytes_from(m.at("host_capacity")) : Bytes(0.0)};
   train.bottleneck = json.at("bottleneck").get<std::string>();
+  if (json.contains("execution")) train.execution = call_from(json.at("execution"));
   if (!json.at("time_to_train_s").is_null()) train.time_to_train = seconds_from(json.at("time_to_train_s"));
   return train;
 }
@@ -195,8 +248,9 @@ StepResult result_from(const Json& json) {
                          BytesPerSecond(number_from(json.at("bus_bandwidth"))),
                          json.at("chosen_algorithm").get<std::string>()};
   } else if (json.contains("flops")) {
-    result.op = {seconds_from(json.at("time_s")), Flops(number_from(json.at("flops"))),
-                 Bytes(number_from(json.at("bytes"))), json.at("bound").get<std::string>()};
+    result.op = OperatorResult{seconds_from(json.at("time_s")), Flops(number_from(json.at("flops"))),
+                               Bytes(number_from(json.at("bytes"))), json.at("bound").get<std::string>()};
+    if (json.contains("time_per_access_s")) result.op->per_access = seconds_from(json.at("time_per_access_s"));
     if (json.contains("memory_bytes")) {
       const Json& memory = json.at("memory_bytes");
       result.op->memory =
@@ -206,6 +260,9 @@ StepResult result_from(const Json& json) {
   } else {
     result.tasks.emplace().time = seconds_from(json.at("time_s"));
     for (const auto& [id, finish] : json.at("finish_s").items()) result.tasks->finish[id] = seconds_from(finish);
+    if (json.contains("model_calls")) {
+      for (const auto& [id, call] : json.at("model_calls").items()) result.tasks->calls[id] = call_from(call);
+    }
   }
   if (!json.at("cost").is_null()) result.cost_usd = number_from(json.at("cost"));
   result.uncertainty_low = seconds_from(json.at("uncertainty").at("low_s"));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/base/format.hpp"
+#include "model/scenario/names.hpp"
 #include "reports/names.hpp"
 #include "reports/table.hpp"
 
@@ -88,6 +89,22 @@ std::string communication_section(const TrainResult& train, bool verbose) {
          (train.communication_to_compute ? ratio_lines(*train.communication_to_compute, verbose) : "");
 }
 
+std::string token_section(const TrainResult& train) {
+  if (!train.token_use) return "";
+  const TokenUse& use = *train.token_use;
+  TextTable table({Align::left, Align::left});
+  table.add_row({"tokens", fmt::format("{:.0f} of {:.0f} computed are useful ({})", use.tokens, use.computed,
+                                       format_percent(use.useful_share()))});
+  if (use.images > 0.0) {
+    table.add_row({"images", fmt::format("{:.2f}, {:.0f} visual tokens", use.images, use.visual)});
+  }
+  if (use.slowest_replica > Seconds(0)) {
+    table.add_row(
+        {"waiting", format_seconds(use.slowest_replica) + " a step for the replica with the longest samples"});
+  }
+  return heading("A mean sample") + table.text(indent);
+}
+
 std::string server_section(const StepResult& result) {
   if (!result.parameter_server) return "";
   const ParameterServerResult& p = *result.parameter_server;
@@ -156,10 +173,41 @@ std::string warnings_section(const StepResult& result) {
   return text;
 }
 
+/// "45 operators in 30 kernels: 12 fused, 3 folded; 1.2 MB between them".
+std::string kernels_of(const ModelCallResult& call) {
+  std::string text =
+      fmt::format("{} operators in {} kernel{}", call.operators, call.kernels, call.kernels == 1 ? "" : "s");
+  if (call.fused > 0) text += fmt::format(", {} fused", call.fused);
+  if (call.folded > 0) text += fmt::format(", {} folded", call.folded);
+  return text + fmt::format("; {} of results between them", format_bytes(call.intermediates));
+}
+
+std::string execution_section(const TrainResult& train) {
+  if (!train.execution) return "";
+  const ModelCallResult& call = *train.execution;
+  return heading(fmt::format("Execution: {}", name(call.execution))) +
+         fmt::format("{:{}}a micro-batch: {}\n", "", indent, kernels_of(call));
+}
+
+std::string calls_section(const TasksResult& tasks) {
+  if (tasks.calls.empty()) return "";
+  std::string text = heading("One call of a model");
+  TextTable table({Align::left, Align::left, Align::right, Align::right, Align::left});
+  table.add_row({"", "execution", "front end", "device", "waits for"});
+  for (const auto& [id, call] : tasks.calls) {
+    table.add_row({id, std::string(name(call.execution)), format_seconds(call.host), format_seconds(call.device),
+                   call.front_end_bound() ? "front end" : "device"});
+  }
+  text += table.text(indent);
+  for (const auto& [id, call] : tasks.calls) text += fmt::format("{:{}}{}: {}\n", "", indent, id, kernels_of(call));
+  return text;
+}
+
 std::string answer(const StepResult& result, bool verbose) {
   if (result.train) {
     return headline(result, *result.train) + breakdown_section(*result.train) +
-           communication_section(*result.train, verbose) + server_section(result) + memory_section(*result.train);
+           communication_section(*result.train, verbose) + token_section(*result.train) + server_section(result) +
+           memory_section(*result.train) + execution_section(*result.train);
   }
   if (result.collective) {
     const CollectiveResult& c = *result.collective;
@@ -170,6 +218,21 @@ std::string answer(const StepResult& result, bool verbose) {
   }
   if (result.op) {
     const OperatorResult& op = *result.op;
+    if (op.per_access) {
+      return line("Time", format_seconds(op.time) + likely_range(result)) +
+             line("Per access", format_seconds(*op.per_access)) +
+             line("Bandwidth",
+                  fmt::format("{} over {}", format_bandwidth(op.bytes / op.time), format_bytes(op.bytes))) +
+             line("Bound by", op.bound);
+    }
+    if (!(op.flops > Flops(0.0))) {  // storage, data loading
+      std::string text = line("Time", format_seconds(op.time) + likely_range(result));
+      if (op.bytes > Bytes(0.0)) {
+        text += line("Work", format_bytes(op.bytes));
+        text += line("Achieved", format_bandwidth(op.bytes / op.time));
+      }
+      return text + line("Bound by", op.bound);
+    }
     return line("Time", format_seconds(op.time) + likely_range(result)) +
            line("Work", format_flops(op.flops) + " · " + format_bytes(op.bytes)) +
            line("Achieved", format_rate(op.flops / op.time) + " · " + format_bandwidth(op.bytes / op.time)) +
@@ -183,7 +246,7 @@ std::string answer(const StepResult& result, bool verbose) {
   TextTable table({Align::left, Align::right});
   for (const auto& [id, finish] : result.tasks->finish) table.add_row({id, format_seconds(finish)});
   return line("Time", format_seconds(result.tasks->time) + likely_range(result)) + heading("Tasks finish at") +
-         table.text(indent);
+         table.text(indent) + calls_section(*result.tasks);
 }
 
 }  // namespace

@@ -12,15 +12,15 @@
 namespace foretrain {
 
 /// In the order in which events of the same date are handled: what ends makes room before anything starts.
-enum class EventKind : std::uint8_t { flows_end, task_ends, flows_start };
+enum class EventKind : std::uint8_t { flows_end, task_ends, kernels_end, flows_start };
 
 struct Event {
   Seconds date;
   EventKind kind = EventKind::task_ends;
   TaskId task = 0;
   std::int32_t part = 0;        ///< flows_start, flows_end: which flows of the task's collective
-  std::int32_t group = -1;      ///< flows_end: the group of MovingFlows
-  std::int32_t generation = 0;  ///< flows_end: the group's generation, see MovingFlows
+  std::int32_t group = -1;      ///< flows_end: the group of MovingFlows; kernels_end: the shared device
+  std::int32_t generation = 0;  ///< flows_end, kernels_end: the group's; events of earlier ones are out of date
 };
 
 /// Events leave by date, then kind, then task, then in the order they came.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include "model/graph/shared_device.hpp"
 #include "sim/child_process.hpp"
 #include "sim/collective_run.hpp"
 #include "sim/event_queue.hpp"
@@ -31,7 +32,7 @@ struct ResourceQueue {
   std::vector<TaskId> tasks;
   std::size_t head = 0;  ///< the task that will run next
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-  bool busy = false;
+  int idle = 1;  ///< servers without a task
   std::unique_ptr<CollectiveRun> run;  ///< of the task that runs, if it is a collective
 };
 
@@ -63,14 +64,19 @@ class Simulation {
         programs_(make_programs(graph, fidelity, plan_)),
         flows_(plan_, events_),
         queues_(graph.resources().size()),
+        devices_(shared_devices(graph)),
+        device_generations_(devices_.size()),
         waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
         start_(graph.tasks().size()),
         finish_(graph.tasks().size()) {
+    for (std::size_t r = 0; r < queues_.size(); ++r) queues_[r].idle = graph.resources()[r].servers;
     for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
-      if (!chosen_by_urgency(task)) {
+      const QueueOrder order = resource_of(task).order;
+      if (order == QueueOrder::added) {
         queue_of(task).tasks.push_back(task);
       } else if (waits_for_[static_cast<std::size_t>(task)] == 0) {
-        make_ready(task);
+        if (order == QueueOrder::urgent) make_ready(task);
+        if (order == QueueOrder::at_once) start(task);
       }
     }
     for (ResourceQueue& queue : queues_) start_head(queue);
@@ -97,9 +103,8 @@ class Simulation {
   }
   [[nodiscard]] std::unique_ptr<CollectiveRun>& run_of(TaskId task) { return queue_of(task).run; }
 
-  [[nodiscard]] bool chosen_by_urgency(TaskId task) const {
-    const auto resource = static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(task)].resource);
-    return graph_.resources()[resource].order == QueueOrder::urgent;
+  [[nodiscard]] const Resource& resource_of(TaskId task) const {
+    return graph_.resources()[static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(task)].resource)];
   }
   void make_ready(TaskId task) {
     queue_of(task).ready.push({graph_.tasks()[static_cast<std::size_t>(task)].priority, made_ready_++, task});
@@ -120,19 +125,43 @@ class Simulation {
   }
 
   void start_head(ResourceQueue& queue) {
-    if (queue.busy) return;
-    const TaskId task = take_next(queue, waits_for_);
-    if (task < 0) return;
-    queue.busy = true;
+    while (queue.idle > 0) {
+      const TaskId task = take_next(queue, waits_for_);
+      if (task < 0) return;
+      --queue.idle;
+      start(task);
+    }
+  }
+
+  void start(TaskId task) {
     start_[static_cast<std::size_t>(task)] = now_;
     const auto block = static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(task)].block);
-    if (programs_[block] == nullptr) {
+    if (const int device = resource_of(task).device; device >= 0 && programs_[block] == nullptr) {
+      const Block& work = graph_.blocks()[block];
+      devices_[static_cast<std::size_t>(device)].start(task, work.share, std::get<Seconds>(work.work), now_);
+      expect_end(device);
+    } else if (programs_[block] == nullptr) {
       events_.push({now_ + std::get<Seconds>(graph_.blocks()[block].work), EventKind::task_ends, task});
     } else {
       run_of(task) = programs_[block]->run({events_, flows_, task});
       run_of(task)->begin(now_);
       finish_if_done(task);
     }
+  }
+
+  /// The earlier event for the device, if any, is out of date.
+  void expect_end(std::int32_t device) {
+    const Seconds end = devices_[static_cast<std::size_t>(device)].next_end();
+    const std::int32_t generation = ++device_generations_[static_cast<std::size_t>(device)];
+    if (is_finite(end)) events_.push({end, EventKind::kernels_end, 0, 0, device, generation});
+  }
+
+  void end_kernels(const Event& event) {
+    const auto device = static_cast<std::size_t>(event.group);
+    if (event.generation != device_generations_[device]) return;
+    const std::vector<TaskId> ended = devices_[device].take_ended(now_);
+    expect_end(event.group);
+    for (const TaskId task : ended) finish_task(task);
   }
 
   void finish_if_done(TaskId task) {
@@ -145,10 +174,15 @@ class Simulation {
     finish_[static_cast<std::size_t>(task)] = now_;
     --tasks_left_;
     ResourceQueue& queue = queue_of(task);
-    queue.busy = false;
+    ++queue.idle;
     for (const TaskId next : graph_.successors(task)) {
       if (--waits_for_[static_cast<std::size_t>(next)] > 0) continue;
-      if (chosen_by_urgency(next)) make_ready(next);
+      const QueueOrder order = resource_of(next).order;
+      if (order == QueueOrder::at_once) {
+        start(next);
+        continue;
+      }
+      if (order == QueueOrder::urgent) make_ready(next);
       start_head(queue_of(next));
     }
     start_head(queue);
@@ -158,6 +192,8 @@ class Simulation {
     switch (event.kind) {
       case EventKind::task_ends:
         return finish_task(event.task);
+      case EventKind::kernels_end:
+        return end_kernels(event);
       case EventKind::flows_start:
         run_of(event.task)->start_flows(event.part, now_);
         return finish_if_done(event.task);
@@ -202,6 +238,8 @@ class Simulation {
   std::optional<Folding> folding_;
   std::optional<Platform> platform_;
   std::vector<ResourceQueue> queues_;
+  std::vector<SharedDevice> devices_;
+  std::vector<std::int32_t> device_generations_;
   std::vector<std::int32_t> waits_for_;
   std::vector<Seconds> start_, finish_;
   std::size_t tasks_left_ = start_.size();

@@ -92,6 +92,10 @@ Rows host_rows() {
       row("host.compiled_dispatch_us", "us", part, &C::compiled_dispatch_us, 0.0, 1000.0),
       row("host.graph_launch_us", "us", part, &C::graph_launch_us, 0.0, 1e4),
       row("host.launch_latency_us", "us", part, &C::launch_latency_us, 0.0, 1000.0),
+      row("host.graph_node_saving_us", "us", part, &C::graph_node_saving_us, 0.0, 10.0),
+      row("host.queue_launches", "", part, &C::queue_launches, 1.0, 1e6),
+      row("host.synchronize_us", "us", part, &C::synchronize_us, 0.0, 1000.0),
+      row("host.print_us", "us", part, &C::print_us, 0.0, 1e6),
       row("host.step_us", "us", part, &C::step_us, 0.0, 1e6),
       row("host.pageable_copy_gbps", "GB/s", part, &C::pageable_copy_gbps, 0.1, 1000.0),
       row("host.page_lock_gbps", "GB/s", part, &C::page_lock_gbps, 0.1, 1000.0),
@@ -103,6 +107,7 @@ Rows memory_rows() {
   const auto part = &Calibration::memory;
   return {
       row("memory.context_mib", "MiB", part, &C::context_mib, 0.0, 1e5),
+      row("memory.communicator_mib", "MiB", part, &C::communicator_mib, 0.0, 1e5),
       row("memory.fragmentation", "", part, &C::fragmentation, 0.0, 1.0),
   };
 }
@@ -126,8 +131,9 @@ Rows uncertainty_rows() {
 const std::vector<ConstantRow>& calibration_rows() {
   static const Rows table = [] {
     Rows all;
-    for (Rows part : {power_rows(), matmul_rows(), convolution_rows(), attention_rows(), streaming_rows(), host_rows(),
-                      collective_calibration_rows(), memory_rows(), step_rows(), uncertainty_rows()}) {
+    for (Rows part :
+         {power_rows(), matmul_rows(), convolution_rows(), attention_rows(), streaming_rows(), host_rows(),
+          collective_calibration_rows(), loader_calibration_rows(), memory_rows(), step_rows(), uncertainty_rows()}) {
       all.insert(all.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
     }
     return all;

@@ -88,11 +88,15 @@ struct StreamingConstants {
 struct HostConstants {
   double dispatch_us = 0.0;  ///< eager framework, host time per kernel
   double compiled_dispatch_us = 0.0;
-  double graph_launch_us = 0.0;     ///< a whole CUDA graph
-  double launch_latency_us = 0.0;   ///< submission to start on an idle device
-  double step_us = 0.0;             ///< once per optimizer step: Python loop, gradient clipping, logging
-  double pageable_copy_gbps = 0.0;  ///< staging copies of pageable memory, GB/s
-  double page_lock_gbps = 0.0;      ///< allocating page-locked memory, GB/s
+  double graph_launch_us = 0.0;       ///< a whole CUDA graph
+  double launch_latency_us = 0.0;     ///< submission to start on an idle device
+  double graph_node_saving_us = 0.0;  ///< device, per kernel: what a graph's next node starts earlier than a launch
+  double queue_launches = 0.0;        ///< launches that a stream takes before the host has to wait
+  double synchronize_us = 0.0;        ///< from the device's end to the host thread that waits for it
+  double print_us = 0.0;              ///< formatting a tensor that has arrived in host memory
+  double step_us = 0.0;               ///< once per optimizer step: Python loop, gradient clipping, logging
+  double pageable_copy_gbps = 0.0;    ///< staging copies of pageable memory, GB/s
+  double page_lock_gbps = 0.0;        ///< allocating page-locked memory, GB/s
 };
 
 /// NCCL-like collectives (collectives/automatic.cpp). Steps are hops of a ring or levels of a tree; a protocol's share
@@ -122,10 +126,26 @@ struct CollectiveConstants {
   double overlap_slowdown = 0.0;    ///< compute slowed while a collective runs beside it (share of its time)
 };
 
-/// Memory that frameworks take beyond tensors (plan/memory.cpp).
+/// Worker processes that load data (cost/loader.cpp).
+struct LoaderConstants {
+  double copy_gbps = 0.0;        ///< one thread reads what is in the page cache, GB/s
+  double open_us = 0.0;          ///< opening, asking for the size of and closing a file, processor time
+  double page_fault_us = 0.0;    ///< one fault of a mapping, which maps `fault_kib` that are in memory
+  double fault_kib = 0.0;        ///< kernel's fault-around
+  double hand_over_us = 0.0;     ///< a batch goes from a worker to the training process, on the worker
+  double hand_over_gbps = 0.0;   ///< writing a batch into shared memory, GB/s
+  double worker_mib = 0.0;       ///< memory of a worker process beside its batches
+  double worker_start_ms = 0.0;  ///< starting one worker, one after the other
+  double cache_share = 0.0;      ///< share of the free memory that the page cache may fill
+  /// Cores with more workers than one take turns: share of their time that goes with switching.
+  double switch_share = 0.0;
+};
+
+/// Memory that frameworks take beyond tensors (plan/stage_memory.cpp).
 struct MemoryConstants {
-  double context_mib = 0.0;    ///< CUDA context, libraries, NCCL buffers
-  double fragmentation = 0.0;  ///< allocator overhead, share of the dynamic allocations
+  double context_mib = 0.0;       ///< CUDA context, kernels, workspaces of libraries
+  double communicator_mib = 0.0;  ///< buffers of one NCCL communicator's channels
+  double fragmentation = 0.0;     ///< free blocks that no tensor fits into, share of the tensors that come and go
 };
 
 /// A training step as a whole (graph/layer_cost.cpp).
@@ -151,6 +171,7 @@ struct Calibration {
   StreamingConstants streaming;
   HostConstants host;
   CollectiveConstants collective;
+  LoaderConstants loader;
   MemoryConstants memory;
   StepConstants step;
   UncertaintyConstants uncertainty;
@@ -171,5 +192,7 @@ const std::vector<ConstantRow>& calibration_rows();
 
 /// The part of the table that belongs to collectives (calibration_collective.cpp).
 std::vector<ConstantRow> collective_calibration_rows();
+/// The part that belongs to data loading (calibration_loader.cpp).
+std::vector<ConstantRow> loader_calibration_rows();
 
 }  // namespace foretrain

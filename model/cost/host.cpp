@@ -17,4 +17,6 @@ Seconds host_dispatch_time(int kernels, ExecutionMode mode, const HostConstants&
 
 Seconds launch_latency(const HostConstants& constants) { return Seconds(constants.launch_latency_us * 1e-6); }
 
+Seconds synchronize_time(const HostConstants& constants) { return Seconds(constants.synchronize_us * 1e-6); }
+
 }  // namespace foretrain

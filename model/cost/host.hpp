@@ -17,4 +17,7 @@ Seconds host_dispatch_time(int kernels, ExecutionMode mode, const HostConstants&
 /// From the submission of a kernel to its start on an idle device.
 Seconds launch_latency(const HostConstants& constants);
 
+/// From the device's last kernel to the host thread that has waited for it.
+Seconds synchronize_time(const HostConstants& constants);
+
 }  // namespace foretrain

@@ -66,12 +66,13 @@ Breakdown breakdown_of(const Step& step, const StepTimes& times) {
   }
 
   Breakdown breakdown;
-  breakdown.compute = passes.compute;
+  breakdown.compute = passes.compute + step.loader_device;
   breakdown.pipeline_bubble = idle_in_pipeline;
   breakdown.host_overhead = passes.host + stage.optimizer.host + step.once_per_step;
   breakdown.optimizer = stage.optimizer.compute;
-  breakdown.data_stall = std::max(step.loader_interval - times.end - step.once_per_step, Seconds(0.0));
-  const Seconds rest = step_time(step, times) - breakdown.total();
+  const Seconds whole = step_time(step, times);
+  breakdown.data_stall = std::max(whole - times.end - step.once_per_step - step.loader_device, Seconds(0.0));
+  const Seconds rest = whole - breakdown.total();
   breakdown.exposed_communication = std::max(rest, Seconds(0.0));
   // Dispatch and communication can overlap in ways that the parts above count twice; compute absorbs the difference.
   breakdown.compute += std::min(rest, Seconds(0.0));
@@ -112,10 +113,12 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
   const Seconds in_layers = passes_of(step, s).communication;
   Seconds hidden_or_not;
   for (const auto& [name, time] : table) hidden_or_not += time.total;
-  const Seconds exposed = std::max(breakdown.exposed_communication - in_layers, Seconds(0.0));
+  const Seconds waiting = std::min(step.slowest_replica, breakdown.exposed_communication);
+  const Seconds exposed = std::max(breakdown.exposed_communication - in_layers - waiting, Seconds(0.0));
   for (auto& [name, time] : table) {
     if (hidden_or_not.value() > 0.0) time.exposed = std::min(time.total, exposed * (time.total / hidden_or_not));
   }
+  if (waiting.value() > 0.0) table["waiting for the slowest replica"] = {waiting, waiting};
   if (in_layers.value() > 0.0) table["collectives inside layers"] = {in_layers, in_layers};
   return table;
 }

@@ -202,9 +202,13 @@ void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Laye
 
 void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers,
                                      ModelChunk& chunk) {
+  // Frozen weights are gathered like the others; gradients are scattered of the trained ones alone.
   double root_parameters = 0.0;
+  double root_frozen = 0.0;
   for (const auto& [layer, cost] : layers) {
-    if (!layer->splittable) root_parameters += layer->parameters;
+    if (layer->splittable) continue;
+    root_parameters += layer->parameters;
+    root_frozen += layer->frozen_parameters;
   }
   const Sync& sync = scenario_.plan.sync;
   const Bytes sent = cast_bytes(sync.compression, sync.gradient_precision);
@@ -221,11 +225,15 @@ void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<cons
     unit.backward = cost.backward();
     const bool root = !layer->splittable;
     const double parameters = root ? (root_pending ? root_parameters : 0.0) : layer->parameters;
+    const double frozen = root ? (root_pending ? root_frozen : 0.0) : layer->frozen_parameters;
     if (root) root_pending = false;
     Seconds casts;
+    if (parameters + frozen > 0.0 && replicas_ > 1) {
+      unit.gather = transfer(stage, gather, weight_ * (parameters + frozen), 1, "weight all-gather");
+      const bool again = !layer->backward.empty() && scenario_.plan.reshard_after_forward;
+      if (!root && again) unit.gather_backward = unit.gather;
+    }
     if (parameters > 0.0 && replicas_ > 1) {
-      unit.gather = transfer(stage, gather, weight_ * parameters, 1, "weight all-gather");
-      if (!root) unit.gather_backward = unit.gather;
       unit.scatter = transfer(stage, scatter, sent * parameters, 1, "gradient reduce-scatter");
       const CompressionWork work =
           compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, replicas_);

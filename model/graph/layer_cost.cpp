@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "model/cost/host.hpp"
-#include "model/cost/operator_cost.hpp"
+#include "model/cost/launches.hpp"
 
 namespace foretrain {
 
@@ -70,21 +69,16 @@ LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, c
     : scenario_(scenario), train_(train), topology_(topology), layout_(scenario.plan) {}
 
 Seconds LayerPricer::kernels(const std::vector<Operator>& ops) const {
-  const bool compiled = scenario_.plan.execution == ExecutionMode::compiled;
-  Seconds total;
-  for (const Operator& op : ops) {
-    total += operator_cost(op, scenario_.cluster.node.gpu, scenario_.calibration, compiled).device;
-  }
-  return total * scenario_.calibration.step.kernel_stretch;
+  return launch_totals(ops, scenario_.plan.execution, scenario_.cluster.node.gpu, scenario_.calibration).device *
+         scenario_.calibration.step.kernel_stretch;
 }
 
 Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {
-  int kernels = 0;
-  for (const Operator& op : ops) kernels += op.kernels;
+  const Seconds host =
+      launch_totals(ops, scenario_.plan.execution, scenario_.cluster.node.gpu, scenario_.calibration).host;
   // One process that drives all GPUs of a node dispatches for each of them in turn (Python holds one lock).
   const int drivers = scenario_.plan.single_process ? std::min(topology_.gpus_per_node(), scenario_.plan.data) : 1;
-  return host_dispatch_time(kernels, scenario_.plan.execution, scenario_.calibration.host) *
-         static_cast<double>(drivers);
+  return host * static_cast<double>(drivers);
 }
 
 Seconds LayerPricer::collective(const LayerCollective& call) {
@@ -137,6 +131,9 @@ LayerCost LayerPricer::price(const Layer& layer) {
   } else if (train_.recompute == Recompute::selective) {
     cost.recompute_kernels = kernels(layer.selective_recompute);
     cost.recompute_dispatch = dispatch(layer.selective_recompute);
+  } else if (train_.recompute == Recompute::selective_operators) {
+    cost.recompute_kernels = kernels(layer.operators_recompute);
+    cost.recompute_dispatch = dispatch(layer.operators_recompute);
   }
   return cost;
 }

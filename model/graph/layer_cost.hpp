@@ -26,7 +26,7 @@ class LayerPricer {
   LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& topology);
 
   [[nodiscard]] LayerCost price(const Layer& layer);
-  /// Kernels of one list of operators on this device, without overlap between them.
+  /// Kernels of one list of operators on this device in the plan's execution mode, without overlap between them.
   [[nodiscard]] Seconds kernels(const std::vector<Operator>& ops) const;
   [[nodiscard]] Seconds dispatch(const std::vector<Operator>& ops) const;
 

@@ -9,7 +9,9 @@
 #include "model/cost/operator_cost.hpp"
 #include "model/graph/gradient_sync.hpp"
 #include "model/graph/layer_cost.hpp"
-#include "model/plan/memory.hpp"
+#include "model/graph/offload.hpp"
+#include "model/graph/train_loader.hpp"
+#include "model/plan/stage_memory.hpp"
 
 namespace foretrain {
 
@@ -57,6 +59,20 @@ SharedTransfer boundary_transfer(const Scenario& scenario, int stage, bool back,
   return shared;
 }
 
+/// Replicas with more or longer samples finish later, and the others wait for them: once a step, or under ZeRO-3 at
+/// every layer, so that each micro-batch takes as long as its slowest.
+Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& model) {
+  const int together = plan.zero == 3 || step.every_micro_batch ? 1 : step.micro_batches;
+  const double excess = slowest_replica(model.variation, together, plan.data) - 1.0;
+  Seconds longest;
+  for (const PipelineStage& stage : step.stages) {
+    Seconds passes;
+    for (const ModelChunk& chunk : stage.chunks) passes += chunk.forward.total() + chunk.backward.total();
+    longest = std::max(longest, passes);
+  }
+  return longest * (excess * step.micro_batches);
+}
+
 }  // namespace
 
 int Step::hop(int from_stage, int to_stage, bool backward) const {
@@ -78,7 +94,10 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
 
   LayerPricer pricer(scenario, train, topology);
   std::vector<LayerCost> price_of_group;
-  for (const LayerGroup& group : model.layers) price_of_group.push_back(pricer.price(group.layer));
+  for (const LayerGroup& group : model.layers) {
+    price_of_group.push_back(pricer.price(group.layer));
+    add_offload(price_of_group.back(), group.layer, scenario, train, topology);
+  }
 
   const auto chunks = split_layers(model, plan.pipeline, plan.interleave);
   GradientSync sync(scenario, topology, pricer, step);
@@ -98,8 +117,11 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
         cost += price * run.count;
         layers.insert(layers.end(), static_cast<std::size_t>(run.count), {&layer, price});
         parameters += layer.parameters * run.count;
-        tensors += run.count;
+        if (layer.parameters > 0.0) tensors += run.count;
       }
+      // One graph holds a micro-batch's forward and backward pass.
+      if (plan.execution == ExecutionMode::cuda_graph)
+        cost.forward_dispatch += host_dispatch_time(1, plan.execution, host);
       chunk.forward = cost.forward();
       chunk.backward = cost.backward();
       if (plan.zero == 3) {
@@ -115,6 +137,12 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
     const Seconds kernels = operator_cost(update, gpu, scenario.calibration).device;
     const Seconds dispatch = host_dispatch_time(update.kernels, plan.execution, host);
     stage.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
+    if (plan.offload.optimizer) {
+      Seconds backward;
+      for (const ModelChunk& chunk : stage.chunks) backward += chunk.backward.total();
+      stage.optimizer =
+          offloaded_optimizer(parameters / (sharded ? shards : 1.0), backward, update, scenario, train, topology);
+    }
     if ((plan.zero == 1 || plan.zero == 2) && shards > 1) {
       const int gather = sync.parameter_gather(s, parameters);
       if (plan.sync.overlap) {
@@ -147,15 +175,12 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
     norm.groups = {std::move(ranks)};
     step.gradient_norm = isolated_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
   }
+  step.slowest_replica = waiting_for_slowest(step, plan, model);
   step.once_per_step = Seconds(host.step_us * 1e-6);
 
-  const double samples_per_process =
-      static_cast<double>(train.global_batch) / (plan.single_process ? topology.nodes() : plan.data);
-  if (train.loader.workers > 0) {
-    step.loader_interval = train.loader.per_sample * (samples_per_process / train.loader.workers);
-  }
+  if (train.loader) add_loader(step, *train.loader, scenario, train, topology);
   step.model_flops_per_gpu =
-      model.forward_flops_per_sample * (3.0 * static_cast<double>(train.global_batch) / scenario.cluster.gpus());
+      model.training_flops_per_sample() * (static_cast<double>(train.global_batch) / scenario.cluster.gpus());
   return step;
 }
 

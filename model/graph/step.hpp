@@ -3,10 +3,12 @@
 // replays.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/collectives/collective.hpp"
+#include "model/cost/loader.hpp"
 #include "model/graph/task_graph.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/plan/stages.hpp"
@@ -89,9 +91,14 @@ struct Step {
   std::vector<SharedTransfer> transfers;
   std::vector<int> activations;           ///< transfer from stage s to s + 1; size stages − 1
   std::vector<int> activation_gradients;  ///< transfer from stage s + 1 back to s; size stages − 1
+  Seconds slowest_replica;                ///< by which the slowest replica's passes outlast these, which are mean ones
   Seconds gradient_norm;                  ///< all ranks wait for each other before the optimizer
   Seconds once_per_step;                  ///< host work between steps
   Seconds loader_interval;                ///< time in which the input pipeline delivers one step's samples
+  Seconds loader_serial;                  ///< what a step spends on its own samples: blocking copies, decoding
+  Seconds loader_device;                  ///< part of `loader_serial` that is work of the device
+  std::optional<LoaderPipeline> loader;   ///< where the scenario has one
+  LoweredCollective loader_copy;          ///< of a batch to every GPU of a machine; no phases: a fixed time
   double parameters_per_gpu = 0.0;        ///< of the stage with the most
   Flops model_flops_per_gpu;              ///< of the mathematics: forward and backward, no recomputation
 

@@ -37,6 +37,7 @@ StepTimes estimate_step(const Step& step) {
   for (const PipelineStage& stage : step.stages) {
     update = std::max(update, stage.optimizer.total() + transfer_time(step, stage.parameter_gather));
   }
+  times.synchronised += step.slowest_replica;
   times.end = times.synchronised + step.gradient_norm + update;
   return times;
 }
@@ -52,7 +53,7 @@ StepTimes times_of(const UnrolledStep& unrolled, const Execution& execution) {
 }
 
 Seconds step_time(const Step& step, const StepTimes& times) {
-  return std::max(times.end + step.once_per_step, step.loader_interval);
+  return std::max(times.end + step.once_per_step + step.loader_serial, times.loader.value_or(step.loader_interval));
 }
 
 }  // namespace foretrain

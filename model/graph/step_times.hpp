@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "model/graph/step.hpp"
@@ -14,6 +15,8 @@ struct StepTimes {
   Seconds backward_done;  ///< the last stage to finish its last backward pass
   Seconds synchronised;   ///< all gradients synchronised
   Seconds end;            ///< optimizer done, weights gathered
+  /// Time between steps that the input pipeline was found to allow; nothing: Step::loader_interval.
+  std::optional<Seconds> loader = std::nullopt;
 };
 
 /// Closed form: recursions over (stage, pass) and over buckets or sharded units; no task is created. Cost: a few

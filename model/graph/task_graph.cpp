@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
-#include <functional>
-#include <queue>
 #include <stdexcept>
-#include <tuple>
 #include <utility>
 
 namespace foretrain {
@@ -56,6 +53,9 @@ BlockId TaskGraph::Builder::add_block(Block block) {
 }
 
 ResourceId TaskGraph::Builder::add_resource(Resource resource) {
+  if (resource.servers < 1 || (resource.servers > 1 && resource.order != QueueOrder::urgent)) {
+    throw std::invalid_argument(fmt::format("resource {}: {} tasks at a time", resource.name, resource.servers));
+  }
   impl_->resources.push_back(std::move(resource));
   return static_cast<ResourceId>(impl_->resources.size() - 1);
 }
@@ -85,111 +85,6 @@ TaskGraph TaskGraph::Builder::build() && {
                                      static_cast<TaskId>(impl_->tasks.size()));
   impl_->edges = {};
   return TaskGraph(std::move(impl_));
-}
-
-namespace {
-
-/// Date by date, for graphs with queues that choose among what is ready.
-class IsolatedExecution {
- public:
-  explicit IsolatedExecution(const TaskGraph& graph)
-      : graph_(graph),
-        queues_(graph.resources().size()),
-        waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
-        result_{std::vector<Seconds>(graph.tasks().size()), std::vector<Seconds>(graph.tasks().size()), Seconds{}} {
-    for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
-      Queue& queue = queue_of(task);
-      if (order_of(task) == QueueOrder::added) {
-        queue.ready.push({0, task, task});
-      } else if (waits_for_[static_cast<std::size_t>(task)] == 0) {
-        make_ready(task);
-      }
-    }
-  }
-
-  Execution run() && {
-    for (Queue& queue : queues_) start_next(queue);
-    while (!ends_.empty()) {
-      const auto [date, task] = ends_.top();
-      ends_.pop();
-      now_ = date;
-      finish(task);
-    }
-    result_.makespan = now_;
-    return std::move(result_);
-  }
-
- private:
-  /// Tasks by (priority, moment of readiness, number); those of a queue in order of addition wait here from the start.
-  using Waiting = std::tuple<std::int32_t, std::int64_t, TaskId>;
-  struct Queue {
-    std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> ready;
-    bool busy = false;
-  };
-
-  [[nodiscard]] Queue& queue_of(TaskId task) {
-    return queues_[static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(task)].resource)];
-  }
-  [[nodiscard]] QueueOrder order_of(TaskId task) const {
-    const auto resource = static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(task)].resource);
-    return graph_.resources()[resource].order;
-  }
-  void make_ready(TaskId task) {
-    queue_of(task).ready.push({graph_.tasks()[static_cast<std::size_t>(task)].priority, ready_++, task});
-  }
-  void start_next(Queue& queue) {
-    if (queue.busy || queue.ready.empty()) return;
-    const TaskId task = std::get<2>(queue.ready.top());
-    if (waits_for_[static_cast<std::size_t>(task)] > 0) return;
-    queue.ready.pop();
-    queue.busy = true;
-    result_.start[static_cast<std::size_t>(task)] = now_;
-    ends_.push({now_ + graph_.block_of(task).isolated, task});
-  }
-  void finish(TaskId task) {
-    result_.finish[static_cast<std::size_t>(task)] = now_;
-    queue_of(task).busy = false;
-    for (const TaskId next : graph_.successors(task)) {
-      if (--waits_for_[static_cast<std::size_t>(next)] > 0) continue;
-      if (order_of(next) == QueueOrder::urgent) make_ready(next);
-      start_next(queue_of(next));
-    }
-    start_next(queue_of(task));
-  }
-
-  const TaskGraph& graph_;
-  std::vector<Queue> queues_;
-  std::vector<std::int32_t> waits_for_;
-  std::priority_queue<std::pair<Seconds, TaskId>, std::vector<std::pair<Seconds, TaskId>>, std::greater<>> ends_;
-  std::int64_t ready_ = 0;
-  Seconds now_;
-  Execution result_;
-};
-
-}  // namespace
-
-Execution execute_isolated(const TaskGraph& graph) {
-  const auto urgent = [](const Resource& resource) { return resource.order == QueueOrder::urgent; };
-  if (std::ranges::any_of(graph.resources(), urgent)) return IsolatedExecution(graph).run();
-  // Tasks are numbered so that whatever a task waits for, by dependency or by its resource's order, has a smaller
-  // number.
-  const std::size_t tasks = graph.tasks().size();
-  Execution execution{std::vector<Seconds>(tasks), std::vector<Seconds>(tasks), Seconds{}};
-  std::vector<Seconds> resource_free(graph.resources().size());
-  for (std::size_t task = 0; task < tasks; ++task) {
-    const auto id = static_cast<TaskId>(task);
-    Seconds& free = resource_free[static_cast<std::size_t>(graph.tasks()[task].resource)];
-    const Seconds start = std::max(execution.start[task], free);  // start[] has gathered the predecessors' ends
-    const Seconds finish = start + graph.block_of(id).isolated;
-    execution.start[task] = start;
-    execution.finish[task] = free = finish;
-    execution.makespan = std::max(execution.makespan, finish);
-    for (const TaskId next : graph.successors(id)) {
-      Seconds& earliest = execution.start[static_cast<std::size_t>(next)];
-      earliest = std::max(earliest, finish);
-    }
-  }
-  return execution;
 }
 
 Seconds critical_path(const TaskGraph& graph) {

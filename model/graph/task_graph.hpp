@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/collectives/collective.hpp"
+#include "model/cost/device_share.hpp"
 
 namespace foretrain {
 
@@ -19,18 +20,31 @@ using TaskId = std::int32_t;
 /// What a task counts as in the step's breakdown.
 enum class Category : std::uint8_t { compute, communication, optimizer, host, data };
 
-enum class ResourceKind : std::uint8_t { device_stream, communication_stream, copy_engine, host_thread, loader, disk };
+enum class ResourceKind : std::uint8_t {
+  device_stream,
+  communication_stream,
+  copy_engine,
+  host_thread,
+  loader,
+  disk,
+  launch_path  ///< between a host thread and a device: what it carries is on its way, not at work
+};
 
 /// In which order a resource takes its tasks: that in which they were added (a CUDA stream), or whichever is ready and
-/// most urgent (Task::priority; among equals the one that was ready first), as a sender's queue of messages.
-enum class QueueOrder : std::uint8_t { added, urgent };
+/// most urgent (Task::priority; among equals the one that was ready first), as a sender's queue of messages. A resource
+/// of order at_once has no queue: each of its tasks starts when it is ready (a delay).
+enum class QueueOrder : std::uint8_t { added, urgent, at_once };
 
-/// Something that works on one task at a time (a CUDA stream, a copy engine, a host thread).
+/// Something that works on one task at a time (a CUDA stream, a copy engine, a host thread), or on several (cores).
 struct Resource {
   std::string name;
   ResourceKind kind = ResourceKind::device_stream;
   int lane = 0;  ///< index of the group of symmetric ranks that it stands for (pipeline stage)
   QueueOrder order = QueueOrder::added;
+  /// Resources with the same number from 0 up are streams of one device: tasks that run on them at the same time slow
+  /// each other down by Block::share (see SharedDevice). -1: a stream that has its device to itself. Not with at_once.
+  int device = -1;
+  int servers = 1;  ///< tasks at a time; more than one needs QueueOrder::urgent
 };
 
 /// A piece of work built and costed once and referred to by many tasks: one layer's forward, one bucket's collective.
@@ -39,7 +53,8 @@ struct Block {
   std::string name;
   Category category = Category::compute;
   std::variant<Seconds, LoweredCollective> work;
-  Seconds isolated;  ///< duration when nothing else runs; equals the work for fixed durations
+  Seconds isolated;                ///< duration when nothing else runs; equals the work for fixed durations
+  DeviceShare share = {0.0, 0.0};  ///< on streams that share a device; of blocks of fixed duration
 };
 
 struct Task {
@@ -96,7 +111,8 @@ struct Execution {
 
 /// Runs the graph with every block at its isolated duration: each task starts when its resource is free and its
 /// predecessors are done. This is the longest path through dependencies and resource order.
-/// Resources of QueueOrder::urgent choose among the tasks that are ready at the moment they become free.
+/// Resources of QueueOrder::urgent choose among the tasks that are ready at the moment they become free; tasks on
+/// streams that share a device take longer than their isolated duration where there is not enough for all.
 Execution execute_isolated(const TaskGraph& graph);
 
 /// Length of the longest chain of dependencies alone, resources ignored: no execution can be faster.

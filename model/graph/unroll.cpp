@@ -276,6 +276,11 @@ UnrolledStep Unroller::run() && {
     all_done.push_back(result_.last_backward[s]);
     all_done.insert(all_done.end(), gradient_tasks_[s].begin(), gradient_tasks_[s].end());
   }
+  if (step_.slowest_replica > Seconds(0.0)) {
+    const BlockId waiting =
+        fixed_block("waiting for the slowest replica", step_.slowest_replica, Category::communication);
+    all_done = {add(waiting, lanes_.front().compute, std::move(all_done))};
+  }
   result_.synchronised = add(fixed_block("gradient norm", step_.gradient_norm, Category::communication),
                              lanes_.front().compute, std::move(all_done));
   for (std::size_t s = 0; s < step_.stages.size(); ++s) {

@@ -8,8 +8,10 @@
 
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
+#include "model/hardware/cpu.hpp"
 #include "model/hardware/fabric.hpp"
 #include "model/hardware/gpu.hpp"
+#include "model/hardware/storage.hpp"
 #include "model/hardware/transport.hpp"
 
 namespace foretrain {
@@ -46,23 +48,6 @@ struct NodeLink {
   int b = 0;
   int type = 0;  ///< index into Node::link_types
   int count = 1;
-};
-
-struct Cpu {
-  std::string name;
-  int sockets = 1;
-  int cores = 1;  ///< physical, all sockets together
-  Hertz clock;
-  Bytes memory;                     ///< all sockets together
-  BytesPerSecond memory_bandwidth;  ///< all sockets together, datasheet
-  FlopsPerSecond fp32_rate;         ///< all cores together
-};
-
-struct Storage {
-  std::string name;
-  BytesPerSecond read_bandwidth;
-  double random_read_iops = 0.0;
-  Seconds read_latency;
 };
 
 /// Network cards of a node and the fabric behind them.

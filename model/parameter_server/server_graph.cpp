@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "model/base/spread.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/link_load.hpp"
-#include "model/parameter_server/spread.hpp"
 
 namespace foretrain {
 

@@ -5,12 +5,12 @@
 #include <tuple>
 #include <utility>
 
+#include "model/base/spread.hpp"
 #include "model/collectives/placement.hpp"
 #include "model/cost/compression.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/graph/layer_cost.hpp"
 #include "model/parameter_server/assignment.hpp"
-#include "model/parameter_server/spread.hpp"
 #include "model/plan/memory.hpp"
 
 namespace foretrain {

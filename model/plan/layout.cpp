@@ -3,8 +3,13 @@
 namespace foretrain {
 
 BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
-  return {train.micro_batch, train.precision, train.attention,       plan.tensor,
-          plan.context,      plan.expert,     plan.sequence_parallel};
+  BuildOptions options{train.micro_batch, train.precision, train.attention,       plan.tensor,
+                       plan.context,      plan.expert,     plan.sequence_parallel};
+  options.parts = train.parts;
+  options.data = train.data;
+  options.compiled = plan.execution == ExecutionMode::compiled;
+  options.fused_loss = train.fused_loss;
+  return options;
 }
 
 int micro_batches(const TrainWorkload& train, const Plan& plan) {

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 #include <utility>
+
+#include "model/workload/vision_language.hpp"
 
 namespace foretrain {
 
@@ -93,6 +96,39 @@ void check_transformer(const Scenario& scenario, const TransformerConfig& model)
     require_divisible(scenario, "plan.expert", plan.expert, static_cast<std::int64_t>(plan.data) * plan.context,
                       "ranks of data x context");
   }
+}
+
+void check_vision_language(const Scenario& scenario, const VisionLanguageConfig& model) {
+  const Plan& plan = scenario.plan;
+  const std::pair<const char*, int> factors[] = {{"plan.context", plan.context}, {"plan.expert", plan.expert}};
+  for (const auto& [key, value] : factors) {
+    if (value > 1) fail(scenario, key, fmt::format("{} for a vision–language model", value), "1, and more data");
+  }
+  for (const TransformerConfig* part : {&model.vision, &model.language}) {
+    require_divisible(scenario, "plan.tensor", plan.tensor, part->heads, "heads");
+    require_divisible(scenario, "plan.tensor", plan.tensor, part->kv_heads, "key–value heads");
+    require_divisible(scenario, "plan.tensor", plan.tensor, part->ffn_hidden, "feed-forward units");
+  }
+  const std::int64_t layers = model.vision.layers + model.language.layers;
+  if (static_cast<std::int64_t>(plan.pipeline) * plan.interleave > layers) {
+    fail(scenario, "plan.pipeline",
+         fmt::format("{} layers cannot fill {} stages of {} chunks", layers, plan.pipeline, plan.interleave),
+         fmt::format("pipeline x interleave of at most {}", layers));
+  }
+}
+
+/// A packed sequence that a micro-batch does not fill would be mostly padding; more samples a pass are meant.
+void check_packing(const Scenario& scenario, const TrainWorkload& train) {
+  if (!train.data || train.data->batching.kind != Batching::Kind::packing) return;
+  const SampleMix mix = samples_of(*train.data, train.model);
+  const double length = train.data->batching.length > 0 ? static_cast<double>(train.data->batching.length) : mix.limit;
+  const double share = packed_share(mix, static_cast<std::int64_t>(length));
+  const auto needed = static_cast<std::int64_t>(std::ceil(length * share / mix.tokens() - 1e-3));
+  if (train.micro_batch >= needed) return;
+  fail(scenario, "workload.train.micro_batch",
+       fmt::format("{} samples of {:.0f} tokens do not fill one packed sequence of {:.0f}", train.micro_batch,
+                   mix.tokens(), length),
+       fmt::format("at least {}, or a shorter packing length", needed));
 }
 
 /// Tensor, context and expert parallelism and sequence parallelism are defined for transformers.
@@ -229,8 +265,11 @@ void check_scenario(const Scenario& scenario) {
   check_gpu_count(scenario);
   check_batch(scenario, *train);
   check_pipeline(scenario);
+  check_packing(scenario, *train);
   if (const auto* transformer = std::get_if<TransformerConfig>(&train->model.shape)) {
     check_transformer(scenario, *transformer);
+  } else if (const auto* whole = std::get_if<VisionLanguageConfig>(&train->model.shape)) {
+    check_vision_language(scenario, *whole);
   } else {
     check_network(scenario);
   }

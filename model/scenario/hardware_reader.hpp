@@ -13,6 +13,19 @@ namespace foretrain {
 /// A GPU: a catalogue name, a path, a mapping of a GPU file's keys, or { preset: NAME, … } with some of them replaced.
 Gpu read_gpu(const Field& field);
 
+/// `cpu:` of a node. Its `hierarchy` is a name of scenarios/hardware/processors.yaml, a mapping of the keys of such an
+/// entry, or { preset: NAME, … } with some of them replaced.
+Cpu read_cpu(const Field& field, FigureLog& log);
+
+/// The entries of scenarios/hardware/processors.yaml: a microarchitecture and the processors that have it, as
+/// "GenuineIntel 6 143" (vendor, family, model of /proc/cpuinfo).
+struct KnownProcessors {
+  std::string hierarchy;
+  std::vector<std::string> processors;
+  BytesPerSecond socket_bandwidth;  ///< of memory, where a machine of this kind does not tell
+};
+std::vector<KnownProcessors> known_processors();
+
 /// A node, in the same four ways. Throws ScenarioError for anything missing, unknown or impossible: no GPUs, wiring to
 /// vertices that cannot exist, parts that no link reaches.
 Node read_node(const Field& field);

@@ -14,12 +14,12 @@ namespace foretrain {
 
 namespace {
 
-/// The families of sequential networks beside those of transformers.
-enum class Family { gpt, bert, mpt, llama, vit, mlp, cnn };
+/// Beside the families of transformers those of sequential networks, and models made of several.
+enum class Family { gpt, bert, mpt, llama, vit, mlp, cnn, vision_language };
 std::span<const Named<Family>> family_words() {
-  static constexpr Named<Family> words[] = {{"gpt", Family::gpt},     {"bert", Family::bert}, {"mpt", Family::mpt},
-                                            {"llama", Family::llama}, {"vit", Family::vit},   {"mlp", Family::mlp},
-                                            {"cnn", Family::cnn}};
+  static constexpr Named<Family> words[] = {
+      {"gpt", Family::gpt}, {"bert", Family::bert}, {"mpt", Family::mpt}, {"llama", Family::llama},
+      {"vit", Family::vit}, {"mlp", Family::mlp},   {"cnn", Family::cnn}, {"vision_language", Family::vision_language}};
   return words;
 }
 
@@ -46,7 +46,8 @@ ModelConfig read_model(const Field& written) {
   const Field field(document, written.path());
   const YamlEntry* family_entry = document.find("family");
   if (!document.is_mapping() || family_entry == nullptr) {
-    written.fail("this model has no family", "family: gpt, bert, mpt, llama, vit, mlp or cnn; or preset: NAME");
+    written.fail("this model has no family",
+                 "family: gpt, bert, mpt, llama, vit, mlp, cnn or vision_language; or preset: NAME");
   }
   const Family family = Field(family_entry->value, join_path(field.path(), "family")).choice(family_words());
   ModelConfig model;
@@ -54,6 +55,8 @@ ModelConfig read_model(const Field& written) {
   if (model.name.empty()) model.name = family_entry->value.scalar;
   if (family == Family::cnn || family == Family::mlp) {
     model.shape = read_network_model(field);
+  } else if (family == Family::vision_language) {
+    model.shape = read_vision_language(field);
   } else {
     // Both enumerations list the transformers first and in the same order.
     model.shape = read_transformer(field, static_cast<TransformerFamily>(family));

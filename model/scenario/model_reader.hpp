@@ -14,6 +14,9 @@ ModelConfig read_model(const Field& field);
 /// The keys of families gpt, bert, mpt, llama and vit.
 TransformerConfig read_transformer(const Field& field, TransformerFamily family);
 
+/// The keys of family vision_language: `vision`, `projector` and `language`.
+VisionLanguageConfig read_vision_language(const Field& field);
+
 /// The keys of families cnn and mlp: `input` and `layers`.
 NetworkConfig read_network_model(const Field& field);
 

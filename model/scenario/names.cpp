@@ -22,13 +22,16 @@ std::span<const Named<Optimizer>> optimizer_words() {
   static constexpr Named<Optimizer> words[] = {{"sgd", Optimizer::sgd},
                                                {"momentum", Optimizer::momentum},
                                                {"adam", Optimizer::adam},
-                                               {"adamw", Optimizer::adamw}};
+                                               {"adamw", Optimizer::adamw},
+                                               {"adamw_8bit", Optimizer::adamw_8bit}};
   return words;
 }
 
 std::span<const Named<Recompute>> recompute_words() {
-  static constexpr Named<Recompute> words[] = {
-      {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
+  static constexpr Named<Recompute> words[] = {{"none", Recompute::none},
+                                               {"selective", Recompute::selective},
+                                               {"selective_operators", Recompute::selective_operators},
+                                               {"full", Recompute::full}};
   return words;
 }
 

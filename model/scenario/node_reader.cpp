@@ -7,6 +7,7 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware_reader.hpp"
 #include "model/scenario/network_reader.hpp"
+#include "model/scenario/storage_reader.hpp"
 #include "model/scenario/wiring_reader.hpp"
 
 namespace foretrain {
@@ -14,32 +15,6 @@ namespace foretrain {
 namespace {
 
 constexpr std::int64_t most_gpus_per_node = 1024;
-
-Cpu read_cpu(const Field& field, FigureLog& log) {
-  const MappingReader cpu =
-      field.mapping({"name", "sockets", "cores", "clock", "memory", "memory_bandwidth", "fp32_rate"});
-  Cpu result;
-  result.name = cpu.text_or("name", "cpu");
-  result.sockets = cpu.int_or("sockets", 1, {1, 64});
-  log.add(cpu["cores"]);
-  result.cores = static_cast<int>(cpu["cores"].integer({1, 100'000}));
-  result.clock = figure<Hertz>(cpu, "clock", log);
-  result.memory = figure<Bytes>(cpu, "memory", log);
-  result.memory_bandwidth = figure<BytesPerSecond>(cpu, "memory_bandwidth", log);
-  result.fp32_rate = figure<FlopsPerSecond>(cpu, "fp32_rate", log);
-  return result;
-}
-
-Storage read_storage(const Field& field, FigureLog& log) {
-  const MappingReader storage = field.mapping({"name", "read_bandwidth", "random_read_iops", "read_latency"});
-  Storage result;
-  result.name = storage.text_or("name", "storage");
-  result.read_bandwidth = figure<BytesPerSecond>(storage, "read_bandwidth", log);
-  log.add(storage["random_read_iops"]);
-  result.random_read_iops = storage["random_read_iops"].number(Zero::refused);
-  result.read_latency = figure<Seconds>(storage, "read_latency", log, Zero::allowed);
-  return result;
-}
 
 /// Complains about what only the whole node shows, at the key to which it belongs.
 void require_possible(const Node& result, const MappingReader& node) {

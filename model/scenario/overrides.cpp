@@ -43,6 +43,20 @@ void make_preset_mapping(YamlNode& node) {
   node = std::move(mapping);
 }
 
+/// The element of a list of mappings whose `id` this is, as a list of tasks has; lists inside it (loops) are searched
+/// as well. Null where there is none.
+YamlNode* element_with_id(YamlNode& list, std::string_view id) {
+  for (YamlNode& item : list.items) {
+    const YamlEntry* own = item.find("id");
+    if (own != nullptr && own->value.scalar == id) return &item;
+    for (YamlEntry& entry : item.entries) {
+      if (!entry.value.is_sequence()) continue;
+      if (YamlNode* inner = element_with_id(entry.value, id)) return inner;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Override parse_override(const std::string& text) {
@@ -61,9 +75,14 @@ void apply_override(YamlNode& document, const Override& change) {
       throw ScenarioError(change.where, change.key, "a part of this key is empty", "words joined by dots");
     if (node->is_null()) *node = yaml_mapping(change.where);
     if (node->is_scalar()) make_preset_mapping(*node);
-    if (!node->is_mapping()) {
-      throw ScenarioError(change.where, change.key, fmt::format("\"{}\" lies inside a list", key),
-                          "a key of a mapping; replace the list as a whole");
+    if (node->is_sequence()) {
+      YamlNode* element = element_with_id(*node, key);
+      if (element == nullptr) {
+        throw ScenarioError(change.where, change.key, fmt::format("\"{}\" lies inside a list", key),
+                            "the id of one of the list's elements; or replace the list as a whole");
+      }
+      node = element;
+      continue;
     }
     YamlEntry* entry = node->find(key);
     if (entry == nullptr) entry = &node->entries.emplace_back(YamlEntry{key, change.where, YamlNode{}});

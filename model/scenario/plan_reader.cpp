@@ -153,6 +153,25 @@ void read_sync(const Field& field, Sync& sync) {
   }
 }
 
+/// A word or a list of words; `none` stands alone.
+Offload read_offload(const Field& field) {
+  enum class Word { none, optimizer, parameters, activations };
+  static constexpr Named<Word> words[] = {{"none", Word::none},
+                                          {"optimizer", Word::optimizer},
+                                          {"parameters", Word::parameters},
+                                          {"activations", Word::activations}};
+  Offload offload;
+  const std::vector<Field> list = field.list_or_one();
+  for (const Field& item : list) {
+    const Word word = item.choice<Word>(words);
+    if (word == Word::none && list.size() > 1) item.fail("none beside other words", "none alone, or the other words");
+    offload.optimizer |= word == Word::optimizer;
+    offload.parameters |= word == Word::parameters;
+    offload.activations |= word == Word::activations;
+  }
+  return offload;
+}
+
 ExecutionMode read_execution(const MappingReader& plan) {
   return plan.choice_or("execution", ExecutionMode::eager, execution_words());
 }
@@ -166,8 +185,9 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
 
 Plan read_training_plan(const Field& field, Precision training, const Cluster& cluster) {
   static constexpr Named<bool> process_words[] = {{"single", true}, {"per_gpu", false}};
-  const MappingReader keys = field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert",
-                                            "sequence_parallel", "zero", "sync", "execution", "processes"});
+  const MappingReader keys =
+      field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "sequence_parallel", "zero",
+                     "reshard_after_forward", "offload", "sync", "execution", "processes"});
   Plan plan;
   plan.tensor = keys.int_or("tensor", 1, factor);
   plan.pipeline = keys.int_or("pipeline", 1, factor);
@@ -176,6 +196,12 @@ Plan read_training_plan(const Field& field, Precision training, const Cluster& c
   plan.expert = keys.int_or("expert", 1, factor);
   plan.sequence_parallel = keys.flag_or("sequence_parallel", false);
   plan.zero = keys.int_or("zero", 0, {0, 3});
+  plan.reshard_after_forward = keys.flag_or("reshard_after_forward", true);
+  if (keys.has("reshard_after_forward") && plan.zero != 3) {
+    keys.fail("reshard_after_forward", fmt::format("zero: {} does not shard weights", plan.zero),
+              "zero: 3, or leave the key out");
+  }
+  if (const auto offload = keys.find("offload")) plan.offload = read_offload(*offload);
   plan.sync.gradient_precision = usual_gradient_precision(training, plan.zero);
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);

@@ -12,15 +12,23 @@
 #include "model/cost/calibration.hpp"
 #include "model/cost/compression.hpp"
 #include "model/cost/host.hpp"
+#include "model/cost/storage.hpp"
 #include "model/hardware/cluster.hpp"
 #include "model/hardware/precision.hpp"
+#include "model/workload/batching.hpp"
+#include "model/workload/cpu_matmul.hpp"
+#include "model/workload/data_loader.hpp"
+#include "model/workload/memory_walk.hpp"
 #include "model/workload/model_config.hpp"
 #include "model/workload/operator.hpp"
+#include "model/workload/training_parts.hpp"
 
 namespace foretrain {
 
-enum class Optimizer { sgd, momentum, adam, adamw };
-enum class Recompute { none, selective, full };
+enum class Optimizer { sgd, momentum, adam, adamw, adamw_8bit };
+/// selective: attention is run again (arXiv 2205.05198); selective_operators: all but attention and every other matrix
+/// product is (torchtitan's list of operators); full: the whole layer.
+enum class Recompute { none, selective, selective_operators, full };
 enum class SyncAlgorithm {
   automatic,
   naive,
@@ -45,13 +53,6 @@ constexpr bool has_servers(SyncAlgorithm algorithm) {
 enum class ServerPlacement { cpu, gpu, dedicated, colocated };
 enum class CollectiveOperation { all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, send_receive };
 
-/// Input pipeline: `workers` processes prepare samples in parallel while the device computes.
-struct DataLoader {
-  int workers = 0;     ///< 0: no loader modelled (synthetic or cached data)
-  Seconds per_sample;  ///< one worker, one sample, ready to be copied to the device
-  int prefetch = 2;    ///< batches each worker may be ahead
-};
-
 struct TrainWorkload {
   ModelConfig model;
   std::int64_t global_batch = 1;  ///< samples per optimizer step over the whole cluster
@@ -61,9 +62,12 @@ struct TrainWorkload {
   Recompute recompute = Recompute::none;
   AttentionKind attention = AttentionKind::flash;
   bool master_weights =
-      false;  ///< an fp32 copy of 2-byte weights beside the optimizer's two states (key master_weights)
+      false;                ///< an fp32 copy of 2-byte weights beside the optimizer's two states (key master_weights)
+  bool fused_loss = false;  ///< cross-entropy makes no fp32 copies of the logits (key loss: eager | fused)
   std::optional<double> training_samples;  ///< sequences or images to train on, for time_to_train
-  DataLoader loader;
+  std::optional<DataLoader> loader;        ///< without: data are there when they are needed
+  TrainedParts parts;                      ///< frozen parts and adapters (keys freeze and lora)
+  std::optional<DataShape> data;           ///< how samples differ
   /// Standard deviation of a worker's compute time from iteration to iteration, as a share of its mean: lognormal,
   /// independent between workers (parameter servers; key compute_spread).
   double compute_spread = 0.0;
@@ -87,17 +91,50 @@ struct OperatorWorkload {
   int repeat = 1;
 };
 
+/// An operator on the node's processor (`on: cpu`), or a walk over a GPU's memory.
+struct HostWorkload {
+  std::string name;
+  std::variant<MemoryWalk, CpuMatmul, GpuChase> work;
+  int repeat = 1;
+};
+
+/// Requests to storage alone.
+struct StorageWorkload {
+  Storage storage;
+  DiskPattern pattern;
+  Bytes size;  ///< all requests together
+};
+
+/// A data loader alone, emptied as fast as it delivers.
+struct LoaderWorkload {
+  DataLoader loader;
+  double batch = 1.0;  ///< samples
+};
+
+/// A model's forward pass, or forward and backward, for one batch.
+struct ModelCall {
+  ModelConfig model;
+  std::int64_t batch = 1;
+  Precision precision = Precision::fp32;
+  AttentionKind attention = AttentionKind::flash;
+  bool backward = false;
+  std::optional<ExecutionMode> execution;  ///< Plan::execution where nothing is said
+};
+
 /// One entry of `workload.tasks`.
 struct ScenarioTask {
-  enum class Kind { op, copy, page_lock, sleep, synchronize };
+  enum class Kind { op, call, copy, page_lock, sleep, synchronize, item, print };
   std::string id;
   std::string on;  ///< "gpu0", "gpu0:stream1", "cpu", "gpu0:d2h"
   Kind kind = Kind::op;
-  Operator op;  ///< kind op
+  Operator op;                    ///< kind op
+  std::optional<ModelCall> call;  ///< kind call
+  std::string enqueued_by;        ///< host thread that launches it ("cpu"); empty: it is there when the device is
+  int loop = -1;                  ///< into TasksWorkload::loops; -1: none
   int repeat = 1;
   std::string source;  ///< kind copy: "gpu0" or "cpu" or "disk"
   std::string destination;
-  Bytes size;          ///< kinds copy and page_lock (allocating page-locked host memory)
+  Bytes size;          ///< kinds copy, item, print and page_lock (allocating page-locked host memory)
   bool pinned = true;  ///< kind copy: the host side is page-locked memory
   Seconds duration;    ///< kind sleep
   std::vector<std::string> after;
@@ -105,6 +142,7 @@ struct ScenarioTask {
 };
 struct TasksWorkload {
   std::vector<ScenarioTask> tasks;
+  std::vector<int> loops;  ///< how often each loop runs; the tasks of a loop follow each other in `tasks`
 };
 
 struct Sync {
@@ -136,10 +174,20 @@ struct Sync {
   Compression compression;
 };
 
+/// What is kept in host memory between its uses (key plan.offload: a word or a list of them).
+struct Offload {
+  bool optimizer = false;    ///< states and master weights; the host's cores do the update
+  bool parameters = false;   ///< weights; copied to the GPU layer by layer, in each pass
+  bool activations = false;  ///< what layers keep for the backward pass
+  [[nodiscard]] bool any() const { return optimizer || parameters || activations; }
+};
+
 struct Plan {
   int data = 1, tensor = 1, pipeline = 1, interleave = 1, context = 1, expert = 1;
   bool sequence_parallel = false;
   int zero = 0;
+  bool reshard_after_forward = true;  ///< zero 3: weights are gathered again for the backward pass
+  Offload offload;
   Sync sync;
   bool single_process = false;  ///< one Python process drives all GPUs of a node (key plan.processes: single | per_gpu)
   ExecutionMode execution = ExecutionMode::eager;
@@ -166,7 +214,8 @@ struct BackgroundFlow {
   SourcePosition where;                              ///< of its destination
 };
 
-using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkload, TasksWorkload>;
+using Workload = std::variant<TrainWorkload, CollectiveWorkload, OperatorWorkload, TasksWorkload, HostWorkload,
+                              StorageWorkload, LoaderWorkload>;
 
 struct Scenario {
   std::string name;

@@ -1,20 +1,30 @@
-// workload.tasks: a list of { id, on, run, after (= nothing) }.
+// workload.tasks: a list of { id, on, run, after (= nothing), enqueued_by (= nobody) } and of loops.
 //   on:   gpu<i>, gpu<i>:stream<n>, gpu<i>:h2d, gpu<i>:d2h, gpu<i>:p2p, cpu, cpu<s>, disk
 //   run:  { matmul: { … }, repeat: 50 } (and the other operators), { copy: { from: gpu0, to: cpu, size: 1 GB, pinned:
-//   true } },
-//         { page_lock: { size: 64 MB } } (allocating page-locked host memory), { sleep: 2 ms }, synchronize
+//         true } }, { page_lock: { size: 64 MB } } (allocating page-locked host memory), { sleep: 2 ms }, synchronize,
+//         { forward: { model: mlp-d2l, batch: 1, precision: fp32, execution (= plan.execution) } } and the same with
+//         forward_backward, { item: { from: gpu0 } } (one number, waited for), { print: { from: gpu0, size: 4 MB } }
 //   after: an id or a list of ids, of tasks further up
+//   enqueued_by: cpu or cpu<s>, for what runs on a GPU: a host thread launches it; calls of models need one (= cpu)
+//   { loop: 10, tasks: [ … ] } runs its tasks in turn, ten times
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "model/base/text.hpp"
 #include "model/scenario/attention_reader.hpp"
+#include "model/scenario/model_reader.hpp"
+#include "model/scenario/names.hpp"
 #include "model/scenario/workload_reader.hpp"
 
 namespace foretrain {
 
 namespace {
+
+using Kind = ScenarioTask::Kind;
+
+// What a computer with some gigabytes of memory executes in a minute.
+constexpr double most_repetitions = 2e7;
 
 /// "gpu3", "cpu", "cpu1" or "disk". Throws ScenarioError for others and for those that the cluster does not have.
 void check_place(const std::string& place, const Field& field, const Cluster& cluster) {
@@ -45,7 +55,7 @@ std::string read_resource(const Field& field, const Cluster& cluster) {
 
 void read_copy_task(const Field& field, const Cluster& cluster, ScenarioTask& task) {
   const MappingReader copy = field.mapping({"from", "to", "size", "pinned"});
-  task.kind = ScenarioTask::Kind::copy;
+  task.kind = Kind::copy;
   task.source = copy["from"].text();
   task.destination = copy["to"].text();
   check_place(task.source, copy["from"], cluster);
@@ -54,51 +64,148 @@ void read_copy_task(const Field& field, const Cluster& cluster, ScenarioTask& ta
   task.pinned = copy.flag_or("pinned", true);
 }
 
+/// Results that the host thread asks for and waits for, in pageable memory.
+void read_result_task(const Field& field, Kind kind, const Cluster& cluster, ScenarioTask& task) {
+  const MappingReader keys = kind == Kind::print ? field.mapping({"from", "size"}) : field.mapping({"from"});
+  task.kind = kind;
+  task.source = read_resource(keys["from"], cluster);
+  if (!task.source.starts_with("gpu")) {
+    keys.fail("from", fmt::format("{} is no GPU", task.source), "gpu0, or one of its streams: gpu0:stream1");
+  }
+  task.destination = task.on;
+  task.size = kind == Kind::print ? keys["size"].quantity<Bytes>(Zero::allowed) : Bytes(8.0);
+  task.pinned = false;
+}
+
+ModelCall read_call(const Field& field, bool backward, const Cluster& cluster) {
+  const MappingReader keys = field.mapping({"model", "batch", "precision", "attention", "execution"});
+  ModelCall call;
+  call.model = read_model(keys["model"]);
+  call.batch = keys.integer_or("batch", 1, {1, 1'000'000'000});
+  call.precision = keys.choice_or("precision", Precision::fp32, precision_words());
+  const bool flash = cluster.node.gpu.compute_capability >= 7.5;  // as for workload.train
+  call.attention =
+      keys.choice_or("attention", flash ? AttentionKind::flash : AttentionKind::standard, attention_words());
+  call.backward = backward;
+  if (const auto execution = keys.find("execution")) call.execution = execution->choice(execution_words());
+  return call;
+}
+
+void read_work(const std::string& key, const Field& work, const Cluster& cluster, ScenarioTask& task) {
+  if (key == "copy") {
+    read_copy_task(work, cluster, task);
+  } else if (key == "page_lock") {
+    task.kind = Kind::page_lock;
+    task.size = work.mapping({"size"})["size"].quantity<Bytes>(Zero::allowed);
+  } else if (key == "sleep") {
+    task.kind = Kind::sleep;
+    task.duration = work.quantity<Seconds>(Zero::allowed);
+  } else if (key == "item" || key == "print") {
+    read_result_task(work, key == "item" ? Kind::item : Kind::print, cluster, task);
+  } else if (key == "forward" || key == "forward_backward") {
+    task.kind = Kind::call;
+    task.call = read_call(work, key == "forward_backward", cluster);
+  } else {
+    task.kind = Kind::op;
+    task.op = read_operator(key, work);
+    check_attention(task.op, cluster.node.gpu, work);
+  }
+}
+
 void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
   if (field.is_scalar() && field.text() == "synchronize") {
-    task.kind = ScenarioTask::Kind::synchronize;
+    task.kind = Kind::synchronize;
     return;
   }
-  const MappingReader run = field.mapping(
-      {"matmul", "convolution", "attention", "elementwise", "reduction", "copy", "page_lock", "sleep", "repeat"});
+  const MappingReader run =
+      field.mapping({"matmul", "convolution", "attention", "elementwise", "reduction", "copy", "page_lock", "sleep",
+                     "forward", "forward_backward", "item", "print", "repeat"});
   const std::size_t works = field.node().entries.size() - (run.has("repeat") ? 1 : 0);
   if (works != 1) field.fail(fmt::format("{} pieces of work in one task", works), "one: { matmul: { … }, repeat: 50 }");
   task.repeat = run.int_or("repeat", 1, {1, 10'000'000});
   for (const YamlEntry& entry : field.node().entries) {
-    if (entry.key == "repeat") continue;
-    const Field work(entry.value, join_path(field.path(), entry.key));
-    if (entry.key == "copy") {
-      read_copy_task(work, cluster, task);
-    } else if (entry.key == "page_lock") {
-      task.kind = ScenarioTask::Kind::page_lock;
-      task.size = work.mapping({"size"})["size"].quantity<Bytes>(Zero::allowed);
-    } else if (entry.key == "sleep") {
-      task.kind = ScenarioTask::Kind::sleep;
-      task.duration = work.quantity<Seconds>(Zero::allowed);
-    } else {
-      task.kind = ScenarioTask::Kind::op;
-      task.op = read_operator(entry.key, work);
-      check_attention(task.op, cluster.node.gpu, work);
-    }
+    if (entry.key != "repeat")
+      read_work(entry.key, Field(entry.value, join_path(field.path(), entry.key)), cluster, task);
   }
 }
 
-ScenarioTask read_task(const Field& field, const Cluster& cluster, const std::vector<ScenarioTask>& earlier) {
-  const MappingReader keys = field.mapping({"id", "on", "run", "after"});
-  const auto is_known = [&](const std::string& id) {
-    return std::any_of(earlier.begin(), earlier.end(), [&](const ScenarioTask& other) { return other.id == id; });
-  };
-  ScenarioTask task;
-  task.where = field.where();
-  task.id = keys["id"].text();
-  if (is_known(task.id)) keys.fail("id", fmt::format("a second task \"{}\"", task.id), "a name of its own");
-  task.on = read_resource(keys["on"], cluster);
-  read_run(keys["run"], cluster, task);
-  if (const auto after = keys.find("after")) {
-    for (const Field& id : after->list_or_one()) {
+/// Who launches the task, and whether what it does has its place where it runs.
+void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioTask& task) {
+  const bool host_waits = task.kind == Kind::item || task.kind == Kind::print;
+  if (host_waits && !task.on.starts_with("cpu")) {
+    keys.fail("on", fmt::format("{} waits for nobody", task.on), "the host thread that wants the result: on: cpu");
+  }
+  const bool calls = task.kind == Kind::call;
+  if (calls && !task.on.starts_with("gpu")) {
+    keys.fail("on", fmt::format("a model is called on a GPU, not on {}", task.on), "on: gpu0");
+  }
+  if (calls) task.enqueued_by = "cpu";
+  const auto thread = keys.find("enqueued_by");
+  if (!thread) return;
+  const bool on_gpu = task.on.starts_with("gpu");
+  if (!on_gpu || (task.kind != Kind::op && task.kind != Kind::copy && !calls)) {
+    thread->fail("only operators, copies and calls of models on a GPU are launched by a host thread", "no enqueued_by");
+  }
+  task.enqueued_by = thread->text();
+  check_place(task.enqueued_by, *thread, cluster);
+  if (!task.enqueued_by.starts_with("cpu")) thread->fail(fmt::format("{} is no host", task.enqueued_by), "cpu or cpu0");
+}
+
+class TasksReader {
+ public:
+  explicit TasksReader(const Cluster& cluster) : cluster_(cluster) {}
+
+  void read(const Field& list, int loop) {
+    for (const Field& entry : list.list()) {
+      if (entry.is_mapping() && entry.node().find("loop") != nullptr) {
+        read_loop(entry, loop);
+      } else {
+        read_task(entry, loop);
+      }
+    }
+  }
+
+  TasksWorkload take() && { return std::move(result_); }
+
+ private:
+  [[nodiscard]] bool is_known(const std::string& id) const {
+    return std::ranges::any_of(result_.tasks, [&](const ScenarioTask& other) { return other.id == id; });
+  }
+
+  void read_loop(const Field& field, int loop) {
+    if (loop >= 0) field.fail("a loop inside a loop", "one loop after the other");
+    const MappingReader keys = field.mapping({"loop", "tasks"});
+    result_.loops.push_back(static_cast<int>(keys["loop"].integer({1, 10'000'000})));
+    const std::size_t before = result_.tasks.size();
+    read(keys["tasks"], static_cast<int>(result_.loops.size()) - 1);
+    if (result_.tasks.size() == before) keys.fail("tasks", "no tasks", "at least one: { id: a, on: gpu0, run: { … } }");
+  }
+
+  void read_task(const Field& field, int loop) {
+    const MappingReader keys = field.mapping({"id", "on", "run", "after", "enqueued_by"});
+    ScenarioTask task;
+    task.where = field.where();
+    task.loop = loop;
+    task.id = keys["id"].text();
+    if (is_known(task.id)) keys.fail("id", fmt::format("a second task \"{}\"", task.id), "a name of its own");
+    task.on = read_resource(keys["on"], cluster_);
+    read_run(keys["run"], cluster_, task);
+    read_launching(keys, cluster_, task);
+    if (const auto after = keys.find("after")) read_after(*after, task);
+    repetitions_ += static_cast<double>(task.repeat) *
+                    (loop < 0 ? 1.0 : static_cast<double>(result_.loops[static_cast<std::size_t>(loop)]));
+    if (repetitions_ > most_repetitions) {
+      keys.fail("run", fmt::format("{:.0f} repetitions in all", repetitions_),
+                fmt::format("at most {:.0f}", most_repetitions));
+    }
+    result_.tasks.push_back(std::move(task));
+  }
+
+  void read_after(const Field& after, ScenarioTask& task) const {
+    for (const Field& id : after.list_or_one()) {
       if (!is_known(id.text())) {
         std::vector<std::string> ids;
-        for (const ScenarioTask& other : earlier) ids.push_back(other.id);
+        for (const ScenarioTask& other : result_.tasks) ids.push_back(other.id);
         const auto nearest = nearest_word(id.text(), ids);
         id.fail(fmt::format("no task \"{}\" above this one", id.text()),
                 nearest ? fmt::format("did you mean {}?", *nearest) : "the id of a task further up");
@@ -106,14 +213,18 @@ ScenarioTask read_task(const Field& field, const Cluster& cluster, const std::ve
       task.after.push_back(id.text());
     }
   }
-  return task;
-}
+
+  const Cluster& cluster_;
+  TasksWorkload result_;
+  double repetitions_ = 0.0;
+};
 
 }  // namespace
 
 TasksWorkload read_tasks(const Field& field, const Cluster& cluster) {
-  TasksWorkload result;
-  for (const Field& task : field.list()) result.tasks.push_back(read_task(task, cluster, result.tasks));
+  TasksReader reader(cluster);
+  reader.read(field, -1);
+  TasksWorkload result = std::move(reader).take();
   if (result.tasks.empty()) field.fail("no tasks", "at least one: { id: a, on: gpu0, run: { … } }");
   return result;
 }

@@ -6,8 +6,12 @@
 
 #include "model/base/text.hpp"
 #include "model/scenario/attention_reader.hpp"
+#include "model/scenario/data_reader.hpp"
+#include "model/scenario/loader_reader.hpp"
 #include "model/scenario/model_reader.hpp"
 #include "model/scenario/names.hpp"
+#include "model/scenario/storage_reader.hpp"
+#include "model/workload/vision_language.hpp"
 
 namespace foretrain {
 
@@ -15,34 +19,20 @@ namespace {
 
 constexpr IntegerRange batch_range{1, 1'000'000'000};
 
-DataLoader read_loader(const Field& field) {
-  const MappingReader keys = field.mapping({"workers", "per_sample", "prefetch"});
-  DataLoader loader;
-  loader.workers = static_cast<int>(keys["workers"].integer({1, 10'000}));
-  loader.per_sample = keys["per_sample"].quantity<Seconds>(Zero::allowed);
-  loader.prefetch = keys.int_or("prefetch", loader.prefetch, {1, 10'000});
-  return loader;
-}
-
 /// Length of training in samples; tokens count for models with a sequence.
-double read_training_samples(const Field& field, const ModelConfig& model) {
+double read_training_samples(const Field& field, const TrainWorkload& train) {
   const TrainingLength length = field.parse([](const std::string& text) { return parse_training_length(text); });
   if (length.unit == TrainingLength::Unit::samples) return length.count;
+  const ModelConfig& model = train.model;
+  const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape);
+  if (train.data || whole != nullptr) {
+    return length.count / samples_of(train.data ? *train.data : usual_data(*whole), model).tokens();
+  }
   const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
   if (transformer == nullptr || transformer->family == TransformerFamily::vit) {
     field.fail(fmt::format("{} has images, not tokens", model.name), "a number of images");
   }
   return length.count / static_cast<double>(transformer->sequence);
-}
-
-/// "5 %" or 0.05.
-double read_spread(const Field& field) {
-  std::string text = field.text();
-  const bool percent = text.ends_with('%');
-  if (percent) text.erase(text.find_last_not_of("% ") + 1);
-  const double spread = field.parse([&](const std::string&) { return parse_number(text); }) * (percent ? 0.01 : 1.0);
-  if (spread >= 1.0) field.fail(fmt::format("a spread of {}", field.text()), "less than 100 % of the mean, as 5 %");
-  return spread;
 }
 
 /// FlashAttention needs the asynchronous copies and shared memory of Turing (v1) or Ampere (v2) and later.
@@ -53,7 +43,7 @@ AttentionKind usual_attention(const Gpu& gpu) {
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader train =
       field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer", "recompute", "attention",
-                     "master_weights", "samples", "loader", "compute_spread"});
+                     "master_weights", "loss", "samples", "loader", "compute_spread", "data", "freeze", "lora"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
@@ -69,11 +59,17 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
     check_attention({"", core, storage_precision(workload.precision), 1}, cluster.node.gpu, field);
   }
   workload.master_weights = train.flag_or("master_weights", false);
+  static constexpr Named<bool> loss_words[] = {{"eager", false}, {"fused", true}};
+  workload.fused_loss = train.choice_or<bool>("loss", false, loss_words);
+  if (const auto data = train.find("data")) workload.data = read_data(*data, workload.model);
+  if (const auto freeze = train.find("freeze")) read_freeze(*freeze, workload.model, workload.parts);
+  if (const auto lora = train.find("lora")) read_lora(*lora, workload.model, workload.parts);
+  check_something_is_trained(field, workload.model, workload.parts);
   if (const auto samples = train.find("samples")) {
-    workload.training_samples = read_training_samples(*samples, workload.model);
+    workload.training_samples = read_training_samples(*samples, workload);
   }
   if (const auto spread = train.find("compute_spread")) workload.compute_spread = read_spread(*spread);
-  if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader);
+  if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader, cluster.node.storage);
   result.workload = std::move(workload);
 }
 
@@ -101,25 +97,56 @@ void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& r
   result.workload = workload;
 }
 
-void read_operator_workload(const Field& field, const Gpu& gpu, ReadWorkload& result) {
+/// Where an operator runs: `on: cpu` or `on: gpu`; what only processors have goes there by itself.
+bool runs_on_cpu(const Field& field, const std::string& kind) {
+  static constexpr Named<bool> places[] = {{"gpu", false}, {"cpu", true}};
+  const YamlEntry* on = field.node().find("on");
+  if (on != nullptr) return Field(on->value, join_path(field.path(), "on")).choice<bool>(places);
+  const auto& of_gpu = operator_kinds();
+  const auto& of_cpu = host_operator_kinds();
+  return std::find(of_gpu.begin(), of_gpu.end(), kind) == of_gpu.end() &&
+         std::find(of_cpu.begin(), of_cpu.end(), kind) != of_cpu.end();
+}
+
+void read_operator_workload(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   if (!field.is_mapping()) field.fail("no mapping", "{ kind: matmul, m: 4096, n: 4096, k: 4096, precision: bf16 }");
   YamlNode shape = field.node();
-  std::erase_if(shape.entries, [](const YamlEntry& entry) { return entry.key == "kind" || entry.key == "repeat"; });
+  std::erase_if(shape.entries, [](const YamlEntry& entry) {
+    return entry.key == "kind" || entry.key == "repeat" || entry.key == "on";
+  });
   const YamlEntry* kind = field.node().find("kind");
   if (kind == nullptr) {
     throw ScenarioError(field.where(), join_path(field.path(), "kind"), "this key is missing",
                         or_list(operator_kinds()));
   }
   const Field kind_field(kind->value, join_path(field.path(), "kind"));
+  if (is_storage_kind(kind_field.text())) {
+    result.workload = read_storage_workload(field, cluster.node.storage);
+    return;
+  }
+  if (kind_field.text() == "data_loader") {
+    result.workload = read_loader_workload(field, cluster.node.storage);
+    return;
+  }
+  int repeat = 1;
+  if (const YamlEntry* times = field.node().find("repeat")) {
+    repeat = static_cast<int>(Field(times->value, join_path(field.path(), "repeat")).integer({1, 1'000'000}));
+  }
+  const bool on_cpu = runs_on_cpu(field, kind_field.text());
+  if (on_cpu || kind_field.text() == "memory_walk") {
+    const Field rest(shape, field.path());
+    HostWorkload workload =
+        on_cpu ? read_host_operator(kind_field, rest, cluster.node.cpu) : read_gpu_chase(rest, cluster.node.gpu);
+    workload.repeat = repeat;
+    result.workload = std::move(workload);
+    return;
+  }
   const auto& kinds = operator_kinds();
   if (std::find(kinds.begin(), kinds.end(), kind_field.text()) == kinds.end()) {
     read_operator(kind_field.text(), kind_field);  // complains at the kind
   }
-  OperatorWorkload workload{read_operator(kind_field.text(), Field(shape, field.path())), 1};
-  check_attention(workload.op, gpu, Field(shape, field.path()));
-  if (const YamlEntry* repeat = field.node().find("repeat")) {
-    workload.repeat = static_cast<int>(Field(repeat->value, join_path(field.path(), "repeat")).integer({1, 1'000'000}));
-  }
+  OperatorWorkload workload{read_operator(kind_field.text(), Field(shape, field.path())), repeat};
+  check_attention(workload.op, cluster.node.gpu, Field(shape, field.path()));
   result.workload = std::move(workload);
 }
 
@@ -141,7 +168,7 @@ ReadWorkload read_workload(const Field& field, const Cluster& cluster) {
   ReadWorkload result;
   if (const auto train = workload.find("train")) read_train(*train, cluster, result);
   if (const auto collective = workload.find("collective")) read_collective(*collective, cluster, result);
-  if (const auto op = workload.find("operator")) read_operator_workload(*op, cluster.node.gpu, result);
+  if (const auto op = workload.find("operator")) read_operator_workload(*op, cluster, result);
   if (const auto tasks = workload.find("tasks")) result.workload = read_tasks(*tasks, cluster);
   return result;
 }

@@ -28,6 +28,12 @@ std::vector<int> read_levels(const Field& field);
 Operator read_operator(std::string_view kind, const Field& field);
 const std::vector<std::string>& operator_kinds();
 
+/// The same on the processor, for `on: cpu`; complains at the kind where the CPU has none such.
+HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu& cpu);
+const std::vector<std::string>& host_operator_kinds();
+/// `kind: memory_walk` with `on: gpu`: a pointer chase over its memory.
+HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu);
+
 /// `workload.tasks`: see tasks_reader.cpp for the grammar.
 TasksWorkload read_tasks(const Field& field, const Cluster& cluster);
 

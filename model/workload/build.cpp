@@ -4,13 +4,16 @@
 
 #include "model/base/error.hpp"
 #include "model/workload/network.hpp"
-#include "model/workload/transformer.hpp"
+#include "model/workload/vision_language.hpp"
 
 namespace foretrain {
 
 Model build_model(const ModelConfig& config, const BuildOptions& options) {
   if (const auto* transformer = std::get_if<TransformerConfig>(&config.shape)) {
-    return build_transformer(*transformer, config.name, options);
+    return build_language(*transformer, config.name, options);
+  }
+  if (const auto* whole = std::get_if<VisionLanguageConfig>(&config.shape)) {
+    return build_vision_language(*whole, config.name, options);
   }
   if (options.tensor > 1 || options.context > 1 || options.expert > 1) {
     throw UsageError("plan: tensor, context and expert parallelism are defined for transformers only, and " +

@@ -1,10 +1,14 @@
 // From what a scenario says about a model to layers with shapes.
 #pragma once
 
+#include <optional>
+
 #include "model/hardware/precision.hpp"
+#include "model/workload/batching.hpp"
 #include "model/workload/model.hpp"
 #include "model/workload/model_config.hpp"
 #include "model/workload/operator.hpp"
+#include "model/workload/training_parts.hpp"
 
 namespace foretrain {
 
@@ -17,10 +21,16 @@ struct BuildOptions {
   int context = 1;
   int expert = 1;
   bool sequence_parallel = false;
+  bool compiled = false;    ///< a compiler drops kept tensors that no backward kernel reads
+  bool fused_loss = false;  ///< cross-entropy without fp32 copies of the logits
+  std::optional<PassTokens> pass = std::nullopt;  ///< of a transformer; else micro_batch sequences of its own length
+  TrainedParts parts = {};
+  std::optional<DataShape> data = std::nullopt;  ///< samples differ; else each is as long as the model's sequence
 };
 
-/// Layers of the model, costs not yet attached. Throws ScenarioError for impossible shapes, UsageError for a layout
-/// that the family does not have (tensor parallelism of a convolutional network).
+/// Layers of the model, costs not yet attached. Where samples differ, times are those of a mean pass and memory is that
+/// of the largest. Throws ScenarioError for impossible shapes, UsageError for a layout that the family does not have
+/// (tensor parallelism of a convolutional network).
 Model build_model(const ModelConfig& config, const BuildOptions& options);
 
 }  // namespace foretrain

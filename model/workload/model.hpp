@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "model/workload/batching.hpp"
 #include "model/workload/operator.hpp"
 
 namespace foretrain {
@@ -39,12 +41,17 @@ struct Layer {
   std::vector<LayerCollective> forward_collectives;
   std::vector<LayerCollective> backward_collectives;
   double parameters = 0.0;                    ///< trainable numbers held by one tensor-parallel rank
-  double expert_parameters = 0.0;             ///< of these, divided over the expert-parallel group
-  std::vector<WeightMatrix> matrices;         ///< of these, the matrices in forward order; the rest are vectors
+  double frozen_parameters = 0.0;             ///< held but not trained, beside `parameters`
+  double expert_parameters = 0.0;             ///< of `parameters`, divided over the expert-parallel group
+  std::vector<WeightMatrix> matrices;         ///< of `parameters`, the matrices in forward order; the rest are vectors
   Bytes saved;                                ///< activations kept for the backward pass without recomputation
   Bytes saved_selective;                      ///< with selective recomputation (attention recomputed)
+  Bytes saved_operators;                      ///< with a list of operators whose outputs are kept (selective_operators)
   Bytes saved_full;                           ///< with full recomputation: the layer's input only
   std::vector<Operator> selective_recompute;  ///< operators run again under selective recomputation
+  std::vector<Operator> operators_recompute;  ///< the same under selective_operators
+  Bytes loss_kept;     ///< kept by the loss from its forward to its backward pass, beside what is saved
+  Bytes loss_buffers;  ///< largest sum of logits, their fp32 copies and gradients at one time, with loss_kept
   Bytes output;                               ///< activation handed to the next layer (pipeline boundary)
   Bytes workspace;                            ///< temporary memory beyond saved activations while the layer runs
   bool recomputable = true;  ///< full recomputation applies (transformer blocks, not embedding or head)
@@ -61,10 +68,24 @@ struct LayerGroup {
 struct Model {
   std::string name;
   std::vector<LayerGroup> layers;
-  double parameters = 0.0;         ///< of the whole model (not per rank), as published counts are stated
+  double parameters = 0.0;  ///< of the whole model (not per rank), trained or not, as published counts are stated
   Flops forward_flops_per_sample;  ///< of the mathematics, whole model, one sample
   double tokens_per_sample = 0.0;  ///< sequence length; 0 where the unit is the image
   Bytes input_bytes_per_sample;    ///< copied from host to device for each sample
+  /// Where parts are frozen; else the backward pass is twice the forward pass.
+  std::optional<Flops> backward_flops_per_sample;
+  /// Where samples differ in length or hold images; else all tokens are computed, and none is visual.
+  struct Batch {
+    double computed_tokens = 0.0;  ///< per sample, padding included
+    double visual_tokens = 0.0;    ///< per sample
+    double images = 0.0;           ///< per sample
+  };
+  std::optional<Batch> batch;
+  PassVariation variation;  ///< between replicas; empty where all passes are alike
+
+  [[nodiscard]] Flops training_flops_per_sample() const {
+    return forward_flops_per_sample + backward_flops_per_sample.value_or(forward_flops_per_sample * 2.0);
+  }
 };
 
 }  // namespace foretrain

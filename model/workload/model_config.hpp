@@ -58,9 +58,31 @@ struct NetworkConfig {
   std::vector<NetworkLayer> layers;
 };
 
+/// From an image's patches to tokens of the language model.
+struct ProjectorConfig {
+  enum class Kind {
+    mlp,  ///< linear layers with GELU between them; as many tokens as patches, or one for `merge` × `merge` of them
+    resampler  ///< `queries` learned vectors attend to the patches (Perceiver resampler, Q-Former): as many tokens
+  };
+  Kind kind = Kind::mlp;
+  std::int64_t layers = 2;  ///< mlp: linear layers; resampler: blocks
+  std::int64_t hidden = 0;  ///< width between linear layers, or of the resampler
+  std::int64_t merge = 1;   ///< mlp: patches a side that are joined into one input (pixel shuffle)
+  std::int64_t queries = 0, heads = 0, ffn_hidden = 0;  ///< resampler; without a feed-forward half where it is 0
+  bool self_attention = false;                          ///< resampler: queries attend to each other first (Q-Former)
+};
+
+/// An image encoder (vit, without its classifier), a projector and a language model, into whose sequence the visual
+/// tokens are inserted. `language.sequence` is the longest sequence.
+struct VisionLanguageConfig {
+  TransformerConfig vision;
+  ProjectorConfig projector;
+  TransformerConfig language;
+};
+
 struct ModelConfig {
   std::string name;  ///< preset name or family
-  std::variant<TransformerConfig, NetworkConfig> shape;
+  std::variant<TransformerConfig, NetworkConfig, VisionLanguageConfig> shape;
 };
 
 }  // namespace foretrain

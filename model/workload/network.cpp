@@ -82,7 +82,7 @@ class NetworkBuilder {
 
   void close_layer(std::size_t output) {
     layer_.output = size_of(output);
-    layer_.saved_selective = layer_.saved;
+    layer_.saved_selective = layer_.saved_operators = layer_.saved;
     for (const std::vector<Operator>& step : backward_ | std::views::reverse) {
       layer_.backward.insert(layer_.backward.end(), step.begin(), step.end());
     }
@@ -263,7 +263,7 @@ class NetworkBuilder {
     layer_.recomputable = false;
     layer_.forward = std::move(loss.forward);
     layer_.backward = std::move(loss.backward);
-    layer_.saved = layer_.saved_selective = layer_.saved_full = loss.kept;
+    layer_.saved = layer_.saved_selective = layer_.saved_operators = layer_.saved_full = loss.kept;
     layer_.workspace = loss.kept + size_of(logits);
     layer_.output = bytes_per_element(Precision::fp32);
     append_layer(std::move(layer_));

@@ -37,6 +37,13 @@ void append_cast(std::vector<Operator>& operators, std::string name, double weig
   }
 }
 
+/// Its result depends on nothing but the weights.
+void append_weight_cast(std::vector<Operator>& operators, double weights, const PassSettings& settings) {
+  append_cast(operators, "cast weights", weights, fp32_size, bytes_per_element(settings.activation_precision()),
+              settings);
+  if (settings.casts_weights()) operators.back().reads_weights_only = true;
+}
+
 Operator bias_gradient(const FeatureMap& output, const PassSettings& settings) {
   return streaming("bias gradient", settings,
                    {StreamingKind::reduction, settings.activation_bytes(output),
@@ -72,7 +79,7 @@ PrimitiveOperators convolution(const NetworkLayer& layer, const FeatureMap& inpu
   result.parameters = weights + (layer.bias ? static_cast<double>(work.k) : 0.0);
   result.matrices.push_back({work.k, channels_per_group * work.r * work.s});
   result.keeps_input = true;
-  append_cast(result.forward, "cast weights", weights, fp32_size, narrow, settings);
+  append_weight_cast(result.forward, weights, settings);
   result.forward.push_back(pass(ConvolutionPass::forward, ""));
   if (layer.bias) {
     // PyTorch adds the bias of a cuDNN convolution in a kernel of its own.
@@ -103,7 +110,7 @@ PrimitiveOperators linear(const NetworkLayer& layer, const FeatureMap& input, bo
   result.parameters = weights + (layer.bias ? static_cast<double>(out) : 0.0);
   result.matrices.push_back({out, in});
   result.keeps_input = true;
-  append_cast(result.forward, "cast weights", weights, fp32_size, narrow, settings);
+  append_weight_cast(result.forward, weights, settings);
   result.forward.push_back(product("", settings.batch, out, in));
   if (layer.bias) {
     result.backward.push_back(bias_gradient({out, 1, 1}, settings));

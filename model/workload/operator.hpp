@@ -46,7 +46,8 @@ struct Operator {
   std::string name;
   OperatorWork work;
   Precision precision = Precision::fp32;
-  int kernels = 1;  ///< device kernels it launches in eager mode; also the number of host dispatches
+  int kernels = 1;                  ///< device kernels it launches in eager mode; also the number of host dispatches
+  bool reads_weights_only = false;  ///< where weights do not change, a compiler computes it once (constant folding)
   bool operator==(const Operator&) const = default;
 };
 

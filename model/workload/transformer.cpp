@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "model/workload/transformer_memory.hpp"
 #include "model/workload/transformer_parameters.hpp"
 
 namespace foretrain {
@@ -21,13 +23,15 @@ bool separate_kernels(TransformerFamily family) { return family == TransformerFa
 /// Collects the operators of a layer; all sizes for one rank.
 class BlockBuilder {
  public:
-  BlockBuilder(const TransformerConfig& config, const BuildOptions& options)
+  BlockBuilder(const TransformerConfig& config, const BuildOptions& options, bool weights = true)
       : config_(config),
         options_(options),
+        weights_(weights),
         activations_(storage_precision(options.precision)),
         element_(bytes_per_element(activations_)),
-        sequence_(tokens_of_sample(config)),
-        tokens_(options.micro_batch * sequence_ / options.context) {}
+        batch_(options.pass ? options.pass->batch : options.micro_batch),
+        sequence_(options.pass ? options.pass->length : tokens_of_sample(config)),
+        tokens_((options.pass ? options.pass->tokens : options.micro_batch * sequence_) / options.context) {}
 
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
   [[nodiscard]] std::int64_t sequence() const { return sequence_; }
@@ -37,12 +41,12 @@ class BlockBuilder {
     return static_cast<double>(tokens_) / (options_.sequence_parallel ? options_.tensor : 1);
   }
 
-  /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and a weight gradient.
+  /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and, unless w is frozen, a weight gradient.
   void linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
               Precision precision, std::int64_t batch = 1) const {
     layer.forward.push_back({name, Matmul{batch, m, n, k, false}, precision, 1});
     layer.backward.push_back({name + " data gradient", Matmul{batch, m, k, n, false}, precision, 1});
-    layer.backward.push_back({name + " weight gradient", Matmul{batch, n, k, m, false}, precision, 1});
+    if (weights_) layer.backward.push_back({name + " weight gradient", Matmul{batch, n, k, m, false}, precision, 1});
   }
 
   /// A linear layer of a block. In fp8 training its operands are cast from bf16, and kept transposed as well for the
@@ -58,7 +62,7 @@ class BlockBuilder {
                       1};
     };
     if (cast_input) layer.forward.insert(layer.forward.end() - 1, cast(m * k));
-    layer.backward.insert(layer.backward.end() - 2, cast(m * n));
+    layer.backward.insert(layer.backward.end() - (weights_ ? 2 : 1), cast(m * n));
   }
 
   /// A memory-bound kernel over `elements` numbers: forward and backward passes as (reads, writes) per element.
@@ -80,12 +84,15 @@ class BlockBuilder {
   void norm(Layer& layer, const std::string& name) const {
     // Forward reads x, writes y. Backward reads dy and x, writes dx; the scale's gradient is a second, smaller kernel
     // that reads both again from cache or memory.
-    stream(layer, name, StreamingKind::reduction, norm_tokens() * static_cast<double>(config_.hidden), 1, 1, 3, 1, 2);
+    stream(layer, name, StreamingKind::reduction, norm_tokens() * static_cast<double>(config_.hidden), 1, 1,
+           weights_ ? 3 : 2, 1, weights_ ? 2 : 1);
   }
 
   /// A bias added by a kernel of its own; its gradient sums over tokens.
   void separate_bias(Layer& layer, const std::string& name, double elements) const {
-    if (separate_kernels(config_.family)) stream(layer, name, StreamingKind::elementwise, elements, 1, 1, 1, 0);
+    if (!separate_kernels(config_.family)) return;
+    stream(layer, name, StreamingKind::elementwise, elements, 1, 1, 1, 0);
+    if (!weights_) layer.backward.pop_back();
   }
 
   /// bias + dropout + residual, in one kernel or three; the mask costs one byte an element.
@@ -128,15 +135,15 @@ class BlockBuilder {
  private:
   void attention_half(Layer& layer) const;
   void ffn_half(Layer& layer) const;
-  void activation_memory(Layer& layer) const;
   void embedding_tables(Layer& layer) const;
   void head_matrices(Layer& layer) const;
 
   const TransformerConfig& config_;
   const BuildOptions& options_;
+  bool weights_;           // are trained
   Precision activations_;  // of everything but the blocks' linear layers
   Bytes element_;
-  std::int64_t sequence_;
+  std::int64_t batch_, sequence_;
   std::int64_t tokens_;
 };
 
@@ -159,9 +166,16 @@ void BlockBuilder::attention_half(Layer& layer) const {
     const double rotated = static_cast<double>(tokens_ * (q_width + kv_width));
     stream(layer, "rotary embedding", StreamingKind::elementwise, rotated, 1, 1, 1, 1);
   }
-  Attention core{
-      options_.micro_batch, c.heads / t,        kv_heads, sequence_ / options_.context,      sequence_, c.head_dim,
-      is_causal(c.family),  options_.attention, false,    c.family == TransformerFamily::mpt};
+  Attention core{batch_,
+                 c.heads / t,
+                 kv_heads,
+                 sequence_ / options_.context,
+                 sequence_,
+                 c.head_dim,
+                 is_causal(c.family),
+                 options_.attention,
+                 false,
+                 c.family == TransformerFamily::mpt};
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
   core.dropout = has_dropout(c.family);
   core.fused_softmax = true;  // trainers with standard attention fuse scaling, mask and softmax (Megatron)
@@ -172,7 +186,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
   if (options_.context > 1) {
     // Ring attention: every rank sees the keys and values of all others; a step's exchange runs beside the previous
     // step's products.
-    const Bytes keys_values = element_ * static_cast<double>(2 * options_.micro_batch * sequence_ * kv_width);
+    const Bytes keys_values = element_ * static_cast<double>(2 * batch_ * sequence_ * kv_width);
     constexpr auto group = LayerCollective::Group::context;
     layer.forward_collectives.push_back({LayerCollective::Kind::all_gather, group, keys_values, 1, true});
     layer.backward_collectives.push_back({LayerCollective::Kind::all_gather, group, keys_values, 1, true});
@@ -216,38 +230,6 @@ void BlockBuilder::ffn_half(Layer& layer) const {
   residual(layer, "ffn residual");
 }
 
-// Activation bytes kept for the backward pass, itemised as in arXiv 2205.05198, section 4.1: with 2-byte numbers and
-// dropout, s·b·h·(10 + 24/t + 5·a·s/(h·t)); norms and their outputs are also divided under sequence parallelism.
-void BlockBuilder::activation_memory(Layer& layer) const {
-  const auto& c = config_;
-  const double t = options_.tensor;
-  const double h = static_cast<double>(c.hidden);
-  const double e = element_.value();
-  const auto n = static_cast<double>(tokens_);
-  const double q = static_cast<double>(c.heads * c.head_dim) / t;
-  const double kv = std::max(static_cast<double>(c.kv_heads * c.head_dim) / t, static_cast<double>(c.head_dim));
-  const double routed = c.experts > 1 ? static_cast<double>(c.experts_per_token) : 1.0;
-  const double f = routed * static_cast<double>(c.ffn_hidden) / t;
-  const double mask = has_dropout(c.family) ? 1.0 : 0.0;
-
-  // Two norm inputs, the inputs of the two column-parallel products, two dropout masks: not divided by t alone.
-  const double replicated = norm_tokens() * h * (4.0 * e + 2.0 * mask);
-  // q, k, v and the attention's output; both sides of the activation function (a gated one has two inputs).
-  const double divided = n * e * (2.0 * q + 2.0 * kv + (c.gated_ffn ? 3.0 : 2.0) * f);
-  double scores = 0.0;  // softmax output, dropout mask and dropout output, per head and pair of tokens
-  if (options_.attention == AttentionKind::standard) {
-    scores = static_cast<double>(options_.micro_batch * c.heads) / t * static_cast<double>(sequence_ * sequence_) /
-             options_.context * (2.0 * e + mask);
-  } else {
-    scores = n * static_cast<double>(c.heads) / t * 4.0;  // the log-sum-exp of each row
-  }
-  layer.saved = Bytes(replicated + divided + scores);
-  layer.saved_selective = Bytes(replicated + divided);
-  layer.saved_full = Bytes(norm_tokens() * h * e);
-  layer.output = element_ * (n * h);
-  layer.workspace = Bytes(n * e * std::max((c.gated_ffn ? 3.0 : 2.0) * f, 2.0 * h));
-}
-
 Layer BlockBuilder::block() const {
   Layer layer;
   layer.name = "transformer block";
@@ -256,7 +238,7 @@ Layer BlockBuilder::block() const {
   ffn_half(layer);
   tensor_collectives(layer, 2);
   std::reverse(layer.backward.begin(), layer.backward.end());
-  activation_memory(layer);
+  set_block_memory(layer, config_, options_);
   const TransformerCounts n = transformer_counts(config_);
   const double t = options_.tensor;
   const double experts = config_.experts > 1 ? static_cast<double>(options_.expert) : 1.0;
@@ -315,10 +297,7 @@ Layer BlockBuilder::embedding() const {
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).embedding / t;
   embedding_tables(layer);
-  layer.saved = Bytes(has_dropout(c.family) ? norm_tokens() * static_cast<double>(c.hidden) : 0.0);
-  layer.saved_selective = layer.saved;
-  layer.saved_full = layer.saved;
-  layer.output = element_ * width;
+  set_embedding_memory(layer, config_, options_);
   return layer;
 }
 
@@ -363,24 +342,37 @@ Layer BlockBuilder::head() const {
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).head / static_cast<double>(t);
   head_matrices(layer);
-  layer.saved = Bytes(logits * (4.0 + element_.value()) + norm_tokens() * static_cast<double>(c.hidden) * 4.0);
-  layer.saved_selective = layer.saved;
-  layer.saved_full = layer.saved;
-  layer.workspace = Bytes(logits * 4.0);
-  layer.output = Bytes(0.0);
+  set_head_memory(layer, rows, columns, config_, options_);
   return layer;
 }
 
 }  // namespace
 
-Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options) {
-  const BlockBuilder build(config, options);
+Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options,
+                        const TowerOptions& tower) {
+  const auto built = [&](Gradients gradients, auto make) {
+    const BlockBuilder build(config, options, gradients == Gradients::all);
+    Layer layer = make(build);
+    if (gradients == Gradients::inputs) hold_weights(layer);
+    if (gradients == Gradients::none) forward_only(layer);
+    return layer;
+  };
   Model model;
   model.name = name;
-  model.layers.push_back({build.embedding(), 1});
-  model.layers.push_back({build.block(), static_cast<int>(config.layers)});
-  model.layers.push_back({build.head(), 1});
+  model.layers.push_back({built(tower.embedding, [](const BlockBuilder& b) { return b.embedding(); }), 1});
+  Layer block = built(tower.blocks, [](const BlockBuilder& b) { return b.block(); });
+  if (tower.blocks == Gradients::inputs) {
+    const std::int64_t tokens = BlockBuilder(config, options).tokens();
+    adapt_frozen_block(block, tower.lora, config,
+                       {tokens, options.tensor, options.sequence_parallel, storage_precision(options.precision)});
+  }
+  model.layers.push_back({std::move(block), static_cast<int>(config.layers)});
   model.parameters = transformer_parameters(config);
+  if (tower.headless) {
+    model.parameters -= transformer_counts(config).head;
+  } else {
+    model.layers.push_back({built(tower.head, [](const BlockBuilder& b) { return b.head(); }), 1});
+  }
 
   Flops forward;
   for (const LayerGroup& group : model.layers) {

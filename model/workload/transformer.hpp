@@ -1,6 +1,7 @@
 // Transformers: gpt, bert, mpt, llama, vit; dense or with experts; tensor, sequence, context and expert parallel.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "model/workload/build.hpp"
@@ -9,6 +10,15 @@ namespace foretrain {
 
 /// Embedding, `layers` blocks, head. The operator list is that of a well-tuned trainer (Megatron-LM, NeMo,
 /// llm-foundry): biases, dropout and residual additions fused into one kernel, activation functions into one more.
-Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options);
+///
+/// `tower` says what differs where the transformer is partly frozen or a part of a larger model. The FLOPs per sample
+/// are those of the pass over options.micro_batch.
+struct TowerOptions {
+  Gradients embedding = Gradients::all, blocks = Gradients::all, head = Gradients::all;
+  std::optional<Lora> lora;
+  bool headless = false;  ///< ends with the last block (image encoders)
+};
+Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options,
+                        const TowerOptions& tower = {});
 
 }  // namespace foretrain

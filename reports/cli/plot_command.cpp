@@ -166,6 +166,9 @@ void add_plot(CLI::App& app, ExitStatus& status) {
   add_plot_bandwidth(*plot, status);
   add_sweep_plot(*plot, status);
   add_plot_replay(*plot, status);
+  add_plot_latency(*plot, status);
+  add_plot_memory(*plot, status);
+  add_plot_timeline(*plot, status);
   add_plot_attention(*plot, status);
 }
 

@@ -9,7 +9,10 @@ namespace foretrain {
 
 void add_plot_map(CLI::App& plot, ExitStatus& status);
 void add_plot_bandwidth(CLI::App& plot, ExitStatus& status);
+void add_plot_latency(CLI::App& plot, ExitStatus& status);
 void add_plot_replay(CLI::App& plot, ExitStatus& status);
+void add_plot_memory(CLI::App& plot, ExitStatus& status);
+void add_plot_timeline(CLI::App& plot, ExitStatus& status);
 void add_plot_attention(CLI::App& plot, ExitStatus& status);
 
 }  // namespace foretrain

@@ -23,7 +23,8 @@ std::string_view sample_word(const ModelConfig& model) {
   if (const auto* transformer = std::get_if<TransformerConfig>(&model.shape)) {
     return transformer->family == TransformerFamily::vit ? "images" : "sequences";
   }
-  return std::get<NetworkConfig>(model.shape).height > 1 ? "images" : "samples";
+  const auto* network = std::get_if<NetworkConfig>(&model.shape);
+  return network != nullptr && network->height > 1 ? "images" : "samples";
 }
 
 std::string subtitle(const Scenario& scenario, bool strong) {

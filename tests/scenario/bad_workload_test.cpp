@@ -54,7 +54,32 @@ TEST_CASE("Bad workloads") {
       {"{ tasks: [ { id: a, on: gpu0, run: synchronize, after: [^b] } ] }", "workload.tasks[0].after[0]",
        "no task \"b\"", "further up"},
       {"{ tasks: [ { id: a, on: cpu, run: synchronize }, { id: ^a, on: cpu, run: synchronize } ] }",
-       "workload.tasks[1].id", "a second task", "of its own"}};
+       "workload.tasks[1].id", "a second task", "of its own"},
+      {"{ tasks: [ { id: a, on: gpu0, run: synchronize, enqueued_by: ^cpu } ] }", "workload.tasks[0].enqueued_by",
+       "only operators, copies and calls", "no enqueued_by"},
+      {"{ tasks: [ { id: a, on: gpu0, run: { copy: { from: gpu0, to: cpu, size: 1 B } }, enqueued_by: ^gpu0 } ] }",
+       "workload.tasks[0].enqueued_by", "gpu0 is no host", "cpu"},
+      {"{ tasks: [ { id: a, on: ^cpu, run: { forward: { model: lenet } } } ] }", "workload.tasks[0].on",
+       "a model is called on a GPU", "gpu0"},
+      {"{ tasks: [ { id: a, on: gpu0, run: { forward: { model: lenet, ^samples: 2 } } } ] }",
+       "workload.tasks[0].run.forward.samples", "unknown key", "batch"},
+      {"{ tasks: [ { id: a, on: gpu0, run: { forward: { model: lenet, batch: ^0 } } } ] }",
+       "workload.tasks[0].run.forward.batch", "0", "from 1"},
+      {"{ tasks: [ { id: a, on: gpu0, run: { forward_backward: { model: lenet, execution: ^fast } } } ] }",
+       "workload.tasks[0].run.forward_backward.execution", "unknown", "eager"},
+      {"{ tasks: [ { id: a, on: ^gpu0, run: { item: { from: gpu0 } } } ] }", "workload.tasks[0].on",
+       "gpu0 waits for nobody", "on: cpu"},
+      {"{ tasks: [ { id: a, on: cpu, run: { item: { from: ^cpu } } } ] }", "workload.tasks[0].run.item.from",
+       "cpu is no GPU", "gpu0"},
+      {"{ tasks: [ { id: a, on: cpu, run: { print: ^{ from: gpu0 } } } ] }", "workload.tasks[0].run.print.size",
+       "missing", ""},
+      {"{ tasks: [ { loop: ^0, tasks: [ { id: a, on: cpu, run: synchronize } ] } ] }", "workload.tasks[0].loop", "0",
+       "from 1"},
+      {"{ tasks: [ { loop: 2, tasks: ^[] } ] }", "workload.tasks[0].tasks", "no tasks", "at least one"},
+      {"{ tasks: [ { loop: 2, tasks: [ ^{ loop: 2, tasks: [ { id: a, on: cpu, run: synchronize } ] } ] } ] }",
+       "workload.tasks[0].tasks[0]", "a loop inside a loop", "one loop after the other"},
+      {"{ tasks: [ { loop: 10000, tasks: [ { id: a, on: cpu, run: ^{ sleep: 1 s, repeat: 10000 } } ] } ] }",
+       "workload.tasks[0].tasks[0].run", "100000000 repetitions", "at most 20000000"}};
   for (const Row& row : rows) {
     std::string text = "cluster: { node: dgx-a100-80gb, nodes: 2 }\nworkload: " + row.text + "\n";
     check_complaint(std::move(text), row.key, row.wrong, row.right);

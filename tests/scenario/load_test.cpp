@@ -285,7 +285,7 @@ workload:
 }
 
 TEST_CASE("The input pipeline") {
-  const auto loader = train_of(load(small_train, {"workload.train.loader={ workers: 4, per_sample: 160 us }"})).loader;
+  const auto loader = *train_of(load(small_train, {"workload.train.loader={ workers: 4, per_sample: 160 us }"})).loader;
   CHECK(loader.workers == 4);
   CHECK(loader.per_sample.value() == Approx(160e-6));
   CHECK(loader.prefetch == 2);

@@ -1,4 +1,4 @@
-#include "model/parameter_server/spread.hpp"
+#include "model/base/spread.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,107 @@
+#include "model/cost/launches.hpp"
+
+#include <algorithm>
+#include <variant>
+
+#include "model/cost/operator_cost.hpp"
+
+namespace foretrain {
+
+namespace {
+
+double number(std::int64_t value) { return static_cast<double>(value); }
+
+/// Elements of the result.
+struct ResultElements {
+  double operator()(const Matmul& w) const { return number(w.batch) * number(w.m) * number(w.n); }
+  double operator()(const Convolution& w) const {
+    switch (w.pass) {
+      case ConvolutionPass::forward:
+        return number(w.n) * number(w.k) * number(w.p) * number(w.q);
+      case ConvolutionPass::data_gradient:
+        return number(w.n) * number(w.c) * number(w.h) * number(w.w);
+      case ConvolutionPass::weight_gradient:
+        break;
+    }
+    return number(w.k) * number(w.c) / number(w.groups) * number(w.r) * number(w.s);
+  }
+  double operator()(const Attention& w) const {
+    const double queries = number(w.batch) * number(w.heads) * number(w.query_length) * number(w.head_dim);
+    const double keys = number(w.batch) * number(w.kv_heads) * number(w.key_length) * number(w.head_dim);
+    return w.backward ? queries + 2.0 * keys : queries;
+  }
+  double operator()(const Streaming&) const { return 0.0; }
+};
+
+Bytes result_size(const Operator& op) {
+  if (const auto* streaming = std::get_if<Streaming>(&op.work)) return streaming->written;
+  return std::visit(ResultElements{}, op.work) * bytes_per_element(op.precision);
+}
+
+bool fusible(const Operator& op) {
+  const auto* streaming = std::get_if<Streaming>(&op.work);
+  return streaming != nullptr && streaming->fusible;
+}
+
+/// Once and for all kernels of an operator: what a graph saves on the device.
+Seconds graph_saving(const OperatorCost& cost, ExecutionMode mode, const HostConstants& host) {
+  if (mode != ExecutionMode::cuda_graph) return Seconds(0.0);
+  return std::min(cost.device, Seconds(host.graph_node_saving_us * 1e-6) * cost.kernels);
+}
+
+}  // namespace
+
+LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, bool constant_weights, const Gpu& gpu,
+                         const Calibration& calibration) {
+  const bool compiled = mode == ExecutionMode::compiled;
+  LaunchPlan plan;
+  plan.operators = static_cast<int>(ops.size());
+  for (const Operator& op : ops) {
+    if (compiled && constant_weights && op.reads_weights_only) {
+      ++plan.folded;
+      continue;
+    }
+    const bool fuse = compiled && fusible(op) && !plan.launches.empty();
+    const OperatorCost cost = operator_cost(op, gpu, calibration, fuse);
+    if (fuse) {
+      Launch& producer = plan.launches.back();
+      const Seconds together = producer.device + cost.device;
+      // The share of a kernel is an average over its time; what is added uses the memory alone.
+      const double before = producer.device / together;
+      producer.share.bandwidth = std::min(1.0, producer.share.bandwidth * before + (1.0 - before));
+      producer.device = together;
+      producer.name += " + " + op.name;
+      producer.written = result_size(op);
+      ++plan.fused;
+      continue;
+    }
+    const Seconds device = cost.device - graph_saving(cost, mode, calibration.host);
+    const DeviceShare share = device_share(op, device, gpu, calibration);
+    const auto kernels = static_cast<double>(std::max(cost.kernels, 1));
+    for (int i = 0; i < cost.kernels; ++i) {
+      plan.launches.push_back({op.name, device / kernels, share, result_size(op) / kernels});
+    }
+  }
+  for (const Launch& launch : plan.launches) {
+    plan.device += launch.device;
+    plan.intermediates += launch.written;
+  }
+  if (!plan.launches.empty()) plan.intermediates = plan.intermediates - plan.launches.back().written;
+  plan.host = host_dispatch_time(static_cast<int>(plan.launches.size()), mode, calibration.host);
+  return plan;
+}
+
+LaunchTotals launch_totals(const std::vector<Operator>& ops, ExecutionMode mode, const Gpu& gpu,
+                           const Calibration& calibration) {
+  const bool compiled = mode == ExecutionMode::compiled;
+  LaunchTotals totals;
+  for (const Operator& op : ops) {
+    const OperatorCost cost = operator_cost(op, gpu, calibration, compiled);
+    totals.device += cost.device - graph_saving(cost, mode, calibration.host);
+    totals.kernels += cost.kernels;
+  }
+  if (mode != ExecutionMode::cuda_graph) totals.host = host_dispatch_time(totals.kernels, mode, calibration.host);
+  return totals;
+}
+
+}  // namespace foretrain

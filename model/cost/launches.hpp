@@ -1,0 +1,54 @@
+// What a list of operators becomes on its way to the device: eager, compiled or as a CUDA graph.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/cost/calibration.hpp"
+#include "model/cost/device_share.hpp"
+#include "model/cost/host.hpp"
+#include "model/hardware/gpu.hpp"
+#include "model/workload/operator.hpp"
+
+namespace foretrain {
+
+/// One kernel.
+struct Launch {
+  std::string name;  ///< of its operator, and behind it those that are fused into it
+  Seconds device;    ///< alone
+  DeviceShare share;
+  Bytes written;  ///< its result
+};
+
+struct LaunchPlan {
+  std::vector<Launch> launches;
+  Seconds host;         ///< the host thread's time for all of them
+  Seconds device;       ///< the kernels one after the other
+  Bytes intermediates;  ///< results in device memory that only further kernels of the list read
+  int operators = 0;
+  int fused = 0;   ///< operators that another one's kernel does as well
+  int folded = 0;  ///< operators done once and for all when the code was compiled
+};
+
+/// Execution of a list of operators, each of which reads what the one before it wrote.
+///
+/// eager: one launch for each kernel of each operator; every result is written to device memory.
+/// compiled: an elementwise operator is done in the kernel of the one before it, before that one's result is written;
+/// what the two would have handed over is never in memory. With `constant_weights` (no training) operators that read
+/// nothing but weights are folded away.
+/// cuda_graph: the kernels of eager execution, launched as one graph. A kernel's time in a stream includes the gap to
+/// the next one, of which a graph saves HostConstants::graph_node_saving_us.
+LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, bool constant_weights, const Gpu& gpu,
+                         const Calibration& calibration);
+
+/// Host and device time of plan_launches, added up without its list, for one of many layers: an elementwise operator at
+/// the beginning of a layer is fused into the end of the layer before, and a graph, which holds all layers, is launched
+/// elsewhere.
+struct LaunchTotals {
+  Seconds host, device;
+  int kernels = 0;
+};
+LaunchTotals launch_totals(const std::vector<Operator>& ops, ExecutionMode mode, const Gpu& gpu,
+                           const Calibration& calibration);
+
+}  // namespace foretrain

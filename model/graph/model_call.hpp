@@ -1,0 +1,24 @@
+// One call of a model (its forward pass, or forward and backward) as the kernels that a host thread launches.
+#pragma once
+
+#include "model/cost/launches.hpp"
+#include "model/result.hpp"
+#include "model/scenario/scenario.hpp"
+#include "model/workload/model.hpp"
+
+namespace foretrain {
+
+/// Every operator of the forward pass in order; with `backward` the loss and the backward pass as well.
+std::vector<Operator> operators_of(const Model& model, bool backward);
+
+/// The launches of these operators, a whole model's, each kernel stretched as in a training step
+/// (StepConstants::kernel_stretch). Without a backward pass weights count as constant.
+LaunchPlan plan_call(const std::vector<Operator>& ops, bool backward, ExecutionMode mode, const Gpu& gpu,
+                     const Calibration& calibration);
+
+/// A workload.tasks call of a model. Throws ScenarioError for impossible shapes.
+LaunchPlan plan_call(const ModelCall& call, ExecutionMode mode, const Gpu& gpu, const Calibration& calibration);
+
+ModelCallResult summary_of(const LaunchPlan& plan, ExecutionMode mode);
+
+}  // namespace foretrain

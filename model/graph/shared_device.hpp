@@ -1,0 +1,42 @@
+// Kernels of several streams that run on one device at the same time. Both executors keep one per shared device, so
+// that they agree to the last digit.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "model/cost/device_share.hpp"
+#include "model/graph/task_graph.hpp"
+
+namespace foretrain {
+
+/// Each kernel has its time alone as work and is worked off at the speed that shared_speeds gives; speeds are worked
+/// out anew whenever a kernel starts or ends. A kernel that never meets others takes exactly its time alone.
+class SharedDevice {
+ public:
+  /// `now` must not lie before the last call's.
+  void start(TaskId task, const DeviceShare& share, Seconds alone, Seconds now);
+  /// When the next kernel ends if nothing else starts; infinity for an idle device.
+  [[nodiscard]] Seconds next_end() const { return next_end_; }
+  /// Takes away the kernels that have ended by `now` (next_end() at most), in the order in which they started.
+  std::vector<TaskId> take_ended(Seconds now);
+
+ private:
+  struct Kernel {
+    TaskId task;
+    Seconds left;   ///< at `since`, at full speed
+    Seconds since;  ///< when `speed` was set
+    Seconds end;
+    double speed;
+  };
+  void set_speeds(Seconds now);
+
+  std::vector<Kernel> kernels_;
+  std::vector<DeviceShare> shares_;  ///< of the kernels
+  Seconds next_end_ = Seconds::infinity();
+};
+
+/// One for each device number of the graph's resources; none where no resource has one.
+std::vector<SharedDevice> shared_devices(const TaskGraph& graph);
+
+}  // namespace foretrain

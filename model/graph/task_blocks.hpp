@@ -1,0 +1,43 @@
+// What each entry of workload.tasks does, as blocks with their costs.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "model/cost/launches.hpp"
+#include "model/graph/task_graph.hpp"
+#include "model/hardware/topology.hpp"
+#include "model/scenario/scenario.hpp"
+
+namespace foretrain {
+
+/// The device part of "gpu3:stream1" is "gpu3".
+std::string device_of(const std::string& place);
+/// Whether a place is a queue of kernels, and not a copy engine, a host thread or a disk.
+bool is_stream(const std::string& place);
+
+class TaskBlocks {
+ public:
+  TaskBlocks(const Scenario& scenario, const Topology& topology) : scenario_(scenario), topology_(topology) {}
+
+  /// GPU or host memory. Throws ScenarioError at the task for a device that is not there.
+  [[nodiscard]] EndpointId endpoint(const ScenarioTask& task, const std::string& device, const std::string& key,
+                                    int nearest_gpu) const;
+  /// A task of its own, that nobody launches.
+  [[nodiscard]] Block block_of(const ScenarioTask& task) const;
+  /// Kernels that a host thread launches: those of an operator or of a model's call.
+  [[nodiscard]] LaunchPlan launches_of(const ScenarioTask& task) const;
+  [[nodiscard]] ExecutionMode mode_of(const ScenarioTask& task) const;
+  /// What item and print copy, to pageable memory.
+  [[nodiscard]] Block copy_block(const ScenarioTask& task) const;
+  /// The host thread waits until the copy of its task is done.
+  [[nodiscard]] bool host_waits_for(const ScenarioTask& task) const;
+
+ private:
+  void check_gpu(const ScenarioTask& task) const;
+
+  const Scenario& scenario_;
+  const Topology& topology_;
+};
+
+}  // namespace foretrain

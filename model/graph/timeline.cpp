@@ -1,0 +1,51 @@
+#include "model/graph/timeline.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace foretrain {
+
+namespace {
+
+const char* name_of(Category category) {
+  switch (category) {
+    case Category::compute:
+      return "compute";
+    case Category::communication:
+      return "communication";
+    case Category::optimizer:
+      return "optimizer";
+    case Category::host:
+      return "host";
+    case Category::data:
+      break;
+  }
+  return "data";
+}
+
+}  // namespace
+
+std::vector<TimelineEntry> timeline_of(const TaskGraph& graph, const Execution& execution) {
+  std::vector<TaskId> order;
+  for (std::size_t task = 0; task < graph.tasks().size(); ++task) {
+    const auto resource = static_cast<std::size_t>(graph.tasks()[task].resource);
+    const bool works = graph.resources()[resource].kind != ResourceKind::launch_path;
+    if (works && execution.finish[task] > execution.start[task]) order.push_back(static_cast<TaskId>(task));
+  }
+  std::ranges::sort(order, {}, [&](TaskId task) {
+    const auto t = static_cast<std::size_t>(task);
+    return std::tuple(graph.tasks()[t].resource, execution.start[t].value(), task);
+  });
+  std::vector<TimelineEntry> timeline;
+  timeline.reserve(order.size());
+  for (const TaskId task : order) {
+    const auto t = static_cast<std::size_t>(task);
+    const Block& block = graph.block_of(task);
+    timeline.push_back({graph.resources()[static_cast<std::size_t>(graph.tasks()[t].resource)].name, block.name,
+                        execution.start[t], execution.finish[t] - execution.start[t], graph.tasks()[t].micro_batch,
+                        name_of(block.category)});
+  }
+  return timeline;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,60 @@
+// What a GPU's memory is taken by, and a step's moments as lists of it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/base/quantity.hpp"
+
+namespace foretrain {
+
+enum class MemoryPart {
+  weights,
+  gradients,
+  optimizer,      ///< states and fp32 master weights
+  activations,    ///< what layers keep for the backward pass, of all micro-batches in flight
+  recomputed,     ///< what one layer's recomputation brings back
+  temporaries,    ///< of the layer that runs, attention's workspace and activations' gradients among them
+  loss,           ///< logits, their fp32 copies and gradients
+  gathered,       ///< weights of layers that are sharded over the replicas, or in host memory, while they are used
+  communication,  ///< buckets, buffers of gathers and scatters, gradients that are not scattered yet
+  context,        ///< CUDA context, kernels, libraries' workspaces, NCCL's channels: outside the allocator
+  allocator       ///< reserved by the caching allocator and not in use: rounding, stranded blocks, fragmentation
+};
+inline constexpr std::size_t memory_part_count = 11;
+
+std::string_view name(MemoryPart part);
+
+struct MemoryParts {
+  std::array<Bytes, memory_part_count> size{};
+  [[nodiscard]] Bytes& operator[](MemoryPart part) { return size[static_cast<std::size_t>(part)]; }
+  [[nodiscard]] Bytes operator[](MemoryPart part) const { return size[static_cast<std::size_t>(part)]; }
+  [[nodiscard]] Bytes total() const;
+};
+
+enum class MemoryPhase { forward, loss, backward, optimizer };
+std::string_view name(MemoryPhase phase);
+
+/// One layer's work on one micro-batch, at its fullest.
+struct MemoryMoment {
+  MemoryPhase phase = MemoryPhase::forward;
+  int micro_batch = -1;  ///< none in the optimizer's phase
+  int layer = -1;        ///< position in the model, counted from 0
+  std::string layer_name;
+  MemoryParts parts;
+};
+
+/// The fullest GPU's step in the order of its work.
+struct MemoryTimeline {
+  int stage = 0;
+  std::vector<MemoryMoment> moments;
+  std::size_t peak = 0;   ///< the first of the fullest moments
+  int micro_batches = 0;  ///< of the step
+  int shown = 0;          ///< of these, in `moments`; those left out repeat the ones before
+  Bytes capacity;
+};
+
+}  // namespace foretrain

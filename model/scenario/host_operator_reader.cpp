@@ -1,0 +1,162 @@
+// `workload.operator` with `on: cpu`: walks over memory, and matrix products on the processor's cores.
+#include <fmt/format.h>
+
+#include "model/base/format.hpp"
+#include "model/base/text.hpp"
+#include "model/scenario/names.hpp"
+#include "model/scenario/workload_reader.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::span<const Named<WalkPattern>> pattern_words() {
+  static constexpr Named<WalkPattern> words[] = {{"sequential", WalkPattern::sequential},
+                                                 {"strided", WalkPattern::strided},
+                                                 {"random", WalkPattern::random},
+                                                 {"pointer_chase", WalkPattern::pointer_chase}};
+  return words;
+}
+std::span<const Named<WalkAccess>> access_words() {
+  static constexpr Named<WalkAccess> words[] = {
+      {"read", WalkAccess::read}, {"write", WalkAccess::write}, {"copy", WalkAccess::copy}};
+  return words;
+}
+std::span<const Named<WalkDirection>> direction_words() {
+  static constexpr Named<WalkDirection> words[] = {{"forward", WalkDirection::forward},
+                                                   {"backward", WalkDirection::backward},
+                                                   {"alternating", WalkDirection::alternating}};
+  return words;
+}
+std::span<const Named<bool>> page_words() {
+  static constexpr Named<bool> words[] = {{"small", false}, {"huge", true}};
+  return words;
+}
+std::span<const Named<bool>> memory_words() {
+  static constexpr Named<bool> words[] = {{"local", false}, {"remote", true}};
+  return words;
+}
+
+int read_threads(const MappingReader& keys, const Cpu& cpu) {
+  const int threads = keys.int_or("threads", 1);
+  if (threads > cpu.cores) {
+    keys.fail("threads", fmt::format("{} threads, but {} has {} cores", threads, cpu.name, cpu.cores),
+              fmt::format("at most {}", cpu.cores));
+  }
+  return threads;
+}
+
+/// { working_set, pattern (= sequential), access (= read), direction (= forward), element, stride (= 64 B),
+///   offset (= 0 B), burst (= 64 B), threads (= 1), passes (= 1), pages (= small), memory (= local) }
+HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
+  const MappingReader keys = field.mapping({"working_set", "pattern", "access", "direction", "element", "stride",
+                                            "offset", "burst", "threads", "passes", "pages", "memory"});
+  const MemoryHierarchy& memory = *cpu.hierarchy;
+  MemoryWalk walk;
+  walk.working_set = keys["working_set"].quantity<Bytes>();
+  walk.pattern = keys.choice_or("pattern", WalkPattern::sequential, pattern_words());
+  walk.access = keys.choice_or("access", WalkAccess::read, access_words());
+  walk.direction = keys.choice_or("direction", WalkDirection::forward, direction_words());
+  walk.element = keys.quantity_or<Bytes>("element", walk.element);
+  walk.stride = keys.quantity_or<Bytes>("stride", walk.stride);
+  walk.offset = keys.quantity_or<Bytes>("offset", walk.offset, Zero::allowed);
+  walk.burst = keys.quantity_or<Bytes>("burst", walk.burst);
+  walk.threads = read_threads(keys, cpu);
+  walk.passes = keys.number_or("passes", 1.0, Zero::refused);
+  walk.huge_pages = keys.choice_or("pages", false, page_words());
+  walk.remote = keys.choice_or("memory", false, memory_words());
+  if (walk.working_set > cpu.memory) {
+    keys.fail("working_set", fmt::format("{} has {}", cpu.name, format_binary_bytes(cpu.memory)),
+              "a working set that fits");
+  }
+  if (walk.working_set < memory.line * static_cast<double>(walk.threads)) {
+    keys.fail("working_set", "less than a line for each thread", "at least 64 B a thread");
+  }
+  const bool ordered = walk.pattern == WalkPattern::sequential || walk.pattern == WalkPattern::strided;
+  if (!ordered && walk.direction != WalkDirection::forward) {
+    keys.fail("direction", "a random order has no direction", "pattern: sequential or strided");
+  }
+  if (keys.has("stride") && walk.pattern != WalkPattern::strided) {
+    keys.fail("stride", "only a strided walk has a stride", "pattern: strided");
+  }
+  if (keys.has("burst") && (walk.pattern != WalkPattern::random || walk.burst < memory.line)) {
+    keys.fail("burst", "bursts are whole lines at random places", "pattern: random and a burst of at least 64 B");
+  }
+  if (walk.pattern == WalkPattern::pointer_chase && walk.access != WalkAccess::read) {
+    keys.fail("access", "a pointer chase reads", "access: read");
+  }
+  if (walk.element > memory.line) keys.fail("element", "larger than a line", "at most 64 B");
+  if (walk.pattern == WalkPattern::strided && walk.stride > walk.working_set / walk.threads) {
+    keys.fail("stride", "longer than a thread's part of the working set", "a shorter stride");
+  }
+  if (walk.remote && (cpu.sockets < 2 || !(memory.remote_latency.value() > 0.0))) {
+    keys.fail("memory", fmt::format("{} describes no memory of another socket", cpu.name), "memory: local");
+  }
+  return {fmt::format("{} over {}", word_for(walk.pattern, pattern_words()), format_binary_bytes(walk.working_set)),
+          walk, 1};
+}
+
+/// { m, n, k, precision (= fp32), threads (= all cores) }
+HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
+  const MappingReader keys = field.mapping({"m", "n", "k", "precision", "threads"});
+  static constexpr Named<Precision> precisions[] = {{"fp32", Precision::fp32}, {"fp64", Precision::fp64}};
+  constexpr IntegerRange dimension{1, 1'000'000};
+  CpuMatmul work;
+  work.m = keys["m"].integer(dimension);
+  work.n = keys["n"].integer(dimension);
+  work.k = keys["k"].integer(dimension);
+  work.precision = keys.choice_or<Precision>("precision", Precision::fp32, precisions);
+  work.threads = keys.has("threads") ? read_threads(keys, cpu) : cpu.cores;
+  return {fmt::format("matmul {}x{}x{} on {}", work.m, work.n, work.k, cpu.name), work, 1};
+}
+
+struct HostOperatorRow {
+  std::string_view kind;
+  HostWorkload (*read)(const Field&, const Cpu&);
+};
+constexpr HostOperatorRow rows[] = {{"memory_walk", read_memory_walk}, {"matmul", read_cpu_matmul}};
+
+}  // namespace
+
+const std::vector<std::string>& host_operator_kinds() {
+  static const std::vector<std::string> kinds = [] {
+    std::vector<std::string> words;
+    for (const HostOperatorRow& row : rows) words.emplace_back(row.kind);
+    return words;
+  }();
+  return kinds;
+}
+
+/// { working_set, pattern (= pointer_chase) }
+HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
+  const MappingReader keys = field.mapping({"working_set", "pattern"});
+  const GpuChase walk{keys["working_set"].quantity<Bytes>()};
+  if (keys.choice_or("pattern", WalkPattern::pointer_chase, pattern_words()) != WalkPattern::pointer_chase) {
+    keys.fail("pattern", "a GPU's memory is only followed pointer by pointer", "pattern: pointer_chase, or on: cpu");
+  }
+  if (walk.working_set <= gpu.l2_cache) {
+    keys.fail("working_set", fmt::format("the L2 of {} holds {}", gpu.name, format_binary_bytes(gpu.l2_cache)),
+              "more than that: memory is what is asked about");
+  }
+  if (walk.working_set > gpu.memory) {
+    keys.fail("working_set", fmt::format("{} has {}", gpu.name, format_binary_bytes(gpu.memory)), "one that fits");
+  }
+  return {fmt::format("pointer chase over {} of {}", format_binary_bytes(walk.working_set), gpu.name), walk, 1};
+}
+
+HostWorkload read_host_operator(const Field& kind, const Field& field, const Cpu& cpu) {
+  const HostOperatorRow* found = nullptr;
+  for (const HostOperatorRow& row : rows) {
+    if (row.kind == kind.text()) found = &row;
+  }
+  if (found == nullptr) {
+    kind.fail(fmt::format("no operator {} on a CPU", kind.text()), or_list(host_operator_kinds()));
+  }
+  if (!cpu.hierarchy) {
+    kind.fail(fmt::format("the memory hierarchy of {} is not described", cpu.name),
+              "a node whose cpu names its hierarchy (scenarios/hardware/processors.yaml)");
+  }
+  return found->read(field, cpu);
+}
+
+}  // namespace foretrain

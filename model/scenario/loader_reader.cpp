@@ -1,0 +1,129 @@
+#include "model/scenario/loader_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "model/base/units.hpp"
+#include "model/scenario/storage_reader.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> stage_keys = {"read", "decode", "preprocess", "augment", "collate"};
+
+Seconds time_of(const MappingReader& keys, std::string_view key) {
+  return keys.quantity_or(key, Seconds(0.0), Zero::allowed);
+}
+
+Dataset read_dataset(const Field& field) {
+  static constexpr Named<Dataset::Layout> layouts[] = {{"files", Dataset::Layout::files},
+                                                       {"archives", Dataset::Layout::archives}};
+  static constexpr Named<Dataset::Order> orders[] = {{"shuffled", Dataset::Order::shuffled},
+                                                     {"sequential", Dataset::Order::sequential}};
+  const MappingReader keys = field.mapping({"samples", "sample", "layout", "order", "mapped"});
+  Dataset dataset;
+  dataset.sample = keys["sample"].quantity<Bytes>();
+  if (keys.has("samples")) dataset.samples = static_cast<double>(keys["samples"].integer({1, 1'000'000'000'000}));
+  dataset.layout = keys.choice_or<Dataset::Layout>("layout", dataset.layout, layouts);
+  dataset.order = keys.choice_or<Dataset::Order>("order", dataset.order, orders);
+  dataset.mapped = keys.flag_or("mapped", false);
+  return dataset;
+}
+
+/// What only several keys together show to be wrong.
+void check_loader(const DataLoader& loader, const MappingReader& keys, const Storage& usual) {
+  const bool parts = std::ranges::any_of(stage_keys, [&](std::string_view key) { return keys.has(key); });
+  if (keys.has("per_sample")) {
+    for (const std::string_view key : stage_keys) {
+      if (keys.has(key)) keys.fail(key, "a part of per_sample, which is stated too", "the parts, or per_sample alone");
+    }
+    if (loader.dataset) keys.fail("dataset", "per_sample contains reading", "the parts, or per_sample alone");
+  } else if (!parts && !loader.dataset && !keys.has("transfer")) {
+    keys.fail("per_sample", "nothing says what loading costs",
+              "per_sample, or read, decode, preprocess, augment, collate, transfer, or a dataset");
+  }
+  if (loader.dataset && keys.has("read")) {
+    keys.fail("read", "the dataset's storage says how long reading takes", "read, or a dataset");
+  }
+  if (loader.dataset && !loader.storage && !usual.exists()) {
+    keys.fail("dataset", "the node has no storage", "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
+  }
+  for (const char* key : {"storage", "epoch", "keep_decoded"}) {
+    if (keys.has(key) && !loader.dataset) keys.fail(key, "nothing is read from storage", "a dataset, or leave it out");
+  }
+  if (loader.keeps_decoded && !(loader.decoded > Bytes(0.0))) {
+    keys.fail("keep_decoded", "nothing says how large a decoded sample is", "decoded, for example decoded: 602 KB");
+  }
+  if (loader.non_blocking && !loader.pinned) {
+    keys.fail("non_blocking", "a copy from pageable memory blocks all the same", "pinned: true as well, or false");
+  }
+  if (loader.decodes_on_device != keys.has("device_decode")) {
+    keys.fail(loader.decodes_on_device ? "decode_on" : "device_decode",
+              loader.decodes_on_device ? "nothing says how long the device takes" : "decoding is done by the workers",
+              loader.decodes_on_device ? "device_decode, its time for a sample (or batch)" : "decode_on: gpu");
+  }
+}
+
+}  // namespace
+
+double read_spread(const Field& field) {
+  std::string text = field.text();
+  const bool percent = text.ends_with('%');
+  if (percent) text.erase(text.find_last_not_of("% ") + 1);
+  const double spread = field.parse([&](const std::string&) { return parse_number(text); }) * (percent ? 0.01 : 1.0);
+  if (spread >= 1.0) field.fail(fmt::format("a spread of {}", field.text()), "less than 100 % of the mean, as 5 %");
+  return spread;
+}
+
+DataLoader read_loader(const Field& field, const Storage& usual) {
+  const MappingReader keys = field.mapping(
+      {"workers",       "prefetch", "cores",   "per_sample",   "per",        "read",         "decode",  "preprocess",
+       "augment",       "collate",  "dataset", "storage",      "epoch",      "keep_decoded", "decoded", "decode_on",
+       "device_decode", "transfer", "pinned",  "non_blocking", "persistent", "spread"});
+  static constexpr Named<bool> units[] = {{"sample", false}, {"batch", true}};
+  static constexpr Named<bool> epochs[] = {{"cold", false}, {"warm", true}};
+  static constexpr Named<bool> places[] = {{"cpu", false}, {"gpu", true}};
+  DataLoader loader;
+  loader.workers = static_cast<int>(keys["workers"].integer({0, 10'000}));
+  loader.prefetch = keys.int_or("prefetch", loader.prefetch, {1, 10'000});
+  if (keys.has("cores")) loader.cores = static_cast<int>(keys["cores"].integer({1, 100'000}));
+  loader.per_sample = time_of(keys, "per_sample");
+  loader.per_batch = keys.choice_or<bool>("per", false, units);
+  loader.stages = {time_of(keys, "read"), time_of(keys, "decode"), time_of(keys, "preprocess"),
+                   time_of(keys, "augment"), time_of(keys, "collate")};
+  if (const auto dataset = keys.find("dataset")) loader.dataset = read_dataset(*dataset);
+  if (const auto storage = keys.find("storage")) loader.storage = read_storage(*storage);
+  loader.warm = keys.choice_or<bool>("epoch", false, epochs);
+  loader.keeps_decoded = keys.flag_or("keep_decoded", false);
+  loader.decoded = keys.quantity_or("decoded", loader.decoded);
+  loader.decodes_on_device = keys.choice_or<bool>("decode_on", false, places);
+  loader.device_decode = time_of(keys, "device_decode");
+  if (keys.has("transfer")) loader.transfer = time_of(keys, "transfer");
+  loader.pinned = keys.flag_or("pinned", false);
+  loader.non_blocking = keys.flag_or("non_blocking", false);
+  loader.persistent = keys.flag_or("persistent", false);
+  if (const auto spread = keys.find("spread")) loader.spread = read_spread(*spread);
+  check_loader(loader, keys, usual);
+  return loader;
+}
+
+LoaderWorkload read_loader_workload(const Field& field, const Storage& usual) {
+  LoaderWorkload workload;
+  YamlNode loader = field.node();
+  std::erase_if(loader.entries, [](const YamlEntry& entry) { return entry.key == "kind" || entry.key == "batch"; });
+  workload.loader = read_loader(Field(loader, field.path()), usual);
+  const YamlEntry* batch = field.node().find("batch");
+  if (batch == nullptr) {
+    throw ScenarioError(field.where(), join_path(field.path(), "batch"), "this key is missing",
+                        "the samples of one batch");
+  }
+  workload.batch =
+      static_cast<double>(Field(batch->value, join_path(field.path(), "batch")).integer({1, 1'000'000'000}));
+  return workload;
+}
+
+}  // namespace foretrain

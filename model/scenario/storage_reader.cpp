@@ -1,0 +1,218 @@
+#include "model/scenario/storage_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
+#include "model/scenario/catalogue.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr Named<StorageKind> kind_words[] = {
+    {"flash", StorageKind::flash}, {"disk", StorageKind::disk}, {"network", StorageKind::network}};
+
+const YamlNode& catalogue_entry(const Field& name) {
+  const Field file(cached_yaml_file((data_directory() / "hardware" / "storage.yaml").string()), "");
+  const Field catalogue = file.mapping({"kind", "description", "storage"})["storage"];
+  std::vector<std::string> known;
+  for (const YamlEntry& entry : catalogue.node().entries) {
+    if (entry.key == name.text()) return entry.value;
+    known.push_back(entry.key);
+  }
+  const std::optional<std::string> nearest = nearest_word(name.text(), known);
+  name.fail(fmt::format("unknown storage \"{}\"", name.text()),
+            nearest ? fmt::format("did you mean {}?", *nearest) : fmt::format("one of {}", or_list(known, 40)));
+}
+
+/// The entry's tree, with the keys that stand beside `preset` put in.
+YamlNode resolve(const Field& field) {
+  if (field.is_scalar()) return catalogue_entry(field);
+  const YamlEntry* preset = field.node().find("preset");
+  if (preset == nullptr) return field.node();
+  YamlNode tree = catalogue_entry(Field(preset->value, join_path(field.path(), "preset")));
+  for (const YamlEntry& own : field.node().entries) {
+    if (own.key == "preset") continue;
+    const auto same = [&](const YamlEntry& entry) { return entry.key == own.key; };
+    std::erase_if(tree.entries, same);
+    tree.entries.push_back(own);
+  }
+  return tree;
+}
+
+/// "10000 rpm", or the time of one revolution.
+Seconds read_rotation(const Field& field) {
+  std::string text = field.text();
+  if (!text.ends_with("rpm")) return field.quantity<Seconds>();
+  text.erase(text.find_last_not_of("rpm ") + 1);
+  const double per_minute = field.parse([&](const std::string&) { return parse_number(text); });
+  if (!(per_minute > 0.0)) field.fail("a disk that stands still", "10000 rpm, or the time of a revolution as 6 ms");
+  return Seconds(60.0 / per_minute);
+}
+
+class StorageReader {
+ public:
+  StorageReader(const MappingReader& keys, FigureLog& log) : keys_(keys), log_(log) {
+    if (const auto source = keys.find("source")) source_ = read_source(*source);
+  }
+
+  Storage read() {
+    Storage result;
+    result.kind = keys_.choice_or<StorageKind>("kind", StorageKind::flash, kind_words);
+    result.name = keys_.text_or("name", "storage");
+    result.read_bandwidth = needed<BytesPerSecond>("read_bandwidth");
+    result.write_bandwidth = optional("write_bandwidth", result.read_bandwidth);
+    result.queue_depth = keys_.int_or("queue_depth", result.queue_depth, {1, 1'000'000});
+    result.read_ahead = keys_.quantity_or("read_ahead", result.read_ahead);
+    if (result.kind == StorageKind::disk) {
+      result.read_latency = optional("read_latency", Seconds(0.0), Zero::allowed);
+      read_mechanics(result);
+    } else {
+      result.read_latency = needed<Seconds>("read_latency", Zero::allowed);
+      note("random_read_iops");
+      result.random_read_iops = keys_["random_read_iops"].number(Zero::refused);
+      result.random_write_iops = keys_.number_or("random_write_iops", result.random_read_iops, Zero::refused);
+      if (keys_.has("random_write_iops")) note("random_write_iops");
+      refuse_of_others(result.kind, StorageKind::disk,
+                       {"rotation", "seek", "write_seek", "track_to_track", "inner_bandwidth"});
+    }
+    result.write_latency = optional("write_latency", result.read_latency, Zero::allowed);
+    if (result.kind == StorageKind::network) {
+      read_network(result);
+    } else {
+      refuse_of_others(result.kind, StorageKind::network,
+                       {"round_trip", "round_trips_per_open", "stream_bandwidth", "link_bandwidth", "clients"});
+    }
+    return result;
+  }
+
+ private:
+  void note(std::string_view key) { source_ ? log_.add(keys_[key], *source_) : log_.add(keys_[key]); }
+
+  template <typename Q>
+  Q needed(std::string_view key, Zero zero = Zero::refused) {
+    const Q value = keys_[key].template quantity<Q>(zero);
+    note(key);
+    return value;
+  }
+  template <typename Q>
+  Q optional(std::string_view key, Q fallback, Zero zero = Zero::refused) {
+    return keys_.has(key) ? needed<Q>(key, zero) : fallback;
+  }
+
+  void refuse_of_others(StorageKind kind, StorageKind other, std::initializer_list<std::string_view> keys) const {
+    const auto word = [](StorageKind k) { return std::ranges::find(kind_words, k, &Named<StorageKind>::value)->word; };
+    for (const std::string_view key : keys) {
+      if (!keys_.has(key)) continue;
+      keys_.fail(key, fmt::format("{} storage has none", word(kind)),
+                 fmt::format("kind: {}, or leave the key out", word(other)));
+    }
+  }
+
+  void read_mechanics(Storage& disk) {
+    disk.revolution = read_rotation(keys_["rotation"]);
+    disk.seek = needed<Seconds>("seek", Zero::allowed);
+    disk.write_seek = optional("write_seek", disk.seek, Zero::allowed);
+    disk.track_to_track = optional("track_to_track", Seconds(0.0), Zero::allowed);
+    disk.inner_bandwidth = optional("inner_bandwidth", disk.read_bandwidth);
+    disk.queue_depth = keys_.int_or("queue_depth", 32, {1, 1'000'000});
+    if (disk.track_to_track > std::min(disk.seek, disk.write_seek)) {
+      keys_.fail("track_to_track", "a seek to the next track that takes longer than the average one",
+                 "less than seek and write_seek");
+    }
+    if (disk.inner_bandwidth > disk.read_bandwidth) {
+      keys_.fail("inner_bandwidth", "an inner zone faster than the outer one", "at most read_bandwidth");
+    }
+    if (keys_.has("random_read_iops") || keys_.has("random_write_iops")) {
+      keys_.fail(keys_.has("random_read_iops") ? "random_read_iops" : "random_write_iops",
+                 "a disk's requests per second follow from rotation and seek", "leave the key out");
+    }
+  }
+
+  void read_network(Storage& server) {
+    server.round_trip = needed<Seconds>("round_trip", Zero::allowed);
+    server.round_trips_per_open = keys_.number_or("round_trips_per_open", 0.0);
+    server.stream_bandwidth = optional("stream_bandwidth", server.stream_bandwidth);
+    server.link_bandwidth = optional("link_bandwidth", server.link_bandwidth);
+    server.clients = keys_.int_or("clients", 1, {1, 1'000'000});
+  }
+
+  const MappingReader& keys_;
+  FigureLog& log_;
+  std::optional<Source> source_;
+};
+
+}  // namespace
+
+Storage read_storage(const Field& field, FigureLog& log) {
+  const YamlNode tree = resolve(field);
+  const Field resolved(tree, field.path());
+  const MappingReader keys = resolved.mapping({"name",
+                                               "kind",
+                                               "read_bandwidth",
+                                               "write_bandwidth",
+                                               "random_read_iops",
+                                               "random_write_iops",
+                                               "read_latency",
+                                               "write_latency",
+                                               "queue_depth",
+                                               "read_ahead",
+                                               "rotation",
+                                               "seek",
+                                               "write_seek",
+                                               "track_to_track",
+                                               "inner_bandwidth",
+                                               "round_trip",
+                                               "round_trips_per_open",
+                                               "stream_bandwidth",
+                                               "link_bandwidth",
+                                               "clients",
+                                               "source"});
+  Storage storage = StorageReader(keys, log).read();
+  if (field.is_scalar() && !keys.has("name")) storage.name = field.text();
+  return storage;
+}
+
+Storage read_storage(const Field& field) {
+  const YamlNode nobody = yaml_mapping(field.where());
+  FigureLog log("storage", Field(nobody, field.path()));
+  Storage storage = read_storage(field, log);
+  storage.constants = std::move(log).take();
+  return storage;
+}
+
+bool is_storage_kind(std::string_view kind) { return kind == "disk_read" || kind == "disk_write"; }
+
+StorageWorkload read_storage_workload(const Field& field, const Storage& usual) {
+  const MappingReader keys =
+      field.mapping({"kind", "order", "block", "queue_depth", "streams", "zone", "direct", "size", "storage"});
+  StorageWorkload workload;
+  workload.storage = usual;
+  if (const auto storage = keys.find("storage")) workload.storage = read_storage(*storage);
+  if (!workload.storage.exists()) {
+    field.fail("the node has no storage", "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
+  }
+  static constexpr Named<AccessOrder> orders[] = {{"sequential", AccessOrder::sequential},
+                                                  {"random", AccessOrder::random}};
+  DiskPattern& pattern = workload.pattern;
+  pattern.write = keys["kind"].text() == "disk_write";
+  pattern.order = keys.choice_or<AccessOrder>("order", AccessOrder::random, orders);
+  pattern.block = keys.quantity_or("block", pattern.block);
+  pattern.queue_depth = keys.int_or("queue_depth", 1, {1, 1'000'000});
+  pattern.streams = keys.int_or("streams", 1, {1, 1'000'000});
+  pattern.direct = keys.flag_or("direct", true);
+  pattern.zone = keys.number_or("zone", pattern.zone);
+  if (pattern.zone > 1.0) keys.fail("zone", fmt::format("{} of the way in", pattern.zone), "from 0 (outermost) to 1");
+  if (keys.has("streams") && pattern.order == AccessOrder::random) {
+    keys.fail("streams", "streams that read at random", "order: sequential, or queue_depth instead");
+  }
+  workload.size = keys.quantity_or("size", pattern.block);
+  return workload;
+}
+
+}  // namespace foretrain

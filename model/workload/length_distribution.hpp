@@ -1,0 +1,53 @@
+// How a length varies from sample to sample, as weighted values: what is computed from them is exact for a histogram,
+// and a quadrature for a density. No random numbers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace foretrain {
+
+/// A length (or a count) and how probable it is.
+struct WeightedValue {
+  double value = 0.0;
+  double weight = 1.0;
+  bool operator==(const WeightedValue&) const = default;
+};
+
+/// What a scenario says of a length.
+struct LengthDistribution {
+  enum class Kind { fixed, uniform, lognormal, histogram };
+  Kind kind = Kind::fixed;
+  double value = 0.0;                    ///< fixed
+  double from = 0.0, to = 0.0;           ///< uniform
+  double mean = 0.0, spread = 0.0;       ///< lognormal: spread is the standard deviation as a share of the mean
+  std::vector<WeightedValue> histogram;  ///< weights of any sum
+  bool operator==(const LengthDistribution&) const = default;
+};
+
+/// The distribution as values in ascending order with weights that add up to 1; its mean is exact. A density is cut
+/// into `density_cells` values: equal steps of a uniform one, equal steps of the normal variable behind a lognormal one
+/// (out to 5 standard deviations).
+std::vector<WeightedValue> values_of(const LengthDistribution& distribution);
+inline constexpr int density_cells = 200;
+
+/// The same rounded to whole numbers (images), with the mean kept by dividing each value between its two neighbours.
+std::vector<WeightedValue> whole_values_of(const LengthDistribution& distribution);
+
+/// Weights divided by their sum, values ascending, equal ones joined.
+std::vector<WeightedValue> normalised(std::vector<WeightedValue> values);
+
+/// Probability that a standard normal variable is at most z.
+double normal_cumulative(double z);
+
+/// E[value^power], for weights that add up to 1.
+double moment(const std::vector<WeightedValue>& values, int power);
+
+/// E[max^power] of `count` independent draws: value i is the largest with probability Cᵢⁿ − Cᵢ₋₁ⁿ, C the sum of the
+/// weights up to it. Values must be normalised.
+double largest_moment(const std::vector<WeightedValue>& values, double count, int power = 1);
+
+/// The values between two quantiles, renormalised; a value that straddles an end is divided. 0 ≤ from < to ≤ 1.
+std::vector<WeightedValue> between_quantiles(const std::vector<WeightedValue>& values, double from, double to);
+
+}  // namespace foretrain

@@ -1,0 +1,197 @@
+#include "model/workload/projector.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "model/workload/transformer_parameters.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::int64_t patches(const TransformerConfig& vision) { return tokens_of_sample(vision) - 1; }
+
+std::int64_t rounded(double count) { return std::max<std::int64_t>(std::llround(count), 1); }
+
+/// Adds operators, parameters and saved activations of one part after the other; the backward list in forward order.
+class ProjectorBuilder {
+ public:
+  ProjectorBuilder(const VisionLanguageConfig& config, double images, const BuildOptions& options, Gradients gradients,
+                   bool input_gradient)
+      : config_(config),
+        images_(images),
+        options_(options),
+        precision_(storage_precision(options.precision)),
+        element_(bytes_per_element(precision_)),
+        weights_(gradients == Gradients::all),
+        inputs_(input_gradient) {}
+
+  void mlp();
+  void resampler();
+  void insertion(double sequence_tokens);
+  Layer finish() &&;
+
+ private:
+  void linear(const std::string& name, std::int64_t rows, std::int64_t outputs, std::int64_t inputs, bool bias);
+  void stream(const std::string& name, StreamingKind kind, double elements, double reads, double writes,
+              double backward_reads, double backward_writes);
+  void norm(const std::string& name, std::int64_t rows, std::int64_t width);
+  void attention(const std::string& name, std::int64_t queries, std::int64_t keys);
+
+  const VisionLanguageConfig& config_;
+  double images_;
+  const BuildOptions& options_;
+  Precision precision_;
+  Bytes element_;
+  bool weights_;  ///< their gradients are computed
+  bool inputs_;   ///< what comes next has an input with a gradient
+  Layer layer_;
+};
+
+/// y = x · Wᵀ + b; its input is kept where weights are trained.
+void ProjectorBuilder::linear(const std::string& name, std::int64_t rows, std::int64_t outputs, std::int64_t inputs,
+                              bool bias) {
+  layer_.forward.push_back({name, Matmul{1, rows, outputs, inputs, false}, options_.precision, 1});
+  if (inputs_) {
+    layer_.backward.push_back(
+        {name + " data gradient", Matmul{1, rows, inputs, outputs, false}, options_.precision, 1});
+  }
+  if (weights_) {
+    layer_.backward.push_back(
+        {name + " weight gradient", Matmul{1, outputs, inputs, rows, false}, options_.precision, 1});
+    layer_.saved += element_ * static_cast<double>(rows * inputs);
+  }
+  inputs_ = inputs_ || weights_;
+  layer_.matrices.push_back({outputs, inputs});
+  layer_.parameters += static_cast<double>(outputs * inputs) + (bias ? static_cast<double>(outputs) : 0.0);
+}
+
+void ProjectorBuilder::stream(const std::string& name, StreamingKind kind, double elements, double reads, double writes,
+                              double backward_reads, double backward_writes) {
+  const bool fusible = kind == StreamingKind::elementwise;
+  const Bytes all = element_ * elements;
+  layer_.forward.push_back(
+      {name, Streaming{kind, all * reads, all * writes, Flops(elements * reads), fusible}, precision_, 1});
+  if (!inputs_) return;
+  layer_.backward.push_back(
+      {name + " backward",
+       Streaming{kind, all * backward_reads, all * backward_writes, Flops(elements * backward_reads), fusible},
+       precision_, 1});
+}
+
+/// Reads x, writes y; backward reads dy and x, writes dx; where it is trained, both are read again.
+void ProjectorBuilder::norm(const std::string& name, std::int64_t rows, std::int64_t width) {
+  const auto elements = static_cast<double>(rows * width);
+  inputs_ = inputs_ || weights_;
+  stream(name, StreamingKind::reduction, elements, 1, 1, weights_ ? 3 : 2, 1);
+  layer_.saved += element_ * elements;
+  layer_.parameters += 2.0 * static_cast<double>(width);
+}
+
+/// `queries` vectors of every image attend to its `keys` vectors.
+void ProjectorBuilder::attention(const std::string& name, std::int64_t queries, std::int64_t keys) {
+  const ProjectorConfig& p = config_.projector;
+  const double all_queries = images_ * static_cast<double>(queries);
+  const double all_keys = images_ * static_cast<double>(keys);
+  norm(name + " norm", rounded(all_queries), p.hidden);
+  linear(name + " query", rounded(all_queries), p.hidden, p.hidden, true);
+  linear(name + " key", rounded(all_keys), p.hidden, p.hidden, true);
+  linear(name + " value", rounded(all_keys), p.hidden, p.hidden, true);
+  Attention core{rounded(images_),   p.heads, p.heads, queries, keys, p.hidden / p.heads, false,
+                 options_.attention, false,   false};
+  const bool standard = options_.attention == AttentionKind::standard;
+  core.native = true;
+  layer_.forward.push_back({name, core, precision_, standard ? 4 : 1});
+  if (inputs_) {
+    core.backward = true;
+    layer_.backward.push_back({name + " backward", core, precision_, standard ? 5 : 2});
+    const double scores = standard ? 2.0 * images_ * static_cast<double>(p.heads * queries * keys) : 0.0;
+    layer_.saved += element_ * ((2.0 * all_queries + 2.0 * all_keys) * static_cast<double>(p.hidden) + scores);
+  }
+  linear(name + " output", rounded(all_queries), p.hidden, p.hidden, true);
+  stream(name + " residual", StreamingKind::elementwise, all_queries * static_cast<double>(p.hidden), 2, 1, 1, 1);
+}
+
+void ProjectorBuilder::mlp() {
+  const ProjectorConfig& p = config_.projector;
+  const std::int64_t joined = p.merge * p.merge;
+  const std::int64_t rows = rounded(images_ * static_cast<double>(patches(config_.vision) / joined));
+  std::int64_t width = config_.vision.hidden * joined;
+  for (std::int64_t i = 0; i < p.layers; ++i) {
+    const bool last = i + 1 == p.layers;
+    const std::int64_t outputs = last ? config_.language.hidden : p.hidden;
+    linear("projector " + std::to_string(i + 1), rows, outputs, width, true);
+    width = outputs;
+    if (last) continue;
+    stream("projector activation", StreamingKind::elementwise, static_cast<double>(rows * width), 1, 1, 2, 1);
+    if (inputs_) layer_.saved += element_ * static_cast<double>(rows * width);
+  }
+}
+
+void ProjectorBuilder::resampler() {
+  const ProjectorConfig& p = config_.projector;
+  const std::int64_t keys = patches(config_.vision);
+  const double rows = images_ * static_cast<double>(p.queries);
+  linear("resampler input", rounded(images_ * static_cast<double>(keys)), p.hidden, config_.vision.hidden, false);
+  layer_.parameters += static_cast<double>(p.queries * p.hidden);
+  for (std::int64_t i = 0; i < p.layers; ++i) {
+    const std::string block = "resampler " + std::to_string(i + 1);
+    if (p.self_attention) attention(block + " self-attention", p.queries, p.queries);
+    attention(block + " cross-attention", p.queries, keys);
+    if (p.ffn_hidden == 0) continue;
+    norm(block + " ffn norm", rounded(rows), p.hidden);
+    linear(block + " ffn up", rounded(rows), p.ffn_hidden, p.hidden, true);
+    stream(block + " activation", StreamingKind::elementwise, rows * static_cast<double>(p.ffn_hidden), 1, 1, 2, 1);
+    if (inputs_) layer_.saved += element_ * (rows * static_cast<double>(p.ffn_hidden));
+    linear(block + " ffn down", rounded(rows), p.hidden, p.ffn_hidden, true);
+    stream(block + " ffn residual", StreamingKind::elementwise, rows * static_cast<double>(p.hidden), 2, 1, 1, 1);
+  }
+  norm("resampler norm", rounded(rows), p.hidden);
+  linear("resampler output", rounded(rows), config_.language.hidden, p.hidden, false);
+}
+
+/// Embeddings of words and visual tokens are read, the joined sequence is written.
+void ProjectorBuilder::insertion(double sequence_tokens) {
+  stream("visual tokens inserted", StreamingKind::gather,
+         sequence_tokens * static_cast<double>(config_.language.hidden), 1, 1, 1, 1);
+  layer_.output = element_ * (sequence_tokens * static_cast<double>(config_.language.hidden));
+}
+
+Layer ProjectorBuilder::finish() && {
+  layer_.name = "projector";
+  layer_.recomputable = false;
+  layer_.saved_selective = layer_.saved_operators = layer_.saved_full = layer_.saved;
+  std::reverse(layer_.backward.begin(), layer_.backward.end());
+  if (!weights_) hold_weights(layer_);
+  return std::move(layer_);
+}
+
+}  // namespace
+
+std::int64_t visual_tokens(const VisionLanguageConfig& config) {
+  const ProjectorConfig& p = config.projector;
+  if (p.kind == ProjectorConfig::Kind::resampler) return p.queries;
+  return patches(config.vision) / (p.merge * p.merge);
+}
+
+double projector_parameters(const VisionLanguageConfig& config) {
+  return build_projector(config, 1.0, 1.0, {}, Gradients::all, true).parameters;
+}
+
+Layer build_projector(const VisionLanguageConfig& config, double images, double sequence_tokens,
+                      const BuildOptions& options, Gradients gradients, bool input_gradient) {
+  ProjectorBuilder build(config, images, options, gradients, input_gradient);
+  if (config.projector.kind == ProjectorConfig::Kind::resampler) {
+    build.resampler();
+  } else {
+    build.mlp();
+  }
+  build.insertion(sequence_tokens);
+  Layer layer = std::move(build).finish();
+  if (gradients == Gradients::none) forward_only(layer);
+  return layer;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,144 @@
+#include "model/workload/training_parts.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace foretrain {
+
+namespace {
+
+/// A matrix of a block with adapters beside it, on one tensor-parallel rank.
+struct AdaptedMatrix {
+  std::string name;
+  std::int64_t outputs = 1, inputs = 1;
+};
+
+std::vector<AdaptedMatrix> adapted_matrices(const Lora& lora, const TransformerConfig& c, int tensor) {
+  const std::int64_t t = tensor;
+  const std::int64_t q = c.heads * c.head_dim / t;
+  const std::int64_t kv = std::max<std::int64_t>(c.kv_heads / t, 1) * c.head_dim;
+  const std::int64_t f = c.ffn_hidden / t;
+  std::vector<AdaptedMatrix> matrices;
+  if (lora.attention) {
+    matrices = {
+        {"query", q, c.hidden}, {"key", kv, c.hidden}, {"value", kv, c.hidden}, {"attention output", c.hidden, q}};
+  }
+  if (lora.ffn) {
+    if (c.gated_ffn) matrices.push_back({"ffn gate", f, c.hidden});
+    matrices.push_back({"ffn up", f, c.hidden});
+    matrices.push_back({"ffn down", c.hidden, f});
+  }
+  return matrices;
+}
+
+/// y += x, for `elements` numbers.
+Operator addition(const std::string& name, double elements, Precision precision) {
+  const Bytes once = bytes_per_element(precision) * elements;
+  return {name, Streaming{StreamingKind::elementwise, once * 2.0, once, Flops(elements), true}, precision, 1};
+}
+
+/// Adds the adapters' operators, parameters and the results of A, which their backward pass needs.
+void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, const AdaptedBlock& shape) {
+  const std::int64_t n = shape.tokens;
+  const std::int64_t r = lora.rank;
+  const Precision p = shape.precision;
+  const auto product = [&](const std::string& name, std::int64_t rows, std::int64_t columns, std::int64_t inner) {
+    return Operator{name, Matmul{1, rows, columns, inner, false}, p, 1};
+  };
+  for (const AdaptedMatrix& matrix : adapted_matrices(lora, config, shape.tensor)) {
+    const std::string down = matrix.name + " adapter A";
+    const std::string up = matrix.name + " adapter B";
+    const std::int64_t in = matrix.inputs;
+    const std::int64_t out = matrix.outputs;
+    block.forward.push_back(product(down, n, r, in));
+    block.forward.push_back(product(up, n, out, r));
+    block.forward.push_back(addition(matrix.name + " adapter sum", static_cast<double>(n * out), p));
+    block.backward.push_back(product(up + " data gradient", n, r, out));
+    block.backward.push_back(product(up + " weight gradient", out, r, n));
+    block.backward.push_back(product(down + " data gradient", n, in, r));
+    block.backward.push_back(product(down + " weight gradient", r, in, n));
+    block.backward.push_back(addition(matrix.name + " adapter gradient sum", static_cast<double>(n * in), p));
+    block.parameters += static_cast<double>(r * (in + out));
+    block.matrices.push_back({r, in});
+    block.matrices.push_back({out, r});
+    const Bytes between = bytes_per_element(p) * static_cast<double>(n * r);  // A's result
+    block.saved += between;
+    block.saved_selective += between;
+    block.saved_operators += between;
+  }
+}
+
+/// Kept for gradients of frozen weights alone.
+Bytes unneeded_activations(const std::optional<Lora>& lora, const TransformerConfig& config,
+                           const AdaptedBlock& shape) {
+  const bool attention = lora && lora->attention;
+  const bool ffn = lora && lora->ffn;
+  const double routed = config.experts > 1 ? static_cast<double>(config.experts_per_token) : 1.0;
+  const auto tokens = static_cast<double>(shape.tokens);
+  const double norm = tokens / (shape.sequence_parallel ? shape.tensor : 1) * static_cast<double>(config.hidden);
+  const double activated = tokens * routed * static_cast<double>(config.ffn_hidden) / shape.tensor;
+  const double elements = (attention ? 0.0 : norm) + (ffn ? 0.0 : norm + activated);
+  return bytes_per_element(shape.precision) * elements;
+}
+
+}  // namespace
+
+PartGradients gradients_of(const TrainedParts& parts, bool with_vision) {
+  const bool adapted = parts.lora.has_value();
+  PartGradients gradients;
+  bool trained_before = false;
+  const auto decide = [&](bool frozen) {
+    if (frozen) return trained_before ? Gradients::inputs : Gradients::none;
+    trained_before = true;
+    return Gradients::all;
+  };
+  if (with_vision) {
+    gradients.vision = decide(parts.vision_frozen);
+    gradients.projector = decide(parts.projector_frozen);
+  }
+  // The tables of words have no inputs that could have a gradient.
+  const bool embedding_frozen = parts.embedding_frozen || adapted;
+  gradients.embedding = embedding_frozen ? Gradients::none : Gradients::all;
+  trained_before = trained_before || !embedding_frozen;
+  if (adapted) trained_before = true;
+  gradients.blocks = decide(parts.blocks_frozen || adapted);
+  gradients.head = decide(parts.head_frozen || adapted);
+  return gradients;
+}
+
+void hold_weights(Layer& layer) {
+  layer.frozen_parameters += layer.parameters;
+  layer.parameters = 0.0;
+  layer.expert_parameters = 0.0;
+  layer.matrices.clear();
+}
+
+void forward_only(Layer& layer) {
+  hold_weights(layer);
+  layer.backward.clear();
+  layer.backward_collectives.clear();
+  layer.selective_recompute.clear();
+  layer.operators_recompute.clear();
+  layer.saved = layer.saved_selective = layer.saved_operators = layer.saved_full = Bytes(0.0);
+  layer.loss_kept = Bytes(0.0);
+  layer.recomputable = false;
+}
+
+double lora_parameters(const Lora& lora, const TransformerConfig& config, int tensor) {
+  double sum = 0.0;
+  for (const AdaptedMatrix& matrix : adapted_matrices(lora, config, tensor)) {
+    sum += static_cast<double>(lora.rank * (matrix.inputs + matrix.outputs));
+  }
+  return sum;
+}
+
+void adapt_frozen_block(Layer& block, const std::optional<Lora>& lora, const TransformerConfig& config,
+                        const AdaptedBlock& shape) {
+  const Bytes unneeded = unneeded_activations(lora, config, shape);
+  block.saved -= unneeded;
+  block.saved_selective -= unneeded;
+  if (lora) add_lora(block, *lora, config, shape);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,137 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "model/base/error.hpp"
+#include "model/base/files.hpp"
+#include "model/base/text.hpp"
+#include "reports/calibration_table.hpp"
+#include "reports/cli/command.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/table.hpp"
+#include "validate/host/calibrate.hpp"
+#include "validate/host/detect.hpp"
+#include "validate/host/session.hpp"
+#include "validate/host/signals.hpp"
+
+namespace foretrain {
+
+namespace {
+
+struct CalibrateCommand {
+  std::vector<std::string> parts;
+  std::string directory = ".";
+  std::string output, hardware, node;
+  bool quick = false;
+  bool check = false;
+};
+
+void require_parts(const std::vector<std::string>& parts) {
+  const std::vector<std::string> known(calibration_parts.begin(), calibration_parts.end());
+  for (const std::string& part : parts) {
+    if (std::find(known.begin(), known.end(), part) != known.end()) continue;
+    const auto nearest = nearest_word(part, known);
+    throw UsageError(fmt::format("--only: there is no part {}; {}", part,
+                                 nearest ? fmt::format("did you mean {}?", *nearest) : or_list(known)));
+  }
+}
+
+/// Minutes of measuring must not end at a folder that cannot be written.
+void require_writable(const std::string& path, const char* option) {
+  const std::filesystem::path folder =
+      std::filesystem::is_directory(path) ? std::filesystem::path(path) : std::filesystem::path(path).parent_path();
+  const std::string name = folder.empty() ? "." : folder.string();
+  if (access(name.c_str(), W_OK) != 0) {
+    throw UsageError(fmt::format("{}: {} is no folder that can be written; name another", option, name));
+  }
+}
+
+bool wanted(const CalibrateCommand& command, const HostBenchmark& benchmark) {
+  return command.parts.empty() ||
+         std::find(command.parts.begin(), command.parts.end(), benchmark.part) != command.parts.end();
+}
+
+void measure_all(const CalibrateCommand& command, const Node& node, CalibrationReport& report) {
+  const double start = now();
+  for (const HostBenchmark& benchmark : host_benchmarks()) {
+    if (!wanted(command, benchmark)) continue;
+    fmt::print(stderr, "{:5.0f} s  {}: {}\n", now() - start, benchmark.part, benchmark.description);
+    const CalibrationSettings settings{command.quick, command.directory,
+                                       command.quick ? benchmark.quick_budget : benchmark.budget, node};
+    benchmark.measure(settings, [&](BenchmarkRow row) { report.rows.push_back(std::move(row)); });
+    write_file(command.output, to_json(report));
+  }
+  fmt::print(stderr, "{:5.0f} s  done\n", now() - start);
+}
+
+/// Which of the description's figures came from measurements on a machine of the same kind: where a prediction rests on
+/// one of them, it agreeing is no test.
+std::string fitted_note(const Cpu& cpu) {
+  std::string names;
+  for (const Constant& constant : cpu.hierarchy_constants) {
+    if (constant.kind != ConstantKind::fit && constant.kind != ConstantKind::measurement) continue;
+    const std::size_t dot = constant.name.find('.');
+    names += (names.empty() ? "" : ", ") + constant.name.substr(dot + 1);
+  }
+  if (names.empty()) return "";
+  return wrap(
+             "Measured or fitted on processors of this kind, so that rows which rest on them test consistency alone: " +
+                 names + ".",
+             96, 0) +
+         "\n";
+}
+
+ExitStatus run(const CalibrateCommand& command) {
+  require_parts(command.parts);
+  require_writable(command.output, "--output");
+  if (!std::filesystem::is_directory(command.directory)) {
+    throw UsageError(fmt::format("--directory: {} is no folder", command.directory));
+  }
+  if (!command.hardware.empty()) require_writable(command.hardware, "--hardware");
+  catch_signals();
+  CalibrationReport report;
+  report.hardware = command.node.empty() ? detect_hardware_file() : read_text_file(command.node);
+  const Node node = node_of_hardware_file(report.hardware);
+  if (!command.hardware.empty()) write_file(command.hardware, report.hardware);
+  report.machine = this_machine();
+  report.devices.push_back({"cpu", "cpu", node.cpu.name});
+  report.quick = command.quick;
+  try {
+    measure_all(command, node, report);
+    report.complete = true;
+  } catch (const Interrupted&) {
+    warn(fmt::format("interrupted; {} holds what was measured until now", command.output));
+  }
+  predict_rows(report, node);
+  write_file(command.output, to_json(report));
+  print(to_text(report) + fitted_note(node.cpu));
+  const bool passed = !command.check || rows_beyond_tolerance(report).empty();
+  return report.complete && passed ? ExitStatus::success : ExitStatus::prediction_failed;
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, ExitStatus& status) {
+  const auto options = std::make_shared<CalibrateCommand>();
+  CLI::App* command = app.add_subcommand(
+      "calibrate", "measure this machine's memory, processor, disk and data loading, beside the model");
+  command->add_option("-o,--output", options->output, "where every row is kept")
+      ->type_name("CALIBRATION.json")
+      ->required();
+  command->add_flag("--quick", options->quick, "less than a minute instead of five, and less exact");
+  command->add_option("--only", options->parts, "some parts only: memory, compute, disk, loader")
+      ->delimiter(',')
+      ->type_name("PART,PART,…");
+  command->add_option("--directory", options->directory, "measure the disk that holds this folder (default: here)")
+      ->type_name("DIR");
+  command->add_option("--hardware", options->hardware, "also write this machine as a hardware file, for cluster.node")
+      ->type_name("NODE.yaml");
+  command->add_option("--node", options->node, "predict from this hardware file instead of what is detected")
+      ->type_name("NODE.yaml");
+  command->add_flag("--check", options->check, "fail when a prediction misses by more than its tolerance");
+  command->callback([options, &status] { status = run(*options); });
+}
+
+}  // namespace foretrain

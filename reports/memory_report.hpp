@@ -1,0 +1,32 @@
+// A GPU's memory over a step: as a page of text, as JSON, as a picture.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/plan/memory_parts.hpp"
+#include "model/result.hpp"
+
+namespace foretrain {
+
+/// What is said of one scenario.
+struct MemoryReport {
+  std::string scenario, gpu;
+  MemoryFootprint footprint;
+  MemoryTimeline timeline;
+  std::int64_t micro_batch = 1;
+  std::int64_t largest_micro_batch = 0;  ///< with which the plan fits; 0: none
+  std::vector<std::string> remedies;     ///< in words; empty where it fits
+};
+
+/// The peak and what makes it up, the fullest moment of each phase, the largest micro-batch, what would make it fit.
+std::string to_text(const MemoryReport& report);
+
+/// One object, sizes in bytes; "timeline" has every moment.
+std::string to_json(const MemoryReport& report);
+
+/// Stacked areas over the step with the peak marked and the capacity as a line. Throws as run_gnuplot does.
+std::string memory_svg(const MemoryReport& report);
+
+}  // namespace foretrain

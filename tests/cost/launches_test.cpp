@@ -1,0 +1,89 @@
+#include "model/cost/launches.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/cost/machines.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+// y = relu(x · w) twice, 64 rows of 1,000 numbers in fp32: a result has 64 · 1000 · 4 B = 256 kB.
+std::vector<Operator> two_layers() {
+  const Bytes size(64 * 1000 * 4.0);
+  const Operator product{"product", Matmul{.m = 64, .n = 1000, .k = 1000}, Precision::fp32, 1};
+  const Operator relu{"relu", Streaming{StreamingKind::elementwise, size, size, Flops(64e3), true}, Precision::fp32, 1};
+  return {product, relu, product, relu};
+}
+
+LaunchPlan plan(const std::vector<Operator>& ops, ExecutionMode mode, bool constant_weights = true) {
+  const test::Machine& machine = test::machine("v100-workstation-x2");
+  return plan_launches(ops, mode, constant_weights, machine.gpu, machine.calibration);
+}
+
+}  // namespace
+
+TEST_CASE("eager execution launches every kernel and writes every result") {
+  const HostConstants& host = test::machine("v100-workstation-x2").calibration.host;
+  const LaunchPlan eager = plan(two_layers(), ExecutionMode::eager);
+  CHECK(eager.launches.size() == 4);
+  CHECK(eager.fused == 0);
+  CHECK(eager.host.value() == Approx(4 * host.dispatch_us * 1e-6));
+  // Three of the four results are read by further kernels only.
+  CHECK(eager.intermediates.value() == Approx(3 * 256e3));
+}
+
+TEST_CASE("compiled code does elementwise work in the kernel before it") {
+  const HostConstants& host = test::machine("v100-workstation-x2").calibration.host;
+  const LaunchPlan eager = plan(two_layers(), ExecutionMode::eager);
+  const LaunchPlan compiled = plan(two_layers(), ExecutionMode::compiled);
+  REQUIRE(compiled.launches.size() == 2);
+  CHECK(compiled.launches[0].name == "product + relu");
+  CHECK(compiled.fused == 2);
+  CHECK(compiled.host.value() == Approx(2 * host.compiled_dispatch_us * 1e-6));
+  // One result stands between the two kernels; a relu in its producer's kernel adds no traffic and no launch.
+  CHECK(compiled.intermediates.value() == Approx(256e3));
+  CHECK(compiled.device == eager.launches[0].device + eager.launches[2].device);
+}
+
+TEST_CASE("nothing is fused into a kernel that is not there") {
+  // The list begins with an elementwise operator: it needs a launch of its own.
+  std::vector<Operator> ops = two_layers();
+  std::swap(ops[0], ops[1]);
+  CHECK(plan(ops, ExecutionMode::compiled).launches.size() == 3);
+}
+
+TEST_CASE("constant folding: what depends on weights alone is done once, unless they are trained") {
+  std::vector<Operator> ops = two_layers();
+  Operator cast{"cast weights", Streaming{StreamingKind::elementwise, Bytes(4e6), Bytes(2e6), Flops(), false},
+                Precision::fp16, 1};
+  cast.reads_weights_only = true;
+  ops.insert(ops.begin(), cast);
+  CHECK(plan(ops, ExecutionMode::eager).launches.size() == 5);
+  CHECK(plan(ops, ExecutionMode::compiled).folded == 1);
+  CHECK(plan(ops, ExecutionMode::compiled).launches.size() == 2);
+  CHECK(plan(ops, ExecutionMode::compiled, false).folded == 0);
+  CHECK(plan(ops, ExecutionMode::compiled, false).launches.size() == 3);
+}
+
+TEST_CASE("a CUDA graph has the kernels of eager execution and one launch") {
+  const HostConstants& host = test::machine("v100-workstation-x2").calibration.host;
+  const LaunchPlan eager = plan(two_layers(), ExecutionMode::eager);
+  const LaunchPlan graph = plan(two_layers(), ExecutionMode::cuda_graph);
+  CHECK(graph.launches.size() == 4);
+  CHECK(graph.host.value() == Approx(host.graph_launch_us * 1e-6));
+  // The gap before each of its four kernels is a little shorter than between launches.
+  CHECK((eager.device - graph.device).value() == Approx(4 * host.graph_node_saving_us * 1e-6));
+  CHECK(graph.intermediates == eager.intermediates);
+}
+
+TEST_CASE("the totals of a list are those of its launches") {
+  const test::Machine& machine = test::machine("v100-workstation-x2");
+  for (const ExecutionMode mode : {ExecutionMode::eager, ExecutionMode::compiled, ExecutionMode::cuda_graph}) {
+    const LaunchPlan list = plan(two_layers(), mode);
+    const LaunchTotals totals = launch_totals(two_layers(), mode, machine.gpu, machine.calibration);
+    CHECK(totals.device.value() == Approx(list.device.value()));
+    CHECK(totals.kernels == static_cast<int>(list.launches.size()));
+    // A graph holds more than one layer: its launch is counted once, elsewhere.
+    if (mode != ExecutionMode::cuda_graph) CHECK(totals.host.value() == Approx(list.host.value()));
+  }
+}

@@ -1,0 +1,124 @@
+// What one batch asks of workers, storage and cores, by hand.
+#include "model/cost/loader.hpp"
+#include "model/scenario/calibration_reader.hpp"
+#include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+/// A loader alone on a machine of 128 cores; `keys` in flow style.
+LoaderPipeline loader(const std::string& keys, double batch = 10.0, const LoaderUse& others = {}) {
+  const Scenario scenario = load_scenario_text(
+      "cluster: { node: dgx-a100-80gb }\nworkload: { operator: { kind: data_loader, batch: 1, " + keys + " } }\n",
+      "test.yaml");
+  LoaderUse use = others;
+  use.batch = batch;
+  return loader_pipeline(std::get<LoaderWorkload>(scenario.workload).loader, use, scenario.cluster.node,
+                         scenario.calibration);
+}
+
+}  // namespace
+
+TEST_CASE("Stages are counted per sample, or per batch where the loader says so") {
+  // 10 samples of 1 + 2 + 3 + 4 ms on a core; reading waits without one.
+  const std::string stages = "read: 5 ms, decode: 1 ms, preprocess: 2 ms, augment: 3 ms, collate: 4 ms";
+  CHECK(loader("workers: 2, " + stages).batch.cpu.value() == Approx(0.1));
+  CHECK(loader("workers: 2, " + stages).batch.wait.value() == Approx(0.05));
+  CHECK(loader("workers: 2, per: batch, " + stages).batch.cpu.value() == Approx(0.01));
+  CHECK(loader("workers: 2, per: batch, " + stages).batch.wait.value() == Approx(0.005));
+  CHECK(loader("workers: 2, per_sample: 1 ms").batch.worker().value() == Approx(0.01));
+}
+
+TEST_CASE("Without workers everything is the step's own; with workers what blocks it") {
+  const std::string stages = "per: batch, read: 50 ms, decode: 30 ms, preprocess: 40 ms, transfer: 20 ms";
+  CHECK(loader("workers: 0, " + stages).serial().value() == Approx(0.14));
+  CHECK(loader("workers: 4, " + stages).serial().value() == Approx(0.02));
+  CHECK(loader("workers: 4, pinned: true, " + stages).serial().value() == Approx(0.02));
+  CHECK(loader("workers: 4, pinned: true, non_blocking: true, " + stages).serial().value() == 0.0);
+  // Decoded by the device: 30 ms of a core become 5 ms of the device.
+  const LoaderPipeline gpu = loader("workers: 4, decode_on: gpu, device_decode: 5 ms, " + stages);
+  CHECK(gpu.serial().value() == Approx(0.025));
+  CHECK(gpu.batch.cpu.value() == Approx(0.04));
+}
+
+TEST_CASE("One file per sample costs a lookup and the data; an archive its bytes alone") {
+  // nvme-pcie4, 100 KB: the inode (45 us, and 1 us of the device) and the data (45 us and 100 KB / 7 GB/s = 14.3 us).
+  const LoaderPipeline files = loader("workers: 1, storage: nvme-pcie4, dataset: { sample: 100 KB }");
+  CHECK(files.batch.wait.value() == Approx(10 * 90e-6));
+  CHECK(files.batch.disk.value() == Approx(10 * (1e-6 + 100e3 / 7e9)).epsilon(1e-6));
+  const LoaderPipeline archives =
+      loader("workers: 1, storage: nvme-pcie4, dataset: { sample: 100 KB, layout: archives }");
+  CHECK(archives.batch.disk.value() == Approx(10 * 100e3 / 7e9));
+  CHECK(archives.batch.wait < 0.3 * files.batch.wait);
+  // A disk of 10,000 rpm: two positionings of 8.1 ms for every file, none for one reader of an archive.
+  const LoaderPipeline disk = loader("workers: 1, storage: hdd-10k, dataset: { sample: 100 KB }");
+  CHECK(disk.batch.disk.value() == Approx(10 * (2 * 8.1e-3 + (100e3 + 4096) / 50e6)).epsilon(1e-3));
+  const LoaderPipeline one = loader("workers: 1, storage: hdd-10k, dataset: { sample: 100 KB, layout: archives }");
+  CHECK(one.batch.disk.value() == Approx(10 * 100e3 / 50e6).epsilon(1e-3));
+  const LoaderPipeline two = loader("workers: 2, storage: hdd-10k, dataset: { sample: 100 KB, layout: archives }");
+  CHECK(two.batch.disk > 3.0 * one.batch.disk);  // the arm goes between two archives every 128 KiB
+}
+
+TEST_CASE("Opening a file on a server costs round trips, also where its data are in memory") {
+  // Three round trips of 200 us; then the data: 100 us, another round trip, and 100 KB / 1.18 GB/s.
+  const std::string nfs = "workers: 1, storage: nfs-10g, dataset: { sample: 100 KB, samples: 1000 }";
+  CHECK(loader(nfs).batch.wait.value() == Approx(10 * (3 * 200e-6 + 300e-6)).epsilon(1e-6));
+  CHECK(loader(nfs).batch.disk.value() == Approx(10 * 100e3 / 1.18e9));
+  const LoaderPipeline warm = loader(nfs + ", epoch: warm");
+  CHECK(warm.hit_share == 1.0);
+  CHECK(warm.batch.wait.value() == Approx(10 * 3 * 200e-6));
+  CHECK(warm.batch.disk.value() == 0.0);
+  // Machines share the server: four of them, a quarter of its bandwidth each.
+  LoaderUse four;
+  four.machines = 4;
+  CHECK(loader(nfs, 10.0, four).batch.disk.value() == Approx(4 * 10 * 100e3 / 1.18e9));
+}
+
+TEST_CASE("A warm epoch copies from memory, or faults where the file is mapped") {
+  const LoaderConstants constants = load_default_calibration().loader;
+  const std::string warm = "workers: 1, epoch: warm, storage: hdd-10k, dataset: { sample: 100 KB, samples: 1000, ";
+  const LoaderPipeline read = loader(warm + "layout: archives }");
+  CHECK(read.batch.worker().value() == Approx(10 * 100e3 / (constants.copy_gbps * 1e9)));
+  // 100 KB are two faults of 64 KiB.
+  const LoaderPipeline mapped = loader(warm + "layout: archives, mapped: true }");
+  CHECK(mapped.batch.worker().value() == Approx(10 * 2 * constants.page_fault_us * 1e-6));
+  // More than memory holds (2 TiB): shuffled, some are there; in order, none.
+  const std::string large = "workers: 1, epoch: warm, storage: ssd-sata, dataset: { sample: 100 MB, samples: 30000, ";
+  CHECK(loader(large + "order: sequential }").hit_share == 0.0);
+  CHECK(loader(large + "order: shuffled }").hit_share > 0.2);
+}
+
+TEST_CASE("More workers than cores switch, start longer and leave the page cache less") {
+  const LoaderConstants constants = load_default_calibration().loader;
+  const std::string eight = ", cores: 8, decode: 10 ms";
+  const Seconds fitting = loader("workers: 8" + eight).batch.cpu;
+  // Twice as many as cores: the loss is half of the constant's share.
+  CHECK((loader("workers: 16" + eight).batch.cpu / fitting) == Approx(1.0 + constants.switch_share * 0.5));
+  const std::string set = ", decoded: 600 KB, dataset: { sample: 100 KB, samples: 30000000 }, storage: ssd-sata";
+  const LoaderPipeline few = loader("workers: 4, epoch: warm" + set, 256);
+  const LoaderPipeline many = loader("workers: 400, epoch: warm" + set, 256);
+  // A worker holds two batches of 256 · 600 KB and the memory of a process.
+  CHECK(few.memory.value() == Approx(4 * (constants.worker_mib * 1048576 + 2 * 256 * 600e3)));
+  CHECK(many.hit_share < few.hit_share);
+  CHECK(loader("workers: 8, persistent: true" + set, 256).restart.value() == 0.0);
+  CHECK(many.restart > few.restart);
+}
+
+TEST_CASE("Pageable memory is copied through the host, pinned memory over the link") {
+  const Calibration calibration = load_default_calibration();
+  const HostConstants& host = calibration.host;
+  const LoaderConstants& constants = calibration.loader;
+  LoaderUse use;
+  use.transfer = Seconds(0.001);
+  const LoaderPipeline pageable = loader("workers: 1, decode: 1 ms, decoded: 600 KB", 100, use);
+  CHECK(pageable.batch.transfer.value() == Approx(60e6 / (host.pageable_copy_gbps * 1e9)));
+  const LoaderPipeline pinned = loader("workers: 1, decode: 1 ms, decoded: 600 KB, pinned: true", 100, use);
+  CHECK(pinned.batch.transfer.value() == Approx(0.001));
+  CHECK(pinned.batch.pin.value() == Approx(60e6 / (constants.hand_over_gbps * 1e9)));
+}
+
+TEST_CASE("Samples that vary by s make batches that vary by s over the root of their number") {
+  CHECK(loader("workers: 1, decode: 1 ms, spread: 40 %", 16).spread == Approx(0.1));
+}

@@ -1,0 +1,226 @@
+// Samples of different lengths: what padding, bucketing and packing compute, and how unequal replicas are.
+#include "model/workload/batching.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+LengthDistribution histogram(std::vector<WeightedValue> values) {
+  LengthDistribution lengths;
+  lengths.kind = LengthDistribution::Kind::histogram;
+  lengths.histogram = std::move(values);
+  return lengths;
+}
+
+LengthDistribution fixed(double value) {
+  LengthDistribution lengths;
+  lengths.value = value;
+  return lengths;
+}
+
+LengthDistribution lognormal(double mean, double spread) {
+  LengthDistribution lengths;
+  lengths.kind = LengthDistribution::Kind::lognormal;
+  lengths.mean = mean;
+  lengths.spread = spread;
+  return lengths;
+}
+
+SampleMix text_only(LengthDistribution text, std::int64_t limit = 4096) {
+  DataShape data;
+  data.text = std::move(text);
+  return mix_of(data, 0.0, limit);
+}
+
+Batching batching(Batching::Kind kind, std::int64_t length = 0, int buckets = 8) { return {kind, buckets, length}; }
+
+}  // namespace
+
+TEST_CASE("distributions keep their mean and spread") {
+  LengthDistribution uniform;
+  uniform.kind = LengthDistribution::Kind::uniform;
+  uniform.from = 100;
+  uniform.to = 300;
+  // Uniform: mean 200, variance 200²/12.
+  CHECK(moment(values_of(uniform), 1) == Approx(200.0));
+  CHECK(moment(values_of(uniform), 2) == Approx(200.0 * 200.0 + 200.0 * 200.0 / 12.0).epsilon(1e-4));
+  // Lognormal: variance (spread · mean)².
+  const auto text = values_of(lognormal(400, 0.8));
+  CHECK(moment(text, 1) == Approx(400.0));
+  CHECK(moment(text, 2) == Approx(400.0 * 400.0 * (1.0 + 0.64)).epsilon(0.005));
+  // Weights of any sum, equal values joined, zero weights gone.
+  const auto values = values_of(histogram({{5, 2}, {1, 1}, {5, 1}, {9, 0}}));
+  REQUIRE(values.size() == 2);
+  CHECK(values[0] == WeightedValue{1, 0.25});
+  CHECK(values[1] == WeightedValue{5, 0.75});
+  // A spread of zero is a fixed length.
+  CHECK(values_of(lognormal(400, 0)).size() == 1);
+  // 2.5 images are two or three, half of the time each.
+  CHECK(whole_values_of(fixed(2.5)) == std::vector<WeightedValue>{{2, 0.5}, {3, 0.5}});
+}
+
+TEST_CASE("the longest of several draws, by hand and by formula") {
+  // 1 with probability ¾, 3 with ¼; of two draws both are 1 with 9/16: E = 9/16 + 3 · 7/16.
+  const auto values = values_of(histogram({{1, 3}, {3, 1}}));
+  CHECK(largest_moment(values, 2) == Approx(9.0 / 16 + 3 * 7.0 / 16));
+  CHECK(largest_moment(values, 2, 2) == Approx(9.0 / 16 + 9 * 7.0 / 16));
+  CHECK(largest_moment(values, 1) == Approx(moment(values, 1)));
+  // Uniform on [0, 1]: E[max of n] = n/(n + 1).
+  LengthDistribution uniform;
+  uniform.kind = LengthDistribution::Kind::uniform;
+  uniform.to = 1.0;
+  for (const double n : {1.0, 2.0, 8.0, 64.0}) {
+    CHECK(largest_moment(values_of(uniform), n) == Approx(n / (n + 1)).epsilon(0.003));
+  }
+}
+
+TEST_CASE("padding waste of a small histogram, by hand") {
+  // Lengths 100 (half of the samples) and 300: mean 200. The longest of two is 100 with ¼, else 300: 250. So 500 tokens
+  // are computed for 400: 20 % waste. Squares: 2 · (¼ · 100² + ¾ · 300²) = 140,000 = 2 · 264.6².
+  const SampleMix mix = text_only(histogram({{100, 1}, {300, 1}}));
+  const BatchShape padded = batch_shape(mix, batching(Batching::Kind::padding), 2, false);
+  CHECK(padded.tokens_per_sample == 200.0);
+  CHECK(padded.computed_per_sample == 250.0);
+  CHECK(padded.mean.language == PassTokens{500, 2, 265});
+  CHECK(padded.largest.language == PassTokens{600, 2, 300});
+  // One sample a pass needs no padding; two buckets neither, since each holds one length.
+  CHECK(batch_shape(mix, batching(Batching::Kind::padding), 1, false).computed_per_sample == 200.0);
+  CHECK(batch_shape(mix, batching(Batching::Kind::bucketing, 0, 2), 2, false).computed_per_sample == 200.0);
+  // Padded to the limit of the model: 4096 for 200.
+  CHECK(batch_shape(mix, batching(Batching::Kind::maximum), 2, false).computed_per_sample == 4096.0);
+}
+
+TEST_CASE("packing: how full sequences are, by hand") {
+  // Three of 300 go into 1024 and 124 stay empty.
+  CHECK(packed_share(text_only(fixed(300), 1024), 1024) == Approx(900.0 / 1024));
+  // Exactly full, and one token too many: half empty.
+  CHECK(packed_share(text_only(fixed(512), 1024), 1024) == Approx(1.0));
+  CHECK(packed_share(text_only(fixed(513), 1024), 1024) == Approx(513.0 / 1024));
+  // 1 or 2 of 2, evenly: full after "2", "1 1"; "1" is left alone where a 2 follows. Let a sequence begin with 1 with
+  // probability f. It ends half empty with f/2, and then the next begins with 2; a full one is followed by either. So
+  // f = (1 − f/2) · ½, f = 0.4, and a share of 1 − 0.2 · ½ = 0.9 is filled.
+  CHECK(packed_share(text_only(histogram({{1, 1}, {2, 1}}), 2), 2) == Approx(0.9).epsilon(1e-6));
+}
+
+TEST_CASE("packing leaves less than the longest sample empty, and computes few tokens more than there are") {
+  for (const double spread : {0.2, 0.8, 2.0}) {
+    const SampleMix mix = text_only(lognormal(400, spread), 2048);
+    for (const std::int64_t length : {2048, 4096, 16384}) {
+      const double share = packed_share(mix, length);
+      CHECK(share <= 1.0);
+      CHECK(share > 1.0 - 2048.0 / static_cast<double>(length));
+      CHECK(share > 0.5);
+      const BatchShape packed = batch_shape(mix, batching(Batching::Kind::packing, length), 64, false);
+      CHECK(packed.computed_per_sample == Approx(packed.tokens_per_sample / share).epsilon(1e-3));
+      const BatchShape padded = batch_shape(mix, batching(Batching::Kind::padding), 64, false);
+      CHECK(packed.computed_per_sample < padded.computed_per_sample);
+    }
+  }
+}
+
+TEST_CASE("attention over packed samples sees pairs of the same sample only, unless it masks whole rows") {
+  const SampleMix mix = text_only(histogram({{256, 1}, {768, 1}}), 1024);
+  // 64 samples: the sum of squares is 64 · (256² + 768²)/2 = 64 · 327,680.
+  const PassTokens blocks = batch_shape(mix, batching(Batching::Kind::packing, 1024), 64, false).mean.language;
+  CHECK(static_cast<double>(blocks.batch * blocks.length * blocks.length) == Approx(64 * 327'680.0).epsilon(0.005));
+  const PassTokens rows = batch_shape(mix, batching(Batching::Kind::packing, 1024), 64, true).mean.language;
+  CHECK(rows.length == Approx(1024).epsilon(0.02));
+  CHECK(static_cast<double>(rows.batch * 1024) == Approx(static_cast<double>(rows.tokens)).epsilon(0.02));
+}
+
+TEST_CASE("images and text make samples") {
+  DataShape data;
+  data.images = histogram({{0, 1}, {1, 2}, {2, 1}});
+  data.text = fixed(100);
+  const SampleMix mix = mix_of(data, 576, 1000);
+  // 100, 676 and 1252 tokens; the last is cut to 1000, though both its images are encoded.
+  REQUIRE(mix.samples.size() == 3);
+  CHECK(mix.tokens() == Approx(0.25 * 100 + 0.5 * 676 + 0.25 * 1000));
+  CHECK(mix.images() == Approx(1.0));
+  CHECK(mix.truncated == Approx(0.25 * 252 / 676));
+  // The largest pass has both images of every sample; four samples a pass have four on average.
+  const BatchShape shape = batch_shape(mix, batching(Batching::Kind::padding), 4, false);
+  CHECK(shape.mean.images == Approx(4.0));
+  CHECK(shape.largest.images == 8.0);
+}
+
+TEST_CASE("the slowest replica, by hand") {
+  // Work ½ or 1½; of two replicas the slower has ½ with ¼: E = ½ · ¼ + 1½ · ¾ = 1.25.
+  const PassVariation variation{{{{0.5, 0.5}, {1.5, 0.5}}}};
+  CHECK(slowest_replica(variation, 1, 2) == Approx(1.25));
+  CHECK(slowest_replica(variation, 1, 1) == 1.0);
+  CHECK(slowest_replica({}, 1, 8) == 1.0);
+  // E[max of two normal variables] = σ/√π: sums of 100 passes have σ = ½ · √100 against a mean of 100.
+  CHECK(slowest_replica(variation, 100, 2) == Approx(1.0 + 0.05 / std::sqrt(3.14159265)).epsilon(1e-4));
+  // More passes between two meetings even out, more replicas do not.
+  CHECK(slowest_replica(variation, 16, 8) < slowest_replica(variation, 4, 8));
+  CHECK(slowest_replica(variation, 4, 16) > slowest_replica(variation, 4, 8));
+}
+
+TEST_CASE("formulas agree with sampling") {
+  // Lognormal text and up to two images; 8 samples a micro-batch, 4 micro-batches a step, 4 replicas; 4,000 steps.
+  DataShape data;
+  data.images = histogram({{0, 1}, {1, 6}, {2, 1}});
+  data.text = lognormal(300, 0.7);
+  constexpr double visual = 576;
+  constexpr std::int64_t limit = 2048;
+  constexpr int steps = 4000, passes = 4, replicas = 4, samples = 8;
+  const WorkWeights work{1.0, 0.0003, 50.0};
+
+  std::mt19937 random(1);
+  std::normal_distribution<double> normal;
+  std::discrete_distribution<int> images({1, 6, 1});
+  const double sigma = std::sqrt(std::log1p(0.49));
+  double computed = 0.0, useful = 0.0, mean_work = 0.0, slowest_work = 0.0;
+  for (int step = 0; step < steps; ++step) {
+    double slowest = 0.0;
+    for (int replica = 0; replica < replicas; ++replica) {
+      double sum = 0.0;
+      for (int pass = 0; pass < passes; ++pass) {
+        double longest = 0.0;
+        double count = 0.0;
+        for (int s = 0; s < samples; ++s) {
+          const int k = images(random);
+          const double text = std::exp(std::log(300.0) - sigma * sigma / 2 + sigma * normal(random));
+          const double tokens = std::min(std::round(k * visual + text), static_cast<double>(limit));
+          longest = std::max(longest, tokens);
+          useful += tokens;
+          count += k;
+        }
+        computed += samples * longest;
+        sum += samples * (work.per_token * longest + work.per_pair * longest * longest) + work.per_image * count;
+      }
+      mean_work += sum / replicas;
+      slowest = std::max(slowest, sum);
+    }
+    slowest_work += slowest;
+  }
+  const SampleMix mix = mix_of(data, visual, limit);
+  const BatchShape shape = batch_shape(mix, batching(Batching::Kind::padding), samples, false);
+  constexpr double drawn = static_cast<double>(steps) * replicas * passes * samples;
+  CHECK(shape.tokens_per_sample == Approx(useful / drawn).epsilon(0.005));
+  CHECK(shape.computed_per_sample == Approx(computed / drawn).epsilon(0.005));
+  const PassVariation variation = pass_variation(mix, batching(Batching::Kind::padding), samples, work);
+  const double excess = slowest_replica(variation, passes, replicas) - 1.0;
+  CHECK(excess == Approx(slowest_work / mean_work - 1.0).epsilon(0.06));
+  CHECK(excess > 0.02);
+}
+
+TEST_CASE("packing and bucketing make replicas more alike") {
+  const SampleMix mix = text_only(lognormal(500, 0.8), 4096);
+  const WorkWeights work{1.0, 0.0002, 0.0};
+  const auto excess = [&](const Batching& b) { return slowest_replica(pass_variation(mix, b, 16, work), 1, 8) - 1.0; };
+  const double padded = excess(batching(Batching::Kind::padding));
+  CHECK(padded > 0.2);
+  CHECK(excess(batching(Batching::Kind::bucketing)) < padded);
+  CHECK(excess(batching(Batching::Kind::packing, 4096)) < 0.5 * padded);
+  // Padded to the limit all are alike.
+  CHECK(excess(batching(Batching::Kind::maximum)) == Approx(0.0).margin(1e-12));
+}

@@ -1,0 +1,152 @@
+// Vision–language models: shapes, parameters and arithmetic against published numbers.
+#include "model/workload/vision_language.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "model/scenario/model_reader.hpp"
+#include "model/workload/projector.hpp"
+#include "model/workload/transformer.hpp"
+#include "model/workload/transformer_parameters.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+VisionLanguageConfig preset(const std::string& name) {
+  const YamlNode file = yaml_scalar(std::string(FORETRAIN_SOURCE_DIR "/scenarios/models/") + name + ".yaml", {});
+  return std::get<VisionLanguageConfig>(read_model(Field(file, "model")).shape);
+}
+
+double encoder_parameters(const VisionLanguageConfig& config) {
+  return transformer_parameters(config.vision) - transformer_counts(config.vision).head;
+}
+
+DataShape data_of(double images, double text) {
+  DataShape data;
+  data.images.value = images;
+  data.text.value = text;
+  return data;
+}
+
+double flops_of(const std::vector<Operator>& ops) {
+  double sum = 0.0;
+  for (const Operator& op : ops) {
+    if (!std::holds_alternative<Streaming>(op.work)) sum += flops(op).value();
+  }
+  return sum;
+}
+
+const Layer& projector_of(const Model& model) {
+  for (const LayerGroup& group : model.layers) {
+    if (group.layer.name == "projector") return group.layer;
+  }
+  throw std::logic_error("no projector");
+}
+
+}  // namespace
+
+TEST_CASE("LLaVA-1.5 7B: 304 M of encoder, 21 M of projector, 6.7 B of language model, 576 visual tokens") {
+  const VisionLanguageConfig llava = preset("llava-1.5-7b");
+  // 336/14 = 24 patches a side; the class token is dropped.
+  CHECK(visual_tokens(llava) == 576);
+  // CLIP ViT-L/14 at 336 pixels: 303,507,456 (transformers, CLIPVisionModel); it has two more norms at its ends and no
+  // bias of the patches, 3072 numbers in all.
+  CHECK(encoder_parameters(llava) == 303'507'456 - 3072);
+  // 1024 · 4096 + 4096, and 4096² + 4096: mm_projector of LLaVA-1.5.
+  CHECK(projector_parameters(llava) == 20'979'712);
+  const Model model = build_vision_language(llava, "llava", {});
+  CHECK(model.parameters == Approx(303.5e6 + 20.98e6 + 6'738'415'616.0).epsilon(1e-5));
+  // All of them lie in some layer.
+  double in_layers = 0.0;
+  for (const LayerGroup& group : model.layers) in_layers += group.layer.parameters * group.repeat;
+  CHECK(in_layers == Approx(model.parameters));
+}
+
+TEST_CASE("Qwen-VL: 1.9 B of encoder, 0.08 B of adapter, 256 visual tokens at 448 pixels") {
+  const VisionLanguageConfig qwen = preset("qwen-vl-7b");
+  CHECK(visual_tokens(qwen) == 256);
+  // Table 1 of arXiv 2308.12966, to the digits printed there.
+  CHECK(encoder_parameters(qwen) == Approx(1.9e9).epsilon(0.03));
+  // 256 · 4096 queries, 1664 · 4096 for the patches' width, four matrices of 4096² with biases, three norms, and the
+  // product behind it, 4096², which the table counts with the encoder's ends or not at all.
+  CHECK(projector_parameters(qwen) ==
+        256 * 4096 + 1664 * 4096 + 4 * (4096.0 * 4096 + 4096) + 2 * 2 * 4096 + 4096.0 * 4096);
+  CHECK(projector_parameters(qwen) - 4096.0 * 4096 == Approx(0.08e9).epsilon(0.07));
+  CHECK(transformer_parameters(qwen.language) == Approx(7.7e9).epsilon(0.01));
+}
+
+TEST_CASE("pixel shuffle joins patches") {
+  VisionLanguageConfig llava = preset("llava-1.5-7b");
+  llava.projector.merge = 2;
+  CHECK(visual_tokens(llava) == 144);
+  // The first layer is four times as wide: 3 · 1024 · 4096 more.
+  CHECK(projector_parameters(llava) == 20'979'712 + 3 * 1024 * 4096);
+}
+
+TEST_CASE("forward arithmetic of LLaVA-1.5, by hand") {
+  const VisionLanguageConfig llava = preset("llava-1.5-7b");
+  BuildOptions options;
+  options.data = data_of(2, 100);
+  const Model model = build_vision_language(llava, "llava", options);
+  CHECK(model.tokens_per_sample == 2 * 576 + 100);
+  REQUIRE(model.batch);
+  CHECK(model.batch->visual_tokens == 1152);
+  // Encoder: 2 images · 577 tokens · 24 blocks · (2 · 12 · 1024² + 4 · 577 · 1024), and the patches. Projector: 2 ·
+  // 1152 · (1024 · 4096 + 4096²). Language model: 1252 tokens · (2 · 6.607 B without the table of words + 32 · 2 · 1252
+  // · 4096).
+  const double encoder = 2 * 577.0 * (24 * (24.0 * 1024 * 1024 + 4.0 * 577 * 1024) + 2 * 588.0 * 1024);
+  const double projector = 2.0 * 1152 * (1024.0 * 4096 + 4096.0 * 4096);
+  const double blocks = 32 * (4 * 4096.0 * 4096 + 3 * 4096.0 * 11008);
+  const double language = 1252.0 * (2 * (blocks + 32000.0 * 4096) + 32 * 2.0 * 1253 * 4096);
+  CHECK(model.forward_flops_per_sample.value() == Approx(encoder + projector + language).epsilon(1e-6));
+  CHECK(flops_of(projector_of(model).forward) == Approx(projector));
+  // Trained whole: the backward pass is twice that, with two data gradients that nobody needs (of the images' patches
+  // and none of the projector).
+  CHECK(model.backward_flops_per_sample->value() == Approx(2.0 * model.forward_flops_per_sample.value()).epsilon(1e-6));
+  // Two images of 3 · 336² fp32 numbers and 1252 tokens of 8 bytes are copied to the device.
+  CHECK(model.input_bytes_per_sample.value() == Approx(2 * 12.0 * 336 * 336 + 8 * 1252));
+}
+
+TEST_CASE("without a data set every sample has one image and fills the sequence") {
+  const Model model = build_vision_language(preset("llava-1.5-7b"), "llava", {});
+  CHECK(model.tokens_per_sample == 2048);
+  CHECK(model.batch->images == 1.0);
+  CHECK(model.batch->computed_tokens == 2048);
+  CHECK(slowest_replica(model.variation, 1, 8) == Approx(1.0));
+}
+
+TEST_CASE("a resampler's attention: queries against patches") {
+  const VisionLanguageConfig qwen = preset("qwen-vl-7b");
+  BuildOptions options;
+  options.data = data_of(3, 100);
+  const Model model = build_vision_language(qwen, "qwen", options);
+  // 3 images, 256 queries, 1024 patches of width 1664 brought to 4096: products of patches (input, keys, values), of
+  // queries (queries, output, and the one behind), and 4 · 256 · 1024 · 4096 for the attention.
+  const double patches = 2.0 * 1024 * (1664.0 * 4096 + 2 * 4096.0 * 4096);
+  const double queries = 2.0 * 256 * (3 * 4096.0 * 4096);
+  CHECK(flops_of(projector_of(model).forward) == Approx(3 * (patches + queries + 4.0 * 256 * 1024 * 4096)));
+}
+
+TEST_CASE("memory is that of the largest pass, time that of the mean one") {
+  const VisionLanguageConfig llava = preset("llava-1.5-7b");
+  BuildOptions options;
+  options.data = data_of(1, 0);
+  options.data->text.kind = LengthDistribution::Kind::histogram;
+  options.data->text.histogram = {{100, 1}, {300, 1}};
+  const Model mixed = build_vision_language(llava, "llava", options);
+  const Model longest = [&] {
+    options.data = data_of(1, 300);
+    return build_vision_language(llava, "llava", options);
+  }();
+  const Model mean = [&] {
+    options.data = data_of(1, 200);
+    return build_vision_language(llava, "llava", options);
+  }();
+  for (std::size_t i = 0; i < mixed.layers.size(); ++i) {
+    INFO(mixed.layers[i].layer.name);
+    CHECK(mixed.layers[i].layer.saved == longest.layers[i].layer.saved);
+    CHECK(flops_of(mixed.layers[i].layer.forward) == Approx(flops_of(mean.layers[i].layer.forward)).epsilon(0.005));
+  }
+}

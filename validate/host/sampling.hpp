@@ -1,0 +1,41 @@
+// Repeating a measurement until it is known well enough, or its time is up.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "model/base/quantity.hpp"
+
+namespace foretrain {
+
+/// Processor time of this thread in seconds: what others take of a busy machine's processors is not in it.
+double thread_time();
+
+/// When to stop repeating.
+struct StoppingRule {
+  int warm_up = 1;       ///< repetitions that do not count
+  int least = 5;         ///< repetitions that are always made
+  int most = 500;        ///< and never more than these
+  double target = 0.01;  ///< half the width of the median's 95 % confidence interval over the median: good enough
+  Seconds budget{1.0};   ///< repetitions of any kind stop after this, once `least` are made
+};
+
+/// What repetitions measured, in whatever unit.
+struct Sampled {
+  std::vector<double> values;  ///< in order
+
+  [[nodiscard]] double median() const;
+  [[nodiscard]] double lowest() const;
+  /// Distance of the quartiles over the median.
+  [[nodiscard]] double spread() const;
+};
+
+/// Half the width of the 95 % confidence interval of the median, over the median: from the values of ranks
+/// n/2 ± 0.98·√n, which hold whatever the distribution (Conover, "Practical Nonparametric Statistics", 3.2). Infinite
+/// for fewer than six values, which have no such interval.
+double median_uncertainty(std::vector<double> values);
+
+/// Calls `once`, which returns what it measured, as the rule says. Throws Interrupted when the user ends the work.
+Sampled sample(const std::function<double()>& once, const StoppingRule& rule);
+
+}  // namespace foretrain
