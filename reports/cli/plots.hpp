@@ -11,9 +11,9 @@ void add_plot_map(CLI::App& plot, ExitStatus& status);
 void add_plot_bandwidth(CLI::App& plot, ExitStatus& status);
 void add_plot_latency(CLI::App& plot, ExitStatus& status);
 void add_plot_replay(CLI::App& plot, ExitStatus& status);
-void add_plot_roofline(CLI::App& plot, ExitStatus& status);
 void add_plot_memory(CLI::App& plot, ExitStatus& status);
 void add_plot_timeline(CLI::App& plot, ExitStatus& status);
 void add_plot_attention(CLI::App& plot, ExitStatus& status);
+void add_plot_roofline(CLI::App& plot, ExitStatus& status);
 
 }  // namespace foretrain
