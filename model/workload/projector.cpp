@@ -53,14 +53,14 @@ class ProjectorBuilder {
 /// y = x · Wᵀ + b; its input is kept where weights are trained.
 void ProjectorBuilder::linear(const std::string& name, std::int64_t rows, std::int64_t outputs, std::int64_t inputs,
                               bool bias) {
-  layer_.forward.push_back({name, Matmul{1, rows, outputs, inputs, false}, options_.precision, 1});
+  layer_.forward.push_back({name, linear_forward(rows, outputs, inputs), options_.precision, 1});
   if (inputs_) {
     layer_.backward.push_back(
-        {name + " data gradient", Matmul{1, rows, inputs, outputs, false}, options_.precision, 1});
+        {name + " data gradient", linear_data_gradient(rows, outputs, inputs), options_.precision, 1});
   }
   if (weights_) {
     layer_.backward.push_back(
-        {name + " weight gradient", Matmul{1, outputs, inputs, rows, false}, options_.precision, 1});
+        {name + " weight gradient", linear_weight_gradient(rows, outputs, inputs), options_.precision, 1});
     layer_.saved += element_ * static_cast<double>(rows * inputs);
   }
   inputs_ = inputs_ || weights_;
