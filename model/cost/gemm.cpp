@@ -14,7 +14,7 @@ namespace {
 constexpr double resident_elements = 32768.0;
 constexpr double max_resident = 8.0;
 constexpr double max_split = 64.0;
-constexpr int split_waves = 4;
+constexpr int split_waves = 2;
 
 // Loads that a multiprocessor's load/store units start per clock (architecture whitepapers, Volta to Hopper); each
 // element of a tile is loaded and put into shared memory.
@@ -56,6 +56,7 @@ struct Problem {
   double batch, m, n, k;
   double sms;
   double seconds_per_flop;  // of one multiprocessor at the sustained clock, unlimited tile
+  double least;             // seconds for a tile's element, multiplied by all multiprocessors without loss
   double tile_loss;         // elements
   double tile_start;        // seconds
   double vector_compute;    // seconds, multiplied on all CUDA cores
@@ -109,6 +110,7 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   p.sms = gpu.sms;
   p.seconds_per_flop = p.sms / rate.value();
   p.vector_compute = 2.0 * p.batch * p.m * p.n * p.k / gpu.matrix_rate(Precision::fp32).value();
+  p.least = 2.0 * p.k * p.seconds_per_flop / p.sms;
   p.tile_loss = tensor ? c.tile_loss : 0.0;
   p.tile_start = (gpu.memory_latency * c.tile_latencies).value();
   if (gpu.boost_clock.value() > 0.0) {
@@ -137,7 +139,7 @@ Candidate price(const Problem& p, const Tile& tile, double blocks, double split)
   return candidate;
 }
 
-// Besides whole products, those split so that the parts just fill one, two, … waves.
+// Besides whole products, those split so that the parts just fill one wave or two.
 Candidate best_candidate(const Problem& p) {
   Candidate best;
   double shortest = std::numeric_limits<double>::infinity();
@@ -149,7 +151,11 @@ Candidate best_candidate(const Problem& p) {
   };
   for (const Tile& tile : tiles) {
     const double blocks = p.batch * round_up(p.m / tile.rows) * round_up(p.n / tile.columns);
+    // No candidate of this tile beats one start, its multiplications with all multiprocessors busy, and the traffic.
+    const double least = p.tile_start + std::max(blocks * tile.area * p.least, p.memory);
+    if (least + p.fixed >= shortest) continue;
     consider(price(p, tile, blocks, 1.0));
+    if (least + 2.0 * (p.fixed + p.part) >= shortest) continue;
     for (int waves = 1; waves <= split_waves && 2.0 * blocks <= waves * p.sms; ++waves) {
       const double split = std::min({max_split, p.k, round_down(waves * p.sms / blocks)});
       if (split >= 2.0) consider(price(p, tile, blocks, split));
