@@ -1,6 +1,6 @@
 #include "reports/roofline.hpp"
 
-#include <stdexcept>
+#include <algorithm>
 
 #include "model/base/error.hpp"
 #include "model/scenario/load.hpp"

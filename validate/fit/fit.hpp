@@ -1,7 +1,6 @@
 // Fits constants of the operator models to measured times, and says how well they carry over to a GPU left out.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
