@@ -32,7 +32,7 @@ struct ResourceQueue {
   std::vector<TaskId> tasks;
   std::size_t head = 0;  ///< the task that will run next
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-  int idle = 1;  ///< servers without a task
+  int idle = 1;                        ///< servers without a task
   std::unique_ptr<CollectiveRun> run;  ///< of the task that runs, if it is a collective
 };
 

@@ -40,6 +40,10 @@ double blocks(const Attention& w) {
 
 double blocks(const Streaming& w) { return std::ceil(std::max(w.read, w.written).value() / block_bytes); }
 
+double blocks(const MemoryAccess& w) {
+  return w.pattern == AccessPattern::dependent ? 1.0 : std::ceil(w.reads * w.element.value() / block_bytes);
+}
+
 /// Start and drain of the operator's kernels.
 Seconds fixed_time(const Operator& op, const Calibration& calibration) {
   const bool streams = std::holds_alternative<Streaming>(op.work);

@@ -31,6 +31,7 @@ struct ResultElements {
     return w.backward ? queries + 2.0 * keys : queries;
   }
   double operator()(const Streaming&) const { return 0.0; }
+  double operator()(const MemoryAccess&) const { return 0.0; }  // reads alone
 };
 
 Bytes result_size(const Operator& op) {

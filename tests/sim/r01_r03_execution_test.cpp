@@ -187,9 +187,8 @@ TEST_CASE("R1: with the batch the device takes over from the front end") {
 }
 
 TEST_CASE("R1: LeNet turns from the front end to the device between one image and 256") {
-  // Two convolutions with biases, three relus or linear layers' sums, pooling: eleven launches of 7 us against kernels
-  // of some microseconds. 256 images make every kernel longer than its launch; fused, or as one graph, the launches are
-  // shorter than the shortest kernels.
+  // Convolution, bias, relu and pooling twice, then linear, relu, linear: eleven launches of 7 us outlast the kernels
+  // of one image, not those of 256. Fused, or as one graph, the launches take less time than the kernels of one image.
   const ModelCallResult one = call("r01-lenet", "eager", 1);
   CHECK(one.kernels == 11);
   CHECK(one.front_end_bound());
