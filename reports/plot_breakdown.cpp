@@ -114,6 +114,10 @@ std::string legend(const std::vector<std::size_t>& used, int left, int width, in
   return script;
 }
 
+std::string time_text(const BreakdownBar& bar) {
+  return format_seconds(bar.breakdown.total()) + (bar.remark.empty() ? "" : " · " + bar.remark);
+}
+
 /// Names at the left of the bars, times at their right.
 std::string bar_labels(const std::vector<BreakdownBar>& bars, const Scale& scale) {
   std::string tics;
@@ -122,8 +126,8 @@ std::string bar_labels(const std::vector<BreakdownBar>& bars, const Scale& scale
     const std::size_t row = bars.size() - i;
     const Breakdown& b = bars[i].breakdown;
     tics += fmt::format("{}{} {}", tics.empty() ? "" : ", ", gnuplot_string(bars[i].label), row);
-    script += fmt::format("set label {} at first {:.9g},{} left offset 0.8,0\n",
-                          gnuplot_string(format_seconds(b.total())), scale.place(b.total(), b), row);
+    script += fmt::format("set label {} at first {:.9g},{} left offset 0.8,0\n", gnuplot_string(time_text(bars[i])),
+                          scale.place(b.total(), b), row);
   }
   return script + "set ytics (" + tics + ") scale 0\n";
 }
@@ -135,8 +139,12 @@ std::string breakdown_svg(const std::vector<BreakdownBar>& bars) {
   const Scale scale = scale_of(bars);
   const std::vector<std::size_t> used = used_parts(bars);
   int left = 0;
-  for (const BreakdownBar& bar : bars) left = std::max(left, 24 + text_width(bar.label));
-  const int width = left + plot_width + right;
+  int beside = right;
+  for (const BreakdownBar& bar : bars) {
+    left = std::max(left, 24 + text_width(bar.label));
+    if (!bar.remark.empty()) beside = std::max(beside, 24 + text_width(time_text(bar)));
+  }
+  const int width = left + plot_width + beside;
   const int height = top + bottom + bar_height * static_cast<int>(bars.size());
 
   std::string script = gnuplot_preamble(width, height);

@@ -11,6 +11,7 @@ namespace foretrain {
 struct BreakdownBar {
   std::string label;
   Breakdown breakdown;
+  std::string remark = {};  ///< written behind the step's time, e.g. "10.2 samples/s"
 };
 
 /// The bars as SVG, in the given order from top to bottom: in units of time where the bars can be compared, in shares

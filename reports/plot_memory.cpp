@@ -24,6 +24,12 @@ constexpr std::array<std::string_view, memory_part_count> colors = {"#0072B2", "
                                                                     "#F0E442", "#D9A7C7", "#D55E00", "#009E73",
                                                                     "#7FBF9F", "#4D4D4D", "#BDBDBD"};
 
+/// From the bottom up: what stays comes first.
+constexpr std::array<MemoryPart, memory_part_count> stacked = {
+    MemoryPart::weights,       MemoryPart::gradients, MemoryPart::optimizer,   MemoryPart::context,
+    MemoryPart::communication, MemoryPart::gathered,  MemoryPart::activations, MemoryPart::recomputed,
+    MemoryPart::temporaries,   MemoryPart::loss,      MemoryPart::allocator};
+
 /// Passes in a row of the same kind and micro-batch.
 struct Stretch {
   std::size_t first, last;
@@ -94,7 +100,8 @@ std::string memory_svg(const MemoryReport& report) {
   const std::vector<MemoryMoment>& moments = report.timeline.moments;
   constexpr double gb = 1e9;
   std::vector<std::size_t> used;
-  for (std::size_t p = 0; p < memory_part_count; ++p) {
+  for (const MemoryPart part : stacked) {
+    const auto p = static_cast<std::size_t>(part);
     const auto has = [&](const MemoryMoment& m) { return m.parts.size.at(p) > Bytes(0.0); };
     if (std::any_of(moments.begin(), moments.end(), has)) used.push_back(p);
   }
@@ -135,7 +142,7 @@ std::string memory_svg(const MemoryReport& report) {
   const double at = static_cast<double>(report.timeline.peak);
   const bool late = at > 0.5 * end;
   script += fmt::format(
-      "set label {} at first {:.6g},{:.6g} {} point pointtype 7 pointsize 0.7 offset {},-1.0 front font "
+      "set label {} at first {:.6g},{:.6g} {} point pointtype 7 pointsize 0.7 offset {},0.8 front font "
       "',12'\n",
       gnuplot_string(fmt::format("peak {}", format_bytes(Bytes(peak * gb)))), at, peak, late ? "right" : "left",
       late ? "-0.8" : "0.8");

@@ -7,6 +7,7 @@
 #include "model/plan/layout.hpp"
 #include "model/plan/memory.hpp"
 #include "model/workload/build.hpp"
+#include "model/workload/transformer_parameters.hpp"
 
 namespace foretrain {
 
@@ -31,6 +32,7 @@ class Remedies {
   std::vector<std::string> find() && {
     recompute();
     smaller_micro_batch();
+    adapters();
     offload();
     sharding();
     return std::move(found_);
@@ -59,6 +61,14 @@ class Remedies {
       t.micro_batch = micro;
       if (consider(scenario_, t, fmt::format("micro_batch: {}", micro))) break;
     }
+  }
+
+  void adapters() {
+    const auto* model = std::get_if<TransformerConfig>(&train_.model.shape);
+    if (model == nullptr || !is_causal(model->family) || !train_.parts.all()) return;
+    TrainWorkload t = train_;
+    t.parts.lora = Lora{};
+    consider(scenario_, t, fmt::format("lora: {{ rank: {} }}", t.parts.lora->rank));
   }
 
   void offload() {

@@ -99,10 +99,14 @@ void ProjectorBuilder::attention(const std::string& name, std::int64_t queries, 
   linear(name + " query", rounded(all_queries), p.hidden, p.hidden, true);
   linear(name + " key", rounded(all_keys), p.hidden, p.hidden, true);
   linear(name + " value", rounded(all_keys), p.hidden, p.hidden, true);
-  Attention core{rounded(images_),   p.heads, p.heads, queries, keys, p.hidden / p.heads, false,
-                 options_.attention, false,   false};
+  Attention core;
+  core.batch = rounded(images_);
+  core.heads = core.kv_heads = p.heads;
+  core.query_length = queries;
+  core.key_length = keys;
+  core.head_dim = p.hidden / p.heads;
+  core.kind = options_.attention;
   const bool standard = options_.attention == AttentionKind::standard;
-  core.native = true;
   layer_.forward.push_back({name, core, precision_, standard ? 4 : 1});
   if (inputs_) {
     core.backward = true;

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "model/base/error.hpp"
@@ -67,6 +69,7 @@ struct BreakdownCommand {
   std::vector<std::string> variations;
   std::vector<std::string> overrides;
   std::string output;
+  bool rates = false;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
 };
@@ -102,7 +105,9 @@ ExitStatus run_breakdown(const BreakdownCommand& command) {
     if (!outcomes[i].result) {
       warn(cases[i].name + ": " + outcomes[i].error);
     } else if (outcomes[i].result->train) {
-      bars.push_back({cases[i].name, outcomes[i].result->train->breakdown});
+      const TrainResult& train = *outcomes[i].result->train;
+      bars.push_back({cases[i].name, train.breakdown,
+                      command.rates ? fmt::format("{:.1f} samples/s", train.samples_per_second) : ""});
     } else {
       throw UsageError(cases[i].name + ": plot breakdown needs a scenario that trains a model");
     }
@@ -121,6 +126,7 @@ void add_breakdown(CLI::App& plot, ExitStatus& status) {
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->overrides);
   add_jobs(*command, options->jobs);
+  command->add_flag("--rates", options->rates, "write samples per second beside the bars");
   command->callback([options, &status] { status = run_breakdown(*options); });
 }
 

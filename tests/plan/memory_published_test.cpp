@@ -102,8 +102,8 @@ TEST_CASE("parameters and optimizer of the published models are those of the pap
 }
 
 TEST_CASE("torchtitan's peaks with FSDP are met within 8 %") {
-  // One constant, memory.fragmentation, was fitted on these nine rows. The table states what the allocator reserves; the
-  // driver's and NCCL's 1.1 GiB are counted besides.
+  // One constant, memory.fragmentation, was fitted on these nine rows. The table states what the allocator reserves;
+  // the driver's and NCCL's 1.1 GiB are counted besides.
   for (const Case& row : read_cases(FORETRAIN_SOURCE_DIR "/scenarios/cases/cases_torchtitan_fsdp.csv")) {
     INFO(row.name);
     const Scenario scenario = scenario_of(row);
@@ -116,4 +116,20 @@ TEST_CASE("torchtitan's peaks with FSDP are met within 8 %") {
     REQUIRE(measured != row.measured.end());
     CHECK(footprint.total().value() == Approx(measured->value).epsilon(0.08));
   }
+}
+
+TEST_CASE("ResNet-50 in fp32 needs about 90 MB an image") {
+  // 128 images are the batch that everybody trains on a V100 of 16 GB in fp32, and 256 do not fit (NVIDIA
+  // DeepLearningExamples, MLPerf references); on 32 GB they do.
+  const auto footprint = [](const std::string& node, int batch) {
+    return Training("resnet-50-dgx1-v100", {"cluster.node=" + node, "workload.train.precision=fp32",
+                                            fmt::format("workload.train.micro_batch={}", batch),
+                                            fmt::format("workload.train.global_batch={}", 8 * batch)})
+        .footprint();
+  };
+  const MemoryFootprint small = footprint("dgx1-v100-16gb", 128);
+  CHECK(small.fits());
+  CHECK_FALSE(footprint("dgx1-v100-16gb", 256).fits());
+  CHECK(footprint("dgx1-v100-32gb", 256).fits());
+  CHECK(small.activations.value() / 128 == Approx(90e6).epsilon(0.15));
 }

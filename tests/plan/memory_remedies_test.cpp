@@ -52,6 +52,17 @@ TEST_CASE("R8: eight sequences a card fit only when they are recomputed") {
   CHECK(recomputed.fits());
 }
 
+TEST_CASE("R8: with LoRA the weights are all that is left of 84 GB") {
+  // Adapters of rank 16 beside q, k, v and output: 4 · 16 · (4224 + 4224) numbers a layer, 17.3 million in all, with 2
+  // bytes of weight, 2 of gradient and 8 of states each.
+  const double adapters = 32 * 4 * 16 * (4224.0 + 4224.0);
+  const MemoryFootprint m = Training("r08-lora").footprint();
+  CHECK(gb(m.weights) == Approx(14.0 + adapters * 2 / 1e9).epsilon(0.002));
+  CHECK(m.gradients.value() == Approx(adapters * 2).epsilon(0.01));
+  CHECK(m.optimizer.value() == Approx(adapters * 8).epsilon(0.01));
+  CHECK(m.fits());
+}
+
 TEST_CASE("R8: with gradients and states in host memory one card is enough") {
   const MemoryFootprint m = Training("r08-offload-optimizer").footprint();
   CHECK(gb(m.weights) == Approx(14.0).epsilon(0.002));
@@ -122,6 +133,7 @@ TEST_CASE("remedies name what fits, with numbers") {
     return std::any_of(remedies.begin(), remedies.end(),
                        [&](const std::string& r) { return r.find(what) != std::string::npos; });
   };
+  CHECK(named("lora: { rank: 16 }"));
   CHECK(named("offload: optimizer"));
   CHECK(named("zero: 1 over"));
   CHECK(named("zero: 2 over"));

@@ -1,0 +1,146 @@
+// Frozen weights in a step: what is gathered, synchronised and updated; and waiting for the slowest replica.
+#include <string>
+#include <vector>
+
+#include "model/estimate.hpp"
+#include "model/graph/step_times.hpp"
+#include "model/plan/layout.hpp"
+#include "model/scenario/load.hpp"
+#include "model/workload/build.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+/// Eight GPUs, LLaVA-1.5, one sample a pass, with more keys of workload.train and plan.
+Scenario scenario_of(const std::string& train, const std::string& plan) {
+  return load_scenario_text(
+      "cluster: { node: dgx-a100-80gb, nodes: 1 }\n"
+      "workload: { train: { model: llava-1.5-7b, global_batch: 16, " +
+          train + " } }\nplan: { data: 8, " + plan + " }\n",
+      "test.yaml");
+}
+
+struct Built {
+  explicit Built(const Scenario& s) : scenario(s), prepared(scenario) {}
+  Scenario scenario;
+  PreparedScenario prepared;
+  [[nodiscard]] const Step& step() const { return prepared.train()->step; }
+  [[nodiscard]] Bytes gradients() const {
+    Bytes sum;
+    for (const GradientBucket& bucket : step().stages[0].chunks[0].buckets) sum += bucket.gradients;
+    return sum;
+  }
+};
+
+// Trained numbers of the parts of LLaVA-1.5 7B (tests/workload/vision_language_test.cpp).
+constexpr double encoder = 303'504'384, projector = 20'979'712, language = 6'738'415'616, adapters = 39'976'960;
+
+}  // namespace
+
+TEST_CASE("gradients of trained parts alone are synchronised and updated") {
+  const std::string plan = "sync: { gradient_precision: bf16 }";
+  const Built whole(scenario_of("micro_batch: 1", plan));
+  CHECK(whole.gradients().value() == Approx(2.0 * (encoder + projector + language)));
+  const Built frozen(scenario_of("micro_batch: 1, freeze: [vision]", plan));
+  CHECK(frozen.gradients().value() == Approx(2.0 * (projector + language)));
+  const Built adapted(scenario_of("micro_batch: 1, freeze: [vision], lora: { rank: 16 }", plan));
+  CHECK(adapted.gradients().value() == Approx(2.0 * (projector + adapters)));
+  const Built first_stage(scenario_of("micro_batch: 1, freeze: [vision, language]", plan));
+  CHECK(first_stage.gradients().value() == Approx(2.0 * projector));
+  CHECK(first_stage.step().parameters_per_gpu == Approx(projector));
+  // The update passes over as many numbers: time over bandwidth, and launches.
+  const double large = whole.step().stages[0].optimizer.compute.value();
+  CHECK(frozen.step().stages[0].optimizer.compute.value() ==
+        Approx(large * (projector + language) / (encoder + projector + language)).epsilon(0.01));
+  CHECK(adapted.step().stages[0].optimizer.compute < Seconds(0.02 * large));
+}
+
+TEST_CASE("arithmetic of a step with frozen parts") {
+  const Built whole(scenario_of("micro_batch: 1", "zero: 3"));
+  const Built alone(scenario_of("micro_batch: 1, freeze: [vision, language]", "zero: 3"));
+  // Forward all of it; backward nothing of the encoder (7 % of nothing), the inputs' gradients of the language model,
+  // and the weights' gradients of the projector: a little less than two thirds.
+  const double share = alone.step().model_flops_per_gpu.value() / whole.step().model_flops_per_gpu.value();
+  CHECK(share < 2.0 / 3);
+  CHECK(share > 0.64);
+}
+
+TEST_CASE("frozen weights are gathered like others, and nothing of them is scattered") {
+  const Built built(scenario_of("micro_batch: 1, freeze: [vision], lora: { rank: 16 }", "zero: 3"));
+  const std::vector<ShardedUnit>& units = built.step().stages[0].chunks[0].units;
+  // Encoder: embedding and 24 blocks; projector; embedding, 32 blocks and head.
+  REQUIRE(units.size() == 1 + 24 + 1 + 1 + 32 + 1);
+  const auto transfer = [&](int index) { return built.step().transfers[static_cast<std::size_t>(index)]; };
+  for (std::size_t i = 1; i <= 24; ++i) {
+    CHECK(units[i].gather >= 0);
+    CHECK(units[i].gather_backward < 0);
+    CHECK(units[i].scatter < 0);
+    CHECK(units[i].backward.total() == Seconds(0.0));
+  }
+  for (std::size_t i = 27; i < 27 + 32; ++i) {
+    CHECK(units[i].gather >= 0);
+    CHECK(units[i].gather_backward == units[i].gather);
+    REQUIRE(units[i].scatter >= 0);
+    // 1.25 M numbers of adapters against 204 M gathered: the scatter is the shorter one by far.
+    CHECK(transfer(units[i].scatter).isolated < 0.2 * transfer(units[i].gather).isolated);
+  }
+}
+
+TEST_CASE("replicas with longer samples are waited for, once a step or in every pass") {
+  const std::string data =
+      "micro_batch: 1, data: { text: { distribution: histogram, values: [100, 1400], weights: [1, 1] } }";
+  const Built once(scenario_of(data, "zero: 2"));
+  const Built each(scenario_of(data, "zero: 3"));
+  // Two passes between meetings even out a little: their sum's excess is less than twice that of one, but more than
+  // 1/√2.
+  const auto excess = [](const Built& built) {
+    Seconds passes;
+    const ModelChunk& chunk = built.step().stages[0].chunks[0];
+    passes += chunk.forward.total() + chunk.backward.total();
+    return built.step().slowest_replica / (passes * 2.0);
+  };
+  CHECK(excess(each) > 0.3);
+  CHECK(excess(once) < 0.8 * excess(each));
+  CHECK(excess(once) > 0.4 * excess(each));
+  // All alike: nobody waits.
+  CHECK(Built(scenario_of("micro_batch: 1", "zero: 2")).step().slowest_replica.value() == Approx(0.0).margin(1e-9));
+  // The estimate, the graph and the breakdown agree on it.
+  for (const Built* built : {&once, &each}) {
+    const StepTimes times = estimate_step(built->step());
+    const UnrolledStep unrolled = unroll(built->step());
+    const StepTimes walked = times_of(unrolled, execute_isolated(unrolled.graph));
+    CHECK(walked.synchronised.value() == Approx(times.synchronised.value()));
+    CHECK(walked.end.value() == Approx(times.end.value()));
+    const TrainResult result = *estimate(built->prepared).train;
+    CHECK(result.breakdown.total().value() == Approx(result.step_time.value()));
+    CHECK(result.communication.at("waiting for the slowest replica").exposed == built->step().slowest_replica);
+  }
+}
+
+TEST_CASE("a language model alone: adapters, frozen parts and lengths") {
+  const auto predicted = [](const std::string& train) {
+    const Scenario scenario = load_scenario_text(
+        "cluster: { node: dgx-a100-80gb, nodes: 1 }\nworkload: { train: { model: llama2-7b, global_batch: 64, " +
+            train + " } }\nplan: { data: 8 }\n",
+        "test.yaml");
+    return *estimate(PreparedScenario(scenario)).train;
+  };
+  const TrainResult whole = predicted("micro_batch: 1, recompute: full");
+  const TrainResult adapted = predicted("micro_batch: 1, recompute: full, lora: { rank: 16 }");
+  // Forward, forward again and inputs' gradients: three of four parts; adapters' kernels add some of it back.
+  CHECK(adapted.breakdown.compute < 0.95 * whole.breakdown.compute);
+  CHECK(adapted.breakdown.compute > 0.70 * whole.breakdown.compute);
+  CHECK(adapted.breakdown.optimizer < 0.05 * whole.breakdown.optimizer);
+  CHECK(adapted.memory.optimizer.value() == Approx(8.0 * adapters));
+  CHECK(adapted.memory.weights.value() == Approx(2.0 * (language + adapters)).epsilon(1e-6));
+  // Samples of 1024 tokens instead of 4096: a quarter of the products, a sixteenth of the scores.
+  const TrainResult shorter = predicted("micro_batch: 4, recompute: full, data: { text: 1024 }");
+  const TrainResult full = predicted("micro_batch: 4, recompute: full");
+  CHECK(shorter.samples_per_second > 4.0 * full.samples_per_second);
+  CHECK(shorter.samples_per_second < 6.0 * full.samples_per_second);
+  CHECK(shorter.token_use->useful_share() == 1.0);
+  CHECK_FALSE(full.token_use);
+  CHECK(shorter.memory.activations.value() == Approx(full.memory.activations.value() / 4).epsilon(0.05));
+}
