@@ -86,4 +86,7 @@ TEST_CASE("Bad descriptions of a processor's memory") {
 TEST_CASE("A processor whose memory nobody described is said so") {
   check_complaint(scenario("{ kind: ^memory_walk, on: cpu, working_set: 1 MiB }", "host-veth"),
                   "workload.operator.kind", "is not described", "processors.yaml");
+  check_complaint(
+      scenario("{ kind: memory_walk, on: cpu, working_set: 1 MiB }") + "background: ^[ { from: gpu0, to: gpu1 } ]\n",
+      "background", "an operator meets nobody", "train, collective or tasks");
 }
