@@ -254,7 +254,8 @@ SourcePosition position_of(const Scenario& scenario, std::string_view key) {
 }
 
 void check_scenario(const Scenario& scenario) {
-  if (!scenario.background.empty() && std::holds_alternative<OperatorWorkload>(scenario.workload)) {
+  if (!scenario.background.empty() && (std::holds_alternative<OperatorWorkload>(scenario.workload) ||
+                                       std::holds_alternative<HostWorkload>(scenario.workload))) {
     fail(scenario, "background", "an operator meets nobody on a link", "train, collective or tasks as workload");
   }
   check_sync(scenario);

@@ -96,23 +96,26 @@ CacheLevel read_cache(const Field& field, std::string name, const ClockedFigures
 
 /// Each level is larger and slower than the one before, or the description is wrong.
 void require_order(const MappingReader& caches, const MemoryHierarchy& result) {
+  const auto fail = [&](const CacheLevel& level, const char* key, std::string got, std::string expected) {
+    const Field cache = caches[level.name];
+    Field(cache.node().find(key)->value, join_path(cache.path(), key)).fail(std::move(got), std::move(expected));
+  };
   const CacheLevel* inner = nullptr;
   for (const CacheLevel& level : result.caches) {
     if (level.size < result.line * static_cast<double>(level.ways)) {
-      caches.fail(level.name, fmt::format("{} ways of a line each are more than the cache holds", level.ways),
-                  "a size of at least ways x line");
+      fail(level, "size", fmt::format("{} ways of a line each are more than the cache holds", level.ways),
+           "a size of at least ways x line");
     }
-    const auto per_core = [](const CacheLevel& c) { return c.victim ? Bytes::infinity() : c.size; };
-    if (inner != nullptr && !(per_core(level) > inner->size)) {
-      caches.fail(level.name, fmt::format("{} is no larger than {}", level.name, inner->name), "levels in order");
+    if (inner != nullptr && !level.victim && !(level.size > inner->size)) {
+      fail(level, "size", fmt::format("{} is no larger than {}", level.name, inner->name), "levels in order");
     }
     if (inner != nullptr && !(level.latency > inner->latency)) {
-      caches.fail(level.name, fmt::format("{} is no slower than {}", level.name, inner->name), "levels in order");
+      fail(level, "latency", fmt::format("{} is no slower than {}", level.name, inner->name), "levels in order");
     }
     inner = &level;
   }
-  if (!(result.memory_latency > result.caches.back().latency)) {
-    caches.fail(result.caches.back().name, "the last cache is no faster than memory", "memory.latency above it");
+  if (!(result.memory_latency > inner->latency)) {
+    fail(*inner, "latency", "the last cache is no faster than memory", "less than memory.latency");
   }
 }
 

@@ -26,8 +26,8 @@ TEST_CASE("Bad operators on a processor") {
   const std::vector<Row> rows = {
       {"^{ kind: memory_walk, on: cpu }", "workload.operator.working_set", "missing", ""},
       {"{ kind: memory_walk, on: ^tpu, working_set: 1 MiB }", "workload.operator.on", "unknown value", "cpu"},
-      {"{ kind: ^attention, on: cpu }", "kind", "no operator attention on a CPU", "memory_walk"},
-      {"{ kind: memory_walk, working_set: ^1 TiB }", "workload.operator.working_set", "has 244 GiB", "fits"},
+      {"{ kind: ^attention, on: cpu }", "workload.operator.kind", "no operator attention on a CPU", "memory_walk"},
+      {"{ kind: memory_walk, working_set: ^1 TiB }", "workload.operator.working_set", "has 488 GiB", "fits"},
       {"{ kind: memory_walk, working_set: ^32 B }", "workload.operator.working_set", "less than a line", "64 B"},
       {"{ kind: memory_walk, working_set: ^8 }", "workload.operator.working_set", "no unit", ""},
       {"{ kind: memory_walk, working_set: 1 MiB, threads: ^17 }", "workload.operator.threads", "17 threads",
@@ -69,10 +69,10 @@ TEST_CASE("Bad descriptions of a processor's memory") {
       {"^broadwel-ep", "cluster.node.cpu.hierarchy", "unknown microarchitecture", "did you mean broadwell-ep?"},
       {"{ preset: ^pentium }", "cluster.node.cpu.hierarchy.preset", "unknown microarchitecture", "zen-2-epyc"},
       {"{ preset: broadwell-ep, ^cache: 1 }", "cluster.node.cpu.hierarchy.cache", "unknown key", "caches"},
-      {"{ preset: broadwell-ep, caches: { L2: ^{ size: 16 KiB } } }", "cluster.node.cpu.hierarchy.caches.L2",
+      {"{ preset: broadwell-ep, caches: { L2: { size: ^16 KiB } } }", "cluster.node.cpu.hierarchy.caches.L2.size",
        "no larger than L1", "in order"},
-      {"{ preset: broadwell-ep, caches: { L3: ^{ latency: 3 cycles } } }", "cluster.node.cpu.hierarchy.caches.L3",
-       "no slower than L2", "in order"},
+      {"{ preset: broadwell-ep, caches: { L3: { latency: ^3 cycles } } }",
+       "cluster.node.cpu.hierarchy.caches.L3.latency", "no slower than L2", "in order"},
       {"{ preset: broadwell-ep, caches: { L1: { latency: ^0 cycles } } }",
        "cluster.node.cpu.hierarchy.caches.L1.latency", "no such figure", "5 cycles"},
       {"{ preset: broadwell-ep, memory: { efficiency: ^1.5 } }", "cluster.node.cpu.hierarchy.memory.efficiency",
@@ -84,6 +84,9 @@ TEST_CASE("Bad descriptions of a processor's memory") {
 }
 
 TEST_CASE("A processor whose memory nobody described is said so") {
-  check_complaint(scenario("{ kind: ^memory_walk, on: cpu, working_set: 1 MiB }", "host-veth"), "kind",
-                  "is not described", "processors.yaml");
+  check_complaint(scenario("{ kind: ^memory_walk, on: cpu, working_set: 1 MiB }", "host-veth"),
+                  "workload.operator.kind", "is not described", "processors.yaml");
+  check_complaint(
+      scenario("{ kind: memory_walk, on: cpu, working_set: 1 MiB }") + "background: ^[ { from: gpu0, to: gpu1 } ]\n",
+      "background", "an operator meets nobody", "train, collective or tasks");
 }

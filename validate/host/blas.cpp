@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <utility>
 
 namespace foretrain {
@@ -14,6 +15,18 @@ constexpr int row_major = 101, not_transposed = 111;
 template <typename T>
 using Gemm = void (*)(int, int, int, int, int, int, T, const T*, int, const T*, int, T, T*, int);
 
+/// A library older than the processor does not know it, and falls back to kernels of the first 64-bit ones: 4 lanes of
+/// 16. Kernels for what the processor can do are named instead, unless the user has named some.
+void choose_kernels() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+    setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+  } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    setenv("OPENBLAS_CORETYPE", "Haswell", 0);
+  }
+#endif
+}
+
 }  // namespace
 
 struct Blas::Functions {
@@ -21,7 +34,6 @@ struct Blas::Functions {
   Gemm<float> single = nullptr;
   Gemm<double> twice = nullptr;
   void (*set_threads)(int) = nullptr;
-  char* (*config)() = nullptr;
   char* (*core)() = nullptr;
 
   Functions() = default;
@@ -35,6 +47,7 @@ Blas::Blas(std::unique_ptr<Functions> functions) : functions_(std::move(function
 Blas::~Blas() = default;
 
 std::unique_ptr<Blas> Blas::load() {
+  choose_kernels();
   auto f = std::make_unique<Functions>();
   for (const char* name : {"libopenblas.so.0", "libopenblas.so"}) {
     f->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -47,7 +60,6 @@ std::unique_ptr<Blas> Blas::load() {
   find(f->single, "cblas_sgemm");
   find(f->twice, "cblas_dgemm");
   find(f->set_threads, "openblas_set_num_threads");
-  find(f->config, "openblas_get_config");
   find(f->core, "openblas_get_corename");
   if (f->single == nullptr || f->twice == nullptr || f->set_threads == nullptr) return nullptr;
   return std::unique_ptr<Blas>(new Blas(std::move(f)));
@@ -55,11 +67,7 @@ std::unique_ptr<Blas> Blas::load() {
 
 void Blas::set_threads(int threads) const { functions_->set_threads(threads); }
 
-std::string Blas::version() const {
-  std::string text = functions_->config != nullptr ? functions_->config() : "OpenBLAS";
-  if (functions_->core != nullptr) text += std::string(" ") + functions_->core();
-  return text;
-}
+std::string Blas::kernels() const { return functions_->core != nullptr ? functions_->core() : ""; }
 
 void Blas::multiply(int m, int n, int k, const float* a, const float* b, float* c) const {
   functions_->single(row_major, not_transposed, not_transposed, m, n, k, 1.0F, a, k, b, n, 0.0F, c, n);

@@ -16,8 +16,8 @@ class Blas {
   Blas& operator=(const Blas&) = delete;
 
   void set_threads(int threads) const;
-  /// Version and kernels, "OpenBLAS 0.3.21 … SkylakeX".
-  [[nodiscard]] std::string version() const;
+  /// For which processor the kernels in use were written: "SkylakeX".
+  [[nodiscard]] std::string kernels() const;
   /// C = A · B, square or not, row-major without gaps.
   void multiply(int m, int n, int k, const float* a, const float* b, float* c) const;
   void multiply(int m, int n, int k, const double* a, const double* b, double* c) const;

@@ -40,7 +40,7 @@ Sampled time_products(const Blas& blas, const Shape& shape, Seconds budget) {
         for (int i = 0; i < repetitions; ++i) blas.multiply(shape.m, shape.n, shape.k, a.data(), b.data(), c.data());
         return work * repetitions / (now() - start);
       },
-      {.warm_up = 2, .least = 7, .most = 300, .target = 0.005, .budget = budget});
+      {.warm_up = 1, .least = 5, .most = 300, .target = 0.005, .budget = budget});
 }
 
 void measure_products(const CalibrationSettings& settings, const RowSink& sink) {
@@ -56,6 +56,7 @@ void measure_products(const CalibrationSettings& settings, const RowSink& sink) 
     blas->set_threads(count);
     for (const char* precision : {"fp32", "fp64"}) {
       for (const Shape& shape : shapes) {
+        if (settings.quick && shape.m >= 2048 && shape.k >= 2048) continue;  // a second and more on a slow machine
         const Sampled sampled = std::string_view(precision) == "fp32" ? time_products<float>(*blas, shape, budget)
                                                                       : time_products<double>(*blas, shape, budget);
         BenchmarkRow row = row_of("cpu_matmul",
@@ -65,6 +66,7 @@ void measure_products(const CalibrationSettings& settings, const RowSink& sink) 
                                    {"precision", precision},
                                    {"threads", fmt::format("{}", count)}},
                                   sampled, "FLOP/s");
+        row.note = blas->kernels();
         sink(std::move(row));
       }
     }

@@ -14,6 +14,7 @@
 #include "model/scenario/workload_reader.hpp"
 #include "validate/host/memory_kernels.hpp"
 #include "validate/host/pointer_chase.hpp"
+#include "validate/host/session.hpp"
 
 namespace foretrain {
 
@@ -92,16 +93,18 @@ class Walker {
   std::unique_ptr<PointerChase> chase_;
 };
 
-/// All threads start together; the time of one access of the slowest.
+/// All threads start together; the time of one access of the slowest. One thread alone is timed by what it ran, several
+/// by the clock: they only count as many where they ran at the same time.
 double run_together(std::vector<Walker>& walkers, std::size_t accesses) {
   std::atomic<std::size_t> ready{0};
   std::vector<double> times(walkers.size());
   const auto work = [&](std::size_t i) {
     ++ready;
     while (ready.load() < walkers.size()) std::this_thread::yield();
-    const double start = thread_time();
+    const auto time = walkers.size() == 1 ? thread_time : now;
+    const double start = time();
     const std::size_t done = walkers[i].go(accesses);
-    times[i] = (thread_time() - start) / static_cast<double>(done);
+    times[i] = (time() - start) / static_cast<double>(done);
   };
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < walkers.size(); ++i) threads.emplace_back(work, i);
