@@ -251,6 +251,12 @@ StepResult result_from(const Json& json) {
     result.op = OperatorResult{seconds_from(json.at("time_s")), Flops(number_from(json.at("flops"))),
                                Bytes(number_from(json.at("bytes"))), json.at("bound").get<std::string>()};
     if (json.contains("time_per_access_s")) result.op->per_access = seconds_from(json.at("time_per_access_s"));
+    if (json.contains("memory_bytes")) {
+      const Json& memory = json.at("memory_bytes");
+      result.op->memory =
+          OperatorMemory{Bytes(number_from(memory.at("saved"))), Bytes(number_from(memory.at("workspace"))),
+                         Bytes(number_from(memory.at("peak")))};
+    }
   } else {
     result.tasks.emplace().time = seconds_from(json.at("time_s"));
     for (const auto& [id, finish] : json.at("finish_s").items()) result.tasks->finish[id] = seconds_from(finish);

@@ -17,7 +17,7 @@ namespace {
 
 // Pixels.
 constexpr int plot_width = 760, row_height = 30;
-constexpr int right = 24, top = 62, bottom = 58;
+constexpr int right = 24, top = 62, bottom = 66;
 constexpr int label_font = 11;
 constexpr double narrow = 1.5;      // two such bars with as little between them are one
 constexpr double bar_share = 0.37;  // of a row, on both sides of its middle

@@ -41,6 +41,7 @@ Rows matmul_rows() {
       row("matmul.tile_latencies", "", part, &C::tile_latencies, 0.0, 50.0),
       row("matmul.exposed_share", "", part, &C::exposed_share, 0.0, 1.0),
       row("matmul.fixed_us", "us", part, &C::fixed_us, 0.0, 100.0),
+      row("matmul.strided_traffic", "", part, &C::strided_traffic, 1.0, 4.0),
   };
 }
 
@@ -81,6 +82,16 @@ Rows streaming_rows() {
       row("streaming.gather_efficiency", "", part, &C::gather_efficiency, 0.05, 1.0),
       row("streaming.l2_share", "", part, &C::l2_share, 0.0, 1.0),
       row("streaming.kernel_us", "us", part, &C::kernel_us, 0.0, 100.0),
+  };
+}
+
+Rows access_rows() {
+  using C = AccessConstants;
+  const auto part = &Calibration::access;
+  return {
+      row("access.l1_cycles", "", part, &C::l1_cycles, 1.0, 1000.0),
+      row("access.l2_cycles", "", part, &C::l2_cycles, 1.0, 1000.0),
+      row("access.l1_bytes_per_cycle", "", part, &C::l1_bytes_per_cycle, 1.0, 1024.0),
   };
 }
 
@@ -131,9 +142,9 @@ Rows uncertainty_rows() {
 const std::vector<ConstantRow>& calibration_rows() {
   static const Rows table = [] {
     Rows all;
-    for (Rows part :
-         {power_rows(), matmul_rows(), convolution_rows(), attention_rows(), streaming_rows(), host_rows(),
-          collective_calibration_rows(), loader_calibration_rows(), memory_rows(), step_rows(), uncertainty_rows()}) {
+    for (Rows part : {power_rows(), matmul_rows(), convolution_rows(), attention_rows(), streaming_rows(),
+                      access_rows(), host_rows(), collective_calibration_rows(), loader_calibration_rows(),
+                      memory_rows(), step_rows(), uncertainty_rows()}) {
       all.insert(all.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
     }
     return all;

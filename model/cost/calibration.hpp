@@ -3,12 +3,15 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/base/constant.hpp"
+#include "model/base/quantity.hpp"
+#include "model/hardware/precision.hpp"
 
 namespace foretrain {
 
@@ -16,18 +19,19 @@ namespace foretrain {
 struct ChipGeneration {
   std::string_view name;
   double compute_capability;
+  double process_nm;  ///< the foundry's name of the process (datasheets, architecture whitepapers)
 };
 /// Generations whose energy per operation is known, oldest first. A chip belongs to the last one that is not newer than
 /// itself, so that one newer than all is priced like the newest.
-inline constexpr std::array<ChipGeneration, 9> chip_generations = {{{"kepler", 3.0},
-                                                                    {"pascal", 6.0},
-                                                                    {"volta", 7.0},
-                                                                    {"turing", 7.5},
-                                                                    {"ampere", 8.0},
-                                                                    {"ampere_8nm", 8.6},
-                                                                    {"ada", 8.9},
-                                                                    {"hopper", 9.0},
-                                                                    {"blackwell", 10.0}}};
+inline constexpr std::array<ChipGeneration, 9> chip_generations = {{{"kepler", 3.0, 28.0},
+                                                                    {"pascal", 6.0, 16.0},
+                                                                    {"volta", 7.0, 12.0},
+                                                                    {"turing", 7.5, 12.0},
+                                                                    {"ampere", 8.0, 7.0},
+                                                                    {"ampere_8nm", 8.6, 8.0},
+                                                                    {"ada", 8.9, 4.0},
+                                                                    {"hopper", 9.0, 4.0},
+                                                                    {"blackwell", 10.0, 4.0}}};
 
 /// Watts per TFLOP/s (picojoules per operation) at the boost clock's voltage.
 struct GenerationPower {
@@ -51,6 +55,9 @@ struct MatmulConstants {
   double tile_latencies = 0.0;  ///< prologue and epilogue of a tile, in memory latencies
   double exposed_share = 0.0;   ///< share of the shorter of compute and traffic that the longer does not hide
   double fixed_us = 0.0;        ///< kernel start and drain, microseconds
+  /// Traffic of an operand in which k is contiguous, over the same of one in which m or n is: short pieces of many
+  /// rows.
+  double strided_traffic = 1.0;
 };
 
 /// Convolutions (cost/convolution.cpp), relative to the matrix product of the same shape.
@@ -82,6 +89,13 @@ struct StreamingConstants {
   double gather_efficiency = 0.0;     ///< rows looked up or scattered, relative to the same
   double l2_share = 0.0;              ///< share of the L2 that still holds what the previous kernel wrote
   double kernel_us = 0.0;             ///< start and drain of one kernel, microseconds
+};
+
+/// The memory hierarchy of a GPU (cost/memory_access.cpp). Latencies are those of one dependent load.
+struct AccessConstants {
+  double l1_cycles = 0.0;           ///< hit in the L1, shared with the scratchpad
+  double l2_cycles = 0.0;           ///< hit in the L2
+  double l1_bytes_per_cycle = 0.0;  ///< of one multiprocessor
 };
 
 /// The host's side of a step (cost/host.cpp).
@@ -162,6 +176,15 @@ struct UncertaintyConstants {
   double kernel = 0.0;  ///< operators and task lists
 };
 
+/// A matrix product that was measured (cost/measured_matmul.cpp).
+struct MeasuredMatmul {
+  std::string gpu;  ///< catalogue name
+  Precision precision = Precision::fp32;
+  std::int64_t batch = 1, m = 1, n = 1, k = 1;
+  Seconds time;
+  double log_residual = 0.0;  ///< ln(measured / model); known once the GPU is
+};
+
 struct Calibration {
   std::string name;
   PowerConstants power;
@@ -169,6 +192,7 @@ struct Calibration {
   ConvolutionConstants convolution;
   AttentionConstants attention;
   StreamingConstants streaming;
+  AccessConstants access;
   HostConstants host;
   CollectiveConstants collective;
   LoaderConstants loader;
@@ -176,6 +200,7 @@ struct Calibration {
   StepConstants step;
   UncertaintyConstants uncertainty;
   std::vector<Constant> constants;  ///< what was loaded, with sources
+  std::vector<MeasuredMatmul> measured_matmuls;
 };
 
 /// One constant of the table: where its value goes, and what is sensible.

@@ -79,9 +79,10 @@ KernelTime winograd_time(const Convolution& work, Precision precision, Bytes tra
   const bool to_input = work.pass == ConvolutionPass::data_gradient;
   const std::int64_t image_tiles = work.n * divide_up(to_input ? work.h : work.p, winograd_outputs) *
                                    divide_up(to_input ? work.w : work.q, winograd_outputs);
-  Gemm gemm{points, image_tiles, work.k, work.c, precision, Bytes(0), Bytes(0)};
+  Gemm gemm{points, image_tiles, work.k, work.c, precision, {}, {}, {}, {}};
   if (to_input) std::swap(gemm.n, gemm.k);
-  if (work.pass == ConvolutionPass::weight_gradient) gemm = {points, work.k, work.c, image_tiles, precision, {}, {}};
+  if (work.pass == ConvolutionPass::weight_gradient)
+    gemm = {points, work.k, work.c, image_tiles, precision, {}, {}, {}, {}};
   const auto size = [&](std::int64_t rows, std::int64_t columns) {
     return static_cast<double>(points) * static_cast<double>(rows) * static_cast<double>(columns) *
            bytes_per_element(precision);

@@ -12,8 +12,10 @@ namespace foretrain {
 struct Gemm {
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
   Precision precision = Precision::fp32;
-  Bytes operands;  ///< A and B once
-  Bytes result;    ///< reads and writes of C
+  Bytes operands;    ///< A and B once
+  Bytes result;      ///< reads and writes of C
+  Bytes by_k;        ///< the part of `operands` that lies with k contiguous
+  Bytes load_width;  ///< longest load that every row's start allows; zero: 16 bytes, the longest there is
 };
 
 struct GemmTime {
@@ -27,9 +29,10 @@ struct GemmTime {
 /// Time on the device. The library's choice among tile shapes and split-K factors is taken to be the best. For tiles of
 /// a × b, T of them on S multiprocessors, r resident on each, and s-fold splitting of K:
 ///   waves   = ceil(T·s / S), rounds = ceil(waves / r)
-///   compute = waves · (k/s) · 2ab / (sustained rate per multiprocessor / (1 + loss · (1/a + 1/b)))
+///   compute = waves · (k/s) · longer of 2ab · (1 + loss · (1/a + 1/b)) / rate and (a + b) / loads per second
 ///   memory  = operands (again for each round that no longer finds them in the L2) and result over bandwidth
 ///   body    = rounds · tile start + split parts through the L2 + longer + exposed share · shorter
+/// What lies with k contiguous is read in short pieces of many rows, as if it were `strided_traffic` times as much.
 GemmTime gemm_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration);
 
 }  // namespace foretrain

@@ -19,6 +19,9 @@ KernelTime attention_time(const Attention& work, Precision precision, const Gpu&
 /// `kernels` launches share the traffic.
 KernelTime streaming_time(const Streaming& work, int kernels, const Gpu& gpu, const Calibration& calibration);
 
+/// Reads in a pattern, from the level of the hierarchy that holds the working set.
+KernelTime memory_access_time(const MemoryAccess& work, const Gpu& gpu, const Calibration& calibration);
+
 /// Multiplications of the plain algorithm over those of the Winograd algorithm that convolution_time may choose; 1
 /// where it has none.
 double winograd_saving(const Convolution& work, Precision precision);

@@ -116,10 +116,11 @@ struct Translation {
 };
 
 // Pages of the working set against the entries of the two levels, as a cache of one set. A walk's last step loads an
-// entry of 8 bytes per page from the level of which all of them fill at most half, data filling the rest; the steps
-// before it hit the walkers' own caches. In
-// a virtual machine the hypervisor's table is walked as well (Bhargava et al., "Accelerating Two-Dimensional Page Walks
-// for Virtualized Systems", ASPLOS 2008).
+// entry of 8 bytes per page; the steps before it hit the walkers' own caches. In a virtual machine it is two such
+// steps, the guest's table and the hypervisor's, of which huge pages of the guest save the first (Bhargava et al.,
+// "Accelerating Two-Dimensional Page Walks for Virtualized Systems", ASPLOS 2008). An entry comes from the innermost
+// cache of which the tables would fill at most an eighth: data stream through it between two uses of an entry, and take
+// the rest (assumption; pointer chases over 64 MiB to 1 GiB in a virtual machine on Emerald Rapids agree).
 Translation translation(const MemoryWalk& walk, const MemoryHierarchy& memory, const Footprint& f, Bytes page) {
   const double pages = std::max(1.0, f.set / std::max(page, f.step));
   // A walk in order translates a page once for all of its places; a random one comes back to it again and again.
@@ -130,16 +131,17 @@ Translation translation(const MemoryWalk& walk, const MemoryHierarchy& memory, c
   const int first = page > memory.small_page ? tlb.huge_entries : tlb.entries;
   const double in_first = cache_share(pages, first, true, cyclic);
   const double in_second = std::max(in_first, cache_share(pages, tlb.second_entries, true, cyclic));
-  const Bytes table = Bytes(8.0) * pages;
+  const double tables = memory.virtualised && !walk.huge_pages ? 2.0 : 1.0;
+  const Bytes table = Bytes(8.0) * pages * tables;
   Seconds entry = memory.memory_latency;
   for (const CacheLevel& level : memory.caches) {
-    if (level.size >= 2.0 * table) {
+    if (level.size >= 8.0 * table) {
       entry = level.latency;
       break;
     }
   }
   if (memory.caches.size() > 1) entry = std::max(entry, memory.caches[1].latency);  // data displaces it from the L1
-  const Seconds one_walk = entry * (memory.virtualised ? 2.0 : 1.0);
+  const Seconds one_walk = entry * tables;
   const double second_hits = weight * (in_second - in_first), walks = weight * (1.0 - in_second);
   return {second_hits * tlb.second_latency + walks * (tlb.second_latency + one_walk),
           walks * one_walk / static_cast<double>(tlb.walkers)};
@@ -159,18 +161,19 @@ struct Source {
 };
 
 // Memory: one core has `prefetched_lines` in flight, so that its bandwidth is lines · line / latency (Little's law);
-// all together reach the chips' bandwidth. Writing fetches the line and casts it out: half as fast.
+// all together reach the chips' bandwidth. Writing fetches the line and casts it out: half as fast, or faster where the
+// way out does not wait for the way in.
 Source memory_source(const MemoryWalk& walk, const Cpu& cpu, const MemoryHierarchy& memory) {
   Source source{walk.remote ? "remote memory" : "memory",
                 walk.remote ? memory.remote_latency : memory.memory_latency,
                 {},
                 {},
                 true};
-  BytesPerSecond together = cpu.memory_bandwidth * (memory.memory_efficiency / cpu.sockets);
+  BytesPerSecond together = cpu.memory_bandwidth * memory.memory_efficiency;  // threads lie spread over sockets
   if (walk.remote) together = std::min(together, memory.remote_bandwidth);
   const BytesPerSecond alone = memory.line * static_cast<double>(memory.prefetched_lines) / source.latency;
   source.read = core_share(alone, together, walk.threads);
-  source.write = source.read / 2.0;
+  source.write = source.read * memory.memory_write_share;
   return source;
 }
 

@@ -19,6 +19,7 @@ KernelTime kernel_time(const Operator& op, const Gpu& gpu, const Calibration& ca
     }
     KernelTime operator()(const Attention& work) const { return attention_time(work, op.precision, gpu, calibration); }
     KernelTime operator()(const Streaming& work) const { return streaming_time(work, op.kernels, gpu, calibration); }
+    KernelTime operator()(const MemoryAccess& work) const { return memory_access_time(work, gpu, calibration); }
   };
   return std::visit(Visitor{op, gpu, calibration}, op.work);
 }

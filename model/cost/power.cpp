@@ -15,15 +15,14 @@ const GenerationPower& generation_power(const Gpu& gpu, const PowerConstants& co
 }  // namespace
 
 bool uses_tensor_cores(const Gpu& gpu, Precision precision) {
-  return precision != Precision::fp32 && gpu.has_tensor_cores(precision);
+  return precision != Precision::fp32 && gpu.has_tensor_cores(gpu.arithmetic_precision(precision));
 }
 
 double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants, double utilisation) {
   if (gpu.board_power_watts <= 0.0) return 1.0;
   const GenerationPower& energy = generation_power(gpu, constants);
   const bool tensor = uses_tensor_cores(gpu, precision);
-  const bool own_units = tensor || gpu.vector_rate[static_cast<std::size_t>(precision)].value() > 0.0;
-  const Bytes width = bytes_per_element(own_units ? precision : Precision::fp32);
+  const Bytes width = bytes_per_element(gpu.arithmetic_precision(precision));
   const double relative_width = width / bytes_per_element(tensor ? Precision::fp16 : Precision::fp32);
   const double tera_rate = gpu.matrix_rate(precision).value() * 1e-12;
   const double relative_energy = 1.0 - constants.operand_share + constants.operand_share * relative_width;

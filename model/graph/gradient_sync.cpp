@@ -130,6 +130,14 @@ Seconds GradientSync::kernel_time(const std::vector<Operator>& ops) const {
   return ops.empty() ? Seconds(0.0) : std::max(pricer_.kernels(ops), pricer_.dispatch(ops));
 }
 
+/// Plain trainers copy each gradient into the bucket that is sent (DistributedDataParallel without bucket views,
+/// Horovod's fusion buffer); tuned ones let the backward pass write there.
+Seconds GradientSync::copy_into_bucket(Bytes gradients) const {
+  if (std::get<TrainWorkload>(scenario_.workload).kernels != KernelSet::plain) return {};
+  const Streaming copy{StreamingKind::elementwise, gradients, gradients, Flops(0.0), false};
+  return pricer_.kernels({{"copy into bucket", copy, Precision::fp32, 1}});
+}
+
 /// Fills in the bucket's transfers and kernels.
 void GradientSync::synchronise(int stage, const GradientSet& gradients, double pieces, GradientBucket& bucket) {
   const Sync& sync = scenario_.plan.sync;
@@ -184,6 +192,7 @@ void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Laye
       bucket.backward.compute += previous_kernels;
     }
     if (replicas_ > 1 && bucket.gradients.value() > 0.0) {
+      bucket.backward.compute += copy_into_bucket(bucket.gradients);
       synchronise(stage, gradients, pieces, bucket);
       previous = step_.transfers[static_cast<std::size_t>(bucket.transfer)].isolated;
       previous_kernels = bucket.after;
@@ -216,6 +225,14 @@ void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<cons
   const auto time = [&](int index) {
     return index < 0 ? Seconds(0.0) : step_.transfers[static_cast<std::size_t>(index)].isolated;
   };
+  // FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
+  // divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).
+  const auto flat_buffer = [&](double parameters) {
+    const Bytes pass = weight_ * parameters;
+    const Streaming copy{StreamingKind::elementwise, pass, pass, Flops(0.0), false};
+    return pricer_.kernels(
+        {{"gradient concatenation", copy, Precision::bf16, 1}, {"gradient division", copy, Precision::bf16, 1}});
+  };
   constexpr auto gather = CollectiveOperation::all_gather;
   constexpr auto scatter = CollectiveOperation::reduce_scatter;
   bool root_pending = true;
@@ -238,7 +255,7 @@ void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<cons
       const CompressionWork work =
           compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, replicas_);
       for (const CompressedMessage& message : work.messages) casts += kernel_time(message.kernels);
-      casts += kernel_time(work.restore) / static_cast<double>(replicas_);
+      casts += kernel_time(work.restore) / static_cast<double>(replicas_) + flat_buffer(parameters);
     }
     unit.forward.compute += std::min(time(unit.gather), unit.forward.compute) * slowdown;
     unit.backward.compute +=

@@ -40,6 +40,7 @@ class GradientSync {
   [[nodiscard]] std::vector<Ready> parts_of(const std::vector<std::pair<const Layer*, LayerCost>>& layers) const;
   [[nodiscard]] double pieces_of(const Ready& part) const;
   [[nodiscard]] Seconds kernel_time(const std::vector<Operator>& ops) const;
+  [[nodiscard]] Seconds copy_into_bucket(Bytes gradients) const;
   void synchronise(int stage, const GradientSet& gradients, double pieces, GradientBucket& bucket);
   int transfer(int stage, CollectiveOperation operation, Bytes size, double pieces, const char* name);
 

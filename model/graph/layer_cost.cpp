@@ -128,6 +128,14 @@ LayerCost LayerPricer::price(const Layer& layer) {
     cost.recompute_kernels = cost.forward_kernels;
     cost.recompute_dispatch = cost.forward_dispatch;
     cost.recompute_collectives = cost.forward_collectives;
+    if (scenario_.plan.zero == 3) {
+      // FSDP's layers are checkpointed by PyTorch, which stops as soon as all saved tensors are there again
+      // (torch.utils.checkpoint, set_checkpoint_early_stop); Megatron-LM runs the whole layer again.
+      const std::vector<Operator> tail(layer.forward.end() - static_cast<std::ptrdiff_t>(layer.unread_tail),
+                                       layer.forward.end());
+      cost.recompute_kernels -= kernels(tail);
+      cost.recompute_dispatch -= dispatch(tail);
+    }
   } else if (train_.recompute == Recompute::selective) {
     cost.recompute_kernels = kernels(layer.selective_recompute);
     cost.recompute_dispatch = dispatch(layer.selective_recompute);

@@ -17,8 +17,8 @@ class LoaderGraphBuilder {
  public:
   LoaderGraphBuilder(const LoaderPipeline& pipeline, Seconds consumer, const LoweredCollective* copy)
       : pipeline_(pipeline) {
-    disk_ = builder_.add_resource({"storage", ResourceKind::disk, 0, QueueOrder::urgent, 1});
-    cores_ = builder_.add_resource({"cores", ResourceKind::host_thread, 0, QueueOrder::urgent, pipeline.cores});
+    disk_ = builder_.add_resource({"storage", ResourceKind::disk, 0, QueueOrder::urgent});
+    cores_ = builder_.add_resource({"cores", ResourceKind::host_thread, 0, QueueOrder::urgent, -1, pipeline.cores});
     pin_ = builder_.add_resource({"pinning thread", ResourceKind::host_thread});
     copies_ = builder_.add_resource({"copies to the device", ResourceKind::copy_engine});
     device_ = builder_.add_resource({"device", ResourceKind::device_stream});

@@ -17,20 +17,35 @@ namespace foretrain {
 
 namespace {
 
+/// Trainable tensors of a layer: its matrices, and a vector beside each (biases, scales of norms).
+int tensors_of(const Layer& layer) {
+  std::int64_t matrices = 0;
+  for (const WeightMatrix& matrix : layer.matrices) matrices += matrix.count;
+  return static_cast<int>(std::max<std::int64_t>(2 * matrices, 1));
+}
+
 /// Bytes that one parameter's update reads and writes, and the passes over gradients before it (unscaling or norm, then
-/// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end.
-Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double parameters, int tensors) {
-  const double gradient = bytes_per_element(plan.sync.gradient_precision).value();
+/// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end. Fused optimizers
+/// take a layer's tensors at once; plain ones launch unscaling, norm, clipping and update for each tensor, on fp32
+/// gradients, which between replicas they first copy out of their bucket and divide.
+Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double parameters, int layers, int tensors) {
+  const bool plain = train.kernels == KernelSet::plain;
+  const double gradient = plain ? 4.0 : bytes_per_element(plan.sync.gradient_precision).value();
   const double weight = bytes_per_element(storage_precision(train.precision)).value();
   const double states = optimizer_state(train.optimizer).value();
   const bool adaptive = states == 8.0;
+  const double unscaled = plain && train.precision == Precision::fp16 ? gradient : 0.0;
+  const double averaged = plain && plan.data > 1 && plan.zero < 3 ? 2.0 * gradient : 0.0;
   const double clipping = adaptive ? 2.0 * gradient : 0.0;
-  const double read = gradient + 4.0 + states + clipping;
-  const double written = 4.0 + states + (weight < 4.0 ? weight : 0.0) + (adaptive ? gradient : 0.0);
+  const double copy = weight < 4.0 && !plain ? weight : 0.0;
+  const double read = gradient + 4.0 + states + clipping + unscaled + averaged;
+  const double written = 4.0 + states + copy + (adaptive ? gradient : 0.0) + unscaled + averaged;
+  const int kernels =
+      plain ? tensors * (1 + (adaptive ? 2 : 0) + (unscaled > 0.0 ? 1 : 0) + (averaged > 0.0 ? 2 : 0)) : layers;
   return {"optimizer",
           Streaming{StreamingKind::optimizer, Bytes(read * parameters), Bytes(written * parameters),
                     Flops(10.0 * parameters), false},
-          Precision::fp32, tensors};
+          Precision::fp32, kernels};
 }
 
 /// Activations from a stage to the next, or their gradients back: each tensor-parallel rank sends its share to its
@@ -105,7 +120,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   for (int s = 0; s < plan.pipeline; ++s) {
     PipelineStage& stage = step.stages[static_cast<std::size_t>(s)];
     double parameters = 0.0;
-    int tensors = 0;
+    int layer_count = 0, tensors = 0;
     for (int v = 0; v < plan.interleave; ++v) {
       ModelChunk chunk;
       LayerCost cost;
@@ -117,7 +132,10 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
         cost += price * run.count;
         layers.insert(layers.end(), static_cast<std::size_t>(run.count), {&layer, price});
         parameters += layer.parameters * run.count;
-        if (layer.parameters > 0.0) tensors += run.count;
+        if (layer.parameters > 0.0) {
+          layer_count += run.count;
+          tensors += run.count * tensors_of(layer);
+        }
       }
       // One graph holds a micro-batch's forward and backward pass.
       if (plan.execution == ExecutionMode::cuda_graph)
@@ -133,7 +151,8 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
     }
     step.parameters_per_gpu = std::max(step.parameters_per_gpu, parameters);
     const bool sharded = plan.zero >= 1;
-    const Operator update = optimizer_operator(train, plan, parameters / (sharded ? shards : 1.0), tensors);
+    const Operator update =
+        optimizer_operator(train, plan, parameters / (sharded ? shards : 1.0), layer_count, tensors);
     const Seconds kernels = operator_cost(update, gpu, scenario.calibration).device;
     const Seconds dispatch = host_dispatch_time(update.kernels, plan.execution, host);
     stage.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};

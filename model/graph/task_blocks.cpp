@@ -6,6 +6,7 @@
 #include "model/base/text.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/cost/operator_cost.hpp"
+#include "model/cost/storage.hpp"
 #include "model/graph/model_call.hpp"
 
 namespace foretrain {
@@ -32,11 +33,14 @@ EndpointId TaskBlocks::endpoint(const ScenarioTask& task, const std::string& dev
 Block TaskBlocks::copy_block(const ScenarioTask& task) const {
   if (task.source == "disk" || task.destination == "disk") {
     const Storage& disk = scenario_.cluster.node.storage;
-    if (disk.read_bandwidth.value() <= 0.0) {
+    if (!disk.exists()) {
       throw ScenarioError(task.where, "workload.tasks." + task.id + ".run.copy", "the node has no disk",
                           "describe it under storage: of the node");
     }
-    const Seconds time = disk.read_latency + task.size / disk.read_bandwidth;
+    DiskPattern pattern;
+    pattern.block = task.size;
+    pattern.write = task.destination == "disk";
+    const Seconds time = disk_cost(disk, pattern).request;
     return {task.id, Category::data, time, time};
   }
   const std::string from = device_of(task.source), to = device_of(task.destination);

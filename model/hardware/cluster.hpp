@@ -50,8 +50,6 @@ struct NodeLink {
   int count = 1;
 };
 
-};
-
 /// Network cards of a node and the fabric behind them.
 struct Network {
   int nics_per_node = 0;

@@ -47,6 +47,7 @@ struct MemoryHierarchy {
   int vector_bytes = 32;            ///< of the widest load
   Seconds memory_latency;           ///< of a dependent load from memory of the own socket, translation known
   double memory_efficiency = 1.0;   ///< share of Cpu::memory_bandwidth that reading with all cores reaches
+  double memory_write_share = 0.5;  ///< of the reading bandwidth: each written line is fetched and cast out
   Seconds remote_latency;           ///< the same from memory of another socket; zero: unknown
   BytesPerSecond remote_bandwidth;  ///< between two sockets, one direction; zero: unknown
   /// A hypervisor maps the machine's pages in small pages of its own: every walk is two, and huge pages are not.

@@ -1,13 +1,31 @@
 #include "model/hardware/gpu.hpp"
 
 namespace foretrain {
+namespace {
+
+// int8 has no wider integer format, and bf16's range needs fp32.
+Precision wider(Precision p) {
+  switch (p) {
+    case Precision::int4:
+      return Precision::int8;
+    case Precision::fp8:
+      return Precision::fp16;
+    default:
+      return Precision::fp32;
+  }
+}
+
+}  // namespace
+
+Precision Gpu::arithmetic_precision(Precision p) const {
+  const auto has_vector_units = [this](Precision q) { return vector_rate[static_cast<std::size_t>(q)].value() > 0.0; };
+  while (p != Precision::fp32 && !has_tensor_cores(p) && !has_vector_units(p)) p = wider(p);
+  return p;
+}
 
 FlopsPerSecond Gpu::matrix_rate(Precision p) const {
-  const auto vector = [this](Precision q) { return vector_rate[static_cast<std::size_t>(q)]; };
-  if (p == Precision::fp32) return vector(Precision::fp32);
-  if (has_tensor_cores(p)) return tensor_rate[static_cast<std::size_t>(p)];
-  if (vector(p).value() > 0.0) return vector(p);
-  return vector(Precision::fp32);
+  const auto unit = static_cast<std::size_t>(arithmetic_precision(p));
+  return p != Precision::fp32 && tensor_rate[unit].value() > 0.0 ? tensor_rate[unit] : vector_rate[unit];
 }
 
 }  // namespace foretrain

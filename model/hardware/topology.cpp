@@ -16,7 +16,7 @@
 namespace foretrain {
 namespace {
 
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
+std::size_t at_index(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
@@ -53,15 +53,15 @@ struct Topology::Impl {
   [[nodiscard]] bool is_server(EndpointId endpoint) const { return endpoint >= gpus() + nodes * hosts_per_node; }
   /// What adding up crosses beyond the way into host memory.
   void append_summation(Place server, std::vector<LinkId>& links) const {
-    const std::size_t host = index(server.endpoint - plain.gpus);
+    const std::size_t host = at_index(server.endpoint - plain.gpus);
     const int shift = server.node * links_per_node;
     if (plain.memory_links[host] >= 0) links.insert(links.end(), 3, shift + plain.memory_links[host]);
     if (plain.summation_links[host] >= 0) links.push_back(shift + plain.summation_links[host]);
   }
 
   [[nodiscard]] const NodeRoutes& tables(int node) const {
-    const int own = faulty_of_node.empty() ? -1 : faulty_of_node[index(node)];
-    return own < 0 ? plain : faulty[index(own)];
+    const int own = faulty_of_node.empty() ? -1 : faulty_of_node[at_index(node)];
+    return own < 0 ? plain : faulty[at_index(own)];
   }
 
   [[nodiscard]] LinkId first_fabric_link() const { return nodes * links_per_node; }
@@ -80,9 +80,9 @@ struct Topology::Impl {
   [[nodiscard]] Crossing crossing(Place from, Place to) const {
     const NodeRoutes& here = tables(from.node);
     const NodeRoutes& there = tables(to.node);
-    const std::size_t e = index(from.endpoint), d = index(to.endpoint);
-    const std::size_t out = index(to.node + to.endpoint) % here.exits[e].size();
-    const std::size_t in = index(from.node + from.endpoint) % there.entries[d].size();
+    const std::size_t e = at_index(from.endpoint), d = at_index(to.endpoint);
+    const std::size_t out = at_index(to.node + to.endpoint) % here.exits[e].size();
+    const std::size_t in = at_index(from.node + from.endpoint) % there.entries[d].size();
     return {&here.exits[e][out], &there.entries[d][in], {from.node, here.cards[e][out]}, {to.node, there.cards[d][in]}};
   }
 
@@ -94,7 +94,7 @@ struct Topology::Impl {
 
   /// The bandwidth of a link of a node, by local id.
   [[nodiscard]] const DirectedLink& node_link(LinkId id) const {
-    return tables(id / links_per_node).links[index(id % links_per_node)];
+    return tables(id / links_per_node).links[at_index(id % links_per_node)];
   }
 
   void add_faults(const Cluster& cluster) {
@@ -108,8 +108,8 @@ struct Topology::Impl {
         }
         continue;
       }
-      faulty_of_node.resize(index(nodes), -1);
-      int& own = faulty_of_node[index(fault.node)];
+      faulty_of_node.resize(at_index(nodes), -1);
+      int& own = faulty_of_node[at_index(fault.node)];
       if (own >= 0) continue;  // its tables take all of the node's faults at once
       own = static_cast<int>(faulty.size());
       faulty.push_back(find_node_routes(cluster.node, cluster.network, faults_of_node(cluster, fault.node)));
@@ -160,7 +160,7 @@ bool Topology::is_gpu(EndpointId endpoint) const { return endpoint < impl_->gpus
 
 EndpointId Topology::host_of_gpu(int rank) const {
   const Impl::Place place = impl_->place(rank);
-  return host(place.node, impl_->tables(place.node).host_of_gpu[index(place.endpoint)]);
+  return host(place.node, impl_->tables(place.node).host_of_gpu[at_index(place.endpoint)]);
 }
 
 EndpointId Topology::host(int node, int socket) const { return gpus() + node * impl_->hosts_per_node + socket; }
@@ -169,7 +169,7 @@ BytesPerSecond Topology::summing_traffic_rate() const { return impl_->plain.summ
 
 int Topology::card_of_gpu(int rank) const {
   const Impl::Place place = impl_->place(rank);
-  const std::vector<int>& cards = impl_->tables(place.node).cards[index(place.endpoint)];
+  const std::vector<int>& cards = impl_->tables(place.node).cards[at_index(place.endpoint)];
   return cards.empty() ? -1 : cards.front();
 }
 
@@ -177,13 +177,13 @@ std::string Topology::endpoint_name(EndpointId endpoint) const {
   const Impl::Place place = impl_->place(endpoint);
   const std::string name = place.endpoint < impl_->plain.gpus
                                ? fmt::format("gpu{}", place.endpoint)
-                               : impl_->plain.host_names[index(place.endpoint - impl_->plain.gpus)];
+                               : impl_->plain.host_names[at_index(place.endpoint - impl_->plain.gpus)];
   const std::string role = impl_->is_server(endpoint) ? " server" : "";
   return (nodes() == 1 ? name : fmt::format("node{}/{}", place.node, name)) + role;
 }
 
 int Topology::kind_of_node(int node) const {
-  return impl_->faulty_of_node.empty() ? -1 : impl_->faulty_of_node[index(node)];
+  return impl_->faulty_of_node.empty() ? -1 : impl_->faulty_of_node[at_index(node)];
 }
 
 int Topology::links() const { return impl_->first_fabric_link() + impl_->fabric->links(); }
@@ -296,16 +296,16 @@ std::vector<int> Topology::widest_ring(const std::vector<int>& ranks, const std:
       for (std::size_t b = 0; b < members.size(); ++b) {
         const LinkId link = local.direct_nvlink(impl_->place(members[a]).endpoint, impl_->place(members[b]).endpoint);
         if (link < 0 || used.contains(node * impl_->links_per_node + link)) continue;
-        capacity[a][b] = local.links[index(link)].bandwidth;
+        capacity[a][b] = local.links[at_index(link)].bandwidth;
       }
     }
     std::vector<int> ring;
-    for (const int member : widest_cycle(capacity)) ring.push_back(members[index(member)]);
+    for (const int member : widest_cycle(capacity)) ring.push_back(members[at_index(member)]);
     if (!ring.empty()) return ring;
   }
 
   std::sort(members.begin(), members.end(), [&](int a, int b) {
-    return local.tree_position[index(impl_->place(a).endpoint)] < local.tree_position[index(impl_->place(b).endpoint)];
+    return local.tree_position[at_index(impl_->place(a).endpoint)] < local.tree_position[at_index(impl_->place(b).endpoint)];
   });
   std::vector<LinkId> taken;
   for (std::size_t i = 0; i < members.size(); ++i) append_route(members[i], members[(i + 1) % members.size()], taken);

@@ -3,8 +3,18 @@
 namespace foretrain {
 
 BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
-  BuildOptions options{train.micro_batch, train.precision, train.attention,       plan.tensor,
-                       plan.context,      plan.expert,     plan.sequence_parallel};
+  BuildOptions options;
+  options.micro_batch = train.micro_batch;
+  options.precision = train.precision;
+  options.attention = train.attention;
+  options.tensor = plan.tensor;
+  options.context = plan.context;
+  options.expert = plan.expert;
+  options.sequence_parallel = plan.sequence_parallel;
+  options.kernels = train.kernels;
+  // Tuned trainers keep a 2-byte copy of the weights, FSDP casts its shards before it gathers them.
+  options.casts_weights = train.kernels == KernelSet::plain && plan.zero < 3 &&
+                          bytes_per_element(storage_precision(train.precision)) < bytes_per_element(Precision::fp32);
   options.parts = train.parts;
   options.data = train.data;
   options.compiled = plan.execution == ExecutionMode::compiled;

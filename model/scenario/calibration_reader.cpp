@@ -10,6 +10,7 @@
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
+#include "model/scenario/names.hpp"
 
 namespace foretrain {
 
@@ -37,10 +38,30 @@ double read_value(const Field& value, const ConstantRow& row) {
   return number;
 }
 
+/// `measured_matmuls: [ { gpu, precision, m, n, k, batch (= 1), time, source }, … ]`
+std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
+  constexpr IntegerRange dimension{1, 1'000'000'000};
+  std::vector<MeasuredMatmul> rows;
+  for (const Field& row : field.list()) {
+    const MappingReader keys = row.mapping({"gpu", "precision", "m", "n", "k", "batch", "time", "source"});
+    MeasuredMatmul measured;
+    measured.gpu = keys["gpu"].text();
+    measured.precision = keys["precision"].choice(all_precision_words());
+    measured.batch = keys.integer_or("batch", 1, dimension);
+    measured.m = keys["m"].integer(dimension);
+    measured.n = keys["n"].integer(dimension);
+    measured.k = keys["k"].integer(dimension);
+    measured.time = keys["time"].quantity<Seconds>();
+    if (keys["source"].text().empty()) keys.fail("source", "no source", "where it was measured");
+    rows.push_back(std::move(measured));
+  }
+  return rows;
+}
+
 }  // namespace
 
 Calibration read_calibration(const Field& document) {
-  const MappingReader file = document.mapping({"kind", "name", "description", "constants"});
+  const MappingReader file = document.mapping({"kind", "name", "description", "constants", "measured_matmuls"});
   if (file["kind"].text() != "calibration") file.fail("kind", "this file is no calibration", "kind: calibration");
   Calibration calibration;
   calibration.name = file["name"].text();
@@ -59,6 +80,7 @@ Calibration read_calibration(const Field& document) {
     calibration.constants.push_back(
         {row.name, value, row.unit, keys["kind"].choice(constant_kind_words()), keys["source"].text()});
   }
+  if (const auto rows = file.find("measured_matmuls")) calibration.measured_matmuls = read_measured_matmuls(*rows);
   return calibration;
 }
 

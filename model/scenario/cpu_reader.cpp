@@ -142,11 +142,13 @@ Tlb read_tlb(const Field& field, const ClockedFigures& clocked) {
 
 void read_memory(const Field& field, const ClockedFigures& clocked, MemoryHierarchy& result, FigureLog& log) {
   const MappingReader keys =
-      field.mapping({"latency", "efficiency", "socket_bandwidth", "remote_latency", "remote_bandwidth"});
+      field.mapping({"latency", "efficiency", "write_share", "socket_bandwidth", "remote_latency", "remote_bandwidth"});
   result.memory_latency = clocked.time(keys, "latency");
   log.add(keys["efficiency"]);
   result.memory_efficiency = keys["efficiency"].number(Zero::refused);
   if (result.memory_efficiency > 1.0) keys.fail("efficiency", "above 1", "the share of the datasheet bandwidth");
+  result.memory_write_share = keys.number_or("write_share", result.memory_write_share, Zero::refused);
+  if (result.memory_write_share > 1.0) keys.fail("write_share", "above 1", "the share of the reading bandwidth");
   if (keys.has("remote_latency")) result.remote_latency = clocked.time(keys, "remote_latency");
   if (keys.has("remote_bandwidth")) result.remote_bandwidth = clocked.bandwidth(keys, "remote_bandwidth");
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/base/files.hpp"
+#include "model/cost/measured_matmul.hpp"
 #include "model/scenario/background_reader.hpp"
 #include "model/scenario/calibration_reader.hpp"
 #include "model/scenario/catalogue.hpp"
@@ -51,6 +52,9 @@ Scenario read_scenario(const YamlNode& document, std::string_view default_name) 
   const auto calibration = keys.find("calibration");
   scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
                                      : load_default_calibration();
+  if (!scenario.calibration.measured_matmuls.empty()) {
+    adopt_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
+  }
   return scenario;
 }
 

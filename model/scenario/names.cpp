@@ -35,6 +35,11 @@ std::span<const Named<Recompute>> recompute_words() {
   return words;
 }
 
+std::span<const Named<KernelSet>> kernel_set_words() {
+  static constexpr Named<KernelSet> words[] = {{"fused", KernelSet::fused}, {"plain", KernelSet::plain}};
+  return words;
+}
+
 std::span<const Named<AttentionKind>> attention_words() {
   static constexpr Named<AttentionKind> words[] = {{"standard", AttentionKind::standard},
                                                    {"flash", AttentionKind::flash},

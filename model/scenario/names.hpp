@@ -14,6 +14,7 @@ std::span<const Named<Precision>> all_precision_words();
 std::span<const Named<Optimizer>> optimizer_words();
 std::span<const Named<Recompute>> recompute_words();
 std::span<const Named<AttentionKind>> attention_words();
+std::span<const Named<KernelSet>> kernel_set_words();
 std::span<const Named<ExecutionMode>> execution_words();
 std::span<const Named<SyncAlgorithm>> algorithm_words();
 std::span<const Named<ServerPlacement>> placement_words();

@@ -3,26 +3,36 @@
 #include "model/base/text.hpp"
 #include "model/scenario/attention_reader.hpp"
 #include "model/scenario/names.hpp"
+#include "model/scenario/streaming_operators.hpp"
 #include "model/scenario/workload_reader.hpp"
 
 namespace foretrain {
-
-namespace {
-
-constexpr IntegerRange dimension{1, 1'000'000'000};
 
 Precision read_precision(const MappingReader& keys) {
   return keys.choice_or("precision", Precision::fp32, all_precision_words());
 }
 
+namespace {
+
+constexpr IntegerRange dimension{1, 1'000'000'000};
+
 std::int64_t read_size(const MappingReader& keys, std::string_view key) { return keys[key].integer(dimension); }
 
-/// { m, n, k, batch (= 1), accumulate_fp32 (= false), precision (= fp32) }: C[m,n] = A[m,k] · B[k,n]; accumulate_fp32
-/// adds into an fp32 result
+/// { m, n, k, batch (= 1), accumulate (= false), accumulate_fp32 (= false), transpose_a (= false), transpose_b (=
+/// false), padded (= false), precision (= fp32) }: C[m,n] = A[m,k] · B[k,n], row by row; see Matmul
 Operator read_matmul(const Field& field) {
-  const MappingReader keys = field.mapping({"m", "n", "k", "batch", "accumulate_fp32", "precision"});
-  const Matmul work{keys.integer_or("batch", 1, dimension), read_size(keys, "m"), read_size(keys, "n"),
-                    read_size(keys, "k"), keys.flag_or("accumulate_fp32", false)};
+  const MappingReader keys = field.mapping(
+      {"m", "n", "k", "batch", "accumulate", "accumulate_fp32", "transpose_a", "transpose_b", "padded", "precision"});
+  Matmul work;
+  work.batch = keys.integer_or("batch", 1, dimension);
+  work.m = read_size(keys, "m");
+  work.n = read_size(keys, "n");
+  work.k = read_size(keys, "k");
+  work.accumulate = keys.flag_or("accumulate", false);
+  work.accumulate_fp32 = keys.flag_or("accumulate_fp32", false);
+  work.transpose_a = keys.flag_or("transpose_a", false);
+  work.transpose_b = keys.flag_or("transpose_b", false);
+  work.padded = keys.flag_or("padded", false);
   return {fmt::format("matmul {}x{}x{}", work.m, work.n, work.k), work, read_precision(keys), 1};
 }
 
@@ -98,9 +108,21 @@ struct OperatorRow {
   std::string_view kind;
   Operator (*read)(const Field&);
 };
-constexpr OperatorRow operator_rows[] = {{"matmul", read_matmul},       {"convolution", read_convolution},
-                                         {"attention", read_attention}, {"elementwise", read_elementwise},
-                                         {"reduction", read_reduction}, {"copy", read_copy}};
+constexpr OperatorRow operator_rows[] = {{"matmul", read_matmul},
+                                         {"convolution", read_convolution},
+                                         {"attention", read_attention},
+                                         {"elementwise", read_elementwise},
+                                         {"reduction", read_reduction},
+                                         {"copy", read_copy},
+                                         {"batch_norm", read_batch_norm},
+                                         {"layer_norm", read_layer_norm},
+                                         {"softmax", read_softmax},
+                                         {"pooling", read_pooling},
+                                         {"embedding", read_embedding},
+                                         {"cross_entropy", read_cross_entropy},
+                                         {"optimizer", read_optimizer},
+                                         {"gradient_clipping", read_gradient_clipping},
+                                         {"memory_access", read_memory_access}};
 
 }  // namespace
 

@@ -183,7 +183,7 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
   return gpus > 0 && gpus % replica == 0 ? static_cast<int>(gpus / replica) : 1;
 }
 
-Plan read_training_plan(const Field& field, Precision training, const Cluster& cluster) {
+Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster) {
   static constexpr Named<bool> process_words[] = {{"single", true}, {"per_gpu", false}};
   const MappingReader keys =
       field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "sequence_parallel", "zero",
@@ -202,7 +202,7 @@ Plan read_training_plan(const Field& field, Precision training, const Cluster& c
               "zero: 3, or leave the key out");
   }
   if (const auto offload = keys.find("offload")) plan.offload = read_offload(*offload);
-  plan.sync.gradient_precision = usual_gradient_precision(training, plan.zero);
+  plan.sync.gradient_precision = usual_gradient_precision(train, plan.zero);
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);
   plan.execution = read_execution(keys);
@@ -223,10 +223,12 @@ Plan read_collective_plan(const Field& field, const ReadWorkload& workload) {
 
 }  // namespace
 
-Precision usual_gradient_precision(Precision training, int zero) {
-  switch (training) {
+Precision usual_gradient_precision(const TrainWorkload& train, int zero) {
+  const bool network = std::holds_alternative<NetworkConfig>(train.model.shape);
+  switch (train.precision) {
     case Precision::fp16:
-      return Precision::fp16;  // Megatron-LM, apex: gradients have the parameters' type
+      // Megatron-LM, apex: gradients have the parameters' type; where weights are cast in every pass, that is fp32.
+      return network || train.kernels == KernelSet::plain ? Precision::fp32 : Precision::fp16;
     case Precision::bf16:
     case Precision::fp8:
       return zero == 3 ? Precision::bf16 : Precision::fp32;  // FSDP reduces in bf16; Megatron in fp32
@@ -239,7 +241,7 @@ Plan read_plan(const std::optional<Field>& field, const ReadWorkload& workload, 
   const YamlNode nothing = yaml_mapping({});
   const Field plan = field.value_or(Field(nothing, "plan"));
   if (const auto* train = std::get_if<TrainWorkload>(&workload.workload)) {
-    return read_training_plan(plan, train->precision, cluster);
+    return read_training_plan(plan, *train, cluster);
   }
   if (std::holds_alternative<CollectiveWorkload>(workload.workload)) return read_collective_plan(plan, workload);
   Plan result;

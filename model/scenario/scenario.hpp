@@ -19,6 +19,7 @@
 #include "model/workload/cpu_matmul.hpp"
 #include "model/workload/data_loader.hpp"
 #include "model/workload/memory_walk.hpp"
+#include "model/workload/model.hpp"
 #include "model/workload/model_config.hpp"
 #include "model/workload/operator.hpp"
 #include "model/workload/training_parts.hpp"
@@ -61,6 +62,7 @@ struct TrainWorkload {
   Optimizer optimizer = Optimizer::adamw;
   Recompute recompute = Recompute::none;
   AttentionKind attention = AttentionKind::flash;
+  KernelSet kernels = KernelSet::fused;
   bool master_weights =
       false;                ///< an fp32 copy of 2-byte weights beside the optimizer's two states (key master_weights)
   bool fused_loss = false;  ///< cross-entropy makes no fp32 copies of the logits (key loss: eager | fused)

@@ -117,9 +117,12 @@ void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
     task.kind = Kind::synchronize;
     return;
   }
-  const MappingReader run =
-      field.mapping({"matmul", "convolution", "attention", "elementwise", "reduction", "copy", "page_lock", "sleep",
-                     "forward", "forward_backward", "item", "print", "repeat"});
+  static const std::vector<std::string> works_known = [] {
+    std::vector<std::string> words = operator_kinds();
+    words.insert(words.end(), {"page_lock", "sleep", "forward", "forward_backward", "item", "print", "repeat"});
+    return words;
+  }();
+  const MappingReader run = field.mapping_of(works_known);
   const std::size_t works = field.node().entries.size() - (run.has("repeat") ? 1 : 0);
   if (works != 1) field.fail(fmt::format("{} pieces of work in one task", works), "one: { matmul: { … }, repeat: 50 }");
   task.repeat = run.int_or("repeat", 1, {1, 10'000'000});

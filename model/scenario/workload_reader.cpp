@@ -40,10 +40,17 @@ AttentionKind usual_attention(const Gpu& gpu) {
   return gpu.compute_capability >= 7.5 ? AttentionKind::flash : AttentionKind::standard;
 }
 
+/// BERT's trainers date from before fused kernels.
+KernelSet usual_kernels(const ModelConfig& model) {
+  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
+  const bool bert = transformer != nullptr && transformer->family == TransformerFamily::bert;
+  return bert ? KernelSet::plain : KernelSet::fused;
+}
+
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
-  const MappingReader train =
-      field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer", "recompute", "attention",
-                     "master_weights", "loss", "samples", "loader", "compute_spread", "data", "freeze", "lora"});
+  const MappingReader train = field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer",
+                                             "recompute", "attention", "kernels", "master_weights", "loss", "samples",
+                                             "loader", "compute_spread", "data", "freeze", "lora"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
@@ -53,6 +60,11 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.optimizer = train.choice_or("optimizer", Optimizer::adamw, optimizer_words());
   workload.recompute = train.choice_or("recompute", Recompute::none, recompute_words());
   workload.attention = train.choice_or("attention", usual_attention(cluster.node.gpu), attention_words());
+  workload.kernels = train.choice_or("kernels", usual_kernels(workload.model), kernel_set_words());
+  if (train.has("kernels") && std::holds_alternative<NetworkConfig>(workload.model.shape)) {
+    train.fail("kernels", fmt::format("{} is a network of layers, each with its own kernels", workload.model.name),
+               "a transformer, or leave the key out");
+  }
   if (const auto* shape = std::get_if<TransformerConfig>(&workload.model.shape)) {
     // Attention computes in bf16 where the rest is fp8.
     const Attention core{.head_dim = shape->head_dim, .kind = workload.attention};

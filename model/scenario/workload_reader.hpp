@@ -23,8 +23,7 @@ ReadWorkload read_workload(const Field& field, const Cluster& cluster);
 /// Group sizes of a hierarchical algorithm from the inside out: `[4, 2]`, or one number.
 std::vector<int> read_levels(const Field& field);
 
-/// An operator by kind ("matmul", "convolution", "attention", "elementwise", "reduction", "copy") and its mapping of
-/// shapes.
+/// An operator by kind (operator_kinds()) and its mapping of shapes.
 Operator read_operator(std::string_view kind, const Field& field);
 const std::vector<std::string>& operator_kinds();
 

@@ -37,6 +37,10 @@ bool Field::flag() const {
 
 MappingReader Field::mapping(std::initializer_list<std::string_view> keys) const { return MappingReader(*this, keys); }
 
+MappingReader Field::mapping_of(const std::vector<std::string>& keys) const {
+  return {*this, std::vector<std::string_view>(keys.begin(), keys.end())};
+}
+
 std::vector<Field> Field::list() const {
   if (!node_->is_sequence()) fail(fmt::format("{} where a list belongs", node_->kind_name()), "a list: [ … ]");
   std::vector<Field> fields;
@@ -61,17 +65,17 @@ void Field::fail_choice(const std::vector<std::string>& words) const {
        nearest ? fmt::format("did you mean {}? Known are {}", *nearest, or_list(words)) : or_list(words));
 }
 
-MappingReader::MappingReader(const Field& field, std::initializer_list<std::string_view> keys)
-    : field_(field), keys_(keys) {
+MappingReader::MappingReader(const Field& field, std::vector<std::string_view> keys)
+    : field_(field), keys_(std::move(keys)) {
   if (!field.is_mapping()) {
-    const std::vector<std::string> words(keys.begin(), keys.end());
+    const std::vector<std::string> words(keys_.begin(), keys_.end());
     field.fail(fmt::format("{} where a mapping belongs", field.node().kind_name()),
                fmt::format("a mapping with keys such as {}", or_list(words, 6)));
   }
   for (const YamlEntry& entry : field.node().entries) {
     const std::string path = join_path(field.path(), entry.key);
     if (std::find(keys_.begin(), keys_.end(), entry.key) == keys_.end()) {
-      const std::vector<std::string> words(keys.begin(), keys.end());
+      const std::vector<std::string> words(keys_.begin(), keys_.end());
       const std::optional<std::string> nearest = nearest_word(entry.key, words);
       throw ScenarioError(
           entry.where, path, "unknown key",

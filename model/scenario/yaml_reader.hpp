@@ -57,6 +57,7 @@ class Field {
   [[nodiscard]] E choice(std::span<const Named<E>> table) const;
   /// A mapping with these keys and no others.
   [[nodiscard]] MappingReader mapping(std::initializer_list<std::string_view> keys) const;
+  [[nodiscard]] MappingReader mapping_of(const std::vector<std::string>& keys) const;  ///< keys must outlive it
   /// The values of a list, paths "key[0]", "key[1]", ….
   [[nodiscard]] std::vector<Field> list() const;
   /// Like list(), where a lone scalar counts as a list of one.
@@ -79,7 +80,7 @@ class Field {
 class MappingReader {
  public:
   /// Throws ScenarioError for an unknown key, naming the nearest known one, and for a key without a value.
-  MappingReader(const Field& field, std::initializer_list<std::string_view> keys);
+  MappingReader(const Field& field, std::vector<std::string_view> keys);
 
   [[nodiscard]] const Field& field() const { return field_; }
   [[nodiscard]] bool has(std::string_view key) const;

@@ -21,8 +21,10 @@ struct BuildOptions {
   int context = 1;
   int expert = 1;
   bool sequence_parallel = false;
-  bool compiled = false;    ///< a compiler drops kept tensors that no backward kernel reads
-  bool fused_loss = false;  ///< cross-entropy without fp32 copies of the logits
+  KernelSet kernels = KernelSet::fused;
+  bool casts_weights = false;  ///< weights are fp32 and cast to a shorter training precision in every pass
+  bool compiled = false;       ///< a compiler drops kept tensors that no backward kernel reads
+  bool fused_loss = false;     ///< cross-entropy without fp32 copies of the logits
   std::optional<PassTokens> pass = std::nullopt;  ///< of a transformer; else micro_batch sequences of its own length
   TrainedParts parts = {};
   std::optional<DataShape> data = std::nullopt;  ///< samples differ; else each is as long as the model's sequence

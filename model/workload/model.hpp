@@ -11,6 +11,11 @@
 
 namespace foretrain {
 
+/// How a trainer's kernels are cut. fused: well-tuned trainers (Megatron-LM, NeMo, llm-foundry) have one kernel for
+/// bias, dropout and residual addition, one for a norm, one for an activation; plain: framework code, operation by
+/// operation.
+enum class KernelSet { fused, plain };
+
 /// A collective inside a layer that all ranks of a tensor-, context- or expert-parallel group take part in, between
 /// kernels that depend on it (nothing overlaps it unless `overlappable`).
 struct LayerCollective {
@@ -49,11 +54,12 @@ struct Layer {
   Bytes saved_operators;                      ///< with a list of operators whose outputs are kept (selective_operators)
   Bytes saved_full;                           ///< with full recomputation: the layer's input only
   std::vector<Operator> selective_recompute;  ///< operators run again under selective recomputation
+  std::size_t unread_tail = 0;                ///< last forward operators whose results the backward pass never reads
   std::vector<Operator> operators_recompute;  ///< the same under selective_operators
-  Bytes loss_kept;     ///< kept by the loss from its forward to its backward pass, beside what is saved
-  Bytes loss_buffers;  ///< largest sum of logits, their fp32 copies and gradients at one time, with loss_kept
-  Bytes output;                               ///< activation handed to the next layer (pipeline boundary)
-  Bytes workspace;                            ///< temporary memory beyond saved activations while the layer runs
+  Bytes loss_kept;           ///< kept by the loss from its forward to its backward pass, beside what is saved
+  Bytes loss_buffers;        ///< largest sum of logits, their fp32 copies and gradients at one time, with loss_kept
+  Bytes output;              ///< activation handed to the next layer (pipeline boundary)
+  Bytes workspace;           ///< temporary memory beyond saved activations while the layer runs
   bool recomputable = true;  ///< full recomputation applies (transformer blocks, not embedding or head)
   bool splittable = false;   ///< counts as one of `layers` when a pipeline divides the model
   bool operator==(const Layer&) const = default;

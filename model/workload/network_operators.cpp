@@ -102,8 +102,8 @@ PrimitiveOperators linear(const NetworkLayer& layer, const FeatureMap& input, bo
   const double weights = static_cast<double>(in) * static_cast<double>(out);
   const Bytes narrow = bytes_per_element(settings.activation_precision());
   const std::string name = fmt::format("linear {} to {}", in, out);
-  const auto product = [&](std::string_view suffix, std::int64_t m, std::int64_t n, std::int64_t k) {
-    return Operator{fmt::format("{}{}", name, suffix), Matmul{.m = m, .n = n, .k = k}, settings.precision, 1};
+  const auto product = [&](std::string_view suffix, const Matmul& work) {
+    return Operator{fmt::format("{}{}", name, suffix), work, settings.precision, 1};
   };
 
   PrimitiveOperators result;
@@ -111,14 +111,14 @@ PrimitiveOperators linear(const NetworkLayer& layer, const FeatureMap& input, bo
   result.matrices.push_back({out, in});
   result.keeps_input = true;
   append_weight_cast(result.forward, weights, settings);
-  result.forward.push_back(product("", settings.batch, out, in));
+  result.forward.push_back(product("", linear_forward(settings.batch, out, in)));
   if (layer.bias) {
     result.backward.push_back(bias_gradient({out, 1, 1}, settings));
   }
   if (input_gradient) {
-    result.backward.push_back(product(" data gradient", settings.batch, in, out));
+    result.backward.push_back(product(" data gradient", linear_data_gradient(settings.batch, out, in)));
   }
-  result.backward.push_back(product(" weight gradient", out, in, settings.batch));
+  result.backward.push_back(product(" weight gradient", linear_weight_gradient(settings.batch, out, in)));
   append_cast(result.backward, "cast weight gradient", weights, narrow, fp32_size, settings);
   return result;
 }

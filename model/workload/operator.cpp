@@ -19,8 +19,11 @@ Flops work_of(const Attention& w) { return Flops((w.backward ? 8.0 : 4.0) * scor
 
 Flops work_of(const Streaming& w) { return w.flops; }
 
+Flops work_of(const MemoryAccess&) { return Flops(0.0); }
+
 Bytes traffic_of(const Matmul& w, Bytes element) {
-  const Bytes result = w.accumulate_fp32 ? 2.0 * bytes_per_element(Precision::fp32) : element;
+  const Bytes result =
+      w.accumulate_fp32 ? 2.0 * bytes_per_element(Precision::fp32) : (w.accumulate ? 2.0 : 1.0) * element;
   return number(w.batch) *
          ((number(w.m) * number(w.k) + number(w.k) * number(w.n)) * element + number(w.m) * number(w.n) * result);
 }
@@ -42,7 +45,22 @@ Bytes traffic_of(const Attention& w, Bytes element) {
 
 Bytes traffic_of(const Streaming& w, Bytes) { return w.read + w.written; }
 
+// What the caches kept is not read again.
+Bytes traffic_of(const MemoryAccess& w, Bytes) { return std::min(w.reads * w.element, w.working_set); }
+
 }  // namespace
+
+Matmul linear_forward(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) {
+  return {.batch = batch, .m = m, .n = n, .k = k, .transpose_b = true};
+}
+
+Matmul linear_data_gradient(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) {
+  return {.batch = batch, .m = m, .n = k, .k = n};
+}
+
+Matmul linear_weight_gradient(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch) {
+  return {.batch = batch, .m = n, .n = k, .k = m, .transpose_a = true};
+}
 
 Flops flops(const Operator& op) {
   return std::visit([](const auto& work) { return work_of(work); }, op.work);

@@ -11,12 +11,23 @@
 
 namespace foretrain {
 
-/// C[m,n] (+)= A[m,k] · B[k,n], `batch` independent products.
+/// C[m,n] (+)= A[m,k] · B[k,n], `batch` independent products. Matrices lie row by row: k is contiguous in A and n in B
+/// unless the operand is transposed (a linear layer, x · Wᵀ, has B transposed).
 struct Matmul {
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
   bool accumulate_fp32 = false;  ///< adds into an fp32 result (gradient accumulation): reads and writes 4-byte C
+  bool accumulate = false;       ///< adds into a result of its own precision: reads C too
+  bool transpose_a = false;      ///< A is stored as [k,m]
+  bool transpose_b = false;      ///< B is stored as [n,k]
+  bool padded = false;           ///< rows are padded to 16 bytes whatever their length
   bool operator==(const Matmul&) const = default;
 };
+
+/// The products of a linear layer y[m,n] = x[m,k] · W[n,k]ᵀ, as frameworks store its weights: y, dx = dy · W and
+/// dW = dyᵀ · x.
+Matmul linear_forward(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1);
+Matmul linear_data_gradient(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1);
+Matmul linear_weight_gradient(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1);
 
 enum class ConvolutionPass { forward, data_gradient, weight_gradient };
 
@@ -40,7 +51,21 @@ struct Streaming {
   bool operator==(const Streaming&) const = default;
 };
 
-using OperatorWork = std::variant<Matmul, Convolution, Attention, Streaming>;
+/// How neighbouring threads' reads lie: one behind the other, a stride apart, anywhere, or each read's address coming
+/// out of the read before it (one thread follows a chain of pointers).
+enum class AccessPattern { sequential, strided, random, dependent };
+
+/// `reads` of `element` bytes each from `working_set` bytes that were touched before, by as many threads as help.
+struct MemoryAccess {
+  AccessPattern pattern = AccessPattern::sequential;
+  double reads = 1.0;
+  Bytes element = Bytes(4.0);
+  Bytes stride;  ///< between the reads of neighbouring threads (strided)
+  Bytes working_set = Bytes(4.0);
+  bool operator==(const MemoryAccess&) const = default;
+};
+
+using OperatorWork = std::variant<Matmul, Convolution, Attention, Streaming, MemoryAccess>;
 
 struct Operator {
   std::string name;

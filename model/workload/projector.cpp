@@ -53,14 +53,14 @@ class ProjectorBuilder {
 /// y = x · Wᵀ + b; its input is kept where weights are trained.
 void ProjectorBuilder::linear(const std::string& name, std::int64_t rows, std::int64_t outputs, std::int64_t inputs,
                               bool bias) {
-  layer_.forward.push_back({name, Matmul{1, rows, outputs, inputs, false}, options_.precision, 1});
+  layer_.forward.push_back({name, linear_forward(rows, outputs, inputs), options_.precision, 1});
   if (inputs_) {
     layer_.backward.push_back(
-        {name + " data gradient", Matmul{1, rows, inputs, outputs, false}, options_.precision, 1});
+        {name + " data gradient", linear_data_gradient(rows, outputs, inputs), options_.precision, 1});
   }
   if (weights_) {
     layer_.backward.push_back(
-        {name + " weight gradient", Matmul{1, outputs, inputs, rows, false}, options_.precision, 1});
+        {name + " weight gradient", linear_weight_gradient(rows, outputs, inputs), options_.precision, 1});
     layer_.saved += element_ * static_cast<double>(rows * inputs);
   }
   inputs_ = inputs_ || weights_;
@@ -99,10 +99,14 @@ void ProjectorBuilder::attention(const std::string& name, std::int64_t queries, 
   linear(name + " query", rounded(all_queries), p.hidden, p.hidden, true);
   linear(name + " key", rounded(all_keys), p.hidden, p.hidden, true);
   linear(name + " value", rounded(all_keys), p.hidden, p.hidden, true);
-  Attention core{rounded(images_),   p.heads, p.heads, queries, keys, p.hidden / p.heads, false,
-                 options_.attention, false,   false};
+  Attention core;
+  core.batch = rounded(images_);
+  core.heads = core.kv_heads = p.heads;
+  core.query_length = queries;
+  core.key_length = keys;
+  core.head_dim = p.hidden / p.heads;
+  core.kind = options_.attention;
   const bool standard = options_.attention == AttentionKind::standard;
-  core.native = true;
   layer_.forward.push_back({name, core, precision_, standard ? 4 : 1});
   if (inputs_) {
     core.backward = true;

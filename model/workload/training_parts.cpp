@@ -43,21 +43,19 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
   const std::int64_t n = shape.tokens;
   const std::int64_t r = lora.rank;
   const Precision p = shape.precision;
-  const auto product = [&](const std::string& name, std::int64_t rows, std::int64_t columns, std::int64_t inner) {
-    return Operator{name, Matmul{1, rows, columns, inner, false}, p, 1};
-  };
+  const auto product = [&](const std::string& name, const Matmul& work) { return Operator{name, work, p, 1}; };
   for (const AdaptedMatrix& matrix : adapted_matrices(lora, config, shape.tensor)) {
     const std::string down = matrix.name + " adapter A";
     const std::string up = matrix.name + " adapter B";
     const std::int64_t in = matrix.inputs;
     const std::int64_t out = matrix.outputs;
-    block.forward.push_back(product(down, n, r, in));
-    block.forward.push_back(product(up, n, out, r));
+    block.forward.push_back(product(down, linear_forward(n, r, in)));
+    block.forward.push_back(product(up, linear_forward(n, out, r)));
     block.forward.push_back(addition(matrix.name + " adapter sum", static_cast<double>(n * out), p));
-    block.backward.push_back(product(up + " data gradient", n, r, out));
-    block.backward.push_back(product(up + " weight gradient", out, r, n));
-    block.backward.push_back(product(down + " data gradient", n, in, r));
-    block.backward.push_back(product(down + " weight gradient", r, in, n));
+    block.backward.push_back(product(up + " data gradient", linear_data_gradient(n, out, r)));
+    block.backward.push_back(product(up + " weight gradient", linear_weight_gradient(n, out, r)));
+    block.backward.push_back(product(down + " data gradient", linear_data_gradient(n, r, in)));
+    block.backward.push_back(product(down + " weight gradient", linear_weight_gradient(n, r, in)));
     block.backward.push_back(addition(matrix.name + " adapter gradient sum", static_cast<double>(n * in), p));
     block.parameters += static_cast<double>(r * (in + out));
     block.matrices.push_back({r, in});

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "model/workload/plain_kernels.hpp"
 #include "model/workload/transformer_memory.hpp"
 #include "model/workload/transformer_parameters.hpp"
 
@@ -13,12 +14,6 @@ namespace {
 
 // BERT predicts the masked 15 % of the tokens only (Devlin et al. 2018, section 3.1); the others reach no output layer.
 constexpr double masked_share = 0.15;
-// Rows of BERT's tables of positions and segments (the same paper, section 3).
-constexpr std::int64_t bert_positions = 512, bert_segments = 2;
-
-/// BERT's trainers date from before fused kernels: biases, dropout and residual additions are launched one by one, and
-/// heads are split and joined by copies. A compiler fuses them (the kernels are marked fusible).
-bool separate_kernels(TransformerFamily family) { return family == TransformerFamily::bert; }
 
 /// Collects the operators of a layer; all sizes for one rank.
 class BlockBuilder {
@@ -34,8 +29,6 @@ class BlockBuilder {
         tokens_((options.pass ? options.pass->tokens : options.micro_batch * sequence_) / options.context) {}
 
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
-  [[nodiscard]] std::int64_t sequence() const { return sequence_; }
-  [[nodiscard]] Bytes element() const { return element_; }
   /// Tokens that norms, dropout and residual additions of one rank see: divided under sequence parallelism.
   [[nodiscard]] double norm_tokens() const {
     return static_cast<double>(tokens_) / (options_.sequence_parallel ? options_.tensor : 1);
@@ -44,9 +37,18 @@ class BlockBuilder {
   /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and, unless w is frozen, a weight gradient.
   void linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
               Precision precision, std::int64_t batch = 1) const {
-    layer.forward.push_back({name, Matmul{batch, m, n, k, false}, precision, 1});
-    layer.backward.push_back({name + " data gradient", Matmul{batch, m, k, n, false}, precision, 1});
-    if (weights_) layer.backward.push_back({name + " weight gradient", Matmul{batch, n, k, m, false}, precision, 1});
+    const Bytes weights = options_.casts_weights ? static_cast<double>(batch * n * k) * element_ : Bytes(0.0);
+    const auto cast = [&](const char* what, double read, double written) {
+      const Streaming work{StreamingKind::elementwise, read * weights, written * weights, Flops(0.0), false};
+      return Operator{name + what, work, activations_, 1};
+    };
+    const double wide = bytes_per_element(Precision::fp32) / element_;
+    if (options_.casts_weights) layer.forward.push_back(cast(" weight cast", wide, 1.0));
+    layer.forward.push_back({name, linear_forward(m, n, k, batch), precision, 1});
+    layer.backward.push_back({name + " data gradient", linear_data_gradient(m, n, k, batch), precision, 1});
+    if (!weights_) return;
+    if (options_.casts_weights) layer.backward.push_back(cast(" gradient cast", 1.0, wide));
+    layer.backward.push_back({name + " weight gradient", linear_weight_gradient(m, n, k, batch), precision, 1});
   }
 
   /// A linear layer of a block. In fp8 training its operands are cast from bf16, and kept transposed as well for the
@@ -82,6 +84,12 @@ class BlockBuilder {
   }
 
   void norm(Layer& layer, const std::string& name) const {
+    if (plain()) {
+      const bool rms = config_.family == TransformerFamily::llama;
+      append_streams(layer, name, rms ? plain_rms_norm(element_) : plain_layer_norm(element_),
+                     norm_tokens() * static_cast<double>(config_.hidden), activations_);
+      return;
+    }
     // Forward reads x, writes y. Backward reads dy and x, writes dx; the scale's gradient is a second, smaller kernel
     // that reads both again from cache or memory.
     stream(layer, name, StreamingKind::reduction, norm_tokens() * static_cast<double>(config_.hidden), 1, 1,
@@ -90,8 +98,8 @@ class BlockBuilder {
 
   /// A bias added by a kernel of its own; its gradient sums over tokens.
   void separate_bias(Layer& layer, const std::string& name, double elements) const {
-    if (!separate_kernels(config_.family)) return;
-    stream(layer, name, StreamingKind::elementwise, elements, 1, 1, 1, 0);
+    if (!plain() || !config_.biases) return;
+    append_streams(layer, name, plain_bias(element_), elements, activations_);
     if (!weights_) layer.backward.pop_back();
   }
 
@@ -99,9 +107,9 @@ class BlockBuilder {
   void residual(Layer& layer, const std::string& name) const {
     const double mask = has_dropout(config_.family) ? 1.0 / element_.value() : 0.0;
     const double elements = norm_tokens() * static_cast<double>(config_.hidden);
-    if (separate_kernels(config_.family)) {
+    if (plain()) {
       separate_bias(layer, name + " bias", elements);
-      stream(layer, name + " dropout", StreamingKind::elementwise, elements, 1, 1 + mask, 1 + mask, 1);
+      if (mask > 0.0) stream(layer, name + " dropout", StreamingKind::elementwise, elements, 1, 1 + mask, 1 + mask, 1);
       stream(layer, name, StreamingKind::elementwise, elements, 2, 1, 2, 1);
     } else {
       stream(layer, name, StreamingKind::elementwise, elements, 2, 1 + mask, 1 + mask, 1);
@@ -128,6 +136,8 @@ class BlockBuilder {
     layer.backward_collectives.push_back({Kind::all_gather, group, size, halves, true});
   }
 
+  [[nodiscard]] bool plain() const { return options_.kernels == KernelSet::plain; }
+
   [[nodiscard]] Layer block() const;
   [[nodiscard]] Layer embedding() const;
   [[nodiscard]] Layer head() const;
@@ -135,8 +145,6 @@ class BlockBuilder {
  private:
   void attention_half(Layer& layer) const;
   void ffn_half(Layer& layer) const;
-  void embedding_tables(Layer& layer) const;
-  void head_matrices(Layer& layer) const;
 
   const TransformerConfig& config_;
   const BuildOptions& options_;
@@ -155,16 +163,20 @@ void BlockBuilder::attention_half(Layer& layer) const {
   const std::int64_t kv_width = kv_heads * c.head_dim;
 
   norm(layer, "attention norm");
-  block_linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden, false);
+  if (plain() && c.family != TransformerFamily::gpt) {  // GPT-2's code has one projection, that of others three
+    block_linear(layer, "query projection", tokens_, q_width, c.hidden, false);
+    block_linear(layer, "key projection", tokens_, kv_width, c.hidden, false);
+    block_linear(layer, "value projection", tokens_, kv_width, c.hidden, false);
+  } else {
+    block_linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden, false);
+  }
   layer.matrices.push_back({q_width + 2 * kv_width, c.hidden});
   separate_bias(layer, "qkv bias", static_cast<double>(tokens_ * (q_width + 2 * kv_width)));
-  if (separate_kernels(c.family)) {
-    const auto transposed = static_cast<double>(tokens_ * (2 * q_width + 2 * kv_width));
-    stream(layer, "head transposes", StreamingKind::elementwise, transposed, 1, 1, 1, 1);
-  }
-  if (c.family == TransformerFamily::llama) {
-    const double rotated = static_cast<double>(tokens_ * (q_width + kv_width));
-    stream(layer, "rotary embedding", StreamingKind::elementwise, rotated, 1, 1, 1, 1);
+  const auto queries = static_cast<double>(tokens_ * q_width), keys = static_cast<double>(tokens_ * kv_width);
+  if (plain()) {
+    append_plain_copies(layer, c, options_, queries, keys);
+  } else if (c.family == TransformerFamily::llama) {
+    stream(layer, "rotary embedding", StreamingKind::elementwise, queries + keys, 1, 1, 1, 1);
   }
   Attention core{batch_,
                  c.heads / t,
@@ -179,6 +191,11 @@ void BlockBuilder::attention_half(Layer& layer) const {
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
   core.dropout = has_dropout(c.family);
   core.fused_softmax = true;  // trainers with standard attention fuse scaling, mask and softmax (Megatron)
+  core.native = !plain();     // plain code calls FlashAttention-2
+  if (plain() && core.kind == AttentionKind::standard) {
+    const auto pairs = static_cast<double>(core.batch * core.heads * core.query_length * core.key_length);
+    append_streams(layer, "scores", plain_scores(element_), pairs, activations_);
+  }
   layer.forward.push_back({"attention", core, activations_, kernels});
   layer.selective_recompute.push_back(layer.forward.back());
   core.backward = true;
@@ -216,11 +233,18 @@ void BlockBuilder::ffn_half(Layer& layer) const {
       layer.backward_collectives.push_back({LayerCollective::Kind::all_to_all, group, element_ * routed, 2, false});
     }
   }
-  block_linear(layer, "ffn up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, c.experts > 1, batch);
+  if (plain() && c.gated_ffn) {
+    block_linear(layer, "ffn gate", rows, width, c.hidden, c.experts > 1, batch);
+    block_linear(layer, "ffn up", rows, width, c.hidden, false, batch);
+  } else {
+    block_linear(layer, "ffn up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, c.experts > 1, batch);
+  }
   layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch});
   const auto activated = static_cast<double>(batch * rows * width);
   separate_bias(layer, "ffn bias", activated);
-  if (c.gated_ffn) {
+  if (c.gated_ffn && plain()) {
+    append_streams(layer, "activation", plain_gated_activation(element_), activated, activations_);
+  } else if (c.gated_ffn) {
     stream(layer, "gated activation", StreamingKind::elementwise, activated, 2, 1, 3, 2);
   } else {
     stream(layer, "activation", StreamingKind::elementwise, activated, 1, 1, 2, 1);
@@ -236,6 +260,12 @@ Layer BlockBuilder::block() const {
   layer.splittable = true;
   attention_half(layer);
   ffn_half(layer);
+  if (!has_dropout(config_.family)) {
+    // The last product reads what it saves before it runs; without a dropout mask nothing after that is saved.
+    const auto last = std::find_if(layer.forward.rbegin(), layer.forward.rend(),
+                                   [](const Operator& op) { return std::holds_alternative<Matmul>(op.work); });
+    layer.unread_tail = static_cast<std::size_t>(last - layer.forward.rbegin()) + 1;
+  }
   tensor_collectives(layer, 2);
   std::reverse(layer.backward.begin(), layer.backward.end());
   set_block_memory(layer, config_, options_);
@@ -245,34 +275,6 @@ Layer BlockBuilder::block() const {
   layer.expert_parameters = config_.experts > 1 ? n.ffn / t / experts : 0.0;
   layer.parameters = n.attention / t + n.ffn / t / experts + n.norms;
   return layer;
-}
-
-// Shapes to the parameters that transformer_counts() adds up; each divided over tensor-parallel ranks.
-void BlockBuilder::embedding_tables(Layer& layer) const {
-  const auto& c = config_;
-  const std::int64_t t = options_.tensor;
-  const auto share = [&](std::int64_t rows) { return std::max<std::int64_t>(rows / t, 1); };
-  if (c.family == TransformerFamily::vit) {
-    layer.matrices = {{share(c.hidden), 3 * c.patch_size * c.patch_size}, {share(sequence_), c.hidden}};
-    return;
-  }
-  layer.matrices.push_back({share(c.vocabulary), c.hidden});
-  if (!has_learned_positions(c.family)) return;
-  const bool bert = c.family == TransformerFamily::bert;
-  layer.matrices.push_back({share(bert ? bert_positions : c.sequence), c.hidden});
-  if (bert) layer.matrices.push_back({bert_segments, c.hidden});
-}
-
-void BlockBuilder::head_matrices(Layer& layer) const {
-  const auto& c = config_;
-  const auto share = [&](std::int64_t rows) { return std::max<std::int64_t>(rows / options_.tensor, 1); };
-  if (c.family == TransformerFamily::bert) {
-    layer.matrices.push_back({share(c.hidden), c.hidden, 2});  // masked-token transform and pooler
-  } else if (c.family == TransformerFamily::vit) {
-    layer.matrices.push_back({share(c.classes), c.hidden});
-  } else if (!c.tied_embeddings) {
-    layer.matrices.push_back({share(c.vocabulary), c.hidden});
-  }
 }
 
 Layer BlockBuilder::embedding() const {
@@ -293,10 +295,15 @@ Layer BlockBuilder::embedding() const {
           {LayerCollective::Kind::all_reduce, LayerCollective::Group::tensor, element_ * width, 1, false});
     }
   }
+  if (plain() && c.family == TransformerFamily::bert) norm(layer, "embedding norm");
+  if (plain() && c.vocabulary > 0) {
+    const auto numbers = static_cast<double>(c.vocabulary * c.hidden) / t;
+    append_streams(layer, "embedding table", plain_table_gradient(c.tied_embeddings), numbers, activations_);
+  }
   if (has_dropout(c.family)) residual(layer, "embedding dropout");
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).embedding / t;
-  embedding_tables(layer);
+  layer.matrices = embedding_matrices(c, options_.tensor);
   set_embedding_memory(layer, config_, options_);
   return layer;
 }
@@ -324,6 +331,7 @@ Layer BlockBuilder::head() const {
   // row's maximum and sum are found (read 4), and log-probabilities written (read 4, write 4); backward, the one-hot
   // gradient is written (4), combined with the probabilities (read 8, write 4) and narrowed (read 4, write e).
   const auto logits = static_cast<double>(rows * columns);
+  if (c.family == TransformerFamily::bert) separate_bias(layer, "logits bias", logits);
   const double wide = 4.0 / element_.value();
   stream(layer, "cross-entropy", StreamingKind::reduction, logits, 1 + 2 * wide, 2 * wide, 3 * wide, 2 * wide + 1, 3);
   if (t > 1) {
@@ -341,7 +349,7 @@ Layer BlockBuilder::head() const {
   }
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).head / static_cast<double>(t);
-  head_matrices(layer);
+  layer.matrices = head_matrices(c, options_.tensor);
   set_head_memory(layer, rows, columns, config_, options_);
   return layer;
 }

@@ -59,10 +59,12 @@ void keep_operators(Layer& layer, const TransformerConfig& c, const BuildOptions
     if (std::holds_alternative<Attention>(op.work) || op.name == "ffn down") continue;  // the last ones need no rerun
     Operator again = op;
     if (auto* product = std::get_if<Matmul>(&again.work)) {
+      const bool odd = op.name == "query projection" || op.name == "value projection" || op.name == "ffn gate";
+      if (odd) continue;                                                            // as kernels of their own
       const bool every_other = op.name == "qkv projection" || op.name == "ffn up";  // k of q, k, v; up of gate and up
       if (every_other && !separate) continue;
       if (op.name == "qkv projection") product->n = std::max<std::int64_t>(static_cast<std::int64_t>(w.kv), 1);
-      if (op.name == "ffn up" && c.gated_ffn) product->n /= 2;
+      if (op.name == "ffn up" && c.gated_ffn && options.kernels == KernelSet::fused) product->n /= 2;
     }
     layer.operators_recompute.push_back(std::move(again));
   }

@@ -1,5 +1,7 @@
 #include "model/workload/transformer_parameters.hpp"
 
+#include <algorithm>
+
 namespace foretrain {
 
 bool has_dropout(TransformerFamily family) {
@@ -57,6 +59,29 @@ TransformerCounts transformer_counts(const TransformerConfig& c) {
 double transformer_parameters(const TransformerConfig& config) {
   const TransformerCounts n = transformer_counts(config);
   return n.embedding + n.head + static_cast<double>(config.layers) * (n.attention + n.ffn + n.norms);
+}
+
+std::vector<WeightMatrix> embedding_matrices(const TransformerConfig& c, std::int64_t tensor) {
+  // Rows of BERT's tables of positions and segments (Devlin et al. 2018, section 3).
+  constexpr std::int64_t bert_positions = 512, bert_segments = 2;
+  const auto share = [&](std::int64_t rows) { return std::max<std::int64_t>(rows / tensor, 1); };
+  if (c.family == TransformerFamily::vit) {
+    return {{share(c.hidden), 3 * c.patch_size * c.patch_size}, {share(tokens_of_sample(c)), c.hidden}};
+  }
+  std::vector<WeightMatrix> matrices = {{share(c.vocabulary), c.hidden}};
+  if (!has_learned_positions(c.family)) return matrices;
+  const bool bert = c.family == TransformerFamily::bert;
+  matrices.push_back({share(bert ? bert_positions : c.sequence), c.hidden});
+  if (bert) matrices.push_back({bert_segments, c.hidden});
+  return matrices;
+}
+
+std::vector<WeightMatrix> head_matrices(const TransformerConfig& c, std::int64_t tensor) {
+  const auto share = [&](std::int64_t rows) { return std::max<std::int64_t>(rows / tensor, 1); };
+  if (c.family == TransformerFamily::bert) return {{share(c.hidden), c.hidden, 2}};  // masked-token transform, pooler
+  if (c.family == TransformerFamily::vit) return {{share(c.classes), c.hidden}};
+  if (c.tied_embeddings) return {};
+  return {{share(c.vocabulary), c.hidden}};
 }
 
 }  // namespace foretrain

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 
+#include <vector>
+
+#include "model/workload/model.hpp"
 #include "model/workload/model_config.hpp"
 
 namespace foretrain {
@@ -16,6 +19,10 @@ TransformerCounts transformer_counts(const TransformerConfig& config);
 
 /// Trainable numbers of the whole model, as published counts are stated.
 double transformer_parameters(const TransformerConfig& config);
+
+/// Shapes to the parameters that transformer_counts() adds up at both ends, each divided over `tensor` ranks.
+std::vector<WeightMatrix> embedding_matrices(const TransformerConfig& config, std::int64_t tensor);
+std::vector<WeightMatrix> head_matrices(const TransformerConfig& config, std::int64_t tensor);
 
 /// gpt, bert and vit are trained with dropout; llama and mpt without.
 bool has_dropout(TransformerFamily family);

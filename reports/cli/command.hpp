@@ -17,6 +17,7 @@ enum ExitStatus : int {
 void add_predict(CLI::App& app, ExitStatus& status);
 void add_sweep(CLI::App& app, ExitStatus& status);
 void add_validate(CLI::App& app, ExitStatus& status);
+void add_fit(CLI::App& app, ExitStatus& status);
 void add_replay(CLI::App& app, ExitStatus& status);
 void add_calibrate(CLI::App& app, ExitStatus& status);
 void add_plot(CLI::App& app, ExitStatus& status);
@@ -24,7 +25,7 @@ void add_memory(CLI::App& app, ExitStatus& status);
 void add_lists(CLI::App& app, ExitStatus& status);
 
 /// The table of subcommands, in the order in which the help names them.
-inline constexpr std::array add_commands = {add_predict,   add_sweep,  add_validate, add_replay,
+inline constexpr std::array add_commands = {add_predict,   add_sweep,  add_validate, add_fit,  add_replay,
                                             add_calibrate, add_memory, add_plot,     add_lists};
 
 }  // namespace foretrain

@@ -14,5 +14,6 @@ void add_plot_replay(CLI::App& plot, ExitStatus& status);
 void add_plot_memory(CLI::App& plot, ExitStatus& status);
 void add_plot_timeline(CLI::App& plot, ExitStatus& status);
 void add_plot_attention(CLI::App& plot, ExitStatus& status);
+void add_plot_roofline(CLI::App& plot, ExitStatus& status);
 
 }  // namespace foretrain

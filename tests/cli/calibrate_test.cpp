@@ -1,4 +1,5 @@
 // `foretrain calibrate`: what it refuses before it measures anything.
+#include "model/base/files.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 
@@ -16,6 +17,34 @@ TEST_CASE("A calibration says what is wrong before it measures") {
   CHECK_THAT(nowhere.errors, Catch::Contains("name another"));
   CHECK(run_program({"calibrate", "--directory", folder.file("missing"), "-o", output}).status == 2);
   CHECK_FALSE(std::filesystem::exists(output));
+}
+
+TEST_CASE("A walk over memory is predicted by name, in text and JSON") {
+  const FilterResult text = run_program({"predict", "r05-l1"});
+  CHECK(text.status == 0);
+  CHECK_THAT(text.output, Catch::Contains("1.48 ns"));
+  CHECK_THAT(text.output, Catch::Contains("L1"));
+  const FilterResult json = run_program({"predict", "r05-l1", "--json"});
+  CHECK_THAT(json.output, Catch::Contains("time_per_access_s"));
+}
+
+TEST_CASE("A picture of memory's latency needs a calibration that has measured it") {
+  const TemporaryFolder folder;
+  const std::string picture = folder.file("out.svg");
+  const std::string head =
+      R"({"kind": "calibration of a machine", "machine": {"processor": "a processor", "cores": 2, "memory_bytes": 1e9,)"
+      R"( "kernel": "Linux", "versions": [], "date": "2026-01-01"}, "devices": [], "quick": true, "complete": true,)"
+      R"( "hardware": "preset: p2.8xlarge", "rows": [)";
+  const std::string row =
+      R"({"benchmark": "memory_latency_curve", "device": "cpu", "parameters": {"working_set": "16 KiB", )"
+      R"("pattern": "pointer_chase"}, "measured": 1.5e-9, "unit": "s", "spread": 0.1, "best": 1.4e-9, "samples": 9})";
+  CHECK(run_program({"plot", "latency", folder.file("empty.json", head + "]}"), "-o", picture}).status == 2);
+  CHECK(run_program({"plot", "latency", folder.file("other.json", "{}"), "-o", picture}).status == 2);
+  CHECK_FALSE(std::filesystem::exists(picture));
+  const FilterResult drawn =
+      run_program({"plot", "latency", folder.file("good.json", head + row + "]}"), "-o", picture});
+  CHECK(drawn.status == 0);
+  CHECK_THAT(read_text_file(picture), Catch::Contains("</svg>"));
 }
 
 }  // namespace foretrain::test

@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/golden.hpp"
@@ -22,6 +24,34 @@ TEST_CASE("Numbers of GPUs that do not make whole nodes are left out with a warn
                                            "--algorithms", "ring", "--fidelity", "estimate"});
   CHECK(result.status == 1);
   CHECK_THAT(result.errors, Catch::Contains("left out on 12 GPUs"));
+}
+
+TEST_CASE("A timeline is drawn of tasks and of a step, the same every time") {
+  const TemporaryFolder folder;
+  const auto draw = [&](const std::string& scenario, const std::string& picture) {
+    const FilterResult result = run_program({"plot", "timeline", scenario, "-o", folder.file(picture)});
+    INFO(result.errors);
+    REQUIRE(result.status == 0);
+    return text_of(folder.file(picture));
+  };
+  const std::string tasks = draw("r02-matmul-synchronised", "one.svg");
+  for (const char* row : {">cpu<", ">gpu0<", ">host<"}) CHECK_THAT(tasks, Catch::Contains(row));
+  CHECK(tasks == draw("r02-matmul-synchronised", "two.svg"));
+  CHECK_THAT(draw(folder.file("small.yaml", small_step), "step.svg"), Catch::Contains("stage 0 compute"));
+}
+
+TEST_CASE("A timeline needs something that takes time") {
+  const TemporaryFolder folder;
+  const std::string op =
+      folder.file("op.yaml", "cluster: { node: dgx-a100-80gb }\nworkload: { operator: { kind: copy, size: 1 MB } }\n");
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{op}, std::vector<std::string>{"r02-matmul-synchronised", "--from", "1 s"},
+        std::vector<std::string>{"r02-matmul-synchronised", "--until", "1"}}) {
+    std::vector<std::string> all = {"plot", "timeline", "-o", folder.file("none.svg")};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    CHECK(run_program(all).status == 2);
+    CHECK_FALSE(std::filesystem::exists(folder.file("none.svg")));
+  }
 }
 
 TEST_CASE("A breakdown has one bar per value") {

@@ -72,7 +72,7 @@ TEST_CASE("Where nothing varies, the pipeline as tasks keeps the closed form's i
     const double consumer = draw(0.06);
     INFO(i << ": " << p.workers << " workers, " << p.cores << " cores, " << loader_bounds(p).bottleneck());
     const double closed = estimated_interval(p, Seconds(consumer)).value();
-    CHECK(executed(p, consumer) == Approx(closed).epsilon(p.prefetch == 1 ? 0.05 : 0.01));
+    CHECK(executed(p, consumer) == Approx(closed).epsilon(p.prefetch == 1 ? 0.05 : 0.02));
     CHECK(executed(p, consumer) >= closed * (1 - 1e-9));  // no execution beats the bounds
   }
 }
@@ -131,10 +131,11 @@ TEST_CASE("Prefetching deeper never makes it slower, and pays where batches diff
 TEST_CASE("Cores are a pool: as many tasks at a time as there are cores") {
   TaskGraph::Builder builder;
   const BlockId second = builder.add_block({"work", Category::data, Seconds(1.0), Seconds(1.0)});
-  const ResourceId cores = builder.add_resource({"cores", ResourceKind::host_thread, 0, QueueOrder::urgent, 3});
+  const ResourceId cores = builder.add_resource({"cores", ResourceKind::host_thread, 0, QueueOrder::urgent, -1, 3});
   for (int i = 0; i < 7; ++i) builder.add_task({second, cores, i});
   // Seven seconds of work on three cores, a second each: 3 + 3 + 1.
   CHECK(execute_isolated(std::move(builder).build()).makespan.value() == Approx(3.0));
-  CHECK_THROWS_AS(TaskGraph::Builder().add_resource({"stream", ResourceKind::device_stream, 0, QueueOrder::added, 2}),
-                  std::invalid_argument);
+  CHECK_THROWS_AS(
+      TaskGraph::Builder().add_resource({"stream", ResourceKind::device_stream, 0, QueueOrder::added, -1, 2}),
+      std::invalid_argument);
 }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -184,19 +183,12 @@ TEST_CASE("Every fabric: what append_route appends, route states") {
   }
 }
 
-TEST_CASE("16,384 GPUs behind a fat tree of three levels: no tables of pairs") {
-  using Clock = std::chrono::steady_clock;
-  const Cluster cluster = behind({FatTree{32, 256, 1.0, 2.0, true}, {}}, 2048);
-  const auto start = Clock::now();
-  const Topology topology(cluster);
-  CHECK(std::chrono::duration<double>(Clock::now() - start).count() < 0.05);
-  std::vector<LinkId> links;
-  const auto routing = Clock::now();
-  for (int i = 0; i < 100000; ++i) {
-    links.clear();
-    topology.append_route(i % 16384, (i * 37 + 8) % 16384, links);
-  }
-  CHECK(std::chrono::duration<double>(Clock::now() - routing).count() / 100000 < 2e-6);
+TEST_CASE(
+    "16,384 GPUs behind a fat tree of three levels: as many links as switches have ports, not as there are pairs") {
+  // Per GPU: links of its share of a node, one up and one down at each of three levels; 100 are more than enough.
+  const Topology topology(behind({FatTree{32, 256, 1.0, 2.0, true}, {}}, 2048));
+  CHECK(topology.gpus() == 16384);
+  CHECK(topology.links() < 100 * topology.gpus());
 }
 
 TEST_CASE("A slow card and a slow link slow down only what crosses them") {

@@ -2,7 +2,6 @@
 #include "model/hardware/topology.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -204,30 +203,12 @@ TEST_CASE("append_route appends what route returns") {
   }
 }
 
-TEST_CASE("16,384 GPUs: the tables are one node's, so construction and routes are cheap") {
-  using Clock = std::chrono::steady_clock;
-  const Cluster cluster = cluster_of(nvswitch_node(), 2048);
-  const auto start = Clock::now();
-  const Topology topology(cluster);
-  const auto built = Clock::now();
+TEST_CASE("16,384 GPUs: links grow with the nodes, not with pairs of them") {
+  const Topology topology(cluster_of(nvswitch_node(), 2048));
   CHECK(topology.gpus() == 16384);
   // Per node: 8 NVLink bundles + 12 PCIe + 1 xGMI + 8 card slots, both ways; 2 memories and what the cores add up into
   // them; 8 cards out and in.
   CHECK(topology.links() == 2048 * (2 * (8 + 12 + 1 + 8) + 2 + 2 + 16));
-  CHECK(std::chrono::duration<double>(built - start).count() < 0.05);
-
-  std::vector<LinkId> links;
-  std::size_t total = 0;
-  constexpr int repeats = 100000;
-  const auto routing = Clock::now();
-  for (int i = 0; i < repeats; ++i) {
-    links.clear();
-    topology.append_route(i % 16384, (i * 37 + 8) % 16384, links);
-    total += links.size();
-  }
-  const double seconds_per_route = std::chrono::duration<double>(Clock::now() - routing).count() / repeats;
-  CHECK(total > 0);
-  CHECK(seconds_per_route < 2e-6);
 }
 
 TEST_CASE("Impossible clusters are named") {

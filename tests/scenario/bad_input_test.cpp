@@ -36,6 +36,7 @@ constexpr BadLine bad_lines[] = {
     {4, "  nodes: ^[2]", "cluster.nodes", "a list where a single value belongs", "one value"},
     {11, "    precision: ^bf61", "workload.train.precision", "unknown value \"bf61\"", "did you mean bf16?"},
     {11, "    optimizer: ^lion", "workload.train.optimizer", "unknown value", "adamw"},
+    {11, "    kernels: ^triton", "workload.train.kernels", "unknown value \"triton\"", "plain"},
     {11, "    recompute: ^yes", "workload.train.recompute", "unknown value", "selective"},
     {16, "  sequence_parallel: ^1", "plan.sequence_parallel", "neither true nor false", "true or false"},
     {16, "  zero: ^4", "plan.zero", "out of range", "from 0 to 3"},

@@ -28,6 +28,8 @@ TEST_CASE("Bad workloads") {
        "16 ranks cannot be divided into 3 groups", "a divisor of 16"},
       {"{ collective: { operation: all_reduce, size: 1 GB, groups: ^0 } }", "workload.collective.groups",
        "out of range", "from 1"},
+      {"{ train: { model: resnet-50, kernels: ^plain } }", "workload.train.kernels", "a network of layers",
+       "leave the key out"},
       {"{ collective: { operation: all_reduce, size: 1 GB, groups: 2, layout: ^stride } }",
        "workload.collective.layout", "unknown value", "did you mean strided?"},
       {"{ collective: { operation: all_reduce, size: 1 GB } }\nplan: { sync: { compression: ^fp16 } }",

@@ -181,13 +181,26 @@ TEST_CASE("Layers need not divide by the stages") {
   CHECK(load(small_train, {"plan.pipeline=8", "workload.train.model.layers=12"}).plan.pipeline == 8);
 }
 
+TEST_CASE("Kernels are fused, except where BERT's trainers are meant or the scenario says so") {
+  CHECK(train_of(load(small_train)).kernels == KernelSet::plain);  // bert-base
+  CHECK(train_of(load(small_train, {"workload.train.model=gpt2"})).kernels == KernelSet::fused);
+  CHECK(train_of(load(small_train, {"workload.train.kernels=fused"})).kernels == KernelSet::fused);
+}
+
 TEST_CASE("The precision in which gradients are usually summed") {
-  CHECK(usual_gradient_precision(Precision::bf16, 0) == Precision::fp32);
-  CHECK(usual_gradient_precision(Precision::fp16, 0) == Precision::fp16);
-  CHECK(usual_gradient_precision(Precision::bf16, 3) == Precision::bf16);
-  CHECK(usual_gradient_precision(Precision::fp16, 3) == Precision::fp16);
-  CHECK(usual_gradient_precision(Precision::fp8, 3) == Precision::bf16);
-  CHECK(usual_gradient_precision(Precision::tf32, 3) == Precision::fp32);
+  const auto usual = [](Precision training, int zero, KernelSet kernels = KernelSet::fused) {
+    TrainWorkload train;
+    train.precision = training;
+    train.kernels = kernels;
+    return usual_gradient_precision(train, zero);
+  };
+  CHECK(usual(Precision::bf16, 0) == Precision::fp32);
+  CHECK(usual(Precision::fp16, 0) == Precision::fp16);
+  CHECK(usual(Precision::fp16, 0, KernelSet::plain) == Precision::fp32);  // fp32 weights, cast in every pass
+  CHECK(usual(Precision::bf16, 3) == Precision::bf16);
+  CHECK(usual(Precision::fp16, 3) == Precision::fp16);
+  CHECK(usual(Precision::fp8, 3) == Precision::bf16);
+  CHECK(usual(Precision::tf32, 3) == Precision::fp32);
   CHECK(load(small_train, {"plan.zero=3"}).plan.sync.gradient_precision == Precision::bf16);
   CHECK(load(small_train, {"plan.zero=3", "plan.sync.gradient_precision=fp32"}).plan.sync.gradient_precision ==
         Precision::fp32);

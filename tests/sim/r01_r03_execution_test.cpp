@@ -152,7 +152,7 @@ TEST_CASE("R1: the MLP's kernels, launches and intermediate results in the three
 }
 
 TEST_CASE("R1: many calls take the front end's time or the device's, whichever is longer") {
-  for (const std::string scenario : {"r01-mlp", "r01-alexnet"}) {
+  for (const std::string scenario : {"r01-mlp", "r01-lenet", "r01-alexnet"}) {
     for (const std::string execution : {"eager", "compiled", "cuda_graph"}) {
       for (const int batch : {1, 256}) {
         INFO(scenario << " " << execution << " batch " << batch);
@@ -172,7 +172,7 @@ TEST_CASE("R1: many calls take the front end's time or the device's, whichever i
 }
 
 TEST_CASE("R1: with the batch the device takes over from the front end") {
-  for (const std::string scenario : {"r01-mlp", "r01-alexnet"}) {
+  for (const std::string scenario : {"r01-mlp", "r01-lenet", "r01-alexnet"}) {
     for (const std::string execution : {"eager", "compiled", "cuda_graph"}) {
       bool device_bound = false;
       for (int batch = 1; batch <= 4096; batch *= 2) {
@@ -184,13 +184,45 @@ TEST_CASE("R1: with the batch the device takes over from the front end") {
       CHECK(device_bound);  // 4096 samples keep any of them busy
     }
   }
-  // Five launches of 7 us outlast the kernels of one sample, one graph of 15 us does not.
-  CHECK(call("r01-mlp", "eager", 1).front_end_bound());
-  CHECK_FALSE(call("r01-mlp", "cuda_graph", 1).front_end_bound());
+}
+
+TEST_CASE("R1: LeNet turns from the front end to the device between one image and 256") {
+  // Two convolutions with biases, three relus or linear layers' sums, pooling: eleven launches of 7 us against kernels
+  // of some microseconds. 256 images make every kernel longer than its launch; fused, or as one graph, the launches are
+  // shorter than the shortest kernels.
+  const ModelCallResult one = call("r01-lenet", "eager", 1);
+  CHECK(one.kernels == 11);
+  CHECK(one.front_end_bound());
+  CHECK_FALSE(call("r01-lenet", "eager", 256).front_end_bound());
+  CHECK_FALSE(call("r01-lenet", "compiled", 1).front_end_bound());
+  CHECK_FALSE(call("r01-lenet", "cuda_graph", 1).front_end_bound());
 }
 
 TEST_CASE("R1: constant folding takes the casts of weights out of a compiled forward pass") {
   // fp16: eight layers with weights, each cast from fp32 in every eager pass.
   CHECK(call("r01-alexnet", "compiled", 1).folded == 8);
   CHECK(call("r01-alexnet", "eager", 1).folded == 0);
+}
+
+TEST_CASE("R1: a training step and a call of its model have the same kernels") {
+  // One GPU, one micro-batch, no recomputation: what the step computes is the model's forward and backward pass, and
+  // its host overhead is what dispatching takes longer than that, beside the time between steps.
+  for (const std::string execution : {"eager", "compiled", "cuda_graph"}) {
+    INFO(execution);
+    const Scenario step = load_scenario("r09-resnet18-one-gpu", {"plan.execution=" + execution});
+    const TrainResult trained = *predict(step, Fidelity::estimate).train;
+    const auto batch = std::get<TrainWorkload>(step.workload).micro_batch;
+    const Scenario calls = load_scenario_text(
+        "cluster: { node: v100-workstation-x2 }\nworkload: { tasks: [ { id: net, on: gpu0, run: { forward_backward: { "
+        "model: resnet-18-d2l, batch: " +
+            std::to_string(batch) + ", precision: fp32 } } } ] }\nplan: { execution: " + execution + " }\n",
+        "calls");
+    const ModelCallResult call = predict(calls, Fidelity::estimate).tasks->calls.at("net");
+    CHECK(trained.breakdown.compute.value() == Approx(call.device.value()));
+    CHECK(trained.execution.has_value() == (execution != "eager"));
+    if (trained.execution) {
+      CHECK(trained.execution->kernels == call.kernels);
+      CHECK((trained.execution->fused > 0) == (execution == "compiled"));
+    }
+  }
 }

@@ -90,11 +90,12 @@ TEST_CASE("R13: synchronising after every micro-batch costs an exchange for each
   const double each = seconds("r13-accumulation", {"plan.sync.every_micro_batch=true"});
   const double time = exchange(train("r13-accumulation"));
   CHECK(each - once == Approx(7 * time).epsilon(0.001));
-  // With overlap only what sticks out of each backward pass is paid again, and the slower kernels beside it.
+  // With overlap only what sticks out of each backward pass is paid again, and kernels slowed by a quarter of the
+  // exchange's time.
   const double overlapped_once = seconds("r13-accumulation", {"plan.sync.overlap=true"});
   const double overlapped = seconds("r13-accumulation", {"plan.sync.overlap=true", "plan.sync.every_micro_batch=true"});
   CHECK(overlapped > overlapped_once);
-  CHECK(overlapped - overlapped_once < 0.2 * (each - once));
+  CHECK(overlapped - overlapped_once < 0.35 * (each - once));
 }
 
 TEST_CASE("R13: the best bucket is neither the smallest nor the largest") {

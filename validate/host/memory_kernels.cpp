@@ -18,6 +18,12 @@ using V32 = std::uint64_t __attribute__((vector_size(32)));
 using V64 = std::uint64_t __attribute__((vector_size(64)));
 
 #define FORETRAIN_INLINE __attribute__((always_inline)) inline
+// A vector register in an assembler statement.
+#if defined(__x86_64__)
+#define FORETRAIN_VECTOR "+x"
+#else
+#define FORETRAIN_VECTOR "+w"
+#endif
 
 template <typename V>
 FORETRAIN_INLINE void load(V& to, const std::byte* from) {
@@ -71,7 +77,7 @@ FORETRAIN_INLINE std::uint64_t read_backward_loop(const std::byte* data, std::si
 template <typename V>
 FORETRAIN_INLINE void write_loop(std::byte* data, std::size_t bytes) {
   V value{};
-  asm volatile("" : "+x"(value));  // no call of memset
+  asm volatile("" : FORETRAIN_VECTOR(value));  // no call of memset
   for (std::size_t i = 0; i < bytes; i += 4 * sizeof(V)) {
     store(data + i, value);
     store(data + i + sizeof(V), value);
@@ -86,7 +92,8 @@ FORETRAIN_INLINE void copy_loop(std::byte* destination, const std::byte* source,
   for (std::size_t i = 0; i < bytes; i += 2 * sizeof(V)) {
     load(x, source + i);
     load(y, source + i + sizeof(V));
-    asm volatile("" : "+x"(x), "+x"(y));  // no call of memcpy, which would write past the caches
+    asm volatile(""
+                 : FORETRAIN_VECTOR(x), FORETRAIN_VECTOR(y));  // no call of memcpy, which would write past the caches
     store(destination + i, x);
     store(destination + i + sizeof(V), y);
   }

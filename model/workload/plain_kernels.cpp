@@ -1,0 +1,107 @@
+#include "model/workload/plain_kernels.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr double wide = 4.0;  // bytes of an fp32 number
+using Kind = StreamingKind;
+
+StreamBytes cast_up(double e) { return {"cast to fp32", Kind::elementwise, e, wide, wide, e}; }
+StreamBytes cast_down(double e) { return {"cast from fp32", Kind::elementwise, wide, e, e, wide}; }
+
+}  // namespace
+
+void append_streams(Layer& layer, const std::string& of, const std::vector<StreamBytes>& streams, double elements,
+                    Precision precision) {
+  const auto kernel = [&](const StreamBytes& s, double read, double written, const char* suffix, int kernels) {
+    const Streaming work{s.kind, Bytes(read * elements), Bytes(written * elements), Flops(elements), s.fusible};
+    return Operator{of + " " + s.name + suffix, work, precision, kernels};
+  };
+  for (const StreamBytes& s : streams) {
+    if (s.forward_read + s.forward_written > 0.0) {
+      layer.forward.push_back(kernel(s, s.forward_read, s.forward_written, "", 1));
+    }
+    if (s.backward_read + s.backward_written > 0.0) {
+      layer.backward.push_back(kernel(s, s.backward_read, s.backward_written, " backward", s.backward_kernels));
+    }
+  }
+}
+
+std::vector<StreamBytes> plain_bias(Bytes element) {
+  const double e = element.value();
+  return {{"addition", Kind::elementwise, e, e, 0.0, 0.0}, {"sum", Kind::reduction, 0.0, 0.0, e, 0.0, false}};
+}
+
+// PyTorch's autocast keeps norms in fp32 ("CUDA ops that autocast to float32"). The norm itself reads x and writes y;
+// backward it reads dy and x twice (input; scale and shift) and writes dx.
+std::vector<StreamBytes> plain_layer_norm(Bytes element) {
+  const double e = element.value();
+  const StreamBytes norm{"kernel", Kind::reduction, wide, wide, 3.0 * wide, wide, false, 2};
+  if (e == wide) return {norm};
+  return {cast_up(e), norm, cast_down(e)};
+}
+
+// x · rsqrt(mean(x²) + ε) · weight. Backward: the weight's product reads dy, x̂ and the weight's share again for its own
+// gradient; the scale's reads dy and x for the row sums and writes dx; the square's adds its part to dx.
+std::vector<StreamBytes> plain_rms_norm(Bytes element) {
+  const double e = element.value();
+  return {cast_up(e),
+          {"square", Kind::elementwise, wide, wide, 2.0 * wide, wide},
+          {"mean", Kind::reduction, wide, 0.0, 0.0, wide, false},
+          {"scaling", Kind::elementwise, wide, wide, 5.0 * wide, 2.0 * wide, true, 3},
+          cast_down(e),
+          {"weight", Kind::elementwise, e, e, 3.0 * e, e, false, 2}};
+}
+
+std::vector<StreamBytes> plain_rotary_embedding(Bytes element) {
+  const double e = element.value();
+  StreamBytes last = cast_down(e);
+  last.fusible = false;  // a compiler leaves one kernel between two matrix products
+  return {cast_up(e), {"rotation", Kind::elementwise, wide, wide, wide, wide}, last};
+}
+
+std::vector<StreamBytes> plain_gated_activation(Bytes element) {
+  const double e = element.value();
+  return {{"silu", Kind::elementwise, e, e, 2.0 * e, e},
+          {"product", Kind::elementwise, 2.0 * e, e, 4.0 * e, 2.0 * e, false, 2}};
+}
+
+// Standard attention already counts a softmax that reads and writes e per score (backward: reads 2 e, writes e).
+std::vector<StreamBytes> plain_scores(Bytes element) {
+  const double e = element.value();
+  std::vector<StreamBytes> kernels = {{"scaling", Kind::elementwise, e, e, e, e},
+                                      {"mask", Kind::elementwise, e, e, 0.0, 0.0}};
+  if (e < wide) {
+    const double more = wide - e;
+    kernels.push_back(cast_up(e));
+    kernels.push_back({"softmax in fp32", Kind::elementwise, more, more, 2.0 * more, more});
+    kernels.push_back(cast_down(e));
+  }
+  return kernels;
+}
+
+std::vector<StreamBytes> plain_table_gradient(bool shared) {
+  if (!shared) return {{"gradient", Kind::elementwise, 0.0, 0.0, 0.0, wide, false}};
+  return {{"gradient", Kind::elementwise, 0.0, 0.0, 2.0 * wide, 2.0 * wide, false, 2}};
+}
+
+void append_plain_copies(Layer& layer, const TransformerConfig& config, const BuildOptions& options, double queries,
+                         double keys) {
+  const Precision precision = storage_precision(options.precision);
+  const double e = bytes_per_element(precision).value();
+  if (options.attention == AttentionKind::standard) {
+    const double all = 2.0 * (queries + keys);  // queries, keys, values, and the result
+    append_streams(layer, "head", {{"transposes", Kind::elementwise, e, e, e, e}}, all, precision);
+  }
+  if (keys < queries) {  // keys and values, each written as often as queries share them
+    const double read = e * keys / queries;
+    append_streams(layer, "key-value", {{"repetition", Kind::elementwise, read, e, e, read, true, 2}}, 2.0 * queries,
+                   precision);
+  }
+  if (config.family == TransformerFamily::llama) {
+    append_streams(layer, "rotary embedding", plain_rotary_embedding(Bytes(e)), queries + keys, precision);
+  }
+}
+
+}  // namespace foretrain

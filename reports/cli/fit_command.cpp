@@ -1,0 +1,72 @@
+#include <memory>
+
+#include "model/base/error.hpp"
+#include "model/scenario/calibration_reader.hpp"
+#include "reports/cli/command.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/text_fit.hpp"
+#include "validate/fit/fit.hpp"
+
+namespace foretrain {
+
+namespace {
+
+struct FitOptions {
+  std::vector<std::string> tables;
+  std::vector<std::string> constants;
+  std::vector<std::string> left_out;
+  bool leave_one_out = false;
+  int budget = 4000;
+  bool json = false;
+};
+
+ExitStatus run(const FitOptions& options) {
+  std::vector<FitRow> rows;
+  for (const std::string& table : options.tables) {
+    for (FitRow& row : fit_rows(read_cases(table))) rows.push_back(std::move(row));
+  }
+  if (rows.empty()) throw UsageError("--cases: the tables have no rows");
+  const Calibration start = load_default_calibration();
+  const std::vector<std::string> constants =
+      options.constants.empty() ? default_fit_constants(rows) : options.constants;
+
+  const std::vector<std::string> gpus = options.leave_one_out ? gpus_of(rows) : options.left_out;
+  std::vector<LeftOut> left_out;
+  for (const std::string& gpu : gpus) left_out.push_back(leave_out(rows, gpu, constants, start, options.budget));
+  if (left_out.empty()) {
+    const FitResult result = fit(rows, constants, start, options.budget);
+    print(options.json ? fit_json(&result, {}) + "\n" : to_text(result));
+  } else {
+    print(options.json ? fit_json(nullptr, left_out) + "\n" : to_text(left_out));
+  }
+  return ExitStatus::success;
+}
+
+}  // namespace
+
+void add_fit(CLI::App& app, ExitStatus& status) {
+  const auto options = std::make_shared<FitOptions>();
+  CLI::App* command = app.add_subcommand(
+      "fit", "constants of the operator models that fit measured operators best, from tables of cases");
+  command->add_option("--cases", options->tables, "tables of operators with the column measured.time")
+      ->type_name("CASES.csv")
+      ->required();
+  command
+      ->add_option("--constants", options->constants,
+                   "what to fit (default: those of matrix products, and the energies of the tables' GPUs)")
+      ->delimiter(',')
+      ->type_name("NAME,NAME,…");
+  auto* left = command
+                   ->add_option("--leave-out", options->left_out,
+                                "fit without this GPU's rows and predict them (repeatable; the GPU's catalogue name)")
+                   ->type_name("GPU");
+  command->add_flag("--leave-one-out", options->leave_one_out, "the same with each GPU of the tables in turn")
+      ->excludes(left);
+  command->add_option("--budget", options->budget, "evaluations of the tables that a fit may take")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000).description(""));
+  command->add_flag("--json", options->json, "JSON for programs");
+  command->callback([options, &status] { status = run(*options); });
+}
+
+}  // namespace foretrain

@@ -1,0 +1,21 @@
+// Fits as text: what the constants became, and how far off predictions are.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "validate/fit/fit.hpp"
+
+namespace foretrain {
+
+/// A fit on all rows: constants before and after, errors per group.
+std::string to_text(const FitResult& result);
+
+/// GPUs left out one at a time: the error on each by constants fitted on the others.
+std::string to_text(const std::vector<LeftOut>& left_out);
+
+/// The same for programs: `constants` {name: value}, `groups` [{group, gpu, n, mape, bias}], and `left_out` [{gpu,
+/// mape, by_rule {name: value}, groups}].
+std::string fit_json(const FitResult* result, const std::vector<LeftOut>& left_out);
+
+}  // namespace foretrain

@@ -1,0 +1,56 @@
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+#include "tests/golden.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+const std::string table =
+    "case,group,cluster.node,workload.operator.kind,workload.operator.m,workload.operator.n,workload.operator.k,"
+    "workload.operator.precision,measured.time\n"
+    "a,t4,t4-x1,matmul,4096,4096,4096,fp16,4 ms\n"
+    "b,t4,t4-x1,matmul,2048,4096,4096,fp16,2 ms\n"
+    "c,v100,dgx1-v100-16gb,matmul,4096,4096,4096,fp16,1.5 ms\n";
+
+}  // namespace
+
+TEST_CASE("fit prints what the constants become and how far off they leave each group") {
+  const TemporaryFolder folder;
+  const FilterResult result = run_program({"fit", "--cases", folder.file("t.csv", table), "--constants",
+                                           "matmul.fixed_us,matmul.tile_loss", "--budget", "30"});
+  INFO(result.errors);
+  CHECK(result.status == 0);
+  CHECK_THAT(result.output, Catch::Contains("matmul.fixed_us") && Catch::Contains("v100-sxm2-16gb"));
+}
+
+TEST_CASE("fit leaves GPUs out, in text and in JSON") {
+  const TemporaryFolder folder;
+  const std::string cases = folder.file("t.csv", table);
+  const FilterResult text = run_program({"fit", "--cases", cases, "--leave-one-out", "--budget", "20"});
+  CHECK(text.status == 0);
+  CHECK_THAT(text.output, Catch::Contains("Without t4") && Catch::Contains("power.turing_tensor_watts"));
+  const FilterResult json = run_program({"fit", "--cases", cases, "--leave-out", "t4", "--budget", "20", "--json"});
+  CHECK(json.status == 0);
+  CHECK_THAT(json.output, Catch::Contains("\"left_out\"") && Catch::Contains("\"gpu\": \"t4\""));
+}
+
+TEST_CASE("fit refuses unknown constants and GPUs") {
+  const TemporaryFolder folder;
+  const std::string cases = folder.file("t.csv", table);
+  CHECK(run_program({"fit", "--cases", cases, "--constants", "matmul.fixed"}).status == 2);
+  CHECK(run_program({"fit", "--cases", cases, "--leave-out", "h100"}).status == 2);
+  CHECK(run_program({"fit"}).status == 2);
+}
+
+TEST_CASE("A roofline is printed and drawn; a collective has none") {
+  const TemporaryFolder folder;
+  const FilterResult result = run_program({"plot", "roofline", "r06-roofline", "-o", folder.file("out.svg")});
+  INFO(result.errors);
+  CHECK(result.status == 0);
+  CHECK_THAT(result.output, Catch::Contains("depthwise convolution"));
+  CHECK_THAT(text_of(folder.file("out.svg")), Catch::Contains("matrix product"));
+  CHECK(run_program({"plot", "roofline", "r10-ring-4"}).status == 2);
+}
+
+}  // namespace foretrain::test

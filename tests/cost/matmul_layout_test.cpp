@@ -1,0 +1,106 @@
+// Layouts, alignment and formats of matrix products.
+#include "tests/catch.hpp"
+#include "tests/cost/machines.hpp"
+
+using namespace foretrain;
+using foretrain::test::Machine;
+using foretrain::test::machine;
+
+namespace {
+
+double microseconds(const Machine& m, const Matmul& work, Precision precision) {
+  return m.time(work, precision).value() * 1e6;
+}
+
+}  // namespace
+
+TEST_CASE("An operand with k contiguous is read in short pieces of many rows: a skinny product is slower for it") {
+  // 8192 · 8192 weights in fp16 are 134 MB, the vector nothing: as [n, k] they take 1.17 times the traffic of [k, n],
+  // and traffic is all but the start of the product.
+  const Machine& m = machine("dgx-a100-80gb");
+  const Matmul plain{.m = 8, .n = 8192, .k = 8192};
+  Matmul transposed = plain;
+  transposed.transpose_b = true;
+  const double ratio = microseconds(m, transposed, Precision::fp16) / microseconds(m, plain, Precision::fp16);
+  CHECK(ratio > 1.10);
+  CHECK(ratio < 1.17);
+}
+
+TEST_CASE("A large product does not care how its operands lie") {
+  const Machine& m = machine("dgx-a100-80gb");
+  const Matmul plain{.m = 8192, .n = 8192, .k = 8192};
+  Matmul transposed = plain;
+  transposed.transpose_b = true;
+  CHECK(microseconds(m, transposed, Precision::fp16) == Approx(microseconds(m, plain, Precision::fp16)).epsilon(0.02));
+}
+
+TEST_CASE("Rows that begin at odd addresses are loaded piece by piece, unless they are padded") {
+  // A100, fp16, tiles of 256 × 128: a step of k multiplies 2 · 256 · 128 = 65,536 FLOP at 2048 FLOP per clock and
+  // multiprocessor: 32 clocks and a tenth. It loads 384 numbers twice, 32 lanes a clock: 24 clocks at 2 B, which do not
+  // overlap: 1.7 times. At 4 B they are 12 clocks, which do. H100 multiplies twice as fast: 16 clocks against 24.
+  const Machine &a100 = machine("dgx-a100-80gb"), &h100 = machine("dgx-h100");
+  const Matmul even{.m = 8192, .n = 8192, .k = 8192};
+  const Matmul odd{.m = 8192, .n = 8192, .k = 8191};
+  Matmul padded = odd;
+  padded.padded = true;
+  for (const Machine* m : {&a100, &h100}) {
+    CHECK(microseconds(*m, padded, Precision::fp16) == Approx(microseconds(*m, even, Precision::fp16)).epsilon(0.01));
+  }
+  const auto loss = [&](const Machine& m) {
+    return microseconds(m, odd, Precision::fp16) / microseconds(m, padded, Precision::fp16);
+  };
+  CHECK(loss(a100) == Approx(1.7).epsilon(0.1));
+  CHECK(loss(h100) > loss(a100));
+  CHECK(loss(h100) < 2.6);
+  const Matmul pairs{.m = 8192, .n = 8192, .k = 8190};
+  CHECK(microseconds(a100, pairs, Precision::fp16) == Approx(microseconds(a100, even, Precision::fp16)).epsilon(0.01));
+}
+
+TEST_CASE("What counts is the side that lies contiguous") {
+  // n = 8191 is a row's length in B as it stands, and only the number of rows once B is transposed.
+  const Machine& m = machine("dgx-h100");
+  const Matmul plain{.m = 8192, .n = 8191, .k = 8192};
+  Matmul transposed = plain;
+  transposed.transpose_b = true;
+  CHECK(microseconds(m, plain, Precision::fp16) > 1.2 * microseconds(m, transposed, Precision::fp16));
+  // A vector is one row, however it is called: k = 8192 lies aligned.
+  const Matmul vector{.m = 8192, .n = 1, .k = 8192};
+  Matmul other = vector;
+  other.transpose_b = true;
+  CHECK(microseconds(m, vector, Precision::fp16) == Approx(microseconds(m, other, Precision::fp16)).epsilon(1e-3));
+}
+
+TEST_CASE("Adding into the result reads it as well") {
+  const Operator plain{"", Matmul{.m = 100, .n = 200, .k = 300}, Precision::fp16, 1};
+  Operator adding = plain;
+  std::get<Matmul>(adding.work).accumulate = true;
+  CHECK((minimum_traffic(adding) - minimum_traffic(plain)).value() == Approx(100 * 200 * 2.0));
+}
+
+TEST_CASE("Each halving of the operands' width doubles the rate of tensor cores, down to int4") {
+  // A100: tf32 156, fp16 312, int8 624, int4 1248 TFLOP/s. Multipliers shrink with the square of the width, but
+  // operands arrive through registers whose bytes only halve: the rate doubles and no more.
+  const Machine& m = machine("dgx-a100-80gb");
+  const Precision ladder[] = {Precision::tf32, Precision::fp16, Precision::int8, Precision::int4};
+  for (std::size_t i = 1; i < std::size(ladder); ++i) {
+    CHECK(m.gpu.matrix_rate(ladder[i]) / m.gpu.matrix_rate(ladder[i - 1]) == Approx(2.0));
+    const Matmul work{.m = 8192, .n = 8192, .k = 8192};
+    const double gain = m.time(work, ladder[i - 1]) / m.time(work, ladder[i]);
+    CHECK(gain > 1.5);  // what does not shrink: tile starts, the kernel's, the result's traffic
+    CHECK(gain < 2.6);  // narrower operands also switch less, so that the clock stays higher
+  }
+}
+
+TEST_CASE("A format without units is multiplied in the next wider one") {
+  const Gpu &h100 = machine("dgx-h100").gpu, &a100 = machine("dgx-a100-80gb").gpu,
+            &v100 = machine("dgx1-v100-16gb").gpu;
+  CHECK(h100.arithmetic_precision(Precision::int4) == Precision::int8);  // Hopper dropped int4
+  CHECK(a100.arithmetic_precision(Precision::fp8) == Precision::fp16);
+  CHECK(v100.arithmetic_precision(Precision::fp8) == Precision::fp16);
+  CHECK(v100.arithmetic_precision(Precision::bf16) == Precision::fp32);
+  CHECK(a100.arithmetic_precision(Precision::fp64) == Precision::fp64);
+  // Its operands stay as small in memory: a skinny product in int4 takes half the time of int8.
+  const Machine& m = machine("dgx-h100");
+  const Matmul skinny{.m = 1, .n = 32768, .k = 32768};
+  CHECK(m.time(skinny, Precision::int8) / m.time(skinny, Precision::int4) == Approx(2.0).epsilon(0.1));
+}

@@ -1,0 +1,106 @@
+#include "validate/fit/fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/base/error.hpp"
+#include "model/cost/operator_cost.hpp"
+#include "model/scenario/calibration_reader.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+/// Every `step`-th row of the shipped tables of matrix products.
+std::vector<FitRow> reduced(std::size_t step) {
+  std::vector<FitRow> rows;
+  for (const char* table : {"cases_gemm_a100.csv", "cases_gemm_v100_t4.csv"}) {
+    const std::vector<Case> all = read_cases(std::string(FORETRAIN_SOURCE_DIR "/scenarios/cases/") + table);
+    std::vector<Case> some;
+    for (std::size_t i = 0; i < all.size(); i += step) some.push_back(all[i]);
+    for (FitRow& row : fit_rows(some)) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("Constants that made the measurements are found again") {
+  // The measured times are replaced by the model's own under other constants: the fit must return to these.
+  Calibration truth = load_default_calibration();
+  truth.matmul.fixed_us = 9.0;
+  truth.streaming.bandwidth_efficiency = 0.7;
+  std::vector<FitRow> rows = reduced(7);
+  for (FitRow& row : rows) row.measured = operator_cost(row.op, row.gpu, truth).device;
+  const FitResult result =
+      fit(rows, {"matmul.fixed_us", "streaming.bandwidth_efficiency"}, load_default_calibration(), 400);
+  CHECK(result.calibration.matmul.fixed_us == Approx(9.0).epsilon(0.02));
+  CHECK(result.calibration.streaming.bandwidth_efficiency == Approx(0.7).epsilon(0.02));
+  for (const GroupError& error : result.errors) CHECK(error.mape < 0.01);
+}
+
+TEST_CASE("A fit never makes the objective worse, and repeats itself") {
+  const std::vector<FitRow> rows = reduced(9);
+  const std::vector<std::string> constants = default_fit_constants(rows);
+  const Calibration start = load_default_calibration();
+  const FitResult once = fit(rows, constants, start, 150), again = fit(rows, constants, start, 150);
+  REQUIRE(once.constants.size() == again.constants.size());
+  for (std::size_t i = 0; i < once.constants.size(); ++i) CHECK(once.constants[i].after == again.constants[i].after);
+  const auto mean = [](const std::vector<GroupError>& errors) {
+    double sum = 0.0;
+    for (const GroupError& error : errors) sum += error.mape;
+    return sum / static_cast<double>(errors.size());
+  };
+  CHECK(mean(once.errors) < mean(errors_of(rows, start)) + 0.005);
+}
+
+TEST_CASE("The energies fitted are those of the rows' GPUs and formats") {
+  // V100 and T4 multiply in fp32 on CUDA cores and in fp16 on tensor cores, A100 in bf16 on tensor cores alone.
+  const std::vector<std::string> names = default_fit_constants(reduced(5));
+  const auto has = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  for (const char* name : {"matmul.tile_loss", "power.volta_vector_watts", "power.volta_tensor_watts",
+                           "power.turing_vector_watts", "power.turing_tensor_watts", "power.ampere_tensor_watts"}) {
+    INFO(name);
+    CHECK(has(name));
+  }
+  CHECK_FALSE(has("power.ampere_vector_watts"));
+  CHECK_FALSE(has("power.hopper_tensor_watts"));
+}
+
+TEST_CASE("A GPU left out is predicted within 20 % by a fit on the other two") {
+  const std::vector<FitRow> rows = reduced(4);
+  const std::vector<std::string> constants = default_fit_constants(rows);
+  const std::vector<std::string> gpus = gpus_of(rows);
+  REQUIRE(gpus.size() == 3);
+  for (const std::string& gpu : gpus) {
+    INFO(gpu);
+    const LeftOut left = leave_out(rows, gpu, constants, load_default_calibration(), 250);
+    CHECK(mape_of_gpu(left.predicted, gpu) < 0.20);
+    for (const GroupError& group : left.fitted.errors) CHECK(group.gpu != gpu);
+    // Its own energies were not searched: they come from other generations' processes.
+    REQUIRE_FALSE(left.by_rule.empty());
+    for (const FittedConstant& energy : left.by_rule) {
+      for (const FittedConstant& searched : left.fitted.constants) CHECK(searched.name != energy.name);
+    }
+  }
+}
+
+TEST_CASE("What cannot be fitted is refused") {
+  const std::vector<FitRow> rows = reduced(60);
+  const Calibration start = load_default_calibration();
+  CHECK_THROWS_WITH(fit(rows, {"matmul.tile_los"}, start), Catch::Contains("did you mean matmul.tile_loss?"));
+  CHECK_THROWS_WITH(leave_out(rows, "h100", {}, start), Catch::Contains("no case is of the GPU h100"));
+  std::vector<FitRow> one = rows;
+  std::erase_if(one, [](const FitRow& row) { return row.gpu.name != "t4"; });
+  CHECK_THROWS_WITH(leave_out(one, "t4", {}, start), Catch::Contains("nothing is left to fit"));
+
+  const std::string head = "case,cluster.node,workload.operator.kind,workload.operator.size,measured.time\n";
+  CHECK_THROWS_WITH(fit_rows(read_cases_text(head + "a,t4-x1,copy,1 MB,\n", "table.csv")),
+                    Catch::Contains("table.csv:2") && Catch::Contains("nothing was measured"));
+  CHECK_THROWS_WITH(fit_rows(read_cases_text(
+                        "case,cluster.node,workload.collective.operation,workload.collective.size,measured.time\n"
+                        "a,dgx-h100,all_reduce,1 MB,1 us\n",
+                        "table.csv")),
+                    Catch::Contains("this case is no operator"));
+}

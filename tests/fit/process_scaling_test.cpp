@@ -1,0 +1,51 @@
+#include "validate/fit/process_scaling.hpp"
+
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+std::size_t index_of(std::string_view name) {
+  for (std::size_t i = 0; i < chip_generations.size(); ++i) {
+    if (chip_generations[i].name == name) return i;
+  }
+  throw std::invalid_argument("no such generation");
+}
+
+constexpr auto tensor = &GenerationPower::tensor_watts;
+
+PowerConstants energies(double turing, double hopper) {
+  PowerConstants power;
+  power.generation[index_of("turing")].tensor_watts = turing;
+  power.generation[index_of("hopper")].tensor_watts = hopper;
+  return power;
+}
+
+}  // namespace
+
+TEST_CASE("A generation of the same process has the same energy") {
+  // Volta and Turing are both 12 nm.
+  const auto energy =
+      scaled_energy({index_of("turing"), index_of("hopper")}, index_of("volta"), energies(1.2, 0.6), tensor);
+  CHECK(energy.value() == Approx(1.2));
+}
+
+TEST_CASE("Between two processes energy follows a power of the nanometres") {
+  // From 12 to 4 nm energy falls from 1.2 to 0.4, in proportion to the process: at 7 nm it is 0.7.
+  const auto energy =
+      scaled_energy({index_of("turing"), index_of("hopper")}, index_of("ampere"), energies(1.2, 0.4), tensor);
+  CHECK(energy.value() == Approx(0.7));
+}
+
+TEST_CASE("One known process gives its own energy, none gives nothing") {
+  CHECK(scaled_energy({index_of("turing")}, index_of("ampere"), energies(1.2, 0.4), tensor).value() == Approx(1.2));
+  CHECK_FALSE(scaled_energy({}, index_of("ampere"), energies(1.2, 0.4), tensor).has_value());
+}
+
+TEST_CASE("A chip belongs to the last generation that is not newer than itself") {
+  CHECK(generation_of(8.0) == index_of("ampere"));
+  CHECK(generation_of(8.7) == index_of("ampere_8nm"));
+  CHECK(generation_of(99.0) == index_of("blackwell"));
+  CHECK(generation_of(1.0) == 0);
+}

@@ -1,0 +1,91 @@
+#include "reports/roofline.hpp"
+
+#include <stdexcept>
+
+#include "model/base/error.hpp"
+#include "model/scenario/load.hpp"
+#include "reports/plot_roofline.hpp"
+#include "tests/catch.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+Scenario scenario(const std::string& workload, const std::string& node = "dgx-a100-80gb") {
+  return load_scenario_text("name: it\ncluster: { node: " + node + ", gpus_per_node: 1 }\nworkload: " + workload + "\n",
+                            "roofline.yaml");
+}
+
+const std::string product = "{ operator: { kind: matmul, m: 4096, n: 4096, k: 4096, precision: bf16 } }";
+
+}  // namespace
+
+TEST_CASE("A point is an operator's work over its traffic and over its time") {
+  // 2 · 4096³ FLOP over 3 · 4096² · 2 B: 4096 / 3 FLOP per byte.
+  const RooflineFigure figure = roofline_figure({scenario(product)});
+  REQUIRE(figure.panels.size() == 1);
+  const RooflinePanel& panel = figure.panels.front();
+  REQUIRE(panel.points.size() == 1);
+  const RooflinePoint& point = panel.points.front();
+  CHECK(point.name == "it");
+  CHECK(point.intensity().value() == Approx(4096.0 / 3.0));
+  CHECK(point.rate() == point.flops / point.time);
+  // Under bf16's roof, 312 TFLOP/s, which begins at 312 / 2.039 = 153 FLOP per byte.
+  CHECK(panel.roof_over(point).value() == Approx(312e12));
+  CHECK(point.rate() < panel.roof_over(point));
+}
+
+TEST_CASE("Left of the ridge the roof is the memory's slope") {
+  // 1 FLOP for each element of bf16 read and written: 0.25 FLOP per byte, at 2039 GB/s 510 GFLOP/s.
+  const RooflineFigure figure =
+      roofline_figure({scenario("{ operator: { kind: elementwise, elements: 100000000, precision: bf16 } }")});
+  const RooflinePanel& panel = figure.panels.front();
+  CHECK(panel.roof_over(panel.points.front()).value() == Approx(0.25 * panel.bandwidth.value()));
+}
+
+TEST_CASE("A step's operators are added up by name, longest first") {
+  const RooflineFigure figure = roofline_figure({scenario(
+      "{ train: { model: { family: gpt, layers: 3, hidden: 1024, heads: 16, vocabulary: 50304, sequence: 512 }, "
+      "micro_batch: 4, precision: bf16 } }")});
+  const auto& points = figure.panels.front().points;
+  for (std::size_t i = 1; i < points.size(); ++i) CHECK(points[i - 1].time >= points[i].time);
+  // Three layers' qkv projections: 3 · 2 · 2048 tokens · 1024 · 3072.
+  const auto qkv = std::find_if(points.begin(), points.end(), [](const auto& p) { return p.name == "qkv projection"; });
+  REQUIRE(qkv != points.end());
+  CHECK(qkv->flops.value() == Approx(3.0 * 2 * 2048 * 1024 * 3072));
+}
+
+TEST_CASE("Formats of one rate share a roof, and each GPU has a panel of its own") {
+  const RooflineFigure figure = roofline_figure({scenario(product), scenario(product, "dgx-h100"), scenario(product)});
+  REQUIRE(figure.panels.size() == 2);
+  CHECK(figure.panels[0].points.size() == 2);
+  bool shared = false;
+  for (const Roof& roof : figure.panels[0].roofs) shared = shared || roof.name == "fp16, bf16";
+  CHECK(shared);
+  for (std::size_t i = 1; i < figure.panels[0].roofs.size(); ++i) {
+    CHECK(figure.panels[0].roofs[i - 1].rate > figure.panels[0].roofs[i].rate);
+  }
+}
+
+TEST_CASE("The picture names its GPU, its roofs and its points; it is the same each time") {
+  const RooflineFigure figure = roofline_figure({scenario(product)});
+  const std::string svg = roofline_svg(figure);
+  for (const char* text : {"a100-sxm-80gb", "fp16, bf16: 312 TFLOP/s", ">it<", "FLOP per byte"}) {
+    CHECK_THAT(svg, Catch::Contains(text));
+  }
+  CHECK(svg == roofline_svg(figure));
+  CHECK_THAT(to_text(figure), Catch::Contains("1365") && Catch::Contains("compute"));
+}
+
+TEST_CASE("Without arithmetic there is nothing to draw, and collectives have no roofline") {
+  const RooflineFigure copies = roofline_figure({scenario("{ operator: { kind: copy, size: 1 GB } }")});
+  CHECK_THROWS_AS(roofline_svg(copies), UsageError);
+  CHECK_THAT(to_text(copies), Catch::Contains(" - "));
+  CHECK_THROWS_AS(
+      roofline_figure({load_scenario_text(
+          "cluster: { node: dgx-a100-80gb }\nworkload: { collective: { operation: all_reduce, size: 1 GB } }\n",
+          "c.yaml")}),
+      UsageError);
+}
+
+}  // namespace foretrain::test

@@ -1,0 +1,77 @@
+// `measured_matmuls` of a calibration: a user's own products beside the published constants.
+#include <fmt/format.h>
+
+#include "model/cost/operator_cost.hpp"
+#include "model/scenario/calibration_reader.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/load.hpp"
+#include "tests/base/temporary_folder.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+const std::string good_row =
+    "gpu: t4, precision: fp16, m: 1000, n: 2000, k: 3000, time: 500 us, source: \"my machine\"";
+
+Calibration read(const std::string& rows) {
+  const YamlNode published = cached_yaml_file((data_directory() / "calibrations/published.yaml").string());
+  YamlNode document = published;
+  const YamlNode extra = parse_yaml("measured_matmuls:\n" + rows, "rows.yaml");
+  document.entries.push_back(extra.entries.front());
+  return read_calibration(Field(document, ""));
+}
+
+std::string complaint(const std::string& rows) {
+  try {
+    read(rows);
+  } catch (const ScenarioError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("Measured products arrive with their shapes and times") {
+  const Calibration calibration = read("  - { " + good_row + " }\n");
+  REQUIRE(calibration.measured_matmuls.size() == 1);
+  const MeasuredMatmul& row = calibration.measured_matmuls.front();
+  CHECK(row.gpu == "t4");
+  CHECK(row.precision == Precision::fp16);
+  CHECK(row.batch == 1);
+  CHECK(row.m == 1000);
+  CHECK(row.n == 2000);
+  CHECK(row.k == 3000);
+  CHECK(row.time.value() == Approx(500e-6));
+}
+
+TEST_CASE("Bad rows are refused where they are wrong") {
+  struct Bad {
+    std::string from, to, position, wrong;
+  };
+  const std::vector<Bad> rows = {
+      {"m: 1000", "m: 0", "rows.yaml:2:", "measured_matmuls[0].m"},
+      {"time: 500 us", "time: 500", "rows.yaml:2:", "no unit"},
+      {"precision: fp16", "precision: fp17", "rows.yaml:2:", "did you mean fp16"},
+      {"gpu: t4, ", "", "rows.yaml:2:", "measured_matmuls[0].gpu"},
+      {"k: 3000", "kk: 3000", "rows.yaml:2:", "unknown key"},
+      {"source: \"my machine\"", "source: \"\"", "rows.yaml:2:", "source"},
+  };
+  for (const Bad& bad : rows) {
+    const std::string text = complaint("  - { " + replaced(good_row, bad.from, bad.to) + " }\n");
+    INFO(text);
+    CHECK(text.find(bad.position) != std::string::npos);
+    CHECK(text.find(bad.wrong) != std::string::npos);
+  }
+  CHECK(complaint("  gpu: t4\n").find("measured_matmuls") != std::string::npos);
+}
+
+TEST_CASE("The published calibration carries no measured products: the model stands alone") {
+  CHECK(load_default_calibration().measured_matmuls.empty());
+}

@@ -1,0 +1,112 @@
+// Operators that scenarios state by shape: bytes, FLOPs and kernels worked out from the passes of each kernel.
+#include <string>
+
+#include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+Operator op_of(const std::string& shape) {
+  const Scenario scenario =
+      load_scenario_text("cluster: { node: dgx-a100-80gb }\nworkload: { operator: { " + shape + " } }\n", "o.yaml");
+  return std::get<OperatorWorkload>(scenario.workload).op;
+}
+
+void expect(const std::string& shape, double read, double written, double flops, int kernels) {
+  INFO(shape);
+  const Operator op = op_of(shape);
+  const auto& work = std::get<Streaming>(op.work);
+  CHECK(work.read.value() == Approx(read));
+  CHECK(work.written.value() == Approx(written));
+  CHECK(work.flops.value() == Approx(flops));
+  CHECK(op.kernels == kernels);
+}
+
+}  // namespace
+
+TEST_CASE("Norms and softmax read and write their tensors once or twice") {
+  // 1000 rows of 512 in bf16 are 1.024 MB.
+  const double size = 1000.0 * 512 * 2, elements = 1000.0 * 512;
+  // Layer norm: scale and shift are 512 fp32 each, mean and variance of each row 8 B.
+  expect("kind: layer_norm, rows: 1000, columns: 512, precision: bf16", size + 4096, size + 8000, 8 * elements, 1);
+  expect("kind: layer_norm, rows: 1000, columns: 512, precision: bf16, pass: backward", 4 * size + 16000 + 4096,
+         size + 4096, 14 * elements, 2);
+  expect("kind: softmax, rows: 1000, columns: 512, precision: bf16", size, size, 5 * elements, 1);
+  expect("kind: softmax, rows: 1000, columns: 512, precision: bf16, pass: backward", 2 * size, size, 4 * elements, 1);
+  // Batch norm over 32 × 64 × 10 × 10 in fp32: 819,200 B; two statistics of 4 B for each of 64 channels are 512 B.
+  expect("kind: batch_norm, batch: 32, channels: 64, height: 10, width: 10", 2 * 819200 + 1024, 819200 + 1024,
+         5 * 204800, 1);
+  expect("kind: batch_norm, batch: 32, channels: 64, height: 10, width: 10, pass: backward", 4 * 819200 + 1024,
+         819200 + 512, 9 * 204800, 1);
+}
+
+TEST_CASE("Pooling reads its input and writes its output; maxima are remembered in 8 bytes each") {
+  // 2 × 3 maps of 8 × 8 in fp32 (1536 B), pooled 2 × 2 to 4 × 4 (96 numbers, 384 B; indices 768 B).
+  expect("kind: pooling, batch: 2, channels: 3, height: 8, width: 8, kernel: 2", 1536, 384 + 768, 96 * 4, 1);
+  expect("kind: pooling, batch: 2, channels: 3, height: 8, width: 8, kernel: 2, pass: backward", 384 + 768, 1536,
+         96 * 4, 1);
+  expect("kind: pooling, batch: 2, channels: 3, height: 8, width: 8, kernel: 2, function: average", 1536, 384, 96 * 4,
+         1);
+  // 3 × 3, stride 2, pad 1: (8 + 2 - 3) / 2 + 1 = 4 again.
+  expect("kind: pooling, batch: 2, channels: 3, height: 8, width: 8, kernel: 3, stride: 2, pad: 1, function: average",
+         1536, 384, 96 * 9, 1);
+}
+
+TEST_CASE("An embedding gathers rows; its gradient is as large as the table") {
+  // 100 tokens of width 64 in fp32: 25,600 B of rows, 800 B of token numbers; a table of 1000 rows is 256,000 B.
+  expect("kind: embedding, tokens: 100, width: 64, vocabulary: 1000", 25600 + 800, 25600, 0, 1);
+  expect("kind: embedding, tokens: 100, width: 64, vocabulary: 1000, pass: backward", 2 * 25600 + 800, 25600 + 256000,
+         6400, 2);
+}
+
+TEST_CASE("Cross-entropy keeps fp32 log-probabilities") {
+  // 10 rows of 1000 logits in bf16 (20,000 B), fp32 log-probabilities 40,000 B, labels 80 B.
+  expect("kind: cross_entropy, rows: 10, columns: 1000, precision: bf16", 20080, 40000, 50000, 3);
+  expect("kind: cross_entropy, rows: 10, columns: 1000, precision: bf16, pass: backward", 80080, 60000, 40000, 4);
+  expect("kind: cross_entropy, rows: 10, columns: 1000, pass: backward", 80080, 40000, 40000, 3);
+}
+
+TEST_CASE("A fused update passes each state once, one kernel per operation passes them many times") {
+  // AdamW, per parameter: fused reads weight, gradient and two moments (16 B) and writes all but the gradient (12 B). A
+  // kernel for each elementary operation: mul, lerp, mul, addcmul, sqrt, div, add, addcdiv: 20 tensors of 4 B.
+  expect("kind: optimizer, parameters: 1000", 16000, 12000, 12000, 1);
+  expect("kind: optimizer, parameters: 1000, fused: false, tensors: 5", 48000, 32000, 12000, 40);
+  // A bf16 copy of the weights adds 2 B written; unfused, a kernel that reads them once more.
+  expect("kind: optimizer, parameters: 1000, precision: bf16", 16000, 14000, 12000, 1);
+  expect("kind: optimizer, parameters: 1000, precision: bf16, fused: false", 52000, 34000, 12000, 9);
+  expect("kind: optimizer, parameters: 1000, algorithm: sgd", 8000, 4000, 2000, 1);
+  expect("kind: optimizer, parameters: 1000, algorithm: momentum", 12000, 8000, 4000, 1);
+  // Gradients are read for their norm, then read and written for the scaling.
+  expect("kind: gradient_clipping, parameters: 1000", 8000, 4000, 3000, 4);
+  expect("kind: gradient_clipping, parameters: 1000, tensors: 5, fused: false", 8000, 4000, 3000, 12);
+}
+
+TEST_CASE("Reads go once through the working set unless their number is stated") {
+  const auto reads = [](const std::string& shape) { return std::get<MemoryAccess>(op_of(shape).work).reads; };
+  CHECK(reads("kind: memory_access, working_set: 1 MB") == 250000);
+  CHECK(reads("kind: memory_access, working_set: 1 MB, element: 16 B, pattern: random") == 62500);
+  CHECK(reads("kind: memory_access, working_set: 1 MB, pattern: strided, stride: 100 B") == 10000);
+  CHECK(reads("kind: memory_access, working_set: 1 MB, reads: 7") == 7);
+}
+
+TEST_CASE("Every kind of operator may be a task, as may what is no operator") {
+  const Scenario scenario = load_scenario_text(
+      "cluster: { node: dgx-a100-80gb }\n"
+      "workload:\n  tasks:\n"
+      "    - { id: a, on: gpu0, run: { softmax: { rows: 8, columns: 8 }, repeat: 3 } }\n"
+      "    - { id: b, on: gpu0, run: { memory_access: { working_set: 1 MB } } }\n"
+      "    - { id: c, on: cpu, run: { sleep: 1 ms } }\n",
+      "t.yaml");
+  const auto& tasks = std::get<TasksWorkload>(scenario.workload).tasks;
+  REQUIRE(tasks.size() == 3);
+  CHECK(tasks[0].repeat == 3);
+  CHECK(std::holds_alternative<MemoryAccess>(tasks[1].op.work));
+}
+
+TEST_CASE("A product's layout and accumulation are read") {
+  const auto work =
+      std::get<Matmul>(op_of("kind: matmul, m: 1, n: 2, k: 3, transpose_a: true, padded: true, accumulate: true").work);
+  CHECK(work == Matmul{.m = 1, .n = 2, .k = 3, .accumulate = true, .transpose_a = true, .padded = true});
+}

@@ -1,0 +1,109 @@
+// What plain framework code launches beside the matrix products, in bytes worked out by hand.
+#include "model/workload/plain_kernels.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "model/workload/transformer.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+double forward_bytes(const std::vector<StreamBytes>& kernels) {
+  return std::accumulate(kernels.begin(), kernels.end(), 0.0,
+                         [](double sum, const StreamBytes& s) { return sum + s.forward_read + s.forward_written; });
+}
+
+TransformerConfig small(TransformerFamily family) {
+  TransformerConfig c;
+  c.family = family;
+  c.layers = 2;
+  c.hidden = 256;
+  c.heads = 4;
+  c.kv_heads = family == TransformerFamily::llama ? 2 : 4;
+  c.head_dim = 64;
+  c.ffn_hidden = 1024;
+  c.vocabulary = 1000;
+  c.sequence = 128;
+  c.gated_ffn = family == TransformerFamily::llama;
+  c.tied_embeddings = family != TransformerFamily::llama;
+  c.biases = family != TransformerFamily::llama;
+  return c;
+}
+
+Model built(TransformerFamily family, KernelSet kernels, Precision precision = Precision::bf16) {
+  BuildOptions options;
+  options.precision = precision;
+  options.kernels = kernels;
+  options.casts_weights = kernels == KernelSet::plain;
+  return build_transformer(small(family), "small", options);
+}
+
+Flops product_flops(const std::vector<Operator>& ops) {
+  Flops sum;
+  for (const Operator& op : ops) {
+    if (std::holds_alternative<Matmul>(op.work)) sum += flops(op);
+  }
+  return sum;
+}
+
+Bytes streamed(const std::vector<Operator>& ops) {
+  Bytes sum;
+  for (const Operator& op : ops) {
+    if (const auto* work = std::get_if<Streaming>(&op.work)) sum += work->read + work->written;
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("plain norms pass through fp32") {
+  // A layer norm of 2-byte numbers: cast 2 + 4, norm 4 + 4, cast 4 + 2 = 20 bytes; of fp32 numbers the norm alone, 8.
+  CHECK(forward_bytes(plain_layer_norm(Bytes(2.0))) == 20.0);
+  CHECK(forward_bytes(plain_layer_norm(Bytes(4.0))) == 8.0);
+  // A root-mean-square norm: casts 6 + 6, square 8, mean 4, scaling 8, weight 2 + 2 = 36 bytes.
+  CHECK(forward_bytes(plain_rms_norm(Bytes(2.0))) == 36.0);
+}
+
+TEST_CASE("plain standard attention scales, masks and widens the scores") {
+  // fp32: scaling and mask, 8 bytes each. 2 bytes: 4 each, casts 6 + 6, and a softmax 4 bytes wider than counted: 24.
+  CHECK(forward_bytes(plain_scores(Bytes(4.0))) == 16.0);
+  CHECK(forward_bytes(plain_scores(Bytes(2.0))) == 24.0);
+}
+
+TEST_CASE("plain code computes the same products with more traffic in more kernels") {
+  for (const TransformerFamily family : {TransformerFamily::gpt, TransformerFamily::bert, TransformerFamily::llama}) {
+    const Layer fused = built(family, KernelSet::fused).layers[1].layer;
+    const Layer plain = built(family, KernelSet::plain).layers[1].layer;
+    CHECK(product_flops(plain.forward) == product_flops(fused.forward));
+    CHECK(product_flops(plain.backward) == product_flops(fused.backward));
+    CHECK(streamed(plain.forward) > 1.5 * streamed(fused.forward));
+    CHECK(streamed(plain.backward) > 1.5 * streamed(fused.backward));
+    CHECK(plain.forward.size() > fused.forward.size());
+    CHECK(plain.parameters == fused.parameters);
+  }
+}
+
+TEST_CASE("fp32 weights are cast in every pass, and their gradients back") {
+  const Layer layer = built(TransformerFamily::gpt, KernelSet::plain).layers[1].layer;
+  Bytes forward, backward;
+  for (const Operator& op : layer.forward) {
+    if (op.name.ends_with("weight cast")) forward += minimum_traffic(op);
+  }
+  for (const Operator& op : layer.backward) {
+    if (op.name.ends_with("gradient cast")) backward += minimum_traffic(op);
+  }
+  // 12 · 256² weights of a block, each 4 bytes read and 2 written, or 2 read and 4 written.
+  CHECK(forward.value() == Approx(6.0 * 12 * 256 * 256));
+  CHECK(backward.value() == Approx(6.0 * 12 * 256 * 256));
+}
+
+TEST_CASE("what the backward pass never reads ends with the last product, unless dropout keeps a mask after it") {
+  // Without dropout the block ends "ffn down", "ffn residual", and no gradient needs the results of either.
+  const Layer mpt = built(TransformerFamily::mpt, KernelSet::fused).layers[1].layer;
+  CHECK(mpt.unread_tail == 2);
+  CHECK(mpt.forward[mpt.forward.size() - 2].name == "ffn down");
+  CHECK(built(TransformerFamily::gpt, KernelSet::fused).layers[1].layer.unread_tail == 0);
+}

@@ -1,0 +1,209 @@
+#include "validate/fit/fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "model/base/error.hpp"
+#include "model/base/text.hpp"
+#include "model/cost/operator_cost.hpp"
+#include "model/cost/power.hpp"
+#include "validate/fit/nelder_mead.hpp"
+#include "validate/fit/process_scaling.hpp"
+
+namespace foretrain {
+namespace {
+
+constexpr double smooth_below = 0.02;  // of the logarithm
+
+double predicted(const FitRow& row, const Calibration& calibration) {
+  return operator_cost(row.op, row.gpu, calibration).device.value();
+}
+
+const ConstantRow& constant_row(const std::string& name) {
+  std::vector<std::string> known;
+  for (const ConstantRow& row : calibration_rows()) {
+    if (row.name == name) return row;
+    known.push_back(row.name);
+  }
+  const auto nearest = nearest_word(name, known);
+  throw UsageError("unknown constant " + name + (nearest ? "; did you mean " + *nearest + "?" : ""));
+}
+
+std::string energy_name(std::size_t generation, bool tensor) {
+  return "power." + std::string(chip_generations[generation].name) + (tensor ? "_tensor_watts" : "_vector_watts");
+}
+
+/// Which energies rows speak of: (generation, tensor cores).
+std::set<std::pair<std::size_t, bool>> energies_of(const std::vector<FitRow>& rows) {
+  std::set<std::pair<std::size_t, bool>> energies;
+  for (const FitRow& row : rows) {
+    energies.emplace(generation_of(row.gpu.compute_capability), uses_tensor_cores(row.gpu, row.op.precision));
+  }
+  return energies;
+}
+
+/// Mean over groups, so that a long table does not outvote a short one.
+class Objective {
+ public:
+  explicit Objective(const std::vector<FitRow>& rows) : rows_(rows) {
+    std::map<std::string, std::size_t> index;
+    for (const FitRow& row : rows) {
+      group_.push_back(index.emplace(row.group, index.size()).first->second);
+      if (group_.back() == size_.size()) size_.push_back(0.0);
+      size_[group_.back()] += 1.0;
+    }
+  }
+  double operator()(const Calibration& calibration) const {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const double distance = std::log(predicted(rows_[i], calibration) / rows_[i].measured.value());
+      sum += std::hypot(distance, smooth_below) / size_[group_[i]];
+    }
+    return sum / static_cast<double>(size_.size());
+  }
+
+ private:
+  const std::vector<FitRow>& rows_;
+  std::vector<std::size_t> group_;
+  std::vector<double> size_;
+};
+
+/// Generations whose energy a source other than these GPUs fixes: fitted or measured constants of the calibration.
+std::set<std::size_t> known_generations(const Calibration& calibration, bool tensor, std::size_t except) {
+  std::set<std::size_t> known;
+  for (std::size_t i = 0; i < chip_generations.size(); ++i) {
+    if (i == except) continue;
+    for (const Constant& constant : calibration.constants) {
+      const bool stated = constant.kind == ConstantKind::fit || constant.kind == ConstantKind::measurement;
+      if (stated && constant.name == energy_name(i, tensor)) known.insert(i);
+    }
+  }
+  return known;
+}
+
+}  // namespace
+
+std::vector<FitRow> fit_rows(const std::vector<Case>& cases) {
+  std::vector<FitRow> rows;
+  for (const Case& row : cases) {
+    const Scenario scenario = scenario_of(row);
+    const auto* work = std::get_if<OperatorWorkload>(&scenario.workload);
+    if (work == nullptr) {
+      throw ScenarioError(row.where, row.name, "this case is no operator", "workload.operator.* columns");
+    }
+    const auto time = std::find_if(row.measured.begin(), row.measured.end(),
+                                   [](const Measurement& m) { return m.quantity == MeasuredQuantity::time; });
+    if (time == row.measured.end()) {
+      throw ScenarioError(row.where, row.name, "nothing was measured", "a value in the column measured.time");
+    }
+    rows.push_back({row.name, row.group, work->op, scenario.cluster.node.gpu, Seconds(time->value)});
+  }
+  return rows;
+}
+
+std::vector<std::string> default_fit_constants(const std::vector<FitRow>& rows) {
+  std::vector<std::string> names;
+  for (const ConstantRow& row : calibration_rows()) {
+    if (row.name.starts_with("matmul.")) names.push_back(row.name);
+  }
+  for (const auto& [generation, tensor] : energies_of(rows)) names.push_back(energy_name(generation, tensor));
+  return names;
+}
+
+std::vector<GroupError> errors_of(const std::vector<FitRow>& rows, const Calibration& calibration) {
+  std::vector<GroupError> groups;
+  for (const FitRow& row : rows) {
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const GroupError& g) { return g.group == row.group && g.gpu == row.gpu.name; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {row.group, row.gpu.name, 0, 0.0, 0.0});
+    const double error = predicted(row, calibration) / row.measured.value() - 1.0;
+    ++group->rows;
+    group->mape += std::abs(error);
+    group->bias += error;
+  }
+  for (GroupError& group : groups) {
+    group.mape /= group.rows;
+    group.bias /= group.rows;
+  }
+  return groups;
+}
+
+double mape_of_gpu(const std::vector<GroupError>& errors, const std::string& gpu) {
+  double sum = 0.0;
+  int rows = 0;
+  for (const GroupError& group : errors) {
+    if (group.gpu != gpu) continue;
+    sum += group.mape * group.rows;
+    rows += group.rows;
+  }
+  return rows == 0 ? 0.0 : sum / rows;
+}
+
+FitResult fit(const std::vector<FitRow>& rows, const std::vector<std::string>& constants, const Calibration& start,
+              int budget) {
+  std::vector<const ConstantRow*> fields;
+  std::vector<SearchVariable> variables;
+  Calibration trial = start;
+  for (const std::string& name : constants) {
+    fields.push_back(&constant_row(name));
+    variables.push_back({fields.back()->field(trial), fields.back()->minimum, fields.back()->maximum});
+  }
+  const auto put = [&](const std::vector<double>& values) {
+    for (std::size_t i = 0; i < fields.size(); ++i) fields[i]->field(trial) = values[i];
+  };
+  const Objective objective(rows);
+  const Minimum minimum = minimise(
+      [&](const std::vector<double>& values) {
+        put(values);
+        return objective(trial);
+      },
+      variables, budget);
+  put(minimum.at);
+  FitResult result{trial, {}, errors_of(rows, trial), minimum.evaluations};
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    result.constants.push_back({constants[i], variables[i].start, minimum.at[i]});
+  }
+  return result;
+}
+
+std::vector<std::string> gpus_of(const std::vector<FitRow>& rows) {
+  std::vector<std::string> gpus;
+  for (const FitRow& row : rows) {
+    if (std::find(gpus.begin(), gpus.end(), row.gpu.name) == gpus.end()) gpus.push_back(row.gpu.name);
+  }
+  return gpus;
+}
+
+LeftOut leave_out(const std::vector<FitRow>& rows, const std::string& gpu, const std::vector<std::string>& constants,
+                  const Calibration& start, int budget) {
+  std::vector<FitRow> fitted, left;
+  for (const FitRow& row : rows) (row.gpu.name == gpu ? left : fitted).push_back(row);
+  if (left.empty()) throw UsageError("no case is of the GPU " + gpu);
+  if (fitted.empty()) throw UsageError("every case is of the GPU " + gpu + ": nothing is left to fit");
+
+  const auto own = energies_of(left);
+  const auto others = energies_of(fitted);
+  std::vector<std::string> searched;
+  for (const std::string& name : constants) {
+    const bool of_left = std::any_of(own.begin(), own.end(), [&](const auto& energy) {
+      return energy_name(energy.first, energy.second) == name && !others.contains(energy);
+    });
+    if (!of_left) searched.push_back(name);
+  }
+  LeftOut result{gpu, fit(fitted, searched, start, budget), {}, {}};
+  Calibration& calibration = result.fitted.calibration;
+  for (const auto& [generation, tensor] : own) {
+    if (others.contains({generation, tensor})) continue;
+    const auto unit = tensor ? &GenerationPower::tensor_watts : &GenerationPower::vector_watts;
+    double& energy = calibration.power.generation[generation].*unit;
+    const double before = energy;
+    energy = scaled_energy(known_generations(calibration, tensor, generation), generation, calibration.power, unit)
+                 .value_or(before);
+    result.by_rule.push_back({energy_name(generation, tensor), before, energy});
+  }
+  result.predicted = errors_of(left, calibration);
+  return result;
+}
+
+}  // namespace foretrain
