@@ -65,7 +65,7 @@ class Remedies {
 
   void adapters() {
     const auto* model = std::get_if<TransformerConfig>(&train_.model.shape);
-    if (model == nullptr || !is_causal(model->family) || !train_.parts.all()) return;
+    if (model == nullptr || !is_causal(model->family) || model->experts > 1 || !train_.parts.all()) return;
     TrainWorkload t = train_;
     t.parts.lora = Lora{};
     consider(scenario_, t, fmt::format("lora: {{ rank: {} }}", t.parts.lora->rank));
