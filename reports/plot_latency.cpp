@@ -15,7 +15,7 @@ namespace foretrain {
 namespace {
 
 // Pixels.
-constexpr int width = 760, height = 430, left = 74, right = 24, top = 74, bottom = 58;
+constexpr int width = 760, height = 430, left = 74, right = 24, top = 74, bottom = 64;
 
 std::string size_tics(double low, double high) {
   std::string tics;
@@ -49,7 +49,7 @@ std::string to_svg(const LatencyFigure& figure) {
       "textcolor rgb '#666666' font ',12'\n";
   script += fmt::format("set logscale x 2\nset logscale y\nset xrange [{:.6g}:{:.6g}]\nset yrange [{:.6g}:{:.6g}]\n",
                         low, high, least, most);
-  script += fmt::format("set xtics ({})\nset ytics ({})\n", size_tics(low, high), logarithmic_tics(least, most));
+  script += fmt::format("set xtics ({})\nset ytics {}\n", size_tics(low, high), logarithmic_tics(least, most));
   script += "set xlabel 'working set'\nset ylabel 'time of one dependent load (ns)'\nunset key\n";
   int number = 10;
   for (const auto& [name, size] : figure.caches) {
