@@ -9,7 +9,8 @@
 namespace foretrain {
 
 /// Embedding, `layers` blocks, head. The operator list is that of a well-tuned trainer (Megatron-LM, NeMo,
-/// llm-foundry): biases, dropout and residual additions fused into one kernel, activation functions into one more.
+/// llm-foundry): biases, dropout and residual additions fused into one kernel, activation functions into one more; or,
+/// with plain kernels, that of framework code (plain_kernels.hpp).
 ///
 /// `tower` says what differs where the transformer is partly frozen or a part of a larger model. The FLOPs per sample
 /// are those of the pass over options.micro_batch.
