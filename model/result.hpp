@@ -38,7 +38,7 @@ struct CommunicationRatio {
 struct MemoryFootprint {
   Bytes weights, gradients, optimizer, activations, workspace;
   Bytes capacity;
-  Bytes host, host_capacity;  ///< what is offloaded by all GPUs of a node, and the node's memory
+  Bytes host = {}, host_capacity = {};  ///< what is offloaded by all GPUs of a node, and the node's memory
   [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + workspace; }
   [[nodiscard]] bool fits_gpu() const { return total() <= capacity; }
   [[nodiscard]] bool fits_host() const { return host <= host_capacity || !(host > Bytes(0.0)); }
@@ -129,7 +129,7 @@ struct OperatorResult {
 struct TasksResult {
   Seconds time;
   std::map<std::string, Seconds> finish;         ///< by task id
-  std::map<std::string, ModelCallResult> calls;  ///< by task id, of those that call a model
+  std::map<std::string, ModelCallResult> calls = {};  ///< by task id, of those that call a model
 };
 
 /// Exactly one of the four results is present.
