@@ -135,10 +135,11 @@ TEST_CASE("a language model alone: adapters, frozen parts and lengths") {
   CHECK(adapted.breakdown.optimizer < 0.05 * whole.breakdown.optimizer);
   CHECK(adapted.memory.optimizer.value() == Approx(8.0 * adapters));
   CHECK(adapted.memory.weights.value() == Approx(2.0 * (language + adapters)).epsilon(1e-6));
-  // Samples of 1024 tokens instead of 4096: a quarter of the products, a sixteenth of the scores.
+  // Samples of 1024 tokens instead of 4096: a quarter of the products, a sixteenth of the scores; what sharding costs a
+  // pass (gradients concatenated and divided, kernels slowed beside transfers) is the same for both.
   const TrainResult shorter = predicted("micro_batch: 4, recompute: full, data: { text: 1024 }");
   const TrainResult full = predicted("micro_batch: 4, recompute: full");
-  CHECK(shorter.samples_per_second > 4.0 * full.samples_per_second);
+  CHECK(shorter.samples_per_second > 3.6 * full.samples_per_second);
   CHECK(shorter.samples_per_second < 6.0 * full.samples_per_second);
   CHECK(shorter.token_use->useful_share() == 1.0);
   CHECK_FALSE(full.token_use);
