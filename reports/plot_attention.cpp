@@ -15,7 +15,7 @@ namespace foretrain {
 namespace {
 
 // Pixels.
-constexpr int panel_width = 380, panel_height = 330, left = 78, top = 84, bottom = 62, right = 26;
+constexpr int panel_width = 380, panel_height = 330, left = 94, top = 84, bottom = 62, right = 26;
 constexpr double label_gap = 18.0;
 
 std::string color(std::size_t curve) { return std::string(palette[curve % palette.size()]); }

@@ -67,6 +67,11 @@ AttentionFigure predict(const AttentionCommand& command) {
   std::sort(figure.lengths.begin(), figure.lengths.end());
   figure.capacity = gpu.memory;
   const std::int64_t tokens = work->batch * work->query_length;
+  if (command.constant_tokens) {  // longer ones would be more tokens
+    std::erase_if(figure.lengths, [&](std::int64_t length) { return length > tokens; });
+    if (figure.lengths.empty())
+      throw UsageError(fmt::format("plot attention: --lengths: none is within {} tokens", tokens));
+  }
   for (const AttentionKind kind : kinds_to_draw(command, workload->op, gpu)) {
     AttentionCurve curve{std::string(name(kind)), {}, {}};
     for (const std::int64_t length : figure.lengths) {
