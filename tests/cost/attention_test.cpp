@@ -120,9 +120,11 @@ TEST_CASE("Time never falls as attention grows") {
             last = time;
             CHECK(seconds(node, work, Precision::fp16) > 0.0);
           };
-          rises(8, 37 * i, 64, last_sequence);
+          // Scores in memory are operands of products, which are faster where their rows are aligned.
+          const std::int64_t step = kind == AttentionKind::standard ? 8 : 1;
+          rises(8, step == 1 ? 37 * i : 40 * i, 64, last_sequence);
           rises(i, 1024, 64, last_heads);
-          rises(8, 1024, i, last_dim);
+          rises(8, 1024, step * i, last_dim);
         }
       }
     }

@@ -120,11 +120,12 @@ TEST_CASE("A linear layer's three products have the shapes of the chain rule") {
   const Model model = build({linear(32), linear(8)}, 64, 1, 16);
   // Y[16,8] = X[16,32]·Wᵀ; dX[16,32] = dY[16,8]·W; dW[8,32] = dYᵀ·X.
   const Layer& second = model.layers[1].layer;
-  CHECK(std::get<Matmul>(find(second.forward, "linear 32 to 8").work) == Matmul{.m = 16, .n = 8, .k = 32});
+  CHECK(std::get<Matmul>(find(second.forward, "linear 32 to 8").work) ==
+        Matmul{.m = 16, .n = 8, .k = 32, .transpose_b = true});
   CHECK(std::get<Matmul>(find(second.backward, "linear 32 to 8 data gradient").work) ==
         Matmul{.m = 16, .n = 32, .k = 8});
   CHECK(std::get<Matmul>(find(second.backward, "linear 32 to 8 weight gradient").work) ==
-        Matmul{.m = 8, .n = 32, .k = 16});
+        Matmul{.m = 8, .n = 32, .k = 16, .transpose_a = true});
   // The images need no gradient.
   CHECK(count(model.layers[0].layer.backward, "linear 64 to 32 data gradient") == 0);
 }
