@@ -31,9 +31,7 @@ golden: configure
 # The pictures of README and gallery.
 gallery: demo map
 	@mkdir -p reports/gallery && cp $(BUILD)/demo/*.svg reports/gallery/
-	@$(FORETRAIN) plot bandwidth r10-all-reduce-8-h100 --vary cluster.node=dgx1-v100-16gb,dgx-a100-80gb,dgx-h100 \
-	  --algorithms auto,ring --sizes '8 B..17.2 GB' --cases scenarios/cases/cases_nccl_single_node.csv \
-	  --cases scenarios/cases/cases_nccl_sweeps.csv -o reports/gallery/nccl.svg >/dev/null
+	@FORETRAIN=$(FORETRAIN) .ci/gallery
 
 # When does a parameter server win? 5,720 predictions and the map that they make.
 map: build
