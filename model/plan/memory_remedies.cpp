@@ -1,8 +1,10 @@
 #include "model/plan/memory_remedies.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "model/plan/layout.hpp"
 #include "model/plan/memory.hpp"
@@ -75,16 +77,27 @@ class Remedies {
     Scenario s = scenario_;
     if (!s.plan.offload.optimizer) {
       s.plan.offload.optimizer = true;
-      if (consider(s, train_, "offload: optimizer")) return;
+      if (consider(s, train_, offload_change(s.plan.offload))) return;
     }
     if (!s.plan.offload.parameters) {
       s.plan.offload.parameters = true;
-      consider(s, train_, "offload: [optimizer, parameters]");
+      consider(s, train_, offload_change(s.plan.offload));
     }
+  }
+
+  /// All words, those that the plan has already too: the key is replaced as a whole.
+  static std::string offload_change(const Offload& offload) {
+    std::vector<std::string_view> words;
+    if (offload.optimizer) words.emplace_back("optimizer");
+    if (offload.parameters) words.emplace_back("parameters");
+    if (offload.activations) words.emplace_back("activations");
+    return words.size() == 1 ? fmt::format("offload: {}", words.front())
+                             : fmt::format("offload: [{}]", fmt::join(words, ", "));
   }
 
   // Over the replicas that there are, or over more cards of the same kind.
   void sharding() {
+    if (has_servers(scenario_.plan.sync.algorithm)) return;  // the servers hold the optimizer's states
     for (int zero = std::max(scenario_.plan.zero, 1); zero <= 3; ++zero) {
       for (int replicas = std::max(scenario_.plan.data, 2); replicas <= 512; replicas *= 2) {
         if (sharded(zero, replicas)) break;

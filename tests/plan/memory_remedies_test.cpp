@@ -141,6 +141,21 @@ TEST_CASE("remedies name what fits, with numbers") {
   CHECK(remedies_for_memory(Training("r08-zero-2").scenario, Training("r08-zero-2").train).empty());
 }
 
+TEST_CASE("remedies keep what the plan has: words of offload stay, servers allow no ZeRO") {
+  const auto remedies = [](const std::vector<std::string>& changes) {
+    const Training training("r08-memory-7b", changes);
+    return remedies_for_memory(training.scenario, training.train);
+  };
+  // `plan.offload` is replaced as a whole: without the word that stands there already, activations would come back.
+  for (const std::string& remedy : remedies({"plan.offload=activations"})) {
+    CHECK(remedy.find("offload: optimizer") == std::string::npos);
+  }
+  for (const std::string& remedy :
+       remedies({"cluster.nodes=2", "workload.train.global_batch=2", "plan.sync.algorithm=parameter_server"})) {
+    CHECK(remedy.find("zero:") == std::string::npos);
+  }
+}
+
 TEST_CASE("8-bit Adam keeps a byte for each of two states") {
   // And a 4-byte scale for 2,048 of them (arXiv 2110.02861).
   const MemoryFootprint m = Training("r08-memory-7b", {"workload.train.optimizer=adamw_8bit"}).footprint();
