@@ -25,8 +25,7 @@ TEST_CASE("The file to measure with is gone from its folder before anything is m
 
 TEST_CASE("A folder without room is refused with what is there and what is needed") {
   const TemporaryFolder folder;
-  CHECK_THROWS_WITH(DiskFile(folder.path().string(), Bytes(1e18)),
-                    Catch::Contains("free; measuring there needs"));
+  CHECK_THROWS_WITH(DiskFile(folder.path().string(), Bytes(1e18)), Catch::Contains("free; measuring there needs"));
   CHECK_THROWS(DiskFile((folder.path() / "missing").string(), Bytes(1e6)));
 }
 
