@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -11,8 +13,6 @@ namespace {
 constexpr double block_rows = 64.0, block_columns = 64.0;  // of a product's result
 constexpr double block_queries = 128.0;                    // of attention
 constexpr double block_bytes = 32768.0;                    // of a memory-bound kernel
-
-double number(std::int64_t value) { return static_cast<double>(value); }
 
 double product_blocks(double batch, double m, double n) {
   return batch * std::ceil(m / block_rows) * std::ceil(n / block_columns);
