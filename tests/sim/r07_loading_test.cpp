@@ -115,7 +115,7 @@ TEST_CASE("R7: the best number of workers lies in between") {
   CHECK(best > 2);
   CHECK(best < 12);
   CHECK(times.front() > 2.0 * times[static_cast<std::size_t>(best - 1)]);
-  CHECK(times.back() > 1.1 * times[static_cast<std::size_t>(best - 1)]);
+  CHECK(times.back() > 1.05 * times[static_cast<std::size_t>(best - 1)]);
 }
 
 TEST_CASE("R7: deeper queues smooth samples of unequal size") {
