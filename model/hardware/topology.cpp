@@ -305,7 +305,8 @@ std::vector<int> Topology::widest_ring(const std::vector<int>& ranks, const std:
   }
 
   std::sort(members.begin(), members.end(), [&](int a, int b) {
-    return local.tree_position[at_index(impl_->place(a).endpoint)] < local.tree_position[at_index(impl_->place(b).endpoint)];
+    return local.tree_position[at_index(impl_->place(a).endpoint)] <
+           local.tree_position[at_index(impl_->place(b).endpoint)];
   });
   std::vector<LinkId> taken;
   for (std::size_t i = 0; i < members.size(); ++i) append_route(members[i], members[(i + 1) % members.size()], taken);
