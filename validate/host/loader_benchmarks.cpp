@@ -29,7 +29,9 @@ void measure_loading(const CalibrationSettings& settings, const RowSink& sink) {
   LoaderRun run;
   run.file = file.cached();
   run.samples = file.size() / run.sample;
-  run.batches = settings.quick ? 24 : 48;
+  const int least = settings.quick ? 24 : 48;
+  run.batches = least;
+  run.batch = 8;
   const StoppingRule rule{.warm_up = 1, .least = 3, .most = 9, .target = 0.02, .budget = settings.budget / 16.0};
   const int processors = usable_processors();
 
@@ -55,6 +57,8 @@ void measure_loading(const CalibrationSettings& settings, const RowSink& sink) {
     run.workers = point.workers;
     run.prefetch = point.prefetch;
     run.step = Seconds(alone.median() * point.step);
+    // What lies in queues when the clock starts or stops must not count.
+    run.batches = std::max(least, 10 * point.workers * point.prefetch);
     std::map<std::string, std::string> parameters = known;
     parameters.insert({{"workers", fmt::format("{}", point.workers)},
                        {"prefetch", fmt::format("{}", point.prefetch)},
