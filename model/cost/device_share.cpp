@@ -10,6 +10,8 @@ namespace foretrain {
 
 namespace {
 
+// Thread blocks as kernels of libraries cut them (assumption; device_share.hpp says how they are used): the smaller of
+// the common tiles of products, FlashAttention-2's queries, a few loads of 16 bytes for each of a block's threads.
 constexpr double block_rows = 64.0, block_columns = 64.0;  // of a product's result
 constexpr double block_queries = 128.0;                    // of attention
 constexpr double block_bytes = 32768.0;                    // of a memory-bound kernel

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/workload/length_distribution.hpp"
+
 namespace foretrain {
 namespace {
 
@@ -22,7 +24,7 @@ double normal_quantile(double p) {
   double low = -10.0, high = 10.0;
   for (int i = 0; i < 60; ++i) {
     const double middle = 0.5 * (low + high);
-    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < p ? low : high) = middle;
+    (normal_cumulative(middle) < p ? low : high) = middle;
   }
   return 0.5 * (low + high);
 }

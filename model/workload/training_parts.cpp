@@ -44,6 +44,7 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
   const std::int64_t r = lora.rank;
   const Precision p = shape.precision;
   const auto product = [&](const std::string& name, const Matmul& work) { return Operator{name, work, p, 1}; };
+  block.parameters += lora_parameters(lora, config, shape.tensor);
   for (const AdaptedMatrix& matrix : adapted_matrices(lora, config, shape.tensor)) {
     const std::string down = matrix.name + " adapter A";
     const std::string up = matrix.name + " adapter B";
@@ -57,7 +58,6 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
     block.backward.push_back(product(down + " data gradient", linear_data_gradient(n, r, in)));
     block.backward.push_back(product(down + " weight gradient", linear_weight_gradient(n, r, in)));
     block.backward.push_back(addition(matrix.name + " adapter gradient sum", static_cast<double>(n * in), p));
-    block.parameters += static_cast<double>(r * (in + out));
     block.matrices.push_back({r, in});
     block.matrices.push_back({out, r});
     const Bytes between = bytes_per_element(p) * static_cast<double>(n * r);  // A's result
