@@ -70,7 +70,7 @@ std::string section(const CalibrationReport& report, const HostBenchmark& benchm
   }
   if (!any) return "";
   std::string text = fmt::format("{}: {}\n", benchmark.name, benchmark.description);
-  if (!common.empty()) text += wrap(parameters_text(common), 96, 2) + "\n";
+  if (!common.empty()) text += "  " + wrap(parameters_text(common), 94, 2) + "\n";
   text += table.text(2);
   if (!errors.empty()) {
     text +=
