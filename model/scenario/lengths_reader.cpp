@@ -29,7 +29,7 @@ double normal_quantile(double p) {
   return 0.5 * (low + high);
 }
 
-std::vector<std::int64_t> read_distribution(const Field& field) {
+std::vector<std::int64_t> read_quantiles(const Field& field) {
   const MappingReader keys = field.mapping({"distribution", "count", "mean", "spread", "shortest", "longest"});
   const auto kind = keys["distribution"].choice<Distribution>(distribution_words);
   const std::int64_t count = keys["count"].integer(count_range);
@@ -71,7 +71,7 @@ std::vector<std::int64_t> read_distribution(const Field& field) {
 }  // namespace
 
 std::vector<std::int64_t> read_sequence_lengths(const Field& field) {
-  if (field.is_mapping()) return read_distribution(field);
+  if (field.is_mapping()) return read_quantiles(field);
   std::vector<std::int64_t> lengths;
   for (const Field& length : field.list_or_one()) lengths.push_back(length.integer(length_range));
   if (lengths.empty()) field.fail("an empty list", "lengths of sequences, as [512, 1024]");

@@ -18,7 +18,7 @@ constexpr Bytes set_size(64e6), quick_set_size(16e6);
 
 /// Of the configurations that are predicted: how long the consumer keeps a batch, as a share of one worker's time for
 /// one.
-struct Point {
+struct LoaderPoint {
   int workers, prefetch;
   double step;
 };
@@ -50,10 +50,10 @@ void measure_loading(const CalibrationSettings& settings, const RowSink& sink) {
   row.note = "describes a worker";
   sink(row);
 
-  std::vector<Point> points = {{1, 4, 0.0}, {1, 2, 0.5}, {1, 2, 1.5}, {2, 1, 0.0}, {2, 2, 0.0},
-                               {2, 2, 0.8}, {4, 1, 0.0}, {4, 2, 0.0}, {8, 2, 0.0}};
+  std::vector<LoaderPoint> points = {{1, 4, 0.0}, {1, 2, 0.5}, {1, 2, 1.5}, {2, 1, 0.0}, {2, 2, 0.0},
+                                     {2, 2, 0.8}, {4, 1, 0.0}, {4, 2, 0.0}, {8, 2, 0.0}};
   if (processors > 4) points.push_back({processors, 2, 0.0});
-  for (const Point& point : points) {
+  for (const LoaderPoint& point : points) {
     run.workers = point.workers;
     run.prefetch = point.prefetch;
     run.step = Seconds(alone.median() * point.step);
