@@ -50,9 +50,16 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
     const std::string up = matrix.name + " adapter B";
     const std::int64_t in = matrix.inputs;
     const std::int64_t out = matrix.outputs;
-    block.forward.push_back(product(down, linear_forward(n, r, in)));
-    block.forward.push_back(product(up, linear_forward(n, out, r)));
-    block.forward.push_back(addition(matrix.name + " adapter sum", static_cast<double>(n * out), p));
+    std::vector<Operator> forward = {product(down, linear_forward(n, r, in)), product(up, linear_forward(n, out, r)),
+                                     addition(matrix.name + " adapter sum", static_cast<double>(n * out), p)};
+    // The backward pass reads A's result, but what comes of the last matrix enters a sum alone.
+    const bool last = matrix.name == "ffn down" && block.unread_tail > 0;
+    if (last) {
+      block.forward.insert(block.forward.end(), forward.begin() + 1, forward.end());
+      block.unread_tail += forward.size() - 1;
+      forward.resize(1);
+    }
+    block.forward.insert(block.forward.begin(), forward.begin(), forward.end());
     block.backward.push_back(product(up + " data gradient", linear_data_gradient(n, out, r)));
     block.backward.push_back(product(up + " weight gradient", linear_weight_gradient(n, out, r)));
     block.backward.push_back(product(down + " data gradient", linear_data_gradient(n, r, in)));

@@ -236,12 +236,10 @@ Model build_transformer(const TransformerConfig& config, const std::string& name
                        {tokens, options.tensor, options.sequence_parallel, storage_precision(options.precision)});
   }
   model.layers.push_back({std::move(block), static_cast<int>(config.layers)});
-  model.parameters = transformer_parameters(config);
-  if (tower.headless) {
-    model.parameters -= transformer_counts(config).head;
-  } else {
+  if (!tower.headless) {
     model.layers.push_back({built(tower.head, [](const BlockBuilder& b) { return b.head(); }), 1});
   }
+  model.parameters = transformer_parameters(config) - (tower.headless ? transformer_counts(config).head : 0.0);
 
   Flops forward;
   for (const LayerGroup& group : model.layers) {
