@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <variant>
+
 #include "model/cost/attention.hpp"
 #include "model/scenario/lengths_reader.hpp"
 #include "model/scenario/names.hpp"
@@ -96,6 +98,26 @@ void check_attention(const Operator& op, const Gpu& gpu, const Field& field) {
   const YamlEntry* kind = field.node().find("attention");
   if (kind == nullptr) field.fail(unsupported->wrong, unsupported->right);
   Field(kind->value, join_path(field.path(), "attention")).fail(unsupported->wrong, unsupported->right);
+}
+
+void check_attention(const ModelConfig& model, AttentionKind kind, Precision precision, const Gpu& gpu,
+                     const Field& field) {
+  if (const YamlEntry* stated = field.node().find("attention");
+      stated != nullptr && std::holds_alternative<NetworkConfig>(model.shape)) {
+    Field(stated->value, join_path(field.path(), "attention"))
+        .fail(fmt::format("{} is a network of layers without attention", model.name),
+              "a transformer, or leave the key out");
+  }
+  const auto check = [&](const TransformerConfig& shape) {
+    // Attention computes in bf16 where the rest is fp8.
+    check_attention({"", Attention{.head_dim = shape.head_dim, .kind = kind}, storage_precision(precision), 1}, gpu,
+                    field);
+  };
+  if (const auto* transformer = std::get_if<TransformerConfig>(&model.shape)) check(*transformer);
+  if (const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape)) {
+    check(whole->vision);
+    check(whole->language);
+  }
 }
 
 }  // namespace foretrain

@@ -60,6 +60,10 @@ void read_copy_task(const Field& field, const Cluster& cluster, ScenarioTask& ta
   task.destination = copy["to"].text();
   check_place(task.source, copy["from"], cluster);
   check_place(task.destination, copy["to"], cluster);
+  if (task.source == task.destination) {
+    copy.fail("to", fmt::format("from {} to {}", task.source, task.destination),
+              "another place; within one memory elementwise, which reads and writes");
+  }
   task.size = copy["size"].quantity<Bytes>(Zero::allowed);
   task.pinned = copy.flag_or("pinned", true);
 }
@@ -86,6 +90,7 @@ ModelCall read_call(const Field& field, bool backward, const Cluster& cluster) {
   const bool flash = cluster.node.gpu.compute_capability >= 7.5;  // as for workload.train
   call.attention =
       keys.choice_or("attention", flash ? AttentionKind::flash : AttentionKind::standard, attention_words());
+  check_attention(call.model, call.attention, call.precision, cluster.node.gpu, field);
   call.backward = backward;
   if (const auto execution = keys.find("execution")) call.execution = execution->choice(execution_words());
   return call;
@@ -132,6 +137,14 @@ void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
   }
 }
 
+/// Copy engines execute no kernels.
+void refuse_copy_queue(const MappingReader& keys, const std::string& place) {
+  const std::size_t colon = place.find(':');
+  if (colon == std::string::npos || place.substr(colon + 1).starts_with("stream")) return;
+  keys.fail("on", fmt::format("{} is a queue of copies", place),
+            fmt::format("{0}, or one of its streams: {0}:stream1", place.substr(0, colon)));
+}
+
 /// Who launches the task, and whether what it does has its place where it runs.
 void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioTask& task) {
   const bool host_waits = task.kind == TaskKind::item || task.kind == TaskKind::print;
@@ -142,6 +155,7 @@ void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioT
   if (calls && !task.on.starts_with("gpu")) {
     keys.fail("on", fmt::format("a model is called on a GPU, not on {}", task.on), "on: gpu0");
   }
+  if (calls || task.kind == Kind::op) refuse_copy_queue(keys, task.on);
   if (calls) task.enqueued_by = "cpu";
   const auto thread = keys.find("enqueued_by");
   if (!thread) return;

@@ -65,11 +65,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
     train.fail("kernels", fmt::format("{} is a network of layers, each with its own kernels", workload.model.name),
                "a transformer, or leave the key out");
   }
-  if (const auto* shape = std::get_if<TransformerConfig>(&workload.model.shape)) {
-    // Attention computes in bf16 where the rest is fp8.
-    const Attention core{.head_dim = shape->head_dim, .kind = workload.attention};
-    check_attention({"", core, storage_precision(workload.precision), 1}, cluster.node.gpu, field);
-  }
+  check_attention(workload.model, workload.attention, workload.precision, cluster.node.gpu, field);
   workload.master_weights = train.flag_or("master_weights", false);
   static constexpr Named<bool> loss_words[] = {{"eager", false}, {"fused", true}};
   workload.fused_loss = train.choice_or<bool>("loss", false, loss_words);
