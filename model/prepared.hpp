@@ -31,7 +31,7 @@ struct PreparedOperator {
   Flops flops;
   Bytes bytes;
   std::string bound;
-  std::optional<Seconds> per_access = std::nullopt;       ///< of a walk over memory
+  std::optional<Seconds> per_access = std::nullopt;     ///< of a walk over memory
   std::optional<OperatorMemory> memory = std::nullopt;  ///< attention only
 };
 

@@ -128,7 +128,7 @@ struct OperatorResult {
 
 struct TasksResult {
   Seconds time;
-  std::map<std::string, Seconds> finish;         ///< by task id
+  std::map<std::string, Seconds> finish;              ///< by task id
   std::map<std::string, ModelCallResult> calls = {};  ///< by task id, of those that call a model
 };
 

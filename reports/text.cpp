@@ -82,8 +82,9 @@ std::string communication_section(const TrainResult& train, bool verbose) {
   TextTable table({Align::left, Align::right, Align::right, Align::right});
   table.add_row({"", "total", "hidden", "exposed"});
   for (const auto& [collective, time] : train.communication) {
-    table.add_row({collective, format_seconds(time.total), format_seconds(time.total - time.exposed),
-                   format_seconds(time.exposed)});
+    const Seconds hidden = time.total - time.exposed;  // less than a billionth is rounding
+    table.add_row({collective, format_seconds(time.total),
+                   format_seconds(hidden > 1e-9 * time.total ? hidden : Seconds(0.0)), format_seconds(time.exposed)});
   }
   return heading("Communication") + table.text(indent) +
          (train.communication_to_compute ? ratio_lines(*train.communication_to_compute, verbose) : "");

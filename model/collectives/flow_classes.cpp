@@ -6,15 +6,14 @@
 #include <utility>
 
 #include "model/base/hash.hpp"
+#include "model/base/number.hpp"
 
 namespace foretrain {
 
 namespace {
 
-using Node = std::int32_t;  ///< flows first, then links
+using Vertex = std::int32_t;  ///< flows first, then links
 using ClassId = std::int32_t;
-
-std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 /// A hash whose sums tell classes apart.
 std::uint64_t mix(ClassId id) {
@@ -26,32 +25,32 @@ std::uint64_t mix(ClassId id) {
 class Neighbours {
  public:
   explicit Neighbours(const SharingSystem& system) : system_(system), first_(system.links() + 1) {
-    for (const std::int32_t link : system.link) ++first_[index(link) + 1];
+    for (const std::int32_t link : system.link) ++first_[at_index(link) + 1];
     std::partial_sum(first_.begin(), first_.end(), first_.begin());
     flow_.resize(system.link.size());
     std::vector<std::size_t> next = first_;
     for (std::size_t flow = 0; flow < system.flows(); ++flow) {
-      for (const std::int32_t link : system.links_of(flow)) flow_[next[index(link)]++] = static_cast<Node>(flow);
+      for (const std::int32_t link : system.links_of(flow)) flow_[next[at_index(link)]++] = static_cast<Vertex>(flow);
     }
   }
-  [[nodiscard]] std::span<const Node> flows_of(std::size_t link) const {
+  [[nodiscard]] std::span<const Vertex> flows_of(std::size_t link) const {
     return std::span(flow_).subspan(first_[link], first_[link + 1] - first_[link]);
   }
   /// Calls visit(neighbour) once per crossing.
   template <typename Visit>
-  void visit(Node node, const Visit& visit) const {
-    const auto flows = static_cast<Node>(system_.flows());
+  void visit(Vertex node, const Visit& visit) const {
+    const auto flows = static_cast<Vertex>(system_.flows());
     if (node < flows) {
-      for (const std::int32_t link : system_.links_of(index(node))) visit(flows + link);
+      for (const std::int32_t link : system_.links_of(at_index(node))) visit(flows + link);
     } else {
-      for (const Node flow : flows_of(index(node - flows))) visit(flow);
+      for (const Vertex flow : flows_of(at_index(node - flows))) visit(flow);
     }
   }
 
  private:
   const SharingSystem& system_;
   std::vector<std::size_t> first_;
-  std::vector<Node> flow_;
+  std::vector<Vertex> flow_;
 };
 
 /// Partition refinement. The members of a class are consecutive in `order_`; all of them had the same sum of hashes of
@@ -70,7 +69,7 @@ class Refinement {
 
  private:
   struct Change {
-    Node node;
+    Vertex node;
     ClassId before;
   };
 
@@ -78,40 +77,41 @@ class Refinement {
     const std::size_t flows = system.flows();
     order_.resize(class_of_.size());
     std::iota(order_.begin(), order_.end(), 0);
-    const auto rank = [&](Node node) {
-      return index(node) < flows ? std::pair(0, static_cast<double>(system.kind[index(node)]))
-                                 : std::pair(1, system.bandwidth[index(node) - flows].value());
+    const auto rank = [&](Vertex node) {
+      return at_index(node) < flows ? std::pair(0, static_cast<double>(system.kind[at_index(node)]))
+                                    : std::pair(1, system.bandwidth[at_index(node) - flows].value());
     };
-    std::stable_sort(order_.begin(), order_.end(), [&](Node a, Node b) { return rank(a) < rank(b); });
+    std::stable_sort(order_.begin(), order_.end(), [&](Vertex a, Vertex b) { return rank(a) < rank(b); });
     position_.resize(order_.size());
     for (std::size_t at = 0; at < order_.size(); ++at) {
       if (at == 0 || rank(order_[at - 1]) < rank(order_[at])) begin_.push_back(at), end_.push_back(at);
       ++end_.back();
-      position_[index(order_[at])] = at;
-      class_of_[index(order_[at])] = static_cast<ClassId>(begin_.size() - 1);
+      position_[at_index(order_[at])] = at;
+      class_of_[at_index(order_[at])] = static_cast<ClassId>(begin_.size() - 1);
     }
     sum_.resize(order_.size());
     is_touched_.resize(order_.size());
-    for (const Node node : order_) {
-      neighbours_.visit(node, [&](Node other) { sum_[index(node)] += mix(class_of_[index(other)]); });
+    for (const Vertex node : order_) {
+      neighbours_.visit(node, [&](Vertex other) { sum_[at_index(node)] += mix(class_of_[at_index(other)]); });
       touch(node);
     }
   }
 
-  void touch(Node node) {
-    if (is_touched_[index(node)]) return;
-    is_touched_[index(node)] = true;
+  void touch(Vertex node) {
+    if (is_touched_[at_index(node)]) return;
+    is_touched_[at_index(node)] = true;
     touched_.push_back(node);
   }
 
   void split_touched() {
-    std::sort(touched_.begin(), touched_.end(), [&](Node a, Node b) {
-      return std::tuple(class_of_[index(a)], sum_[index(a)], a) < std::tuple(class_of_[index(b)], sum_[index(b)], b);
+    std::sort(touched_.begin(), touched_.end(), [&](Vertex a, Vertex b) {
+      return std::tuple(class_of_[at_index(a)], sum_[at_index(a)], a) <
+             std::tuple(class_of_[at_index(b)], sum_[at_index(b)], b);
     });
-    for (const Node node : touched_) is_touched_[index(node)] = false;
+    for (const Vertex node : touched_) is_touched_[at_index(node)] = false;
     for (auto from = touched_.begin(); from != touched_.end();) {
-      const ClassId id = class_of_[index(*from)];
-      const auto to = std::find_if(from, touched_.end(), [&](Node node) { return class_of_[index(node)] != id; });
+      const ClassId id = class_of_[at_index(*from)];
+      const auto to = std::find_if(from, touched_.end(), [&](Vertex node) { return class_of_[at_index(node)] != id; });
       split(id, std::span(from, to));
       from = to;
     }
@@ -119,13 +119,13 @@ class Refinement {
   }
 
   /// Every part but the largest gets a class of its own, so that each node changes its class O(log n) times.
-  void split(ClassId id, std::span<const Node> touched) {
+  void split(ClassId id, std::span<const Vertex> touched) {
     const auto same_sum_end = [&](std::size_t at) {
       std::size_t end = at;
-      while (end < touched.size() && sum_[index(touched[end])] == sum_[index(touched[at])]) ++end;
+      while (end < touched.size() && sum_[at_index(touched[end])] == sum_[at_index(touched[at])]) ++end;
       return end;
     };
-    const std::size_t untouched = end_[index(id)] - begin_[index(id)] - touched.size();
+    const std::size_t untouched = end_[at_index(id)] - begin_[at_index(id)] - touched.size();
     std::size_t largest = touched.size(), largest_size = untouched;  // `largest` begins a part of `touched`
     for (std::size_t at = 0; at < touched.size(); at = same_sum_end(at)) {
       if (same_sum_end(at) - at > largest_size) largest = at, largest_size = same_sum_end(at) - at;
@@ -136,34 +136,34 @@ class Refinement {
       at = end;
     }
     if (largest == touched.size() || untouched == 0) return;
-    std::vector<Node> rest;
-    for (std::size_t at = begin_[index(id)]; at < end_[index(id)]; ++at) {
-      if (sum_[index(order_[at])] != sum_[index(touched[largest])]) rest.push_back(order_[at]);
+    std::vector<Vertex> rest;
+    for (std::size_t at = begin_[at_index(id)]; at < end_[at_index(id)]; ++at) {
+      if (sum_[at_index(order_[at])] != sum_[at_index(touched[largest])]) rest.push_back(order_[at]);
     }
     move_out(id, rest);
   }
 
-  void move_out(ClassId id, std::span<const Node> part) {
-    std::size_t end = end_[index(id)];
+  void move_out(ClassId id, std::span<const Vertex> part) {
+    std::size_t end = end_[at_index(id)];
     const auto fresh = static_cast<ClassId>(begin_.size());
-    for (const Node node : part) {
+    for (const Vertex node : part) {
       --end;
-      const Node other = order_[end];
-      std::swap(order_[end], order_[position_[index(node)]]);
-      std::swap(position_[index(node)], position_[index(other)]);
+      const Vertex other = order_[end];
+      std::swap(order_[end], order_[position_[at_index(node)]]);
+      std::swap(position_[at_index(node)], position_[at_index(other)]);
       changes_.push_back({node, id});
-      class_of_[index(node)] = fresh;
+      class_of_[at_index(node)] = fresh;
     }
     begin_.push_back(end);
-    end_.push_back(end_[index(id)]);
-    end_[index(id)] = end;
+    end_.push_back(end_[at_index(id)]);
+    end_[at_index(id)] = end;
   }
 
   void pass_on_changes() {
     for (const Change& change : changes_) {
-      const std::uint64_t difference = mix(class_of_[index(change.node)]) - mix(change.before);
-      neighbours_.visit(change.node, [&](Node other) {
-        sum_[index(other)] += difference;
+      const std::uint64_t difference = mix(class_of_[at_index(change.node)]) - mix(change.before);
+      neighbours_.visit(change.node, [&](Vertex other) {
+        sum_[at_index(other)] += difference;
         touch(other);
       });
     }
@@ -173,11 +173,11 @@ class Refinement {
   const Neighbours& neighbours_;
   std::vector<ClassId> class_of_;
   std::vector<std::size_t> begin_, end_;  ///< of each class, in order_
-  std::vector<Node> order_;
+  std::vector<Vertex> order_;
   std::vector<std::size_t> position_;
   std::vector<std::uint64_t> sum_;
   std::vector<bool> is_touched_;
-  std::vector<Node> touched_;
+  std::vector<Vertex> touched_;
   std::vector<Change> changes_;
 };
 
@@ -188,7 +188,7 @@ std::pair<std::vector<std::int32_t>, std::vector<std::size_t>> renumber(std::siz
   std::vector<std::int32_t> number(classes, -1), of_node(nodes);
   std::vector<std::size_t> first;
   for (std::size_t node = 0; node < nodes; ++node) {
-    std::int32_t& known = number[index(class_of(node))];
+    std::int32_t& known = number[at_index(class_of(node))];
     if (known < 0) {
       known = static_cast<std::int32_t>(first.size());
       first.push_back(node);
@@ -221,15 +221,16 @@ FoldedSystem fold(const SharingSystem& system) {
   std::vector<std::int32_t> count(first_flow.size());
   for (std::size_t id = 0; id < first_link.size(); ++id) {
     std::vector<std::int32_t> crossing;
-    for (const Node flow : neighbours.flows_of(first_link[id])) {
-      const std::int32_t of_flow = folded.class_of_flow[index(flow)];
-      if (count[index(of_flow)]++ == 0) crossing.push_back(of_flow);
+    for (const Vertex flow : neighbours.flows_of(first_link[id])) {
+      const std::int32_t of_flow = folded.class_of_flow[at_index(flow)];
+      if (count[at_index(of_flow)]++ == 0) crossing.push_back(of_flow);
     }
     std::int32_t divisor = 0;
-    for (const std::int32_t of_flow : crossing) divisor = std::gcd(divisor, count[index(of_flow)]);
+    for (const std::int32_t of_flow : crossing) divisor = std::gcd(divisor, count[at_index(of_flow)]);
     for (const std::int32_t of_flow : crossing) {
-      folded.crossings[index(of_flow)].push_back({static_cast<std::int32_t>(id), count[index(of_flow)] / divisor});
-      count[index(of_flow)] = 0;
+      folded.crossings[at_index(of_flow)].push_back(
+          {static_cast<std::int32_t>(id), count[at_index(of_flow)] / divisor});
+      count[at_index(of_flow)] = 0;
     }
     folded.bandwidth.push_back(system.bandwidth[first_link[id]] / std::max(divisor, 1));
   }
@@ -267,8 +268,8 @@ std::vector<BytesPerSecond> max_min_rates(const FoldedSystem& system, const std:
     }
     settled[id] = false;
     for (const FoldedSystem::Crossing& crossing : system.crossings[id]) {
-      growing[index(crossing.link)] += crossing.flows;
-      classes_on[index(crossing.link)].push_back(static_cast<std::int32_t>(id));
+      growing[at_index(crossing.link)] += crossing.flows;
+      classes_on[at_index(crossing.link)].push_back(static_cast<std::int32_t>(id));
     }
   }
   for (;;) {
@@ -281,13 +282,13 @@ std::vector<BytesPerSecond> max_min_rates(const FoldedSystem& system, const std:
     }
     if (fullest == free.size()) return rates;
     for (const std::int32_t id : classes_on[fullest]) {
-      if (settled[index(id)]) continue;
-      settled[index(id)] = true;
-      rates[index(id)] = share;
-      for (const FoldedSystem::Crossing& crossing : system.crossings[index(id)]) {
-        growing[index(crossing.link)] -= crossing.flows;
-        free[index(crossing.link)] =
-            std::max(free[index(crossing.link)] - share * static_cast<double>(crossing.flows), BytesPerSecond(0.0));
+      if (settled[at_index(id)]) continue;
+      settled[at_index(id)] = true;
+      rates[at_index(id)] = share;
+      for (const FoldedSystem::Crossing& crossing : system.crossings[at_index(id)]) {
+        growing[at_index(crossing.link)] -= crossing.flows;
+        free[at_index(crossing.link)] =
+            std::max(free[at_index(crossing.link)] - share * static_cast<double>(crossing.flows), BytesPerSecond(0.0));
       }
     }
   }

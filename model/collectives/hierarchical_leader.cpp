@@ -90,13 +90,13 @@ Phase chain_hop(const Groups& groups, int index, bool towards_root) {
   return transfers;
 }
 
-struct Part {
+struct LeaderPart {
   int phases = 0;
   std::function<Phase(int)> phase;
   std::function<Schedule::Stretch(int)> stretch;
 };
 
-Part inside_part(const SharedGroups& groups, bool towards_leader) {
+LeaderPart inside_part(const SharedGroups& groups, bool towards_leader) {
   const int hops = groups->longest - 1;
   const int pieces = groups->pieces();
   // The longest chain is busy throughout; shorter ones too, until their last piece has passed.
@@ -107,7 +107,7 @@ Part inside_part(const SharedGroups& groups, bool towards_leader) {
           }};
 }
 
-Part ring_part(const SharedGroups& groups) {
+LeaderPart ring_part(const SharedGroups& groups) {
   const int hops = groups->count() - 1;
   return {2 * hops,
           [=](int index) {
@@ -119,7 +119,7 @@ Part ring_part(const SharedGroups& groups) {
           }};
 }
 
-Part chain_part(const SharedGroups& groups, bool towards_root) {
+LeaderPart chain_part(const SharedGroups& groups, bool towards_root) {
   const int hops = groups->count() - 1;
   const int pieces = groups->chunks();
   return {hops > 0 ? pipeline_phases(hops, pieces) : 0,
@@ -127,9 +127,9 @@ Part chain_part(const SharedGroups& groups, bool towards_root) {
           [=](int index) { return pipeline_stretch(hops, pieces, index); }};
 }
 
-Schedule join(const SharedGroups& groups, std::vector<Part> parts) {
+Schedule join(const SharedGroups& groups, std::vector<LeaderPart> parts) {
   const int phases =
-      std::accumulate(parts.begin(), parts.end(), 0, [](int sum, const Part& part) { return sum + part.phases; });
+      std::accumulate(parts.begin(), parts.end(), 0, [](int sum, const LeaderPart& part) { return sum + part.phases; });
   const auto at = [parts = std::move(parts)](int index) {
     int begin = 0;
     auto part = parts.begin();

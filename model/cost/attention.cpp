@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 namespace {
 
@@ -11,8 +13,6 @@ namespace {
 // FlashAttention-3 the warp-group instructions that only Hopper has.
 constexpr double flash_1_since = 7.5, flash_2_since = 8.0, native_since = 9.0, flash_3_until = 10.0;
 constexpr std::int64_t flash_1_head_dim = 128, flash_head_dim = 256;
-
-double number(std::int64_t value) { return static_cast<double>(value); }
 
 bool two_bytes_or_less(Precision precision) {
   return bytes_per_element(precision) <= bytes_per_element(Precision::fp16);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/base/number.hpp"
 #include "model/cost/attention.hpp"
 #include "model/cost/gemm.hpp"
 #include "model/cost/kernels.hpp"
@@ -36,8 +37,6 @@ constexpr double shared_key_passes = 4.0;
 
 // FlashAttention-1 cuts a head into as many thread blocks as fill the device, at most 30.
 constexpr int most_splits = 30;
-
-double number(std::int64_t value) { return static_cast<double>(value); }
 
 bool warp_groups(AttentionKernel kernel) {
   return kernel == AttentionKernel::native || kernel == AttentionKernel::flash_3;

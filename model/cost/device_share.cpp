@@ -4,15 +4,17 @@
 #include <array>
 #include <cmath>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 
 namespace {
 
+// Thread blocks as kernels of libraries cut them (assumption; device_share.hpp says how they are used): the smaller of
+// the common tiles of products, FlashAttention-2's queries, a few loads of 16 bytes for each of a block's threads.
 constexpr double block_rows = 64.0, block_columns = 64.0;  // of a product's result
 constexpr double block_queries = 128.0;                    // of attention
 constexpr double block_bytes = 32768.0;                    // of a memory-bound kernel
-
-double number(std::int64_t value) { return static_cast<double>(value); }
 
 double product_blocks(double batch, double m, double n) {
   return batch * std::ceil(m / block_rows) * std::ceil(n / block_columns);

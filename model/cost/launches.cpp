@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <variant>
 
+#include "model/base/number.hpp"
 #include "model/cost/operator_cost.hpp"
 
 namespace foretrain {
 
 namespace {
-
-double number(std::int64_t value) { return static_cast<double>(value); }
 
 /// Elements of the result.
 struct ResultElements {

@@ -110,7 +110,7 @@ bool has_parts(const DataLoader& loader) {
 
 Bytes memory_of_workers(const DataLoader& loader, const LoaderUse& use, const LoaderConstants& constants) {
   const Bytes batches = delivered_sample(loader) * (use.batch * loader.prefetch);
-  return (Bytes(constants.worker_mib * 1048576.0) + batches) * (static_cast<double>(loader.workers) * use.processes);
+  return (1.0_MiB * constants.worker_mib + batches) * (static_cast<double>(loader.workers) * use.processes);
 }
 
 }  // namespace

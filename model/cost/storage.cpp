@@ -20,6 +20,9 @@ BytesPerSecond bandwidth_of(const Storage& storage, bool write) {
   return write ? storage.write_bandwidth : storage.read_bandwidth;
 }
 
+/// The block for which data sheets state requests per second.
+constexpr Bytes rated_block(4096.0);
+
 struct Parts {
   Seconds wait, service;
   DiskBound limit = DiskBound::bandwidth;  ///< what makes the service as long as it is
@@ -50,10 +53,15 @@ Parts server_parts(const Storage& storage, const DiskPattern& pattern) {
     const double windows = pattern.block / storage.read_ahead;
     const Seconds window = carry / windows;
     const Seconds alone = std::max(window, (latency + window) / 2.0);
-    return {std::max((alone - window) * windows, slower), carry, DiskBound::bandwidth};
+    // Windows are cut into requests that move at the same time, except through a connection.
+    const Seconds waits = (alone - window) * windows;
+    return {network ? std::max(waits, slower) : waits, carry, DiskBound::bandwidth};
   }
-  const Seconds least(sharers / iops);
-  return {latency + slower, std::max(carry, least), carry < least ? DiskBound::requests : DiskBound::bandwidth};
+  // Handling a request and carrying its data follow each other; IOPS are stated for blocks of 4 KiB.
+  const Seconds handling = std::max(Seconds(sharers / iops) - rated_block * sharers / bandwidth, Seconds(0.0));
+  const Seconds service = std::max(handling + carry, Seconds(sharers / iops));
+  return {latency + slower, service,
+          service < 2.0 * Seconds(sharers / iops) ? DiskBound::requests : DiskBound::bandwidth};
 }
 
 }  // namespace

@@ -36,10 +36,11 @@ struct DiskCost {
 };
 
 /// Little's law up to the device's limit: requests per second = min(queue depth / (wait + service), 1 / service), with
-///   flash:   wait = latency,                     service = max(block / bandwidth, 1 / IOPS)
+///   flash:   wait = latency + what one request is slower than many,
+///            service = 1 / IOPS for 4 KiB, and (block - 4 KiB) / bandwidth for more
 ///   disk:    wait = 0,     service = overhead + positioning + block / bandwidth(zone)
 ///   network: wait = latency + round trip + what one connection is slower than the server,
-///            service = max(block / bandwidth, 1 / IOPS, shared by the clients; block / link)
+///            service as flash, shared by the clients, or block / link
 /// Sequential requests of flash and network are merged by read-ahead, unless they are direct: they wait as requests of
 /// two read-ahead windows do.
 /// Sequential reading on a disk needs no positioning, unless several streams take turns: then once per window.

@@ -71,7 +71,8 @@ Breakdown breakdown_of(const Step& step, const StepTimes& times) {
   breakdown.host_overhead = passes.host + stage.optimizer.host + step.once_per_step;
   breakdown.optimizer = stage.optimizer.compute;
   const Seconds whole = step_time(step, times);
-  breakdown.data_stall = std::max(whole - times.end - step.once_per_step - step.loader_device, Seconds(0.0));
+  // Added up as in step_time, so that without a loader nothing remains.
+  breakdown.data_stall = std::max(whole - (times.end + step.once_per_step + step.loader_device), Seconds(0.0));
   const Seconds rest = whole - breakdown.total();
   breakdown.exposed_communication = std::max(rest, Seconds(0.0));
   // Dispatch and communication can overlap in ways that the parts above count twice; compute absorbs the difference.

@@ -88,6 +88,135 @@ Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& mod
   return longest * (excess * step.micro_batches);
 }
 
+/// What a stage's chunks add up to.
+struct StageLayers {
+  double parameters = 0.0;
+  int layers = 0, tensors = 0;  ///< that hold parameters, and are trained
+};
+
+/// A stage after the other: chunks and their synchronisation, the optimizer, what leaves for the next stage.
+class StageBuilder {
+ public:
+  StageBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
+               Step& step)
+      : scenario_(scenario),
+        plan_(scenario.plan),
+        train_(train),
+        model_(model),
+        topology_(topology),
+        step_(step),
+        pricer_(scenario, train, topology),
+        sync_(scenario, topology, pricer_, step),
+        chunks_(split_layers(model, plan_.pipeline, plan_.interleave)) {
+    for (const LayerGroup& group : model.layers) {
+      price_of_group_.push_back(pricer_.price(group.layer));
+      add_offload(price_of_group_.back(), group.layer, scenario, train, topology);
+    }
+  }
+
+  void add(int s) {
+    PipelineStage& stage = step_.stages[static_cast<std::size_t>(s)];
+    StageLayers layers;
+    for (int v = 0; v < plan_.interleave; ++v) stage.chunks.push_back(chunk(s, v, layers));
+    step_.parameters_per_gpu = std::max(step_.parameters_per_gpu, layers.parameters);
+    set_optimizer(stage, layers);
+    gather_parameters(s, stage, layers.parameters);
+    if (s + 1 < plan_.pipeline) add_boundary(s);
+  }
+
+ private:
+  [[nodiscard]] ModelChunk chunk(int s, int v, StageLayers& stage) {
+    ModelChunk chunk;
+    LayerCost cost;
+    std::vector<std::pair<const Layer*, LayerCost>> layers;
+    const int position = v * plan_.pipeline + s;  // in model order
+    for (const LayerRun& run : chunks_[static_cast<std::size_t>(position)]) {
+      const Layer& layer = model_.layers[static_cast<std::size_t>(run.group)].layer;
+      const LayerCost& price = price_of_group_[static_cast<std::size_t>(run.group)];
+      cost += price * run.count;
+      layers.insert(layers.end(), static_cast<std::size_t>(run.count), {&layer, price});
+      stage.parameters += layer.parameters * run.count;
+      if (layer.parameters > 0.0) {
+        stage.layers += run.count;
+        stage.tensors += run.count * tensors_of(layer);
+      }
+    }
+    // One graph holds a micro-batch's forward and backward pass.
+    if (plan_.execution == ExecutionMode::cuda_graph) {
+      cost.forward_dispatch += host_dispatch_time(1, plan_.execution, scenario_.calibration.host);
+    }
+    chunk.forward = cost.forward();
+    chunk.backward = cost.backward();
+    if (plan_.zero == 3) {
+      sync_.add_sharded_units(s, layers, chunk);
+    } else {
+      sync_.add_buckets(s, layers, chunk);
+    }
+    return chunk;
+  }
+
+  [[nodiscard]] double shards() const { return static_cast<double>(plan_.data) * plan_.context; }
+
+  void set_optimizer(PipelineStage& stage, const StageLayers& layers) const {
+    const double parameters = layers.parameters / (plan_.zero >= 1 ? shards() : 1.0);
+    const Operator update = optimizer_operator(train_, plan_, parameters, layers.layers, layers.tensors);
+    if (plan_.offload.optimizer) {
+      Seconds backward;
+      for (const ModelChunk& chunk : stage.chunks) backward += chunk.backward.total();
+      stage.optimizer = offloaded_optimizer(parameters, backward, update, scenario_, train_, topology_);
+      return;
+    }
+    const Seconds kernels = operator_cost(update, scenario_.cluster.node.gpu, scenario_.calibration).device;
+    const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host);
+    stage.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
+  }
+
+  /// ZeRO-1 and 2: updated weights go back to all replicas.
+  void gather_parameters(int s, PipelineStage& stage, double parameters) {
+    if ((plan_.zero != 1 && plan_.zero != 2) || !(shards() > 1)) return;
+    const int gather = sync_.parameter_gather(s, parameters);
+    if (!plan_.sync.overlap) {
+      stage.parameter_gather = gather;
+      return;
+    }
+    // Runs beside the next step's first forward pass; only its first part and what does not fit there is waited for.
+    const Seconds time = step_.transfers[static_cast<std::size_t>(gather)].isolated;
+    const Seconds forward = stage.chunks.front().forward.total();
+    const Seconds first = time / static_cast<double>(GradientSync::most_buckets);
+    stage.optimizer.communication = first + std::max(time - first - forward, Seconds(0.0));
+  }
+
+  void add_boundary(int s) {
+    const auto& last = chunks_[static_cast<std::size_t>(s)].back();
+    const Bytes activation = model_.layers[static_cast<std::size_t>(last.group)].layer.output;
+    step_.activations.push_back(static_cast<int>(step_.transfers.size()));
+    step_.transfers.push_back(boundary_transfer(scenario_, s, false, activation, topology_));
+    step_.activation_gradients.push_back(static_cast<int>(step_.transfers.size()));
+    step_.transfers.push_back(boundary_transfer(scenario_, s, true, activation, topology_));
+  }
+
+  const Scenario& scenario_;
+  const Plan& plan_;
+  const TrainWorkload& train_;
+  const Model& model_;
+  const Topology& topology_;
+  Step& step_;
+  LayerPricer pricer_;
+  GradientSync sync_;
+  std::vector<std::vector<LayerRun>> chunks_;
+  std::vector<LayerCost> price_of_group_;
+};
+
+/// The gradients' norm for clipping: one number from every rank.
+Seconds norm_time(const Scenario& scenario, const Topology& topology) {
+  CollectiveCall norm;
+  norm.size = Bytes(4.0);
+  std::vector<int> ranks(static_cast<std::size_t>(topology.gpus()));
+  for (int r = 0; r < topology.gpus(); ++r) ranks[static_cast<std::size_t>(r)] = r;
+  norm.groups = {std::move(ranks)};
+  return isolated_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
+}
+
 }  // namespace
 
 int Step::hop(int from_stage, int to_stage, bool backward) const {
@@ -97,105 +226,19 @@ int Step::hop(int from_stage, int to_stage, bool backward) const {
 
 Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology) {
   const Plan& plan = scenario.plan;
-  const HostConstants& host = scenario.calibration.host;
-  const Gpu& gpu = scenario.cluster.node.gpu;
-
   Step step;
   step.interleave = plan.interleave;
   step.micro_batches = micro_batches(train, plan);
   step.overlap = plan.sync.overlap;
   step.every_micro_batch = plan.sync.every_micro_batch && plan.zero < 3;  // ZeRO-3 does so anyway
   step.stages.resize(static_cast<std::size_t>(plan.pipeline));
+  StageBuilder stages(scenario, train, model, topology, step);
+  for (int s = 0; s < plan.pipeline; ++s) stages.add(s);
 
-  LayerPricer pricer(scenario, train, topology);
-  std::vector<LayerCost> price_of_group;
-  for (const LayerGroup& group : model.layers) {
-    price_of_group.push_back(pricer.price(group.layer));
-    add_offload(price_of_group.back(), group.layer, scenario, train, topology);
-  }
-
-  const auto chunks = split_layers(model, plan.pipeline, plan.interleave);
-  GradientSync sync(scenario, topology, pricer, step);
-  const double shards = static_cast<double>(plan.data) * plan.context;
-  for (int s = 0; s < plan.pipeline; ++s) {
-    PipelineStage& stage = step.stages[static_cast<std::size_t>(s)];
-    double parameters = 0.0;
-    int layer_count = 0, tensors = 0;
-    for (int v = 0; v < plan.interleave; ++v) {
-      ModelChunk chunk;
-      LayerCost cost;
-      std::vector<std::pair<const Layer*, LayerCost>> layers;
-      const int position = v * plan.pipeline + s;  // in model order
-      for (const LayerRun& run : chunks[static_cast<std::size_t>(position)]) {
-        const Layer& layer = model.layers[static_cast<std::size_t>(run.group)].layer;
-        const LayerCost& price = price_of_group[static_cast<std::size_t>(run.group)];
-        cost += price * run.count;
-        layers.insert(layers.end(), static_cast<std::size_t>(run.count), {&layer, price});
-        parameters += layer.parameters * run.count;
-        if (layer.parameters > 0.0) {
-          layer_count += run.count;
-          tensors += run.count * tensors_of(layer);
-        }
-      }
-      // One graph holds a micro-batch's forward and backward pass.
-      if (plan.execution == ExecutionMode::cuda_graph)
-        cost.forward_dispatch += host_dispatch_time(1, plan.execution, host);
-      chunk.forward = cost.forward();
-      chunk.backward = cost.backward();
-      if (plan.zero == 3) {
-        sync.add_sharded_units(s, layers, chunk);
-      } else {
-        sync.add_buckets(s, layers, chunk);
-      }
-      stage.chunks.push_back(std::move(chunk));
-    }
-    step.parameters_per_gpu = std::max(step.parameters_per_gpu, parameters);
-    const bool sharded = plan.zero >= 1;
-    const Operator update =
-        optimizer_operator(train, plan, parameters / (sharded ? shards : 1.0), layer_count, tensors);
-    const Seconds kernels = operator_cost(update, gpu, scenario.calibration).device;
-    const Seconds dispatch = host_dispatch_time(update.kernels, plan.execution, host);
-    stage.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
-    if (plan.offload.optimizer) {
-      Seconds backward;
-      for (const ModelChunk& chunk : stage.chunks) backward += chunk.backward.total();
-      stage.optimizer =
-          offloaded_optimizer(parameters / (sharded ? shards : 1.0), backward, update, scenario, train, topology);
-    }
-    if ((plan.zero == 1 || plan.zero == 2) && shards > 1) {
-      const int gather = sync.parameter_gather(s, parameters);
-      if (plan.sync.overlap) {
-        // Runs beside the next step's first forward pass; only its first part and what does not fit there is waited
-        // for.
-        const Seconds time = step.transfers[static_cast<std::size_t>(gather)].isolated;
-        const Seconds forward = stage.chunks.front().forward.total();
-        const Seconds first = time / static_cast<double>(GradientSync::most_buckets);
-        stage.optimizer.communication = first + std::max(time - first - forward, Seconds(0.0));
-      } else {
-        stage.parameter_gather = gather;
-      }
-    }
-    if (s + 1 < plan.pipeline) {
-      const auto& last = chunks[static_cast<std::size_t>(s)].back();
-      const Bytes activation = model.layers[static_cast<std::size_t>(last.group)].layer.output;
-      step.activations.push_back(static_cast<int>(step.transfers.size()));
-      step.transfers.push_back(boundary_transfer(scenario, s, false, activation, topology));
-      step.activation_gradients.push_back(static_cast<int>(step.transfers.size()));
-      step.transfers.push_back(boundary_transfer(scenario, s, true, activation, topology));
-    }
-  }
-
-  if (scenario.cluster.gpus() > 1 && train.optimizer != Optimizer::sgd && train.optimizer != Optimizer::momentum) {
-    // The gradients' norm for clipping: one number from every rank.
-    CollectiveCall norm;
-    norm.size = Bytes(4.0);
-    std::vector<int> ranks(static_cast<std::size_t>(topology.gpus()));
-    for (int r = 0; r < topology.gpus(); ++r) ranks[static_cast<std::size_t>(r)] = r;
-    norm.groups = {std::move(ranks)};
-    step.gradient_norm = isolated_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
-  }
+  const bool clips = train.optimizer != Optimizer::sgd && train.optimizer != Optimizer::momentum;
+  if (scenario.cluster.gpus() > 1 && clips) step.gradient_norm = norm_time(scenario, topology);
   step.slowest_replica = waiting_for_slowest(step, plan, model);
-  step.once_per_step = Seconds(host.step_us * 1e-6);
+  step.once_per_step = Seconds(scenario.calibration.host.step_us * 1e-6);
 
   if (train.loader) add_loader(step, *train.loader, scenario, train, topology);
   step.model_flops_per_gpu =

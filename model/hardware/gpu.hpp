@@ -31,8 +31,8 @@ struct Gpu {
   std::vector<Constant> constants;  ///< every figure above with its source
 
   /// The fastest dense rate for a matrix product in `p`: tensor cores where they support it, else CUDA cores.
-  /// fp32 means plain fp32 (tensor cores enter only with tf32). Formats without any unit are converted on the way to the
-  /// units of a wider one (arithmetic_precision).
+  /// fp32 means plain fp32 (tensor cores enter only with tf32). Formats without any unit are converted on the way to
+  /// the units of a wider one (arithmetic_precision).
   [[nodiscard]] FlopsPerSecond matrix_rate(Precision p) const;
   /// The format that products of `p` are multiplied in: `p` where the chip has units for it, else the next wider format
   /// that it has units for: int8 for int4, fp16 for fp8, fp32 for all.

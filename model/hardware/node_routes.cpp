@@ -9,12 +9,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/hardware/wiring_graph.hpp"
 
 namespace foretrain {
 namespace {
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 std::vector<bool> transit_of(const Node& node) {
   std::vector<bool> transit;
@@ -59,11 +58,11 @@ class Builder {
     const LinkId forward = add_link(name_a + (type.full_duplex ? ">" : "-") + name_b, type.kind, bandwidth);
     const LinkId backward = type.full_duplex ? add_link(name_b + ">" + name_a, type.kind, bandwidth) : forward;
     for (const LinkId link : {forward, backward}) {
-      routes_.links[index(link)].in_network_reduction = type.in_network_reduction;
-      routes_.links[index(link)].collective_efficiency = type.collective_efficiency;
+      routes_.links[at_index(link)].in_network_reduction = type.in_network_reduction;
+      routes_.links[at_index(link)].collective_efficiency = type.collective_efficiency;
     }
-    add_wire(a, b, {forward, routes_.links[index(forward)].bandwidth, type.latency, nvlink});
-    add_wire(b, a, {backward, routes_.links[index(backward)].bandwidth, type.latency, nvlink});
+    add_wire(a, b, {forward, routes_.links[at_index(forward)].bandwidth, type.latency, nvlink});
+    add_wire(b, a, {backward, routes_.links[at_index(backward)].bandwidth, type.latency, nvlink});
   }
 
   /// A failed link keeps its id, but nothing goes there.
@@ -72,23 +71,23 @@ class Builder {
   }
   [[nodiscard]] bool has_failed(LinkId link) const {
     return std::any_of(faults_.begin(), faults_.end(), [&](const Fault& fault) {
-      return fault.failed && fault.concerns(routes_.links[index(link)].name);
+      return fault.failed && fault.concerns(routes_.links[at_index(link)].name);
     });
   }
 
   void add_endpoints() {
     routes_.gpus = node_.gpus;
     for (int vertex = 0; vertex < static_cast<int>(node_.vertices.size()); ++vertex) {
-      const VertexKind kind = node_.vertices[index(vertex)].kind;
+      const VertexKind kind = node_.vertices[at_index(vertex)].kind;
       if ((kind == VertexKind::gpu) != (vertex < node_.gpus)) {
         throw std::invalid_argument(fmt::format("{}: vertices must begin with the {} GPUs", node_.name, node_.gpus));
       }
       if (kind == VertexKind::gpu) endpoint_vertices_.push_back(vertex);
     }
     for (int vertex = node_.gpus; vertex < static_cast<int>(node_.vertices.size()); ++vertex) {
-      if (node_.vertices[index(vertex)].kind != VertexKind::cpu) continue;
+      if (node_.vertices[at_index(vertex)].kind != VertexKind::cpu) continue;
       endpoint_vertices_.push_back(vertex);
-      routes_.host_names.push_back(node_.vertices[index(vertex)].name);
+      routes_.host_names.push_back(node_.vertices[at_index(vertex)].name);
     }
     if (node_.gpus < 1 || routes_.host_names.empty()) {
       throw std::invalid_argument(fmt::format("{}: a node needs at least one GPU and one CPU", node_.name));
@@ -97,8 +96,8 @@ class Builder {
 
   void add_wiring() {
     for (const NodeLink& link : node_.links) {
-      connect(link.a, link.b, node_.vertices[index(link.a)].name, node_.vertices[index(link.b)].name,
-              node_.link_types[index(link.type)], link.count);
+      connect(link.a, link.b, node_.vertices[at_index(link.a)].name, node_.vertices[at_index(link.b)].name,
+              node_.link_types[at_index(link.type)], link.count);
     }
   }
 
@@ -108,12 +107,12 @@ class Builder {
     if (places.empty()) places.assign(endpoint_vertices_.begin() + node_.gpus, endpoint_vertices_.end());
     const bool slot_described = node_.nic_attachment_link.bandwidth.value() > 0.0;
     for (int card = 0; card < network_.nics_per_node; ++card) {
-      const int place = places[index(card) * places.size() / index(network_.nics_per_node)];
+      const int place = places[at_index(card) * places.size() / at_index(network_.nics_per_node)];
       const int vertex = wiring_.add_vertex(false);
       card_vertices_.push_back(vertex);
       if (slot_described) {
-        connect(place, vertex, node_.vertices[index(place)].name, fmt::format("nic{}", card), node_.nic_attachment_link,
-                1);
+        connect(place, vertex, node_.vertices[at_index(place)].name, fmt::format("nic{}", card),
+                node_.nic_attachment_link, 1);
       } else {
         const Wire slot{-1, BytesPerSecond::infinity(), Seconds(0), false};
         wiring_.add_wire(place, vertex, slot);
@@ -164,15 +163,15 @@ class Builder {
   }
 
   void find_paths() {
-    paths_.resize(index(wiring_.vertices()));
+    paths_.resize(at_index(wiring_.vertices()));
     for (const int vertex : endpoint_vertices_) {
-      paths_[index(vertex)] = wiring_.paths_from(vertex, WiringGraph::Through::anything);
+      paths_[at_index(vertex)] = wiring_.paths_from(vertex, WiringGraph::Through::anything);
     }
     for (const int vertex : card_vertices_) {
-      paths_[index(vertex)] = wiring_.paths_from(vertex, WiringGraph::Through::anything);
+      paths_[at_index(vertex)] = wiring_.paths_from(vertex, WiringGraph::Through::anything);
     }
     std::string unreachable;
-    const auto& from_first = paths_[index(endpoint_vertices_[0])];
+    const auto& from_first = paths_[at_index(endpoint_vertices_[0])];
     for (std::size_t vertex = 0; vertex < node_.vertices.size(); ++vertex) {
       if (!from_first[vertex]) unreachable += (unreachable.empty() ? "" : ", ") + node_.vertices[vertex].name;
     }
@@ -189,18 +188,19 @@ class Builder {
       for (const int to : endpoint_vertices_) {
         if (leads(from, to)) continue;
         throw std::invalid_argument(fmt::format("{}: not connected: no link leads from {} to {}", node_.name,
-                                                node_.vertices[index(from)].name, node_.vertices[index(to)].name));
+                                                node_.vertices[at_index(from)].name,
+                                                node_.vertices[at_index(to)].name));
       }
     }
   }
 
   [[nodiscard]] bool leads(int from_vertex, int to_vertex) const {
-    return paths_[index(from_vertex)][index(to_vertex)].has_value();
+    return paths_[at_index(from_vertex)][at_index(to_vertex)].has_value();
   }
   [[nodiscard]] const Path& path(int from_vertex, int to_vertex) const {
-    return *paths_[index(from_vertex)][index(to_vertex)];
+    return *paths_[at_index(from_vertex)][at_index(to_vertex)];
   }
-  [[nodiscard]] int host_vertex(int host) const { return endpoint_vertices_[index(node_.gpus + host)]; }
+  [[nodiscard]] int host_vertex(int host) const { return endpoint_vertices_[at_index(node_.gpus + host)]; }
 
   void find_hosts() {
     std::vector<std::vector<int>> way_from_host;
@@ -213,13 +213,13 @@ class Builder {
       way_from_host.push_back(path(host_vertex(nearest), gpu).vertices);
     }
     // Sorting GPUs by their way down from the socket keeps those together that share a socket, then a switch.
-    std::vector<int> order(index(node_.gpus));
+    std::vector<int> order(at_index(node_.gpus));
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(),
-              [&](int a, int b) { return way_from_host[index(a)] < way_from_host[index(b)]; });
+              [&](int a, int b) { return way_from_host[at_index(a)] < way_from_host[at_index(b)]; });
     routes_.tree_position.resize(order.size());
     for (int position = 0; position < node_.gpus; ++position) {
-      routes_.tree_position[index(order[index(position)])] = position;
+      routes_.tree_position[at_index(order[at_index(position)])] = position;
     }
   }
 
@@ -228,17 +228,17 @@ class Builder {
     Route route{std::move(links), latency, BytesPerSecond::infinity()};
     for (const LinkId link : route.links) {
       const auto times = std::count(route.links.begin(), route.links.end(), link);
-      route.bandwidth = std::min(route.bandwidth, routes_.links[index(link)].bandwidth / static_cast<double>(times));
+      route.bandwidth = std::min(route.bandwidth, routes_.links[at_index(link)].bandwidth / static_cast<double>(times));
     }
     return route;
   }
 
   /// From GPU or host memory to GPU or host memory, CPU memory included where the data starts or ends there.
   [[nodiscard]] Route memory_to_memory(int from, int to) const {
-    const Path& way = path(endpoint_vertices_[index(from)], endpoint_vertices_[index(to)]);
+    const Path& way = path(endpoint_vertices_[at_index(from)], endpoint_vertices_[at_index(to)]);
     std::vector<LinkId> links = way.links;
     const auto memory_of = [this](int endpoint) {
-      return endpoint < node_.gpus ? -1 : memory_links_[index(endpoint - node_.gpus)];
+      return endpoint < node_.gpus ? -1 : memory_links_[at_index(endpoint - node_.gpus)];
     };
     if (memory_of(from) >= 0) links.insert(links.begin(), memory_of(from));
     if (memory_of(to) >= 0) links.push_back(memory_of(to));
@@ -253,22 +253,23 @@ class Builder {
 
   /// Without peer access, a copy is written to the memory near its source and read from there.
   [[nodiscard]] Route staged(int from, int to) const {
-    const int host = node_.gpus + routes_.host_of_gpu[index(from)];
+    const int host = node_.gpus + routes_.host_of_gpu[at_index(from)];
     return join(memory_to_memory(from, host), memory_to_memory(host, to));
   }
 
   void find_between() {
     const int endpoints = routes_.endpoints();
-    routes_.direct_nvlinks.assign(index(node_.gpus * node_.gpus), -1);
+    routes_.direct_nvlinks.assign(at_index(node_.gpus * node_.gpus), -1);
     for (int from = 0; from < endpoints; ++from) {
-      const auto over_nvlink = wiring_.paths_from(endpoint_vertices_[index(from)], WiringGraph::Through::nvlink_only);
+      const auto over_nvlink =
+          wiring_.paths_from(endpoint_vertices_[at_index(from)], WiringGraph::Through::nvlink_only);
       for (int to = 0; to < endpoints; ++to) {
         const bool between_gpus = from < node_.gpus && to < node_.gpus;
         if (from == to) {
           routes_.between_endpoints.push_back(make_route({}, Seconds(0)));
-        } else if (between_gpus && over_nvlink[index(to)]) {
-          const Path& way = *over_nvlink[index(to)];
-          if (way.cost.hops == 1) routes_.direct_nvlinks[index(from * node_.gpus + to)] = way.links.front();
+        } else if (between_gpus && over_nvlink[at_index(to)]) {
+          const Path& way = *over_nvlink[at_index(to)];
+          if (way.cost.hops == 1) routes_.direct_nvlinks[at_index(from * node_.gpus + to)] = way.links.front();
           routes_.between_endpoints.push_back(make_route(way.links, way.latency));
         } else if (between_gpus && !node_.peer_to_peer) {
           routes_.between_endpoints.push_back(staged(from, to));
@@ -280,52 +281,52 @@ class Builder {
   }
 
   [[nodiscard]] bool works(int card) const {
-    return !has_failed(card_up_[index(card)]) && !has_failed(card_down_[index(card)]);
+    return !has_failed(card_up_[at_index(card)]) && !has_failed(card_down_[at_index(card)]);
   }
 
   /// The memory from which and into which cards carry an endpoint's data: a host's where they cannot reach the GPU's.
   [[nodiscard]] int memory_for_cards(int endpoint) const {
     const bool gpu_staged = endpoint < node_.gpus && !network_.gpu_direct;
-    return gpu_staged ? node_.gpus + routes_.host_of_gpu[index(endpoint)] : endpoint;
+    return gpu_staged ? node_.gpus + routes_.host_of_gpu[at_index(endpoint)] : endpoint;
   }
 
   /// The nearest cards of every endpoint; GPUs that have the same nearest cards are spread evenly over them by index.
   void choose_cards() {
-    routes_.cards.resize(index(routes_.endpoints()));
+    routes_.cards.resize(at_index(routes_.endpoints()));
     if (card_vertices_.empty()) return;
     for (int endpoint = 0; endpoint < routes_.endpoints(); ++endpoint) {
       constexpr int none = std::numeric_limits<int>::max();
-      const int memory = endpoint_vertices_[index(memory_for_cards(endpoint))];
+      const int memory = endpoint_vertices_[at_index(memory_for_cards(endpoint))];
       const auto hops = [&](int card) {
-        const int there = card_vertices_[index(card)], here = endpoint_vertices_[index(endpoint)];
+        const int there = card_vertices_[at_index(card)], here = endpoint_vertices_[at_index(endpoint)];
         const bool usable = works(card) && leads(here, there) && leads(memory, there) && leads(there, memory);
         return usable ? path(here, there).cost.hops : none;
       };
       int least = none;
       for (int card = 0; card < network_.nics_per_node; ++card) least = std::min(least, hops(card));
       for (int card = 0; card < network_.nics_per_node && least < none; ++card) {
-        if (hops(card) == least) routes_.cards[index(endpoint)].push_back(card);
+        if (hops(card) == least) routes_.cards[at_index(endpoint)].push_back(card);
       }
     }
     const std::vector<std::vector<int>> nearest(routes_.cards.begin(), routes_.cards.begin() + node_.gpus);
     for (int gpu = 0; gpu < node_.gpus; ++gpu) {
-      const std::vector<int>& mine = nearest[index(gpu)];
+      const std::vector<int>& mine = nearest[at_index(gpu)];
       if (mine.empty()) continue;  // no card is left
       const auto sharing = static_cast<std::size_t>(std::count(nearest.begin(), nearest.end(), mine));
       const auto before = static_cast<std::size_t>(std::count(nearest.begin(), nearest.begin() + gpu, mine));
-      routes_.cards[index(gpu)] = {mine[before * mine.size() / sharing]};
+      routes_.cards[at_index(gpu)] = {mine[before * mine.size() / sharing]};
     }
   }
 
   /// Between an endpoint's memory and one card; through host memory where the card cannot reach the GPU's.
   [[nodiscard]] Route to_card(int endpoint, int card, bool outward) const {
     const int memory = memory_for_cards(endpoint);
-    const int memory_vertex = endpoint_vertices_[index(memory)];
-    const int card_vertex = card_vertices_[index(card)];
+    const int memory_vertex = endpoint_vertices_[at_index(memory)];
+    const int card_vertex = card_vertices_[at_index(card)];
     std::vector<LinkId> links =
         outward ? path(memory_vertex, card_vertex).links : path(card_vertex, memory_vertex).links;
     if (memory >= node_.gpus) {
-      const LinkId memory_link = memory_links_[index(memory - node_.gpus)];
+      const LinkId memory_link = memory_links_[at_index(memory - node_.gpus)];
       if (memory_link >= 0) links.insert(outward ? links.begin() : links.end(), memory_link);
     }
     const Route card_route = make_route(std::move(links), Seconds(0));
@@ -337,8 +338,8 @@ class Builder {
   void find_exits() {
     for (int endpoint = 0; endpoint < routes_.endpoints(); ++endpoint) {
       std::vector<Route> out, in;
-      for (const int card : routes_.cards[index(endpoint)]) {
-        std::vector<LinkId> up = {card_up_[index(card)]}, down = {card_down_[index(card)]};
+      for (const int card : routes_.cards[at_index(endpoint)]) {
+        std::vector<LinkId> up = {card_up_[at_index(card)]}, down = {card_down_[at_index(card)]};
         if (node_up_ >= 0) up.push_back(node_up_);
         if (node_down_ >= 0) down.insert(down.begin(), node_down_);
         out.push_back(join(to_card(endpoint, card, true), make_route(up, Seconds(0))));

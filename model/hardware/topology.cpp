@@ -8,17 +8,14 @@
 #include <unordered_set>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/hardware/check.hpp"
 #include "model/hardware/fabric_routes.hpp"
 #include "model/hardware/node_routes.hpp"
 #include "model/hardware/ring_order.hpp"
 
 namespace foretrain {
-namespace {
-
-std::size_t at_index(int i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
+namespace {}  // namespace
 
 /// One node's tables; every node has the same, with its link ids shifted by node · links_per_node. Nodes with faults
 /// have tables of their own.
@@ -305,7 +302,8 @@ std::vector<int> Topology::widest_ring(const std::vector<int>& ranks, const std:
   }
 
   std::sort(members.begin(), members.end(), [&](int a, int b) {
-    return local.tree_position[at_index(impl_->place(a).endpoint)] < local.tree_position[at_index(impl_->place(b).endpoint)];
+    return local.tree_position[at_index(impl_->place(a).endpoint)] <
+           local.tree_position[at_index(impl_->place(b).endpoint)];
   });
   std::vector<LinkId> taken;
   for (std::size_t i = 0; i < members.size(); ++i) append_route(members[i], members[(i + 1) % members.size()], taken);

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/base/spread.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/link_load.hpp"
@@ -13,8 +14,6 @@
 namespace foretrain {
 
 namespace {
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 LoweredPhase at_once(std::vector<Flow> flows, const Topology& topology) {
   LoweredPhase phase;
@@ -61,12 +60,12 @@ class GraphBuilder {
     return builder_.add_task({block, resource, iteration, store_.first_layer_first ? group : 0}, after);
   }
   [[nodiscard]] bool holds(int group, int server) const {
-    return store_.groups[index(group)].parameters[index(server)] > 0.0;
+    return store_.groups[at_index(group)].parameters[at_index(server)] > 0.0;
   }
   void add_passes(int lane, int iteration, std::vector<std::vector<TaskId>>& pushes);
   void add_pulls(Lane& lane, const std::vector<std::vector<TaskId>>& updated, int iteration);
   [[nodiscard]] bool takes_part(int lane, int iteration) const {
-    return iteration < iterations_.of_worker[index(lane)];
+    return iteration < iterations_.of_worker[at_index(lane)];
   }
 
   const ParameterStore& store_;
@@ -127,7 +126,7 @@ void GraphBuilder::add_lane(std::vector<int> workers) {
   }
   lane.workers = std::move(workers);
   lane.host = fixed_block("between steps", store_.host_between_steps, Category::host);
-  lane.pulled.assign(index(groups_), std::vector<TaskId>(index(servers_), -1));
+  lane.pulled.assign(at_index(groups_), std::vector<TaskId>(at_index(servers_), -1));
   LinkLoad load(topology_);
   add_messages(lane, true, load);
   add_messages(lane, false, load);
@@ -144,7 +143,7 @@ void GraphBuilder::add_lane(std::vector<int> workers) {
 /// The part of a collective inside all machines that runs in the lane's own.
 BlockId GraphBuilder::local_block(const Lane& lane, const char* name, LoweredCollective lowered) {
   if (lane.workers.size() < store_.workers.size()) {
-    const int node = topology_.node_of(store_.workers[index(lane.workers.front())].front());
+    const int node = topology_.node_of(store_.workers[at_index(lane.workers.front())].front());
     for (LoweredPhase& phase : lowered.phases) {
       std::erase_if(phase.flows, [&](const Flow& flow) { return topology_.node_of(flow.source) != node; });
     }
@@ -155,30 +154,30 @@ BlockId GraphBuilder::local_block(const Lane& lane, const char* name, LoweredCol
 
 void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
   auto& blocks = push ? lane.push_block : lane.pull_block;
-  blocks.assign(index(groups_), std::vector<BlockId>(index(servers_), -1));
+  blocks.assign(at_index(groups_), std::vector<BlockId>(at_index(servers_), -1));
   for (int g = 0; g < groups_; ++g) {
     // Alone, a message takes its part of the time in which the whole group is exchanged with all servers: they are
     // busy with it together.
-    std::vector<std::vector<Flow>> flows(index(servers_));
+    std::vector<std::vector<Flow>> flows(at_index(servers_));
     std::vector<Flow> all;
     for (int s = 0; s < servers_; ++s) {
       if (!holds(g, s)) continue;
       for (const int worker : lane.workers) {
         const std::vector<Flow> own = push ? store_.push(worker, g, s) : store_.pull(worker, g, s);
-        flows[index(s)].insert(flows[index(s)].end(), own.begin(), own.end());
+        flows[at_index(s)].insert(flows[at_index(s)].end(), own.begin(), own.end());
       }
-      all.insert(all.end(), flows[index(s)].begin(), flows[index(s)].end());
+      all.insert(all.end(), flows[at_index(s)].begin(), flows[at_index(s)].end());
     }
     const Seconds together = store_.background.empty() ? load.busiest(all)
                                                        : isolated_time({"", {{Seconds(0.0), std::move(all), 1}}},
                                                                        topology_, store_.background);
-    const std::vector<double>& parameters = store_.groups[index(g)].parameters;
+    const std::vector<double>& parameters = store_.groups[at_index(g)].parameters;
     const double most = *std::ranges::max_element(parameters);
     for (int s = 0; s < servers_; ++s) {
       if (!holds(g, s)) continue;
-      LoweredPhase phase = at_once(std::move(flows[index(s)]), topology_);
-      const Seconds isolated = phase.latency + together * (parameters[index(s)] / most);
-      blocks[index(g)][index(s)] =
+      LoweredPhase phase = at_once(std::move(flows[at_index(s)]), topology_);
+      const Seconds isolated = phase.latency + together * (parameters[at_index(s)] / most);
+      blocks[at_index(g)][at_index(s)] =
           builder_.add_block({push ? "gradient push" : "weight pull", Category::communication,
                               LoweredCollective{push ? "push" : "pull", {std::move(phase)}}, isolated});
     }
@@ -186,41 +185,41 @@ void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
 }
 
 void GraphBuilder::add_passes(int lane_number, int iteration, std::vector<std::vector<TaskId>>& pushes) {
-  Lane& lane = lanes_[index(lane_number)];
+  Lane& lane = lanes_[at_index(lane_number)];
   const double factor = lane.workers.size() > 1 ? 1.0 : store_.factor(lane.workers.front(), iteration);
   const auto compute = [&](const char* name, const Segment& work, std::vector<TaskId> after) {
     return add(fixed_block(name, work.total() * factor, Category::compute), lane.compute, std::move(after), iteration);
   };
   add(lane.host, lane.compute, {}, iteration);
-  std::vector<TaskId> weights(index(groups_), -1);
+  std::vector<TaskId> weights(at_index(groups_), -1);
   for (int g = 0; g < groups_; ++g) {
     if (lane.gather_block.empty()) continue;
-    const std::vector<TaskId>& pulls = lane.pulled[index(g)];
+    const std::vector<TaskId>& pulls = lane.pulled[at_index(g)];
     if (std::ranges::all_of(pulls, [](TaskId pull) { return pull < 0; })) continue;
-    weights[index(g)] = add(lane.gather_block[index(g)], lane.gather, pulls, iteration, g);
+    weights[at_index(g)] = add(lane.gather_block[at_index(g)], lane.gather, pulls, iteration, g);
   }
   for (int g = 0; g < groups_; ++g) {
-    std::vector<TaskId> after = {weights[index(g)]};
+    std::vector<TaskId> after = {weights[at_index(g)]};
     for (int other = store_.overlap ? g : 0; other < (store_.overlap ? g + 1 : groups_); ++other) {
-      const std::vector<TaskId>& pulls = lane.pulled[index(other)];
+      const std::vector<TaskId>& pulls = lane.pulled[at_index(other)];
       after.insert(after.end(), pulls.begin(), pulls.end());
-      if (!store_.overlap) after.push_back(weights[index(other)]);
+      if (!store_.overlap) after.push_back(weights[at_index(other)]);
     }
-    compute("forward", store_.groups[index(g)].forward, std::move(after));
+    compute("forward", store_.groups[at_index(g)].forward, std::move(after));
   }
   if (store_.between.total() > Seconds(0.0)) compute("passes", store_.between, {});
-  std::vector<TaskId> ready(index(groups_), -1);
-  for (int g = groups_; g-- > 0;) ready[index(g)] = compute("backward", store_.groups[index(g)].backward, {});
-  result_.passes_done[index(lane_number)].push_back(ready.front());
+  std::vector<TaskId> ready(at_index(groups_), -1);
+  for (int g = groups_; g-- > 0;) ready[at_index(g)] = compute("backward", store_.groups[at_index(g)].backward, {});
+  result_.passes_done[at_index(lane_number)].push_back(ready.front());
 
   for (int g = groups_; g-- > 0;) {
-    TaskId sendable = store_.overlap ? ready[index(g)] : ready.front();
+    TaskId sendable = store_.overlap ? ready[at_index(g)] : ready.front();
     if (!lane.reduce_block.empty()) {
-      sendable = add(lane.reduce_block[index(g)], lane.reduce, {sendable}, iteration, g);
+      sendable = add(lane.reduce_block[at_index(g)], lane.reduce, {sendable}, iteration, g);
     }
     for (int s = 0; s < servers_; ++s) {
-      const BlockId block = lane.push_block[index(g)][index(s)];
-      if (block >= 0) pushes[index(g)][index(s)] = add(block, lane.push[index(s)], {sendable}, iteration, g);
+      const BlockId block = lane.push_block[at_index(g)][at_index(s)];
+      if (block >= 0) pushes[at_index(g)][at_index(s)] = add(block, lane.push[at_index(s)], {sendable}, iteration, g);
     }
   }
 }
@@ -236,56 +235,56 @@ void GraphBuilder::add_pulls(Lane& lane, const std::vector<std::vector<TaskId>>&
   const bool bounded = store_.consistency == Sync::Consistency::bounded && bound >= 0;
   // Of what is ready together, the next forward pass asks for its first layers first. Behind a barrier all is ready
   // together, and who has no priorities sends it in any order: see ParameterStore::barrier.
-  std::vector<int> order(index(groups_));
+  std::vector<int> order(at_index(groups_));
   std::iota(order.begin(), order.end(), 0);
   for (int s = 0; s < servers_; ++s) {
     if (store_.barrier && !store_.first_layer_first) shuffle(order, s * 1000 + iteration);
     for (const int g : order) {
       if (!holds(g, s)) continue;
-      std::vector<TaskId> after = {updated[index(g)][index(s)], barrier};
-      if (bounded) after.push_back(complete_[index(bound)][index(g)][index(s)]);
-      lane.pulled[index(g)][index(s)] =
-          add(lane.pull_block[index(g)][index(s)], lane.pull[index(s)], std::move(after), iteration, g);
+      std::vector<TaskId> after = {updated[at_index(g)][at_index(s)], barrier};
+      if (bounded) after.push_back(complete_[at_index(bound)][at_index(g)][at_index(s)]);
+      lane.pulled[at_index(g)][at_index(s)] =
+          add(lane.pull_block[at_index(g)][at_index(s)], lane.pull[at_index(s)], std::move(after), iteration, g);
     }
   }
 }
 
 ServerGraph GraphBuilder::run() && {
   const int last = *std::ranges::max_element(iterations_.of_worker);
-  const std::vector<std::vector<TaskId>> none(index(groups_), std::vector<TaskId>(index(servers_), -1));
+  const std::vector<std::vector<TaskId>> none(at_index(groups_), std::vector<TaskId>(at_index(servers_), -1));
   const bool one_by_one = store_.consistency != Sync::Consistency::synchronous;
   const bool bounded = store_.consistency == Sync::Consistency::bounded;
   for (int i = 0; i < last; ++i) {
     std::vector<std::vector<std::vector<TaskId>>> pushes(lanes_.size(), none);
     for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane) {
-      if (takes_part(lane, i)) add_passes(lane, i, pushes[index(lane)]);
+      if (takes_part(lane, i)) add_passes(lane, i, pushes[at_index(lane)]);
     }
     complete_.push_back(none);
     std::vector<std::vector<std::vector<TaskId>>> pull_after(lanes_.size(), none);  // an update of the worker's own
     for (int g = groups_; g-- > 0;) {
       for (int s = 0; s < servers_; ++s) {
         if (!holds(g, s)) continue;
-        const BlockId update = update_block_[index(g)][index(s)];
+        const BlockId update = update_block_[at_index(g)][at_index(s)];
         std::vector<TaskId> applied(lanes_.size(), -1);
         std::vector<TaskId> all;
         for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-          const TaskId push = pushes[lane][index(g)][index(s)];
+          const TaskId push = pushes[lane][at_index(g)][at_index(s)];
           if (push < 0) continue;
-          applied[lane] = one_by_one ? add(update, cpu_[index(s)], {push}, i, g) : push;
+          applied[lane] = one_by_one ? add(update, cpu_[at_index(s)], {push}, i, g) : push;
           all.push_back(applied[lane]);
           if (one_by_one) {
             result_.exchanges.push_back(
-                {static_cast<int>(lane), g, s, lanes_[lane].pulled[index(g)][index(s)], applied[lane]});
+                {static_cast<int>(lane), g, s, lanes_[lane].pulled[at_index(g)][at_index(s)], applied[lane]});
           }
         }
-        TaskId& complete = complete_.back()[index(g)][index(s)];
+        TaskId& complete = complete_.back()[at_index(g)][at_index(s)];
         if (!one_by_one) {
-          complete = add(update, cpu_[index(s)], all, i, g);
+          complete = add(update, cpu_[at_index(s)], all, i, g);
         } else if (bounded) {
           complete = add(nothing_, builder_.add_resource({"complete", ResourceKind::host_thread, s}), all, i);
         }
         for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-          pull_after[lane][index(g)][index(s)] = one_by_one ? applied[lane] : complete;
+          pull_after[lane][at_index(g)][at_index(s)] = one_by_one ? applied[lane] : complete;
         }
       }
     }
@@ -301,7 +300,7 @@ ServerGraph GraphBuilder::run() && {
 
 Iterations usual_iterations(const ParameterStore& store) {
   Iterations iterations;
-  const auto workers = index(store.worker_count());
+  const auto workers = at_index(store.worker_count());
   if (store.consistency == Sync::Consistency::synchronous && store.equal_workers()) {
     iterations.warm_up = 3;
     iterations.of_worker.assign(workers,
@@ -309,7 +308,7 @@ Iterations usual_iterations(const ParameterStore& store) {
     return iterations;
   }
   // Random iterations need an average; large clusters average over workers as well.
-  const double messages = 2.0 * static_cast<double>(workers * index(store.server_count()) * store.groups.size());
+  const double messages = 2.0 * static_cast<double>(workers * at_index(store.server_count()) * store.groups.size());
   const int counted = std::clamp(static_cast<int>(40'000.0 / messages), 4, 32);
   iterations.warm_up = std::max(2, counted / 4);  // the workers drift apart
   if (store.consistency == Sync::Consistency::bounded && store.slow.factor > 1.0 && store.slow.count > 0) {

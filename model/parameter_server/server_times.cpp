@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
 #include "model/collectives/link_load.hpp"
 #include "model/parameter_server/server_graph.hpp"
@@ -9,8 +10,6 @@
 namespace foretrain {
 
 namespace {
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 /// Iterations that a worker has done at a date, parts of one included.
 double done_at(const std::vector<Seconds>& ends, Seconds date) {
@@ -26,17 +25,17 @@ std::optional<Staleness> staleness_of(const ParameterStore& store, const ServerG
   if (store.consistency == Sync::Consistency::synchronous) return Staleness{};  // all pull after all have pushed
   std::map<std::pair<int, int>, std::vector<Seconds>> updates;                  // of a key group on a server
   for (const ServerGraph::Exchange& e : graph.exchanges) {
-    updates[{e.group, e.server}].push_back(execution.finish[index(e.update)]);
+    updates[{e.group, e.server}].push_back(execution.finish[at_index(e.update)]);
   }
   for (auto& [key, dates] : updates) std::ranges::sort(dates);
   std::vector<int> others;
   double sum = 0.0;
   for (const ServerGraph::Exchange& e : graph.exchanges) {
-    const Seconds applied = execution.finish[index(e.update)];
+    const Seconds applied = execution.finish[at_index(e.update)];
     if (e.pull < 0 || applied < from || applied > to) continue;
     // What was applied until the server began to send is in the weights.
     const std::vector<Seconds>& dates = updates.at({e.group, e.server});
-    const auto first = std::ranges::upper_bound(dates, execution.start[index(e.pull)]);
+    const auto first = std::ranges::upper_bound(dates, execution.start[at_index(e.pull)]);
     const auto own = std::ranges::lower_bound(dates, applied);
     others.push_back(std::max(0, static_cast<int>(own - first)));
     sum += others.back();
@@ -51,12 +50,12 @@ std::optional<Staleness> staleness_of(const ParameterStore& store, const ServerG
 /// begins iteration i when it has done the one before and all others have done i − lead − 1. No messages, no servers.
 double slowest_factor(const ParameterStore& store, int lead) {
   constexpr int warm_up = 64, counted = 192;  // random iterations need an average
-  std::vector<double> done(index(store.worker_count()), 0.0);
+  std::vector<double> done(at_index(store.worker_count()), 0.0);
   std::vector<double> all_done;  // by iteration
   for (int i = 0; i < warm_up + counted; ++i) {
-    const double bound = i > lead ? all_done[index(i - lead - 1)] : 0.0;
+    const double bound = i > lead ? all_done[at_index(i - lead - 1)] : 0.0;
     for (int w = 0; w < store.worker_count(); ++w) {
-      done[index(w)] = std::max(done[index(w)], bound) + store.factor(w, i);
+      done[at_index(w)] = std::max(done[at_index(w)], bound) + store.factor(w, i);
     }
     all_done.push_back(*std::ranges::max_element(done));
   }
@@ -81,9 +80,9 @@ ServerTimes times_of(const ParameterStore& store, const ServerGraph& graph, cons
   Seconds to = Seconds::infinity();
   for (const std::vector<TaskId>& tasks : graph.passes_done) {
     auto& own = ends.emplace_back();
-    for (const TaskId task : tasks) own.push_back(execution.finish[index(task)]);
+    for (const TaskId task : tasks) own.push_back(execution.finish[at_index(task)]);
     const int warm = std::min(graph.iterations.warm_up, static_cast<int>(own.size()) - 1);
-    from = std::max(from, own[index(std::max(warm - 1, 0))]);
+    from = std::max(from, own[at_index(std::max(warm - 1, 0))]);
     to = std::min(to, own.back());
   }
   if (!(from < to)) from = Seconds(0.0);  // very unequal workers: from the beginning on
@@ -109,13 +108,13 @@ ServerTimes times_of(const ParameterStore& store, const ServerGraph& graph, cons
 StoreBounds store_bounds(const ParameterStore& store, const Topology& topology) {
   StoreBounds bounds;
   bounds.compute = store.compute().total() * step_factor(store) + store.host_between_steps;
-  std::vector<Bytes> load(index(topology.links()));
+  std::vector<Bytes> load(at_index(topology.links()));
   std::vector<LinkId> links;
   const auto carry = [&](const std::vector<Flow>& flows) {
     for (const Flow& flow : flows) {
       links.clear();
       topology.append_route(flow.source, flow.destination, links);
-      for (const LinkId link : links) load[index(link)] += flow.bytes;
+      for (const LinkId link : links) load[at_index(link)] += flow.bytes;
     }
   };
   const bool one_by_one = store.consistency != Sync::Consistency::synchronous;
@@ -127,13 +126,13 @@ StoreBounds store_bounds(const ParameterStore& store, const Topology& topology) 
         carry(store.pull(w, g, s));
       }
       // Servers on one socket each have their share of its rate, so that theirs is the time of the longest.
-      updating[s] += store.groups[index(g)].update[index(s)] * (one_by_one ? store.worker_count() : 1.0);
+      updating[s] += store.groups[at_index(g)].update[at_index(s)] * (one_by_one ? store.worker_count() : 1.0);
     }
   }
   for (const auto& [server, time] : updating) bounds.server = std::max(bounds.server, time);
   for (LinkId link = 0; link < topology.links(); ++link) {
-    if (!(load[index(link)] > Bytes(0.0))) continue;
-    const Seconds time = load[index(link)] / topology.link_bandwidth(link);
+    if (!(load[at_index(link)] > Bytes(0.0))) continue;
+    const Seconds time = load[at_index(link)] / topology.link_bandwidth(link);
     Seconds& bound = topology.link_kind(link) == LinkKind::memory ? bounds.server : bounds.link;
     bound = std::max(bound, time);
   }

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/base/spread.hpp"
 #include "model/collectives/placement.hpp"
 #include "model/cost/compression.hpp"
@@ -16,8 +17,6 @@
 namespace foretrain {
 
 namespace {
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 /// Which group each piece of a key, and each layer's passes, belong to.
 struct Grouping {
@@ -50,7 +49,7 @@ Grouping group_pieces(const std::vector<double>& parameter_shares, const std::ve
       parts = static_cast<int>(std::min(parameter_shares[layer] / limit + 1.0, static_cast<double>(count)));
     }
     for (std::size_t i = 0; i < count; ++i) {
-      grouping.of_piece.push_back(grouping.groups + static_cast<int>(i * index(parts) / count));
+      grouping.of_piece.push_back(grouping.groups + static_cast<int>(i * at_index(parts) / count));
     }
     grouping.of_layer[layer] = grouping.groups + parts - 1;
     any_open = true;
@@ -87,7 +86,7 @@ class UpdateCost {
 
   Seconds operator()(double parameters, int server) {
     if (!(parameters > 0.0)) return Seconds(0.0);
-    const EndpointId place = store_.pull_from[index(server)];
+    const EndpointId place = store_.pull_from[at_index(server)];
     if (!topology_.is_gpu(place)) {
       // Servers on one socket share its memory.
       return (read_ + written_) * parameters / (topology_.summing_traffic_rate() / servers_at_[place]);
@@ -159,16 +158,16 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
   while (grouping.groups > ParameterStore::most_groups) {
     grouping = group_pieces(parameter_shares, compute_shares, pieces, limit *= 1.1);
   }
-  std::vector<LayerCost> cost_of_group(index(grouping.groups));
+  std::vector<LayerCost> cost_of_group(at_index(grouping.groups));
   for (std::size_t layer = 0; layer < costs.size(); ++layer) {
-    cost_of_group[index(grouping.of_layer[layer])] += costs[layer];
+    cost_of_group[at_index(grouping.of_layer[layer])] += costs[layer];
   }
   UpdateCost update(scenario, train, topology, store);
   for (std::size_t g = 0; g < cost_of_group.size(); ++g) {
     LayerCost& cost = cost_of_group[g];
     double elements = 0.0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (index(grouping.of_piece[i]) == g) elements += pieces[i].parameters;
+      if (at_index(grouping.of_piece[i]) == g) elements += pieces[i].parameters;
     }
     // Casting before the push; the servers widen what they receive while adding it up.
     const CompressionWork casts =
@@ -177,10 +176,10 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
     store.groups.push_back({cost.forward(), cost.backward(), std::vector<double>(store.push_to.size()), {}});
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    store.groups[index(grouping.of_piece[i])].parameters[index(server_of_piece[i])] += pieces[i].parameters;
+    store.groups[at_index(grouping.of_piece[i])].parameters[at_index(server_of_piece[i])] += pieces[i].parameters;
   }
   for (KeyGroup& group : store.groups) {
-    for (int s = 0; s < store.server_count(); ++s) group.update.push_back(update(group.parameters[index(s)], s));
+    for (int s = 0; s < store.server_count(); ++s) group.update.push_back(update(group.parameters[at_index(s)], s));
   }
 }
 
@@ -222,21 +221,21 @@ double ParameterStore::mean_factor(int worker) const {
 }
 
 std::vector<Flow> ParameterStore::push(int worker, int group, int server) const {
-  const std::vector<int>& gpus = workers[index(worker)];
-  const double parameters = groups[index(group)].parameters[index(server)] / static_cast<double>(gpus.size());
+  const std::vector<int>& gpus = workers[at_index(worker)];
+  const double parameters = groups[at_index(group)].parameters[at_index(server)] / static_cast<double>(gpus.size());
   std::vector<Flow> flows;
   for (const int gpu : gpus) {
-    if (gpu != push_to[index(server)]) flows.push_back({gpu, push_to[index(server)], gradient * parameters});
+    if (gpu != push_to[at_index(server)]) flows.push_back({gpu, push_to[at_index(server)], gradient * parameters});
   }
   return flows;
 }
 
 std::vector<Flow> ParameterStore::pull(int worker, int group, int server) const {
-  const std::vector<int>& gpus = workers[index(worker)];
-  const double parameters = groups[index(group)].parameters[index(server)] / static_cast<double>(gpus.size());
+  const std::vector<int>& gpus = workers[at_index(worker)];
+  const double parameters = groups[at_index(group)].parameters[at_index(server)] / static_cast<double>(gpus.size());
   std::vector<Flow> flows;
   for (const int gpu : gpus) {
-    if (gpu != pull_from[index(server)]) flows.push_back({pull_from[index(server)], gpu, weight * parameters});
+    if (gpu != pull_from[at_index(server)]) flows.push_back({pull_from[at_index(server)], gpu, weight * parameters});
   }
   return flows;
 }

@@ -10,7 +10,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr double mib = 1048576.0;
 constexpr Bytes fp32 = bytes_per_element(Precision::fp32);
 
 /// What is alive beside the kept tensors while a layer's forward pass runs. Without recomputation all are kept; the
@@ -213,7 +212,7 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
     }
   }
   fixed_[MemoryPart::communication] = communication + compression_needs(plan, parameters_, matrices);
-  fixed_[MemoryPart::context] = Bytes((constants.context_mib + constants.communicator_mib * communicators(plan)) * mib);
+  fixed_[MemoryPart::context] = 1.0_MiB * (constants.context_mib + constants.communicator_mib * communicators(plan));
 }
 
 MemoryParts StageMemory::moment(const LayerMemory& layer, Bytes activations) const {

@@ -11,7 +11,7 @@
 namespace foretrain {
 namespace {
 
-constexpr IntegerRange dimension{1, 1'000'000'000};
+constexpr IntegerRange attention_size{1, 1'000'000'000};
 
 void check_kind(const MappingReader& keys, std::string_view key, bool means_something, std::string_view kind) {
   if (keys.has(key) && !means_something) {
@@ -23,16 +23,16 @@ void check_kind(const MappingReader& keys, std::string_view key, bool means_some
 void read_lengths(const MappingReader& keys, Attention& work) {
   const auto lengths = keys.find("lengths");
   if (!lengths) {
-    work.query_length = keys["sequence"].integer(dimension);
-    work.key_length = keys.integer_or("key_sequence", work.query_length, dimension);
+    work.query_length = keys["sequence"].integer(attention_size);
+    work.key_length = keys.integer_or("key_sequence", work.query_length, attention_size);
     return;
   }
   for (const char* key : {"sequence", "key_sequence"}) {
     if (keys.has(key)) keys.fail(key, "the packed lengths say it already", "either this key or lengths");
   }
   const std::vector<std::int64_t> list = read_sequence_lengths(*lengths);
-  if (work.batch > dimension.maximum / static_cast<std::int64_t>(list.size())) {
-    keys.fail("batch", "too many sequences", fmt::format("at most {} in all", dimension.maximum));
+  if (work.batch > attention_size.maximum / static_cast<std::int64_t>(list.size())) {
+    keys.fail("batch", "too many sequences", fmt::format("at most {} in all", attention_size.maximum));
   }
   work.packing = pack(list, work.causal, work.window);
   work.query_length = work.key_length = work.packing->tokens;
@@ -40,7 +40,7 @@ void read_lengths(const MappingReader& keys, Attention& work) {
 
 void read_masks(const MappingReader& keys, Attention& work) {
   work.causal = keys.flag_or("causal", false);
-  work.window = keys.integer_or("window", 0, dimension);
+  work.window = keys.integer_or("window", 0, attention_size);
   work.density = keys.number_or("density", 1.0, Zero::refused);
   if (work.density > 1.0) keys.fail("density", "more than all blocks", "a share above 0 and up to 1, as 0.25");
 }
@@ -52,12 +52,12 @@ Operator read_attention(const Field& field) {
                                             "head_dim", "causal", "window", "density", "attention", "native",
                                             "backward", "dropout", "fused_softmax", "splits", "precision"});
   Attention work;
-  work.batch = keys["batch"].integer(dimension);
-  work.heads = keys["heads"].integer(dimension);
-  work.kv_heads = keys.integer_or("kv_heads", work.heads, dimension);
+  work.batch = keys["batch"].integer(attention_size);
+  work.heads = keys["heads"].integer(attention_size);
+  work.kv_heads = keys.integer_or("kv_heads", work.heads, attention_size);
   read_masks(keys, work);
   read_lengths(keys, work);
-  work.head_dim = keys["head_dim"].integer(dimension);
+  work.head_dim = keys["head_dim"].integer(attention_size);
   work.kind = keys.choice_or("attention", AttentionKind::flash, attention_words());
   work.native = keys.flag_or("native", true);
   work.backward = keys.flag_or("backward", false);

@@ -11,9 +11,7 @@ namespace foretrain {
 /// { batch, heads, kv_heads (= heads), sequence, key_sequence (= sequence), head_dim, causal (= false),
 ///   attention (= flash), native (= true), backward (= false), window, density (= 1), precision,
 ///   fused_softmax, dropout (standard attention; = false), splits (flash_1) }.
-/// In place of sequence and key_sequence, lengths of sequences packed into each row of the batch: a list, or
-/// { distribution: uniform | normal | lognormal | exponential, count, mean, spread, shortest (= 1), longest }, of which
-/// the quantiles (i - 1/2) / count are taken. uniform and exponential have no spread of their own.
+/// In place of sequence and key_sequence, lengths of sequences packed into each row of the batch (lengths_reader.hpp).
 Operator read_attention(const Field& field);
 
 /// Complains at the key `attention` of an operator when its kind, asked for by name, does not run

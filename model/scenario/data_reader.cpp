@@ -39,7 +39,7 @@ double read_length(const Field& field) {
 }
 
 /// "80 %" or 0.8.
-double read_share(const Field& field) {
+double read_length_spread(const Field& field) {
   std::string text = field.text();
   const bool percent = text.ends_with('%');
   if (percent) text.erase(text.find_last_not_of("% ") + 1);
@@ -98,7 +98,7 @@ LengthDistribution read_distribution(const Field& field) {
     case LengthDistribution::Kind::lognormal: {
       const MappingReader keys = field.mapping({"distribution", "mean", "spread"});
       lengths.mean = read_length(keys["mean"]);
-      lengths.spread = read_share(keys["spread"]);
+      lengths.spread = read_length_spread(keys["spread"]);
       break;
     }
     case LengthDistribution::Kind::histogram:

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/workload/length_distribution.hpp"
+
 namespace foretrain {
 namespace {
 
@@ -12,24 +14,24 @@ constexpr IntegerRange length_range{1, 100'000'000};
 constexpr IntegerRange count_range{1, 100'000};
 
 enum class Distribution { uniform, normal, lognormal, exponential };
-constexpr Named<Distribution> distribution_words[] = {{"uniform", Distribution::uniform},
-                                                      {"normal", Distribution::normal},
-                                                      {"lognormal", Distribution::lognormal},
-                                                      {"exponential", Distribution::exponential}};
+constexpr Named<Distribution> quantile_words[] = {{"uniform", Distribution::uniform},
+                                                  {"normal", Distribution::normal},
+                                                  {"lognormal", Distribution::lognormal},
+                                                  {"exponential", Distribution::exponential}};
 
 // The normal distribution's quantile by bisection of its distribution function: exact to a thousandth of a token.
 double normal_quantile(double p) {
   double low = -10.0, high = 10.0;
   for (int i = 0; i < 60; ++i) {
     const double middle = 0.5 * (low + high);
-    (0.5 * std::erfc(-middle / std::sqrt(2.0)) < p ? low : high) = middle;
+    (normal_cumulative(middle) < p ? low : high) = middle;
   }
   return 0.5 * (low + high);
 }
 
-std::vector<std::int64_t> read_distribution(const Field& field) {
+std::vector<std::int64_t> read_quantiles(const Field& field) {
   const MappingReader keys = field.mapping({"distribution", "count", "mean", "spread", "shortest", "longest"});
-  const auto kind = keys["distribution"].choice<Distribution>(distribution_words);
+  const auto kind = keys["distribution"].choice<Distribution>(quantile_words);
   const std::int64_t count = keys["count"].integer(count_range);
   const std::int64_t shortest = keys.integer_or("shortest", 1, length_range);
   const bool uniform = kind == Distribution::uniform, exponential = kind == Distribution::exponential;
@@ -69,7 +71,7 @@ std::vector<std::int64_t> read_distribution(const Field& field) {
 }  // namespace
 
 std::vector<std::int64_t> read_sequence_lengths(const Field& field) {
-  if (field.is_mapping()) return read_distribution(field);
+  if (field.is_mapping()) return read_quantiles(field);
   std::vector<std::int64_t> lengths;
   for (const Field& length : field.list_or_one()) lengths.push_back(length.integer(length_range));
   if (lengths.empty()) field.fail("an empty list", "lengths of sequences, as [512, 1024]");

@@ -64,7 +64,7 @@ Sync::SlowWorkers read_slow_workers(const Field& field) {
 }
 
 /// "top_k(0.01)" or "top_k(1 %)": the share of the gradients that is sent.
-double read_share(const Field& field) {
+double read_sent_share(const Field& field) {
   const std::string_view text = field.text();
   const std::size_t open = text.find('(');
   const std::string wanted = "a share of the gradients above 0 and up to 1, for example top_k(0.01) or top_k(1 %)";
@@ -98,7 +98,7 @@ void read_compression(const Field& field, Compression& compression) {
   compression.error_feedback = true;  // both lose too much without
   if (text.substr(0, text.find('(')) == "top_k") {
     compression.kind = Compression::Kind::top_k;
-    compression.share = read_share(field);
+    compression.share = read_sent_share(field);
     return;
   }
   const auto [word, number] = split_call(field, 1);

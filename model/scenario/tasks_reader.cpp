@@ -21,7 +21,7 @@ namespace foretrain {
 
 namespace {
 
-using Kind = ScenarioTask::Kind;
+using TaskKind = ScenarioTask::Kind;
 
 // What a computer with some gigabytes of memory executes in a minute.
 constexpr double most_repetitions = 2e7;
@@ -55,7 +55,7 @@ std::string read_resource(const Field& field, const Cluster& cluster) {
 
 void read_copy_task(const Field& field, const Cluster& cluster, ScenarioTask& task) {
   const MappingReader copy = field.mapping({"from", "to", "size", "pinned"});
-  task.kind = Kind::copy;
+  task.kind = TaskKind::copy;
   task.source = copy["from"].text();
   task.destination = copy["to"].text();
   check_place(task.source, copy["from"], cluster);
@@ -69,15 +69,15 @@ void read_copy_task(const Field& field, const Cluster& cluster, ScenarioTask& ta
 }
 
 /// Results that the host thread asks for and waits for, in pageable memory.
-void read_result_task(const Field& field, Kind kind, const Cluster& cluster, ScenarioTask& task) {
-  const MappingReader keys = kind == Kind::print ? field.mapping({"from", "size"}) : field.mapping({"from"});
+void read_result_task(const Field& field, TaskKind kind, const Cluster& cluster, ScenarioTask& task) {
+  const MappingReader keys = kind == TaskKind::print ? field.mapping({"from", "size"}) : field.mapping({"from"});
   task.kind = kind;
   task.source = read_resource(keys["from"], cluster);
   if (!task.source.starts_with("gpu")) {
     keys.fail("from", fmt::format("{} is no GPU", task.source), "gpu0, or one of its streams: gpu0:stream1");
   }
   task.destination = task.on;
-  task.size = kind == Kind::print ? keys["size"].quantity<Bytes>(Zero::allowed) : Bytes(8.0);
+  task.size = kind == TaskKind::print ? keys["size"].quantity<Bytes>(Zero::allowed) : Bytes(8.0);
   task.pinned = false;
 }
 
@@ -100,18 +100,18 @@ void read_work(const std::string& key, const Field& work, const Cluster& cluster
   if (key == "copy") {
     read_copy_task(work, cluster, task);
   } else if (key == "page_lock") {
-    task.kind = Kind::page_lock;
+    task.kind = TaskKind::page_lock;
     task.size = work.mapping({"size"})["size"].quantity<Bytes>(Zero::allowed);
   } else if (key == "sleep") {
-    task.kind = Kind::sleep;
+    task.kind = TaskKind::sleep;
     task.duration = work.quantity<Seconds>(Zero::allowed);
   } else if (key == "item" || key == "print") {
-    read_result_task(work, key == "item" ? Kind::item : Kind::print, cluster, task);
+    read_result_task(work, key == "item" ? TaskKind::item : TaskKind::print, cluster, task);
   } else if (key == "forward" || key == "forward_backward") {
-    task.kind = Kind::call;
+    task.kind = TaskKind::call;
     task.call = read_call(work, key == "forward_backward", cluster);
   } else {
-    task.kind = Kind::op;
+    task.kind = TaskKind::op;
     task.op = read_operator(key, work);
     check_attention(task.op, cluster.node.gpu, work);
   }
@@ -119,7 +119,7 @@ void read_work(const std::string& key, const Field& work, const Cluster& cluster
 
 void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
   if (field.is_scalar() && field.text() == "synchronize") {
-    task.kind = Kind::synchronize;
+    task.kind = TaskKind::synchronize;
     return;
   }
   static const std::vector<std::string> works_known = [] {
@@ -147,11 +147,11 @@ void refuse_copy_queue(const MappingReader& keys, const std::string& place) {
 
 /// Who launches the task, and whether what it does has its place where it runs.
 void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioTask& task) {
-  const bool host_waits = task.kind == Kind::item || task.kind == Kind::print;
+  const bool host_waits = task.kind == TaskKind::item || task.kind == TaskKind::print;
   if (host_waits && !task.on.starts_with("cpu")) {
     keys.fail("on", fmt::format("{} waits for nobody", task.on), "the host thread that wants the result: on: cpu");
   }
-  const bool calls = task.kind == Kind::call;
+  const bool calls = task.kind == TaskKind::call;
   if (calls && !task.on.starts_with("gpu")) {
     keys.fail("on", fmt::format("a model is called on a GPU, not on {}", task.on), "on: gpu0");
   }
@@ -160,7 +160,7 @@ void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioT
   const auto thread = keys.find("enqueued_by");
   if (!thread) return;
   const bool on_gpu = task.on.starts_with("gpu");
-  if (!on_gpu || (task.kind != Kind::op && task.kind != Kind::copy && !calls)) {
+  if (!on_gpu || (task.kind != TaskKind::op && task.kind != TaskKind::copy && !calls)) {
     thread->fail("only operators, copies and calls of models on a GPU are launched by a host thread", "no enqueued_by");
   }
   task.enqueued_by = thread->text();

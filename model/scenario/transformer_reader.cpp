@@ -10,7 +10,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::int64_t largest_dimension = 100'000'000;
+constexpr std::int64_t largest_transformer_dimension = 100'000'000;
 
 /// What a family means when nothing else is said. Sources: gpt Radford et al. 2019; bert Devlin et al. 2018; mpt
 /// MosaicML MPT-7B config (no_bias: true); llama Touvron et al. 2023 (SwiGLU, RMSNorm, no biases, output layer of its
@@ -38,7 +38,7 @@ std::int64_t default_ffn_hidden(std::int64_t hidden, bool gated) {
 void read_vit_shape(const MappingReader& model, TransformerConfig& config) {
   config.image_size = model["image_size"].integer({1, 100'000});
   config.patch_size = model["patch_size"].integer({1, 100'000});
-  config.classes = model.integer_or("classes", 1000, {1, largest_dimension});
+  config.classes = model.integer_or("classes", 1000, {1, largest_transformer_dimension});
   if (config.image_size % config.patch_size != 0) {
     model.fail("patch_size", fmt::format("{} does not divide the image size {}", config.patch_size, config.image_size),
                "a divisor of image_size");
@@ -74,22 +74,22 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
   TransformerConfig config;
   config.family = family;
   config.layers = model["layers"].integer({1, 100'000});
-  config.hidden = model["hidden"].integer({1, largest_dimension});
+  config.hidden = model["hidden"].integer({1, largest_transformer_dimension});
   config.heads = model["heads"].integer({1, 1'000'000});
   config.kv_heads = model.integer_or("kv_heads", config.heads, {1, 1'000'000});
   config.head_dim = model.integer_or("head_dim", config.hidden / config.heads, {1, 1'000'000});
   check_heads(model, config);
   config.gated_ffn = model.flag_or("gated_ffn", defaults.gated_ffn);
-  config.ffn_hidden =
-      model.integer_or("ffn_hidden", default_ffn_hidden(config.hidden, config.gated_ffn), {1, largest_dimension});
+  config.ffn_hidden = model.integer_or("ffn_hidden", default_ffn_hidden(config.hidden, config.gated_ffn),
+                                       {1, largest_transformer_dimension});
   config.biases = model.flag_or("biases", defaults.biases);
   config.tied_embeddings = defaults.tied_embeddings;
   if (vit) {
     read_vit_shape(model, config);
     return config;
   }
-  config.vocabulary = model["vocabulary"].integer({1, largest_dimension});
-  config.sequence = model["sequence"].integer({1, largest_dimension});
+  config.vocabulary = model["vocabulary"].integer({1, largest_transformer_dimension});
+  config.sequence = model["sequence"].integer({1, largest_transformer_dimension});
   config.tied_embeddings = model.flag_or("tied_embeddings", defaults.tied_embeddings);
   config.experts = model.integer_or("experts", 1, {1, 100'000});
   config.experts_per_token = model.integer_or("experts_per_token", 1, {1, 100'000});

@@ -9,7 +9,6 @@ namespace foretrain {
 /// What a workload says, and what it says about synchronisation (a collective names its algorithm itself).
 struct ReadWorkload {
   Workload workload;
-  bool states_micro_batch = false;
   bool states_global_batch = false;
   std::optional<SyncAlgorithm> algorithm;
   std::vector<int> levels;

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 namespace {
-
-double number(std::int64_t value) { return static_cast<double>(value); }
 
 // min(1, w) + min(2, w) + … + min(n, w)
 double sum_up_to(double n, double w) { return n <= w ? 0.5 * n * (n + 1.0) : 0.5 * w * (w + 1.0) + (n - w) * w; }

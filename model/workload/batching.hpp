@@ -105,7 +105,8 @@ PassVariation pass_variation(const SampleMix& mix, const Batching& batching, std
                              const WorkWeights& work);
 
 /// E[work of the slowest of `replicas`] ÷ E[work], each doing `passes` passes between two moments at which they wait
-/// for each other. One pass: exact. More: the sum's quantiles by its mean, variance and skewness (Cornish–Fisher).
+/// for each other. One pass: exact. A few: their sum by convolution. More: its mean, variance and skewness
+/// (Cornish–Fisher).
 double slowest_replica(const PassVariation& variation, int passes, int replicas);
 
 }  // namespace foretrain

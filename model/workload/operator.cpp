@@ -1,9 +1,9 @@
 #include "model/workload/operator.hpp"
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 namespace {
-
-double number(std::int64_t value) { return static_cast<double>(value); }
 
 // Two operations (multiply, add) for each element of m × n × k.
 Flops work_of(const Matmul& w) { return Flops(2.0 * number(w.batch) * number(w.m) * number(w.n) * number(w.k)); }

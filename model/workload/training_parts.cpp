@@ -44,20 +44,27 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
   const std::int64_t r = lora.rank;
   const Precision p = shape.precision;
   const auto product = [&](const std::string& name, const Matmul& work) { return Operator{name, work, p, 1}; };
+  block.parameters += lora_parameters(lora, config, shape.tensor);
   for (const AdaptedMatrix& matrix : adapted_matrices(lora, config, shape.tensor)) {
     const std::string down = matrix.name + " adapter A";
     const std::string up = matrix.name + " adapter B";
     const std::int64_t in = matrix.inputs;
     const std::int64_t out = matrix.outputs;
-    block.forward.push_back(product(down, linear_forward(n, r, in)));
-    block.forward.push_back(product(up, linear_forward(n, out, r)));
-    block.forward.push_back(addition(matrix.name + " adapter sum", static_cast<double>(n * out), p));
+    std::vector<Operator> forward = {product(down, linear_forward(n, r, in)), product(up, linear_forward(n, out, r)),
+                                     addition(matrix.name + " adapter sum", static_cast<double>(n * out), p)};
+    // The backward pass reads A's result, but what comes of the last matrix enters a sum alone.
+    const bool last = matrix.name == "ffn down" && block.unread_tail > 0;
+    if (last) {
+      block.forward.insert(block.forward.end(), forward.begin() + 1, forward.end());
+      block.unread_tail += forward.size() - 1;
+      forward.resize(1);
+    }
+    block.forward.insert(block.forward.begin(), forward.begin(), forward.end());
     block.backward.push_back(product(up + " data gradient", linear_data_gradient(n, out, r)));
     block.backward.push_back(product(up + " weight gradient", linear_weight_gradient(n, out, r)));
     block.backward.push_back(product(down + " data gradient", linear_data_gradient(n, r, in)));
     block.backward.push_back(product(down + " weight gradient", linear_weight_gradient(n, r, in)));
     block.backward.push_back(addition(matrix.name + " adapter gradient sum", static_cast<double>(n * in), p));
-    block.parameters += static_cast<double>(r * (in + out));
     block.matrices.push_back({r, in});
     block.matrices.push_back({out, r});
     const Bytes between = bytes_per_element(p) * static_cast<double>(n * r);  // A's result

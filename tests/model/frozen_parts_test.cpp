@@ -60,11 +60,13 @@ TEST_CASE("gradients of trained parts alone are synchronised and updated") {
 TEST_CASE("arithmetic of a step with frozen parts") {
   const Built whole(scenario_of("micro_batch: 1", "zero: 3"));
   const Built alone(scenario_of("micro_batch: 1, freeze: [vision, language]", "zero: 3"));
-  // Forward all of it; backward nothing of the encoder (7 % of nothing), the inputs' gradients of the language model,
-  // and the weights' gradients of the projector: a little less than two thirds.
+  // In TFLOP a sample of 2048 tokens with one image, forward: products of the language model 27.06, its attention 1.10,
+  // the encoder 0.38, the projector 0.024. Trained whole three times that. Frozen, backward: nothing of the encoder,
+  // one of two gradients of the products, all of the attention (it has no weights), nearly all of the projector.
+  const double products = 27.06, attention = 1.10, vision = 0.384, middle = 0.024;
+  const double forward = products + attention + vision + middle;
   const double share = alone.step().model_flops_per_gpu.value() / whole.step().model_flops_per_gpu.value();
-  CHECK(share < 2.0 / 3);
-  CHECK(share > 0.64);
+  CHECK(share == Approx((forward + products + 2 * attention + 1.8 * middle) / (3 * forward)).epsilon(0.002));
 }
 
 TEST_CASE("frozen weights are gathered like others, and nothing of them is scattered") {
@@ -93,8 +95,8 @@ TEST_CASE("replicas with longer samples are waited for, once a step or in every 
       "micro_batch: 1, data: { text: { distribution: histogram, values: [100, 1400], weights: [1, 1] } }";
   const Built once(scenario_of(data, "zero: 2"));
   const Built each(scenario_of(data, "zero: 3"));
-  // Two passes between meetings even out a little: their sum's excess is less than twice that of one, but more than
-  // 1/√2.
+  // Half of the samples are short. The slowest of eight has a long one with 1 − 2⁻⁸: a pass takes it 0.496 of the
+  // difference longer than the mean. Of two passes both are long with 1 − ¾⁸ = 0.900, else one is: 0.450 on average.
   const auto excess = [](const Built& built) {
     Seconds passes;
     const ModelChunk& chunk = built.step().stages[0].chunks[0];
@@ -102,8 +104,7 @@ TEST_CASE("replicas with longer samples are waited for, once a step or in every 
     return built.step().slowest_replica / (passes * 2.0);
   };
   CHECK(excess(each) > 0.3);
-  CHECK(excess(once) < 0.8 * excess(each));
-  CHECK(excess(once) > 0.4 * excess(each));
+  CHECK(excess(once) == Approx(0.450 / 0.496 * excess(each)).epsilon(0.02));
   // All alike: nobody waits.
   CHECK(Built(scenario_of("micro_batch: 1", "zero: 2")).step().slowest_replica.value() == Approx(0.0).margin(1e-9));
   // The estimate, the graph and the breakdown agree on it.

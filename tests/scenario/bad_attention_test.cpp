@@ -63,8 +63,8 @@ TEST_CASE("Heads wider than the kernels, too many sequences, and kinds that a ta
       "head_dim: 512, precision: bf16, attention: ^flash_2 } }\n",
       "workload.operator.attention", "kernels end at 256", "memory_efficient");
   check_complaint(
-      "cluster: { node: dgx-a100-80gb }\nworkload: { operator: ^{ kind: attention, batch: 1, heads: 8, key_sequence: 64, "
-      "head_dim: 64 } }\n",
+      "cluster: { node: dgx-a100-80gb }\nworkload: { operator: ^{ kind: attention, batch: 1, heads: 8, key_sequence: "
+      "64, head_dim: 64 } }\n",
       "workload.operator.sequence", "missing", "");
   check_complaint(
       "cluster: { node: dgx-a100-80gb }\nworkload: { operator: { kind: attention, batch: ^1000000000, heads: 8, "

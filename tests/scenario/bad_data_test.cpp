@@ -36,7 +36,7 @@ TEST_CASE("Bad data sets") {
       {llava + "{ text: ^1e9 }", "workload.train.data.text", "out of range", "from 0"},
       {llava + "{ text: ^{ mean: 3 } }", "workload.train.data.text.distribution", "missing", "lognormal"},
       {llava + "{ text: { distribution: ^normal, mean: 3 } }", "workload.train.data.text.distribution", "unknown value",
-       "lognormal or histogram"},
+       "lognormal"},
       {llava + "{ text: { distribution: uniform, from: 300, to: ^100 } }", "workload.train.data.text.to",
        "from 300 to 100", "not before"},
       {llava + "{ text: { distribution: uniform, from: 3, to: 5, ^mean: 4 } }", "workload.train.data.text.mean",

@@ -25,8 +25,7 @@ TEST_CASE("The file to measure with is gone from its folder before anything is m
 
 TEST_CASE("A folder without room is refused with what is there and what is needed") {
   const TemporaryFolder folder;
-  CHECK_THROWS_WITH(DiskFile(folder.path().string(), Bytes(1e18)),
-                    Catch::Contains("free; measuring there needs"));
+  CHECK_THROWS_WITH(DiskFile(folder.path().string(), Bytes(1e18)), Catch::Contains("free; measuring there needs"));
   CHECK_THROWS(DiskFile((folder.path() / "missing").string(), Bytes(1e6)));
 }
 
@@ -48,8 +47,8 @@ TEST_CASE("Requests of every kind move bytes") {
 }
 
 TEST_CASE("A row of the disk is predicted from what it says of the disk") {
-  // 16 KiB, four at a time: 90 us of latency, 16 KiB / 1 GB/s more for a stream than for the disk (2 GB/s), and 8.19 us
-  // or, as here, a fiftieth of a millisecond of the disk: 4 / (90 + 8.19 + 20 us) requests a second.
+  // 16 KiB, four at a time: 90 us of latency, 8.19 us longer for one request (1 GB/s) than for many (2 GB/s), and of
+  // the disk 20 us for 4 KiB and 6.14 us for the rest: four requests per 124.3 us.
   BenchmarkRow row;
   row.benchmark = "disk_read";
   row.parameters = {{"latency", "90 us"},
@@ -62,7 +61,7 @@ TEST_CASE("A row of the disk is predicted from what it says of the disk") {
                     {"order", "random"},
                     {"direct", "true"}};
   const double transfer = 16384.0 / 2e9;
-  CHECK(*predicted(row) == Approx(4.0 / (90e-6 + transfer + 20e-6) * 16384.0));
+  CHECK(*predicted(row) == Approx(4.0 / (90e-6 + transfer + 20e-6 + 12288.0 / 2e9) * 16384.0));
   // Rows that describe the disk are what predictions rest on, not predictions.
   row.parameters.erase("latency");
   CHECK_FALSE(predicted(row));

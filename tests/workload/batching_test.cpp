@@ -157,6 +157,9 @@ TEST_CASE("the slowest replica, by hand") {
   CHECK(slowest_replica(variation, 1, 2) == Approx(1.25));
   CHECK(slowest_replica(variation, 1, 1) == 1.0);
   CHECK(slowest_replica({}, 1, 8) == 1.0);
+  // Two passes: 1, 2 or 3 with ¼, ½, ¼. The larger of two sums is 1 with 1/16, 2 with 8/16, else 3: 2.375 of a mean
+  // of 2.
+  CHECK(slowest_replica(variation, 2, 2) == Approx(2.375 / 2));
   // E[max of two normal variables] = σ/√π: sums of 100 passes have σ = ½ · √100 against a mean of 100.
   CHECK(slowest_replica(variation, 100, 2) == Approx(1.0 + 0.05 / std::sqrt(3.14159265)).epsilon(1e-4));
   // More passes between two meetings even out, more replicas do not.

@@ -1,6 +1,7 @@
 // What `foretrain calibrate` measures on this machine, one table row per benchmark, and what it leaves behind.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -70,7 +71,7 @@ const std::vector<HostBenchmark>& host_benchmarks();
 /// Nothing for a name that no benchmark has.
 const HostBenchmark* find_benchmark(std::string_view name);
 
-/// A processor or, later, a GPU that was measured.
+/// A processor or GPU that was measured.
 struct CalibratedDevice {
   std::string id;    ///< "cpu", "gpu0"
   std::string kind;  ///< "cpu", "gpu"

@@ -124,7 +124,7 @@ DetectedCpu parse_cpuinfo(const std::string& text) {
   cpu.threads_per_core = cores > 0 && siblings > cores ? siblings / cores : 1;
   cpu.virtualised = has_flag(flags, "hypervisor");
   cpu.vector_bytes = has_flag(flags, "avx512f") ? 64 : has_flag(flags, "avx2") ? 32 : 16;
-  // Cores with AVX-512 or with FMA3 have two such units on every server of this century's second half.
+  // Assumption: cores with AVX-512 or FMA3 have two such units, as those of servers do; only small Xeons have one.
   cpu.multiply_adds = has_flag(flags, "fma") || cpu.vector_bytes == 64 ? 2 : 1;
   return cpu;
 }

@@ -20,7 +20,7 @@ constexpr const char* buffered_note =
     "this file system refuses requests past the page cache: these are of the page cache where it keeps them";
 
 /// One point: block and threads that wait for a request each.
-struct Point {
+struct DiskPoint {
   std::string_view block;
   int depth;
 };
@@ -34,7 +34,7 @@ class DiskProbe {
   DiskProbe(const DiskFile& file, bool write, const CalibrationSettings& settings, const RowSink& sink)
       : file_(file), write_(write), settings_(settings), sink_(sink), benchmark_(write ? "disk_write" : "disk_read") {}
 
-  void run(std::span<const Point> points) {
+  void run(std::span<const DiskPoint> points) {
     const BytesPerSecond one_small = inputs({"4 KiB", 1});
     const BytesPerSecond many_small = inputs({"4 KiB", 32});
     const BytesPerSecond one_large = inputs({"1 MiB", 1});
@@ -54,16 +54,16 @@ class DiskProbe {
                    {"bandwidth", text_of(bandwidth)},
                    {"stream_bandwidth", text_of(std::max(std::min(stream, bandwidth), one_large))},
                    {"read_ahead", fmt::format("{:.0f} B", file_.read_ahead().value())}};
-    for (const Point& point : points) measure(point, "random", true);
+    for (const DiskPoint& point : points) measure(point, "random", true);
     if (!write_) {
       measure({"256 KiB", 1}, "sequential", false);
     }
   }
 
  private:
-  BytesPerSecond inputs(const Point& point) { return measure(point, "random", true); }
+  BytesPerSecond inputs(const DiskPoint& point) { return measure(point, "random", true); }
 
-  BytesPerSecond measure(const Point& point, const std::string& order, bool direct) {
+  BytesPerSecond measure(const DiskPoint& point, const std::string& order, bool direct) {
     DiskPattern pattern;
     pattern.order = order == "random" ? AccessOrder::random : AccessOrder::sequential;
     pattern.write = write_;
@@ -107,20 +107,20 @@ void with_file(std::string_view benchmark, const CalibrationSettings& settings, 
 }
 
 void measure_reads(const CalibrationSettings& settings, const RowSink& sink) {
-  constexpr std::array<Point, 8> points = {{{"4 KiB", 4},
-                                            {"16 KiB", 1},
-                                            {"16 KiB", 8},
-                                            {"64 KiB", 1},
-                                            {"64 KiB", 8},
-                                            {"256 KiB", 1},
-                                            {"256 KiB", 4},
-                                            {"1 MiB", 32}}};
+  constexpr std::array<DiskPoint, 8> points = {{{"4 KiB", 4},
+                                                {"16 KiB", 1},
+                                                {"16 KiB", 8},
+                                                {"64 KiB", 1},
+                                                {"64 KiB", 8},
+                                                {"256 KiB", 1},
+                                                {"256 KiB", 4},
+                                                {"1 MiB", 32}}};
   with_file("disk_read", settings, sink,
             [&](const DiskFile& file) { DiskProbe(file, false, settings, sink).run(points); });
 }
 
 void measure_writes(const CalibrationSettings& settings, const RowSink& sink) {
-  constexpr std::array<Point, 3> points = {{{"16 KiB", 1}, {"64 KiB", 1}, {"256 KiB", 4}}};
+  constexpr std::array<DiskPoint, 3> points = {{{"16 KiB", 1}, {"64 KiB", 1}, {"256 KiB", 4}}};
   with_file("disk_write", settings, sink,
             [&](const DiskFile& file) { DiskProbe(file, true, settings, sink).run(points); });
 }

@@ -18,7 +18,7 @@ constexpr Bytes set_size(64e6), quick_set_size(16e6);
 
 /// Of the configurations that are predicted: how long the consumer keeps a batch, as a share of one worker's time for
 /// one.
-struct Point {
+struct LoaderPoint {
   int workers, prefetch;
   double step;
 };
@@ -29,7 +29,9 @@ void measure_loading(const CalibrationSettings& settings, const RowSink& sink) {
   LoaderRun run;
   run.file = file.cached();
   run.samples = file.size() / run.sample;
-  run.batches = settings.quick ? 24 : 48;
+  const int least = settings.quick ? 24 : 48;
+  run.batches = least;
+  run.batch = 8;
   const StoppingRule rule{.warm_up = 1, .least = 3, .most = 9, .target = 0.02, .budget = settings.budget / 16.0};
   const int processors = usable_processors();
 
@@ -48,13 +50,15 @@ void measure_loading(const CalibrationSettings& settings, const RowSink& sink) {
   row.note = "describes a worker";
   sink(row);
 
-  std::vector<Point> points = {{1, 4, 0.0}, {1, 2, 0.5}, {1, 2, 1.5}, {2, 1, 0.0}, {2, 2, 0.0},
-                               {2, 2, 0.8}, {4, 1, 0.0}, {4, 2, 0.0}, {8, 2, 0.0}};
+  std::vector<LoaderPoint> points = {{1, 4, 0.0}, {1, 2, 0.5}, {1, 2, 1.5}, {2, 1, 0.0}, {2, 2, 0.0},
+                                     {2, 2, 0.8}, {4, 1, 0.0}, {4, 2, 0.0}, {8, 2, 0.0}};
   if (processors > 4) points.push_back({processors, 2, 0.0});
-  for (const Point& point : points) {
+  for (const LoaderPoint& point : points) {
     run.workers = point.workers;
     run.prefetch = point.prefetch;
     run.step = Seconds(alone.median() * point.step);
+    // What lies in queues when the clock starts or stops must not count.
+    run.batches = std::max(least, 10 * point.workers * point.prefetch);
     std::map<std::string, std::string> parameters = known;
     parameters.insert({{"workers", fmt::format("{}", point.workers)},
                        {"prefetch", fmt::format("{}", point.prefetch)},

@@ -1,0 +1,15 @@
+// Integers as what arithmetic on quantities and containers take, in one word.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace foretrain {
+
+/// Exact up to 2⁵³.
+constexpr double number(std::int64_t value) { return static_cast<double>(value); }
+
+/// `i` must not be negative.
+constexpr std::size_t at_index(int i) { return static_cast<std::size_t>(i); }
+
+}  // namespace foretrain

@@ -1,0 +1,155 @@
+// What the layers of transformers are made of: linear layers, norms, residual additions, exchanges between tensor
+// ranks.
+#pragma once
+
+#include <string>
+
+#include "model/workload/build.hpp"
+#include "model/workload/plain_kernels.hpp"
+#include "model/workload/transformer_parameters.hpp"
+
+namespace foretrain {
+
+/// Collects the operators of a layer, forward and backward; all sizes for one rank. Keeps references to what it is made
+/// of.
+class BlockBuilder {
+ public:
+  BlockBuilder(const TransformerConfig& config, const BuildOptions& options, bool weights = true)
+      : config_(config),
+        options_(options),
+        weights_(weights),
+        activations_(storage_precision(options.precision)),
+        element_(bytes_per_element(activations_)),
+        batch_(options.pass ? options.pass->batch : options.micro_batch),
+        sequence_(options.pass ? options.pass->length : tokens_of_sample(config)),
+        tokens_((options.pass ? options.pass->tokens : options.micro_batch * sequence_) / options.context) {}
+
+  [[nodiscard]] std::int64_t tokens() const { return tokens_; }
+  /// Tokens that norms, dropout and residual additions of one rank see: divided under sequence parallelism.
+  [[nodiscard]] double norm_tokens() const {
+    return static_cast<double>(tokens_) / (options_.sequence_parallel ? options_.tensor : 1);
+  }
+
+  /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and, unless w is frozen, a weight gradient.
+  void linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
+              Precision precision, std::int64_t batch = 1) const {
+    const Bytes weights = options_.casts_weights ? static_cast<double>(batch * n * k) * element_ : Bytes(0.0);
+    const auto cast = [&](const char* what, double read, double written) {
+      const Streaming work{StreamingKind::elementwise, read * weights, written * weights, Flops(0.0), false};
+      return Operator{name + what, work, activations_, 1};
+    };
+    const double wide = bytes_per_element(Precision::fp32) / element_;
+    if (options_.casts_weights) layer.forward.push_back(cast(" weight cast", wide, 1.0));
+    layer.forward.push_back({name, linear_forward(m, n, k, batch), precision, 1});
+    layer.backward.push_back({name + " data gradient", linear_data_gradient(m, n, k, batch), precision, 1});
+    if (!weights_) return;
+    if (options_.casts_weights) layer.backward.push_back(cast(" gradient cast", 1.0, wide));
+    layer.backward.push_back({name + " weight gradient", linear_weight_gradient(m, n, k, batch), precision, 1});
+  }
+
+  /// A linear layer of a block. In fp8 training its operands are cast from bf16, and kept transposed as well for the
+  /// backward pass: 2 bytes read, 2 · 1 written per element. Norms write fp8 at once (`cast_input` = false). Attention,
+  /// norms, embedding and logits stay in bf16 (NVIDIA Transformer Engine user guide, "Using FP8").
+  void block_linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
+                    bool cast_input, std::int64_t batch = 1) const {
+    linear(layer, name, m, n, k, options_.precision, batch);
+    if (options_.precision != Precision::fp8) return;
+    const auto cast = [&](std::int64_t elements) {
+      const Bytes size = element_ * static_cast<double>(batch * elements);
+      return Operator{name + " cast", Streaming{StreamingKind::elementwise, size, size, Flops(0.0), true}, activations_,
+                      1};
+    };
+    if (cast_input) layer.forward.insert(layer.forward.end() - 1, cast(m * k));
+    layer.backward.insert(layer.backward.end() - (weights_ ? 2 : 1), cast(m * n));
+  }
+
+  /// A memory-bound kernel over `elements` numbers: forward and backward passes as (reads, writes) per element.
+  void stream(Layer& layer, const std::string& name, StreamingKind kind, double elements, double forward_reads,
+              double forward_writes, double backward_reads, double backward_writes, int backward_kernels = 1) const {
+    const bool fusible = kind == StreamingKind::elementwise;
+    const Flops forward_flops(elements * forward_reads);
+    const Flops backward_flops(elements * backward_reads);
+    layer.forward.push_back({name,
+                             Streaming{kind, element_ * elements * forward_reads, element_ * elements * forward_writes,
+                                       forward_flops, fusible},
+                             activations_, 1});
+    layer.backward.push_back({name + " backward",
+                              Streaming{kind, element_ * elements * backward_reads,
+                                        element_ * elements * backward_writes, backward_flops, fusible},
+                              activations_, backward_kernels});
+  }
+
+  void norm(Layer& layer, const std::string& name) const {
+    if (plain()) {
+      const bool rms = config_.family == TransformerFamily::llama;
+      append_streams(layer, name, rms ? plain_rms_norm(element_) : plain_layer_norm(element_),
+                     norm_tokens() * static_cast<double>(config_.hidden), activations_);
+      return;
+    }
+    // Forward reads x, writes y. Backward reads dy and x, writes dx; the scale's gradient is a second, smaller kernel
+    // that reads both again from cache or memory.
+    stream(layer, name, StreamingKind::reduction, norm_tokens() * static_cast<double>(config_.hidden), 1, 1,
+           weights_ ? 3 : 2, 1, weights_ ? 2 : 1);
+  }
+
+  /// A bias added by a kernel of its own; its gradient sums over tokens.
+  void separate_bias(Layer& layer, const std::string& name, double elements) const {
+    if (!plain() || !config_.biases) return;
+    append_streams(layer, name, plain_bias(element_), elements, activations_);
+    if (!weights_) layer.backward.pop_back();
+  }
+
+  /// bias + dropout + residual, in one kernel or three; the mask costs one byte an element.
+  void residual(Layer& layer, const std::string& name) const {
+    const double mask = has_dropout(config_.family) ? 1.0 / element_.value() : 0.0;
+    const double elements = norm_tokens() * static_cast<double>(config_.hidden);
+    if (plain()) {
+      separate_bias(layer, name + " bias", elements);
+      if (mask > 0.0) stream(layer, name + " dropout", StreamingKind::elementwise, elements, 1, 1 + mask, 1 + mask, 1);
+      stream(layer, name, StreamingKind::elementwise, elements, 2, 1, 2, 1);
+    } else {
+      stream(layer, name, StreamingKind::elementwise, elements, 2, 1 + mask, 1 + mask, 1);
+    }
+  }
+
+  /// What moves between tensor-parallel ranks around the two halves of a block: an all-reduce each, or with sequence
+  /// parallelism an all-gather before and a reduce-scatter after (arXiv 2205.05198, section 4.2.2). In the backward
+  /// pass the gathered input is fetched again for the weight gradient; that one runs beside the data gradient.
+  void tensor_collectives(Layer& layer, int halves) const {
+    if (options_.tensor == 1) return;
+    using Kind = LayerCollective::Kind;
+    constexpr auto group = LayerCollective::Group::tensor;
+    const Bytes size = element_ * static_cast<double>(tokens_ * config_.hidden);
+    if (!options_.sequence_parallel) {
+      layer.forward_collectives.push_back({Kind::all_reduce, group, size, halves, false});
+      layer.backward_collectives.push_back({Kind::all_reduce, group, size, halves, false});
+      return;
+    }
+    layer.forward_collectives.push_back({Kind::all_gather, group, size, halves, false});
+    layer.forward_collectives.push_back({Kind::reduce_scatter, group, size, halves, false});
+    layer.backward_collectives.push_back({Kind::all_gather, group, size, halves, false});
+    layer.backward_collectives.push_back({Kind::reduce_scatter, group, size, halves, false});
+    layer.backward_collectives.push_back({Kind::all_gather, group, size, halves, true});
+  }
+
+  [[nodiscard]] bool plain() const { return options_.kernels == KernelSet::plain; }
+
+  // The layers themselves, in transformer.cpp.
+  [[nodiscard]] Layer block() const;
+  [[nodiscard]] Layer embedding() const;
+  [[nodiscard]] Layer head() const;
+
+ private:
+  void attention_half(Layer& layer) const;
+  void ffn_half(Layer& layer) const;
+
+  const TransformerConfig& config_;
+  const BuildOptions& options_;
+  bool weights_;           // are trained
+  Precision activations_;  // of everything but the blocks' linear layers
+  Bytes element_;
+  std::int64_t batch_, sequence_;
+  std::int64_t tokens_;
+};
+
+}  // namespace foretrain
