@@ -155,7 +155,7 @@ void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioT
   if (calls && !task.on.starts_with("gpu")) {
     keys.fail("on", fmt::format("a model is called on a GPU, not on {}", task.on), "on: gpu0");
   }
-  if (calls || task.kind == Kind::op) refuse_copy_queue(keys, task.on);
+  if (calls || task.kind == TaskKind::op) refuse_copy_queue(keys, task.on);
   if (calls) task.enqueued_by = "cpu";
   const auto thread = keys.find("enqueued_by");
   if (!thread) return;
