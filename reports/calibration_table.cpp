@@ -49,23 +49,24 @@ std::string parameters_text(const Parameters& parameters, const Parameters& said
 }
 
 std::string section(const CalibrationReport& report, const HostBenchmark& benchmark) {
-  TextTable table({Align::left, Align::right, Align::right, Align::right, Align::right, Align::left});
+  TextTable table({Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::left});
   const Parameters common = common_parameters(report, benchmark);
   std::vector<double> errors;
   bool any = false;
   for (const BenchmarkRow& row : report.rows) {
     if (row.benchmark != benchmark.name) continue;
-    if (!any) table.add_row({"", "measured", "spread", "predicted", "error", ""});
+    if (!any) table.add_row({"", "median", "spread", "best", "predicted", "error", ""});
     any = true;
     if (row.samples == 0) {
-      table.add_row({parameters_text(row.parameters, common), "-", "", "", "", row.note});
+      table.add_row({parameters_text(row.parameters, common), "-", "", "", "", "", row.note});
       continue;
     }
     const auto error = row.error();
     if (error) errors.push_back(std::abs(*error));
     const bool beyond = error && benchmark.tolerance > 0.0 && !(std::abs(*error) <= benchmark.tolerance);
     table.add_row({parameters_text(row.parameters, common), format_value(row.measured, row.unit),
-                   format_percent(row.spread), row.predicted ? format_value(*row.predicted, row.unit) : "-",
+                   format_percent(row.spread), row.best > 0.0 ? format_value(row.best, row.unit) : "",
+                   row.predicted ? format_value(*row.predicted, row.unit) : "-",
                    error ? fmt::format("{:+.1f} %{}", *error * 100.0, beyond ? " !" : "") : "", row.note});
   }
   if (!any) return "";

@@ -25,7 +25,7 @@ LatencyFigure figure_of(CalibrationReport report) {
   for (const BenchmarkRow& row : report.rows) {
     if (row.benchmark != "memory_latency_curve" || row.samples == 0 || !row.predicted) continue;
     figure.points.push_back(
-        {parse_quantity<Bytes>(row.parameters.at("working_set")), Seconds(*row.predicted), Seconds(row.measured)});
+        {parse_quantity<Bytes>(row.parameters.at("working_set")), Seconds(*row.predicted), Seconds(row.reference())});
   }
   std::sort(figure.points.begin(), figure.points.end(),
             [](const auto& a, const auto& b) { return a.working_set < b.working_set; });

@@ -66,9 +66,15 @@ BenchmarkRow row_from(const json& value) {
 
 }  // namespace
 
+double BenchmarkRow::reference() const {
+  const HostBenchmark* known = find_benchmark(benchmark);
+  const bool of_processor = known != nullptr && (known->part == "memory" || known->part == "compute");
+  return of_processor && best > 0.0 ? best : measured;
+}
+
 std::optional<double> BenchmarkRow::error() const {
   if (samples < 1 || !predicted) return std::nullopt;
-  return *predicted / measured - 1.0;
+  return *predicted / reference() - 1.0;
 }
 
 const std::vector<HostBenchmark>& host_benchmarks() {

@@ -32,7 +32,10 @@ struct BenchmarkRow {
   std::string device = "cpu";  ///< entry of CalibrationReport::devices
   std::optional<double> predicted = std::nullopt;
 
-  /// Predicted over measured, less one.
+  /// What a prediction is held against: of processor and memory the best sample, since others on a shared machine only
+  /// ever slow a walk down, and the prediction is that of a machine left alone; of disks and loaders the median.
+  [[nodiscard]] double reference() const;
+  /// Predicted over reference(), less one.
   [[nodiscard]] std::optional<double> error() const;
 };
 
