@@ -1,29 +1,19 @@
 // The cost model of attention against published measurements. Bounds are mean absolute errors. What was fitted is said
 // beside each: rows of A100 alone; every row of H100 is predicted.
 #include <array>
-#include <cmath>
 #include <map>
 #include <string>
 
 #include "model/scenario/cases.hpp"
 #include "tests/catch.hpp"
+#include "tests/cost/errors.hpp"
 #include "tests/cost/machines.hpp"
 
 using namespace foretrain;
+using foretrain::test::Errors;
 using foretrain::test::machine;
 
 namespace {
-
-struct Errors {
-  double sum = 0.0;
-  int count = 0;
-
-  void add(Seconds predicted, Seconds measured) {
-    sum += std::abs(predicted / measured - 1.0);
-    ++count;
-  }
-  [[nodiscard]] double mean() const { return sum / count; }
-};
 
 /// By group of the shipped table, and pass.
 std::map<std::string, Errors> table_errors() {

@@ -1,28 +1,18 @@
 // The cost models against published measurements. Bounds are mean absolute errors; where rows were fitted, and which
 // were not, is said beside each and in scenarios/calibrations/published.yaml.
-#include <cmath>
 #include <map>
 #include <string>
 
 #include "model/scenario/cases.hpp"
 #include "tests/catch.hpp"
+#include "tests/cost/errors.hpp"
 #include "tests/cost/machines.hpp"
 
 using namespace foretrain;
+using foretrain::test::Errors;
 using foretrain::test::machine;
 
 namespace {
-
-struct Errors {
-  double sum = 0.0;
-  int count = 0;
-
-  void add(Seconds predicted, Seconds measured) {
-    sum += std::abs(predicted / measured - 1.0);
-    ++count;
-  }
-  [[nodiscard]] double mean() const { return sum / count; }
-};
 
 /// Mean absolute error of each group of a shipped table.
 std::map<std::string, Errors> errors_of(const std::string& table) {
