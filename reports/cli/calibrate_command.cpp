@@ -14,7 +14,7 @@
 #include "validate/host/calibrate.hpp"
 #include "validate/host/detect.hpp"
 #include "validate/host/session.hpp"
-#include "validate/host/signals.hpp"
+#include "validate/measure/signals.hpp"
 
 namespace foretrain {
 

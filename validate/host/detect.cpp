@@ -12,7 +12,7 @@
 #include "validate/host/measurements.hpp"
 #include "validate/host/memory_kernels.hpp"
 #include "validate/host/pointer_chase.hpp"
-#include "validate/host/sampling.hpp"
+#include "validate/measure/sampling.hpp"
 
 namespace foretrain {
 

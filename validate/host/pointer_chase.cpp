@@ -4,7 +4,8 @@
 #include <random>
 #include <vector>
 
-#include "validate/host/sampling.hpp"
+#include "validate/measure/clock.hpp"
+#include "validate/measure/sampling.hpp"
 
 namespace foretrain {
 

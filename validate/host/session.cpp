@@ -53,12 +53,6 @@ struct MeetingPoint::Shared {
   std::atomic<unsigned> failed{0};
 };
 
-double now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
 void MeetingPoint::make(const std::string& folder) {
   const int file = open(meeting_file(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0 || ftruncate(file, sizeof(Shared)) != 0) fail_with(meeting_file(folder));

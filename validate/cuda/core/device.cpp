@@ -1,0 +1,61 @@
+#include "validate/cuda/core/device.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace foretrain::gpu {
+
+Stream::Stream() { GPU_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+Stream::~Stream() { cudaStreamDestroy(stream_); }
+void Stream::synchronize() const { GPU_CHECK(cudaStreamSynchronize(stream_)); }
+
+Event::Event(bool timing) {
+  GPU_CHECK(cudaEventCreateWithFlags(&event_, timing ? cudaEventDefault : cudaEventDisableTiming));
+}
+Event::~Event() { cudaEventDestroy(event_); }
+void Event::record(cudaStream_t stream) const { GPU_CHECK(cudaEventRecord(event_, stream)); }
+void Event::synchronize() const { GPU_CHECK(cudaEventSynchronize(event_)); }
+
+double elapsed(const Event& start, const Event& end) {
+  float milliseconds = 0.0F;
+  GPU_CHECK(cudaEventElapsedTime(&milliseconds, start.get(), end.get()));
+  return static_cast<double>(milliseconds) * 1e-3;
+}
+
+DeviceBuffer::DeviceBuffer(std::size_t bytes) : size_(bytes) { GPU_CHECK(cudaMalloc(&data_, bytes > 0 ? bytes : 1)); }
+DeviceBuffer::~DeviceBuffer() { cudaFree(data_); }
+DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+HostBuffer::HostBuffer(std::size_t bytes, bool pinned) : size_(bytes), pinned_(pinned) {
+  if (pinned) {
+    GPU_CHECK(cudaMallocHost(&data_, bytes));
+  } else {
+    data_ = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    if (data_ == nullptr) throw GpuError(Fault::out_of_memory, "the host has no memory left for a buffer");
+  }
+  std::memset(data_, 0x5a, bytes);
+}
+HostBuffer::~HostBuffer() {
+  if (pinned_) {
+    cudaFreeHost(data_);
+  } else {
+    std::free(data_);
+  }
+}
+
+std::size_t usable_memory() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  GPU_CHECK(cudaMemGetInfo(&free, &total));
+  return free / 10 * 9;
+}
+
+}  // namespace foretrain::gpu
