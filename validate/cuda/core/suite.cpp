@@ -1,5 +1,7 @@
 #include "validate/cuda/core/suite.hpp"
 
+#include <utility>
+
 #include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"
 
@@ -30,13 +32,17 @@ StoppingRule SuiteRun::rule() const {
 }
 
 bool SuiteRun::point(Record record, const std::function<Sampled()>& measure) {
+  return point(std::move(record), [&measure](Record&) { return measure(); });
+}
+
+bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measure) {
   throw_if_interrupted();
   if (journal_.has(record.name)) return true;
   if (now() > deadline_) return false;
   record.suite = suite_;
   record.device = device_;
   try {
-    record.values = measure().values;
+    record.values = measure(record).values;
     record.state = nvml_.state(bus_id_);
     record.status = RecordStatus::measured;
   } catch (const GpuError& error) {

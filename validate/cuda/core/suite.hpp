@@ -28,6 +28,8 @@ class SuiteRun {
   /// a failed one; a lost device goes up and ends the suite. The record's suite, device, values and state are set here.
   /// Throws Interrupted when the user ends the work; returns false where the time is up.
   bool point(Record record, const std::function<Sampled()>& measure);
+  /// The same for a measurement that adds to its record what it chose (an algorithm, say), even where it then fails.
+  bool point(Record record, const std::function<Sampled(Record&)>& measure);
   /// Notes why a point is not measured.
   void skip(Record record, const std::string& why);
 
