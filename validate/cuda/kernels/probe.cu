@@ -29,8 +29,8 @@ template <typename T>
 void launch(const void* array, std::int64_t offset, std::int64_t stride, std::int64_t count, double* out,
             cudaStream_t stream) {
   const std::int64_t blocks = (count + 255) / 256;
-  read_kernel<T><<<static_cast<unsigned>(blocks < 1024 ? blocks : 1024), 256, 0, stream>>>(
-      static_cast<const T*>(array), offset, stride, count, out);
+  read_kernel<T><<<static_cast<unsigned>(blocks < 1024 ? blocks : 1024), 256, 0, stream>>>(static_cast<const T*>(array),
+                                                                                           offset, stride, count, out);
   GPU_CHECK(cudaGetLastError());
 }
 

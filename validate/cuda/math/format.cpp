@@ -39,7 +39,9 @@ int attribute(cudaDeviceAttr which) {
 void require(const std::string& precision, int least) {
   const int have = compute_capability();
   if (have >= least) return;
-  const auto text = [](int capability) { return std::to_string(capability / 10) + "." + std::to_string(capability % 10); };
+  const auto text = [](int capability) {
+    return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
+  };
   throw GpuError(Fault::unsupported, "this GPU has no " + precision + " (compute capability " + text(have) +
                                          "; it came with " + text(least) + ")");
 }

@@ -11,7 +11,8 @@ namespace foretrain::gpu {
 
 namespace {
 
-/// What PyTorch and others give on Hopper; less for older GPUs changes little (cuBLAS documentation, cublasSetWorkspace).
+/// What PyTorch and others give on Hopper; less for older GPUs changes little (cuBLAS documentation,
+/// cublasSetWorkspace).
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
 /// One for the process: making it takes longer than many measurements, and it holds no state that matters.
@@ -129,8 +130,8 @@ MatmulRunner::MatmulRunner(const MatmulShape& shape, const RunnerSetting& settin
   }
 }
 
-/// cuBLASLt counts columns first. A matrix whose rows lie one behind the other is, to it, the transposed matrix; so it is
-/// asked for Cᵀ = Bᵀ · Aᵀ, and our B is its A.
+/// cuBLASLt counts columns first. A matrix whose rows lie one behind the other is, to it, the transposed matrix; so it
+/// is asked for Cᵀ = Bᵀ · Aᵀ, and our B is its A.
 MatmulRunner::Owned<cublasLtMatrixLayout_t> MatmulRunner::layout_of(const StoredMatrix& matrix) {
   cublasLtMatrixLayout_t layout = nullptr;
   GPU_CHECK(cublasLtMatrixLayoutCreate(&layout, cuda_type(matrix.format), static_cast<std::uint64_t>(matrix.columns),
@@ -163,7 +164,8 @@ void MatmulRunner::describe() {
 void MatmulRunner::choose() {
   cublasLtMatmulPreference_t preference = nullptr;
   GPU_CHECK(cublasLtMatmulPreferenceCreate(&preference));
-  const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>, cublasStatus_t (*)(cublasLtMatmulPreference_t)>
+  const std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>,
+                        cublasStatus_t (*)(cublasLtMatmulPreference_t)>
       owned(preference, cublasLtMatmulPreferenceDestroy);
   GPU_CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes,
                                                  sizeof(workspace_bytes)));
@@ -224,7 +226,8 @@ void MatmulRunner::verify(cudaStream_t stream) {
   }
   launch(stream, 0);
   // Element k of a row of A, or of a column of B, in whichever way they are stored.
-  const auto line = [&](const StoredMatrix& matrix, const void* data, std::int64_t batch, std::int64_t fixed, bool along) {
+  const auto line = [&](const StoredMatrix& matrix, const void* data, std::int64_t batch, std::int64_t fixed,
+                        bool along) {
     const std::int64_t start = batch * matrix.stride() + (along ? fixed * matrix.row_length : fixed);
     return read_elements(matrix.format, data, start, along ? 1 : matrix.row_length, shape_.k, stream);
   };

@@ -86,9 +86,9 @@ std::pair<std::int64_t, std::int64_t> OperatorSpec::pair_or(const std::string& k
 }
 
 std::int64_t OperatorSpec::size(const std::string& key) const {
-  static const std::map<std::string, double> units = {
-      {"B", 1.0},           {"KB", 1e3},           {"kB", 1e3},          {"MB", 1e6},
-      {"GB", 1e9},          {"KiB", 1024.0},       {"MiB", 1048576.0},   {"GiB", 1073741824.0}};
+  static const std::map<std::string, double> units = {{"B", 1.0},         {"KB", 1e3},          {"kB", 1e3},
+                                                      {"MB", 1e6},        {"GB", 1e9},          {"KiB", 1024.0},
+                                                      {"MiB", 1048576.0}, {"GiB", 1073741824.0}};
   const std::string text = without_spaces(required(*this, key));
   std::size_t length = 0;
   const double value = leading_number(*this, key, text, length);
