@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <stdexcept>
 
 #include "validate/cuda/math/matmul_names.hpp"
@@ -122,7 +123,7 @@ MatmulRunner::MatmulRunner(const MatmulShape& shape, const RunnerSetting& settin
   choose();  // before memory is taken: what cannot be done costs none
   setting.memory.begin_operator();
   workspace_ = setting.memory.workspace(workspace_bytes);
-  const int sets = operand_sets(setting.rotation, bytes());
+  const int sets = gpu::operand_sets(setting.rotation, bytes());
   for (int i = 0; i < sets; ++i) {
     sets_.push_back({setting.memory.take(a_.bytes(), fill_of(a_.format)),
                      setting.memory.take(b_.bytes(), fill_of(b_.format)),
@@ -200,7 +201,7 @@ void MatmulRunner::launch_on(cudaStream_t stream, const void* a, const void* b, 
 }
 
 void MatmulRunner::launch(cudaStream_t stream, int turn) {
-  const int sets = static_cast<int>(sets_.size());
+  const int sets = operand_sets();
   const Operands& operands = sets_[static_cast<std::size_t>(turn % sets)];
   const bool subtract = shape_.accumulate && turn / sets % 2 == 1;
   launch_on(stream, operands.a, operands.b, operands.c, subtract ? -1.0F : 1.0F);
@@ -259,7 +260,6 @@ std::map<std::string, std::string> MatmulRunner::parameters() const {
   char waves[32] = "";
   std::snprintf(waves, sizeof(waves), "%.3f", static_cast<double>(chosen_.wavesCount));
   chosen["waves"] = waves;
-  chosen["operand_sets"] = std::to_string(sets_.size());
   if (along_k_only(a_.format)) chosen["storage"] = "both operands along k";
   return chosen;
 }

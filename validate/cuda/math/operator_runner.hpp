@@ -26,6 +26,8 @@ class OperatorRunner {
   virtual void verify(cudaStream_t stream) = 0;
   /// Of one set of operands, inputs and results.
   [[nodiscard]] virtual std::size_t bytes() const = 0;
+  /// Sets of operands that turns cycle through.
+  [[nodiscard]] virtual int operand_sets() const = 0;
   /// Kernels that one launch puts on the stream, as far as is known (a library may use more).
   [[nodiscard]] virtual int kernels() const { return 1; }
   /// What was chosen for it ("algorithm", "tile", "workspace", …), for a record's parameters.
