@@ -12,8 +12,13 @@ double squared_log_ratio(std::int64_t a, std::int64_t b) {
   return distance * distance;
 }
 
+// Operands that lie the other way round are read by other kernels: as far apart as sizes that differ by a factor 1.65.
+constexpr double squared_transposition = 0.25;
+
 double squared_distance(const Matmul& work, const MeasuredMatmul& row) {
-  return squared_log_ratio(work.batch, row.batch) + squared_log_ratio(work.m, row.m) +
+  const double layout = squared_transposition * ((work.transpose_a != row.transpose_a ? 1.0 : 0.0) +
+                                                 (work.transpose_b != row.transpose_b ? 1.0 : 0.0));
+  return layout + squared_log_ratio(work.batch, row.batch) + squared_log_ratio(work.m, row.m) +
          squared_log_ratio(work.n, row.n) + squared_log_ratio(work.k, row.k);
 }
 
@@ -24,7 +29,12 @@ void adopt_measured_matmuls(Calibration& calibration, const Gpu& gpu) {
   rows.swap(calibration.measured_matmuls);  // the model alone
   std::erase_if(rows, [&](const MeasuredMatmul& row) { return row.gpu != gpu.name; });
   for (MeasuredMatmul& row : rows) {
-    const Matmul work{.batch = row.batch, .m = row.m, .n = row.n, .k = row.k};
+    const Matmul work{.batch = row.batch,
+                      .m = row.m,
+                      .n = row.n,
+                      .k = row.k,
+                      .transpose_a = row.transpose_a,
+                      .transpose_b = row.transpose_b};
     row.log_residual = std::log(row.time / matmul_time(work, row.precision, gpu, calibration).device);
   }
   calibration.measured_matmuls = std::move(rows);
