@@ -132,6 +132,19 @@ void add_host_link(const RawMeasurements& raw, MeasuredFigures& figures) {
   }
 }
 
+/// Median over pairs of what the largest copies reach.
+void add_peers(const RawMeasurements& raw, MeasuredFigures& figures) {
+  const auto points = points_with(raw, "peer", {{"timing", "stream"}, {"direction", "one"}, {"peer_access", "on"}});
+  const RawPoint* largest = extreme(points, true);
+  if (largest == nullptr) return;
+  std::vector<double> rates;
+  for (const RawPoint* point : points) {
+    const double bytes = number_of(*point, "bytes");
+    if (bytes == number_of(*largest, "bytes") && point->median() > 0.0) rates.push_back(bytes / point->median());
+  }
+  if (!rates.empty()) figures.peer_bandwidth = BytesPerSecond(median(rates));
+}
+
 void add_l2(const RawMeasurements& raw, double l2_bytes, MeasuredFigures& figures) {
   std::vector<double> rates;
   for (const RawPoint* point : points_with(raw, "memory", {{"what", "l2_read"}})) {
@@ -190,6 +203,7 @@ MeasuredFigures measured_figures(const RawMeasurements& raw, const std::vector<P
   if (latency) figures.memory_latency = points.front().scenario.cluster.node.gpu.memory_latency * *latency;
   add_l2(raw, raw.machine.gpus.front().l2_cache.value(), figures);
   add_host_link(raw, figures);
+  add_peers(raw, figures);
   add_rings(raw, figures);
   return figures;
 }

@@ -41,6 +41,7 @@ std::string group_of(const std::string& kind, const Scenario& scenario, const Ra
     return fmt::format("{}, {} GPUs", name(collective->operation), collective->ranks);
   }
   if (point.parameter("what") == "host_copy") return "copy " + point.parameter("direction");
+  if (point.record.suite == "peer") return "copy between GPUs";
   const auto* work = std::get_if<OperatorWorkload>(&scenario.workload);
   const bool states_precision = point.record.scenario.contains("workload.operator.precision");
   return work != nullptr && states_precision ? fmt::format("{} {}", kind, name(work->op.precision)) : kind;
@@ -68,8 +69,22 @@ std::map<std::string, std::string> copy_scenario(const RawPoint& raw) {
                        raw.parameter("bytes"))}};
 }
 
+/// The same between two GPUs.
+std::map<std::string, std::string> peer_scenario(const RawPoint& raw) {
+  if (raw.record.suite != "peer" || raw.parameter("timing") != "stream" || raw.parameter("direction") != "one" ||
+      raw.parameter("peer_access") != "on") {
+    return {};
+  }
+  return {
+      {"workload.tasks",
+       fmt::format("[{{ id: copy, on: \"gpu{0}:p2p\", run: {{ copy: {{ from: gpu{0}, to: gpu{1}, size: {2} B }} }} }}]",
+                   raw.parameter("source"), raw.parameter("destination"), raw.parameter("bytes"))}};
+}
+
 std::map<std::string, std::string> scenario_of(const RawPoint& raw) {
-  return raw.record.scenario.empty() ? copy_scenario(raw) : raw.record.scenario;
+  if (!raw.record.scenario.empty()) return raw.record.scenario;
+  const std::map<std::string, std::string> copy = copy_scenario(raw);
+  return copy.empty() ? peer_scenario(raw) : copy;
 }
 
 PredictedPoint point_of(const RawPoint& raw, const YamlNode& machine) {
