@@ -10,10 +10,9 @@
 #include <string>
 #include <vector>
 
-namespace foretrain::gpu {
+#include "validate/cuda/collective/gradient_type.hpp"
 
-enum class GradientType { fp32, fp16, bf16 };
-[[nodiscard]] std::size_t bytes_of(GradientType type);
+namespace foretrain::gpu {
 
 /// One worker's gradients of a bucket, in the memory of its GPU.
 struct WorkerBucket {

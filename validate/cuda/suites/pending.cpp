@@ -10,8 +10,6 @@ void run_gemm(SuiteRun& /*run*/) {}
 void run_convolution(SuiteRun& /*run*/) {}
 void run_attention(SuiteRun& /*run*/) {}
 void run_streaming(SuiteRun& /*run*/) {}
-void run_peer(SuiteRun& /*run*/) {}
-void run_collective(SuiteRun& /*run*/) {}
 void run_overlap(SuiteRun& /*run*/) {}
 
 }  // namespace foretrain::gpu
