@@ -6,10 +6,6 @@ namespace foretrain::gpu {
 void run_launch(SuiteRun& /*run*/) {}
 void run_memory(SuiteRun& /*run*/) {}
 void run_copy(SuiteRun& /*run*/) {}
-void run_gemm(SuiteRun& /*run*/) {}
-void run_convolution(SuiteRun& /*run*/) {}
-void run_attention(SuiteRun& /*run*/) {}
-void run_streaming(SuiteRun& /*run*/) {}
 void run_overlap(SuiteRun& /*run*/) {}
 
 }  // namespace foretrain::gpu
