@@ -178,6 +178,11 @@ struct UncertaintyConstants {
   double kernel = 0.0;  ///< operators and task lists
 };
 
+/// Natural logarithms of a product's sizes.
+struct LogSizes {
+  double batch = 0.0, m = 0.0, n = 0.0, k = 0.0;
+};
+
 /// A matrix product that was measured (cost/measured_matmul.cpp).
 struct MeasuredMatmul {
   std::string gpu;  ///< catalogue name
@@ -185,7 +190,8 @@ struct MeasuredMatmul {
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
   Seconds time;
   bool transpose_a = false, transpose_b = false;
-  double log_residual = 0.0;  ///< ln(measured / model); known once the GPU is
+  double log_residual = 0.0;  ///< ln(measured / model); known once the GPU is, as what follows
+  LogSizes log_sizes;
 };
 
 /// How well a machine's own measurements determine the constants that were fitted to them.

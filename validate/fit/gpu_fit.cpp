@@ -78,7 +78,7 @@ std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, 
     const auto* work = std::get_if<Matmul>(&point.op->op.work);
     if (work == nullptr || work->accumulate || work->accumulate_fp32) continue;
     rows.push_back({gpu, point.op->op.precision, work->batch, work->m, work->n, work->k,
-                    point.measured / static_cast<double>(point.op->repeat), work->transpose_a, work->transpose_b, 0.0});
+                    point.measured / static_cast<double>(point.op->repeat), work->transpose_a, work->transpose_b, 0.0, {}});
   }
   return rows;
 }
