@@ -42,7 +42,7 @@ class Event {
 double elapsed(const Event& start, const Event& end);
 
 /// How random data is laid down.
-enum class Fill { uniform_fp32, uniform_fp16, uniform_bf16, uniform_fp8, uniform_int8, bytes };
+enum class Fill { uniform_fp64, uniform_fp32, uniform_fp16, uniform_bf16, uniform_fp8, uniform_int8, bytes };
 
 /// Memory of the current device. Its contents are random: zeros take less power, and hide what was never written.
 class DeviceBuffer {

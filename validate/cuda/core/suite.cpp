@@ -42,6 +42,10 @@ void SuiteRun::keep(Record& record) {
 }
 
 bool SuiteRun::point(Record record, const std::function<Sampled()>& measure) {
+  return point(std::move(record), [&measure](Record&) { return measure(); });
+}
+
+bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measure) {
   throw_if_interrupted();
   if (journal_.has(record.name) || options_.passed_over.count(record.name) != 0) return true;
   if (now() > options_.deadline) {
@@ -51,7 +55,7 @@ bool SuiteRun::point(Record record, const std::function<Sampled()>& measure) {
   if (options_.watch != nullptr) options_.watch->point_begins(record.name);
   try {
     StateSampler sampler(nvml_, bus_id_);
-    record.values = measure().values;
+    record.values = measure(record).values;
     record.state = sampler.finish();
     record.status = RecordStatus::measured;
     if (record.values.empty() || !std::all_of(record.values.begin(), record.values.end(), usable)) {

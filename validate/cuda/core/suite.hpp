@@ -52,6 +52,8 @@ class SuiteRun {
   /// the state is what NVML said while `measure` ran: medians of its samples, and every reason for lower clocks.
   /// Throws Interrupted when the user ends the work; returns false where the time is up.
   bool point(Record record, const std::function<Sampled()>& measure);
+  /// The same for a measurement that adds to its record what it chose (an algorithm, say), even where it then fails.
+  bool point(Record record, const std::function<Sampled(Record&)>& measure);
   /// Notes why a point is not measured.
   void skip(Record record, const std::string& why);
 

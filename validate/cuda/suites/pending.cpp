@@ -3,10 +3,6 @@
 
 namespace foretrain::gpu {
 
-void run_gemm(SuiteRun& /*run*/) {}
-void run_convolution(SuiteRun& /*run*/) {}
-void run_attention(SuiteRun& /*run*/) {}
-void run_streaming(SuiteRun& /*run*/) {}
 void run_peer(SuiteRun& /*run*/) {}
 void run_collective(SuiteRun& /*run*/) {}
 void run_overlap(SuiteRun& /*run*/) {}
