@@ -6,6 +6,5 @@ namespace foretrain::gpu {
 void run_launch(SuiteRun& /*run*/) {}
 void run_memory(SuiteRun& /*run*/) {}
 void run_copy(SuiteRun& /*run*/) {}
-void run_overlap(SuiteRun& /*run*/) {}
 
 }  // namespace foretrain::gpu
