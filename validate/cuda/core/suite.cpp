@@ -1,5 +1,7 @@
 #include "validate/cuda/core/suite.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "validate/cuda/core/state_sampler.hpp"
@@ -15,6 +17,8 @@ std::string bus_id_of(int device) {
   GPU_CHECK(cudaDeviceGetPCIBusId(text, sizeof(text), device));
   return text;
 }
+
+bool usable(double value) { return std::isfinite(value) && value >= 0.0; }
 
 }  // namespace
 
@@ -54,8 +58,13 @@ bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measu
     record.values = measure(record).values;
     record.state = sampler.finish();
     record.status = RecordStatus::measured;
+    if (record.values.empty() || !std::all_of(record.values.begin(), record.values.end(), usable)) {
+      throw GpuError(Fault::failed, "the clock returned no time: " + std::to_string(record.values.size()) + " values");
+    }
   } catch (const GpuError& error) {
     record.note = error.what();
+    record.values.clear();
+    record.state.reset();
     const bool cannot = error.fault() == Fault::out_of_memory || error.fault() == Fault::unsupported;
     record.status = cannot ? RecordStatus::skipped : RecordStatus::failed;
     const bool ends =
