@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "validate/cuda/math/attention_shape.hpp"
 #include "validate/cuda/math/convolution.hpp"
 #include "validate/cuda/math/matmul.hpp"
 #include "validate/cuda/math/streaming.hpp"
@@ -33,6 +34,7 @@ Made make_convolution(const OperatorSpec&, const RunnerSetting&) {
 
 constexpr RunnerRow rows[] = {{"matmul", make_matmul},
                               {"convolution", make_convolution},
+                              {"attention", make_attention},
                               {"elementwise", make_elementwise},
                               {"reduction", make_reduction},
                               {"copy", make_copy},
