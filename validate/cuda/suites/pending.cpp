@@ -3,8 +3,6 @@
 
 namespace foretrain::gpu {
 
-void run_peer(SuiteRun& /*run*/) {}
-void run_collective(SuiteRun& /*run*/) {}
 void run_overlap(SuiteRun& /*run*/) {}
 
 }  // namespace foretrain::gpu
