@@ -16,7 +16,7 @@
 #include "reports/replay_table.hpp"
 #include "sim/predict.hpp"
 #include "validate/host/replay.hpp"
-#include "validate/host/signals.hpp"
+#include "validate/measure/signals.hpp"
 
 namespace foretrain {
 

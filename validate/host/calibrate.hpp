@@ -11,7 +11,7 @@
 
 #include "model/hardware/cluster.hpp"
 #include "validate/host/measurements.hpp"
-#include "validate/host/sampling.hpp"
+#include "validate/measure/sampling.hpp"
 
 namespace foretrain {
 

@@ -15,7 +15,7 @@
 #include "validate/host/memory_kernels.hpp"
 #include "validate/host/pointer_chase.hpp"
 #include "validate/host/processors.hpp"
-#include "validate/host/sampling.hpp"
+#include "validate/measure/sampling.hpp"
 
 namespace foretrain {
 

@@ -9,7 +9,7 @@
 #include "model/base/units.hpp"
 #include "validate/host/calibrate.hpp"
 #include "validate/host/disk_access.hpp"
-#include "validate/host/signals.hpp"
+#include "validate/measure/signals.hpp"
 
 namespace foretrain {
 

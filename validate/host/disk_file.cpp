@@ -14,7 +14,7 @@
 
 #include "model/base/format.hpp"
 #include "model/base/hash.hpp"
-#include "validate/host/signals.hpp"
+#include "validate/measure/signals.hpp"
 
 namespace foretrain {
 

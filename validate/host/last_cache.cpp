@@ -5,9 +5,9 @@
 
 #include "validate/host/memory_kernels.hpp"
 #include "validate/host/pointer_chase.hpp"
-#include "validate/host/sampling.hpp"
+#include "validate/measure/sampling.hpp"
 #include "validate/host/session.hpp"
-#include "validate/host/signals.hpp"
+#include "validate/measure/signals.hpp"
 
 namespace foretrain {
 

@@ -20,7 +20,7 @@
 #include "model/base/text.hpp"
 #include "validate/host/mpi_command.hpp"
 #include "validate/host/session.hpp"
-#include "validate/host/signals.hpp"
+#include "validate/measure/signals.hpp"
 
 namespace foretrain {
 

@@ -8,7 +8,7 @@
 #include "validate/host/calibrate.hpp"
 #include "validate/host/disk_access.hpp"
 #include "validate/host/loader_run.hpp"
-#include "validate/host/signals.hpp"
+#include "validate/measure/signals.hpp"
 
 namespace foretrain {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "validate/host/session.hpp"
-#include "validate/host/signals.hpp"
+#include "validate/measure/signals.hpp"
 
 namespace foretrain {
 

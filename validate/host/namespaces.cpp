@@ -19,7 +19,7 @@
 
 #include "model/base/error.hpp"
 #include "validate/host/command.hpp"
-#include "validate/host/signals.hpp"
+#include "validate/measure/signals.hpp"
 
 namespace foretrain {
 

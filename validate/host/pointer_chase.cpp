@@ -5,7 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "validate/host/sampling.hpp"
+#include "validate/measure/clock.hpp"
+#include "validate/measure/sampling.hpp"
 
 namespace foretrain {
 

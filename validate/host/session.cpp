@@ -8,16 +8,15 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <system_error>
 
 #include "model/base/files.hpp"
+#include "validate/host/failure.hpp"
 
 namespace foretrain {
 
@@ -27,8 +26,6 @@ std::string meeting_file(const std::string& folder) { return folder + "/meeting"
 std::string times_file(const std::string& folder, int process) {
   return fmt::format("{}/times-{}.json", folder, process);
 }
-
-[[noreturn]] void fail_with(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
 /// Clock ticks that all processors together have spent, and those of them that were not idle.
 struct ProcessorTime {
@@ -55,12 +52,6 @@ struct MeetingPoint::Shared {
   std::atomic<unsigned> arrived{0};
   std::atomic<unsigned> failed{0};
 };
-
-double now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 void MeetingPoint::make(const std::string& folder) {
   const int file = open(meeting_file(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "validate/host/task.hpp"
+#include "validate/measure/clock.hpp"
 
 namespace foretrain {
 
@@ -33,9 +34,6 @@ class MeetingPoint {
   unsigned processes_;
   double deadline_;  ///< on the monotonic clock, seconds
 };
-
-/// The monotonic clock, which all namespaces of a machine share, in seconds.
-double now();
 
 /// One thing to be timed: what is done before each repetition without being timed, and the work itself.
 struct Timed {

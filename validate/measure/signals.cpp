@@ -1,4 +1,4 @@
-#include "validate/host/signals.hpp"
+#include "validate/measure/signals.hpp"
 
 #include <signal.h>
 

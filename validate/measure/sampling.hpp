@@ -8,9 +8,6 @@
 
 namespace foretrain {
 
-/// Processor time of this thread in seconds: what others take of a busy machine's processors is not in it.
-double thread_time();
-
 /// When to stop repeating.
 struct StoppingRule {
   int warm_up = 1;       ///< repetitions that do not count

@@ -1,22 +1,14 @@
-#include "validate/host/sampling.hpp"
-
-#include <time.h>
+#include "validate/measure/sampling.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "model/base/statistics.hpp"
-#include "validate/host/session.hpp"
-#include "validate/host/signals.hpp"
+#include "validate/measure/clock.hpp"
+#include "validate/measure/signals.hpp"
 
 namespace foretrain {
-
-double thread_time() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 double Sampled::median() const { return foretrain::median(values); }
 

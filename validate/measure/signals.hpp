@@ -1,4 +1,4 @@
-// Ctrl-C and `kill` end a replay in good order: whoever waits asks, throws, and destructors clean up.
+// Ctrl-C and `kill` end a measurement in good order: whoever waits asks, throws, and destructors clean up.
 #pragma once
 
 #include <stdexcept>

@@ -1,0 +1,77 @@
+#include "validate/cuda/core/device.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace foretrain::gpu {
+
+Stream::Stream() { GPU_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+Stream::~Stream() { cudaStreamDestroy(stream_); }
+void Stream::synchronize() const { GPU_CHECK(cudaStreamSynchronize(stream_)); }
+
+Event::Event(bool timing) {
+  GPU_CHECK(cudaEventCreateWithFlags(&event_, timing ? cudaEventDefault : cudaEventDisableTiming));
+}
+Event::~Event() { cudaEventDestroy(event_); }
+void Event::record(cudaStream_t stream) const { GPU_CHECK(cudaEventRecord(event_, stream)); }
+void Event::synchronize() const { GPU_CHECK(cudaEventSynchronize(event_)); }
+
+double elapsed(const Event& start, const Event& end) {
+  float milliseconds = 0.0F;
+  GPU_CHECK(cudaEventElapsedTime(&milliseconds, start.get(), end.get()));
+  return static_cast<double>(milliseconds) * 1e-3;
+}
+
+DeviceBuffer::DeviceBuffer(std::size_t bytes) : size_(bytes) { GPU_CHECK(cudaMalloc(&data_, bytes > 0 ? bytes : 1)); }
+DeviceBuffer::~DeviceBuffer() { cudaFree(data_); }
+DeviceBuffer::DeviceBuffer(DeviceBuffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+namespace {
+
+/// Weyl's sequence, mixed once: not to be told from noise by hardware that compresses, and as fast as the memory.
+void fill_random(void* data, std::size_t bytes) {
+  std::uint64_t state = 1;
+  auto* at = static_cast<unsigned char*>(data);
+  for (std::size_t i = 0; i < bytes; i += sizeof(state)) {
+    state += 0x9e3779b97f4a7c15ULL;
+    const std::uint64_t word = (state ^ (state >> 32)) * 0xd6e8feb86659fd93ULL;
+    std::memcpy(at + i, &word, std::min(sizeof(word), bytes - i));
+  }
+}
+
+}  // namespace
+
+HostBuffer::HostBuffer(std::size_t bytes, bool pinned) : size_(bytes), pinned_(pinned) {
+  if (pinned) {
+    GPU_CHECK(cudaMallocHost(&data_, bytes));
+  } else {
+    data_ = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    if (data_ == nullptr) throw GpuError(Fault::out_of_memory, "the host has no memory left for a buffer");
+  }
+  fill_random(data_, bytes);
+}
+HostBuffer::~HostBuffer() {
+  if (pinned_) {
+    cudaFreeHost(data_);
+  } else {
+    std::free(data_);
+  }
+}
+
+std::size_t usable_memory() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  GPU_CHECK(cudaMemGetInfo(&free, &total));
+  return free / 10 * 9;
+}
+
+}  // namespace foretrain::gpu

@@ -1,0 +1,49 @@
+// What the driver tells of a GPU while it works: clocks, power, temperature, why clocks are low. libnvidia-ml.so.1 is
+// loaded at run time, so that the program starts, and says what is missing, where there is no driver.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "validate/measure/record.hpp"
+
+namespace foretrain::gpu {
+
+/// What NVML says once of a GPU; what it does not say stays empty.
+struct NvmlDescription {
+  std::string driver;
+  std::optional<double> power_limit_w, default_power_limit_w;
+  std::optional<double> max_sm_mhz, max_memory_mhz;
+  std::optional<int> pcie_generation, pcie_width;  ///< the most that card and slot agree on
+  std::optional<int> numa_node;                    ///< of the processor that the slot belongs to
+  std::optional<bool> ecc, mig, persistence;
+  std::optional<long> uncorrected_ecc_errors;  ///< since the driver was loaded
+  int nvlinks = 0;                             ///< links that are up
+  std::vector<std::string> nvlink_peers;       ///< bus id of the other end of each of them (a GPU or a switch)
+  std::vector<int> other_processes;            ///< of other users of this GPU, now
+};
+
+class Nvml {
+ public:
+  /// Never throws: without NVML every question is answered by nothing.
+  Nvml();
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+  [[nodiscard]] bool available() const;
+  /// By PCI bus id ("0000:17:00.0"), since CUDA numbers GPUs as CUDA_VISIBLE_DEVICES says and NVML does not.
+  [[nodiscard]] std::optional<DeviceState> state(const std::string& bus_id) const;
+  [[nodiscard]] NvmlDescription describe(const std::string& bus_id) const;
+  /// What a path between two GPUs over PCIe crosses, in the words of `nvidia-smi topo -m`: "PIX" (one switch), "PXB"
+  /// (several), "PHB" (a host bridge), "NODE" (bridges of one processor), "SYS" (processors); "" where NVML says
+  /// nothing.
+  [[nodiscard]] std::string pcie_path(const std::string& from, const std::string& to) const;
+
+ private:
+  struct Library;
+  std::unique_ptr<Library> library_;
+};
+
+}  // namespace foretrain::gpu

@@ -1,0 +1,21 @@
+#include "validate/measure/clock.hpp"
+
+#include <time.h>
+
+namespace foretrain {
+
+namespace {
+
+double read_clock(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+}  // namespace
+
+double now() { return read_clock(CLOCK_MONOTONIC); }
+
+double thread_time() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+
+}  // namespace foretrain

@@ -1,0 +1,12 @@
+// The clocks that measurements read.
+#pragma once
+
+namespace foretrain {
+
+/// The monotonic clock, which all processes and network namespaces of a machine share, in seconds.
+double now();
+
+/// Processor time of this thread in seconds: what others take of a busy machine's processors is not in it.
+double thread_time();
+
+}  // namespace foretrain

@@ -1,0 +1,81 @@
+#include "validate/measure/journal.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+namespace foretrain {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& path) { throw std::system_error(errno, std::generic_category(), path); }
+
+RecordStatus status_of(const std::string& word) {
+  if (word == "failed") return RecordStatus::failed;
+  return word == "skipped" ? RecordStatus::skipped : RecordStatus::measured;
+}
+
+}  // namespace
+
+Journal::Journal(std::string path) : path_(std::move(path)) {
+  std::string text;
+  if (std::ifstream in(path_, std::ios::binary); in) {
+    std::ostringstream all;
+    all << in.rdbuf();
+    text = all.str();
+  }
+  const std::size_t end = text.rfind('\n');
+  text.resize(end == std::string::npos ? 0 : end + 1);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) note_line(line);
+  file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (file_ < 0 || ftruncate(file_, static_cast<off_t>(text.size())) != 0 || lseek(file_, 0, SEEK_END) < 0) fail(path_);
+}
+
+Journal::~Journal() {
+  if (file_ >= 0) close(file_);
+}
+
+bool Journal::has(const std::string& name) const {
+  const auto found = points_.find(name);
+  return found != points_.end() && found->second.status != RecordStatus::failed;
+}
+
+std::size_t Journal::count(RecordStatus status) const {
+  return static_cast<std::size_t>(
+      std::count_if(points_.begin(), points_.end(), [&](const auto& point) { return point.second.status == status; }));
+}
+
+std::map<std::string, std::string> Journal::failed() const {
+  std::map<std::string, std::string> out;
+  for (const auto& [name, point] : points_) {
+    if (point.status == RecordStatus::failed) out[name] = point.note;
+  }
+  return out;
+}
+
+void Journal::note_line(const std::string& line) {
+  const std::string name = json_text_field(line, "name");
+  const RecordStatus status = status_of(json_text_field(line, "status"));
+  if (status == RecordStatus::failed && has(name)) return;  // a failure takes away nothing that is known
+  points_[name] = {status, json_text_field(line, "note")};
+}
+
+void Journal::append(const Record& record) {
+  const std::string line = to_json_line(record);
+  for (std::size_t written = 0; written < line.size();) {
+    const ssize_t n = write(file_, line.data() + written, line.size() - written);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path_);
+    written += static_cast<std::size_t>(n);
+  }
+  if (fsync(file_) != 0) fail(path_);
+  note_line(line);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,52 @@
+// One measured point: what was measured, every repetition, and the state that the device was in. Written as one line of
+// JSON, so that an interrupted run loses at most the point at work.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace foretrain {
+
+/// What the device reported while it was measured.
+struct DeviceState {
+  double sm_mhz = 0.0;
+  double memory_mhz = 0.0;
+  double power_w = 0.0;
+  double temperature_c = 0.0;
+  std::vector<std::string> throttle;  ///< reasons for which the clocks were lowered: "power", "thermal", …
+};
+
+enum class RecordStatus { measured, failed, skipped };
+
+struct Record {
+  std::string suite;
+  std::string name;  ///< unique in its suite: by it an interrupted run finds what is done
+  /// Dotted scenario keys with texts as a scenario file would state them, so that the model predicts the point with its
+  /// ordinary readers; empty for what no scenario can state.
+  std::map<std::string, std::string> scenario;
+  std::map<std::string, std::string> parameters;  ///< whatever else belongs to the point
+  int device = 0;
+  std::string unit;            ///< base units: "s", "B/s", "1/s"
+  std::vector<double> values;  ///< every repetition, in order
+  std::optional<DeviceState> state;
+  RecordStatus status = RecordStatus::measured;
+  std::string note;  ///< why it failed or was skipped; what is odd about it
+};
+
+/// Values further from the median than three times the median distance from it, scaled to a standard deviation
+/// (1.4826 · MAD; Iglewicz and Hoaglin, "How to Detect and Handle Outliers", 1993). They are counted, not dropped.
+int outliers(const std::vector<double>& values);
+
+/// One line with its end. Throws std::invalid_argument for values that are not finite, or none in a measured record.
+std::string to_json_line(const Record& record);
+
+/// A text in quotation marks, as JSON wants it.
+std::string json_quoted(const std::string& text);
+/// The text of the first field of this name in a line that was written here; "" where there is none.
+std::string json_text_field(const std::string& line, const std::string& name);
+/// The shortest text that reads back as the same number. Throws std::invalid_argument for what is not finite.
+std::string json_number(double value);
+
+}  // namespace foretrain
