@@ -5,6 +5,7 @@
 #include <string>
 
 #include "model/cost/calibration.hpp"
+#include "model/hardware/gpu.hpp"
 #include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
@@ -15,6 +16,9 @@ inline constexpr std::string_view default_calibration = "published";
 /// Reads `kind: calibration` from a document. Every row of calibration_rows() must be there, within its bounds, and
 /// nothing else; a row with a unit takes a quantity of that dimension. Throws ScenarioError.
 Calibration read_calibration(const Field& document);
+
+/// Throws ScenarioError for a measured product that is faster than the GPU's datasheet allows by more than a seventh.
+void check_measured_matmuls(const Calibration& calibration, const Gpu& gpu);
 
 /// Reads a file once per process (again when it has changed).
 Calibration load_calibration(const std::filesystem::path& file);

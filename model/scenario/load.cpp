@@ -53,6 +53,7 @@ Scenario read_scenario(const YamlNode& document, std::string_view default_name) 
   scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
                                      : load_default_calibration();
   if (!scenario.calibration.measured_matmuls.empty()) {
+    check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
     adopt_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   }
   return scenario;
