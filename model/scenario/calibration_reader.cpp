@@ -12,6 +12,7 @@
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
+#include "model/scenario/machine_calibration.hpp"
 #include "model/scenario/names.hpp"
 
 namespace foretrain {
@@ -30,7 +31,9 @@ void check_names(const Field& constants) {
   }
 }
 
-double read_value(const Field& value, const ConstantRow& row) {
+}  // namespace
+
+double read_constant_value(const Field& value, const ConstantRow& row) {
   const double number = value.parse(
       [&](const std::string& text) { return row.unit.empty() ? parse_number(text) : parse_in_unit(text, row.unit); });
   if (number < row.minimum || number > row.maximum) {
@@ -40,12 +43,12 @@ double read_value(const Field& value, const ConstantRow& row) {
   return number;
 }
 
-/// `measured_matmuls: [ { gpu, precision, m, n, k, batch (= 1), time, source }, … ]`
 std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
   constexpr IntegerRange dimension{1, 1'000'000'000};
   std::vector<MeasuredMatmul> rows;
   for (const Field& row : field.list()) {
-    const MappingReader keys = row.mapping({"gpu", "precision", "m", "n", "k", "batch", "time", "source"});
+    const MappingReader keys =
+        row.mapping({"gpu", "precision", "m", "n", "k", "batch", "time", "transpose_a", "transpose_b", "source"});
     MeasuredMatmul measured;
     measured.gpu = keys["gpu"].text();
     measured.precision = keys["precision"].choice(all_precision_words());
@@ -55,15 +58,16 @@ std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
     measured.k = keys["k"].integer(dimension);
     measured.time = keys["time"].quantity<Seconds>();
     measured.where = keys["time"].where();
+    measured.transpose_a = keys.flag_or("transpose_a", false);
+    measured.transpose_b = keys.flag_or("transpose_b", false);
     if (keys["source"].text().empty()) keys.fail("source", "no source", "where it was measured");
     rows.push_back(std::move(measured));
   }
   return rows;
 }
 
-}  // namespace
-
 Calibration read_calibration(const Field& document) {
+  if (document.node().find("format") != nullptr) return read_machine_calibration(document);
   const MappingReader file = document.mapping({"kind", "name", "description", "constants", "measured_matmuls"});
   if (file["kind"].text() != "calibration") file.fail("kind", "this file is no calibration", "kind: calibration");
   Calibration calibration;
@@ -78,7 +82,7 @@ Calibration read_calibration(const Field& document) {
                           "{ value: …, kind: fit, source: \"…\" }");
     }
     const MappingReader keys = Field(entry->value, path).mapping({"value", "kind", "source"});
-    const double value = read_value(keys["value"], row);
+    const double value = read_constant_value(keys["value"], row);
     row.field(calibration) = value;
     calibration.constants.push_back(
         {row.name, value, row.unit, keys["kind"].choice(constant_kind_words()), keys["source"].text()});

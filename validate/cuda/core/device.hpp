@@ -67,7 +67,7 @@ class DeviceBuffer {
   std::size_t size_ = 0;
 };
 
-/// Host memory, page-locked or not, of which every page has been touched.
+/// Host memory, page-locked or not, filled with random bytes.
 class HostBuffer {
  public:
   HostBuffer(std::size_t bytes, bool pinned);
