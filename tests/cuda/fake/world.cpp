@@ -72,6 +72,7 @@ void World::wait_until(double time) {
   if (due("hang_at")) {
     for (;;) pause();
   }
+  if (const long milliseconds = number("slow", 0); milliseconds > 0) usleep(static_cast<unsigned>(milliseconds) * 1000);
   host = std::max(host, time);
 }
 
