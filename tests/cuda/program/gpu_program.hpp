@@ -30,10 +30,13 @@ class MeasuredFolder {
  public:
   [[nodiscard]] std::string path() const { return (folder_.path() / "run").string(); }
   [[nodiscard]] std::string beside(const std::string& name) const { return (folder_.path() / name).string(); }
+  /// `wrapper`: a program that runs foretrain-gpu. `more`: words at the end of the command line.
   [[nodiscard]] FilterResult measure(const std::string& only = "", const std::string& settings = "",
-                                     const std::vector<std::string>& wrapper = {}) const {
-    std::vector<std::string> words = {"measure", "-o", path(), "--quick", "--unverified", "--point-limit", "2"};
+                                     const std::vector<std::string>& wrapper = {},
+                                     const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"measure", "-o", path(), "--quick", "--unverified"};
     if (!only.empty()) words.insert(words.end(), {"--only", only});
+    words.insert(words.end(), more.begin(), more.end());
     return run_gpu(words, settings, wrapper);
   }
   [[nodiscard]] std::string text(const std::string& name) const {
