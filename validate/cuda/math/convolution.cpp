@@ -122,7 +122,7 @@ ConvolutionRunner::ConvolutionRunner(const ConvolutionShape& shape, const Runner
 
 void ConvolutionRunner::describe() {
   const auto add = [this](const ImageTensor& image) {
-    return graph_.tensor({.format = image.format, .sizes = image.sizes, .strides = image.strides});
+    return graph_.tensor({.type = cudnn_type(image.format), .sizes = image.sizes, .strides = image.strides});
   };
   input_id_ = add(input_);
   filter_id_ = add(filter_);

@@ -138,7 +138,7 @@ bool CudnnDescriptor::finish_if_supported() {
 std::int64_t CudnnGraph::tensor(const GraphTensor& tensor) {
   const auto identifier = static_cast<std::int64_t>(tensors_.size()) + 1;
   CudnnDescriptor& made = keep(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, cudnn_type(tensor.format))
+  made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, tensor.type)
       .set(CUDNN_ATTR_TENSOR_DIMENSIONS, tensor.sizes)
       .set(CUDNN_ATTR_TENSOR_STRIDES, tensor.strides)
       .set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, identifier)

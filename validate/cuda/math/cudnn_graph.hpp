@@ -54,7 +54,7 @@ class CudnnDescriptor {
 
 /// A tensor of a graph. Virtual ones only join operations; those by value are host numbers given with each launch.
 struct GraphTensor {
-  Format format = Format::fp32;
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
   std::vector<std::int64_t> sizes, strides;
   bool is_virtual = false, by_value = false;
 };
