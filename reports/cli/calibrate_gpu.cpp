@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "model/base/error.hpp"
@@ -19,8 +18,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::array<const char*, 10> gpu_suites = {"launch",    "memory",    "copy", "gemm",       "convolution",
-                                                    "attention", "streaming", "peer", "collective", "overlap"};
 constexpr int interrupted_status = 130;
 constexpr std::size_t most_complaints = 5;
 
@@ -77,7 +74,7 @@ Parts divide_parts(const std::vector<std::string>& only, const std::vector<std::
     } else {
       std::vector<std::string> known = host_parts;
       known.emplace_back("gpu");
-      for (const char* suite : gpu_suites) known.push_back(std::string("gpu.") + suite);
+      for (const std::string_view suite : gpu_suites) known.push_back("gpu." + std::string(suite));
       const auto nearest = nearest_word(part, known);
       throw UsageError(fmt::format("--only: there is no part {}; {}", part,
                                    nearest ? fmt::format("did you mean {}?", *nearest) : or_list(known, 20)));

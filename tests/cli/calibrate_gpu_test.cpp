@@ -37,8 +37,8 @@ std::string streaming_lines() {
 
 std::string measured_folder(const TemporaryFolder& folder) {
   std::filesystem::create_directories(folder.file("raw"));
-  folder.file("raw/machine.json", machine);
-  folder.file("raw/streaming.jsonl", streaming_lines());
+  write_file(folder.file("raw/machine.json"), machine);
+  write_file(folder.file("raw/streaming.jsonl"), streaming_lines());
   return folder.file("raw");
 }
 
@@ -156,9 +156,9 @@ TEST_CASE("What is wrong with a folder, a part or a calibration is said, and not
   refused({"calibrate", "--only", "gpu.gem"}, "did you mean gpu.gemm?");
   refused({"calibrate", "--only", "gpu,disk"}, "by two commands");
   refused({"calibrate", "--from", raw, "--only", "disk"}, "nothing is measured now");
-  folder.file("raw/streaming.jsonl", streaming_lines() + "{\"suite\":\"streaming\",\"na");
+  write_file(folder.file("raw/streaming.jsonl"), streaming_lines() + "{\"suite\":\"streaming\",\"na");
   refused({"calibrate", "--from", raw}, "streaming.jsonl:18:1: this line is torn");
-  folder.file("raw/machine.json", "{}");
+  write_file(folder.file("raw/machine.json"), "{}");
   refused({"calibrate", "--from", raw}, "gpus: this key is missing");
   const FilterResult none = run_program({"predict", ring_of_four, "--calibration", folder.file("none.json")});
   CHECK(none.status == 2);

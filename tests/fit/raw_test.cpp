@@ -120,3 +120,12 @@ TEST_CASE("machine.json is read as the driver wrote it, and complaints have a po
     CHECK(said.find(bad.wrong) != std::string::npos);
   }
 }
+
+TEST_CASE("What other readers' files hold in the same folder is left alone") {
+  // Training steps and replays lie beside the suites.
+  const TemporaryFolder folder;
+  folder.write("machine.json", synthetic::machine_json());
+  folder.write("gemm.jsonl", line("a", good));
+  folder.write("pytorch.jsonl", "{\"case\": \"resnet-50\", \"step_time\": 0.1}\n");
+  CHECK(read_measurements(folder.path()).points.size() == 1);
+}

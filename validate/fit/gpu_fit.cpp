@@ -50,11 +50,19 @@ void add_block(GpuCalibration& result, const std::vector<std::string>& names, co
   result.covariance = std::move(whole);
 }
 
+std::vector<Observation> thinned(std::vector<Observation> all, std::size_t most) {
+  if (all.size() <= most) return all;
+  std::vector<Observation> some;
+  for (std::size_t i = 0; i < most; ++i) some.push_back(std::move(all[i * all.size() / most]));
+  return some;
+}
+
 void run_stage(const FitStage& stage, const std::vector<PredictedPoint>& points, GpuCalibration& result) {
   std::vector<Observation> observations;
   for (const PredictedPoint& point : points) {
     if (!point.held_out && in_stage(point, stage)) observations.push_back(observation_of(point));
   }
+  observations = thinned(std::move(observations), stage.most_points);
   if (observations.empty()) {
     for (const std::string& name : stage.constants)
       result.undetermined.push_back({name, "nothing of its kind was measured"});
@@ -77,8 +85,17 @@ std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, 
     if (point.held_out || !point.op) continue;
     const auto* work = std::get_if<Matmul>(&point.op->op.work);
     if (work == nullptr || work->accumulate || work->accumulate_fp32) continue;
-    rows.push_back({gpu, point.op->op.precision, work->batch, work->m, work->n, work->k,
-                    point.measured / static_cast<double>(point.op->repeat), work->transpose_a, work->transpose_b, 0.0, {}});
+    rows.push_back({gpu,
+                    point.op->op.precision,
+                    work->batch,
+                    work->m,
+                    work->n,
+                    work->k,
+                    point.measured / static_cast<double>(point.op->repeat),
+                    work->transpose_a,
+                    work->transpose_b,
+                    0.0,
+                    {}});
   }
   return rows;
 }
@@ -214,7 +231,8 @@ std::vector<FitStage> fit_stages(const Gpu& gpu) {
            {"collective.launch_us", "collective.early_launch_us", "collective.ll_step_us", "collective.ll128_step_us",
             "collective.simple_step_us", "collective.low_latency_share", "collective.early_low_latency_share",
             "collective.ll128_share", "collective.nvlink_efficiency", "collective.pcie_efficiency",
-            "collective.nvls_efficiency", "collective.nvls_us", "collective.peer_us", "collective.peer_channel_gbps"}}};
+            "collective.nvls_efficiency", "collective.nvls_us", "collective.peer_us", "collective.peer_channel_gbps"},
+           120}};
 }
 
 GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu) {

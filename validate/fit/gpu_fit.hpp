@@ -20,6 +20,8 @@ struct FitStage {
   std::string name;                    ///< "streaming"
   std::vector<std::string> families;   ///< of points (operator_family, or "collective")
   std::vector<std::string> constants;  ///< candidates: those that the points leave open keep their published value
+  /// So many of them are fitted, evenly chosen: a collective's flows are laid over the machine for every evaluation.
+  std::size_t most_points = 1'000'000;
 };
 /// The table of stages. `gpu` says whose energies products can tell.
 std::vector<FitStage> fit_stages(const Gpu& gpu);

@@ -201,7 +201,9 @@ RawMeasurements read_measurements(const std::filesystem::path& folder) {
   raw.machine = read_machine(folder / "machine.json");
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".jsonl") files.push_back(entry.path());
+    const bool suite =
+        std::find(gpu_suites.begin(), gpu_suites.end(), entry.path().stem().string()) != gpu_suites.end();
+    if (suite && entry.path().extension() == ".jsonl") files.push_back(entry.path());
   }
   if (files.empty())
     throw ScenarioError(where, "", "no records", "SUITE.jsonl files that `foretrain-gpu measure` wrote");

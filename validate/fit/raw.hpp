@@ -1,9 +1,11 @@
 // A folder of raw measurements, as `foretrain-gpu measure` leaves it: machine.json and one SUITE.jsonl per suite.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/base/error.hpp"
@@ -11,6 +13,11 @@
 #include "validate/measure/record.hpp"
 
 namespace foretrain {
+
+/// The suites of foretrain-gpu, each a file of records. Whatever else lies in a folder of measurements (training steps,
+/// replays) is another reader's.
+inline constexpr std::array<std::string_view, 10> gpu_suites = {
+    "launch", "memory", "copy", "gemm", "convolution", "attention", "streaming", "peer", "collective", "overlap"};
 
 /// One measured point and the line that it stands in.
 struct RawPoint {
