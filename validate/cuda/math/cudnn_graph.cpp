@@ -192,8 +192,8 @@ std::vector<GraphPlan> CudnnGraph::plans(int most, std::int64_t workspace, const
                                          const CudnnDescriptor* device) {
   CudnnDescriptor& graph = keep(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   const cudnnHandle_t handle = device == nullptr ? cudnn_on(nullptr) : nullptr;
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-            static_cast<std::int64_t>(operations_.size()), operations_.data());
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(operations_.size()),
+            operations_.data());
   if (device == nullptr) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
   graph.finish();
   std::vector<GraphPlan> plans;

@@ -1,8 +1,11 @@
 #include "validate/cuda/math/attention_reference.hpp"
 
 #ifdef FORETRAIN_HAS_CUDNN
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "validate/cuda/math/attention_graph.hpp"
 #endif
@@ -15,13 +18,36 @@ namespace {
 
 constexpr std::int64_t most_workspace = std::int64_t{4} << 30;
 
+/// The way there, planned: cuDNN compiles a kernel for each plan, which takes longer than measuring it, and the way
+/// back needs the way there of the same shape.
+struct ForwardPlan {
+  CudnnGraph graph;
+  AttentionIds ids;
+  std::vector<GraphPlan> plans;
+};
+std::shared_ptr<ForwardPlan> forward_plan(const AttentionShape& shape, Format format) {
+  // Never destroyed: at the end of the process the driver may be gone before it.
+  static auto& made = *new std::map<std::string, std::shared_ptr<ForwardPlan>>;
+  std::string key = shape.precision;
+  for (const std::int64_t size :
+       {shape.batch, shape.heads, shape.kv_heads, shape.queries, shape.keys, shape.head_dim}) {
+    key += " " + std::to_string(size);
+  }
+  std::shared_ptr<ForwardPlan>& plan = made[key + (shape.causal ? " causal" : "")];
+  if (plan) return plan;
+  auto fresh = std::make_shared<ForwardPlan>();
+  fresh->ids = attention_forward_graph(fresh->graph, shape, format);
+  fresh->plans = fresh->graph.plans(1, most_workspace, {});
+  return plan = std::move(fresh);
+}
+
 class FusedAttention final : public OperatorRunner {
  public:
   FusedAttention(const AttentionShape& shape, const RunnerSetting& setting);
 
   void launch(cudaStream_t stream, int turn) override {
     const std::size_t set = static_cast<std::size_t>(turn) % sets_.size();
-    if (!shape_.backward) return run_plan(plans_.front(), packs_[set], stream);
+    if (!shape_.backward) return run_plan(forward_->plans.front(), packs_[set], stream);
     // Before 9.6 the kernel adds to sums that the caller clears (NVIDIA's cudnn-frontend does so too).
     if (cudnnGetVersion() < 90600) GPU_CHECK(cudaMemsetAsync(sets_[set].dq_sums, 0, 2 * of_queries_, stream));
     run_plan(back_plans_.front(), back_packs_[set], stream);
@@ -32,7 +58,7 @@ class FusedAttention final : public OperatorRunner {
   }
   [[nodiscard]] int operand_sets() const override { return static_cast<int>(sets_.size()); }
   [[nodiscard]] std::map<std::string, std::string> parameters() const override {
-    const GraphPlan& plan = shape_.backward ? back_plans_.front() : plans_.front();
+    const GraphPlan& plan = shape_.backward ? back_plans_.front() : forward_->plans.front();
     return {{"engine", "cudnn " + std::to_string(plan.engine)}, {"workspace_bytes", std::to_string(plan.workspace)}};
   }
 
@@ -49,9 +75,10 @@ class FusedAttention final : public OperatorRunner {
   Format format_;
   std::size_t of_queries_, of_keys_, of_rows_;    ///< bytes
   float scale_, one_ = 1.0F, lowest_ = -FLT_MAX;  ///< read from here at each launch
-  CudnnGraph graph_, back_graph_;
-  AttentionIds ids_, back_ids_;
-  std::vector<GraphPlan> plans_, back_plans_;
+  std::shared_ptr<ForwardPlan> forward_;
+  CudnnGraph back_graph_;
+  AttentionIds back_ids_;
+  std::vector<GraphPlan> back_plans_;
   std::vector<Tensors> sets_;
   std::vector<CudnnDescriptor> packs_, back_packs_;
 };
@@ -68,8 +95,7 @@ FusedAttention::FusedAttention(const AttentionShape& shape, const RunnerSetting&
   }
   of_queries_ = static_cast<std::size_t>(shape.head_dim) * of_rows_ / sizeof(float) * size_of(format_);
   of_keys_ = static_cast<std::size_t>(shape.batch * shape.kv_heads * shape.keys * shape.head_dim) * size_of(format_);
-  ids_ = attention_forward_graph(graph_, shape, format_);
-  plans_ = graph_.plans(1, most_workspace, {});
+  forward_ = forward_plan(shape, format_);
   if (shape.backward) {
     back_ids_ = attention_backward_graph(back_graph_, shape, format_);
     back_plans_ = back_graph_.plans(1, most_workspace, {});
@@ -98,7 +124,8 @@ std::map<std::int64_t, void*> FusedAttention::pointers(const AttentionIds& ids, 
 
 void FusedAttention::take_operands(const RunnerSetting& setting) {
   setting.memory.begin_operator();
-  const std::int64_t needed = std::max(plans_.front().workspace, shape_.backward ? back_plans_.front().workspace : 0);
+  const std::int64_t needed =
+      std::max(forward_->plans.front().workspace, shape_.backward ? back_plans_.front().workspace : 0);
   void* const workspace = setting.memory.workspace(static_cast<std::size_t>(std::max<std::int64_t>(needed, 16)));
   const auto take = [&](std::size_t size) { return setting.memory.take(size, fill_of(format_)); };
   const auto take_fp32 = [&](std::size_t size) { return setting.memory.take(size, Fill::uniform_fp32); };
@@ -119,14 +146,14 @@ void FusedAttention::take_operands(const RunnerSetting& setting) {
       t.dq_sums = take_fp32(2 * of_queries_);
     }
     sets_.push_back(t);
-    packs_.push_back(variant_pack(pointers(ids_, t), workspace));
+    packs_.push_back(variant_pack(pointers(forward_->ids, t), workspace));
     if (shape_.backward) back_packs_.push_back(variant_pack(pointers(back_ids_, t), workspace));
   }
   if (!shape_.backward) return;
   GPU_CHECK(cudaDeviceSynchronize());  // the memory may fill on a stream of its own
   const Stream stream;
   // The way back needs results and statistics of the way there.
-  for (const CudnnDescriptor& pack : packs_) run_plan(plans_.front(), pack, stream.get());
+  for (const CudnnDescriptor& pack : packs_) run_plan(forward_->plans.front(), pack, stream.get());
   stream.synchronize();
 }
 

@@ -37,7 +37,7 @@ std::vector<OperatorPoint> attention_points() {
     for (std::int64_t sequence = 256; sequence <= 16384; sequence *= 2) {
       for (const bool causal : {false, true}) {
         const std::int64_t heads = 2048 / head_dim;
-        const bool quick = sequence == 4096 || (sequence == 1024 && causal);
+        const bool quick = sequence == 4096;
         const Shape shape{16384 / sequence, heads, heads, sequence, head_dim, causal};
         add(points, shape, "flash", "bf16", quick && head_dim == 128);
         if (sequence % 1024 == 0 && sequence <= 4096) add(points, shape, "flash", "fp16", false);
@@ -50,7 +50,7 @@ std::vector<OperatorPoint> attention_points() {
                             {1, 32, 8, 8192, 128, true, true}, {1, 8, 1, 8192, 128, true},
                             {2, 32, 8, 4096, 128, true},       {4, 25, 25, 1024, 64, true}};
   for (const Shape& shape : networks) {
-    add(points, shape, "flash", "bf16", shape.quick);
+    add(points, shape, "flash", "bf16", shape.quick && shape.kv_heads < shape.heads);
     if (shape.sequence > 4096) continue;
     add(points, shape, "standard", "bf16", shape.quick && shape.sequence <= 1024);
     add(points, shape, "standard", "fp16", false);
