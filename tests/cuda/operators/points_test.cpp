@@ -50,7 +50,8 @@ TEST_CASE("Every designed point is a scenario that the model predicts") {
   for (const Design& design : designs()) {
     for (const OperatorPoint& point : design.points) {
       INFO(design.suite << ": " << gpu::name_of(point.spec));
-      const double time = estimate(prepare(scenario_for(point))).time().value();
+      const Scenario scenario = scenario_for(point);
+      const double time = estimate(PreparedScenario(scenario)).time().value();
       REQUIRE(std::isfinite(time));
       // Nothing takes less than a kernel's launch, nothing designed for seconds takes a second on an H100.
       REQUIRE(time > 1e-7);
