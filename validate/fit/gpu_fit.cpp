@@ -51,6 +51,26 @@ void add_block(GpuCalibration& result, const std::vector<std::string>& names, co
   result.covariance = std::move(whole);
 }
 
+Bytes copied(const PredictedPoint& point) {
+  const auto* list = std::get_if<TasksWorkload>(&point.scenario.workload);
+  return list == nullptr || list->tasks.empty() ? Bytes(0.0) : list->tasks.front().size;
+}
+
+/// A link's bandwidth and latency come from its largest and smallest copy: all between them are predicted.
+void hold_out_copies(std::vector<PredictedPoint>& points) {
+  std::map<std::string, std::pair<Bytes, Bytes>> extremes;
+  for (const PredictedPoint& point : points) {
+    if (point.kind != "tasks") continue;
+    const auto [range, is_new] = extremes.emplace(point.group, std::pair(copied(point), copied(point)));
+    range->second = {std::min(range->second.first, copied(point)), std::max(range->second.second, copied(point))};
+  }
+  for (PredictedPoint& point : points) {
+    if (point.kind != "tasks") continue;
+    const auto& [least, most] = extremes.at(point.group);
+    point.held_out = copied(point) > least && copied(point) < most;
+  }
+}
+
 std::vector<Observation> thinned(std::vector<Observation> all, std::size_t most) {
   if (all.size() <= most) return all;
   std::vector<Observation> some;
@@ -259,6 +279,7 @@ GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu) {
   result.base = std::string(default_calibration);
   result.calibration = load_default_calibration();
   result.calibration.measured_matmuls.clear();
+  result.calibration.constants.clear();  // provenance, which every trial would copy
 
   const std::string plain = node_document(raw.machine, {}, cpu);
   result.figures = measured_figures(raw, predicted_points(raw, plain).points);
@@ -273,6 +294,7 @@ GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu) {
     if (result.figures.l2_bandwidth) own.l2_bandwidth = *result.figures.l2_bandwidth;
     gpu = own;
   }
+  hold_out_copies(points.points);
   result.direct = direct_constants(raw, result.calibration.host);
   for (const DirectConstant& constant : result.direct)
     constant_row(constant.name).field(result.calibration) = constant.value;
