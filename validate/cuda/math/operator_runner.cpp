@@ -2,7 +2,10 @@
 
 #include <stdexcept>
 
+#include "validate/cuda/math/attention_shape.hpp"
+#include "validate/cuda/math/convolution.hpp"
 #include "validate/cuda/math/matmul.hpp"
+#include "validate/cuda/math/streaming.hpp"
 
 namespace foretrain::gpu {
 
@@ -19,7 +22,31 @@ Made make_matmul(const OperatorSpec& spec, const RunnerSetting& setting) {
   return std::make_unique<MatmulRunner>(matmul_shape(spec), setting);
 }
 
-constexpr RunnerRow rows[] = {{"matmul", make_matmul}};
+#ifdef FORETRAIN_HAS_CUDNN
+Made make_convolution(const OperatorSpec& spec, const RunnerSetting& setting) {
+  return std::make_unique<ConvolutionRunner>(convolution_shape(spec), setting);
+}
+#else
+Made make_convolution(const OperatorSpec&, const RunnerSetting&) {
+  throw GpuError(Fault::unsupported, "this build is without cuDNN: install it and build again (CUDNN_HOME)");
+}
+#endif
+
+constexpr RunnerRow rows[] = {{"matmul", make_matmul},
+                              {"convolution", make_convolution},
+                              {"attention", make_attention},
+                              {"elementwise", make_elementwise},
+                              {"reduction", make_reduction},
+                              {"copy", make_copy},
+                              {"traffic", make_traffic},
+                              {"softmax", make_softmax},
+                              {"layer_norm", make_layer_norm},
+                              {"cross_entropy", make_cross_entropy},
+                              {"batch_norm", make_batch_norm},
+                              {"pooling", make_pooling},
+                              {"embedding", make_embedding},
+                              {"optimizer", make_optimizer},
+                              {"gradient_clipping", make_gradient_clipping}};
 
 }  // namespace
 
