@@ -1,6 +1,6 @@
 #include "validate/host/arithmetic.hpp"
 
-#include "validate/host/session.hpp"
+#include "validate/measure/clock.hpp"
 
 namespace foretrain {
 
@@ -16,27 +16,27 @@ namespace {
 #define FORETRAIN_HALF(N) "vfmadd231ps %%ymm15, %%ymm15, %%ymm" #N "\n"
 #define FORETRAIN_ZERO(N) "vpxor %%xmm" #N ", %%xmm" #N ", %%xmm" #N "\n"  // no denormals, no infinities
 
-constexpr int turns = 5'000, in_a_turn = 12;
+constexpr int fma_turns = 5'000, in_a_turn = 12;
 
-__attribute__((target("avx512f"))) double wide() {
+__attribute__((target("avx512f"))) double wide_fma() {
   asm volatile(FORETRAIN_TWELVE(FORETRAIN_ZERO) FORETRAIN_ZERO(15) : : : FORETRAIN_REGISTERS);
   const double start = now();
-  for (int i = 0; i < turns; ++i) asm volatile(FORETRAIN_TWELVE(FORETRAIN_WIDE) : : : FORETRAIN_REGISTERS);
-  return turns * in_a_turn / (now() - start);
+  for (int i = 0; i < fma_turns; ++i) asm volatile(FORETRAIN_TWELVE(FORETRAIN_WIDE) : : : FORETRAIN_REGISTERS);
+  return fma_turns * in_a_turn / (now() - start);
 }
 
-__attribute__((target("avx2,fma"))) double half() {
+__attribute__((target("avx2,fma"))) double half_fma() {
   asm volatile(FORETRAIN_TWELVE(FORETRAIN_ZERO) FORETRAIN_ZERO(15) : : : FORETRAIN_REGISTERS);
   const double start = now();
-  for (int i = 0; i < turns; ++i) asm volatile(FORETRAIN_TWELVE(FORETRAIN_HALF) : : : FORETRAIN_REGISTERS);
-  return turns * in_a_turn / (now() - start);
+  for (int i = 0; i < fma_turns; ++i) asm volatile(FORETRAIN_TWELVE(FORETRAIN_HALF) : : : FORETRAIN_REGISTERS);
+  return fma_turns * in_a_turn / (now() - start);
 }
 
 }  // namespace
 
 double multiply_adds_per_second() {
-  if (__builtin_cpu_supports("avx512f")) return wide();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return half();
+  if (__builtin_cpu_supports("avx512f")) return wide_fma();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return half_fma();
   return 0.0;
 }
 

@@ -5,8 +5,8 @@
 
 #include "validate/host/memory_kernels.hpp"
 #include "validate/host/pointer_chase.hpp"
+#include "validate/measure/clock.hpp"
 #include "validate/measure/sampling.hpp"
-#include "validate/host/session.hpp"
 #include "validate/measure/signals.hpp"
 
 namespace foretrain {

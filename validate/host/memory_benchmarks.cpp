@@ -32,7 +32,7 @@ Bytes power_of_two_below(Bytes size) { return Bytes(std::exp2(std::floor(std::lo
 /// Eight times the last cache; where strangers fill it as well, so much that it keeps nothing from one pass to the
 /// next, at the fastest that it can be walked over.
 Bytes outside_of(const Cpu& cpu, WalkPattern pattern) {
-  constexpr Bytes least(134217728.0), most(4294967296.0);
+  constexpr Bytes least(134217728.0), most(1073741824.0);
   constexpr double residences = 1.5;
   const CacheLevel& last = cpu.hierarchy->caches.back();
   if (!(last.residence.value() > 0.0)) return std::max(least, power_of_two_below(last.size * 8.0));
@@ -93,7 +93,7 @@ void measure_walks(const CalibrationSettings& settings, const RowSink& sink, std
   }
 }
 
-int rounds_of(const CalibrationSettings& settings) { return settings.quick ? 1 : 4; }
+int rounds_of(const CalibrationSettings& settings) { return settings.quick ? 1 : 3; }
 
 void measure_latency(const CalibrationSettings& settings, const RowSink& sink) {
   std::vector<Parameters> walks;

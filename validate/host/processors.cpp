@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <thread>
 
-#include "validate/host/session.hpp"
+#include "validate/measure/clock.hpp"
 
 namespace foretrain {
 

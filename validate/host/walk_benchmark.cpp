@@ -46,6 +46,11 @@ class Walker {
     if (walk.pattern == WalkPattern::random) size_ = std::bit_floor(size_);
   }
 
+  /// Before a sample, outside of its time.
+  void prepare() const {
+    if (chase_) chase_->touch();
+  }
+
   /// About `accesses` of them. Returns how many.
   std::size_t go(std::size_t accesses) {
     if (chase_) {
@@ -102,6 +107,7 @@ double run_together(std::vector<Walker>& walkers, std::size_t accesses) {
   std::atomic<std::size_t> ready{0};
   std::vector<double> times(walkers.size());
   const auto work = [&](std::size_t i) {
+    walkers[i].prepare();
     ++ready;
     while (ready.load() < walkers.size()) std::this_thread::yield();
     const auto time = walkers.size() == 1 ? thread_time : now;
