@@ -11,6 +11,7 @@
 #include "model/scenario/cases.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/command.hpp"
+#include "reports/cli/gpu_replay.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/replay.hpp"
 #include "reports/replay_table.hpp"
@@ -24,7 +25,7 @@ namespace {
 
 struct ReplayCommand {
   std::vector<std::string> files, overrides;
-  std::string table, measurements, result_table;
+  std::string table, measurements, result_table, exported;
   std::string executor = "own";
   double bar = 0.0;  ///< percent; 0: none
   int repetitions = 0, keys = 0;
@@ -42,6 +43,17 @@ struct ReplayJob {
   Scenario scenario;
   ReplayOptions options;
 };
+
+/// Scenarios are called after their files, and cases after themselves.
+std::vector<NamedScenario> named_scenarios(const ReplayCommand& command) {
+  std::vector<NamedScenario> named;
+  for (const std::string& file : command.files) {
+    named.push_back({std::filesystem::path(file).stem().string(), load_scenario(file, command.overrides)});
+  }
+  if (command.table.empty()) return named;
+  for (const Case& row : read_cases(command.table)) named.push_back({row.name, scenario_of(row)});
+  return named;
+}
 
 int count_in(const Case& row, const std::string& column, int otherwise) {
   const auto found = row.replay.find(column);
@@ -149,6 +161,10 @@ ExitStatus run(const ReplayCommand& command) {
     throw UsageError("replay: name a scenario, or a table of them with --cases");
   }
   if (!command.result_table.empty() && command.table.empty()) throw UsageError("--table goes with --cases");
+  if (!command.exported.empty()) {
+    export_graphs(named_scenarios(command), command.fidelity, command.exported);
+    return ExitStatus::success;
+  }
   std::vector<ReplayJob> jobs = jobs_of(command);
   const std::vector<ReplayPlan> plans = plans_of(jobs, command);
   HostMeasurements measurements = earlier(command.measurements);
@@ -201,6 +217,10 @@ void add_replay(CLI::App& app, ExitStatus& status) {
       ->type_name("MEASUREMENTS.json");
   command->add_option("--table", options->result_table, "the table of --cases with measured.time filled in")
       ->type_name("OUT.csv");
+  command
+      ->add_option("--export", options->exported,
+                   "write the task graph for foretrain-gpu replay instead of running it; several go into a folder")
+      ->type_name("FILE.graph|DIR");
   command->add_option("--executor", options->executor, "own schedules over TCP, key-value server, Gloo or Open MPI")
       ->type_name("own|server|gloo|mpi");
   command->add_option("--repetitions", options->repetitions, "of each run (default: about a second and a half)")
