@@ -15,8 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int bar_width = 30;
-constexpr int indent = 2;
 constexpr std::array all_phases = {MemoryPhase::forward, MemoryPhase::loss, MemoryPhase::backward,
                                    MemoryPhase::optimizer};
 
@@ -74,7 +72,7 @@ std::string phase_table(const MemoryTimeline& timeline) {
   for (const MemoryMoment* moment : columns) sums.push_back(format_bytes(moment->parts.total()));
   sums.push_back("peak, of the capacity");
   table.add_row(sums);
-  return table.text(indent);
+  return table.text(page_indent);
 }
 
 Json parts_of(const MemoryParts& parts) {

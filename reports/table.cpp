@@ -10,7 +10,7 @@
 namespace foretrain {
 
 namespace {
-constexpr std::size_t gap = 2;
+constexpr std::size_t column_gap = 2;
 
 std::string repeat(std::string_view piece, std::size_t times) {
   std::string text;
@@ -30,14 +30,14 @@ std::string TextTable::text(int indent) const {
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) widths.at(i) = std::max(widths[i], display_width(row[i]));
   }
-  const std::size_t total = std::accumulate(widths.begin(), widths.end(), gap * (widths.size() - 1));
+  const std::size_t total = std::accumulate(widths.begin(), widths.end(), column_gap * (widths.size() - 1));
   std::string text;
   for (const auto& row : rows_) {
     std::string line(static_cast<std::size_t>(indent), ' ');
     if (row.empty()) line += repeat("─", total);
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string padding(widths[i] - display_width(row[i]), ' ');
-      if (i > 0) line.append(gap, ' ');
+      if (i > 0) line.append(column_gap, ' ');
       line += columns_[i] == Align::right ? padding + row[i] : row[i] + padding;
     }
     line.erase(line.find_last_not_of(' ') + 1);

@@ -7,6 +7,9 @@
 
 namespace foretrain {
 
+/// Columns of a page of text, those before each of its lines, and those of a bar in it.
+inline constexpr int page_width = 96, page_indent = 2, bar_width = 30;
+
 enum class Align { left, right };
 
 /// Columns of text, two blanks between them, each as wide as its widest cell.

@@ -15,9 +15,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr int page_width = 96;
-constexpr int bar_width = 30;
-constexpr int indent = 2;
 constexpr int label_width = 14;
 
 std::string heading(std::string_view title) { return fmt::format("\n{}\n", title); }
@@ -26,8 +23,8 @@ std::string heading(std::string_view title) { return fmt::format("\n{}\n", title
 std::string line(std::string_view label, std::string_view value) {
   const std::size_t length = display_width(label);
   const std::string padding(length < label_width ? label_width - length : 1, ' ');
-  return fmt::format("{:{}}{}{}{}\n", "", indent, label, padding,
-                     wrap(value, page_width - indent - label_width, indent + label_width));
+  return fmt::format("{:{}}{}{}{}\n", "", page_indent, label, padding,
+                     wrap(value, page_width - page_indent - label_width, page_indent + label_width));
 }
 
 /// ", likely 40.1 s to 47.9 s" where the result states a range.
@@ -66,7 +63,7 @@ std::string breakdown_section(const TrainResult& train) {
   }
   table.add_rule();
   table.add_row({"step", format_seconds(b.total()), format_percent(1.0)});
-  return heading("Where the time goes") + table.text(indent);
+  return heading("Where the time goes") + table.text(page_indent);
 }
 
 /// "exchanging takes 0.45 of computing; 2·model/(bandwidth·batch·FLOPs) gives 0.31".
@@ -74,7 +71,7 @@ std::string ratio_lines(const CommunicationRatio& ratio, bool verbose) {
   std::string text = fmt::format("exchanging takes {:.3g} of computing; {} gives {:.3g}", ratio.simulated,
                                  communication_ratio_formula, ratio.formula);
   if (verbose) text += fmt::format(", as it leaves out {}", communication_ratio_leaves_out);
-  return fmt::format("{:{}}{}\n", "", indent, wrap(text, page_width - indent, indent));
+  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width - page_indent, page_indent));
 }
 
 std::string communication_section(const TrainResult& train, bool verbose) {
@@ -86,7 +83,7 @@ std::string communication_section(const TrainResult& train, bool verbose) {
     table.add_row({collective, format_seconds(time.total),
                    format_seconds(hidden > 1e-9 * time.total ? hidden : Seconds(0.0)), format_seconds(time.exposed)});
   }
-  return heading("Communication") + table.text(indent) +
+  return heading("Communication") + table.text(page_indent) +
          (train.communication_to_compute ? ratio_lines(*train.communication_to_compute, verbose) : "");
 }
 
@@ -103,7 +100,7 @@ std::string token_section(const TrainResult& train) {
     table.add_row(
         {"waiting", format_seconds(use.slowest_replica) + " a step for the replica with the longest samples"});
   }
-  return heading("A mean sample") + table.text(indent);
+  return heading("A mean sample") + table.text(page_indent);
 }
 
 std::string server_section(const StepResult& result) {
@@ -122,7 +119,7 @@ std::string server_section(const StepResult& result) {
                                             s.mean, s.p50, s.p90, s.p99, s.max)});
   }
   return heading(fmt::format("Parameter servers: {}, {}", counted(p.workers, "worker"), counted(p.servers, "server"))) +
-         table.text(indent);
+         table.text(page_indent);
 }
 
 std::string memory_section(const TrainResult& train) {
@@ -139,7 +136,7 @@ std::string memory_section(const TrainResult& train) {
   }
   return heading(fmt::format("Memory of the fullest GPU: {}, {} of {}", m.fits() ? "fits" : "DOES NOT FIT",
                              format_bytes(m.total()), format_bytes(m.capacity))) +
-         table.text(indent);
+         table.text(page_indent);
 }
 
 /// `value` with four significant digits and its unit.
@@ -162,14 +159,14 @@ std::string provenance_section(const StepResult& result, bool verbose) {
   for (const Constant& c : result.provenance) {
     table.add_row({c.name, constant_value(c), std::string(name(c.kind)), c.source});
   }
-  return heading("Rests on " + text) + table.text(indent);
+  return heading("Rests on " + text) + table.text(page_indent);
 }
 
 std::string warnings_section(const StepResult& result) {
   if (result.warnings.empty()) return "";
   std::string text = heading("Please note");
   for (const std::string& warning : result.warnings) {
-    text += fmt::format("{:{}}- {}\n", "", indent, wrap(warning, page_width - indent - 2, indent + 2));
+    text += fmt::format("{:{}}- {}\n", "", page_indent, wrap(warning, page_width - page_indent - 2, page_indent + 2));
   }
   return text;
 }
@@ -187,7 +184,7 @@ std::string execution_section(const TrainResult& train) {
   if (!train.execution) return "";
   const ModelCallResult& call = *train.execution;
   return heading(fmt::format("Execution: {}", name(call.execution))) +
-         fmt::format("{:{}}a micro-batch: {}\n", "", indent, kernels_of(call));
+         fmt::format("{:{}}a micro-batch: {}\n", "", page_indent, kernels_of(call));
 }
 
 std::string calls_section(const TasksResult& tasks) {
@@ -199,8 +196,9 @@ std::string calls_section(const TasksResult& tasks) {
     table.add_row({id, std::string(name(call.execution)), format_seconds(call.host), format_seconds(call.device),
                    call.front_end_bound() ? "front end" : "device"});
   }
-  text += table.text(indent);
-  for (const auto& [id, call] : tasks.calls) text += fmt::format("{:{}}{}: {}\n", "", indent, id, kernels_of(call));
+  text += table.text(page_indent);
+  for (const auto& [id, call] : tasks.calls)
+    text += fmt::format("{:{}}{}: {}\n", "", page_indent, id, kernels_of(call));
   return text;
 }
 
@@ -247,7 +245,7 @@ std::string answer(const StepResult& result, bool verbose) {
   TextTable table({Align::left, Align::right});
   for (const auto& [id, finish] : result.tasks->finish) table.add_row({id, format_seconds(finish)});
   return line("Time", format_seconds(result.tasks->time) + likely_range(result)) + heading("Tasks finish at") +
-         table.text(indent) + calls_section(*result.tasks);
+         table.text(page_indent) + calls_section(*result.tasks);
 }
 
 }  // namespace

@@ -13,8 +13,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr int page_width = 96;
-constexpr int indent = 2;
 constexpr std::size_t most_names = 12;
 
 /// "+3.1 %": errors carry their sign.
@@ -65,7 +63,7 @@ std::string case_table(const AccuracyReport& report) {
     table.add_row({c.name, c.group, c.quantity, fmt::format("{:.4g}", c.measured), fmt::format("{:.4g}", c.predicted),
                    signed_percent(c.error())});
   }
-  return "\nEvery case, in seconds, bytes and per second\n\n" + table.text(indent);
+  return "\nEvery case, in seconds, bytes and per second\n\n" + table.text(page_indent);
 }
 
 /// How many pairs are predicted in the measured order, and which are not.
@@ -87,7 +85,7 @@ std::string pairs_section(const PairReport& pairs) {
     table.add_rule();
     add("all", pairs.n, pairs.right);
   }
-  text += table.text(indent);
+  text += table.text(page_indent);
   if (pairs.close > 0) text += fmt::format("\n  {} more pairs are closer together and do not count.\n", pairs.close);
   if (pairs.wrong.empty()) return text;
   TextTable wrong({Align::left, Align::left, Align::left, Align::right, Align::right});
@@ -97,7 +95,7 @@ std::string pairs_section(const PairReport& pairs) {
     wrong.add_row({pair.better, pair.worse, pair.quantity, fmt::format("{:.2f} x", pair.measured),
                    fmt::format("{:.2f} x", pair.predicted)});
   }
-  return text + "\n  Predicted the other way round\n\n" + wrong.text(indent);
+  return text + "\n  Predicted the other way round\n\n" + wrong.text(page_indent);
 }
 
 }  // namespace
@@ -110,7 +108,7 @@ std::string to_text(const AccuracyReport& report, const TextOptions& options) {
   table.add_rule();
   table.add_row(statistics_cells("all", report.overall));
   std::string text =
-      "Predicted against measured\n\n" + table.text(indent) +
+      "Predicted against measured\n\n" + table.text(page_indent) +
       "\n  MAPE and median are of absolute errors; bias is the mean error; + means predicted too high.\n";
   if (report.anchored > 0) {
     text += fmt::format("  {} cases were spent on one factor per group and left the errors:", report.anchored);

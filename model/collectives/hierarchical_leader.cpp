@@ -16,7 +16,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr int pieces_per_rank = 4;  // as in chains_broadcast
+constexpr int leader_pieces_per_rank = 4;  // as in chains_broadcast
 
 struct Groups {
   int ranks = 0;
@@ -25,7 +25,7 @@ struct Groups {
 
   [[nodiscard]] int count() const { return static_cast<int>(first.size()) - 1; }
   [[nodiscard]] int size(int group) const { return first[group + 1] - first[group]; }
-  [[nodiscard]] int pieces() const { return pieces_per_rank * longest; }
+  [[nodiscard]] int pieces() const { return leader_pieces_per_rank * longest; }
   /// A piece of the chains is one chunk for every leader, a chunk of the leaders' ring one chunk of every piece.
   [[nodiscard]] int chunks() const { return pieces() * count(); }
 };

@@ -176,13 +176,19 @@ struct UncertaintyConstants {
   double kernel = 0.0;  ///< operators and task lists
 };
 
+/// Natural logarithms of a product's sizes.
+struct LogSizes {
+  double batch = 0.0, m = 0.0, n = 0.0, k = 0.0;
+};
+
 /// A matrix product that was measured (cost/measured_matmul.cpp).
 struct MeasuredMatmul {
   std::string gpu;  ///< catalogue name
   Precision precision = Precision::fp32;
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
   Seconds time;
-  double log_residual = 0.0;  ///< ln(measured / model); known once the GPU is
+  double log_residual = 0.0;  ///< ln(measured / model); known once the GPU is, as what follows
+  LogSizes log_sizes;
 };
 
 struct Calibration {

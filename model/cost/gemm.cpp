@@ -28,35 +28,49 @@ constexpr Bytes shortest_copy(4.0);
 // persistent warp-specialised kernels).
 constexpr double persistent_kernels_since = 9.0;
 
+// Thread-block tiles of cuBLAS and CUTLASS kernels.
 struct Tile {
   double rows, columns;
-  double area = rows * columns;
-  double boundary = 1.0 / rows + 1.0 / columns;  // loads per multiplication
-  double resident = std::clamp(resident_elements / area, 1.0, max_resident);
 };
+constexpr std::size_t tile_count = 14;
+constexpr std::array<Tile, tile_count> tiles = {{{256, 128},
+                                                 {128, 256},
+                                                 {128, 128},
+                                                 {256, 64},
+                                                 {64, 256},
+                                                 {128, 64},
+                                                 {64, 128},
+                                                 {64, 64},
+                                                 {128, 32},
+                                                 {32, 128},
+                                                 {64, 32},
+                                                 {32, 64},
+                                                 {128, 16},
+                                                 {64, 16}}};
 
-// Thread-block tiles of cuBLAS and CUTLASS kernels.
-constexpr std::array<Tile, 14> tiles = {{{256, 128},
-                                         {128, 256},
-                                         {128, 128},
-                                         {256, 64},
-                                         {64, 256},
-                                         {128, 64},
-                                         {64, 128},
-                                         {64, 64},
-                                         {128, 32},
-                                         {32, 128},
-                                         {64, 32},
-                                         {32, 64},
-                                         {128, 16},
-                                         {64, 16}}};
+using PerTile = std::array<double, tile_count>;
 
-// Shape and device as plain numbers in base units: the search below evaluates some fifty candidates.
+template <class Function>
+constexpr PerTile of_tiles(Function function) {
+  PerTile values{};
+  for (std::size_t i = 0; i < tile_count; ++i) values[i] = function(tiles[i]);
+  return values;
+}
+
+// Sizes are powers of two, so that multiplying by their inverses is as exact as dividing.
+constexpr PerTile per_row = of_tiles([](Tile t) { return 1.0 / t.rows; });
+constexpr PerTile per_column = of_tiles([](Tile t) { return 1.0 / t.columns; });
+constexpr PerTile area = of_tiles([](Tile t) { return t.rows * t.columns; });
+constexpr PerTile sides = of_tiles([](Tile t) { return t.rows + t.columns; });
+constexpr PerTile loads = of_tiles([](Tile t) { return 1.0 / t.rows + 1.0 / t.columns; });  // per multiplication
+constexpr PerTile per_resident =
+    of_tiles([](Tile t) { return 1.0 / std::clamp(resident_elements / (t.rows * t.columns), 1.0, max_resident); });
+
+// Shape and device as plain numbers in base units: the search below evaluates dozens of candidates.
 struct Problem {
   double batch, m, n, k;
-  double sms;
+  double sms, per_sm;
   double seconds_per_flop;  // of one multiprocessor at the sustained clock, unlimited tile
-  double least;             // seconds for a tile's element, multiplied by all multiprocessors without loss
   double tile_loss;         // elements
   double tile_start;        // seconds
   double vector_compute;    // seconds, multiplied on all CUDA cores
@@ -65,25 +79,24 @@ struct Problem {
   double part;              // seconds to write and read the unsplit result once, in fp32, through the L2
   double fixed;             // seconds
   double exposed;
-  bool persistent;
-  bool loads_apart;  // loads take turns with multiplications
+  double successive;   // 1 where tiles' starts follow one another, 0 where kernels stay and hide them
+  double loads_apart;  // 1 where loads take turns with multiplications, 0 where they run beside them
 };
 
-struct Candidate {
-  double compute = 0.0, start = 0.0, fixed = 0.0;  // seconds
-
-  [[nodiscard]] double body(const Problem& p) const {
-    return start + std::max(compute, p.memory) + p.exposed * std::min(compute, p.memory);
-  }
-};
-
-// Much faster than std::ceil without SSE 4.1; arguments are positive and far below 2^63.
-double round_up(double x) {
-  const auto whole = static_cast<double>(static_cast<std::int64_t>(x));
-  return whole < x ? whole + 1.0 : whole;
+// Much faster than std::ceil and std::floor without SSE 4.1, for 0 <= x < 2^51: from there to 2^52 a double holds whole
+// numbers alone, so that the sum is rounded to the nearest one.
+double nearest(double x) {
+  constexpr double whole_numbers = 4503599627370496.0;
+  return (x + whole_numbers) - whole_numbers;
 }
-
-double round_down(double x) { return static_cast<double>(static_cast<std::int64_t>(x)); }
+double round_up(double x) {
+  const double whole = nearest(x);
+  return whole + (whole < x ? 1.0 : 0.0);
+}
+double round_down(double x) {
+  const double whole = nearest(x);
+  return whole - (whole > x ? 1.0 : 0.0);
+}
 
 // Operands and result over bandwidth. One round of tiles covers about a square of the result of side sqrt(S · resident
 // elements); operands larger than the L2 are read again for the next round.
@@ -108,9 +121,9 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   p.n = static_cast<double>(gemm.n);
   p.k = static_cast<double>(gemm.k);
   p.sms = gpu.sms;
+  p.per_sm = 1.0 / p.sms;
   p.seconds_per_flop = p.sms / rate.value();
   p.vector_compute = 2.0 * p.batch * p.m * p.n * p.k / gpu.matrix_rate(Precision::fp32).value();
-  p.least = 2.0 * p.k * p.seconds_per_flop / p.sms;
   p.tile_loss = tensor ? c.tile_loss : 0.0;
   p.tile_start = (gpu.memory_latency * c.tile_latencies).value();
   if (gpu.boost_clock.value() > 0.0) {
@@ -119,49 +132,127 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   }
   p.memory = memory_time(gemm, gpu, calibration).value();
   p.part = (2.0 * p.batch * p.m * p.n * bytes_per_element(Precision::fp32) / gpu.l2_bandwidth).value();
-  p.loads_apart = load < shortest_copy;
+  p.loads_apart = load < shortest_copy ? 1.0 : 0.0;
   p.fixed = c.fixed_us * 1e-6;
   p.exposed = c.exposed_share;
-  p.persistent = gpu.compute_capability >= persistent_kernels_since;
+  p.successive = gpu.compute_capability < persistent_kernels_since ? 1.0 : 0.0;
   return p;
 }
 
-Candidate price(const Problem& p, const Tile& tile, double blocks, double split) {
-  const double waves = round_up(blocks * split / p.sms);
-  const double rounds = p.persistent ? 1.0 : round_up(waves / tile.resident);
-  const double depth = round_up(p.k / split);
-  const double multiply = 2.0 * tile.area * p.seconds_per_flop * (1.0 + p.tile_loss * tile.boundary);
-  const double load = (tile.rows + tile.columns) * p.seconds_per_load;
-  Candidate candidate;
-  candidate.compute = waves * depth * (p.loads_apart ? multiply + load : std::max(multiply, load));
-  candidate.start = rounds * p.tile_start + (split > 1.0 ? split * p.part : 0.0);
-  candidate.fixed = split > 1.0 ? 2.0 * p.fixed : p.fixed;
-  return candidate;
+struct Candidate {
+  double compute = 0.0, start = 0.0, fixed = 0.0;  // seconds
+
+  [[nodiscard]] double body(const Problem& p) const {
+    return start + std::max(compute, p.memory) + p.exposed * std::min(compute, p.memory);
+  }
+  [[nodiscard]] double time(const Problem& p) const { return body(p) + fixed; }
+};
+
+double rounds(const Problem& p, double waves, double per_resident_tile) {
+  return p.successive * round_up(waves * per_resident_tile) + (1.0 - p.successive);
 }
 
-// Besides whole products, those split so that the parts just fill one wave or two.
-Candidate best_candidate(const Problem& p) {
-  Candidate best;
-  double shortest = std::numeric_limits<double>::infinity();
-  const auto consider = [&](const Candidate& candidate) {
-    const double time = candidate.body(p) + candidate.fixed;
-    if (time >= shortest) return;
-    shortest = time;
-    best = candidate;
-  };
-  for (const Tile& tile : tiles) {
-    const double blocks = p.batch * round_up(p.m / tile.rows) * round_up(p.n / tile.columns);
-    // No candidate of this tile beats one start, its multiplications with all multiprocessors busy, and the traffic.
-    const double least = p.tile_start + std::max(blocks * tile.area * p.least, p.memory);
-    if (least + p.fixed >= shortest) continue;
-    consider(price(p, tile, blocks, 1.0));
-    if (least + 2.0 * (p.fixed + p.part) >= shortest) continue;
-    for (int waves = 1; waves <= split_waves && 2.0 * blocks <= waves * p.sms; ++waves) {
-      const double split = std::min({max_split, p.k, round_down(waves * p.sms / blocks)});
-      if (split >= 2.0) consider(price(p, tile, blocks, split));
+// Every tile on the problem, unsplit. Loops without branches, of which the compiler takes several turns at a time: a
+// step is made of thousands of products.
+struct Tilings {
+  PerTile blocks;
+  PerTile slice;    // seconds of one multiprocessor for a k of 1
+  PerTile compute;  // seconds
+  PerTile start;    // seconds
+
+  explicit Tilings(const Problem& problem) {
+    const Problem p = problem;  // a copy that no store into an array can change
+    for (std::size_t i = 0; i < tile_count; ++i) {
+      blocks[i] = p.batch * round_up(p.m * per_row[i]) * round_up(p.n * per_column[i]);
+    }
+    for (std::size_t i = 0; i < tile_count; ++i) {
+      const double multiply = 2.0 * area[i] * p.seconds_per_flop * (1.0 + p.tile_loss * loads[i]);
+      const double load = sides[i] * p.seconds_per_load;
+      slice[i] = (multiply < load ? load : multiply) + p.loads_apart * (multiply < load ? multiply : load);
+    }
+    for (std::size_t i = 0; i < tile_count; ++i) {
+      const double waves = round_up(blocks[i] / p.sms);
+      compute[i] = waves * p.k * slice[i];
+      start[i] = rounds(p, waves, per_resident[i]) * p.tile_start;
     }
   }
-  return best;
+  [[nodiscard]] Candidate unsplit(const Problem& p, std::size_t tile) const {
+    return {compute[tile], start[tile], p.fixed};
+  }
+};
+
+struct Choice {
+  Candidate candidate;
+  double time = std::numeric_limits<double>::infinity();
+
+  void consider(const Problem& p, const Candidate& other) {
+    const double other_time = other.time(p);
+    if (other_time >= time) return;
+    time = other_time;
+    candidate = other;
+  }
+};
+
+// Tiles that leave at least half of the multiprocessors idle, split into parts that just fill one wave or two.
+void consider_splits(const Problem& p, const Tilings& tilings, std::size_t tile, Choice& best) {
+  if (2.0 * tilings.blocks[tile] > p.sms) return;
+  double before = 1.0;
+  for (int filled = 1; filled <= split_waves; ++filled) {
+    const double split = std::min({max_split, p.k, round_down(filled * p.sms / tilings.blocks[tile])});
+    if (split <= before) continue;
+    before = split;
+    const double waves = round_up(tilings.blocks[tile] * split / p.sms);
+    Candidate candidate;
+    candidate.compute = waves * round_up(p.k / split) * tilings.slice[tile];
+    candidate.start = rounds(p, waves, per_resident[tile]) * p.tile_start + split * p.part;
+    candidate.fixed = 2.0 * p.fixed;
+    best.consider(p, candidate);
+  }
+}
+
+// What no splitting of a tile beats: the fewest parts that fill a wave, its multiplications shared out among all
+// multiprocessors or as finely as they get, and the traffic.
+PerTile least_split_times(const Problem& problem, const Tilings& tilings) {
+  const Problem p = problem;
+  const double most = std::min(max_split, p.k), finest = 1.0 / most;
+  PerTile start, compute, time;
+  for (std::size_t i = 0; i < tile_count; ++i) {
+    const double fits = p.sms / tilings.blocks[i];  // in one wave
+    const double fewest = fits - 1.0 < most ? fits - 1.0 : most;
+    start[i] = p.tile_start + 2.0 * p.fixed + (fewest < 2.0 ? 2.0 : fewest) * p.part;
+    const double busy = tilings.blocks[i] * p.per_sm;
+    compute[i] = p.k * tilings.slice[i] * (busy < finest ? finest : busy);
+  }
+  for (std::size_t i = 0; i < tile_count; ++i) time[i] = Candidate{compute[i], start[i], 0.0}.time(p);
+  return time;
+}
+
+std::size_t index_of_least(const PerTile& times) {
+  double least = times[0];
+  std::size_t index = 0;
+  for (std::size_t i = 1; i < tile_count; ++i) {
+    index = times[i] < least ? i : index;
+    least = times[i] < least ? times[i] : least;
+  }
+  return index;
+}
+
+// Every tile unsplit; then those split that may be faster so, the most promising first.
+Candidate best_candidate(const Problem& p) {
+  const Tilings tilings(p);
+  PerTile time;
+  for (std::size_t i = 0; i < tile_count; ++i) time[i] = tilings.unsplit(p, i).time(p);
+  const std::size_t fastest = index_of_least(time);
+  Choice best{tilings.unsplit(p, fastest), time[fastest]};
+  if (2.0 * *std::min_element(tilings.blocks.begin(), tilings.blocks.end()) > p.sms) return best.candidate;
+
+  PerTile least = least_split_times(p, tilings);
+  for (;;) {
+    const std::size_t promising = index_of_least(least);
+    if (least[promising] >= best.time) return best.candidate;
+    consider_splits(p, tilings, promising, best);
+    least[promising] = std::numeric_limits<double>::infinity();
+  }
 }
 
 Bound vector_bound(const Problem& p) {

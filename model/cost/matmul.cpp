@@ -12,12 +12,9 @@ namespace {
 // a vector is one row.
 Bytes aligned_load(std::int64_t rows, std::int64_t length, Bytes element) {
   if (length == 1) length = rows;
-  constexpr Bytes longest(16.0), shortest(0.5);
-  double width = longest / element;  // elements
-  while (width * element > shortest && length % std::max<std::int64_t>(1, static_cast<std::int64_t>(width)) != 0) {
-    width /= 2.0;
-  }
-  return width * element;
+  constexpr Bytes longest(16.0);
+  const std::int64_t divides = length & -length;  // the longest power of two that does
+  return std::min(longest, static_cast<double>(divides) * element);
 }
 
 }  // namespace

@@ -1,20 +1,26 @@
 #include "model/cost/measured_matmul.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "model/base/number.hpp"
 #include "model/cost/kernels.hpp"
 
 namespace foretrain {
 namespace {
 
-double squared_log_ratio(std::int64_t a, std::int64_t b) {
-  const double distance = std::log(static_cast<double>(a) / static_cast<double>(b));
-  return distance * distance;
+LogSizes log_sizes(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
+  return {std::log(number(batch)), std::log(number(m)), std::log(number(n)), std::log(number(k))};
 }
 
-double squared_distance(const Matmul& work, const MeasuredMatmul& row) {
-  return squared_log_ratio(work.batch, row.batch) + squared_log_ratio(work.m, row.m) +
-         squared_log_ratio(work.n, row.n) + squared_log_ratio(work.k, row.k);
+double squared_distance(const LogSizes& a, const LogSizes& b) {
+  const double batch = a.batch - b.batch, m = a.m - b.m, n = a.n - b.n, k = a.k - b.k;
+  return batch * batch + m * m + n * n + k * k;
+}
+
+bool before(const MeasuredMatmul& a, const MeasuredMatmul& b) {
+  return a.precision != b.precision ? a.precision < b.precision : a.log_sizes.m < b.log_sizes.m;
 }
 
 }  // namespace
@@ -25,28 +31,35 @@ void adopt_measured_matmuls(Calibration& calibration, const Gpu& gpu) {
   std::erase_if(rows, [&](const MeasuredMatmul& row) { return row.gpu != gpu.name; });
   for (MeasuredMatmul& row : rows) {
     const Matmul work{.batch = row.batch, .m = row.m, .n = row.n, .k = row.k};
+    row.log_sizes = log_sizes(row.batch, row.m, row.n, row.k);
     row.log_residual = std::log(row.time / matmul_time(work, row.precision, gpu, calibration).device);
   }
+  std::stable_sort(rows.begin(), rows.end(), before);
   calibration.measured_matmuls = std::move(rows);
 }
 
 double measured_factor(const Matmul& work, Precision precision, const Calibration& calibration) {
+  const LogSizes sizes = log_sizes(work.batch, work.m, work.n, work.k);
   double weights = 0.0, sum = 0.0;
   double here = 0.0;  // rows of this very shape: their mean
   int exact = 0;
-  for (const MeasuredMatmul& row : calibration.measured_matmuls) {
-    if (row.precision != precision) continue;
-    const double squared = squared_distance(work, row);
+  MeasuredMatmul first;  // whose m is no more than a factor e smaller
+  first.precision = precision;
+  first.log_sizes.m = sizes.m - 1.0;
+  const auto& rows = calibration.measured_matmuls;
+  for (auto row = std::lower_bound(rows.begin(), rows.end(), first, before); row != rows.end(); ++row) {
+    if (row->precision != precision || row->log_sizes.m > sizes.m + 1.0) break;
+    const double squared = squared_distance(sizes, row->log_sizes);
     if (squared >= 1.0) continue;
     if (squared == 0.0) {
-      here += row.log_residual;
+      here += row->log_residual;
       ++exact;
       continue;
     }
     const double distance = std::sqrt(squared);
     const double weight = (1.0 - distance) * (1.0 - distance) / squared;
     weights += weight;
-    sum += weight * row.log_residual;
+    sum += weight * row->log_residual;
   }
   return std::exp(exact > 0 ? here / exact : sum / (weights + 1.0));
 }

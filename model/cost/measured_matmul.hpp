@@ -7,7 +7,8 @@
 
 namespace foretrain {
 
-/// Keeps the rows of `gpu` and notes how far the model is off each. To be called once, before any product is priced.
+/// Keeps the rows of `gpu`, in the order that they are looked up in, and notes how far the model is off each. To be
+/// called once, before any product is priced.
 void adopt_measured_matmuls(Calibration& calibration, const Gpu& gpu);
 
 /// The factor on the model's time of a product. With d the distance of a measured shape in the logarithms of batch, m,

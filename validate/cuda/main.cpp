@@ -1,1 +1,63 @@
-int main() { return 2; }
+// foretrain-gpu: measures GPUs and replays training steps on them.
+#include <cstdio>
+#include <string_view>
+
+#include "validate/cuda/arguments.hpp"
+#include "validate/cuda/commands.hpp"
+#include "validate/cuda/core/error.hpp"
+#include "validate/measure/signals.hpp"
+
+namespace {
+
+using namespace foretrain::gpu;
+
+constexpr const char* usage =
+    R"(foretrain-gpu measures GPUs and replays training steps on them, for foretrain.
+
+  foretrain-gpu probe [--device N]
+      Writes what the machine is made of to standard output, as JSON.
+  foretrain-gpu measure -o FOLDER [--quick] [--only SUITE,SUITE...] [--device N] [--point-limit SECONDS]
+      Measures what is not in the folder yet: FOLDER/machine.json and one file of JSON lines for each suite.
+      --quick takes under two minutes for one GPU, without it up to a quarter of an hour. A point that takes longer
+      than the limit (60 s with --quick, else 180 s) counts as hung: its process is ended, and the run goes on.
+  foretrain-gpu replay GRAPH... -o FOLDER
+      Runs task graphs that `foretrain replay --export` wrote, and writes when each task ran.
+  foretrain-gpu --help | --version
+
+Exit status: 0 all is well; 1 something could not be measured (it is listed; run again to try again); 2 bad usage, or
+no usable GPU; 130 interrupted (what was measured is kept, and the next run goes on from there).
+)";
+
+struct Subcommand {
+  std::string_view name;
+  int (*run)(const std::vector<std::string>& words);
+};
+constexpr Subcommand subcommands[] = {
+    {"probe", probe_command}, {"measure", measure_command}, {"replay", replay_command}};
+
+int run(const std::string& name, const std::vector<std::string>& words) {
+  if (name == "--help" || name == "-h" || name == "help") return std::fputs(usage, stdout) < 0;
+  if (name == "--version") return std::puts("foretrain-gpu " FORETRAIN_VERSION) < 0;
+  for (const Subcommand& one : subcommands) {
+    if (one.name == name) return one.run(words);
+  }
+  throw UsageError((name.empty() ? "a subcommand is missing" : name + ": no such subcommand") +
+                   "; there are probe, measure and replay (see foretrain-gpu --help)");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc > 1 ? argv[1] : "", {argv + (argc > 1 ? 2 : argc), argv + argc});
+  } catch (const foretrain::Interrupted&) {
+    std::fputs("foretrain-gpu: interrupted; what was measured is kept\n", stderr);
+    return exit_status::interrupted;
+  } catch (const GpuError& error) {
+    std::fprintf(stderr, "foretrain-gpu: %s\n", error.what());
+    return error.fault() == Fault::unavailable ? exit_status::unusable : exit_status::incomplete;
+  } catch (const std::exception& error) {  // UsageError, and files that cannot be read or written
+    std::fprintf(stderr, "foretrain-gpu: %s\n", error.what());
+    return exit_status::unusable;
+  }
+}

@@ -50,7 +50,7 @@ std::string version_line(const std::vector<std::string>& command) {
 }
 
 /// Times to a tenth of a microsecond: more digits are noise.
-std::vector<double> rounded(const std::vector<double>& seconds) {
+std::vector<double> rounded_times(const std::vector<double>& seconds) {
   std::vector<double> result;
   for (const double value : seconds) result.push_back(std::round(value * 1e7) / 1e7);
   return result;
@@ -73,9 +73,9 @@ ordered_json to_value(const HostMeasurement& run) {
           {"rate_bytes_per_second", run.rate.value()},
           {"plan", run.plan},
           {"predicted_s", run.predicted.value()},
-          {"median_s", rounded({run.median().value()}).front()},
+          {"median_s", rounded_times({run.median().value()}).front()},
           {"cores_busy", std::round(run.busy * 1000.0) / 1000.0},
-          {"samples", rounded(run.samples)}};
+          {"samples", rounded_times(run.samples)}};
 }
 
 ordered_json to_value(const ProbeMeasurement& probe) {
@@ -85,7 +85,7 @@ ordered_json to_value(const ProbeMeasurement& probe) {
           {"wire_bytes", probe.wire_bytes},
           {"packets", probe.packets},
           {"returned_bytes", probe.returned_bytes},
-          {"samples", rounded(probe.samples)}};
+          {"samples", rounded_times(probe.samples)}};
 }
 
 HostMeasurement run_from(const json& value) {

@@ -7,13 +7,12 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <functional>
 #include <stdexcept>
-#include <system_error>
 
 #include "validate/host/background.hpp"
+#include "validate/host/failure.hpp"
 #include "validate/host/sockets.hpp"
 
 namespace foretrain {
@@ -21,8 +20,6 @@ namespace foretrain {
 namespace {
 
 constexpr int datagram_batch = 50;
-
-[[noreturn]] void fail_with(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
 /// Blocking transfer of a whole message over a TCP connection.
 void move_all(const Socket& socket, std::vector<char>& data, bool sending, int peer) {

@@ -8,16 +8,15 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <system_error>
 
 #include "model/base/files.hpp"
+#include "validate/host/failure.hpp"
 
 namespace foretrain {
 
@@ -27,8 +26,6 @@ std::string meeting_file(const std::string& folder) { return folder + "/meeting"
 std::string times_file(const std::string& folder, int process) {
   return fmt::format("{}/times-{}.json", folder, process);
 }
-
-[[noreturn]] void fail_with(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
 /// Clock ticks that all processors together have spent, and those of them that were not idle.
 struct ProcessorTime {

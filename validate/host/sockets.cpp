@@ -13,13 +13,12 @@
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
-#include <system_error>
+
+#include "validate/host/failure.hpp"
 
 namespace foretrain {
 
 namespace {
-
-[[noreturn]] void fail_with(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
 sockaddr_in address_of(const HostTask& task, int participant) {
   sockaddr_in address{};

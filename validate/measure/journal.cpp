@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <sstream>
@@ -14,19 +15,9 @@ namespace {
 
 [[noreturn]] void fail(const std::string& path) { throw std::system_error(errno, std::generic_category(), path); }
 
-/// The text of a field that to_json_line() wrote; JSON's escapes stay as they are, on both sides of every comparison.
-std::string field_of(const std::string& line, const std::string& key) {
-  const std::string head = "\"" + key + "\":\"";
-  const std::size_t start = line.find(head);
-  if (start == std::string::npos) return "";
-  std::size_t end = start + head.size();
-  while (end < line.size() && line[end] != '"') end += line[end] == '\\' ? 2 : 1;
-  return line.substr(start + head.size(), end - start - head.size());
-}
-
-std::string escaped(const std::string& name) {
-  const std::string quoted = json_quoted(name);
-  return quoted.substr(1, quoted.size() - 2);
+RecordStatus status_of(const std::string& word) {
+  if (word == "failed") return RecordStatus::failed;
+  return word == "skipped" ? RecordStatus::skipped : RecordStatus::measured;
 }
 
 }  // namespace
@@ -50,16 +41,29 @@ Journal::~Journal() {
   if (file_ >= 0) close(file_);
 }
 
-bool Journal::has(const std::string& name) const { return done_.count(escaped(name)) != 0; }
+bool Journal::has(const std::string& name) const {
+  const auto found = points_.find(name);
+  return found != points_.end() && found->second.status != RecordStatus::failed;
+}
+
+std::size_t Journal::count(RecordStatus status) const {
+  return static_cast<std::size_t>(
+      std::count_if(points_.begin(), points_.end(), [&](const auto& point) { return point.second.status == status; }));
+}
+
+std::map<std::string, std::string> Journal::failed() const {
+  std::map<std::string, std::string> out;
+  for (const auto& [name, point] : points_) {
+    if (point.status == RecordStatus::failed) out[name] = point.note;
+  }
+  return out;
+}
 
 void Journal::note_line(const std::string& line) {
-  const std::string name = field_of(line, "name");
-  if (field_of(line, "status") == "failed") {
-    if (done_.count(name) == 0) failed_.insert(name);
-  } else {
-    done_.insert(name);
-    failed_.erase(name);
-  }
+  const std::string name = json_text_field(line, "name");
+  const RecordStatus status = status_of(json_text_field(line, "status"));
+  if (status == RecordStatus::failed && has(name)) return;  // a failure takes away nothing that is known
+  points_[name] = {status, json_text_field(line, "note")};
 }
 
 void Journal::append(const Record& record) {

@@ -1,7 +1,7 @@
 // An append-only file of records that knows what it already holds: an interrupted run goes on where it was.
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 
 #include "validate/measure/record.hpp"
@@ -21,15 +21,23 @@ class Journal {
   [[nodiscard]] bool has(const std::string& name) const;
   /// The line is on disk when this returns. Throws std::system_error.
   void append(const Record& record);
-  [[nodiscard]] std::size_t failures() const { return failed_.size(); }
-  [[nodiscard]] std::size_t done() const { return done_.size(); }
+  /// How many points ended so, each as its last line says.
+  [[nodiscard]] std::size_t count(RecordStatus status) const;
+  [[nodiscard]] std::size_t failures() const { return count(RecordStatus::failed); }
+  [[nodiscard]] std::size_t done() const { return points_.size() - failures(); }
+  /// Names of the points that failed and were not measured since, with why.
+  [[nodiscard]] std::map<std::string, std::string> failed() const;
 
  private:
   void note_line(const std::string& line);
 
   std::string path_;
   int file_ = -1;
-  std::set<std::string> done_, failed_;
+  struct Point {
+    RecordStatus status;
+    std::string note;
+  };
+  std::map<std::string, Point> points_;  ///< by name
 };
 
 }  // namespace foretrain

@@ -81,6 +81,24 @@ std::string json_quoted(const std::string& text) {
   return out + '"';
 }
 
+std::string json_text_field(const std::string& line, const std::string& name) {
+  const std::string head = json_quoted(name) + ":\"";
+  std::size_t at = line.find(head);
+  std::string out;
+  if (at == std::string::npos) return out;
+  for (at += head.size(); at < line.size() && line[at] != '"'; ++at) {
+    if (line[at] != '\\' || at + 1 == line.size()) {
+      out += line[at];
+    } else if (line[++at] == 'u' && at + 4 < line.size()) {
+      out += static_cast<char>(std::stoi(line.substr(at + 1, 4), nullptr, 16));
+      at += 4;
+    } else {
+      out += line[at];
+    }
+  }
+  return out;
+}
+
 std::string json_number(double value) {
   if (!std::isfinite(value)) throw std::invalid_argument("a measurement is not a finite number");
   char text[32];

@@ -44,6 +44,8 @@ std::string to_json_line(const Record& record);
 
 /// A text in quotation marks, as JSON wants it.
 std::string json_quoted(const std::string& text);
+/// The text of the first field of this name in a line that was written here; "" where there is none.
+std::string json_text_field(const std::string& line, const std::string& name);
 /// The shortest text that reads back as the same number. Throws std::invalid_argument for what is not finite.
 std::string json_number(double value);
 

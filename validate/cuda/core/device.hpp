@@ -42,7 +42,7 @@ class Event {
 double elapsed(const Event& start, const Event& end);
 
 /// How random data is laid down.
-enum class Fill { uniform_fp32, uniform_fp16, uniform_bf16, uniform_fp8, uniform_int8, bytes };
+enum class Fill { uniform_fp64, uniform_fp32, uniform_fp16, uniform_bf16, uniform_fp8, uniform_int8, bytes };
 
 /// Memory of the current device. Its contents are random: zeros take less power, and hide what was never written.
 class DeviceBuffer {
@@ -67,7 +67,7 @@ class DeviceBuffer {
   std::size_t size_ = 0;
 };
 
-/// Host memory, page-locked or not, of which every page has been touched.
+/// Host memory, page-locked or not, filled with random bytes.
 class HostBuffer {
  public:
   HostBuffer(std::size_t bytes, bool pinned);

@@ -23,6 +23,10 @@ __device__ float uniform(std::uint64_t bits) {
 template <typename T>
 __device__ T converted(std::uint64_t bits);
 template <>
+__device__ double converted<double>(std::uint64_t bits) {
+  return static_cast<double>(bits >> 11) * (2.0 / 9007199254740991.0) - 1.0;
+}
+template <>
 __device__ float converted<float>(std::uint64_t bits) {
   return uniform(bits);
 }
@@ -65,6 +69,8 @@ void launch_fill(const DeviceBuffer& buffer, cudaStream_t stream, std::uint64_t 
 
 void DeviceBuffer::fill(Fill format, cudaStream_t stream, std::uint64_t seed) const {
   switch (format) {
+    case Fill::uniform_fp64:
+      return launch_fill<double>(*this, stream, seed);
     case Fill::uniform_fp32:
       return launch_fill<float>(*this, stream, seed);
     case Fill::uniform_fp16:

@@ -16,8 +16,9 @@ struct NvmlDescription {
   std::string driver;
   std::optional<double> power_limit_w, default_power_limit_w;
   std::optional<double> max_sm_mhz, max_memory_mhz;
-  std::optional<int> pcie_generation, pcie_width, numa_node;
-  std::optional<bool> ecc, mig;
+  std::optional<int> pcie_generation, pcie_width;  ///< the most that card and slot agree on
+  std::optional<int> numa_node;                    ///< of the processor that the slot belongs to
+  std::optional<bool> ecc, mig, persistence;
   std::optional<long> uncorrected_ecc_errors;  ///< since the driver was loaded
   int nvlinks = 0;                             ///< links that are up
   std::vector<std::string> nvlink_peers;       ///< bus id of the other end of each of them (a GPU or a switch)
@@ -35,6 +36,10 @@ class Nvml {
   /// By PCI bus id ("0000:17:00.0"), since CUDA numbers GPUs as CUDA_VISIBLE_DEVICES says and NVML does not.
   [[nodiscard]] std::optional<DeviceState> state(const std::string& bus_id) const;
   [[nodiscard]] NvmlDescription describe(const std::string& bus_id) const;
+  /// What a path between two GPUs over PCIe crosses, in the words of `nvidia-smi topo -m`: "PIX" (one switch), "PXB"
+  /// (several), "PHB" (a host bridge), "NODE" (bridges of one processor), "SYS" (processors); "" where NVML says
+  /// nothing.
+  [[nodiscard]] std::string pcie_path(const std::string& from, const std::string& to) const;
 
  private:
   struct Library;

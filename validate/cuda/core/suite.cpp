@@ -1,5 +1,10 @@
 #include "validate/cuda/core/suite.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "validate/cuda/core/state_sampler.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"
 
@@ -13,59 +18,95 @@ std::string bus_id_of(int device) {
   return text;
 }
 
+bool usable(double value) { return std::isfinite(value) && value >= 0.0; }
+
 }  // namespace
 
-SuiteRun::SuiteRun(std::string_view suite, bool quick, int device, double deadline, Journal& journal, const Nvml& nvml)
+SuiteRun::SuiteRun(std::string_view suite, SuiteOptions options, Journal& journal, const Nvml& nvml)
     : suite_(suite),
-      quick_(quick),
-      device_(device),
-      deadline_(deadline),
+      options_(std::move(options)),
       journal_(journal),
       nvml_(nvml),
-      bus_id_(bus_id_of(device)) {}
+      bus_id_(bus_id_of(options_.device)) {}
 
 StoppingRule SuiteRun::rule() const {
-  if (quick_) return {.warm_up = 1, .least = 5, .most = 30, .target = 0.01, .budget = Seconds(0.1)};
+  if (quick()) return {.warm_up = 1, .least = 5, .most = 30, .target = 0.01, .budget = Seconds(0.1)};
   return {.warm_up = 2, .least = 9, .most = 200, .target = 0.003, .budget = Seconds(0.6)};
 }
 
-bool SuiteRun::point(Record record, const std::function<Sampled()>& measure) {
-  throw_if_interrupted();
-  if (journal_.has(record.name)) return true;
-  if (now() > deadline_) return false;
+void SuiteRun::keep(Record& record) {
   record.suite = suite_;
-  record.device = device_;
+  record.device = device();
+  journal_.append(record);
+  if (options_.watch != nullptr) options_.watch->point_ends(record);
+}
+
+bool SuiteRun::point(Record record, const std::function<Sampled()>& measure) {
+  return point(std::move(record), [&measure](Record&) { return measure(); });
+}
+
+bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measure) {
+  throw_if_interrupted();
+  if (journal_.has(record.name) || options_.passed_over.count(record.name) != 0) return true;
+  if (now() > options_.deadline) {
+    if (options_.watch != nullptr) options_.watch->out_of_time(record.name);
+    return false;
+  }
+  if (options_.watch != nullptr) options_.watch->point_begins(record.name);
   try {
-    record.values = measure().values;
-    record.state = nvml_.state(bus_id_);
+    StateSampler sampler(nvml_, bus_id_);
+    record.values = measure(record).values;
+    record.state = sampler.finish();
     record.status = RecordStatus::measured;
-  } catch (const GpuError& error) {
-    if (error.fault() == Fault::device_lost || error.fault() == Fault::unavailable || error.fault() == Fault::timeout) {
-      record.status = RecordStatus::failed;
-      record.note = error.what();
-      journal_.append(record);
-      throw;
+    if (record.values.empty() || !std::all_of(record.values.begin(), record.values.end(), usable)) {
+      throw GpuError(Fault::failed, "the clock returned no time: " + std::to_string(record.values.size()) + " values");
     }
+  } catch (const GpuError& error) {
+    record.note = error.what();
+    record.values.clear();
+    record.state.reset();
     const bool cannot = error.fault() == Fault::out_of_memory || error.fault() == Fault::unsupported;
     record.status = cannot ? RecordStatus::skipped : RecordStatus::failed;
-    record.note = error.what();
+    const bool ends =
+        error.fault() == Fault::device_lost || error.fault() == Fault::unavailable || error.fault() == Fault::timeout;
+    if (ends) {
+      keep(record);
+      throw;
+    }
   }
-  journal_.append(record);
+  keep(record);
   return true;
 }
 
 void SuiteRun::skip(Record record, const std::string& why) {
   if (journal_.has(record.name)) return;
-  record.suite = suite_;
-  record.device = device_;
   record.status = RecordStatus::skipped;
   record.note = why;
-  journal_.append(record);
+  keep(record);
 }
 
 const std::vector<Suite>& suites() {
-  static const std::vector<Suite> table = {};
+  static const std::vector<Suite> table = {
+      {"launch", "kernel launches, graphs, events, streams", 45, 8, false, run_launch},
+      {"memory", "device memory and L2: reads, writes, copies, strides, pointer chases", 90, 15, false, run_memory},
+      {"copy", "copies between host and device, page-locking", 90, 12, false, run_copy},
+      {"gemm", "matrix products by cuBLASLt", 180, 20, false, run_gemm},
+      {"convolution", "convolutions by cuDNN", 100, 12, false, run_convolution},
+      {"attention", "attention by cuDNN", 80, 10, false, run_attention},
+      {"streaming", "elementwise, reductions, norms, softmax, pooling, embedding, optimizers", 100, 15, false,
+       run_streaming},
+      {"peer", "copies between every pair of GPUs", 45, 8, true, run_peer},
+      {"collective", "NCCL collectives over every number of GPUs", 100, 14, true, run_collective},
+      {"overlap", "compute slowed by copies and by communication", 60, 8, false, run_overlap},
+  };
   return table;
+}
+
+const Suite* find_suite(std::string_view name) {
+  for (const Suite& suite : suites()) {
+    if (suite.name == name) return &suite;
+  }
+  return nullptr;
 }
 
 }  // namespace foretrain::gpu

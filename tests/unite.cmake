@@ -1,0 +1,20 @@
+# cmake -D OUTPUT=… -D SOURCES=…|… -P unite.cmake: one source file from several tests. What they include comes first, so
+# that each can then stand in a namespace of its own: tests may use the same names for their fixtures. A file that adds
+# to a namespace with a name stays outside.
+string(REPLACE "|" ";" SOURCES "${SOURCES}")
+set(includes "")
+set(tests "")
+foreach(source IN LISTS SOURCES)
+  file(STRINGS ${source} lines REGEX "^#include ")
+  list(APPEND includes ${lines})
+  file(STRINGS ${source} opened REGEX "^namespace [a-z]")
+  get_filename_component(name ${source} NAME_WE)
+  if(opened)
+    string(APPEND tests "#include \"${source}\"\n")
+  else()
+    string(APPEND tests "namespace ${name}_file {\n#include \"${source}\"\n}\n")
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES includes)
+list(JOIN includes "\n" includes)
+file(CONFIGURE OUTPUT ${OUTPUT} CONTENT "${includes}\n${tests}" @ONLY)

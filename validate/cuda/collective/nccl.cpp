@@ -1,0 +1,234 @@
+#include "validate/cuda/collective/nccl.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#ifdef FORETRAIN_HAS_NCCL
+#include "validate/measure/signals.hpp"
+#endif
+
+extern char** environ;
+
+namespace foretrain::gpu {
+
+std::map<std::string, std::string> nccl_parameters() {
+  std::map<std::string, std::string> parameters{{"nccl", nccl_version()}};
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const char* sign = std::strchr(*entry, '=');
+    if (std::strncmp(*entry, "NCCL_", 5) != 0 || std::strncmp(*entry, "NCCL_DEBUG", 10) == 0 || !sign) continue;
+    parameters[std::string(*entry, static_cast<std::size_t>(sign - *entry))] = sign + 1;
+  }
+  return parameters;
+}
+
+#ifndef FORETRAIN_HAS_NCCL
+
+std::string nccl_version() { return ""; }
+
+#else
+
+std::string nccl_version() {
+  int version = 0;
+  GPU_CHECK(ncclGetVersion(&version));
+  // Up to 2.8 the code was 1000·major + 100·minor + patch (nccl.h).
+  const int major = version >= 10000 ? version / 10000 : version / 1000;
+  const int minor = version >= 10000 ? version / 100 % 100 : version / 100 % 10;
+  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(version % 100);
+}
+
+void check(ncclResult_t status, const char* call, const char* file, int line) {
+  if (status == ncclSuccess || status == ncclInProgress) return;
+  const char* inside = std::strstr(file, "validate/cuda/");
+  std::string text = std::string(call) + " failed: " + ncclGetErrorString(status);
+  Fault fault = Fault::failed;
+  if (status == ncclUnhandledCudaError) {
+    // NCCL passes on what CUDA said; what CUDA remembers tells whether the context is gone.
+    const cudaError_t cause = cudaGetLastError();
+    if (cause != cudaSuccess) {
+      fault = fault_of(cause);
+      text += std::string(": ") + cudaGetErrorString(cause);
+    }
+  }
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 13, 0)
+  const char* last = ncclGetLastError(nullptr);
+  if (last != nullptr && *last != '\0') text += std::string(": ") + last;
+#endif
+  throw GpuError(fault, text + " (" + (inside ? inside : file) + ":" + std::to_string(line) + "); see NCCL_DEBUG=INFO");
+}
+
+Communicators::Communicators(const std::vector<int>& devices)
+    : ranks_(static_cast<int>(devices.size())), dog_({.abort = [this] { abort(); }, .exit = nullptr}) {
+  const Watchdog::Guard guard(dog_, "creating communicators of " + std::to_string(ranks_) + " GPUs");
+  std::vector<ncclComm_t> handles(devices.size());
+  GPU_CHECK(ncclCommInitAll(handles.data(), ranks_, devices.data()));
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const OnDevice on(devices[i]);
+    members_.push_back({static_cast<int>(i), devices[i], handles[i], std::make_unique<Stream>()});
+  }
+}
+
+Communicators::Communicators(World& world, int ranks, int device)
+    : ranks_(ranks), dog_({.abort = [this] { abort(); }, .exit = nullptr}) {
+  const Watchdog::Guard guard(dog_, "creating a communicator of " + std::to_string(ranks) + " processes");
+  ncclUniqueId id;
+  std::memset(&id, 0, sizeof(id));
+  if (world.leads()) GPU_CHECK(ncclGetUniqueId(&id));
+  world.broadcast(&id, sizeof(id));
+  if (world.rank() >= ranks) return;
+  GPU_CHECK(cudaSetDevice(device));
+  members_.push_back({world.rank(), device, nullptr, std::make_unique<Stream>()});
+  GPU_CHECK(ncclCommInitRank(&members_[0].communicator, ranks, id, world.rank()));
+}
+
+Communicators::~Communicators() {
+  if (aborted_) return;
+  const Watchdog::Guard guard(dog_, "destroying communicators");
+  for (const Member& member : members_) ncclCommDestroy(member.communicator);
+}
+
+void Communicators::abort() noexcept {
+  if (aborted_.exchange(true)) return;
+  for (const Member& member : members_) {
+    if (member.communicator != nullptr) ncclCommAbort(member.communicator);
+  }
+}
+
+void Communicators::throw_if_overdue() {
+  if (!dog_.overdue()) return;
+  abort();
+  throw GpuError(Fault::timeout, dog_.message());
+}
+
+namespace {
+
+/// A group of calls that is closed on every way out.
+class Group {
+ public:
+  Group() { GPU_CHECK(ncclGroupStart()); }
+  ~Group() {
+    if (open_) ncclGroupEnd();
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  void close() {
+    open_ = false;
+    GPU_CHECK(ncclGroupEnd());
+  }
+
+ private:
+  bool open_ = true;
+};
+
+ncclDataType_t nccl_type(GradientType type) {
+  switch (type) {
+    case GradientType::fp32:
+      return ncclFloat32;
+    case GradientType::fp16:
+      return ncclFloat16;
+    case GradientType::bf16:
+      return ncclBfloat16;
+  }
+  return ncclFloat32;
+}
+
+void launch_one(Operation operation, const Extent& extent, int ranks, const Member& member, const float* send,
+                float* receive) {
+  ncclComm_t comm = member.communicator;
+  cudaStream_t stream = member.stream->get();
+  const std::size_t sent = extent.sent;
+  const std::size_t received = extent.received;
+  const std::size_t block = extent.block;
+  switch (operation) {
+    case Operation::all_reduce:
+      return GPU_CHECK(ncclAllReduce(send, receive, sent, ncclFloat, ncclSum, comm, stream));
+    case Operation::all_gather:
+      return GPU_CHECK(ncclAllGather(send, receive, sent, ncclFloat, comm, stream));
+    case Operation::reduce_scatter:
+      return GPU_CHECK(ncclReduceScatter(send, receive, received, ncclFloat, ncclSum, comm, stream));
+    case Operation::broadcast:
+      return GPU_CHECK(ncclBroadcast(send, receive, sent, ncclFloat, 0, comm, stream));
+    case Operation::reduce:
+      return GPU_CHECK(ncclReduce(send, receive, sent, ncclFloat, ncclSum, 0, comm, stream));
+    case Operation::all_to_all:
+      for (int peer = 0; peer < ranks; ++peer) {
+        const std::size_t offset = static_cast<std::size_t>(peer) * block;
+        GPU_CHECK(ncclSend(send + offset, block, ncclFloat, peer, comm, stream));
+        GPU_CHECK(ncclRecv(receive + offset, block, ncclFloat, peer, comm, stream));
+      }
+      return;
+    case Operation::send_receive:
+      GPU_CHECK(ncclSend(send, sent, ncclFloat, (member.rank + 1) % ranks, comm, stream));
+      GPU_CHECK(ncclRecv(receive, received, ncclFloat, (member.rank + ranks - 1) % ranks, comm, stream));
+      return;
+  }
+}
+
+}  // namespace
+
+void Communicators::launch(Operation operation, const Extent& extent, const std::vector<const float*>& send,
+                           const std::vector<float*>& receive) {
+  const Watchdog::Guard guard(dog_, std::string(word_of(operation)) + " on " + std::to_string(ranks_) + " GPUs");
+  try {
+    Group group;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      launch_one(operation, extent, ranks_, members_[i], send[i], receive[i]);
+    }
+    group.close();
+  } catch (const GpuError&) {
+    throw_if_overdue();  // then the error is only the consequence of aborting
+    throw;
+  }
+  throw_if_overdue();
+}
+
+void Communicators::all_reduce(GradientType type, const std::vector<void*>& data, std::size_t elements,
+                               const std::vector<cudaStream_t>& streams) {
+  const Watchdog::Guard guard(dog_, "all_reduce on " + std::to_string(ranks_) + " GPUs");
+  try {
+    Group group;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      GPU_CHECK(
+          ncclAllReduce(data[i], data[i], elements, nccl_type(type), ncclSum, members_[i].communicator, streams[i]));
+    }
+    group.close();
+  } catch (const GpuError&) {
+    throw_if_overdue();
+    throw;
+  }
+  throw_if_overdue();
+}
+
+void Communicators::wait(const std::string& what) {
+  std::vector<cudaStream_t> streams;
+  for (const Member& member : members_) streams.push_back(member.stream->get());
+  wait(what, streams);
+}
+
+void Communicators::wait(const std::string& what, const std::vector<cudaStream_t>& streams) {
+  const Watchdog::Guard guard(dog_, what);
+  std::size_t idle = 0;
+  while (idle < streams.size()) {
+    const cudaError_t status = cudaStreamQuery(streams[idle]);
+    if (status == cudaSuccess) {
+      ++idle;  // streams that are idle stay so: only this thread gives them work
+      continue;
+    }
+    if (status != cudaErrorNotReady) GPU_CHECK(status);
+    throw_if_overdue();
+    throw_if_interrupted();
+    for (const Member& member : members_) {
+      ncclResult_t error = ncclSuccess;
+      GPU_CHECK(ncclCommGetAsyncError(member.communicator, &error));
+      if (error == ncclSuccess || error == ncclInProgress) continue;
+      abort();
+      GPU_CHECK(error);
+    }
+    sched_yield();
+  }
+}
+
+#endif
+
+}  // namespace foretrain::gpu

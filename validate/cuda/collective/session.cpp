@@ -1,0 +1,226 @@
+#include "validate/cuda/collective/session.hpp"
+
+#ifdef FORETRAIN_HAS_NCCL
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "validate/cuda/collective/ladder.hpp"
+#include "validate/cuda/collective/pattern_fill.hpp"
+
+namespace foretrain::gpu {
+
+namespace {
+
+constexpr double batch_s = 0.02;
+constexpr std::uint64_t most_elements = (1ULL << 32) / sizeof(float);
+
+std::string bus_id_of(int device) {
+  char text[32] = "";
+  GPU_CHECK(cudaDeviceGetPCIBusId(text, sizeof(text), device));
+  return text;
+}
+
+/// All processes have heard of it, and can go on together.
+class AgreedError : public GpuError {
+  using GpuError::GpuError;
+};
+
+}  // namespace
+
+struct CollectiveSession::Buffers {
+  DeviceBuffer send, receive;
+  std::unique_ptr<Event> start, end;
+};
+
+/// What rank 0 tells the others. Plain bytes: all processes run the same program.
+struct CollectiveSession::Command {
+  bool finish = false;
+  CollectivePoint point;
+};
+
+CollectiveSession::CollectiveSession(World& world, const std::vector<int>& devices, bool verify)
+    : world_(world), devices_(devices), verify_(verify), hosts_(world.gather(machine_name())) {
+  const std::vector<std::string> gpus = world_.gather(machine_name() + " " + bus_id_of(devices_.at(0)));
+  if (std::set<std::string>(gpus.begin(), gpus.end()).size() != gpus.size()) {
+    throw WorldError(
+        "two processes drive the same GPU: start one process per GPU (a launcher that hides GPUs from "
+        "processes must show each one its own)");
+  }
+  double room = static_cast<double>(most_elements);
+  for (const int device : devices_) {
+    const OnDevice on(device);
+    room = std::min(room, static_cast<double>(usable_memory() / 2 / sizeof(float)));
+  }
+  // Whole pages, and the same everywhere: rank 0 decides what fits.
+  capacity_ = static_cast<std::uint64_t>(-world_.maximum(-room)) / 1024 * 1024;
+  std::string error;
+  try {
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      const OnDevice on(devices_[i]);
+      buffers_.push_back({DeviceBuffer(capacity_ * sizeof(float)), DeviceBuffer(capacity_ * sizeof(float)),
+                          std::make_unique<Event>(), std::make_unique<Event>()});
+      const Stream stream;
+      const int rank = world_.size() > 1 ? world_.rank() : static_cast<int>(i);
+      fill_contribution(buffers_.back().send.as<float>(), capacity_, rank, stream.get());
+      stream.synchronize();
+    }
+  } catch (const GpuError& caught) {
+    error = caught.what();
+  }
+  agree(error);
+}
+
+CollectiveSession::~CollectiveSession() = default;
+
+int CollectiveSession::ranks() const { return world_.size() > 1 ? world_.size() : static_cast<int>(devices_.size()); }
+
+void CollectiveSession::agree(const std::string& error) {
+  if (world_.size() == 1) {
+    if (!error.empty()) throw AgreedError(Fault::failed, error);
+    return;
+  }
+  const std::vector<std::string> errors = world_.gather(error);
+  for (std::size_t rank = 0; rank < errors.size(); ++rank) {
+    if (!errors[rank].empty()) {
+      throw AgreedError(Fault::failed, errors[rank] + " (rank " + std::to_string(rank) + " on " + hosts_[rank] + ")");
+    }
+  }
+}
+
+void CollectiveSession::connect(int ranks) {
+  if (communicators_ && communicators_->ranks() == ranks) return;
+  communicators_.reset();
+  if (world_.size() > 1) {
+    communicators_ = std::make_unique<Communicators>(world_, ranks, devices_[0]);
+  } else {
+    communicators_ = std::make_unique<Communicators>(std::vector<int>(devices_.begin(), devices_.begin() + ranks));
+  }
+}
+
+void CollectiveSession::launch(const CollectivePoint& point) {
+  // Each operation takes the next stretch of the buffers, so that large caches do not keep what was just sent.
+  const std::uint64_t step = (std::max(point.extent.sent, point.extent.received) + 127) / 128 * 128;
+  const std::uint64_t places = std::max<std::uint64_t>(1, capacity_ / step);
+  const std::uint64_t shift = turn_++ % places * step;
+  if (communicators_->members().empty()) return;
+  std::vector<const float*> send;
+  std::vector<float*> receive;
+  for (std::size_t i = 0; i < communicators_->members().size(); ++i) {
+    send.push_back(buffers_[i].send.as<float>() + shift);
+    receive.push_back(buffers_[i].receive.as<float>() + shift);
+  }
+  communicators_->launch(point.operation, point.extent, send, receive);
+}
+
+std::string CollectiveSession::first_error(const CollectivePoint& point) {
+  std::vector<float> found;
+  for (std::size_t i = 0; i < communicators_->members().size(); ++i) {
+    const Member& member = communicators_->members()[i];
+    if (!receives(point.operation, member.rank)) continue;
+    const OnDevice on(member.device);
+    for (const Window& window : windows_of(point.extent, point.ranks)) {
+      found.resize(window.count);
+      GPU_CHECK(cudaMemcpyAsync(found.data(), buffers_[i].receive.as<float>() + window.first,
+                                window.count * sizeof(float), cudaMemcpyDeviceToHost, member.stream->get()));
+      member.stream->synchronize();
+      for (std::uint64_t k = 0; k < window.count; ++k) {
+        const double right = expected(point.operation, point.ranks, member.rank, point.extent, window.first + k);
+        if (static_cast<double>(found[k]) == right) continue;
+        return "wrong result: element " + std::to_string(window.first + k) + " of rank " + std::to_string(member.rank) +
+               " is " + std::to_string(found[k]) + " instead of " + std::to_string(right);
+      }
+    }
+  }
+  return "";
+}
+
+void CollectiveSession::verify(const CollectivePoint& point) {
+  for (std::size_t i = 0; i < communicators_->members().size(); ++i) {
+    const Member& member = communicators_->members()[i];
+    const OnDevice on(member.device);
+    // All ones are a NaN: what is not written is found.
+    GPU_CHECK(
+        cudaMemsetAsync(buffers_[i].receive.data(), 0xff, point.extent.received * sizeof(float), member.stream->get()));
+  }
+  turn_ = 0;
+  launch(point);
+  communicators_->wait(record_of(point).name);
+  if (verify_) agree(first_error(point));
+}
+
+double CollectiveSession::batch(const CollectivePoint& point, int count) {
+  const std::vector<Member>& members = communicators_->members();
+  launch(point);  // lets all ranks begin together
+  for (std::size_t i = 0; i < members.size(); ++i) buffers_[i].start->record(members[i].stream->get());
+  for (int k = 0; k < count; ++k) launch(point);
+  for (std::size_t i = 0; i < members.size(); ++i) buffers_[i].end->record(members[i].stream->get());
+  communicators_->wait(record_of(point).name);
+  double slowest = 0.0;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    slowest = std::max(slowest, elapsed(*buffers_[i].start, *buffers_[i].end));
+  }
+  return world_.maximum(slowest) / count;
+}
+
+Sampled CollectiveSession::carry_out(const CollectivePoint& point, const StoppingRule& rule) {
+  connect(point.ranks);
+  verify(point);
+  int count = batch_of(batch(point, 1), batch_s);
+  if (world_.leads()) {
+    const Sampled sampled = sample(
+        [&] {
+          world_.broadcast(&count, sizeof(count));
+          return batch(point, count);
+        },
+        rule);
+    int stop = 0;
+    world_.broadcast(&stop, sizeof(stop));
+    return sampled;
+  }
+  while (true) {
+    world_.broadcast(&count, sizeof(count));
+    if (count == 0) return {};
+    batch(point, count);
+  }
+}
+
+Sampled CollectiveSession::measure(const CollectivePoint& point, const StoppingRule& rule) {
+  Command command{.finish = false, .point = point};
+  world_.broadcast(&command, sizeof(command));
+  try {
+    return carry_out(point, rule);
+  } catch (const AgreedError&) {
+    throw;
+  } catch (const GpuError& error) {
+    if (communicators_) communicators_->abort();
+    communicators_.reset();  // the next point begins anew
+    // The other processes are somewhere else now: nothing can be measured together any more.
+    if (world_.size() > 1) throw GpuError(Fault::timeout, error.what());
+    throw;
+  }
+}
+
+void CollectiveSession::finish() {
+  Command command;
+  command.finish = true;
+  world_.broadcast(&command, sizeof(command));
+}
+
+void CollectiveSession::follow() {
+  while (true) {
+    Command command;
+    world_.broadcast(&command, sizeof(command));
+    if (command.finish) return;
+    try {
+      carry_out(command.point, StoppingRule{});
+    } catch (const AgreedError&) {
+      continue;
+    }
+  }
+}
+
+}  // namespace foretrain::gpu
+
+#endif

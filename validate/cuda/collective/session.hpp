@@ -1,0 +1,62 @@
+// Measures collective operations over one or several processes: rank 0 says what comes next, all do it.
+#pragma once
+
+#ifdef FORETRAIN_HAS_NCCL
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "validate/cuda/collective/design.hpp"
+#include "validate/cuda/collective/nccl.hpp"
+#include "validate/measure/sampling.hpp"
+
+namespace foretrain::gpu {
+
+class CollectiveSession {
+ public:
+  /// `devices`: the GPUs that this process drives: all of them when it is alone, else one. Their buffers take what is
+  /// free, up to the largest size. Throws GpuError, and WorldError when two processes drive the same GPU.
+  CollectiveSession(World& world, const std::vector<int>& devices, bool verify);
+  ~CollectiveSession();
+
+  /// GPUs of all processes.
+  [[nodiscard]] int ranks() const;
+  /// Elements of fp32 that a buffer holds, at every rank.
+  [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
+  [[nodiscard]] const std::vector<std::string>& hosts() const { return hosts_; }
+
+  /// Rank 0: seconds per operation, the slowest rank's; each value is one batch. The result is checked first: throws
+  /// GpuError (Fault::failed) naming the first wrong element.
+  Sampled measure(const CollectivePoint& point, const StoppingRule& rule);
+  /// Other ranks: takes part in what rank 0 measures until it says that this was all.
+  void follow();
+  /// Rank 0: that was all.
+  void finish();
+
+ private:
+  struct Buffers;
+  struct Command;
+
+  Sampled carry_out(const CollectivePoint& point, const StoppingRule& rule);
+  void connect(int ranks);
+  void verify(const CollectivePoint& point);
+  std::string first_error(const CollectivePoint& point);
+  double batch(const CollectivePoint& point, int count);
+  void launch(const CollectivePoint& point);
+  /// An error of any process becomes an error of all of them.
+  void agree(const std::string& error);
+
+  World& world_;
+  std::vector<int> devices_;
+  bool verify_;
+  std::vector<std::string> hosts_;
+  std::uint64_t capacity_ = 0;
+  std::uint64_t turn_ = 0;
+  std::vector<Buffers> buffers_;
+  std::unique_ptr<Communicators> communicators_;
+};
+
+}  // namespace foretrain::gpu
+
+#endif

@@ -1,0 +1,50 @@
+#include "validate/cuda/collective/world.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace foretrain::gpu {
+
+namespace {
+
+/// Starting NCCL between many machines may take a minute on one of them, while the others wait for its word.
+constexpr double message_timeout_s = 300.0;
+
+class SingleWorld final : public World {
+ public:
+  SingleWorld() : World(0, 1) {}
+  void broadcast(void* /*data*/, std::size_t /*bytes*/) override {}
+  std::vector<std::string> gather(const std::string& text) override { return {text}; }
+  double maximum(double value) override { return value; }
+  [[nodiscard]] std::string transport() const override { return ""; }
+};
+
+}  // namespace
+
+std::unique_ptr<World> make_single_world() { return std::make_unique<SingleWorld>(); }
+
+std::unique_ptr<World> make_world(const Launched& launched, const Environment& of) {
+  if (launched.size == 1) return make_single_world();
+  if (const auto meeting = of("FORETRAIN_RENDEZVOUS")) return make_tcp_world(launched, *meeting, message_timeout_s);
+  if (auto world = make_mpi_world(launched)) return world;
+  throw WorldError(std::to_string(launched.size) + " processes were launched (" + launched.by +
+                   "), and this program was built without MPI: set FORETRAIN_RENDEZVOUS=host:port for all of them, a " +
+                   "free port of the first one's machine");
+}
+
+std::string machine_name() {
+  char name[256] = "";
+  if (gethostname(name, sizeof(name) - 1) != 0) name[0] = '\0';
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  return boot.empty() ? name : name + ("/" + boot);
+}
+
+int local_rank_of(int rank, const std::vector<std::string>& machines) {
+  const std::string& own = machines.at(static_cast<std::size_t>(rank));
+  return static_cast<int>(std::count(machines.begin(), machines.begin() + rank, own));
+}
+
+}  // namespace foretrain::gpu

@@ -1,0 +1,41 @@
+// What state a GPU was in while something was measured.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "validate/cuda/core/nvml.hpp"
+
+namespace foretrain::gpu {
+
+/// Medians of the samples, and every reason for lower clocks that any of them named. Nothing for no samples.
+std::optional<DeviceState> summary_of(const std::vector<DeviceState>& samples);
+
+/// Asks NVML every 20 ms from a thread of its own, from construction until finish() or destruction.
+class StateSampler {
+ public:
+  StateSampler(const Nvml& nvml, std::string bus_id);
+  ~StateSampler();
+  StateSampler(const StateSampler&) = delete;
+  StateSampler& operator=(const StateSampler&) = delete;
+  /// What was shorter than the first interval is asked about once, now. Nothing where NVML does not answer.
+  std::optional<DeviceState> finish();
+
+ private:
+  void sample_until_told();
+  void stop();
+
+  const Nvml& nvml_;
+  std::string bus_id_;
+  std::vector<DeviceState> samples_;
+  std::mutex mutex_;
+  std::condition_variable told_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace foretrain::gpu

@@ -1,0 +1,160 @@
+#include <algorithm>
+
+#include "validate/cuda/core/error.hpp"
+#include "validate/cuda/kernels/memory_access.hpp"
+
+namespace foretrain::gpu {
+
+namespace {
+
+__device__ std::uint32_t folded_word(std::uint32_t word) { return word; }
+__device__ std::uint32_t folded_word(uint4 words) { return words.x ^ words.y ^ words.z ^ words.w; }
+
+/// The warp's words in one, written by its first thread.
+__device__ void keep_folded(std::uint32_t word, std::uint32_t* folded) {
+  for (int distance = 16; distance > 0; distance /= 2) word ^= __shfl_xor_sync(0xffffffffU, word, distance);
+  if (threadIdx.x % 32 == 0) folded[(static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32] = word;
+}
+
+/// Each thread keeps four loads on their way.
+template <typename T>
+__global__ void __launch_bounds__(AccessGrid::threads)
+    read_kernel(const T* data, std::size_t count, int passes, bool rotated, std::uint32_t* folded) {
+  constexpr int in_flight = 4;
+  const std::size_t part = (count + gridDim.x - 1) / gridDim.x;
+  std::uint32_t word = 0;
+  for (int pass = 0; pass < passes; ++pass) {
+    const std::size_t owner = rotated ? (blockIdx.x + static_cast<std::size_t>(pass) * 37) % gridDim.x : blockIdx.x;
+    const std::size_t first = min(owner * part, count);
+    const std::size_t last = min(first + part, count);
+    std::size_t i = first + threadIdx.x;
+    for (; i + (in_flight - 1) * AccessGrid::threads < last; i += in_flight * AccessGrid::threads) {
+      T values[in_flight];
+#pragma unroll
+      for (int j = 0; j < in_flight; ++j) values[j] = data[i + j * AccessGrid::threads];
+#pragma unroll
+      for (int j = 0; j < in_flight; ++j) word ^= folded_word(values[j]);
+    }
+    for (; i < last; i += AccessGrid::threads) word ^= folded_word(data[i]);
+    // Without it the compiler may notice that a second pass over the same data undoes the first.
+    asm volatile("" ::: "memory");
+  }
+  keep_folded(word, folded);
+}
+
+__global__ void __launch_bounds__(AccessGrid::threads)
+    strided_kernel(const std::uint32_t* data, std::size_t count, std::size_t stride, std::uint32_t* folded) {
+  const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  std::uint32_t word = 0;
+#pragma unroll 4
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+    word ^= data[i * stride];
+  }
+  keep_folded(word, folded);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(AccessGrid::threads)
+    random_kernel(const T* data, std::size_t count, std::uint32_t reads, std::uint32_t seed, std::uint32_t* folded) {
+  const std::uint32_t step = gridDim.x * blockDim.x;
+  std::uint32_t word = 0;
+#pragma unroll 4
+  for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < reads; i += step) {
+    word ^= folded_word(data[random_index(i, seed, count)]);
+  }
+  keep_folded(word, folded);
+}
+
+__global__ void __launch_bounds__(AccessGrid::threads)
+    write_kernel(uint4* data, std::size_t count, std::uint32_t value) {
+  const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+#pragma unroll 4
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+    data[i] = make_uint4(value, value, value, value);
+  }
+}
+
+__global__ void __launch_bounds__(AccessGrid::threads)
+    copy_kernel(const uint4* __restrict__ from, uint4* __restrict__ to, std::size_t count) {
+  const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+#pragma unroll 4
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+    to[i] = from[i];
+  }
+}
+
+__global__ void chase_setup_kernel(std::uint32_t* data, std::uint32_t lines) {
+  const std::uint32_t line = blockIdx.x * blockDim.x + threadIdx.x;
+  if (line < lines) data[static_cast<std::size_t>(line) * (chase_line / sizeof(*data))] = next_line(line, lines);
+}
+
+__global__ void chase_kernel(const std::uint32_t* data, std::uint32_t steps, std::uint32_t* at) {
+  std::uint32_t line = *at;
+#pragma unroll 8
+  for (std::uint32_t i = 0; i < steps; ++i) line = data[static_cast<std::size_t>(line) * (chase_line / sizeof(*data))];
+  *at = line;
+}
+
+}  // namespace
+
+AccessGrid access_grid(int device) {
+  int sms = 0;
+  int threads = 0;
+  GPU_CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
+  GPU_CHECK(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device));
+  return {static_cast<unsigned>(sms * std::max(1, threads / static_cast<int>(AccessGrid::threads)))};
+}
+
+void launch_read(const AccessGrid& grid, const void* data, std::size_t count, int element, int passes, Sharing sharing,
+                 std::uint32_t* folded, cudaStream_t stream) {
+  const bool rotated = sharing == Sharing::rotated;
+  if (element == 16) {
+    read_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<const uint4*>(data), count, passes,
+                                                                 rotated, folded);
+  } else {
+    read_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<const std::uint32_t*>(data), count, passes,
+                                                                 rotated, folded);
+  }
+  GPU_CHECK(cudaGetLastError());
+}
+
+void launch_strided_read(const AccessGrid& grid, const std::uint32_t* data, std::size_t count, std::size_t stride,
+                         std::size_t offset, std::uint32_t* folded, cudaStream_t stream) {
+  strided_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(data + offset, count, stride, folded);
+  GPU_CHECK(cudaGetLastError());
+}
+
+void launch_random_read(const AccessGrid& grid, const void* data, std::size_t count, int element, std::uint32_t reads,
+                        std::uint32_t seed, std::uint32_t* folded, cudaStream_t stream) {
+  if (element == 16) {
+    random_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<const uint4*>(data), count, reads, seed,
+                                                                   folded);
+  } else {
+    random_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<const std::uint32_t*>(data), count,
+                                                                   reads, seed, folded);
+  }
+  GPU_CHECK(cudaGetLastError());
+}
+
+void launch_write(const AccessGrid& grid, void* data, std::size_t count, std::uint32_t value, cudaStream_t stream) {
+  write_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<uint4*>(data), count, value);
+  GPU_CHECK(cudaGetLastError());
+}
+
+void launch_copy(const AccessGrid& grid, const void* from, void* to, std::size_t count, cudaStream_t stream) {
+  copy_kernel<<<grid.blocks, AccessGrid::threads, 0, stream>>>(static_cast<const uint4*>(from), static_cast<uint4*>(to),
+                                                               count);
+  GPU_CHECK(cudaGetLastError());
+}
+
+void launch_chase_setup(std::uint32_t* data, std::uint32_t lines, cudaStream_t stream) {
+  chase_setup_kernel<<<(lines + 255) / 256, 256, 0, stream>>>(data, lines);
+  GPU_CHECK(cudaGetLastError());
+}
+
+void launch_chase(const std::uint32_t* data, std::uint32_t steps, std::uint32_t* at, cudaStream_t stream) {
+  chase_kernel<<<1, 1, 0, stream>>>(data, steps, at);
+  GPU_CHECK(cudaGetLastError());
+}
+
+}  // namespace foretrain::gpu

@@ -1,0 +1,53 @@
+// One operator, ready to be put on a stream: its operands, descriptors, workspace and algorithm.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "validate/cuda/math/operands.hpp"
+#include "validate/cuda/math/operator_spec.hpp"
+
+namespace foretrain::gpu {
+
+class OperatorRunner {
+ public:
+  virtual ~OperatorRunner() = default;
+  OperatorRunner(const OperatorRunner&) = delete;
+  OperatorRunner& operator=(const OperatorRunner&) = delete;
+
+  /// Puts the operator on the stream. Turns cycle through the sets of operands. Neither allocates nor synchronises, so
+  /// that it can be captured in a CUDA graph (after one launch outside of it, which loads the kernels).
+  virtual void launch(cudaStream_t stream, int turn) = 0;
+  /// Runs the operator once on its first operands and compares sampled results with a host reference in double
+  /// precision. Synchronises. Throws GpuError with Fault::failed, saying what differs, when they are wrong.
+  virtual void verify(cudaStream_t stream) = 0;
+  /// Of one set of operands, inputs and results.
+  [[nodiscard]] virtual std::size_t bytes() const = 0;
+  /// Sets of operands that turns cycle through.
+  [[nodiscard]] virtual int operand_sets() const = 0;
+  /// Kernels that one launch puts on the stream, as far as is known (a library may use more).
+  [[nodiscard]] virtual int kernels() const { return 1; }
+  /// What was chosen for it ("algorithm", "tile", "workspace", …), for a record's parameters.
+  [[nodiscard]] virtual std::map<std::string, std::string> parameters() const { return {}; }
+
+ protected:
+  OperatorRunner() = default;
+};
+
+/// What a runner needs beside its specification.
+struct RunnerSetting {
+  OperandMemory& memory;
+  /// Sets of operands; 0: as many as it takes to find none of them in the L2 (core/timing.hpp).
+  int rotation = 1;
+};
+
+/// Runner for a kind of `workload.operator` (matmul, convolution, attention, elementwise, reduction, copy, softmax,
+/// layer_norm, batch_norm, pooling, embedding, cross_entropy, optimizer, gradient_clipping) or `traffic`.
+/// Throws GpuError with Fault::unsupported where this GPU, or this build, cannot do it, saying why;
+/// Fault::out_of_memory; std::invalid_argument for a specification that is wrong.
+std::unique_ptr<OperatorRunner> make_runner(const OperatorSpec& spec, const RunnerSetting& setting);
+
+}  // namespace foretrain::gpu

@@ -1,0 +1,112 @@
+#include "validate/cuda/math/operator_spec.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+namespace foretrain::gpu {
+
+namespace {
+
+[[noreturn]] void fail(const OperatorSpec& spec, const std::string& key, const std::string& why) {
+  throw std::invalid_argument(spec.kind + ": " + key + ": " + why);
+}
+
+const std::string& required(const OperatorSpec& spec, const std::string& key) {
+  const auto found = spec.fields.find(key);
+  if (found == spec.fields.end()) fail(spec, key, "missing");
+  return found->second;
+}
+
+std::int64_t whole_number(const OperatorSpec& spec, const std::string& key, const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) fail(spec, key, "\"" + text + "\" is no whole number");
+  return value;
+}
+
+double leading_number(const OperatorSpec& spec, const std::string& key, const std::string& text, std::size_t& length) {
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || !std::isfinite(value)) fail(spec, key, "\"" + text + "\" is no number");
+  length = static_cast<std::size_t>(end - text.data());
+  return value;
+}
+
+std::string without_spaces(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c != ' ') out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::int64_t OperatorSpec::integer(const std::string& key) const {
+  return whole_number(*this, key, required(*this, key));
+}
+
+std::int64_t OperatorSpec::integer_or(const std::string& key, std::int64_t fallback) const {
+  return fields.count(key) != 0 ? integer(key) : fallback;
+}
+
+double OperatorSpec::number_or(const std::string& key, double fallback) const {
+  if (fields.count(key) == 0) return fallback;
+  const std::string& text = fields.at(key);
+  std::size_t length = 0;
+  const double value = leading_number(*this, key, text, length);
+  if (length != text.size()) fail(*this, key, "\"" + text + "\" is no number");
+  return value;
+}
+
+bool OperatorSpec::flag(const std::string& key) const {
+  const std::string text = text_or(key, "false");
+  if (text != "true" && text != "false") fail(*this, key, "\"" + text + "\" is neither true nor false");
+  return text == "true";
+}
+
+std::string OperatorSpec::text_or(const std::string& key, const std::string& fallback) const {
+  const auto found = fields.find(key);
+  return found == fields.end() ? fallback : found->second;
+}
+
+std::pair<std::int64_t, std::int64_t> OperatorSpec::pair_or(const std::string& key, std::int64_t fallback) const {
+  if (fields.count(key) == 0) return {fallback, fallback};
+  const std::string text = without_spaces(fields.at(key));
+  const std::size_t comma = text.find(',');
+  if (text.empty() || text.front() != '[') {
+    const std::int64_t both = whole_number(*this, key, text);
+    return {both, both};
+  }
+  if (text.back() != ']' || comma == std::string::npos) fail(*this, key, "\"" + text + "\" is no [height, width]");
+  return {whole_number(*this, key, text.substr(1, comma - 1)),
+          whole_number(*this, key, text.substr(comma + 1, text.size() - comma - 2))};
+}
+
+std::int64_t OperatorSpec::size(const std::string& key) const {
+  static const std::map<std::string, double> units = {{"B", 1.0},         {"KB", 1e3},          {"kB", 1e3},
+                                                      {"MB", 1e6},        {"GB", 1e9},          {"KiB", 1024.0},
+                                                      {"MiB", 1048576.0}, {"GiB", 1073741824.0}};
+  const std::string text = without_spaces(required(*this, key));
+  std::size_t length = 0;
+  const double value = leading_number(*this, key, text, length);
+  const auto unit = units.find(text.substr(length));
+  if (unit == units.end() || value < 0.0) fail(*this, key, "\"" + text + "\" is no size with a unit, as 25 MB");
+  return std::llround(value * unit->second);
+}
+
+std::string name_of(const OperatorSpec& spec) {
+  std::string name = spec.kind;
+  for (const auto& [key, value] : spec.fields) name += " " + key + "=" + without_spaces(value);
+  return name;
+}
+
+std::map<std::string, std::string> scenario_of(const OperatorSpec& spec) {
+  std::map<std::string, std::string> scenario = {{"workload.operator.kind", spec.kind}};
+  for (const auto& [key, value] : spec.fields) scenario["workload.operator." + key] = value;
+  return scenario;
+}
+
+}  // namespace foretrain::gpu

@@ -1,0 +1,37 @@
+// What one operator is, as a scenario states it: the kind and keys of `workload.operator`, as texts. Without CUDA, so
+// that designs of measurements are tested where there is no GPU.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace foretrain::gpu {
+
+/// `fields` are the keys of `workload.operator` for this kind (model/scenario/operator_reader.cpp), without `kind`.
+/// Beside the kinds of a scenario there is `traffic` { read, written, flops (= 0) }, in bytes and operations: a kernel
+/// that moves so much, for what a task graph knows by its traffic alone.
+struct OperatorSpec {
+  std::string kind;
+  std::map<std::string, std::string> fields;
+
+  /// Throw std::invalid_argument, naming kind and key, where the text is no such value, or missing without a fallback.
+  [[nodiscard]] std::int64_t integer(const std::string& key) const;
+  [[nodiscard]] std::int64_t integer_or(const std::string& key, std::int64_t fallback) const;
+  [[nodiscard]] double number_or(const std::string& key, double fallback) const;
+  [[nodiscard]] bool flag(const std::string& key) const;  ///< true | false (= false)
+  [[nodiscard]] std::string text_or(const std::string& key, const std::string& fallback) const;
+  /// One number for both sides, or "[height, width]".
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> pair_or(const std::string& key, std::int64_t fallback) const;
+  /// A size with its unit ("25 MB", "1 GiB", "512 B") in bytes.
+  [[nodiscard]] std::int64_t size(const std::string& key) const;
+};
+
+/// "matmul k=64 m=128 n=256 precision=bf16": unique, and the same for the same operator.
+std::string name_of(const OperatorSpec& spec);
+
+/// The dotted keys of a scenario that states this operator.
+std::map<std::string, std::string> scenario_of(const OperatorSpec& spec);
+
+}  // namespace foretrain::gpu

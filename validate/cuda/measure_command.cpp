@@ -1,0 +1,50 @@
+#include "validate/cuda/arguments.hpp"
+#include "validate/cuda/commands.hpp"
+#include "validate/cuda/suite_process.hpp"
+#include "validate/cuda/supervisor.hpp"
+
+namespace foretrain::gpu {
+
+namespace {
+
+const Suite& suite_named(const std::string& name) {
+  if (const Suite* suite = find_suite(name)) return *suite;
+  std::string known;
+  for (const Suite& suite : suites()) known += (known.empty() ? "" : ", ") + std::string(suite.name);
+  throw UsageError("there is no suite " + name + "; there are " + known);
+}
+
+}  // namespace
+
+// --suite and --pass-over are how the program calls itself: one suite in this process. --unverified is for tests on
+// machines without a GPU: own kernels are not checked against the host before they are timed.
+int measure_command(const std::vector<std::string>& words) {
+  const Arguments arguments(words,
+                            {.flags = {"--quick", "--unverified"},
+                             .values = {"--output", "--only", "--device", "--point-limit", "--suite", "--pass-over"}});
+  const std::string folder = arguments.text("--output");
+  const bool quick = arguments.has("--quick");
+  const bool verify = !arguments.has("--unverified");
+  const int device = arguments.integer("--device", 0, 0);
+  if (arguments.has("--suite")) {
+    const Suite& suite = suite_named(arguments.text("--suite"));
+    return run_suite_process({.suite = std::string(suite.name),
+                              .folder = folder,
+                              .quick = quick,
+                              .verify = verify,
+                              .device = device,
+                              .passed_over = arguments.all("--pass-over")});
+  }
+  MeasureTask task{.folder = folder, .suites = {}, .quick = quick, .verify = verify, .device = device};
+  task.point_limit_s = arguments.integer("--point-limit", quick ? 60 : 180, 1);
+  if (arguments.has("--only")) {
+    for (const std::string& name : split_list("--only", arguments.text("--only"))) {
+      task.suites.push_back(&suite_named(name));
+    }
+  } else {
+    for (const Suite& suite : suites()) task.suites.push_back(&suite);
+  }
+  return measure(task);
+}
+
+}  // namespace foretrain::gpu

@@ -1,0 +1,55 @@
+#include "validate/cuda/suites/operator_points.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace foretrain::gpu {
+
+namespace {
+
+/// FNV-1a (Fowler, Noll and Vo), of which the upper half is the better mixed.
+std::uint64_t hash_of(const std::string& name) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return hash >> 32;
+}
+
+}  // namespace
+
+bool held_out(const std::string& name) { return hash_of(name) % 4 == 0; }
+
+void PointList::add(OperatorSpec spec, const std::string& family, bool quick) {
+  const auto [place, fresh] = places_.try_emplace(name_of(spec), points_.size());
+  if (fresh) {
+    points_.push_back({std::move(spec), family, quick});
+  } else if (quick) {
+    points_[place->second].quick = true;
+  }
+}
+
+std::vector<OperatorPoint> PointList::finish() const {
+  std::vector<OperatorPoint> points = points_;
+  const auto rest = std::stable_partition(points.begin(), points.end(), [](const auto& point) { return point.quick; });
+  // Bits of the hash that held_out() does not look at.
+  std::stable_sort(rest, points.end(), [](const OperatorPoint& a, const OperatorPoint& b) {
+    return hash_of(name_of(a.spec)) / 4 < hash_of(name_of(b.spec)) / 4;
+  });
+  return points;
+}
+
+double Draw::uniform() {
+  std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+std::int64_t Draw::logarithmic(std::int64_t least, std::int64_t most, std::int64_t unit) {
+  const auto low = static_cast<double>(least), high = static_cast<double>(most), step = static_cast<double>(unit);
+  const double value = low * std::exp2(uniform() * std::log2(high / low));
+  return std::clamp<std::int64_t>(std::llround(value / step) * unit, (least + unit - 1) / unit * unit,
+                                  most / unit * unit);
+}
+
+}  // namespace foretrain::gpu

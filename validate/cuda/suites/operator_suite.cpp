@@ -1,0 +1,67 @@
+#include "validate/cuda/suites/operator_suite.hpp"
+
+#include <algorithm>
+
+#include "validate/cuda/math/operator_runner.hpp"
+
+namespace foretrain::gpu {
+
+namespace {
+
+std::size_t l2_bytes() {
+  int device = 0;
+  int bytes = 0;
+  GPU_CHECK(cudaGetDevice(&device));
+  GPU_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device));
+  return static_cast<std::size_t>(std::max(bytes, 0));
+}
+
+/// Hundreds of points share a suite's time: each has less of it than points of other suites.
+StoppingRule rule_of(const SuiteRun& run) {
+  StoppingRule rule = run.rule();
+  rule.warm_up = 1;
+  rule.least = 7;
+  rule.most = 60;
+  rule.budget = Seconds(run.quick() ? 0.1 : 0.15);
+  return rule;
+}
+
+Record record_of(const OperatorPoint& point) {
+  Record record;
+  record.name = name_of(point.spec);
+  record.scenario = scenario_of(point.spec);
+  record.parameters = {
+      {"timing", "stream"}, {"family", point.family}, {"held_out", held_out(record.name) ? "true" : "false"}};
+  record.unit = "s";
+  return record;
+}
+
+}  // namespace
+
+void measure_operators(SuiteRun& run, const std::vector<OperatorPoint>& points) {
+  const Stream stream;
+  const std::size_t l2 = l2_bytes();
+  for (const OperatorPoint& point : points) {
+    if (run.quick() && !point.quick) continue;
+    const bool in_time = run.point(record_of(point), [&](Record& record) {
+      OwnOperands memory(stream.get());
+      const auto runner = make_runner(point.spec, {memory, 0});
+      const std::size_t sets = static_cast<std::size_t>(runner->operand_sets());
+      record.parameters.merge(runner->parameters());
+      record.parameters["operand_sets"] = std::to_string(sets);
+      record.parameters["operand_bytes"] = std::to_string(runner->bytes());
+      record.parameters["kernels"] = std::to_string(runner->kernels());
+      record.parameters["cache"] = sets * runner->bytes() > 2 * l2 ? "cold" : "warm";
+      if (run.verify()) {
+        runner->verify(stream.get());
+      } else {
+        record.parameters["verified"] = "false";
+      }
+      return time_stream(
+          stream, [&](cudaStream_t on, int turn) { runner->launch(on, turn); }, rule_of(run));
+    });
+    if (!in_time) return;
+  }
+}
+
+}  // namespace foretrain::gpu

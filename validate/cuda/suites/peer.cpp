@@ -1,0 +1,147 @@
+// Copies between every pair of GPUs, with and without peer access, each way and both at once.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "validate/cuda/collective/ladder.hpp"
+#include "validate/cuda/collective/peer_access.hpp"
+#include "validate/cuda/collective/peer_design.hpp"
+#include "validate/cuda/core/suite.hpp"
+
+namespace foretrain::gpu {
+
+namespace {
+
+/// One GPU's end of a link: its stream, what it sends and where it receives.
+struct End {
+  End(int on, std::size_t bytes) : device(on) {
+    const OnDevice current(on);
+    stream = std::make_unique<Stream>();
+    done = std::make_unique<Event>(false);
+    send = DeviceBuffer(bytes);
+    receive = DeviceBuffer(bytes);
+    send.fill(Fill::bytes, stream->get(), static_cast<std::uint64_t>(on) + 1);
+    stream->synchronize();
+  }
+  int device;
+  std::unique_ptr<Stream> stream;
+  std::unique_ptr<Event> done;
+  DeviceBuffer send, receive;
+};
+
+/// In the stream of the GPU that sends. Copies go through the buffers, so that caches do not keep what was just sent.
+void copy(const End& from, const End& to, std::uint64_t bytes, std::uint64_t turn) {
+  const std::uint64_t step = (bytes + 511) / 512 * 512;
+  const std::uint64_t shift = turn % std::max<std::uint64_t>(1, from.send.size() / step) * step;
+  GPU_CHECK(cudaMemcpyPeerAsync(to.receive.as<char>() + shift, to.device, from.send.as<char>() + shift, from.device,
+                                bytes, from.stream->get()));
+}
+
+/// Copies that arrive wrong are known of machines whose IOMMU or PCIe switches redirect them.
+void verify(const End& from, const End& to) {
+  constexpr std::size_t bytes = 1 << 20;
+  std::vector<char> sent(bytes);
+  std::vector<char> received(bytes);
+  {
+    const OnDevice on(to.device);
+    GPU_CHECK(cudaMemset(to.receive.data(), 0, bytes));
+    GPU_CHECK(cudaDeviceSynchronize());
+  }
+  const OnDevice on(from.device);
+  copy(from, to, bytes, 0);
+  from.stream->synchronize();
+  GPU_CHECK(cudaMemcpy(sent.data(), from.send.data(), bytes, cudaMemcpyDeviceToHost));
+  GPU_CHECK(cudaMemcpy(received.data(), to.receive.data(), bytes, cudaMemcpyDeviceToHost));
+  if (sent != received) {
+    throw GpuError(Fault::failed, "what is copied from GPU " + std::to_string(from.device) + " to GPU " +
+                                      std::to_string(to.device) + " arrives wrong: is the IOMMU or PCIe's access " +
+                                      "control (ACS) on?");
+  }
+}
+
+Sampled time_copies(const End& a, const End& b, const PeerPoint& point, const StoppingRule& rule) {
+  const OnDevice on(a.device);
+  std::uint64_t turn = 0;
+  if (point.latency) {
+    return time_host(
+        [&] {
+          copy(a, b, point.bytes, turn++);
+          a.stream->synchronize();
+        },
+        rule);
+  }
+  const Event start;
+  const Event end;
+  const bool both = point.direction == PeerDirection::both_ways;
+  const auto batch = [&](int count) {
+    start.record(a.stream->get());
+    if (both) GPU_CHECK(cudaStreamWaitEvent(b.stream->get(), start.get(), 0));
+    for (int i = 0; i < count; ++i, ++turn) {
+      copy(a, b, point.bytes, turn);
+      if (both) copy(b, a, point.bytes, turn);
+    }
+    if (both) {
+      b.done->record(b.stream->get());
+      GPU_CHECK(cudaStreamWaitEvent(a.stream->get(), b.done->get(), 0));
+    }
+    end.record(a.stream->get());
+    end.synchronize();
+    return elapsed(start, end) / count;
+  };
+  batch(1);
+  const int count = batch_of(batch(1), 0.005, 256);
+  return sample([&] { return batch(count); }, rule);
+}
+
+class Ends {
+ public:
+  const End& of(int device) {
+    std::unique_ptr<End>& end = ends_[device];
+    if (!end) {
+      const OnDevice on(device);
+      end = std::make_unique<End>(device, std::min<std::size_t>(usable_memory() / 2, 1ULL << 30));
+    }
+    return *end;
+  }
+  /// Keeps the memory of no more than two GPUs' buffers at a time.
+  void keep_only(int first, int second) {
+    std::erase_if(ends_, [&](const auto& end) { return end.first != first && end.first != second; });
+  }
+
+ private:
+  std::map<int, std::unique_ptr<End>> ends_;
+};
+
+}  // namespace
+
+void run_peer(SuiteRun& run) {
+  const std::vector<PeerLink> links = peer_links();
+  std::map<std::pair<int, int>, std::string> kinds;
+  for (const PeerLink& link : links) kinds[{link.first, link.second}] = link.kind;
+  Ends ends;
+  std::map<std::string, bool> verified;
+  for (const PeerPoint& point : peer_points(links, run.quick())) {
+    Record record = record_of(point);
+    record.parameters["link"] = kinds[std::minmax(point.source, point.destination)];
+    const auto measure = [&] {
+      ends.keep_only(point.source, point.destination);
+      const End& a = ends.of(point.source);
+      const End& b = ends.of(point.destination);
+      if (point.bytes > std::min(a.send.size(), b.send.size())) {
+        throw GpuError(Fault::out_of_memory, "the GPUs' free memory does not hold this copy twice");
+      }
+      std::unique_ptr<PeerAccess> access;
+      if (point.access) access = std::make_unique<PeerAccess>(point.source, point.destination);
+      bool& known = verified[std::to_string(a.device) + "->" + std::to_string(b.device) + (point.access ? "+" : "-")];
+      if (run.verify() && !known) verify(a, b);
+      known = true;
+      return time_copies(a, b, point, run.rule());
+    };
+    if (!run.point(record, measure)) return;
+  }
+}
+
+}  // namespace foretrain::gpu

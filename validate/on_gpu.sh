@@ -1,0 +1,73 @@
+#!/bin/sh
+# Measures a GPU machine and replays scenarios on it, in one go: validate/on_gpu.sh [--quick] [-o DIR] [--no-pytorch].
+# Needs CUDA 12 or newer, CMake 3.25 and a C++20 compiler; no network, no other library. cuDNN, NCCL and PyTorch are
+# used where they are. Leaves one folder of JSON, which foretrain reads anywhere; run again, it goes on where it was.
+# Exit status: 0 all was measured, 1 some was not (listed), 2 nothing could be, 130 interrupted.
+set -u
+cd "$(dirname "$0")/.."
+
+quick="" output="" pytorch=yes
+usage() { echo "usage: validate/on_gpu.sh [--quick] [-o DIR] [--no-pytorch]" >&2; exit 2; }
+while [ $# -gt 0 ]; do
+  case $1 in
+    --quick) quick=--quick ;;
+    -o) [ $# -ge 2 ] || usage; output=$2; shift ;;
+    --no-pytorch) pytorch="" ;;
+    *) usage ;;
+  esac
+  shift
+done
+output=${output:-build-gpu/measurements}
+build=build-gpu
+
+stop() { printf 'on_gpu.sh: %s\n' "$1" >&2; exit 2; }
+say() { printf '\n== %s\n' "$1" >&2; }
+trap 'echo "on_gpu.sh: interrupted; $output keeps what was measured, run again to go on" >&2; exit 130' INT TERM
+
+# What is there, before anything takes time.
+nvcc=${CUDACXX:-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+[ -n "$nvcc" ] || stop "no nvcc: install the CUDA toolkit (12 or newer), or set CUDACXX to its nvcc"
+command -v cmake >/dev/null || stop "no cmake: install CMake 3.25 or newer"
+command -v nvidia-smi >/dev/null || stop "no nvidia-smi: this machine has no NVIDIA driver; run this where the GPU is"
+capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | sort -u | tr -d '. ' | paste -sd';' -) ||
+  stop "nvidia-smi finds no usable GPU: see its message above"
+case $capability in *[!0-9\;]* | "") stop "nvidia-smi does not tell the compute capability ($capability): update the driver" ;; esac
+
+say "building for compute capability $capability"
+mkdir -p "$output" || stop "$output cannot be made; name another folder with -o"
+architectures=$(printf '%s' "$capability" | sed 's/[0-9]\{1,\}/&-real/g')
+{ cmake -S validate/cuda -B "$build" -DCMAKE_CUDA_COMPILER="$nvcc" -DFORETRAIN_CUDA_ARCHITECTURES="$architectures" &&
+  cmake --build "$build" --parallel; } >"$output/build.log" 2>&1 ||
+  { tail -n 20 "$output/build.log" >&2; stop "the build failed; all of it is in $output/build.log"; }
+gpu=$build/foretrain-gpu
+
+# Each part goes on where an earlier run was stopped. 1 means that some of it could not be measured, which it has said.
+worst=0
+part() {
+  say "$1"
+  shift
+  "$@"
+  status=$?
+  case $status in
+    0) ;;
+    130) echo "on_gpu.sh: interrupted; $output keeps what was measured, run again to go on" >&2; exit 130 ;;
+    1) worst=1 ;;
+    *) echo "on_gpu.sh: that part ended with status $status" >&2; [ "$1" = "$gpu" ] && [ "$2" = measure ] && exit 2; worst=1 ;;
+  esac
+}
+part "kernels, memory, copies, collectives" "$gpu" measure $quick -o "$output"
+part "replays of training steps and small graphs" "$gpu" replay $quick validate/cuda/graphs/*.graph -o "$output"
+if [ -n "$pytorch" ] && python3 -c 'import torch' 2>/dev/null; then
+  part "PyTorch's training steps" python3 validate/pytorch/train_steps.py $quick -o "$output"
+else
+  echo "on_gpu.sh: PyTorch left out (python3 cannot import torch, or --no-pytorch)" >&2
+fi
+
+say "done: $output"
+cat >&2 <<EOF
+Copy that folder to any machine with foretrain and run there
+  foretrain calibrate --from DIR -o calibration.json --hardware this-machine.yaml
+  foretrain replay --from DIR
+  foretrain validate --cases DIR/cases_pytorch.csv --calibration calibration.json
+EOF
+exit $worst

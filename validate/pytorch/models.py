@@ -1,0 +1,128 @@
+"""The models of scenarios/models in plain PyTorch, shape for shape."""
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+def build_network(name):
+    """lenet, resnet-18-d2l or resnet-50."""
+
+    def conv(i, o, k, stride=1, pad=0, bias=True):
+        return nn.Conv2d(i, o, k, stride=stride, padding=pad, bias=bias)
+
+    class Residual(nn.Module):
+        def __init__(self, body, shortcut):
+            super().__init__()
+            self.body, self.shortcut, self.relu = body, shortcut, nn.ReLU(inplace=True)
+
+        def forward(self, x):
+            return self.relu(self.body(x) + self.shortcut(x))
+
+    if name == "lenet":  # Dive into Deep Learning, Training on Multiple GPUs
+        return nn.Sequential(conv(1, 20, 3), nn.ReLU(), nn.AvgPool2d(2, 2), conv(20, 50, 5), nn.ReLU(),
+                             nn.AvgPool2d(2, 2), nn.Flatten(), nn.Linear(800, 128), nn.ReLU(), nn.Linear(128, 10))
+    if name == "resnet-18-d2l":  # Dive into Deep Learning: 3x3 stem, biases, no batch norm in the shortcuts
+
+        def basic(i, o, stride):
+            body = nn.Sequential(conv(i, o, 3, stride, 1), nn.BatchNorm2d(o), nn.ReLU(inplace=True),
+                                 conv(o, o, 3, 1, 1), nn.BatchNorm2d(o))
+            return Residual(body, conv(i, o, 1, stride) if stride > 1 or i != o else nn.Identity())
+
+        layers = [conv(1, 64, 3, 1, 1), nn.BatchNorm2d(64), nn.ReLU(inplace=True), basic(64, 64, 1), basic(64, 64, 1)]
+        for i, o in ((64, 128), (128, 256), (256, 512)):
+            layers += [basic(i, o, 2), basic(o, o, 1)]
+        return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+
+    def bottleneck(i, width, stride):  # resnet-50 v1.5: the stride is in the 3x3 convolution
+        o = 4 * width
+        body = nn.Sequential(conv(i, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
+                             conv(width, width, 3, stride, 1, False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
+                             conv(width, o, 1, bias=False), nn.BatchNorm2d(o))
+        if stride == 1 and i == o:
+            return Residual(body, nn.Identity())
+        return Residual(body, nn.Sequential(conv(i, o, 1, stride, bias=False), nn.BatchNorm2d(o)))
+
+    layers = [conv(3, 64, 7, 2, 3, False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+    inputs = 64
+    for width, blocks, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+        for block in range(blocks):
+            layers.append(bottleneck(inputs, width, stride if block == 0 else 1))
+            inputs = 4 * width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
+
+
+MASKED_SHARE = 0.15  # of BERT's tokens, whose logits alone are computed
+
+
+def build_transformer(shape, bert):
+    """GPT-2 (norms first), or BERT with its masked-token head.
+
+    `shape`: layers, hidden, heads, vocabulary, positions.
+    """
+    layers, hidden, heads, vocabulary, longest = shape
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.norm2 = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
+            if bert:
+                self.q, self.k, self.v = (nn.Linear(hidden, hidden) for _ in range(3))
+            else:
+                self.qkv = nn.Linear(hidden, 3 * hidden)
+            self.out = nn.Linear(hidden, hidden)
+            self.up, self.down = nn.Linear(hidden, 4 * hidden), nn.Linear(4 * hidden, hidden)
+            self.drop1, self.drop2 = nn.Dropout(0.1), nn.Dropout(0.1)
+
+        def attention(self, x):
+            b, s, _ = x.shape
+            q, k, v = (self.q(x), self.k(x), self.v(x)) if bert else self.qkv(x).split(hidden, dim=2)
+            q, k, v = (t.view(b, s, heads, hidden // heads).transpose(1, 2) for t in (q, k, v))
+            y = functional.scaled_dot_product_attention(q, k, v, is_causal=not bert,
+                                                        dropout_p=0.1 if self.training else 0.0)
+            return self.drop1(self.out(y.transpose(1, 2).reshape(b, s, hidden)))
+
+        def mlp(self, x):
+            return self.drop2(self.down(functional.gelu(self.up(x))))
+
+        def forward(self, x):
+            if bert:
+                x = self.norm1(x + self.attention(x))
+                return self.norm2(x + self.mlp(x))
+            x = x + self.attention(self.norm1(x))
+            return x + self.mlp(self.norm2(x))
+
+    class Transformer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens, self.positions = nn.Embedding(vocabulary, hidden), nn.Embedding(longest, hidden)
+            self.drop = nn.Dropout(0.1)
+            self.blocks = nn.ModuleList(Block() for _ in range(layers))
+            self.norm = nn.LayerNorm(hidden)
+            if bert:
+                self.segments, self.transform = nn.Embedding(2, hidden), nn.Linear(hidden, hidden)
+                self.pooler = nn.Linear(hidden, hidden)
+                self.embedding_norm = nn.LayerNorm(hidden)
+                self.bias = nn.Parameter(torch.zeros(vocabulary))
+
+        def forward(self, tokens, targets):
+            x = self.tokens(tokens) + self.positions(torch.arange(tokens.shape[1], device=tokens.device))
+            if bert:
+                x = self.embedding_norm(x + self.segments(torch.zeros_like(tokens)))
+            x = self.drop(x)
+            for block in self.blocks:
+                x = block(x)
+            if not bert:
+                logits = functional.linear(self.norm(x), self.tokens.weight)
+                return functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+            masked = max(round(MASKED_SHARE * tokens.numel()), 1)
+            rows = self.norm(functional.gelu(self.transform(x.flatten(0, 1)[:masked])))
+            logits = functional.linear(rows, self.tokens.weight, self.bias)
+            pooled = torch.tanh(self.pooler(x[:, 0])).float().pow(2).mean()
+            return functional.cross_entropy(logits, targets.flatten()[:masked]) + pooled
+
+    model = Transformer()
+    for module in model.modules():  # small weights: the loss stays finite over all steps
+        if isinstance(module, (nn.Linear, nn.Embedding)):
+            nn.init.normal_(module.weight, std=0.02)
+    return model
