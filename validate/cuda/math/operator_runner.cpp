@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "validate/cuda/math/matmul.hpp"
+#include "validate/cuda/math/streaming.hpp"
 
 namespace foretrain::gpu {
 
@@ -19,7 +20,19 @@ Made make_matmul(const OperatorSpec& spec, const RunnerSetting& setting) {
   return std::make_unique<MatmulRunner>(matmul_shape(spec), setting);
 }
 
-constexpr RunnerRow rows[] = {{"matmul", make_matmul}};
+constexpr RunnerRow rows[] = {{"matmul", make_matmul},
+                              {"elementwise", make_elementwise},
+                              {"reduction", make_reduction},
+                              {"copy", make_copy},
+                              {"traffic", make_traffic},
+                              {"softmax", make_softmax},
+                              {"layer_norm", make_layer_norm},
+                              {"cross_entropy", make_cross_entropy},
+                              {"batch_norm", make_batch_norm},
+                              {"pooling", make_pooling},
+                              {"embedding", make_embedding},
+                              {"optimizer", make_optimizer},
+                              {"gradient_clipping", make_gradient_clipping}};
 
 }  // namespace
 
