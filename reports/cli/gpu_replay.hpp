@@ -19,6 +19,11 @@ struct NamedScenario {
 /// Whether a scenario is replayed on the GPUs of one machine; others run on hosts made of this one.
 bool runs_on_gpus(const Scenario& scenario);
 
+/// Runs scenarios on the GPUs of this machine, by the program foretrain-gpu beside this one, and prints predictions
+/// beside measurements. `folder` keeps what was measured, empty: nobody does. False when one of them could not be run.
+/// Throws UsageError, saying what to do, where there is no GPU or no such program.
+bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity, const std::string& folder);
+
 /// A scenario's task graph with its prediction. Throws ScenarioError for what cannot be replayed.
 replay::Graph gpu_graph(const NamedScenario& scenario, Fidelity fidelity);
 

@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
@@ -13,6 +15,7 @@
 #include "reports/cli/command.hpp"
 #include "reports/cli/gpu_replay.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/measured_graph.hpp"
 #include "reports/replay.hpp"
 #include "reports/replay_table.hpp"
 #include "sim/predict.hpp"
@@ -25,13 +28,14 @@ namespace {
 
 struct ReplayCommand {
   std::vector<std::string> files, overrides;
-  std::string table, measurements, result_table, exported;
+  std::string table, measurements, result_table, exported, measured;
   std::string executor = "own";
   double bar = 0.0;  ///< percent; 0: none
   int repetitions = 0, keys = 0;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
   bool probe = false;
+  bool json = false;
 };
 
 /// Messages from here on count for the bar: below, the latency of a busy kernel is all there is.
@@ -156,7 +160,31 @@ bool meets_bar(const std::vector<HostMeasurement>& runs, double bar) {
   return false;
 }
 
+ExitStatus compare(const ReplayCommand& command) {
+  if (!command.files.empty() || !command.table.empty()) throw UsageError("replay --from takes no scenarios");
+  const std::vector<MeasuredGraph> graphs = read_measured_graphs(command.measured);
+  print(command.json ? measured_graphs_json(graphs) + "\n" : measured_graphs_text(graphs));
+  for (const MeasuredGraph& graph : graphs) {
+    const bool missed = !graph.steps.empty() && command.bar > 0.0 && std::abs(graph.error()) * 100.0 > command.bar;
+    if (missed) warn(fmt::format("{}: {:+.1f} %, the bar is {:.1f} %", graph.name, graph.error() * 100.0, command.bar));
+    if (missed) return ExitStatus::prediction_failed;
+  }
+  return ExitStatus::success;
+}
+
+/// Whether all of them run on the GPUs of a machine.
+bool on_gpus(const std::vector<NamedScenario>& scenarios) {
+  const auto gpus = std::count_if(scenarios.begin(), scenarios.end(),
+                                  [](const NamedScenario& named) { return runs_on_gpus(named.scenario); });
+  if (gpus > 0 && std::cmp_not_equal(gpus, scenarios.size())) {
+    throw UsageError("replay: some scenarios run on GPUs, others on hosts: replay them one after the other");
+  }
+  return gpus > 0;
+}
+
 ExitStatus run(const ReplayCommand& command) {
+  if (!command.measured.empty()) return compare(command);
+  if (command.json) throw UsageError("replay: --json goes with --from");
   if (command.files.empty() && command.table.empty() && !command.probe) {
     throw UsageError("replay: name a scenario, or a table of them with --cases");
   }
@@ -164,6 +192,10 @@ ExitStatus run(const ReplayCommand& command) {
   if (!command.exported.empty()) {
     export_graphs(named_scenarios(command), command.fidelity, command.exported);
     return ExitStatus::success;
+  }
+  if (const std::vector<NamedScenario> named = named_scenarios(command); on_gpus(named)) {
+    return run_on_gpus(named, command.fidelity, command.measurements) ? ExitStatus::success
+                                                                      : ExitStatus::prediction_failed;
   }
   std::vector<ReplayJob> jobs = jobs_of(command);
   const std::vector<ReplayPlan> plans = plans_of(jobs, command);
@@ -206,21 +238,26 @@ ExitStatus run(const ReplayCommand& command) {
 
 void add_replay(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<ReplayCommand>();
-  CLI::App* command = app.add_subcommand(
-      "replay", "run all-reduces for real, by processes on hosts made of this machine, beside their prediction");
-  command->add_option("FILE", options->files, "scenarios with one rank per node, such as replay-ring-4");
+  CLI::App* command = app.add_subcommand("replay",
+                                         "run scenarios for real, on this machine's GPUs, or all-reduces between hosts "
+                                         "made of it, beside their prediction");
+  command->add_option("FILE", options->files,
+                      "scenarios on one machine with GPUs, or with one rank per node, such as replay-ring-4");
   command->add_option("--cases", options->table, "a table of them; replay.executor, replay.keys say how")
       ->type_name("CASES.csv");
   command
       ->add_option("-o,--output", options->measurements,
-                   "where every repetition is kept; what the file holds already is not measured again")
-      ->type_name("MEASUREMENTS.json");
+                   "where every repetition is kept, for GPUs a folder; what it holds already is not measured again")
+      ->type_name("MEASUREMENTS.json|DIR");
   command->add_option("--table", options->result_table, "the table of --cases with measured.time filled in")
       ->type_name("OUT.csv");
   command
       ->add_option("--export", options->exported,
                    "write the task graph for foretrain-gpu replay instead of running it; several go into a folder")
       ->type_name("FILE.graph|DIR");
+  command->add_option("--from", options->measured, "compare what foretrain-gpu replay measured, here or elsewhere")
+      ->type_name("DIR");
+  command->add_flag("--json", options->json, "with --from: for programs");
   command->add_option("--executor", options->executor, "own schedules over TCP, key-value server, Gloo or Open MPI")
       ->type_name("own|server|gloo|mpi");
   command->add_option("--repetitions", options->repetitions, "of each run (default: about a second and a half)")

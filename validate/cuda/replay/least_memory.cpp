@@ -1,9 +1,10 @@
+#include "validate/cuda/replay/least_memory.hpp"
+
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "validate/cuda/math/operator_spec.hpp"
-#include "validate/cuda/replay/work.hpp"
 
 namespace foretrain::gpu {
 

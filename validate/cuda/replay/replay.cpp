@@ -72,6 +72,7 @@ class Replayer final : public replay::Backend {
     task_events_.clear();
     piece_events_.clear();
     host_.clear();
+    dispatch_ = -1;
     const OnDevice first(0);
     zero_.record(streams_.origin().get());
     zero_.synchronize();
@@ -154,7 +155,7 @@ class Replayer final : public replay::Backend {
     } else {
       put(task, stream);
     }
-    if (detail_ != Detail::step) host_[task] = {begin, now()};
+    note_host(task, begin);
   }
   void run_graph(int first, int count, int stream) override {
     const NamedRange range(block_of(first).name);
@@ -165,10 +166,26 @@ class Replayer final : public replay::Backend {
     const std::size_t from = timed ? line_.record(lane.stream->get()) : 0;
     graphs_.at(key_of(first, count))->launch(lane.stream->get());
     if (timed && count == 1) task_events_[first] = {from, line_.record(lane.stream->get())};
-    if (detail_ != Detail::step) host_[first] = {begin, now()};
+    note_host(first, begin);
   }
 
  private:
+  /// The host thread's time for a task; a dispatch lasts until all that it hands over has been launched.
+  void note_host(int task, double begin) {
+    if (detail_ == Detail::step) return;
+    const double end = now();
+    host_[task] = {begin, end};
+    const std::vector<replay::Work>& work = block_of(task).work;
+    const auto* host = work.empty() ? nullptr : std::get_if<replay::HostWork>(&work.front());
+    if (host != nullptr) {
+      dispatch_ = host->action == replay::HostAction::dispatch ? task : -1;
+      to_launch_ = host->graph ? 1 : host->kernels;
+    } else if (dispatch_ >= 0 && to_launch_ > 0) {
+      host_[dispatch_].second = end;
+      --to_launch_;
+    }
+  }
+
   [[nodiscard]] const replay::Block& block_of(int task) const {
     return graph_.blocks[static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(task)].block)];
   }
@@ -250,6 +267,7 @@ class Replayer final : public replay::Backend {
   EventLine line_;
   Detail detail_ = Detail::step;
   int turn_ = 0;
+  int dispatch_ = -1, to_launch_ = 0;  ///< the dispatch at work, and what it still hands over
   double host_zero_ = 0.0, start_offset_ = 0.0, host_time_ = 0.0;
   std::map<int, std::pair<std::size_t, std::size_t>> task_events_;
   std::map<std::pair<int, std::size_t>, std::vector<std::pair<std::size_t, std::size_t>>> piece_events_;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "validate/cuda/replay/least_memory.hpp"
 #include "validate/measure/clock.hpp"
 
 namespace foretrain::gpu {

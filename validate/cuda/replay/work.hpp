@@ -18,10 +18,6 @@
 
 namespace foretrain::gpu {
 
-/// What the memory of one GPU has to hold, as far as the graph tells before anything is allocated: the operands of its
-/// largest operator on each stream, the buffers of its copies and of its largest bucket.
-std::size_t least_memory(const replay::Graph& graph);
-
 class ReplayWork {
  public:
   /// Makes everything that the graph needs. Throws GpuError: Fault::out_of_memory saying what did not fit,
