@@ -54,6 +54,12 @@ struct Moments {
   std::map<std::pair<int, std::size_t>, std::vector<double>> pieces;  ///< by block and place in it
 };
 
+/// Around a piece of work.
+struct PieceEvents {
+  int device = 0;
+  std::size_t from = 0, to = 0;
+};
+
 class Replayer final : public replay::Backend {
  public:
   explicit Replayer(const replay::Graph& graph)
@@ -68,7 +74,7 @@ class Replayer final : public replay::Backend {
   double step(Detail detail) {
     throw_if_interrupted();
     detail_ = detail;
-    line_.restart();
+    for (auto& [device, line] : lines_) line.restart();
     task_events_.clear();
     piece_events_.clear();
     host_.clear();
@@ -85,6 +91,7 @@ class Replayer final : public replay::Backend {
       whole_->launch(streams_.origin().get());
     } else {
       streams_.fork();
+      if (detail != Detail::step) record_starts();
       replay::issue(plan_, *this);
       streams_.join();
     }
@@ -104,7 +111,9 @@ class Replayer final : public replay::Backend {
   [[nodiscard]] Moments moments() const {
     Moments moments;
     for (const auto& [task, events] : task_events_) {
-      moments.tasks[task] = {line_.between(start_, events.first), line_.between(start_, events.second)};
+      const EventLine& line = lines_.at(device_of(task));
+      const Event& start = start_of(device_of(task));
+      moments.tasks[task] = {line.between(start, events.first), line.between(start, events.second)};
     }
     for (const auto& [task, times] : host_) {
       moments.host[task] = times.second - times.first;
@@ -113,7 +122,9 @@ class Replayer final : public replay::Backend {
       moments.tasks[task] = {times.first - host_zero_ - start_offset_, times.second - host_zero_ - start_offset_};
     }
     for (const auto& [piece, events] : piece_events_) {
-      for (const auto& [from, to] : events) moments.pieces[piece].push_back(line_.between(from, to));
+      for (const PieceEvents& pair : events) {
+        moments.pieces[piece].push_back(lines_.at(pair.device).between(pair.from, pair.to));
+      }
     }
     return moments;
   }
@@ -162,10 +173,10 @@ class Replayer final : public replay::Backend {
     const double begin = detail_ == Detail::step ? 0.0 : now();
     const ReplayStreams::Lane& lane = streams_.lanes(stream).front();
     const OnDevice here(lane.device);
-    const bool timed = detail_ != Detail::step && lane.device == 0;
-    const std::size_t from = timed ? line_.record(lane.stream->get()) : 0;
+    const bool timed = detail_ != Detail::step;
+    const std::size_t from = timed ? lines_[lane.device].record(lane.stream->get()) : 0;
     graphs_.at(key_of(first, count))->launch(lane.stream->get());
-    if (timed && count == 1) task_events_[first] = {from, line_.record(lane.stream->get())};
+    if (timed && count == 1) task_events_[first] = {from, lines_[lane.device].record(lane.stream->get())};
     note_host(first, begin);
   }
 
@@ -189,6 +200,23 @@ class Replayer final : public replay::Backend {
   [[nodiscard]] const replay::Block& block_of(int task) const {
     return graph_.blocks[static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(task)].block)];
   }
+  [[nodiscard]] int device_of(int task) const {
+    return streams_.lanes(graph_.tasks[static_cast<std::size_t>(task)].resource).front().device;
+  }
+  /// Events of different GPUs cannot be compared: each has a moment of its own that follows the beginning, by as much
+  /// as an event takes from one GPU to another.
+  void record_starts() {
+    for (const int stream : plan_.streams) {
+      const ReplayStreams::Lane& lane = streams_.lanes(stream).front();
+      if (lane.device == 0) continue;
+      const OnDevice here(lane.device);
+      std::unique_ptr<Event>& start = starts_[lane.device];
+      if (!start) start = std::make_unique<Event>();
+      start->record(lane.stream->get());
+    }
+  }
+  [[nodiscard]] const Event& start_of(int device) const { return device == 0 ? start_ : *starts_.at(device); }
+
   /// Blocks in their order, and the stream: what is launched again is the same graph.
   [[nodiscard]] std::vector<int> key_of(int first, int count) const {
     std::vector<int> key = {graph_.tasks[static_cast<std::size_t>(first)].resource};
@@ -205,19 +233,17 @@ class Replayer final : public replay::Backend {
     std::size_t from = 0, before = 0;
     const auto moment = [&] {
       const OnDevice here(lane.device);
-      return line_.record(lane.stream->get());
+      return lines_[lane.device].record(lane.stream->get());
     };
-    // Events of different GPUs cannot be compared: what runs on others has no moments.
-    const bool comparable = timed && lane.device == 0;
-    if (comparable) from = before = moment();
+    if (timed) from = before = moment();
     for (std::size_t i = 0; i < pieces; ++i) {
       work_.put(task, i, turn_);
-      if (!comparable || detail_ != Detail::work || pieces == 1) continue;
+      if (!timed || detail_ != Detail::work || pieces == 1) continue;
       const std::size_t after = moment();
-      piece_events_[{graph_.tasks[static_cast<std::size_t>(task)].block, i}].emplace_back(before, after);
+      piece_events_[{graph_.tasks[static_cast<std::size_t>(task)].block, i}].push_back({lane.device, before, after});
       before = after;
     }
-    if (comparable) task_events_[task] = {from, moment()};
+    if (timed) task_events_[task] = {from, moment()};
   }
 
   void capture(const Operation& operation) {
@@ -264,13 +290,14 @@ class Replayer final : public replay::Backend {
   std::map<std::vector<int>, std::unique_ptr<ExecutableGraph>> graphs_;
   std::unique_ptr<ExecutableGraph> whole_;
   Event zero_, start_, end_;
-  EventLine line_;
+  std::map<int, EventLine> lines_;                ///< by device
+  std::map<int, std::unique_ptr<Event>> starts_;  ///< of devices but the first
   Detail detail_ = Detail::step;
   int turn_ = 0;
   int dispatch_ = -1, to_launch_ = 0;  ///< the dispatch at work, and what it still hands over
   double host_zero_ = 0.0, start_offset_ = 0.0, host_time_ = 0.0;
   std::map<int, std::pair<std::size_t, std::size_t>> task_events_;
-  std::map<std::pair<int, std::size_t>, std::vector<std::pair<std::size_t, std::size_t>>> piece_events_;
+  std::map<std::pair<int, std::size_t>, std::vector<PieceEvents>> piece_events_;
   std::map<int, std::pair<double, double>> host_;
 };
 

@@ -14,7 +14,7 @@ namespace foretrain::gpu {
 /// Events in the order in which they were recorded, kept from step to step.
 class EventLine {
  public:
-  /// Records the next event on a stream of the first GPU; returns its number.
+  /// Records the next event on a stream of the current GPU, always the same one; returns its number.
   std::size_t record(cudaStream_t stream);
   void restart() { used_ = 0; }
   /// Seconds from one event to another; both have happened.
