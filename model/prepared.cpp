@@ -196,6 +196,7 @@ StepResult PreparedScenario::empty_result(Fidelity fidelity) const {
   if (std::holds_alternative<HostWorkload>(scenario_.workload)) add(scenario_.cluster.node.cpu.hierarchy_constants);
   if (const Storage* storage = storage_of(scenario_.workload)) add(storage->constants);
   add(scenario_.calibration.constants);
+  result.warnings = scenario_.calibration.warnings;
   return result;
 }
 

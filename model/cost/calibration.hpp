@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -187,8 +189,29 @@ struct MeasuredMatmul {
   Precision precision = Precision::fp32;
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
   Seconds time;
+  bool transpose_a = false, transpose_b = false;
   double log_residual = 0.0;  ///< ln(measured / model); known once the GPU is, as what follows
   LogSizes log_sizes;
+};
+
+/// How well a machine's own measurements determine the constants that were fitted to them.
+struct FittedUncertainty {
+  std::vector<std::string> names;               ///< rows of calibration_rows()
+  std::vector<std::vector<double>> covariance;  ///< of these, in their units
+  /// Standard deviation of ln(measured / predicted), by family of operators ("matmul", "streaming", …) and
+  /// "collective".
+  std::map<std::string, double> spread;
+};
+
+/// The machine that a calibration was fitted on (calibration files of `foretrain calibrate`).
+struct CalibratedGpu {
+  std::string name;  ///< of the catalogue, or of the machine's own description
+  double compute_capability = 0.0;
+  std::string base;                      ///< the calibration whose constants the fitted ones replace
+  std::string file;                      ///< where it was read
+  Seconds memory_latency;                ///< zero: not measured
+  BytesPerSecond l2_bandwidth;           ///< zero: not measured
+  std::vector<std::string> fitted = {};  ///< names of the constants that replace those of the base
 };
 
 struct Calibration {
@@ -207,6 +230,9 @@ struct Calibration {
   UncertaintyConstants uncertainty;
   std::vector<Constant> constants;  ///< what was loaded, with sources
   std::vector<MeasuredMatmul> measured_matmuls;
+  std::optional<CalibratedGpu> calibrated;
+  std::optional<FittedUncertainty> fitted;
+  std::vector<std::string> warnings;  ///< what a user should know of its use
 };
 
 /// One constant of the table: where its value goes, and what is sensible.

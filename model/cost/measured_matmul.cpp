@@ -14,6 +14,12 @@ LogSizes log_sizes(std::int64_t batch, std::int64_t m, std::int64_t n, std::int6
   return {std::log(number(batch)), std::log(number(m)), std::log(number(n)), std::log(number(k))};
 }
 
+// Operands that lie the other way round are read by other kernels: as far apart as sizes that differ by a factor 1.65.
+double squared_transposition(const Matmul& work, const MeasuredMatmul& row) {
+  constexpr double one = 0.25;
+  return (work.transpose_a != row.transpose_a ? one : 0.0) + (work.transpose_b != row.transpose_b ? one : 0.0);
+}
+
 double squared_distance(const LogSizes& a, const LogSizes& b) {
   const double batch = a.batch - b.batch, m = a.m - b.m, n = a.n - b.n, k = a.k - b.k;
   return batch * batch + m * m + n * n + k * k;
@@ -30,7 +36,12 @@ void adopt_measured_matmuls(Calibration& calibration, const Gpu& gpu) {
   rows.swap(calibration.measured_matmuls);  // the model alone
   std::erase_if(rows, [&](const MeasuredMatmul& row) { return row.gpu != gpu.name; });
   for (MeasuredMatmul& row : rows) {
-    const Matmul work{.batch = row.batch, .m = row.m, .n = row.n, .k = row.k};
+    const Matmul work{.batch = row.batch,
+                      .m = row.m,
+                      .n = row.n,
+                      .k = row.k,
+                      .transpose_a = row.transpose_a,
+                      .transpose_b = row.transpose_b};
     row.log_sizes = log_sizes(row.batch, row.m, row.n, row.k);
     row.log_residual = std::log(row.time / matmul_time(work, row.precision, gpu, calibration).device);
   }
@@ -49,7 +60,7 @@ double measured_factor(const Matmul& work, Precision precision, const Calibratio
   const auto& rows = calibration.measured_matmuls;
   for (auto row = std::lower_bound(rows.begin(), rows.end(), first, before); row != rows.end(); ++row) {
     if (row->precision != precision || row->log_sizes.m > sizes.m + 1.0) break;
-    const double squared = squared_distance(sizes, row->log_sizes);
+    const double squared = squared_distance(sizes, row->log_sizes) + squared_transposition(work, *row);
     if (squared >= 1.0) continue;
     if (squared == 0.0) {
       here += row->log_residual;

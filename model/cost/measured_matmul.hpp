@@ -14,7 +14,8 @@ void adopt_measured_matmuls(Calibration& calibration, const Gpu& gpu);
 /// The factor on the model's time of a product. With d the distance of a measured shape in the logarithms of batch, m,
 /// n and k, rows of the same precision within a factor e weigh w = ((1 - d) / d)², the model as much as a row half-way:
 ///   ln factor = Σ w · ln(measured / model) / (Σ w + 1)
-/// At a row w is infinite and the factor that row's; at d = 1 it has faded to the model's. Continuous in the sizes.
+/// Operands transposed differently are half a unit apart. At a row w is infinite and the factor that row's; at d = 1 it
+/// has faded to the model's. Continuous in the sizes.
 double measured_factor(const Matmul& work, Precision precision, const Calibration& calibration);
 
 }  // namespace foretrain

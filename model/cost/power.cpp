@@ -1,18 +1,14 @@
 #include "model/cost/power.hpp"
 
 namespace foretrain {
-namespace {
-
-const GenerationPower& generation_power(const Gpu& gpu, const PowerConstants& constants) {
+std::size_t generation_of(double compute_capability) {
   std::size_t generation = 0;
   while (generation + 1 < chip_generations.size() &&
-         chip_generations[generation + 1].compute_capability <= gpu.compute_capability) {
+         chip_generations[generation + 1].compute_capability <= compute_capability) {
     ++generation;
   }
-  return constants.generation[generation];
+  return generation;
 }
-
-}  // namespace
 
 bool uses_tensor_cores(const Gpu& gpu, Precision precision) {
   return precision != Precision::fp32 && gpu.has_tensor_cores(gpu.arithmetic_precision(precision));
@@ -20,7 +16,7 @@ bool uses_tensor_cores(const Gpu& gpu, Precision precision) {
 
 double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants, double utilisation) {
   if (gpu.board_power_watts <= 0.0) return 1.0;
-  const GenerationPower& energy = generation_power(gpu, constants);
+  const GenerationPower& energy = constants.generation[generation_of(gpu.compute_capability)];
   const bool tensor = uses_tensor_cores(gpu, precision);
   const Bytes width = bytes_per_element(gpu.arithmetic_precision(precision));
   const double relative_width = width / bytes_per_element(tensor ? Precision::fp16 : Precision::fp32);

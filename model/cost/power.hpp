@@ -1,10 +1,15 @@
 // Clocks under load: how far a board's power limit slows arithmetic down.
 #pragma once
 
+#include <cstddef>
+
 #include "model/cost/calibration.hpp"
 #include "model/hardware/gpu.hpp"
 
 namespace foretrain {
+
+/// The index in chip_generations whose energies a chip of this compute capability has.
+std::size_t generation_of(double compute_capability);
 
 /// Whether matrix products of this precision run on tensor cores (plain fp32 never does; see Gpu::matrix_rate).
 bool uses_tensor_cores(const Gpu& gpu, Precision precision);

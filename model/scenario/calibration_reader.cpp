@@ -10,6 +10,7 @@
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
+#include "model/scenario/machine_calibration.hpp"
 #include "model/scenario/names.hpp"
 
 namespace foretrain {
@@ -28,7 +29,9 @@ void check_names(const Field& constants) {
   }
 }
 
-double read_value(const Field& value, const ConstantRow& row) {
+}  // namespace
+
+double read_constant_value(const Field& value, const ConstantRow& row) {
   const double number = value.parse(
       [&](const std::string& text) { return row.unit.empty() ? parse_number(text) : parse_in_unit(text, row.unit); });
   if (number < row.minimum || number > row.maximum) {
@@ -38,12 +41,12 @@ double read_value(const Field& value, const ConstantRow& row) {
   return number;
 }
 
-/// `measured_matmuls: [ { gpu, precision, m, n, k, batch (= 1), time, source }, … ]`
 std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
   constexpr IntegerRange dimension{1, 1'000'000'000};
   std::vector<MeasuredMatmul> rows;
   for (const Field& row : field.list()) {
-    const MappingReader keys = row.mapping({"gpu", "precision", "m", "n", "k", "batch", "time", "source"});
+    const MappingReader keys =
+        row.mapping({"gpu", "precision", "m", "n", "k", "batch", "time", "transpose_a", "transpose_b", "source"});
     MeasuredMatmul measured;
     measured.gpu = keys["gpu"].text();
     measured.precision = keys["precision"].choice(all_precision_words());
@@ -52,15 +55,16 @@ std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
     measured.n = keys["n"].integer(dimension);
     measured.k = keys["k"].integer(dimension);
     measured.time = keys["time"].quantity<Seconds>();
+    measured.transpose_a = keys.flag_or("transpose_a", false);
+    measured.transpose_b = keys.flag_or("transpose_b", false);
     if (keys["source"].text().empty()) keys.fail("source", "no source", "where it was measured");
     rows.push_back(std::move(measured));
   }
   return rows;
 }
 
-}  // namespace
-
 Calibration read_calibration(const Field& document) {
+  if (document.node().find("format") != nullptr) return read_machine_calibration(document);
   const MappingReader file = document.mapping({"kind", "name", "description", "constants", "measured_matmuls"});
   if (file["kind"].text() != "calibration") file.fail("kind", "this file is no calibration", "kind: calibration");
   Calibration calibration;
@@ -75,7 +79,7 @@ Calibration read_calibration(const Field& document) {
                           "{ value: …, kind: fit, source: \"…\" }");
     }
     const MappingReader keys = Field(entry->value, path).mapping({"value", "kind", "source"});
-    const double value = read_value(keys["value"], row);
+    const double value = read_constant_value(keys["value"], row);
     row.field(calibration) = value;
     calibration.constants.push_back(
         {row.name, value, row.unit, keys["kind"].choice(constant_kind_words()), keys["source"].text()});

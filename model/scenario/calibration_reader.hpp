@@ -13,8 +13,14 @@ namespace foretrain {
 inline constexpr std::string_view default_calibration = "published";
 
 /// Reads `kind: calibration` from a document. Every row of calibration_rows() must be there, within its bounds, and
-/// nothing else; a row with a unit takes a quantity of that dimension. Throws ScenarioError.
+/// nothing else; a row with a unit takes a quantity of that dimension. A document with `format:` is one that `foretrain
+/// calibrate` wrote (machine_calibration.hpp). Throws ScenarioError.
 Calibration read_calibration(const Field& document);
+
+/// The number of a constant in its row's unit, within its bounds.
+double read_constant_value(const Field& value, const ConstantRow& row);
+/// `[ { gpu, precision, m, n, k, batch (= 1), transpose_a, transpose_b (= false), time, source }, … ]`
+std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field);
 
 /// Reads a file once per process (again when it has changed).
 Calibration load_calibration(const std::filesystem::path& file);

@@ -69,7 +69,7 @@ std::vector<CatalogueEntry> list(CatalogueSection section) {
   std::vector<CatalogueEntry> entries;
   for (const fs::path& file : yaml_files(folder(section))) {
     const YamlNode& document = cached_yaml_file(file.string());
-    // links.yaml, cards.yaml and storage.yaml lie beside the nodes.
+    // links.yaml, cards.yaml, storage.yaml and the like lie beside the nodes.
     if (section == CatalogueSection::node && kind_of(section, document) != "node") continue;
     entries.push_back({file.stem().string(), file, kind_of(section, document), description_of(document)});
   }
@@ -130,6 +130,7 @@ fs::path catalogue_file(CatalogueSection section, const Field& name) {
   std::erase(known, "cards");
   std::erase(known, "processors");
   std::erase(known, "storage");
+  std::erase(known, "architectures");
   std::vector<std::string> similar;
   for (const std::string& other : known) {
     if (other.find(to_lower(name.text())) != std::string::npos) similar.push_back(other);

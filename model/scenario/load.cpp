@@ -12,6 +12,7 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/checks.hpp"
 #include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/machine_calibration.hpp"
 #include "model/scenario/plan_reader.hpp"
 #include "model/scenario/workload_reader.hpp"
 
@@ -52,6 +53,7 @@ Scenario read_scenario(const YamlNode& document, std::string_view default_name) 
   const auto calibration = keys.find("calibration");
   scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
                                      : load_default_calibration();
+  adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
   if (!scenario.calibration.measured_matmuls.empty()) {
     adopt_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   }

@@ -6,9 +6,10 @@
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
-#include "model/base/text.hpp"
 #include "reports/calibration_table.hpp"
+#include "reports/cli/calibrate_gpu.hpp"
 #include "reports/cli/command.hpp"
+#include "reports/cli/gpu_program.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/table.hpp"
 #include "validate/host/calibrate.hpp"
@@ -23,20 +24,10 @@ namespace {
 struct CalibrateCommand {
   std::vector<std::string> parts;
   std::string directory = ".";
-  std::string output, hardware, node;
+  std::string output, hardware, node, from;
   bool quick = false;
   bool check = false;
 };
-
-void require_parts(const std::vector<std::string>& parts) {
-  const std::vector<std::string> known(calibration_parts.begin(), calibration_parts.end());
-  for (const std::string& part : parts) {
-    if (std::find(known.begin(), known.end(), part) != known.end()) continue;
-    const auto nearest = nearest_word(part, known);
-    throw UsageError(fmt::format("--only: there is no part {}; {}", part,
-                                 nearest ? fmt::format("did you mean {}?", *nearest) : or_list(known)));
-  }
-}
 
 /// Minutes of measuring must not end at a folder that cannot be written.
 void require_writable(const std::string& path, const char* option) {
@@ -83,13 +74,36 @@ std::string fitted_note(const Cpu& cpu) {
          "\n";
 }
 
+bool on_gpu(const CalibrateCommand& command, const Parts& parts) {
+  if (!command.from.empty() || parts.gpu) return true;
+  if (!parts.host.empty() || !command.node.empty()) return false;
+  const GpuPresence gpu = probe_gpu();
+  if (!gpu.present) warn(fmt::format("no GPU is measured ({}); this machine's host is", gpu.why));
+  return gpu.present;
+}
+
+ExitStatus run_gpu(const CalibrateCommand& command, const Parts& parts) {
+  if (!parts.host.empty()) throw UsageError("--from: --only chooses what is measured, and nothing is measured now");
+  if (command.from.empty()) {
+    const GpuPresence gpu = probe_gpu();
+    if (!gpu.present) {
+      throw UsageError(
+          fmt::format("no GPU can be measured here: {}. Measure on a machine with one (foretrain-gpu "
+                      "measure -o DIR) and fit here with --from DIR",
+                      gpu.why));
+    }
+  }
+  return calibrate_gpu({command.from, command.output, command.hardware, parts.suites, command.quick, command.check});
+}
+
 ExitStatus run(const CalibrateCommand& command) {
-  require_parts(command.parts);
+  const Parts parts = divide_parts(command.parts, {calibration_parts.begin(), calibration_parts.end()});
   require_writable(command.output, "--output");
+  if (!command.hardware.empty()) require_writable(command.hardware, "--hardware");
+  if (on_gpu(command, parts)) return run_gpu(command, parts);
   if (!std::filesystem::is_directory(command.directory)) {
     throw UsageError(fmt::format("--directory: {} is no folder", command.directory));
   }
-  if (!command.hardware.empty()) require_writable(command.hardware, "--hardware");
   catch_signals();
   CalibrationReport report;
   report.hardware = command.node.empty() ? detect_hardware_file() : read_text_file(command.node);
@@ -116,12 +130,15 @@ ExitStatus run(const CalibrateCommand& command) {
 void add_calibrate(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<CalibrateCommand>();
   CLI::App* command = app.add_subcommand(
-      "calibrate", "measure this machine's memory, processor, disk and data loading, beside the model");
+      "calibrate",
+      "measure this machine's GPU and fit the model to it; without one its memory, processor, disk, loading");
   command->add_option("-o,--output", options->output, "where every row is kept")
       ->type_name("CALIBRATION.json")
       ->required();
   command->add_flag("--quick", options->quick, "less than a minute instead of five, and less exact");
-  command->add_option("--only", options->parts, "some parts only: memory, compute, disk, loader")
+  command
+      ->add_option("--only", options->parts,
+                   "some parts only: memory, compute, disk, loader; gpu, or suites of it: gpu.gemm, gpu.memory, …")
       ->delimiter(',')
       ->type_name("PART,PART,…");
   command->add_option("--directory", options->directory, "measure the disk that holds this folder (default: here)")
@@ -130,6 +147,8 @@ void add_calibrate(CLI::App& app, ExitStatus& status) {
       ->type_name("NODE.yaml");
   command->add_option("--node", options->node, "predict from this hardware file instead of what is detected")
       ->type_name("NODE.yaml");
+  command->add_option("--from", options->from, "fit what foretrain-gpu measured into this folder, here or elsewhere")
+      ->type_name("DIR");
   command->add_flag("--check", options->check, "fail when a prediction misses by more than its tolerance");
   command->callback([options, &status] { status = run(*options); });
 }

@@ -44,6 +44,18 @@ void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
                  "KEY=VALUE");
 }
 
+void add_calibration(CLI::App& command, std::string& calibration) {
+  command
+      .add_option("--calibration", calibration, "constants of your own machine, as `foretrain calibrate` wrote them")
+      ->type_name("CALIBRATION.json");
+}
+
+std::vector<Case> with_calibration(std::vector<Case> rows, const std::string& calibration) {
+  if (calibration.empty()) return rows;
+  for (Case& row : rows) row.overrides.push_back({"calibration", calibration, {"--calibration " + calibration, 0, 0}});
+  return rows;
+}
+
 CLI::Option* add_variations(CLI::App& command, std::vector<std::string>& variations, const std::string& what) {
   return add_repeatable(command, "--vary", variations, what, "KEY=VALUES");
 }

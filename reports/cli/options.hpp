@@ -17,6 +17,10 @@ namespace foretrain {
 void add_fidelity(CLI::App& command, Fidelity& fidelity);
 /// --set KEY=VALUE, any number of times.
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
+/// --calibration FILE.
+void add_calibration(CLI::App& command, std::string& calibration);
+/// The rows with `calibration` in place of the one they name; unchanged where it is empty.
+std::vector<Case> with_calibration(std::vector<Case> rows, const std::string& calibration);
 /// --vary KEY=VALUES, any number of times; `what` says what the combinations become.
 CLI::Option* add_variations(CLI::App& command, std::vector<std::string>& variations, const std::string& what);
 /// --jobs N; one worker per processor where it is not given.

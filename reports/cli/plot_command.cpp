@@ -177,6 +177,7 @@ void add_plot(CLI::App& app, ExitStatus& status) {
   add_plot_timeline(*plot, status);
   add_plot_attention(*plot, status);
   add_plot_roofline(*plot, status);
+  add_plot_measured(*plot, status);
 }
 
 }  // namespace foretrain

@@ -15,5 +15,7 @@ void add_plot_memory(CLI::App& plot, ExitStatus& status);
 void add_plot_timeline(CLI::App& plot, ExitStatus& status);
 void add_plot_attention(CLI::App& plot, ExitStatus& status);
 void add_plot_roofline(CLI::App& plot, ExitStatus& status);
+/// gemm, curves, busbw and accuracy: of folders that foretrain-gpu measured.
+void add_plot_measured(CLI::App& plot, ExitStatus& status);
 
 }  // namespace foretrain

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "model/base/error.hpp"
+#include "model/calibrated_uncertainty.hpp"
 #include "model/scenario/cases.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/command.hpp"
@@ -18,6 +19,7 @@ struct PredictOptions {
   std::vector<std::string> files;
   std::vector<std::string> overrides;
   std::string anchor;
+  std::string calibration;
   Fidelity fidelity = Fidelity::flows;
   bool json = false;
   bool verbose = false;
@@ -31,7 +33,7 @@ struct Anchor {
 };
 
 Anchor anchor_from(const std::string& table, const PredictOptions& options) {
-  const std::vector<Case> runs = read_cases(table);
+  const std::vector<Case> runs = with_calibration(read_cases(table), options.calibration);
   const std::vector<Outcome> outcomes = predict_with_progress(
       runs.size(), options.jobs, [&](std::size_t i) { return predict_row(runs[i], options.fidelity); });
   std::vector<Comparison> comparisons;
@@ -46,8 +48,13 @@ Anchor anchor_from(const std::string& table, const PredictOptions& options) {
 
 /// One prediction is made here; several are shared out among processes.
 std::vector<Outcome> predict_files(const PredictOptions& options) {
+  std::vector<std::string> overrides = options.overrides;
+  if (!options.calibration.empty()) overrides.push_back("calibration=" + options.calibration);
   const Predictor predictor = [&](std::size_t i) {
-    return predict(load_scenario(options.files[i], options.overrides), options.fidelity);
+    const Scenario scenario = load_scenario(options.files[i], overrides);
+    StepResult result = predict(scenario, options.fidelity);
+    set_calibrated_uncertainty(scenario, result);
+    return result;
   };
   if (options.files.size() == 1) return {Outcome{predictor(0), "", false}};
   return predict_with_progress(options.files.size(), options.jobs, predictor);
@@ -94,6 +101,7 @@ void add_predict(CLI::App& app, ExitStatus& status) {
   command->add_option("FILE", options->files, "scenario files, or names from `foretrain scenarios list`")->required();
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->overrides);
+  add_calibration(*command, options->calibration);
   add_jobs(*command, options->jobs);
   command
       ->add_option("--anchor", options->anchor,

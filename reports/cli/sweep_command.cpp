@@ -27,6 +27,7 @@ struct SweepOptions {
   std::vector<std::string> overrides;
   std::string output;
   std::string shard;
+  std::string calibration;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
 };
@@ -100,6 +101,7 @@ std::uint64_t fingerprint_of(const Sweep& sweep, const SweepOptions& options) {
   fingerprint.add_identity("/proc/self/exe");
   fingerprint.add_folder(data_directory().string());
   if (std::filesystem::exists(options.file)) fingerprint.add(read_text_file(options.file));
+  if (!options.calibration.empty()) fingerprint.add(read_text_file(options.calibration));
   fingerprint.add(name(options.fidelity));
   for (const std::string& text : options.overrides) fingerprint.add(text);
   for (const auto& row : sweep.cells) {
@@ -122,7 +124,8 @@ ExitStatus run(const SweepOptions& options) {
     throw UsageError("sweep: name either a scenario FILE (with --vary) or --cases CASES.csv");
   }
   const Shard shard = parse_shard(options.shard);
-  const Sweep sweep = options.table.empty() ? sweep_of_variations(options) : sweep_of_table(options);
+  Sweep sweep = options.table.empty() ? sweep_of_variations(options) : sweep_of_table(options);
+  sweep.cases = with_calibration(std::move(sweep.cases), options.calibration);
   std::vector<std::string> header = sweep.header;
   header.insert(header.end(), predicted_columns().begin(), predicted_columns().end());
   SweepFile file(options.output, fingerprint_of(sweep, options), header);
@@ -159,6 +162,7 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
   command->add_option("-o,--output", options->output, "where the table goes")->type_name("OUT.csv")->required();
   command->add_option("--shard", options->shard, "only every N-th row, beginning with the I-th: one job of an array")
       ->type_name("I/N");
+  add_calibration(*command, options->calibration);
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->overrides);
   add_jobs(*command, options->jobs);

@@ -28,6 +28,7 @@ struct ValidateOptions {
   std::vector<std::string> pairs;
   std::string pairs_bar;
   std::string picture;
+  std::string calibration;
   Fidelity fidelity = Fidelity::flows;
   int anchor = 0;
   int jobs = 1;
@@ -144,7 +145,8 @@ ExitStatus run(const ValidateOptions& options) {
   std::vector<Bar> bars;
   for (const std::string& text : options.bars) bars.push_back(parse_bar(text));
   const std::optional<double> pairs_bar = parse_pairs_bar(options);
-  const std::vector<Case> cases = read_tables(options.tables.empty() ? shipped_tables() : options.tables);
+  const std::vector<Case> cases =
+      with_calibration(read_tables(options.tables.empty() ? shipped_tables() : options.tables), options.calibration);
   const std::vector<Outcome> outcomes = predict_with_progress(
       cases.size(), options.jobs, [&](std::size_t i) { return predict_row(cases[i], options.fidelity); });
   const AccuracyReport report = report_on(cases, outcomes, options);
@@ -184,6 +186,7 @@ void add_validate(CLI::App& app, ExitStatus& status) {
       ->allow_extra_args(false);
   command->add_option("--pairs-bar", options->pairs_bar, "fail when fewer of the pairs are predicted right")
       ->type_name("PERCENT");
+  add_calibration(*command, options->calibration);
   add_fidelity(*command, options->fidelity);
   add_jobs(*command, options->jobs);
   command->add_flag("--json", options->json, "JSON for programs");

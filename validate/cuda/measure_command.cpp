@@ -1,7 +1,12 @@
+#include <stdexcept>
+
 #include "validate/cuda/arguments.hpp"
+#include "validate/cuda/collective/launcher.hpp"
 #include "validate/cuda/commands.hpp"
 #include "validate/cuda/suite_process.hpp"
+#include "validate/cuda/suites/collective.hpp"
 #include "validate/cuda/supervisor.hpp"
+#include "validate/measure/signals.hpp"
 
 namespace foretrain::gpu {
 
@@ -14,8 +19,23 @@ const Suite& suite_named(const std::string& name) {
   throw UsageError("there is no suite " + name + "; there are " + known);
 }
 
+Launched who_is_this() {
+  try {
+    return launched();
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(error.what());
+  }
+}
+
+/// Other suites measure one machine, which processes beside them would disturb.
+void check_together(const Arguments& arguments) {
+  if (!arguments.has("--only") || arguments.text("--only") == "collective") return;
+  throw UsageError("several processes were launched: together they measure the suite collective, and nothing else");
+}
+
 }  // namespace
 
+// Under mpirun or srun, one process per GPU measures `collective` across machines: rank 0 as usual, the others with it.
 // --suite and --pass-over are how the program calls itself: one suite in this process. --unverified is for tests on
 // machines without a GPU: own kernels are not checked against the host before they are timed.
 int measure_command(const std::vector<std::string>& words) {
@@ -35,9 +55,20 @@ int measure_command(const std::vector<std::string>& words) {
                               .device = device,
                               .passed_over = arguments.all("--pass-over")});
   }
+  const Launched who = who_is_this();
+  if (who.rank > 0) {
+    check_together(arguments);
+    catch_signals();
+    follow_collective(verify);
+    return exit_status::done;
+  }
   MeasureTask task{.folder = folder, .suites = {}, .quick = quick, .verify = verify, .device = device};
-  task.point_limit_s = arguments.integer("--point-limit", quick ? 60 : 180, 1);
-  if (arguments.has("--only")) {
+  task.processes = who.size;
+  task.point_limit_s = arguments.integer("--point-limit", who.size > 1 ? 300 : quick ? 60 : 180, 1);
+  if (who.size > 1) {
+    check_together(arguments);
+    task.suites.push_back(&suite_named("collective"));
+  } else if (arguments.has("--only")) {
     for (const std::string& name : split_list("--only", arguments.text("--only"))) {
       task.suites.push_back(&suite_named(name));
     }

@@ -251,7 +251,7 @@ int measure(const MeasureTask& task) {
     const Suite& suite = *task.suites[done];
     std::fprintf(stderr, "%zu/%zu %s: %s\n", done + 1, task.suites.size(), std::string(suite.name).c_str(),
                  std::string(suite.description).c_str());
-    if (suite.needs_several_gpus && gpus < 2) {
+    if (suite.needs_several_gpus && gpus < 2 && task.processes == 1) {
       outcomes.push_back({.notes = {"not measured: it needs two GPUs"}});
       continue;
     }

@@ -15,6 +15,7 @@ struct MeasureTask {
   bool quick = false;
   bool verify = true;
   int device = 0;
+  int processes = 1;           ///< that measure together, one GPU each
   double point_limit_s = 0.0;  ///< a child that says nothing for longer hangs
 };
 

@@ -6,33 +6,18 @@
 #include <set>
 
 #include "model/base/error.hpp"
-#include "model/base/text.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/cost/power.hpp"
+#include "validate/fit/constant_row.hpp"
 #include "validate/fit/nelder_mead.hpp"
 #include "validate/fit/process_scaling.hpp"
+#include "validate/fit/robust_fit.hpp"
 
 namespace foretrain {
 namespace {
 
-constexpr double smooth_below = 0.02;  // of the logarithm
-
 double predicted(const FitRow& row, const Calibration& calibration) {
   return operator_cost(row.op, row.gpu, calibration).device.value();
-}
-
-const ConstantRow& constant_row(const std::string& name) {
-  std::vector<std::string> known;
-  for (const ConstantRow& row : calibration_rows()) {
-    if (row.name == name) return row;
-    known.push_back(row.name);
-  }
-  const auto nearest = nearest_word(name, known);
-  throw UsageError("unknown constant " + name + (nearest ? "; did you mean " + *nearest + "?" : ""));
-}
-
-std::string energy_name(std::size_t generation, bool tensor) {
-  return "power." + std::string(chip_generations[generation].name) + (tensor ? "_tensor_watts" : "_vector_watts");
 }
 
 /// Which energies rows speak of: (generation, tensor cores).
@@ -59,7 +44,7 @@ class Objective {
     double sum = 0.0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const double distance = std::log(predicted(rows_[i], calibration) / rows_[i].measured.value());
-      sum += std::hypot(distance, smooth_below) / size_[group_[i]];
+      sum += robust_loss(distance) / size_[group_[i]];
     }
     return sum / static_cast<double>(size_.size());
   }

@@ -35,13 +35,4 @@ std::optional<double> scaled_energy(const std::set<std::size_t>& known, std::siz
   return energy0 * std::pow(process / nm0, exponent);
 }
 
-std::size_t generation_of(double compute_capability) {
-  std::size_t generation = 0;
-  while (generation + 1 < chip_generations.size() &&
-         chip_generations[generation + 1].compute_capability <= compute_capability) {
-    ++generation;
-  }
-  return generation;
-}
-
 }  // namespace foretrain

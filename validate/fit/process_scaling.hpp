@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/cost/calibration.hpp"
+#include "model/cost/power.hpp"
 
 namespace foretrain {
 
@@ -16,8 +17,5 @@ namespace foretrain {
 /// with the gates' capacitance and the square of the voltage, both of which shrank with the process.
 std::optional<double> scaled_energy(const std::set<std::size_t>& known, std::size_t target,
                                     const PowerConstants& constants, double GenerationPower::*unit);
-
-/// The index in chip_generations whose energies a chip of this compute capability has.
-std::size_t generation_of(double compute_capability);
 
 }  // namespace foretrain

@@ -11,7 +11,7 @@ struct Launched {
   std::string by;  ///< "Open MPI", "Slurm", …; empty when this process was started alone
   int rank = 0;
   int size = 1;
-  std::optional<int> local_rank;  ///< among the processes of this machine, where the launcher tells
+  std::optional<int> local_rank = std::nullopt;  ///< among the processes of this machine, where the launcher tells
 };
 
 /// An environment variable's text; nothing when it is not set.

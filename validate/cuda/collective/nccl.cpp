@@ -58,6 +58,13 @@ void check(ncclResult_t status, const char* call, const char* file, int line) {
   throw GpuError(fault, text + " (" + (inside ? inside : file) + ":" + std::to_string(line) + "); see NCCL_DEBUG=INFO");
 }
 
+namespace {
+
+/// Many machines take longer to connect, and no process may give up while another has not yet had its time.
+constexpr Limit::Times many_processes{.give_up = 120.0, .abort = 130.0, .exit = 150.0};
+
+}  // namespace
+
 Communicators::Communicators(const std::vector<int>& devices)
     : ranks_(static_cast<int>(devices.size())), dog_({.abort = [this] { abort(); }, .exit = nullptr}) {
   const Watchdog::Guard guard(dog_, "creating communicators of " + std::to_string(ranks_) + " GPUs");
@@ -70,7 +77,7 @@ Communicators::Communicators(const std::vector<int>& devices)
 }
 
 Communicators::Communicators(World& world, int ranks, int device)
-    : ranks_(ranks), dog_({.abort = [this] { abort(); }, .exit = nullptr}) {
+    : ranks_(ranks), dog_({.abort = [this] { abort(); }, .exit = nullptr}, many_processes) {
   const Watchdog::Guard guard(dog_, "creating a communicator of " + std::to_string(ranks) + " processes");
   ncclUniqueId id;
   std::memset(&id, 0, sizeof(id));

@@ -64,7 +64,7 @@ class Communicators {
   void all_reduce(GradientType type, const std::vector<void*>& data, std::size_t elements,
                   const std::vector<cudaStream_t>& streams);
   /// Waits for all members' streams as nccl-tests does, asking NCCL for errors the while. `what` names the work.
-  /// Throws GpuError; Fault::timeout after a minute.
+  /// Throws GpuError; Fault::timeout when NCCL takes too long.
   void wait(const std::string& what);
   /// The same for other streams that this communicator works on.
   void wait(const std::string& what, const std::vector<cudaStream_t>& streams);

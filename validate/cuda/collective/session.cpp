@@ -195,10 +195,14 @@ Sampled CollectiveSession::measure(const CollectivePoint& point, const StoppingR
     throw;
   } catch (const GpuError& error) {
     if (communicators_) communicators_->abort();
-    communicators_.reset();  // the next point begins anew
-    // The other processes are somewhere else now: nothing can be measured together any more.
-    if (world_.size() > 1) throw GpuError(Fault::timeout, error.what());
+    communicators_.reset();       // the next point begins anew
+    broken_ = world_.size() > 1;  // the other processes are somewhere else now
+    // Another process instead of this one would find no others to measure with.
+    if (broken_) throw GpuError(Fault::failed, error.what());
     throw;
+  } catch (const WorldError& error) {
+    broken_ = true;
+    throw GpuError(Fault::failed, error.what());
   }
 }
 

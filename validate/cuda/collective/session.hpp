@@ -31,6 +31,8 @@ class CollectiveSession {
   Sampled measure(const CollectivePoint& point, const StoppingRule& rule);
   /// Other ranks: takes part in what rank 0 measures until it says that this was all.
   void follow();
+  /// Whether the processes have lost each other: nothing can be measured any more.
+  [[nodiscard]] bool broken() const { return broken_; }
   /// Rank 0: that was all.
   void finish();
 
@@ -53,6 +55,7 @@ class CollectiveSession {
   std::vector<std::string> hosts_;
   std::uint64_t capacity_ = 0;
   std::uint64_t turn_ = 0;
+  bool broken_ = false;
   std::vector<Buffers> buffers_;
   std::unique_ptr<Communicators> communicators_;
 };

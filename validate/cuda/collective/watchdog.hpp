@@ -19,9 +19,9 @@ class Limit {
     abort,    ///< nobody did, the caller is stuck inside the library: its operations are to be aborted
     exit      ///< even that did not help
   };
-  /// Seconds after the beginning.
+  /// Seconds after the beginning. By default below the minute after which the parent ends a process that is silent.
   struct Times {
-    double give_up = 60.0, abort = 65.0, exit = 90.0;
+    double give_up = 45.0, abort = 50.0, exit = 55.0;
   };
 
   Limit() = default;
@@ -36,7 +36,7 @@ class Limit {
   std::optional<double> begun_;
 };
 
-/// "NCCL did not finish within 60 s: all_reduce of 8 B on 4 GPUs; see NCCL_DEBUG=INFO".
+/// "NCCL did not finish within 45 s: all_reduce of 8 B on 4 GPUs; see NCCL_DEBUG=INFO".
 std::string overdue_message(double seconds, const std::string& what);
 
 /// Watches in a thread of its own over one guarded piece of work at a time.

@@ -58,6 +58,19 @@ __global__ void softmax_kernel(const T* x, U* y, std::int64_t columns, std::int6
   map_row<width>(y + row * columns, columns, probability, from);
 }
 
+/// The largest magnitude that fp16 has too.
+constexpr float masked = -65504.0F;
+
+template <typename T, int width>
+__global__ void mask_kernel(T* x, std::int64_t columns, std::int64_t queries) {
+  const auto row = static_cast<std::int64_t>(blockIdx.x);
+  T* const numbers = x + row * columns;
+  const std::int64_t seen = columns - queries + row % queries + 1;
+  map_row<width>(
+      numbers, columns, [&](std::int64_t column, float value) { return column < seen ? value : masked; },
+      static_cast<const T*>(numbers));
+}
+
 template <typename T, int width>
 __global__ void softmax_gradient_kernel(const T* y, const T* dy, T* dx, std::int64_t columns) {
   const std::int64_t start = static_cast<std::int64_t>(blockIdx.x) * columns;
@@ -189,6 +202,16 @@ void masked_softmax_forward(Format format, const void* x, void* y, std::int64_t 
     constexpr int w = decltype(width)::value;
     softmax_kernel<T, T, w, false><<<static_cast<unsigned>(rows), threads_for_row(columns / w), 0, stream>>>(
         static_cast<const T*>(x), static_cast<T*>(y), columns, queries);
+  });
+}
+
+void mask_scores(Format format, void* x, std::int64_t rows, std::int64_t columns, std::int64_t queries,
+                 cudaStream_t stream) {
+  over_rows(format, columns, [&](auto number, auto width) {
+    using T = decltype(number);
+    constexpr int w = decltype(width)::value;
+    mask_kernel<T, w><<<static_cast<unsigned>(rows), threads_for_row(columns / w), 0, stream>>>(static_cast<T*>(x),
+                                                                                                columns, queries);
   });
 }
 

@@ -123,7 +123,7 @@ MatmulRunner::MatmulRunner(const MatmulShape& shape, const RunnerSetting& settin
   choose();  // before memory is taken: what cannot be done costs none
   setting.memory.begin_operator();
   workspace_ = setting.memory.workspace(workspace_bytes);
-  const int sets = gpu::operand_sets(setting.rotation, bytes());
+  const int sets = setting.rotation == no_operands ? 0 : gpu::operand_sets(setting.rotation, bytes());
   for (int i = 0; i < sets; ++i) {
     sets_.push_back({setting.memory.take(a_.bytes(), fill_of(a_.format)),
                      setting.memory.take(b_.bytes(), fill_of(b_.format)),

@@ -33,6 +33,9 @@ struct StoredMatrix {
   [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(batch * stride()) * size_of(format); }
 };
 
+/// As a setting's rotation: operands are given with every launch_on().
+inline constexpr int no_operands = -1;
+
 class MatmulRunner final : public OperatorRunner {
  public:
   /// The first choice of cuBLASLt's heuristic with 32 MiB of workspace. fp8 (before Blackwell) and int8 exist for one

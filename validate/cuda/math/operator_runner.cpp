@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "validate/cuda/math/attention_shape.hpp"
+#include "validate/cuda/math/convolution.hpp"
 #include "validate/cuda/math/matmul.hpp"
 #include "validate/cuda/math/streaming.hpp"
 
@@ -20,7 +22,19 @@ Made make_matmul(const OperatorSpec& spec, const RunnerSetting& setting) {
   return std::make_unique<MatmulRunner>(matmul_shape(spec), setting);
 }
 
+#ifdef FORETRAIN_HAS_CUDNN
+Made make_convolution(const OperatorSpec& spec, const RunnerSetting& setting) {
+  return std::make_unique<ConvolutionRunner>(convolution_shape(spec), setting);
+}
+#else
+Made make_convolution(const OperatorSpec&, const RunnerSetting&) {
+  throw GpuError(Fault::unsupported, "this build is without cuDNN: install it and build again (CUDNN_HOME)");
+}
+#endif
+
 constexpr RunnerRow rows[] = {{"matmul", make_matmul},
+                              {"convolution", make_convolution},
+                              {"attention", make_attention},
                               {"elementwise", make_elementwise},
                               {"reduction", make_reduction},
                               {"copy", make_copy},

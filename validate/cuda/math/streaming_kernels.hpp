@@ -41,6 +41,9 @@ void softmax_backward(Format format, const void* y, const void* dy, void* dx, st
 /// y = softmax of the row, of which row i of each `queries` rows keeps its first columns - queries + i + 1 numbers.
 void masked_softmax_forward(Format format, const void* x, void* y, std::int64_t rows, std::int64_t columns,
                             std::int64_t queries, cudaStream_t stream);
+/// Replaces what masked_softmax_forward() does not keep by the least number of the format.
+void mask_scores(Format format, void* x, std::int64_t rows, std::int64_t columns, std::int64_t queries,
+                 cudaStream_t stream);
 /// Writes fp32 logarithms of probabilities, then the mean loss of the labels.
 void cross_entropy_forward(Format format, const void* logits, const std::int64_t* labels, float* log_probabilities,
                            float* loss, std::int64_t rows, std::int64_t columns, cudaStream_t stream);

@@ -1,7 +1,67 @@
+// Which attention is measured: heads of 64 and 128, sequences from 256 to 16384, causal or not, shared keys, forward
+// and backward; fused by cuDNN, and unfused where its scores fit.
 #include "validate/cuda/suites/operator_points.hpp"
 
 namespace foretrain::gpu {
 
-std::vector<OperatorPoint> attention_points() { return PointList().finish(); }
+namespace {
+
+struct Shape {
+  std::int64_t batch, heads, kv_heads, sequence, head_dim;
+  bool causal;
+  bool quick = false;
+};
+
+void add(PointList& points, const Shape& s, const char* kind, const char* precision, bool quick) {
+  const auto number = [](std::int64_t value) { return std::to_string(value); };
+  OperatorSpec spec{"attention",
+                    {{"batch", number(s.batch)},
+                     {"heads", number(s.heads)},
+                     {"sequence", number(s.sequence)},
+                     {"head_dim", number(s.head_dim)},
+                     {"attention", kind},
+                     {"precision", precision}}};
+  if (s.kv_heads != s.heads) spec.fields["kv_heads"] = number(s.kv_heads);
+  if (s.causal) spec.fields["causal"] = "true";
+  points.add(spec, kind, quick);
+  spec.fields["backward"] = "true";
+  points.add(spec, kind, quick);
+}
+
+}  // namespace
+
+std::vector<OperatorPoint> attention_points() {
+  PointList points;
+  // 16384 tokens in all and a width of 2048, as FlashAttention's authors measure it (Dao, 2023).
+  for (const std::int64_t head_dim : {64, 128}) {
+    for (std::int64_t sequence = 256; sequence <= 16384; sequence *= 2) {
+      for (const bool causal : {false, true}) {
+        const std::int64_t heads = 2048 / head_dim;
+        const bool quick = sequence == 1024 || sequence == 4096;
+        const Shape shape{16384 / sequence, heads, heads, sequence, head_dim, causal};
+        add(points, shape, "flash", "bf16", quick && head_dim == 128);
+        if (sequence % 1024 == 0 && sequence <= 4096) add(points, shape, "flash", "fp16", false);
+      }
+    }
+  }
+  // Networks: BERT, GPT-2, ViT, Llama 3 8B and 70B (one of eight GPUs)
+  const Shape networks[] = {{32, 12, 12, 128, 64, false},      {16, 16, 16, 512, 64, false, true},
+                            {8, 12, 12, 1024, 64, true, true}, {64, 12, 12, 197, 64, false},
+                            {1, 32, 8, 8192, 128, true, true}, {1, 8, 1, 8192, 128, true},
+                            {2, 32, 8, 4096, 128, true},       {4, 25, 25, 1024, 64, true}};
+  for (const Shape& shape : networks) {
+    add(points, shape, "flash", "bf16", shape.quick);
+    if (shape.sequence > 4096) continue;
+    add(points, shape, "standard", "bf16", shape.quick && shape.sequence <= 1024);
+    add(points, shape, "standard", "fp16", false);
+    add(points, shape, "standard", "fp32", false);
+  }
+  for (const std::int64_t sequence : {256, 512, 1024, 2048}) {
+    for (const bool causal : {false, true}) {
+      add(points, {8192 / sequence, 16, 16, sequence, 64, causal}, "standard", "bf16", false);
+    }
+  }
+  return points.finish();
+}
 
 }  // namespace foretrain::gpu

@@ -1,5 +1,6 @@
 // NCCL's collectives over every number of GPUs, in the manner of nccl-tests. One process drives all GPUs of a machine;
 // under mpirun or srun one process per GPU, of which rank 0 writes.
+#include "validate/cuda/suites/collective.hpp"
 #include "validate/cuda/collective/design.hpp"
 #include "validate/cuda/collective/nccl.hpp"
 #include "validate/cuda/collective/session.hpp"
@@ -9,12 +10,21 @@ namespace foretrain::gpu {
 
 #ifndef FORETRAIN_HAS_NCCL
 
+namespace {
+
+constexpr const char* without_nccl =
+    "this program was built without NCCL: install libnccl and its headers (NCCL_HOME), and build again";
+
+}  // namespace
+
 void run_collective(SuiteRun& run) {
   Record record;
   record.name = "collective";
   record.unit = "s";
-  run.skip(record, "this program was built without NCCL: install libnccl and its headers (NCCL_HOME), and build again");
+  run.skip(record, without_nccl);
 }
+
+void follow_collective(bool /*verify*/) { throw GpuError(Fault::unsupported, without_nccl); }
 
 #else
 
@@ -48,33 +58,41 @@ void lead(SuiteRun& run, World& world, CollectiveSession& session) {
       run.skip(record, "two buffers of this size do not fit into the GPUs' free memory");
       continue;
     }
-    if (!run.point(record, [&] { return session.measure(point, run.rule()); })) break;
+    const bool goes_on = run.point(record, [&] { return session.measure(point, run.rule()); });
+    if (session.broken()) throw GpuError(Fault::failed, "the processes lost each other: start them again");
+    if (!goes_on) break;
   }
   session.finish();
 }
 
-void run_together(SuiteRun& run) {
-  const Launched who = launched();
-  const std::unique_ptr<World> world = make_world(who);
-  const std::vector<int> devices = devices_of_this_process(*world, who);
-  CollectiveSession session(*world, devices, run.verify());
-  if (world->leads()) {
-    lead(run, *world, session);
-  } else {
-    session.follow();
+/// What can be wrong with the processes, in the words of the suites.
+template <typename Work>
+void in_a_world(Work work) {
+  try {
+    const Launched who = launched();
+    const std::unique_ptr<World> world = make_world(who);
+    work(*world, devices_of_this_process(*world, who));
+  } catch (const WorldError& error) {
+    throw GpuError(Fault::failed, error.what());
+  } catch (const std::invalid_argument& error) {
+    throw GpuError(Fault::failed, error.what());
   }
 }
 
 }  // namespace
 
 void run_collective(SuiteRun& run) {
-  try {
-    run_together(run);
-  } catch (const WorldError& error) {
-    throw GpuError(Fault::failed, error.what());
-  } catch (const std::invalid_argument& error) {
-    throw GpuError(Fault::failed, error.what());
-  }
+  in_a_world([&](World& world, const std::vector<int>& devices) {
+    CollectiveSession session(world, devices, run.verify());
+    lead(run, world, session);
+  });
+}
+
+void follow_collective(bool verify) {
+  in_a_world([&](World& world, const std::vector<int>& devices) {
+    CollectiveSession session(world, devices, verify);
+    session.follow();
+  });
 }
 
 #endif

@@ -1,0 +1,102 @@
+#include "model/calibrated_uncertainty.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "model/cost/measured_matmul.hpp"
+#include "model/estimate.hpp"
+#include "model/prepared.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr double four_of_five = 1.2816;  // standard normal: 0.8 lies within
+
+const ConstantRow* row_of(const std::string& name) {
+  for (const ConstantRow& row : calibration_rows()) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+double log_time(const Scenario& scenario) { return std::log(estimate(PreparedScenario(scenario)).time().value()); }
+
+/// Differences of ln T for one standard error of each constant, towards the side that has room.
+std::vector<double> responses(const Scenario& scenario) {
+  const FittedUncertainty& fitted = *scenario.calibration.fitted;
+  Scenario trial = scenario;
+  trial.calibration.constants.clear();
+  trial.cluster.node.constants.clear();
+  const double here = log_time(trial);
+  std::vector<double> result;
+  for (std::size_t i = 0; i < fitted.names.size(); ++i) {
+    const ConstantRow* row = row_of(fitted.names[i]);
+    const double error = std::sqrt(fitted.covariance[i][i]);
+    if (row == nullptr || !(error > 0.0)) {
+      result.push_back(0.0);
+      continue;
+    }
+    double& value = row->field(trial.calibration);
+    const double before = value;
+    const double step = before + error <= row->maximum ? error : -std::min(error, before - row->minimum);
+    value = before + step;
+    // Measured products stay what they were measured to be.
+    if (!trial.calibration.measured_matmuls.empty()) adopt_measured_matmuls(trial.calibration, trial.cluster.node.gpu);
+    result.push_back(step == 0.0 ? 0.0 : (log_time(trial) - here) / step * error);
+    value = before;
+  }
+  return result;
+}
+
+double variance_of_constants(const Scenario& scenario) {
+  const FittedUncertainty& fitted = *scenario.calibration.fitted;
+  const std::vector<double> response = responses(scenario);
+  double sum = 0.0;
+  for (std::size_t i = 0; i < response.size(); ++i) {
+    for (std::size_t j = 0; j < response.size(); ++j) {
+      const double errors = std::sqrt(fitted.covariance[i][i] * fitted.covariance[j][j]);
+      if (errors > 0.0) sum += response[i] * response[j] * fitted.covariance[i][j] / errors;
+    }
+  }
+  return std::max(0.0, sum);
+}
+
+double spread_of(const Scenario& scenario) {
+  const std::map<std::string, double>& spread = scenario.calibration.fitted->spread;
+  const auto of = [&](std::string_view family) {
+    const auto found = spread.find(std::string(family));
+    return found == spread.end() ? -1.0 : found->second;
+  };
+  if (const auto* work = std::get_if<OperatorWorkload>(&scenario.workload)) return of(operator_family(work->op));
+  if (std::holds_alternative<CollectiveWorkload>(scenario.workload)) return of("collective");
+  double largest = -1.0;
+  for (const auto& [family, value] : spread) largest = std::max(largest, value);
+  if (largest < 0.0 || !std::holds_alternative<TrainWorkload>(scenario.workload)) return largest;
+  return std::hypot(largest, std::log(scenario.calibration.step.kernel_stretch));
+}
+
+}  // namespace
+
+std::string_view operator_family(const Operator& op) {
+  constexpr std::array<std::string_view, std::variant_size_v<OperatorWork>> families = {
+      "matmul", "convolution", "attention", "streaming", "memory_access"};
+  return families[op.work.index()];
+}
+
+void set_calibrated_uncertainty(const Scenario& scenario, StepResult& result) {
+  if (!scenario.calibration.fitted) return;
+  const bool of_gpu = std::holds_alternative<TrainWorkload>(scenario.workload) ||
+                      std::holds_alternative<CollectiveWorkload>(scenario.workload) ||
+                      std::holds_alternative<OperatorWorkload>(scenario.workload) ||
+                      std::holds_alternative<TasksWorkload>(scenario.workload);
+  if (!of_gpu || !(result.time() > Seconds(0.0))) return;
+  const double spread = spread_of(scenario);
+  if (spread < 0.0) return;  // nothing of this kind was measured
+  const double factor = std::exp(four_of_five * std::sqrt(variance_of_constants(scenario) + spread * spread));
+  result.uncertainty_low = result.time() / factor;
+  result.uncertainty_high = result.time() * factor;
+}
+
+}  // namespace foretrain

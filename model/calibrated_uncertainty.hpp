@@ -1,0 +1,22 @@
+// How far a prediction may be off, from how well a machine's own measurements determine the constants it rests on.
+#pragma once
+
+#include <string_view>
+
+#include "model/result.hpp"
+#include "model/scenario/scenario.hpp"
+
+namespace foretrain {
+
+/// "matmul", "convolution", "attention", "streaming" or "memory_access".
+std::string_view operator_family(const Operator& op);
+
+/// Replaces the result's uncertainty where the calibration was fitted with a covariance C; else leaves it. The variance
+/// of ln T is gᵀ C g + s², where g holds the differences of ln T for one standard error of each constant (closed form,
+/// one more estimate for each) and s is the spread of the measured points of the operator's family around the fit; of
+/// steps and task lists the largest of all families, and of steps, since none was measured, also what
+/// step.kernel_stretch adds to kernels. The interval holds four of five cases (1.28 standard deviations of a normal
+/// distribution), as the published shares do.
+void set_calibrated_uncertainty(const Scenario& scenario, StepResult& result);
+
+}  // namespace foretrain

@@ -1,0 +1,94 @@
+#include "reports/text_gpu_fit.hpp"
+
+#include <fmt/format.h>
+
+#include "reports/table.hpp"
+#include "validate/fit/constant_row.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::string percent(double share) { return fmt::format("{:.1f} %", share * 100.0); }
+
+std::string machine_text(const GpuCalibration& fit) {
+  const MeasuredGpu& gpu = fit.machine.gpus.front();
+  std::string text = fmt::format("{} x {}, driver {}, measured {}\n", fit.machine.gpus.size(), gpu.name,
+                                 fit.machine.driver, fit.machine.date);
+  text += fit.known
+              ? fmt::format("known as {}: peak rates are those of its datasheet\n", fit.gpu)
+              : fmt::format("unknown to the catalogue: described as {} from its driver and architecture\n", fit.gpu);
+  return text;
+}
+
+std::string suites_text(const GpuCalibration& fit) {
+  TextTable table({Align::left, Align::right, Align::right, Align::right});
+  table.add_row({"suite", "measured", "failed", "skipped"});
+  table.add_rule();
+  for (const auto& [name, count] : fit.suites) {
+    table.add_row(
+        {name, fmt::format("{}", count.measured), fmt::format("{}", count.failed), fmt::format("{}", count.skipped)});
+  }
+  return table.text(2);
+}
+
+std::string with_unit(const std::string& name, double value) {
+  const std::string& unit = constant_row(name).unit;
+  return fmt::format("{:.4g}{}{}", value, unit.empty() ? "" : " ", unit);
+}
+
+std::string constants_text(const GpuCalibration& fit) {
+  TextTable table({Align::left, Align::right, Align::right, Align::right});
+  table.add_row({"constant", "published", "fitted", "standard error"});
+  table.add_rule();
+  for (const DirectConstant& constant : fit.direct) {
+    table.add_row({constant.name, "", with_unit(constant.name, constant.value),
+                   with_unit(constant.name, constant.standard_error)});
+  }
+  for (const auto& [constant, source] : fit.fitted) {
+    table.add_row({constant.name, with_unit(constant.name, constant.before), with_unit(constant.name, constant.after),
+                   constant.at_bound ? "at its bound" : with_unit(constant.name, constant.standard_error)});
+  }
+  std::string text = table.text(2);
+  if (fit.undetermined.empty()) return text;
+  text += "\nNot determined, as published:\n";
+  for (const Undetermined& one : fit.undetermined) text += fmt::format("  {}: {}\n", one.name, one.why);
+  return text;
+}
+
+std::string errors_text(const GpuCalibration& fit) {
+  TextTable table({Align::left, Align::left, Align::right, Align::right, Align::right, Align::right, Align::left});
+  table.add_row({"points", "", "n", "MAPE", "bias", "worst", ""});
+  table.add_rule();
+  for (const PointErrors& group : fit.errors) {
+    table.add_row({group.group, group.held_out ? "held out" : "fitted", fmt::format("{}", group.points),
+                   percent(group.mape), fmt::format("{:+.1f} %", group.bias * 100.0),
+                   fmt::format("{:+.1f} %", group.worst * 100.0), group.worst_point});
+  }
+  return table.text(2);
+}
+
+std::string bars_text(const GpuCalibration& fit) {
+  std::string text;
+  for (const AccuracyBar& bar : fit.bars) {
+    if (bar.points == 0) {
+      text += fmt::format("  {}: nothing measured, bar {} not tested\n", bar.name, percent(bar.limit));
+      continue;
+    }
+    text += fmt::format("  {}: MAPE {} over {} points {}, bar {}: {}\n", bar.name, percent(bar.mape), bar.points,
+                        bar.held_out ? "held out" : "that were fitted (none was held out)", percent(bar.limit),
+                        bar.met() ? "met" : "NOT met");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const GpuCalibration& fit) {
+  std::string text = machine_text(fit) + "\n" + suites_text(fit) + "\n" + constants_text(fit);
+  if (!fit.errors.empty()) text += "\n" + errors_text(fit);
+  if (!fit.matmul_note.empty()) text += "\n" + fit.matmul_note + "\n";
+  return text + "\n" + bars_text(fit);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,188 @@
+// `foretrain calibrate` of a GPU: from a folder, and with a script in the place of foretrain-gpu. All times are
+// SYNTHETIC: bytes over 400 GB/s and 2 us a kernel, not measured on any GPU.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "model/base/files.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+const std::string machine =
+    R"({"date":"2026-01-01T00:00:00Z","kernel":"6.1","driver":"000.00","processor":"a processor","versions":{},"gpus":[)"
+    R"({"index":0,"name":"Synthetic 5000","compute_capability":"8.9","sms":100,"sm_clock_hz":2000000000,)"
+    R"("memory_clock_hz":8000000000,"memory_bytes":34359738368,"memory_bus_bits":256,"l2_bytes":50331648,)"
+    R"("power_limit_w":350,"pcie_generation":4,"pcie_width":16}],"links":[]})";
+
+/// Cold elementwise kernels: the peak is 512 GB/s, of which 400 GB/s are 78 %.
+std::string streaming_lines() {
+  std::string lines;
+  for (int power = 12; power <= 28; ++power) {
+    const double elements = std::exp2(power);
+    const double seconds = 2e-6 + 8.0 * elements / 400e9;
+    lines += fmt::format(
+        R"({{"suite":"streaming","name":"elementwise {0}","status":"measured","scenario":{{"workload.operator.kind":)"
+        R"("elementwise","workload.operator.elements":"{0:.0f}","workload.operator.precision":"fp32"}},)"
+        R"("parameters":{{"cache":"cold","held_out":"{1}"}},"device":0,"unit":"s","values":[{2}]}})",
+        elements, power % 4 == 0, seconds);
+    lines += "\n";
+  }
+  return lines;
+}
+
+std::string measured_folder(const TemporaryFolder& folder) {
+  std::filesystem::create_directories(folder.file("raw"));
+  write_file(folder.file("raw/machine.json"), machine);
+  write_file(folder.file("raw/streaming.jsonl"), streaming_lines());
+  return folder.file("raw");
+}
+
+/// A script in the place of foretrain-gpu, for as long as the object lives.
+class FakeProgram {
+ public:
+  FakeProgram(const TemporaryFolder& folder, const std::string& script) {
+    const std::string program = folder.file("foretrain-gpu", "#!/bin/sh\n" + script);
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    setenv("FORETRAIN_GPU_PROGRAMS", folder.file("").c_str(), 1);
+  }
+  ~FakeProgram() { unsetenv("FORETRAIN_GPU_PROGRAMS"); }
+  FakeProgram(const FakeProgram&) = delete;
+  FakeProgram& operator=(const FakeProgram&) = delete;
+};
+
+}  // namespace
+
+TEST_CASE("A folder measured elsewhere becomes a calibration and a machine, and both are used") {
+  const TemporaryFolder folder;
+  const std::string output = folder.file("calibration.json"), node = folder.file("node.yaml");
+  const FilterResult fit =
+      run_program({"calibrate", "--from", measured_folder(folder), "-o", output, "--hardware", node});
+  INFO(fit.errors);
+  REQUIRE(fit.status == 0);
+  CHECK_THAT(fit.output, Catch::Contains("unknown to the catalogue"));
+  CHECK_THAT(fit.output, Catch::Contains("streaming.bandwidth_efficiency"));
+  CHECK_THAT(fit.output, Catch::Contains("matrix products: nothing measured"));
+  CHECK_THAT(fit.output, Catch::Contains("bar 8.0 %: met"));
+  // 1 GiB of fp32 read and written: 2 x 4.29 GB over 400 GB/s = 21.5 ms, a size that was not measured.
+  const std::string scenario = folder.file("run.yaml",
+                                           "cluster: { node: node.yaml }\nworkload: { operator: { kind: elementwise, "
+                                           "elements: 1073741824, precision: fp32 } }\n");
+  const FilterResult with = run_program({"predict", scenario, "--calibration", output, "--json"});
+  INFO(with.errors);
+  REQUIRE(with.status == 0);
+  const auto calibrated = nlohmann::json::parse(with.output);
+  CHECK(calibrated.at("time_s").get<double>() == Approx(8.59e9 / 400e9).epsilon(0.02));
+  // Points without noise leave next to no uncertainty; published shares would be 15 %.
+  CHECK(calibrated.at("uncertainty").at("high_s").get<double>() < 1.05 * calibrated.at("time_s").get<double>());
+  const auto published = nlohmann::json::parse(run_program({"predict", scenario, "--json"}).output);
+  CHECK(published.at("uncertainty").at("high_s").get<double>() == Approx(1.15 * published.at("time_s").get<double>()));
+}
+
+TEST_CASE("Sweeps and validations take a calibration as well") {
+  const TemporaryFolder folder;
+  const std::string output = folder.file("calibration.json"), node = folder.file("node.yaml");
+  REQUIRE(run_program({"calibrate", "--from", measured_folder(folder), "-o", output, "--hardware", node}).status == 0);
+  const std::string table = folder.file(
+      "cases.csv",
+      "case,cluster.node,workload.operator.kind,workload.operator.elements,workload.operator.precision,measured.time\n"
+      "large," +
+          node + ",elementwise,1073741824,fp32,21.48 ms\n");
+  const FilterResult with = run_program({"validate", "--cases", table, "--calibration", output, "--bar", "2%"});
+  INFO(with.output << with.errors);
+  CHECK(with.status == 0);
+  CHECK(run_program({"validate", "--cases", table, "--bar", "2%"}).status == 1);
+  const std::string out = folder.file("out.csv");
+  CHECK(run_program({"sweep", "--cases", table, "--calibration", output, "-o", out}).status == 0);
+  CHECK_THAT(read_text_file(out), Catch::Contains("large"));
+}
+
+TEST_CASE("Where there is a GPU it is measured first; its status decides what follows") {
+  const TemporaryFolder folder;
+  const std::string raw = measured_folder(folder), output = folder.file("out.json");
+  const std::string copy = "[ \"$1\" = probe ] && exit 0\nmkdir -p \"$3\" && cp " + raw + "/* \"$3\"\n";
+  SECTION("all measured") {
+    const FakeProgram program(folder, copy + "exit 0\n");
+    const FilterResult result = run_program({"calibrate", "--only", "gpu.streaming", "-o", output});
+    INFO(result.errors);
+    CHECK(result.status == 0);
+    CHECK(std::filesystem::exists(output + ".measurements/streaming.jsonl"));
+    CHECK_THAT(read_text_file(output), Catch::Contains("foretrain calibration 1"));
+  }
+  SECTION("some points failed: the rest is fitted, and the status says so") {
+    const FakeProgram program(folder, copy + "exit 1\n");
+    const FilterResult result = run_program({"calibrate", "--only", "gpu", "-o", output});
+    CHECK(result.status == 1);
+    CHECK_THAT(result.errors, Catch::Contains("not everything could be measured"));
+    CHECK(std::filesystem::exists(output));
+  }
+  SECTION("interrupted: what was measured is kept and fitted") {
+    const FakeProgram program(folder, copy + "exit 130\n");
+    const FilterResult result = run_program({"calibrate", "--only", "gpu", "-o", output});
+    CHECK(result.status == 1);
+    CHECK_THAT(result.errors, Catch::Contains("running again measures the rest"));
+  }
+  SECTION("it could not measure") {
+    const FakeProgram program(folder, "[ \"$1\" = probe ] && exit 0\nexit 2\n");
+    CHECK(run_program({"calibrate", "--only", "gpu", "-o", output}).status == 2);
+    CHECK_FALSE(std::filesystem::exists(output));
+  }
+  SECTION("it finds no GPU") {
+    const FakeProgram program(folder, "echo 'no NVIDIA driver was found: install one' >&2\nexit 2\n");
+    const FilterResult result = run_program({"calibrate", "--only", "gpu.gemm", "-o", output});
+    CHECK(result.status == 2);
+    CHECK_THAT(result.errors, Catch::Contains("no GPU can be measured here: no NVIDIA driver was found"));
+    CHECK_THAT(result.errors, Catch::Contains("--from DIR"));
+    CHECK_FALSE(std::filesystem::exists(output));
+  }
+}
+
+TEST_CASE("What is wrong with a folder, a part or a calibration is said, and nothing is written") {
+  const TemporaryFolder folder;
+  const std::string raw = measured_folder(folder), output = folder.file("out.json");
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& why) {
+    arguments.insert(arguments.end(), {"-o", output});
+    const FilterResult result = run_program(arguments);
+    INFO(why << ": " << result.errors);
+    CHECK(result.status == 2);
+    CHECK_THAT(result.errors, Catch::Contains(why));
+    CHECK_FALSE(std::filesystem::exists(output));
+  };
+  refused({"calibrate", "--from", folder.file("none")}, "no folder");
+  refused({"calibrate", "--only", "gpu.gem"}, "did you mean gpu.gemm?");
+  refused({"calibrate", "--only", "gpu,disk"}, "by two commands");
+  refused({"calibrate", "--from", raw, "--only", "disk"}, "nothing is measured now");
+  write_file(folder.file("raw/streaming.jsonl"), streaming_lines() + "{\"suite\":\"streaming\",\"na");
+  refused({"calibrate", "--from", raw}, "streaming.jsonl:18:1: this line is torn");
+  write_file(folder.file("raw/machine.json"), "{}");
+  refused({"calibrate", "--from", raw}, "gpus: this key is missing");
+  const FilterResult none = run_program({"predict", ring_of_four, "--calibration", folder.file("none.json")});
+  CHECK(none.status == 2);
+  CHECK_THAT(none.errors, Catch::Contains("none.json"));
+  const FilterResult other = run_program({"predict", ring_of_four, "--calibration", folder.file("x.json", "{}")});
+  CHECK(other.status == 2);
+}
+
+TEST_CASE("Pictures of a folder of measurements") {
+  const TemporaryFolder folder;
+  const std::string raw = measured_folder(folder), picture = folder.file("out.svg");
+  const FilterResult accuracy =
+      run_program({"plot", "accuracy", raw, "-o", picture, "--distribution", folder.file("d.svg")});
+  INFO(accuracy.errors);
+  CHECK(accuracy.status == 0);
+  CHECK_THAT(accuracy.output, Catch::Contains("Worst:"));
+  CHECK_THAT(read_text_file(folder.file("d.svg")), Catch::Contains("</svg>"));
+  const FilterResult roofline = run_program({"plot", "roofline", "--measurements", raw});
+  CHECK(roofline.status == 0);
+  CHECK_THAT(roofline.output, Catch::Contains("synthetic-5000"));
+  const FilterResult nothing = run_program({"plot", "gemm", raw, "-o", folder.file("g.svg")});
+  CHECK(nothing.status == 2);
+  CHECK_THAT(nothing.errors, Catch::Contains("nothing of this kind was measured"));
+  CHECK_FALSE(std::filesystem::exists(folder.file("g.svg")));
+}
+
+}  // namespace foretrain::test

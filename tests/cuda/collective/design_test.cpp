@@ -1,0 +1,217 @@
+// Which points are measured, and what each rank must hold afterwards.
+#include "validate/cuda/collective/design.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "tests/catch.hpp"
+#include "validate/cuda/collective/ladder.hpp"
+#include "validate/cuda/collective/pattern.hpp"
+#include "validate/cuda/collective/peer_design.hpp"
+
+using namespace foretrain;
+using namespace foretrain::gpu;
+
+TEST_CASE("ladders begin and end where they are told", "[collective][design]") {
+  CHECK(size_ladder(8, 64, 2) == std::vector<std::uint64_t>{8, 16, 32, 64});
+  CHECK(size_ladder(8, 100, 8) == std::vector<std::uint64_t>{8, 64, 100});
+  CHECK(size_ladder(8, 8, 2) == std::vector<std::uint64_t>{8});
+  CHECK(size_ladder(8, 1ULL << 32, 2).size() == 30);  // 2^3 to 2^32
+  CHECK_THROWS_AS(size_ladder(8, 64, 1), std::invalid_argument);
+  CHECK_THROWS_AS(size_ladder(0, 64, 2), std::invalid_argument);
+}
+
+TEST_CASE("numbers of GPUs are all of them and the powers of two below", "[collective][design]") {
+  CHECK(rank_counts(8) == std::vector<int>{8, 2, 4});
+  CHECK(rank_counts(6) == std::vector<int>{6, 2, 4});
+  CHECK(rank_counts(2) == std::vector<int>{2});
+  CHECK(rank_counts(1).empty());
+}
+
+TEST_CASE("a batch is as long as it should be, within 1 and the most", "[collective][design]") {
+  CHECK(batch_of(0.005, 0.02) == 4);
+  CHECK(batch_of(0.006, 0.02) == 4);  // rounded up
+  CHECK(batch_of(1.0, 0.02) == 1);
+  CHECK(batch_of(1e-6, 0.02) == 20);   // nccl-tests' default
+  CHECK(batch_of(0.0, 0.02, 7) == 7);  // too short for the clock
+}
+
+TEST_CASE("collective points are unique and complete", "[collective][design]") {
+  const auto points = collective_points(8, false);
+  std::set<std::string> names;
+  for (const CollectivePoint& point : points) names.insert(record_of(point).name);
+  CHECK(names.size() == points.size());
+  // Three numbers of ranks, 30 sizes; all_gather, reduce_scatter and all_to_all lack those of less than 4 B per rank:
+  // 8 and 16 B on 8 ranks, 8 B on 4.
+  CHECK(points.size() == 3 * 7 * 30 - 3 * (2 + 1));
+  CHECK(points.front().ranks == 8);
+  CHECK(points.back().bytes() == 1ULL << 32);
+  // 8 B · 8^k below 4 GiB = 2^32 are k = 0 … 9, and 4 GiB itself.
+  const auto quick = collective_points(2, true);
+  CHECK(quick.size() == 7 * 11);
+}
+
+TEST_CASE("a record states its point as a scenario would", "[collective][design]") {
+  const CollectivePoint point{Operation::all_gather, 4, extent_of(Operation::all_gather, 4, 1000)};
+  const Record record = record_of(point);
+  CHECK(record.scenario.at("workload.collective.operation") == "all_gather");
+  CHECK(record.scenario.at("workload.collective.size") == "4000 B");
+  CHECK(record.scenario.at("workload.collective.ranks") == "4");
+  CHECK(record.unit == "s");
+}
+
+TEST_CASE("extents are those of nccl-tests", "[collective][design]") {
+  // 1,001 elements on 4 ranks: 250 each, one is left out where the buffer is divided.
+  const Extent gather = extent_of(Operation::all_gather, 4, 1001);
+  CHECK(gather.sent == 250);
+  CHECK(gather.received == 1000);
+  CHECK(gather.total == 1000);
+  const Extent scatter = extent_of(Operation::reduce_scatter, 4, 1001);
+  CHECK(scatter.sent == 1000);
+  CHECK(scatter.received == 250);
+  const Extent exchange = extent_of(Operation::all_to_all, 4, 1001);
+  CHECK(exchange.sent == 1000);
+  CHECK(exchange.received == 1000);
+  CHECK(exchange.block == 250);
+  const Extent reduce = extent_of(Operation::all_reduce, 4, 1001);
+  CHECK(reduce.total == 1001);
+  CHECK(extent_of(Operation::all_gather, 4, 3).total == 0);
+  CHECK_THROWS_AS(extent_of(Operation::all_reduce, 1, 8), std::invalid_argument);
+}
+
+namespace {
+
+/// Carries an operation out as its definition says, on plain vectors: what every rank receives.
+std::vector<std::vector<double>> carried_out(Operation operation, int ranks, const Extent& extent) {
+  const auto send = [](int rank, std::uint64_t i) { return static_cast<double>(contribution(rank, i)); };
+  std::vector<std::vector<double>> received(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    auto& own = received[static_cast<std::size_t>(rank)];
+    if (operation == Operation::all_gather) {
+      for (int from = 0; from < ranks; ++from) {
+        for (std::uint64_t i = 0; i < extent.block; ++i) own.push_back(send(from, i));
+      }
+    } else if (operation == Operation::all_to_all) {
+      for (int from = 0; from < ranks; ++from) {
+        for (std::uint64_t i = 0; i < extent.block; ++i) {
+          own.push_back(send(from, static_cast<std::uint64_t>(rank) * extent.block + i));
+        }
+      }
+    } else {
+      const std::uint64_t first =
+          operation == Operation::reduce_scatter ? static_cast<std::uint64_t>(rank) * extent.block : 0;
+      for (std::uint64_t i = 0; i < extent.received; ++i) {
+        double value = 0.0;
+        if (operation == Operation::broadcast) {
+          value = send(0, i);
+        } else if (operation == Operation::send_receive) {
+          value = send(rank == 0 ? ranks - 1 : rank - 1, i);
+        } else {
+          for (int from = 0; from < ranks; ++from) value += send(from, first + i);
+        }
+        own.push_back(value);
+      }
+    }
+  }
+  return received;
+}
+
+}  // namespace
+
+TEST_CASE("expected results are what the operations' definitions give", "[collective][design]") {
+  for (const Operation operation : operations()) {
+    for (const int ranks : {2, 3, 8}) {
+      const Extent extent = extent_of(operation, ranks, 48);
+      const auto right = carried_out(operation, ranks, extent);
+      for (int rank = 0; rank < ranks; ++rank) {
+        const auto& own = right[static_cast<std::size_t>(rank)];
+        REQUIRE(own.size() == extent.received);
+        for (std::uint64_t i = 0; i < extent.received; ++i) {
+          INFO(word_of(operation) << " ranks " << ranks << " rank " << rank << " element " << i);
+          REQUIRE(expected(operation, ranks, rank, extent, i) == own[i]);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("random sums are exact in fp32 in every order", "[collective][design]") {
+  // Multiples of 2^-12 in [-1, 1): a sum of 1,024 ranks is a multiple of 2^-12 below 2^10, 22 bits of fp32's 24.
+  double exact = 0.0;
+  float forwards = 0.0F;
+  float backwards = 0.0F;
+  float least = 1.0F;
+  float most = -1.0F;
+  for (int rank = 0; rank < 1024; ++rank) {
+    const float value = contribution(rank, 12345);
+    CHECK(value * 4096.0F == static_cast<float>(static_cast<int>(value * 4096.0F)));
+    exact += static_cast<double>(value);
+    forwards += value;
+    backwards += contribution(1023 - rank, 12345);
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  CHECK(static_cast<double>(forwards) == exact);
+  CHECK(backwards == forwards);
+  CHECK(least >= -1.0F);
+  CHECK(most < 1.0F);
+  // Neither constant nor one-sided: 1,024 uniform values leave no gap of a tenth at either end.
+  CHECK(least < -0.9F);
+  CHECK(most > 0.9F);
+}
+
+TEST_CASE("windows lie in the buffer, in order, and reach both ends and the blocks' borders", "[collective][design]") {
+  for (const std::uint64_t elements : {2ULL, 8ULL, 255ULL, 300ULL, 100'000ULL, 1ULL << 30}) {
+    for (const int ranks : {2, 5, 64}) {
+      const Extent extent = extent_of(Operation::all_gather, ranks, elements);
+      if (extent.total == 0) continue;
+      const auto windows = windows_of(extent, ranks);
+      REQUIRE_FALSE(windows.empty());
+      CHECK(windows.front().first == 0);
+      CHECK(windows.back().first + windows.back().count == extent.received);
+      for (std::size_t i = 1; i < windows.size(); ++i) {
+        CHECK(windows[i].first >= windows[i - 1].first + windows[i - 1].count);
+      }
+      const bool border = std::any_of(windows.begin(), windows.end(), [&](const Window& window) {
+        return window.first < extent.block && window.first + window.count > extent.block;
+      });
+      CHECK((border || windows.size() > 1 || windows.front().count == extent.received));
+    }
+  }
+}
+
+TEST_CASE("only the root of a reduction has something to check", "[collective][design]") {
+  CHECK(receives(Operation::reduce, 0));
+  CHECK_FALSE(receives(Operation::reduce, 1));
+  CHECK(receives(Operation::all_reduce, 1));
+}
+
+TEST_CASE("ranks spread over machines are counted", "[collective][design]") {
+  const std::vector<std::string> hosts{"a", "a", "b", "b", "b"};
+  CHECK(spread_of(2, hosts).nodes == 1);
+  CHECK(spread_of(2, hosts).ranks_per_node == 2);
+  CHECK(spread_of(5, hosts).nodes == 2);
+  CHECK(spread_of(5, hosts).ranks_per_node == 3);
+}
+
+TEST_CASE("peer copies: quick takes one pair per kind of link, full takes all", "[collective][design]") {
+  const std::vector<PeerLink> links{{0, 1, "near", true}, {0, 2, "far", false}, {1, 2, "near", true}};
+  const auto quick = peer_points(links, true);
+  for (const PeerPoint& point : quick) {
+    const bool first = point.source + point.destination == 1;
+    const bool second = point.source + point.destination == 2;
+    CHECK((first || second));
+    if (second) CHECK_FALSE(point.access);  // GPUs 0 and 2 have none
+  }
+  // 4 KiB, 256 KiB, 16 MiB, 1 GiB: two ways and both at once, and two latencies each way; GPUs 0 and 1 with and
+  // without access, 0 and 2 without.
+  CHECK(quick.size() == 3 * (3 * 4 + 2 * 2));
+
+  const auto full = peer_points(links, false);
+  // 4^k from 4 KiB to 1 GiB are 10 sizes. As above for the first of each kind; the other near pair with access in
+  // full, without in coarse steps.
+  CHECK(full.size() == 3 * (3 * 10 + 4) + (3 * 10 + 4) + (3 * 4 + 4));
+  std::set<std::string> names;
+  for (const PeerPoint& point : full) names.insert(record_of(point).name);
+  CHECK(names.size() == full.size());
+}

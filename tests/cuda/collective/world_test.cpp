@@ -1,0 +1,140 @@
+// Real processes that meet over TCP, and over MPI where it is installed.
+#include "validate/cuda/collective/world.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "tests/catch.hpp"
+
+using namespace foretrain::gpu;
+
+namespace {
+
+/// What a shell prints, line by line in order of the alphabet.
+std::vector<std::string> lines_of(const std::string& command) {
+  std::FILE* pipe = popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string all;
+  char text[4096];
+  while (std::fgets(text, sizeof(text), pipe) != nullptr) all += text;
+  pclose(pipe);
+  std::vector<std::string> lines;
+  std::istringstream in(all);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+int free_port() {
+  const int handle = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  REQUIRE(bind(handle, reinterpret_cast<sockaddr*>(&address), length) == 0);
+  REQUIRE(getsockname(handle, reinterpret_cast<sockaddr*>(&address), &length) == 0);
+  close(handle);
+  return ntohs(address.sin_port);
+}
+
+/// Starts one process per pair of rank and size at the same meeting point.
+std::string together(const std::vector<std::pair<int, int>>& processes, const std::string& arguments = "") {
+  const std::string meeting = "127.0.0.1:" + std::to_string(free_port());
+  std::string command;
+  for (const auto& [rank, size] : processes) {
+    command += "FORETRAIN_RANK=" + std::to_string(rank) + " FORETRAIN_SIZE=" + std::to_string(size) +
+               " FORETRAIN_RENDEZVOUS=" + meeting + " " FORETRAIN_WORLD_PROBE " " + arguments + " & ";
+  }
+  return command + "wait";
+}
+
+}  // namespace
+
+TEST_CASE("processes meet over TCP and agree", "[collective][world]") {
+  const auto lines = lines_of(together({{2, 3}, {0, 3}, {1, 3}}));
+  // Rank 0 decided 42; texts come in order of ranks whatever their lengths; the greatest of 0, 1.5 and 3 is 3.
+  CHECK(lines == std::vector<std::string>{"rank 0 of 3: 42 [r][rx][rxx] 3 TCP", "rank 1 of 3: 42 [r][rx][rxx] 3 TCP",
+                                          "rank 2 of 3: 42 [r][rx][rxx] 3 TCP"});
+}
+
+TEST_CASE("processes that disagree about who they are say so", "[collective][world]") {
+  const auto sizes = lines_of(together({{0, 2}, {1, 3}}));
+  CHECK(std::any_of(sizes.begin(), sizes.end(), [](const std::string& line) {
+    return line == "error: rank 0 was launched as one of 2 processes, and rank 1 as one of 3";
+  }));
+  const auto ranks = lines_of(together({{0, 3}, {1, 3}, {1, 3}}));
+  CHECK(std::any_of(ranks.begin(), ranks.end(),
+                    [](const std::string& line) { return line == "error: two processes say that they have rank 1"; }));
+}
+
+TEST_CASE("a process that leaves is missed by all others, which do not hang", "[collective][world]") {
+  const auto lines = lines_of(together({{0, 3}, {1, 3}, {2, 3}}, "--leave"));
+  REQUIRE(lines.size() == 2);  // rank 1 left without a word
+  for (const std::string& line : lines) CHECK_THAT(line, Catch::StartsWith("error: ") && Catch::Contains("is gone"));
+}
+
+TEST_CASE("strangers at the meeting point are sent away", "[collective][world]") {
+  const std::string port = std::to_string(free_port());
+  const std::string common = "FORETRAIN_SIZE=2 FORETRAIN_RENDEZVOUS=127.0.0.1:" + port + " ";
+  // Something that is no foretrain-gpu speaks first: enough bytes to be taken for a greeting.
+  const std::string stranger =
+      "bash -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do "
+      "(echo GET / HTTP/1.1 and many more words > /dev/tcp/127.0.0.1/" +
+      port + ") 2>/dev/null && break; sleep 0.1; done'";
+  const auto lines = lines_of(common + "FORETRAIN_RANK=0 " FORETRAIN_WORLD_PROBE " & " + stranger + "; " + common +
+                              "FORETRAIN_RANK=1 " FORETRAIN_WORLD_PROBE " & wait");
+  CHECK(lines == std::vector<std::string>{"rank 0 of 2: 42 [r][rx] 1.5 TCP", "rank 1 of 2: 42 [r][rx] 1.5 TCP"});
+}
+
+TEST_CASE("nobody waits for ever for processes that do not come", "[collective][world]") {
+  const std::string meeting = "127.0.0.1:" + std::to_string(free_port());
+  CHECK_THROWS_WITH(make_tcp_world({.by = "test", .rank = 0, .size = 2, .local_rank = {}}, meeting, 0.3),
+                    Catch::Contains("1 of 2 processes did not come to " + meeting));
+  CHECK_THROWS_WITH(make_tcp_world({.by = "test", .rank = 1, .size = 2, .local_rank = {}}, meeting, 0.3),
+                    Catch::Contains("rank 0 does not listen at " + meeting));
+}
+
+TEST_CASE("a meeting point is host:port", "[collective][world]") {
+  for (const char* text : {"node17", "node17:", ":29500", "node17:port", "node17:0", "node17:65536"}) {
+    INFO(text);
+    CHECK_THROWS_WITH(make_tcp_world({.by = "test", .rank = 0, .size = 2, .local_rank = {}}, text, 0.1),
+                      Catch::Contains("host:port"));
+  }
+}
+
+TEST_CASE("one process needs nobody, several need a way to meet", "[collective][world]") {
+  const Environment nothing = [](const std::string&) { return std::nullopt; };
+  const auto alone = make_world(Launched{}, nothing);
+  CHECK(alone->size() == 1);
+  CHECK(alone->leads());
+  CHECK(alone->maximum(2.5) == 2.5);
+  CHECK(alone->gather("text") == std::vector<std::string>{"text"});
+#ifndef FORETRAIN_HAS_MPI
+  CHECK_THROWS_WITH(make_world({.by = "Open MPI", .rank = 0, .size = 4, .local_rank = {}}, nothing),
+                    Catch::Contains("FORETRAIN_RENDEZVOUS=host:port"));
+#endif
+}
+
+TEST_CASE("a rank's place on its machine follows from all ranks' machines", "[collective][world]") {
+  const std::vector<std::string> machines{"a", "b", "a", "b", "b"};
+  CHECK(local_rank_of(0, machines) == 0);
+  CHECK(local_rank_of(2, machines) == 1);  // the second on a
+  CHECK(local_rank_of(4, machines) == 2);  // the third on b
+}
+
+#ifdef FORETRAIN_HAS_MPI
+TEST_CASE("processes meet over MPI and agree", "[collective][world]") {
+  // By way of a shell, as the suites' processes are started by another process of the program.
+  const auto lines = lines_of(
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 3 sh -c "
+      "'true; " FORETRAIN_WORLD_PROBE "; true' 2>/dev/null");
+  CHECK(lines == std::vector<std::string>{"rank 0 of 3: 42 [r][rx][rxx] 3 MPI", "rank 1 of 3: 42 [r][rx][rxx] 3 MPI",
+                                          "rank 2 of 3: 42 [r][rx][rxx] 3 MPI"});
+}
+#endif

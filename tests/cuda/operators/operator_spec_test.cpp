@@ -1,0 +1,79 @@
+// Specifications of operators, as texts: what they are read as, and what is refused.
+#include <stdexcept>
+
+#include "tests/catch.hpp"
+#include "validate/cuda/suites/operator_points.hpp"
+
+using namespace foretrain::gpu;
+
+TEST_CASE("Fields of an operator are read as the values that they state") {
+  const OperatorSpec spec{"convolution",
+                          {{"batch", "64"},
+                           {"kernel", "[1, 7]"},
+                           {"pad", "3"},
+                           {"causal", "true"},
+                           {"size", "1.5 MiB"},
+                           {"read", "2.5e6"}}};
+  CHECK(spec.integer("batch") == 64);
+  CHECK(spec.integer_or("groups", 1) == 1);
+  CHECK(spec.pair_or("kernel", 1) == std::pair<std::int64_t, std::int64_t>(1, 7));
+  CHECK(spec.pair_or("pad", 0) == std::pair<std::int64_t, std::int64_t>(3, 3));
+  CHECK(spec.pair_or("stride", 2) == std::pair<std::int64_t, std::int64_t>(2, 2));
+  CHECK(spec.flag("causal"));
+  CHECK_FALSE(spec.flag("backward"));
+  CHECK(spec.number_or("read", 0.0) == 2.5e6);
+  // MiB is 2^20 bytes, MB 10^6.
+  CHECK(spec.size("size") == 1572864);
+  CHECK(OperatorSpec{"copy", {{"size", "25 MB"}}}.size("size") == 25000000);
+}
+
+TEST_CASE("Fields that are no such value are refused by name") {
+  const OperatorSpec spec{
+      "matmul", {{"m", "12x"}, {"n", ""}, {"causal", "yes"}, {"size", "25"}, {"kernel", "[1; 7]"}, {"read", "much"}}};
+  CHECK_THROWS_AS(spec.integer("m"), std::invalid_argument);
+  CHECK_THROWS_AS(spec.integer("n"), std::invalid_argument);
+  CHECK_THROWS_AS(spec.integer("k"), std::invalid_argument);  // missing
+  CHECK_THROWS_AS(spec.flag("causal"), std::invalid_argument);
+  CHECK_THROWS_AS(spec.size("size"), std::invalid_argument);  // a number without a unit
+  CHECK_THROWS_AS(spec.pair_or("kernel", 1), std::invalid_argument);
+  CHECK_THROWS_AS(spec.number_or("read", 0.0), std::invalid_argument);
+  CHECK_THROWS_WITH(spec.integer("m"), Catch::Contains("matmul: m:"));
+}
+
+TEST_CASE("A point's name says all of it, in the order of its keys") {
+  const OperatorSpec spec{"matmul", {{"n", "2"}, {"m", "1"}, {"precision", "bf16"}}};
+  CHECK(name_of(spec) == "matmul m=1 n=2 precision=bf16");
+  CHECK(scenario_of(spec) == std::map<std::string, std::string>{{"workload.operator.kind", "matmul"},
+                                                                {"workload.operator.m", "1"},
+                                                                {"workload.operator.n", "2"},
+                                                                {"workload.operator.precision", "bf16"}});
+}
+
+TEST_CASE("A list of points holds each once, and quick ones first") {
+  PointList list;
+  list.add({"matmul", {{"m", "1"}}}, "first");
+  list.add({"matmul", {{"m", "2"}}}, "second", true);
+  list.add({"matmul", {{"m", "1"}}}, "again", true);  // becomes quick, and stays of its family
+  list.add({"matmul", {{"m", "3"}}}, "third");
+  const auto points = list.finish();
+  REQUIRE(points.size() == 3);
+  CHECK(points[0].family == "first");
+  CHECK(points[0].quick);
+  CHECK(points[1].family == "second");
+  CHECK_FALSE(points[2].quick);
+}
+
+TEST_CASE("Drawn sizes lie between their bounds, in their unit, and are the same everywhere") {
+  Draw draw(7), same(7);
+  int below = 0;
+  for (int i = 0; i < 400; ++i) {
+    const std::int64_t size = draw.logarithmic(64, 16384, 16);
+    CHECK(size >= 64);
+    CHECK(size <= 16384);
+    CHECK(size % 16 == 0);
+    CHECK(size == same.logarithmic(64, 16384, 16));
+    below += size < 1024 ? 1 : 0;
+  }
+  // 1024 is the middle of 64 and 16384 in logarithms: half of 400 are below it, within three times sqrt(400)/2.
+  CHECK(std::abs(below - 200) < 30);
+}

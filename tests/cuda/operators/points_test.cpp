@@ -1,0 +1,144 @@
+// Designs of measurements on a GPU: every point can be predicted, has a name of its own, and is of a size that measures
+// in the time that there is.
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "model/estimate.hpp"
+#include "model/prepared.hpp"
+#include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
+#include "validate/cuda/suites/operator_points.hpp"
+
+using namespace foretrain;
+using gpu::OperatorPoint;
+
+namespace {
+
+struct Design {
+  const char* suite;
+  std::vector<OperatorPoint> points;
+};
+
+const std::vector<Design>& designs() {
+  static const std::vector<Design> all = {{"gemm", gpu::gemm_points()},
+                                          {"convolution", gpu::convolution_points()},
+                                          {"attention", gpu::attention_points()},
+                                          {"streaming", gpu::streaming_points()}};
+  return all;
+}
+
+std::string precision_of(const OperatorPoint& point) { return point.spec.text_or("precision", "none"); }
+
+/// The scenario that a record of this point would be predicted as.
+Scenario scenario_for(const OperatorPoint& point) {
+  std::vector<std::string> overrides;
+  for (const auto& [key, value] : gpu::scenario_of(point.spec)) overrides.push_back(key + "=" + value);
+  return load_scenario_text("cluster: { node: dgx-h100, nodes: 1, gpus_per_node: 1 }\n", "point.yaml", overrides);
+}
+
+std::size_t quick_count(const std::vector<OperatorPoint>& points) {
+  std::size_t count = 0;
+  for (const OperatorPoint& point : points) count += point.quick ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("Every designed point is a scenario that the model predicts") {
+  // Keys of designs and of readers may not drift apart: each point goes the way that a record of it will go.
+  for (const Design& design : designs()) {
+    for (const OperatorPoint& point : design.points) {
+      INFO(design.suite << ": " << gpu::name_of(point.spec));
+      const double time = estimate(prepare(scenario_for(point))).time().value();
+      REQUIRE(std::isfinite(time));
+      // Nothing takes less than a kernel's launch, nothing designed for seconds takes a second on an H100.
+      REQUIRE(time > 1e-7);
+      REQUIRE(time < 1.0);
+    }
+  }
+}
+
+TEST_CASE("Names of designed points are unique in their suite") {
+  for (const Design& design : designs()) {
+    std::set<std::string> names;
+    for (const OperatorPoint& point : design.points) {
+      INFO(design.suite << ": " << gpu::name_of(point.spec));
+      CHECK(names.insert(gpu::name_of(point.spec)).second);
+    }
+  }
+}
+
+TEST_CASE("About a quarter of each design is held out of fits, in every precision that is fitted") {
+  for (const Design& design : designs()) {
+    std::map<std::string, std::pair<int, int>> counts;  // held out, all
+    int held = 0;
+    for (const OperatorPoint& point : design.points) {
+      const bool out = gpu::held_out(gpu::name_of(point.spec));
+      held += out ? 1 : 0;
+      counts[precision_of(point)].first += out ? 1 : 0;
+      ++counts[precision_of(point)].second;
+    }
+    INFO(design.suite);
+    // A fair quarter of n points is off by three standard deviations, 3·sqrt(n·0.25·0.75), at most.
+    const auto n = static_cast<double>(design.points.size());
+    CHECK(std::abs(held - 0.25 * n) < 3.0 * std::sqrt(n * 0.25 * 0.75));
+    for (const auto& [precision, count] : counts) {
+      INFO(precision << ": " << count.first << " of " << count.second);
+      if (count.second < 20) continue;
+      CHECK(count.first > 0);
+      CHECK(count.first < count.second / 2);
+    }
+  }
+}
+
+TEST_CASE("Quick points come first and are as many as their time allows") {
+  // With --quick a point takes a tenth of a second and its preparation as much again; the suites' quick budgets are 20
+  // s for gemm, 12 s for convolution, 10 s for attention, 15 s for streaming.
+  const std::map<std::string, std::size_t> most = {
+      {"gemm", 70}, {"convolution", 40}, {"attention", 34}, {"streaming", 64}};
+  for (const Design& design : designs()) {
+    INFO(design.suite);
+    const std::size_t quick = quick_count(design.points);
+    CHECK(quick >= 20);
+    CHECK(quick <= most.at(design.suite));
+    for (std::size_t i = 0; i < quick; ++i) CHECK(design.points[i].quick);
+  }
+}
+
+TEST_CASE("The design of matrix products covers sizes, precisions and storage") {
+  std::set<std::string> precisions, families;
+  std::set<std::pair<bool, bool>> storage;
+  std::int64_t smallest = 1 << 30, largest = 0;
+  for (const OperatorPoint& point : gpu::gemm_points()) {
+    precisions.insert(precision_of(point));
+    families.insert(point.family);
+    storage.insert({point.spec.flag("transpose_a"), point.spec.flag("transpose_b")});
+    smallest = std::min({smallest, point.spec.integer("n"), point.spec.integer("k")});
+    largest = std::max({largest, point.spec.integer("m"), point.spec.integer("n")});
+    // fp8 and int8 exist where both operands lie along k, in units of 16 bytes.
+    if (precision_of(point) != "fp8" && precision_of(point) != "int8") continue;
+    INFO(gpu::name_of(point.spec));
+    CHECK(point.spec.flag("transpose_b"));
+    CHECK_FALSE(point.spec.flag("transpose_a"));
+    CHECK(point.spec.integer("n") % 16 == 0);
+    CHECK(point.spec.integer("k") % 16 == 0);
+  }
+  CHECK(precisions == std::set<std::string>{"bf16", "fp16", "tf32", "fp32", "fp8", "fp64", "int8"});
+  CHECK(storage.size() == 4);
+  CHECK(families.count("drawn") == 1);
+  CHECK(smallest <= 16);
+  CHECK(largest >= 16384);
+}
+
+TEST_CASE("Every kind of operator bound by memory is measured in both passes that it has") {
+  std::set<std::string> forward, backward;
+  for (const OperatorPoint& point : gpu::streaming_points()) {
+    (point.spec.text_or("pass", "forward") == "backward" ? backward : forward).insert(point.spec.kind);
+  }
+  CHECK(forward == std::set<std::string>{"batch_norm", "copy", "cross_entropy", "elementwise", "embedding",
+                                         "gradient_clipping", "layer_norm", "optimizer", "pooling", "reduction",
+                                         "softmax"});
+  CHECK(backward ==
+        std::set<std::string>{"batch_norm", "cross_entropy", "embedding", "layer_norm", "pooling", "softmax"});
+}

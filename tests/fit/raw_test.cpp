@@ -1,0 +1,131 @@
+#include "validate/fit/raw.hpp"
+
+#include <fmt/format.h>
+
+#include "model/base/error.hpp"
+#include "tests/base/temporary_folder.hpp"
+#include "tests/catch.hpp"
+#include "tests/fit/synthetic.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+std::string line(const std::string& name, const std::string& rest) {
+  return fmt::format(R"({{"suite":"gemm","name":"{}",{}}})", name, rest) + "\n";
+}
+const std::string good = R"("status":"measured","scenario":{},"parameters":{},"device":0,"unit":"s","values":[2,1,3])";
+
+template <typename Read>
+std::string complaint(const Read& read) {
+  try {
+    read();
+  } catch (const ScenarioError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("A record keeps its values; of lines with one name the last holds") {
+  // A point that failed at first and was measured by a later run has two lines.
+  const std::vector<RawPoint> points =
+      read_records(line("a", R"("status":"failed","note":"lost")") + line("b", good) + line("a", good), "gemm.jsonl");
+  REQUIRE(points.size() == 2);
+  CHECK(points[0].record.name == "a");
+  CHECK(points[0].record.status == RecordStatus::measured);
+  CHECK(points[0].where.line == 3);
+  CHECK(points[0].median() == 2.0);          // of 2, 1, 3
+  CHECK(points[0].spread() == Approx(0.5));  // quartiles 1.5 and 2.5 over 2
+  CHECK_FALSE(points[0].held_out());
+}
+
+TEST_CASE("What a folder holds is counted, and only what was measured is kept") {
+  const TemporaryFolder folder;
+  folder.write("machine.json", synthetic::machine_json());
+  folder.write("gemm.jsonl", line("a", good) + line("b", R"("status":"skipped","note":"no fp8 here")"));
+  folder.write("peer.jsonl", R"({"suite":"peer","name":"p","status":"failed","note":"one GPU"})");
+  const RawMeasurements raw = read_measurements(folder.path());
+  REQUIRE(raw.points.size() == 1);
+  CHECK(raw.suites.at("gemm").measured == 1);
+  CHECK(raw.suites.at("gemm").skipped == 1);
+  CHECK(raw.suites.at("peer").failed == 1);
+  CHECK(raw.of_suite("peer").empty());
+}
+
+TEST_CASE("Records that are wrong are refused with file and line, and what to do") {
+  struct Bad {
+    std::string text, wrong;
+  };
+  const std::vector<Bad> rows = {
+      {R"({"suite":"gemm","name":"a","status":"meas)", "torn"},
+      {line("a", R"("status":"perhaps")"), "unknown status \"perhaps\""},
+      {line("a", R"("status":"measured","unit":"s","values":[])"), "without a value"},
+      {line("a", R"("status":"measured","unit":"ms","values":[1])"), "unknown unit \"ms\""},
+      {line("a", R"("status":"measured","unit":"s","values":[1e999])"), "torn or no JSON"},
+      {line("a", R"("status":"measured","unit":"s","values":["1"])"), "no number"},
+      {line("a", R"("status":"measured","unit":"s","values":[0],"scenario":{"workload.operator.kind":"copy"})"),
+       "not positive"},
+      {line("a", R"("status":"measured","unit":"s","values":[1],"scenario":{"workload.operator.m":1})"), "no text"},
+      {line("a", R"("status":"measured","unit":"s","values":[1],"scenario":[])"), "no object"},
+      {R"({"suite":"gemm","status":"measured"})", "name: this key is missing"},
+      {"[1,2]\n", "no record"},
+  };
+  for (const Bad& bad : rows) {
+    const std::string said = complaint([&] { (void)read_records(line("first", good) + bad.text, "gemm.jsonl"); });
+    INFO(said);
+    CHECK(said.find("gemm.jsonl:2") == 0);
+    CHECK(said.find(bad.wrong) != std::string::npos);
+    CHECK(said.find(';') != std::string::npos);  // what would be right
+  }
+}
+
+TEST_CASE("Folders that hold no measurements are refused") {
+  const TemporaryFolder folder;
+  CHECK(complaint([&] { (void)read_measurements(folder.path() / "none"); }).find("no folder") != std::string::npos);
+  CHECK(complaint([&] { (void)read_measurements(folder.path()); }).find("machine.json") != std::string::npos);
+  folder.write("machine.json", synthetic::machine_json());
+  CHECK(complaint([&] { (void)read_measurements(folder.path()); }).find("no records") != std::string::npos);
+}
+
+TEST_CASE("machine.json is read as the driver wrote it, and complaints have a position") {
+  const Machine machine = read_machine_text(synthetic::machine_json(2), "machine.json");
+  REQUIRE(machine.gpus.size() == 2);
+  const MeasuredGpu& gpu = machine.gpus.front();
+  CHECK(gpu.name == "Synthetic 5000");
+  CHECK(gpu.compute_capability == Approx(8.9));
+  CHECK(gpu.clock.value() == Approx(2e9));
+  // Two transfers per clock of 8 GHz over 256 bit = 32 bytes: 512 GB/s.
+  REQUIRE(gpu.peak_bandwidth());
+  CHECK(gpu.peak_bandwidth()->value() == Approx(512e9));
+  CHECK(machine.links.size() == 2);
+  CHECK_FALSE(machine.has_nvswitch());
+
+  struct Bad {
+    std::string text, wrong;
+  };
+  const std::vector<Bad> rows = {
+      {"[]", "no mapping"},
+      {"{}", "gpus: this key is missing"},
+      {R"({"gpus":[]})", "no GPU"},
+      {R"({"gpus":[{"index":0,"name":"x"}]})", "compute_capability: this key is missing"},
+      {R"({"gpus":[{"index":0,"name":"x","compute_capability":"9.0","sms":"many"}]})", "gpus[0].sms"},
+      {R"({"gpus":)", "machine.json"},
+  };
+  for (const Bad& bad : rows) {
+    const std::string said = complaint([&] { (void)read_machine_text(bad.text, "machine.json"); });
+    INFO(said);
+    CHECK(said.find("machine.json:") == 0);
+    CHECK(said.find(bad.wrong) != std::string::npos);
+  }
+}
+
+TEST_CASE("What other readers' files hold in the same folder is left alone") {
+  // Training steps and replays lie beside the suites.
+  const TemporaryFolder folder;
+  folder.write("machine.json", synthetic::machine_json());
+  folder.write("gemm.jsonl", line("a", good));
+  folder.write("pytorch.jsonl", "{\"case\": \"resnet-50\", \"step_time\": 0.1}\n");
+  CHECK(read_measurements(folder.path()).points.size() == 1);
+}

@@ -1,0 +1,287 @@
+#ifdef FORETRAIN_HAS_CUDNN
+#include "validate/cuda/math/convolution.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <stdexcept>
+
+#include "validate/cuda/math/probe.hpp"
+
+namespace foretrain::gpu {
+
+namespace {
+
+constexpr std::int64_t most_workspace = std::int64_t{1} << 30;
+constexpr int most_candidates = 4;
+
+ImageTensor image_tensor(Format format, std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
+  ImageTensor tensor{format, {a, b, c, d}, {b * c * d, c * d, d, 1}};
+  if (size_of(format) == 2) tensor.strides = {b * c * d, 1, d * b, b};
+  return tensor;
+}
+
+/// Seconds of a plan, from a few launches. Infinite where it fails for want of anything but the GPU itself.
+double trial(const GraphPlan& plan, const CudnnDescriptor& pack, const Stream& stream) {
+  constexpr int launches = 3;
+  const Event start;
+  const Event end;
+  try {
+    run_plan(plan, pack, stream.get());
+    start.record(stream.get());
+    for (int i = 0; i < launches; ++i) run_plan(plan, pack, stream.get());
+    end.record(stream.get());
+    end.synchronize();
+    return elapsed(start, end) / launches;
+  } catch (const GpuError& error) {
+    if (error.fault() == Fault::device_lost) throw;
+    return HUGE_VAL;
+  }
+}
+
+struct PassAttributes {
+  cudnnBackendDescriptorType_t operation;
+  cudnnBackendAttributeName_t alpha, beta, convolution, input, filter, output;
+};
+PassAttributes attributes_of(ConvolutionPass pass) {
+  switch (pass) {
+    case ConvolutionPass::forward:
+      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y};
+    case ConvolutionPass::data_gradient:
+      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY};
+    case ConvolutionPass::weight_gradient:
+      break;
+  }
+  return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
+}
+
+}  // namespace
+
+std::size_t ImageTensor::bytes() const {
+  return static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]) * size_of(format);
+}
+
+std::int64_t ImageTensor::place(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
+  return a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3];
+}
+
+ConvolutionShape convolution_shape(const OperatorSpec& spec) {
+  ConvolutionShape shape;
+  shape.n = spec.integer("batch");
+  shape.c = spec.integer("channels");
+  shape.h = spec.integer("height");
+  shape.w = spec.integer("width");
+  shape.k = spec.integer("filters");
+  std::tie(shape.r, shape.s) = spec.pair_or("kernel", 1);
+  std::tie(shape.pad_h, shape.pad_w) = spec.pair_or("pad", 0);
+  shape.stride = spec.integer_or("stride", 1);
+  shape.groups = spec.integer_or("groups", 1);
+  if (std::min({shape.n, shape.c, shape.h, shape.w, shape.k, shape.r, shape.s, shape.stride, shape.groups}) < 1 ||
+      std::min(shape.pad_h, shape.pad_w) < 0 || shape.h + 2 * shape.pad_h < shape.r ||
+      shape.w + 2 * shape.pad_w < shape.s || shape.c % shape.groups != 0 || shape.k % shape.groups != 0) {
+    throw std::invalid_argument("convolution: sizes that do not fit each other");
+  }
+  shape.p = (shape.h + 2 * shape.pad_h - shape.r) / shape.stride + 1;
+  shape.q = (shape.w + 2 * shape.pad_w - shape.s) / shape.stride + 1;
+  const std::string pass = spec.text_or("pass", "forward");
+  if (pass == "data_gradient") shape.pass = ConvolutionPass::data_gradient;
+  if (pass == "weight_gradient") shape.pass = ConvolutionPass::weight_gradient;
+  if (pass != "forward" && shape.pass == ConvolutionPass::forward) {
+    throw std::invalid_argument("convolution: pass: unknown word \"" + pass + "\"");
+  }
+  shape.precision = spec.text_or("precision", "fp32");
+  return shape;
+}
+
+ConvolutionRunner::ConvolutionRunner(const ConvolutionShape& shape, const RunnerSetting& setting) : shape_(shape) {
+  const Format format = format_of(shape.precision);
+  input_ = image_tensor(format, shape.n, shape.c, shape.h, shape.w);
+  filter_ = image_tensor(format, shape.k, shape.c / shape.groups, shape.r, shape.s);
+  output_ = image_tensor(format, shape.n, shape.k, shape.p, shape.q);
+  describe();
+  choose(setting);
+}
+
+void ConvolutionRunner::describe() {
+  const auto add = [this](const ImageTensor& image) {
+    return graph_.tensor({.format = image.format, .sizes = image.sizes, .strides = image.strides});
+  };
+  input_id_ = add(input_);
+  filter_id_ = add(filter_);
+  output_id_ = add(output_);
+  CudnnDescriptor& convolution = graph_.keep(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  const std::vector<std::int64_t> pads = {shape_.pad_h, shape_.pad_w};
+  const Format compute = input_.format == Format::fp64 ? Format::fp64 : Format::fp32;
+  convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, std::int64_t{2})
+      .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, cudnn_type(compute))
+      .set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION)
+      .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, pads)
+      .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, pads)
+      .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {shape_.stride, shape_.stride})
+      .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, {1, 1})
+      .finish();
+  const PassAttributes names = attributes_of(shape_.pass);
+  CudnnDescriptor& operation = graph_.operation(names.operation);
+  operation.set(names.convolution, convolution)
+      .set(names.input, graph_.descriptor(input_id_))
+      .set(names.filter, graph_.descriptor(filter_id_))
+      .set(names.output, graph_.descriptor(output_id_));
+  if (compute == Format::fp64) {
+    operation.set(names.alpha, CUDNN_TYPE_DOUBLE, 1.0).set(names.beta, CUDNN_TYPE_DOUBLE, 0.0);
+  } else {
+    operation.set(names.alpha, CUDNN_TYPE_FLOAT, 1.0F).set(names.beta, CUDNN_TYPE_FLOAT, 0.0F);
+  }
+  operation.finish();
+}
+
+void ConvolutionRunner::choose(const RunnerSetting& setting) {
+  const EngineFilter filter{.no_tensor_cores = shape_.precision == "fp32",
+                            .no_narrower_inputs = input_.format == Format::fp32};
+  std::vector<GraphPlan> found = graph_.plans(most_candidates, most_workspace, filter);
+  std::int64_t needed = 0;
+  for (const GraphPlan& plan : found) needed = std::max(needed, plan.workspace);
+  setting.memory.begin_operator();
+  void* const workspace = setting.memory.workspace(static_cast<std::size_t>(std::max<std::int64_t>(needed, 16)));
+  const int sets = gpu::operand_sets(setting.rotation, bytes());
+  for (int i = 0; i < sets; ++i) {
+    const auto take = [&](const ImageTensor& image) {
+      return setting.memory.take(image.bytes(), fill_of(image.format));
+    };
+    sets_.push_back({take(input_), take(filter_), take(output_)});
+    const Operands& operands = sets_.back();
+    packs_.push_back(variant_pack(
+        {{input_id_, operands.input}, {filter_id_, operands.filter}, {output_id_, operands.output}}, workspace));
+  }
+  GPU_CHECK(cudaDeviceSynchronize());  // the memory may fill on a stream of its own
+  const Stream stream;
+  std::vector<double> times;
+  for (const GraphPlan& plan : found) times.push_back(trial(plan, packs_.front(), stream));
+  const auto best = std::min_element(times.begin(), times.end());
+  if (*best == HUGE_VAL) throw GpuError(Fault::failed, "no plan of cuDNN for this convolution runs");
+  candidates_ = found.size();
+  rank_ = static_cast<std::size_t>(best - times.begin());
+  first_over_best_ = times.front() / *best;
+  plan_.push_back(std::move(found[rank_]));
+}
+
+void ConvolutionRunner::launch(cudaStream_t stream, int turn) {
+  run_plan(plan_.front(), packs_[static_cast<std::size_t>(turn) % packs_.size()], stream);
+}
+
+/// One number of the result, from the definition; sums run over a line of channels, or a plane, at once.
+double ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStream_t stream, double& magnitudes,
+                                 double& squares) const {
+  const ConvolutionShape& s = shape_;
+  const Operands& data = sets_.front();
+  const std::int64_t group_inputs = s.c / s.groups, group_outputs = s.k / s.groups;
+  double sum = 0.0;
+  const auto add = [&](double x, double y) {
+    sum += x * y;
+    magnitudes += std::abs(x * y);
+    squares += x * y * x * y;
+  };
+  const auto line = [&](const ImageTensor& tensor, const void* memory, std::int64_t start, int along,
+                        std::int64_t count) {
+    return read_elements(tensor.format, memory, start, tensor.strides[static_cast<std::size_t>(along)], count, stream);
+  };
+  if (s.pass == ConvolutionPass::weight_gradient) {
+    const std::int64_t k = place[0], channel = k / group_outputs * group_inputs + place[1];
+    for (std::int64_t n = 0; n < s.n; ++n) {
+      for (std::int64_t p = 0; p < s.p; ++p) {
+        const std::int64_t row = p * s.stride - s.pad_h + place[2];
+        if (row < 0 || row >= s.h) continue;
+        const auto x = line(input_, data.input, input_.place(n, channel, row, 0), 3, s.w);
+        const auto dy = line(output_, data.output, output_.place(n, k, p, 0), 3, s.q);
+        for (std::int64_t q = 0; q < s.q; ++q) {
+          const std::int64_t column = q * s.stride - s.pad_w + place[3];
+          if (column >= 0 && column < s.w) add(x[static_cast<std::size_t>(column)], dy[static_cast<std::size_t>(q)]);
+        }
+      }
+    }
+    return sum;
+  }
+  const bool forward = s.pass == ConvolutionPass::forward;
+  const std::int64_t group = place[1] / (forward ? group_outputs : group_inputs);
+  for (std::int64_t r = 0; r < s.r; ++r) {
+    for (std::int64_t t = 0; t < s.s; ++t) {
+      // Forward: (row, column) is of the input. Data gradient: of the output, where the stride meets it.
+      std::int64_t row = place[2] * s.stride - s.pad_h + r, column = place[3] * s.stride - s.pad_w + t;
+      if (!forward) {
+        row = place[2] + s.pad_h - r;
+        column = place[3] + s.pad_w - t;
+        if (row < 0 || column < 0 || row % s.stride != 0 || column % s.stride != 0) continue;
+        row /= s.stride;
+        column /= s.stride;
+      }
+      if (row < 0 || column < 0 || row >= (forward ? s.h : s.p) || column >= (forward ? s.w : s.q)) continue;
+      std::vector<double> values, weights;
+      if (forward) {
+        values = line(input_, data.input, input_.place(place[0], group * group_inputs, row, column), 1, group_inputs);
+        weights = line(filter_, data.filter, filter_.place(place[1], 0, r, t), 1, group_inputs);
+      } else {
+        values =
+            line(output_, data.output, output_.place(place[0], group * group_outputs, row, column), 1, group_outputs);
+        weights = line(filter_, data.filter, filter_.place(group * group_outputs, place[1] % group_inputs, r, t), 0,
+                       group_outputs);
+      }
+      for (std::size_t i = 0; i < values.size(); ++i) add(values[i], weights[i]);
+    }
+  }
+  return sum;
+}
+
+void ConvolutionRunner::verify(cudaStream_t stream) {
+  launch(stream, 0);
+  const bool weights = shape_.pass == ConvolutionPass::weight_gradient;
+  const ImageTensor& result = weights ? filter_ : shape_.pass == ConvolutionPass::forward ? output_ : input_;
+  void* const data = weights                                   ? sets_.front().filter
+                     : shape_.pass == ConvolutionPass::forward ? sets_.front().output
+                                                               : sets_.front().input;
+  // Rounding of sums, and what Winograd's and Fourier's ways lose, which grows with the sums' typical size.
+  const bool narrow = shape_.precision != "fp32" && shape_.precision != "fp64";
+  const double of_magnitudes = narrow ? 1e-4 : 1e-5, of_size = narrow ? 0.03 : 2e-3;
+  constexpr int samples = 3;
+  const auto a = samples_below(result.sizes[0], samples), b = samples_below(result.sizes[1], samples),
+             c = samples_below(result.sizes[2], samples), d = samples_below(result.sizes[3], samples);
+  for (std::size_t i = 0; i < (weights ? 2U : 3U); ++i) {
+    double magnitudes = 0.0, squares = 0.0;
+    const double sum = sum_at({a[i], b[i], c[i], d[i]}, stream, magnitudes, squares);
+    const double rounding = 4.0 * rounding_of(result.format);
+    const double tolerance =
+        of_magnitudes * magnitudes + (of_size + rounding) * std::sqrt(squares) + rounding * std::abs(sum) + 1e-6;
+    expect_close("convolution number " + std::to_string(i),
+                 read_element(result.format, data, result.place(a[i], b[i], c[i], d[i]), stream), sum, tolerance);
+  }
+}
+
+std::map<std::string, std::string> ConvolutionRunner::parameters() const {
+  char ratio[32] = "";
+  std::snprintf(ratio, sizeof(ratio), "%.3f", first_over_best_);
+  return {{"engine", std::to_string(plan_.front().engine)},
+          {"heuristic_rank", std::to_string(rank_)},
+          {"candidates", std::to_string(candidates_)},
+          {"first_choice_over_best", ratio},
+          {"workspace_bytes", std::to_string(plan_.front().workspace)},
+          {"layout", size_of(input_.format) == 2 ? "nhwc" : "nchw"}};
+}
+
+}  // namespace foretrain::gpu
+#endif

@@ -1,0 +1,324 @@
+// Compute slowed by communication, and communication by compute: a matrix product (bound by the multiprocessors) and a
+// sum of long vectors (bound by the device's memory), beside copies between host and device, and beside NCCL's
+// all_reduce of all GPUs where there are several.
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "validate/cuda/collective/ladder.hpp"
+#include "validate/cuda/collective/nccl.hpp"
+#include "validate/cuda/core/suite.hpp"
+#include "validate/cuda/math/matmul.hpp"
+#include "validate/cuda/suites/overlap_kernels.hpp"
+
+namespace foretrain::gpu {
+
+namespace {
+
+constexpr std::size_t mib = 1 << 20;
+constexpr double batch_s = 0.02;
+
+/// Work that can be put on a stream of the measured GPU again and again.
+class Load {
+ public:
+  virtual ~Load() = default;
+  virtual void launch(int turn) = 0;
+  [[nodiscard]] virtual cudaStream_t stream() const { return own_.get(); }
+  /// Until all that was launched is done.
+  virtual void wait() { GPU_CHECK(cudaStreamSynchronize(stream())); }
+
+ protected:
+  Stream own_;
+};
+
+class Product final : public Load {
+ public:
+  static constexpr std::int64_t size = 8192;
+  Product() : memory_(own_.get()), runner_(shape(), {.memory = memory_, .rotation = 1}) { own_.synchronize(); }
+  void launch(int turn) override { runner_.launch(own_.get(), turn); }
+
+ private:
+  static MatmulShape shape() {
+    MatmulShape shape;
+    shape.m = shape.n = shape.k = size;
+    shape.precision = "bf16";
+    return shape;
+  }
+  OwnOperands memory_;
+  MatmulRunner runner_;
+};
+
+class Accumulation final : public Load {
+ public:
+  static constexpr std::size_t bytes = 512 * mib;
+  Accumulation() : x_(bytes), y_(bytes) {
+    x_.fill(Fill::uniform_fp32, own_.get());
+    y_.fill(Fill::uniform_fp32, own_.get());
+    own_.synchronize();
+  }
+  void launch(int /*turn*/) override {
+    launch_accumulate(y_.as<float>(), x_.as<float>(), bytes / sizeof(float), own_.get());
+  }
+
+ private:
+  DeviceBuffer x_, y_;
+};
+
+class HostCopy final : public Load {
+ public:
+  static constexpr std::size_t bytes = 64 * mib;
+  explicit HostCopy(bool to_device) : to_device_(to_device), host_(bytes, true), device_(bytes) {
+    device_.fill(Fill::bytes, own_.get());
+    own_.synchronize();
+  }
+  void launch(int /*turn*/) override {
+    if (to_device_) {
+      GPU_CHECK(cudaMemcpyAsync(device_.data(), host_.data(), bytes, cudaMemcpyHostToDevice, own_.get()));
+    } else {
+      GPU_CHECK(cudaMemcpyAsync(host_.data(), device_.data(), bytes, cudaMemcpyDeviceToHost, own_.get()));
+    }
+  }
+
+ private:
+  bool to_device_;
+  HostBuffer host_;
+  DeviceBuffer device_;
+};
+
+#ifdef FORETRAIN_HAS_NCCL
+
+int visible_devices() {
+  int count = 0;
+  GPU_CHECK(cudaGetDeviceCount(&count));
+  return count;
+}
+
+/// On all GPUs; the stream is that of the measured one.
+class AllReduce final : public Load {
+ public:
+  AllReduce(std::size_t bytes, int measured) : communicators_(all_devices(measured)) {
+    extent_ = extent_of(Operation::all_reduce, communicators_.ranks(), bytes / sizeof(float));
+    for (const Member& member : communicators_.members()) {
+      const OnDevice on(member.device);
+      send_.emplace_back(bytes);
+      receive_.emplace_back(bytes);
+      send_.back().fill(Fill::uniform_fp32, member.stream->get(), static_cast<std::uint64_t>(member.rank) + 1);
+      from_.push_back(send_.back().as<float>());
+      to_.push_back(receive_.back().as<float>());
+    }
+    wait();
+  }
+  void launch(int /*turn*/) override { communicators_.launch(Operation::all_reduce, extent_, from_, to_); }
+  [[nodiscard]] cudaStream_t stream() const override { return communicators_.members().front().stream->get(); }
+  void wait() override { communicators_.wait("all_reduce beside other work"); }
+
+ private:
+  static std::vector<int> all_devices(int measured) {
+    std::vector<int> devices{measured};
+    for (int device = 0; device < visible_devices(); ++device) {
+      if (device != measured) devices.push_back(device);
+    }
+    return devices;
+  }
+  Communicators communicators_;
+  Extent extent_;
+  std::vector<DeviceBuffer> send_, receive_;
+  std::vector<const float*> from_;
+  std::vector<float*> to_;
+};
+
+#else
+
+int visible_devices() { return 1; }
+
+#endif
+
+double time_alone(Load& load, int count) {
+  const Event start;
+  const Event end;
+  load.launch(0);
+  start.record(load.stream());
+  for (int i = 0; i < count; ++i) load.launch(i + 1);
+  end.record(load.stream());
+  load.wait();
+  return elapsed(start, end) / count;
+}
+
+/// Seconds of `load` while `other` keeps running; nothing when the other ended too early for that.
+std::optional<double> time_beside(Load& load, int count, Load& other, int other_count) {
+  const Event begun(false);
+  const Event start;
+  const Event end;
+  const Event other_end(false);
+  other.launch(0);
+  begun.record(other.stream());
+  other.launch(1);
+  GPU_CHECK(cudaStreamWaitEvent(load.stream(), begun.get(), 0));
+  start.record(load.stream());
+  for (int i = 0; i < count; ++i) load.launch(i);
+  end.record(load.stream());
+  for (int i = 2; i < other_count; ++i) other.launch(i);
+  other_end.record(other.stream());
+  load.wait();
+  const cudaError_t running = cudaEventQuery(other_end.get());
+  if (running != cudaErrorNotReady) GPU_CHECK(running);
+  other.wait();
+  if (running != cudaErrorNotReady) return std::nullopt;
+  return elapsed(start, end) / count;
+}
+
+/// Time beside the other over time alone, each pair measured in turn.
+Sampled slowdown(Load& load, Load& other, const StoppingRule& rule) {
+  const double once = std::max(time_alone(load, 2), 1e-7);
+  const double other_once = std::max(time_alone(other, 2), 1e-7);
+  const int count = batch_of(once, batch_s, 256);
+  // The other goes on for longer than the load takes even at a third of its speed.
+  int other_count = 3 + static_cast<int>(3.0 * count * once / other_once);
+  return sample(
+      [&] {
+        const double alone = time_alone(load, count);
+        for (int attempt = 0; attempt < 4; ++attempt, other_count *= 2) {
+          if (const auto beside = time_beside(load, count, other, other_count)) return *beside / alone;
+        }
+        throw GpuError(Fault::unsupported, "the work beside it ended before it did, however much of it there was");
+      },
+      rule);
+}
+
+/// A kind of work: how to begin it (buffers and all), and what a record says of it.
+struct Kind {
+  std::string name;
+  std::map<std::string, std::string> scenario, parameters;
+  std::function<std::unique_ptr<Load>()> begin;
+};
+
+std::vector<Kind> computations() {
+  const std::string size = std::to_string(Product::size);
+  return {{"matmul " + size,
+           {{"workload.operator.kind", "matmul"},
+            {"workload.operator.m", size},
+            {"workload.operator.n", size},
+            {"workload.operator.k", size},
+            {"workload.operator.precision", "bf16"}},
+           {},
+           [] { return std::make_unique<Product>(); }},
+          {"accumulation", {}, {{"bytes", std::to_string(3 * Accumulation::bytes)}}, [] {
+             return std::make_unique<Accumulation>();
+           }}};
+}
+
+std::vector<Kind> communications([[maybe_unused]] const SuiteRun& run) {
+  std::vector<Kind> kinds;
+  const std::string bytes = std::to_string(HostCopy::bytes);
+  for (const bool to_device : {true, false}) {
+    kinds.push_back({to_device ? "host_to_device" : "device_to_host", {}, {{"bytes", bytes}}, [to_device] {
+                       return std::make_unique<HostCopy>(to_device);
+                     }});
+  }
+#ifdef FORETRAIN_HAS_NCCL
+  const int gpus = visible_devices();
+  if (gpus < 2) return kinds;
+  for (const std::size_t size : run.quick() ? std::vector{256 * mib} : std::vector{32 * mib, 256 * mib}) {
+    kinds.push_back({"all_reduce " + std::to_string(size) + " B",
+                     {{"workload.collective.operation", "all_reduce"},
+                      {"workload.collective.size", std::to_string(size) + " B"},
+                      {"workload.collective.ranks", std::to_string(gpus)}},
+                     nccl_parameters(),
+                     [size, device = run.device()] { return std::make_unique<AllReduce>(size, device); }});
+  }
+#endif
+  return kinds;
+}
+
+bool measure_alone(SuiteRun& run, const Kind& kind) {
+  Record record;
+  record.name = kind.name + " alone";
+  record.scenario = kind.scenario;
+  record.parameters = kind.parameters;
+  record.parameters["timing"] = "stream";
+  record.unit = "s";
+  return run.point(record, [&] {
+    const auto load = kind.begin();
+    const int count = batch_of(std::max(time_alone(*load, 2), 1e-7), batch_s, 256);
+    return sample([&] { return time_alone(*load, count); }, run.rule());
+  });
+}
+
+bool measure_beside(SuiteRun& run, const Kind& kind, const Kind& other) {
+  Record record;
+  record.name = kind.name + " beside " + other.name;
+  record.parameters = kind.parameters;
+  for (const auto& [key, text] : other.parameters) record.parameters["beside_" + key] = text;
+  record.parameters["kind"] = kind.name;
+  record.parameters["beside"] = other.name;
+  record.parameters["quantity"] = "slowdown";
+  record.unit = "1";
+  return run.point(record, [&] {
+    const auto load = kind.begin();
+    const auto beside = other.begin();
+    return slowdown(*load, *beside, run.rule());
+  });
+}
+
+#ifdef FORETRAIN_HAS_NCCL
+
+/// Multiprocessors that NCCL's kernel holds while it runs.
+bool measure_multiprocessors(SuiteRun& run) {
+  Record record;
+  record.name = "multiprocessors of all_reduce";
+  record.parameters = nccl_parameters();
+  record.parameters["quantity"] = "multiprocessors";
+  record.parameters["ranks"] = std::to_string(visible_devices());
+  record.unit = "1";
+  return run.point(record, [&] {
+    const OnDevice on(run.device());
+    const std::size_t bytes = std::min<std::size_t>(usable_memory() / 3, 2048 * mib) / mib * mib;
+    AllReduce reduction(bytes, run.device());
+    Census census;
+    const Stream stream;
+    const int all = census.free_now(stream);
+    const Event done(false);
+    return sample(
+        [&] {
+          reduction.launch(0);
+          done.record(reduction.stream());
+          usleep(1000);  // until its kernels have begun on every GPU
+          const int free = census.free_now(stream);
+          const cudaError_t running = cudaEventQuery(done.get());
+          reduction.wait();
+          if (running == cudaSuccess) {
+            throw GpuError(Fault::unsupported, "the all_reduce ended before the multiprocessors were counted");
+          }
+          return static_cast<double>(all - free);
+        },
+        {.warm_up = 1, .least = 5, .most = 5, .target = 0.0, .budget = Seconds(1.0)});
+  });
+}
+
+#endif
+
+}  // namespace
+
+void run_overlap(SuiteRun& run) {
+  const std::vector<Kind> compute = computations();
+  const std::vector<Kind> communication = communications(run);
+  for (const std::vector<Kind>* kinds : {&compute, &communication}) {
+    for (const Kind& kind : *kinds) {
+      if (!measure_alone(run, kind)) return;
+    }
+  }
+  for (const Kind& other : communication) {
+    for (const Kind& kind : compute) {
+      if (!measure_beside(run, kind, other) || !measure_beside(run, other, kind)) return;
+    }
+  }
+#ifdef FORETRAIN_HAS_NCCL
+  if (visible_devices() > 1) measure_multiprocessors(run);
+#endif
+}
+
+}  // namespace foretrain::gpu

@@ -1,0 +1,176 @@
+// The calibration file that a fit leaves; model/scenario/machine_calibration.* reads it.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "model/scenario/machine_calibration.hpp"
+#include "validate/fit/constant_row.hpp"
+#include "validate/fit/gpu_fit.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Seven digits: the file must give the fit's predictions back.
+double rounded(double value) {
+  if (value == 0.0 || !std::isfinite(value)) return 0.0;
+  const double scale = std::pow(10.0, 6.0 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
+
+/// A number or "5.65 us", as scenario files state it.
+ordered_json value_of(const std::string& name, double value) {
+  const std::string& unit = constant_row(name).unit;
+  if (unit.empty()) return rounded(value);
+  return fmt::format("{:.7g} {}", value, unit);
+}
+
+ordered_json gpu_of(const GpuCalibration& fit) {
+  const MeasuredGpu& device = fit.machine.gpus.front();
+  ordered_json gpu = {{"name", fit.gpu},
+                      {"device", device.name},
+                      {"compute_capability", fmt::format("{:.1f}", device.compute_capability)}};
+  if (fit.figures.memory_latency) {
+    gpu["memory_latency"] = fmt::format("{:.5g} ns", fit.figures.memory_latency->value() * 1e9);
+  }
+  if (fit.figures.l2_bandwidth) {
+    gpu["l2_bandwidth"] = fmt::format("{:.5g} GB/s", fit.figures.l2_bandwidth->value() * 1e-9);
+  }
+  // What driver and architecture say of it, also where the catalogue has a datasheet.
+  gpu["description"] = ordered_json::parse(gpu_document(device, fit.figures));
+  return gpu;
+}
+
+ordered_json constants_of(const GpuCalibration& fit) {
+  ordered_json constants = ordered_json::object();
+  for (const DirectConstant& constant : fit.direct) {
+    constants[constant.name] = {{"value", value_of(constant.name, constant.value)},
+                                {"kind", "measurement"},
+                                {"standard_error", rounded(constant.standard_error)},
+                                {"source", constant.source}};
+  }
+  for (const auto& [constant, source] : fit.fitted) {
+    constants[constant.name] = {{"value", value_of(constant.name, constant.after)},
+                                {"kind", "fit"},
+                                {"standard_error", rounded(constant.standard_error)},
+                                {"published", rounded(constant.before)}};
+    if (constant.at_bound) constants[constant.name]["at_bound"] = true;
+    constants[constant.name]["source"] = source;
+  }
+  return constants;
+}
+
+ordered_json undetermined_of(const GpuCalibration& fit) {
+  ordered_json list = ordered_json::array();
+  for (const Undetermined& one : fit.undetermined) list.push_back({{"constant", one.name}, {"why", one.why}});
+  return list;
+}
+
+ordered_json residuals_of(const GpuCalibration& fit) {
+  ordered_json list = ordered_json::array();
+  for (const PointErrors& group : fit.errors) {
+    list.push_back({{"group", group.group},
+                    {"held_out", group.held_out},
+                    {"points", group.points},
+                    {"mape", rounded(group.mape)},
+                    {"bias", rounded(group.bias)},
+                    {"worst", rounded(group.worst)},
+                    {"worst_point", group.worst_point}});
+  }
+  return list;
+}
+
+ordered_json bars_of(const GpuCalibration& fit) {
+  ordered_json list = ordered_json::array();
+  for (const AccuracyBar& bar : fit.bars) {
+    ordered_json row = {{"of", bar.name}, {"bar", bar.limit}, {"points", bar.points}};
+    if (bar.points > 0) {
+      row["held_out"] = bar.held_out;
+      row["mape"] = rounded(bar.mape);
+      row["met"] = bar.met();
+    }
+    list.push_back(row);
+  }
+  return list;
+}
+
+ordered_json provenance_of(const GpuCalibration& fit) {
+  ordered_json suites = ordered_json::object();
+  for (const auto& [name, count] : fit.suites) {
+    suites[name] = {{"measured", count.measured}, {"failed", count.failed}, {"skipped", count.skipped}};
+  }
+  return {{"date", fit.machine.date},        {"kernel", fit.machine.kernel},
+          {"driver", fit.machine.driver},    {"versions", fit.machine.versions},
+          {"gpus", fit.machine.gpus.size()}, {"suites", suites},
+          {"products", fit.matmul_note},     {"not_understood", fit.not_understood.size()}};
+}
+
+ordered_json products_of(const GpuCalibration& fit) {
+  ordered_json list = ordered_json::array();
+  for (const MeasuredMatmul& row : fit.measured_matmuls) {
+    ordered_json entry = {
+        {"gpu", row.gpu}, {"precision", name(row.precision)}, {"m", row.m}, {"n", row.n}, {"k", row.k}};
+    if (row.batch != 1) entry["batch"] = row.batch;
+    if (row.transpose_a) entry["transpose_a"] = true;
+    if (row.transpose_b) entry["transpose_b"] = true;
+    entry["time"] = fmt::format("{:.5g} us", row.time.value() * 1e6);
+    entry["source"] = fit.machine.date.empty() ? "measured" : fit.machine.date;
+    list.push_back(entry);
+  }
+  return list;
+}
+
+/// Long lists one entry a line, so that files can be read and compared.
+std::string lines_of(const ordered_json& list) {
+  if (list.empty()) return list.dump();
+  std::string text = list.is_array() ? "[" : "{";
+  bool first = true;
+  for (const auto& [key, value] : list.items()) {
+    text += first ? "\n    " : ",\n    ";
+    if (list.is_object()) text += ordered_json(key).dump() + ": ";
+    text += value.dump();
+    first = false;
+  }
+  return text + (list.is_array() ? "\n  ]" : "\n  }");
+}
+
+}  // namespace
+
+std::string to_json(const GpuCalibration& fit) {
+  ordered_json covariance_rows = ordered_json::array();
+  for (const std::vector<double>& row : fit.covariance) {
+    ordered_json numbers = ordered_json::array();
+    for (const double value : row) numbers.push_back(rounded(value));
+    covariance_rows.push_back(numbers);
+  }
+  ordered_json spread = ordered_json::object();
+  for (const auto& [family, value] : fit.spread) spread[family] = rounded(value);
+  const std::vector<std::pair<const char*, std::string>> members = {
+      {"format", ordered_json(calibration_format).dump()},
+      {"kind", "\"calibration\""},
+      {"name", ordered_json(fmt::format("{} measured {}", fit.gpu, fit.machine.date)).dump()},
+      {"description",
+       ordered_json(fmt::format("constants of {}, fitted by foretrain calibrate", fit.machine.gpus.front().name))
+           .dump()},
+      {"base", ordered_json(fit.base).dump()},
+      {"gpu", lines_of(gpu_of(fit))},
+      {"node", lines_of(ordered_json::parse(fit.node))},
+      {"constants", lines_of(constants_of(fit))},
+      {"undetermined", lines_of(undetermined_of(fit))},
+      {"covariance", "{\n    \"constants\": " + ordered_json(fit.covariance_names).dump() +
+                         ",\n    \"rows\": " + covariance_rows.dump() + "\n  }"},
+      {"spread", spread.dump()},
+      {"residuals", lines_of(residuals_of(fit))},
+      {"bars", lines_of(bars_of(fit))},
+      {"provenance", lines_of(provenance_of(fit))},
+      {"measured_matmuls", lines_of(products_of(fit))}};
+  std::string text = "{";
+  for (const auto& [key, value] : members)
+    text += fmt::format("{}\n  \"{}\": {}", text.size() > 1 ? "," : "", key, value);
+  return text + "\n}\n";
+}
+
+}  // namespace foretrain

@@ -1,0 +1,219 @@
+#include "validate/fit/direct_constants.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "model/base/statistics.hpp"
+#include "model/base/units.hpp"
+#include "validate/fit/constant_row.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr const char* launch = "launch";
+constexpr const char* copy = "copy";
+
+double number_of(const RawPoint& point, const std::string& key) {
+  const std::string text = point.parameter(key);
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  return text.empty() || *end != '\0' || !std::isfinite(value) ? 0.0 : value;
+}
+
+using Wanted = std::map<std::string, std::string>;
+
+bool has_all(const RawPoint& point, const Wanted& parameters) {
+  return std::all_of(parameters.begin(), parameters.end(),
+                     [&](const auto& wanted) { return point.parameter(wanted.first) == wanted.second; });
+}
+
+/// The points of a suite with these parameters.
+std::vector<const RawPoint*> points_with(const RawMeasurements& raw, const char* suite, const Wanted& parameters) {
+  std::vector<const RawPoint*> points = raw.of_suite(suite);
+  std::erase_if(points,
+                [&](const RawPoint* point) { return point->record.unit != "s" || !has_all(*point, parameters); });
+  return points;
+}
+
+/// Median and half of the distance of the quartiles of the first such point.
+struct Measured {
+  double value = 0.0, error = 0.0;
+};
+std::optional<Measured> seconds_of(const RawMeasurements& raw, const char* suite, const Wanted& parameters) {
+  const auto points = points_with(raw, suite, parameters);
+  if (points.empty()) return std::nullopt;
+  const double middle = points.front()->median();
+  return Measured{middle, 0.5 * middle * points.front()->spread()};
+}
+
+/// Of points with a parameter `bytes` the one with most, or least.
+const RawPoint* extreme(const std::vector<const RawPoint*>& points, bool most) {
+  const RawPoint* best = nullptr;
+  for (const RawPoint* point : points) {
+    const double bytes = number_of(*point, "bytes");
+    if (bytes <= 0.0 || point->median() <= 0.0) continue;
+    if (best == nullptr || (most ? bytes > number_of(*best, "bytes") : bytes < number_of(*best, "bytes"))) best = point;
+  }
+  return best;
+}
+
+class DirectList {
+ public:
+  explicit DirectList(const RawMeasurements& raw) : raw_(raw) {}
+
+  void add(const char* name, double value, double error, const std::string& meaning) {
+    const ConstantRow& row = constant_row(name);
+    if (!std::isfinite(value) || value < row.minimum || value > row.maximum) return;  // no constant, but a disturbance
+    constants_.push_back({name, value, std::isfinite(error) ? std::abs(error) : 0.0,
+                          fmt::format("{}; {}, driver {}, {}", meaning, raw_.machine.gpus.front().name,
+                                      raw_.machine.driver, raw_.machine.date)});
+  }
+  std::vector<DirectConstant> take() && { return std::move(constants_); }
+
+ private:
+  const RawMeasurements& raw_;
+  std::vector<DirectConstant> constants_;
+};
+
+// A launch and the wait for its end: what is not the empty kernel itself goes to both sides as the published figures
+// do.
+void add_round_trip(const RawMeasurements& raw, const HostConstants& published, DirectList& list) {
+  const auto round_trip = seconds_of(raw, launch, {{"what", "kernel_round_trip"}});
+  const auto empty = seconds_of(raw, launch, {{"what", "event_interval"}, {"kernels", "0"}});
+  const auto one = seconds_of(raw, launch, {{"what", "event_interval"}, {"kernels", "1"}});
+  if (!round_trip) return;
+  const double kernel = empty && one ? std::max(0.0, one->value - empty->value) : 0.0;
+  const double both = (round_trip->value - kernel) * 1e6;
+  const double share = published.launch_latency_us / (published.launch_latency_us + published.synchronize_us);
+  const std::string meaning = "launch of an empty kernel and the wait for it, less the kernel, divided as published";
+  list.add("host.launch_latency_us", both * share, round_trip->error * 1e6 * share, meaning);
+  list.add("host.synchronize_us", both * (1.0 - share), round_trip->error * 1e6 * (1.0 - share), meaning);
+}
+
+void add_graphs(const RawMeasurements& raw, DirectList& list) {
+  if (const auto call = seconds_of(raw, launch, {{"what", "graph_call"}, {"nodes", "100"}})) {
+    list.add("host.graph_launch_us", call->value * 1e6, call->error * 1e6, "launch of a graph of 100 kernels");
+  }
+  const auto stream = seconds_of(raw, launch, {{"what", "kernel_back_to_back"}, {"blocks", "1"}});
+  const auto graph = seconds_of(raw, launch, {{"what", "graph_run"}, {"nodes", "1000"}});
+  if (!stream || !graph) return;
+  list.add("host.graph_node_saving_us", std::max(0.0, stream->value - graph->value / 1000.0) * 1e6,
+           std::hypot(stream->error, graph->error / 1000.0) * 1e6,
+           "empty kernel of a stream less one of a graph of 1,000");
+}
+
+void add_page_locking(const RawMeasurements& raw, DirectList& list) {
+  const RawPoint* largest = extreme(points_with(raw, copy, {{"what", "pinned_allocate"}}), true);
+  if (largest == nullptr) return;
+  const double rate = number_of(*largest, "bytes") / largest->median() * 1e-9;
+  list.add("host.page_lock_gbps", rate, 0.5 * rate * largest->spread(),
+           "cudaMallocHost and cudaFreeHost, largest size");
+}
+
+/// Bytes per second of the largest copy, the smaller of both directions; seconds of the smallest.
+void add_host_link(const RawMeasurements& raw, MeasuredFigures& figures) {
+  for (const char* direction : {"to_device", "to_host"}) {
+    const auto points = points_with(
+        raw, copy, {{"what", "host_copy"}, {"memory", "pinned"}, {"timing", "stream"}, {"direction", direction}});
+    const RawPoint* largest = extreme(points, true);
+    const RawPoint* smallest = extreme(points, false);
+    if (largest == nullptr || largest == smallest) continue;
+    const BytesPerSecond bandwidth(number_of(*largest, "bytes") / largest->median());
+    figures.host_bandwidth = std::min(figures.host_bandwidth.value_or(bandwidth), bandwidth);
+    const Seconds latency(smallest->median());
+    figures.host_latency = std::max(figures.host_latency.value_or(latency), latency);
+  }
+}
+
+/// Median over pairs of what the largest copies reach.
+void add_peers(const RawMeasurements& raw, MeasuredFigures& figures) {
+  const auto points = points_with(raw, "peer", {{"timing", "stream"}, {"direction", "one"}, {"peer_access", "on"}});
+  const RawPoint* largest = extreme(points, true);
+  if (largest == nullptr) return;
+  std::vector<double> rates;
+  for (const RawPoint* point : points) {
+    const double bytes = number_of(*point, "bytes");
+    if (bytes == number_of(*largest, "bytes") && point->median() > 0.0) rates.push_back(bytes / point->median());
+  }
+  if (!rates.empty()) figures.peer_bandwidth = BytesPerSecond(median(rates));
+}
+
+void add_l2(const RawMeasurements& raw, double l2_bytes, MeasuredFigures& figures) {
+  std::vector<double> rates;
+  for (const RawPoint* point : points_with(raw, "memory", {{"what", "l2_read"}})) {
+    const double bytes = number_of(*point, "bytes"), passes = number_of(*point, "passes");
+    // Half of the cache: above that its halves, and what else lies there, begin to matter.
+    if (bytes > 0.0 && passes > 0.0 && bytes <= 0.51 * l2_bytes && point->median() > 0.0) {
+      rates.push_back(bytes * passes / point->median());
+    }
+  }
+  if (!rates.empty()) figures.l2_bandwidth = BytesPerSecond(median(rates));
+}
+
+/// Bus bandwidth of the largest all-gather over all GPUs: rings, which no switch adds up.
+void add_rings(const RawMeasurements& raw, MeasuredFigures& figures) {
+  const std::string ranks = fmt::format("{}", raw.machine.gpus.size());
+  double most = 0.0;
+  for (const RawPoint* point : raw.of_suite("collective")) {
+    const auto& keys = point->record.scenario;
+    const auto says = [&](const char* key) {
+      const auto found = keys.find(std::string("workload.collective.") + key);
+      return found == keys.end() ? std::string() : found->second;
+    };
+    if (says("operation") != "all_gather" || says("ranks") != ranks || point->median() <= 0.0) continue;
+    const double n = static_cast<double>(raw.machine.gpus.size());
+    try {
+      most = std::max(most, parse_quantity<Bytes>(says("size")).value() * (n - 1.0) / n / point->median());
+    } catch (const UnitError&) {
+      continue;  // the reader of scenarios says what is wrong with it
+    }
+  }
+  if (most > 0.0) figures.ring_bandwidth = BytesPerSecond(most);
+}
+
+/// What the model's figure must be multiplied by, as the median over points says; nothing without points.
+std::optional<double> factor_of(const std::vector<PredictedPoint>& points,
+                                const std::function<bool(const PredictedPoint&, const MemoryAccess&)>& wanted) {
+  std::vector<double> factors;
+  for (const PredictedPoint& point : points) {
+    if (!point.op) continue;
+    const auto* walk = std::get_if<MemoryAccess>(&point.op->op.work);
+    if (walk == nullptr || !wanted(point, *walk)) continue;
+    factors.push_back(point.measured / predicted_time(point, point.scenario.calibration));
+  }
+  if (factors.empty()) return std::nullopt;
+  return median(factors);
+}
+
+}  // namespace
+
+MeasuredFigures measured_figures(const RawMeasurements& raw, const std::vector<PredictedPoint>& points) {
+  MeasuredFigures figures;
+  const auto latency = factor_of(points, [](const PredictedPoint& point, const MemoryAccess& walk) {
+    return walk.pattern == AccessPattern::dependent &&
+           walk.working_set >= point.scenario.cluster.node.gpu.l2_cache * 4.0;
+  });
+  if (latency) figures.memory_latency = points.front().scenario.cluster.node.gpu.memory_latency * *latency;
+  add_l2(raw, raw.machine.gpus.front().l2_cache.value(), figures);
+  add_host_link(raw, figures);
+  add_peers(raw, figures);
+  add_rings(raw, figures);
+  return figures;
+}
+
+std::vector<DirectConstant> direct_constants(const RawMeasurements& raw, const HostConstants& published) {
+  DirectList list(raw);
+  add_round_trip(raw, published, list);
+  add_graphs(raw, list);
+  add_page_locking(raw, list);
+  return std::move(list).take();
+}
+
+}  // namespace foretrain

@@ -1,0 +1,283 @@
+#include "validate/fit/gpu_fit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/base/statistics.hpp"
+#include "model/calibrated_uncertainty.hpp"
+#include "model/cost/measured_matmul.hpp"
+#include "model/cost/power.hpp"
+#include "model/scenario/calibration_reader.hpp"
+#include "model/scenario/hardware_reader.hpp"
+#include "validate/fit/constant_row.hpp"
+#include "validate/fit/direct_constants.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr double four_of_five = 1.2816;  // standard normal: 0.8 lies within
+constexpr std::size_t enough_held_out = 5;
+constexpr double product_bar = 0.05, kernel_bar = 0.08;
+
+std::string family_of(const PredictedPoint& point) {
+  return point.op ? std::string(operator_family(point.op->op)) : point.kind;
+}
+
+bool in_stage(const PredictedPoint& point, const FitStage& stage) {
+  return std::find(stage.families.begin(), stage.families.end(), family_of(point)) != stage.families.end();
+}
+
+/// A table with log residuals of the calibration as it is now.
+Calibration with_table(Calibration calibration, const std::vector<MeasuredMatmul>& rows, const Gpu& gpu) {
+  calibration.measured_matmuls = rows;
+  adopt_measured_matmuls(calibration, gpu);
+  return calibration;
+}
+
+void add_block(GpuCalibration& result, const std::vector<std::string>& names, const Matrix& block) {
+  const std::size_t before = result.covariance_names.size();
+  result.covariance_names.insert(result.covariance_names.end(), names.begin(), names.end());
+  Matrix whole = square(result.covariance_names.size());
+  for (std::size_t i = 0; i < before; ++i) {
+    for (std::size_t j = 0; j < before; ++j) whole[i][j] = result.covariance[i][j];
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    for (std::size_t j = 0; j < names.size(); ++j) whole[before + i][before + j] = block[i][j];
+  }
+  result.covariance = std::move(whole);
+}
+
+std::vector<Observation> thinned(std::vector<Observation> all, std::size_t most) {
+  if (all.size() <= most) return all;
+  std::vector<Observation> some;
+  for (std::size_t i = 0; i < most; ++i) some.push_back(std::move(all[i * all.size() / most]));
+  return some;
+}
+
+void run_stage(const FitStage& stage, const std::vector<PredictedPoint>& points, GpuCalibration& result) {
+  std::vector<Observation> observations;
+  for (const PredictedPoint& point : points) {
+    if (!point.held_out && in_stage(point, stage)) observations.push_back(observation_of(point));
+  }
+  observations = thinned(std::move(observations), stage.most_points);
+  if (observations.empty()) {
+    for (const std::string& name : stage.constants)
+      result.undetermined.push_back({name, "nothing of its kind was measured"});
+    return;
+  }
+  RobustFit fit = robust_fit(observations, stage.constants, result.calibration);
+  result.calibration = fit.calibration;
+  for (const RobustConstant& constant : fit.constants) {
+    result.fitted.push_back(
+        {constant, fmt::format("{} {} points of {}, driver {}, {}", observations.size(), stage.name,
+                               result.machine.gpus.front().name, result.machine.driver, result.machine.date)});
+  }
+  result.undetermined.insert(result.undetermined.end(), fit.undetermined.begin(), fit.undetermined.end());
+  add_block(result, fit.covariance_names, fit.covariance);
+}
+
+std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, const std::string& gpu) {
+  std::vector<MeasuredMatmul> rows;
+  for (const PredictedPoint& point : points) {
+    if (point.held_out || !point.op) continue;
+    const auto* work = std::get_if<Matmul>(&point.op->op.work);
+    if (work == nullptr || work->accumulate || work->accumulate_fp32) continue;
+    rows.push_back({gpu,
+                    point.op->op.precision,
+                    work->batch,
+                    work->m,
+                    work->n,
+                    work->k,
+                    point.measured / static_cast<double>(point.op->repeat),
+                    work->transpose_a,
+                    work->transpose_b,
+                    0.0,
+                    {}});
+  }
+  return rows;
+}
+
+std::vector<PointPair> pairs_of(const std::vector<PredictedPoint>& points, const Calibration& calibration) {
+  std::vector<PointPair> pairs;
+  for (const PredictedPoint& point : points) {
+    pairs.push_back({point.raw->record.name, point.group, family_of(point), point.held_out, point.measured,
+                     predicted_time(point, calibration)});
+  }
+  return pairs;
+}
+
+std::vector<PointErrors> errors_of(const std::vector<PointPair>& pairs) {
+  std::vector<PointErrors> errors;
+  for (const PointPair& pair : pairs) {
+    auto group = std::find_if(errors.begin(), errors.end(), [&](const PointErrors& e) {
+      return e.group == pair.group && e.held_out == pair.held_out;
+    });
+    if (group == errors.end()) {
+      group = errors.insert(errors.end(), {pair.group, pair.family, pair.held_out, 0, 0.0, 0.0, 0.0, ""});
+    }
+    const double error = pair.predicted / pair.measured - 1.0;
+    ++group->points;
+    group->mape += std::abs(error);
+    group->bias += error;
+    if (std::abs(error) <= std::abs(group->worst) && !group->worst_point.empty()) continue;
+    group->worst = error;
+    group->worst_point = pair.name;
+  }
+  for (PointErrors& group : errors) {
+    group.mape /= group.points;
+    group.bias /= group.points;
+  }
+  return errors;
+}
+
+/// Of points held out where there are enough of them, else of all.
+std::map<std::string, double> spreads_of(const std::vector<PointPair>& pairs) {
+  std::map<std::string, std::vector<double>> all, held_out;
+  for (const PointPair& pair : pairs) {
+    const double distance = std::abs(std::log(pair.predicted / pair.measured));
+    all[pair.family].push_back(distance);
+    if (pair.held_out) held_out[pair.family].push_back(distance);
+  }
+  std::map<std::string, double> spread;
+  for (const auto& [family, distances] : all) {
+    const std::vector<double>& counted = held_out[family].size() >= enough_held_out ? held_out[family] : distances;
+    spread[family] = quantile(counted, 0.8) / four_of_five;
+  }
+  return spread;
+}
+
+AccuracyBar bar_of(const std::string& name, double limit, const std::vector<std::string>& families,
+                   const std::vector<PointErrors>& errors) {
+  const auto sum = [&](bool held_out_only) {
+    AccuracyBar bar{name, limit, 0, held_out_only, 0.0};
+    for (const PointErrors& group : errors) {
+      if (held_out_only && !group.held_out) continue;
+      if (std::find(families.begin(), families.end(), group.family) == families.end()) continue;
+      bar.points += group.points;
+      bar.mape += group.mape * group.points;
+    }
+    if (bar.points > 0) bar.mape /= bar.points;
+    return bar;
+  };
+  const AccuracyBar held_out = sum(true);
+  return held_out.points > 0 ? held_out : sum(false);
+}
+
+std::vector<AccuracyBar> bars_of(const std::vector<PointErrors>& errors) {
+  return {bar_of("matrix products", product_bar, {"matmul"}, errors),
+          bar_of("other kernels", kernel_bar, {"convolution", "attention", "streaming", "memory_access"}, errors),
+          bar_of("copies and task lists", kernel_bar, {"tasks"}, errors),
+          bar_of("collectives", kernel_bar, {"collective"}, errors)};
+}
+
+double mape_of_products(const std::vector<PredictedPoint>& points, const Calibration& calibration) {
+  double sum = 0.0;
+  int count = 0;
+  for (const PredictedPoint& point : points) {
+    if (!point.held_out || family_of(point) != "matmul") continue;
+    sum += std::abs(predicted_time(point, calibration) / point.measured - 1.0);
+    ++count;
+  }
+  return count == 0 ? -1.0 : sum / count;
+}
+
+/// Keeps the table of measured products where points that it does not hold are predicted no worse with it.
+void keep_table_if_it_helps(const std::vector<PredictedPoint>& points, const Gpu& gpu, GpuCalibration& result) {
+  std::vector<MeasuredMatmul> table = table_of(points, result.gpu);
+  if (table.empty()) return;
+  const double without = mape_of_products(points, result.calibration);
+  if (without < 0.0) {
+    result.matmul_note = "no product was held out to test the table of measured ones on: it is left out";
+    return;
+  }
+  const double with = mape_of_products(points, with_table(result.calibration, table, gpu));
+  const bool helps = with <= without;
+  result.matmul_note =
+      fmt::format("products held out: {:.1f} % off by the model alone, {:.1f} % beside {} measured ones{}",
+                  without * 100.0, with * 100.0, table.size(), helps ? "" : ": these are left out");
+  if (helps) result.measured_matmuls = std::move(table);
+}
+
+}  // namespace
+
+std::vector<FitStage> fit_stages(const Gpu& gpu) {
+  const std::size_t generation = generation_of(gpu.compute_capability);
+  const auto of_part = [](std::initializer_list<const char*> prefixes) {
+    std::vector<std::string> names;
+    for (const ConstantRow& row : calibration_rows()) {
+      for (const char* prefix : prefixes) {
+        if (row.name.starts_with(prefix)) names.push_back(row.name);
+      }
+    }
+    return names;
+  };
+  std::vector<std::string> products = of_part({"matmul."});
+  products.push_back(energy_name(generation, false));
+  products.push_back(energy_name(generation, true));
+  return {{"streaming", {"streaming"}, of_part({"streaming."})},
+          {"memory access", {"memory_access"}, of_part({"access."})},
+          {"matrix product", {"matmul"}, products},
+          {"convolution", {"convolution"}, of_part({"convolution."})},
+          {"attention",
+           {"attention"},
+           {"attention.exposed_share", "attention.softmax_instructions", "attention.block_start_keys",
+            "attention.warp_mma_share", "attention.memory_efficient_share", "attention.unfused_softmax_slowdown",
+            "attention.mask_passes"}},
+          {"collective",
+           {"collective"},
+           {"collective.launch_us", "collective.early_launch_us", "collective.ll_step_us", "collective.ll128_step_us",
+            "collective.simple_step_us", "collective.low_latency_share", "collective.early_low_latency_share",
+            "collective.ll128_share", "collective.nvlink_efficiency", "collective.pcie_efficiency",
+            "collective.nvls_efficiency", "collective.nvls_us", "collective.peer_us", "collective.peer_channel_gbps"},
+           120}};
+}
+
+GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu) {
+  GpuCalibration result;
+  result.machine = raw.machine;
+  result.suites = raw.suites;
+  const MeasuredGpu& device = raw.machine.gpus.front();
+  const auto known = known_gpu(device);
+  result.known = known.has_value();
+  result.gpu = known.value_or(gpu_name(device));
+  result.base = std::string(default_calibration);
+  result.calibration = load_default_calibration();
+  result.calibration.measured_matmuls.clear();
+
+  const std::string plain = node_document(raw.machine, {}, cpu);
+  result.figures = measured_figures(raw, predicted_points(raw, plain).points);
+  result.node = node_document(raw.machine, result.figures, cpu);
+  PredictedPoints points = predicted_points(raw, result.node);
+  result.not_understood = std::move(points.not_understood);
+  const YamlNode document = parse_yaml(result.node, "measured node");
+  Gpu gpu = read_node(Field(document, "")).gpu;
+  for (PredictedPoint& point : points.points) {
+    Gpu& own = point.scenario.cluster.node.gpu;
+    if (result.figures.memory_latency) own.memory_latency = *result.figures.memory_latency;
+    if (result.figures.l2_bandwidth) own.l2_bandwidth = *result.figures.l2_bandwidth;
+    gpu = own;
+  }
+  result.direct = direct_constants(raw, result.calibration.host);
+  for (const DirectConstant& constant : result.direct)
+    constant_row(constant.name).field(result.calibration) = constant.value;
+  for (const FitStage& stage : fit_stages(gpu)) run_stage(stage, points.points, result);
+  std::vector<std::string> names;
+  Matrix block = square(result.direct.size());
+  for (std::size_t i = 0; i < result.direct.size(); ++i) {
+    names.push_back(result.direct[i].name);
+    block[i][i] = result.direct[i].standard_error * result.direct[i].standard_error;
+  }
+  add_block(result, names, block);
+  keep_table_if_it_helps(points.points, gpu, result);
+  const Calibration final_calibration = with_table(result.calibration, result.measured_matmuls, gpu);
+  result.pairs = pairs_of(points.points, final_calibration);
+  result.errors = errors_of(result.pairs);
+  result.spread = spreads_of(result.pairs);
+  result.bars = bars_of(result.errors);
+  return result;
+}
+
+}  // namespace foretrain

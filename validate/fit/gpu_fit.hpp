@@ -1,0 +1,100 @@
+// From a folder of raw measurements of a GPU to its calibration.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/cost/calibration.hpp"
+#include "validate/fit/describe.hpp"
+#include "validate/fit/points.hpp"
+#include "validate/fit/raw.hpp"
+#include "validate/fit/robust_fit.hpp"
+
+namespace foretrain {
+
+/// Which constants the points of some families determine. Stages follow each other: a later one holds what earlier ones
+/// found.
+struct FitStage {
+  std::string name;                    ///< "streaming"
+  std::vector<std::string> families;   ///< of points (operator_family, or "collective")
+  std::vector<std::string> constants;  ///< candidates: those that the points leave open keep their published value
+  /// So many of them are fitted, evenly chosen: a collective's flows are laid over the machine for every evaluation.
+  std::size_t most_points = 1'000'000;
+};
+/// The table of stages. `gpu` says whose energies products can tell.
+std::vector<FitStage> fit_stages(const Gpu& gpu);
+
+/// A constant read off measurements of its own, without a fit: the median of what they say.
+struct DirectConstant {
+  std::string name;
+  double value = 0.0;           ///< in the constant's unit
+  double standard_error = 0.0;  ///< the same
+  std::string source;
+};
+
+/// Errors of one group of points, fitted or held out.
+struct PointErrors {
+  std::string group, family;
+  bool held_out = false;
+  int points = 0;
+  double mape = 0.0, bias = 0.0, worst = 0.0;
+  std::string worst_point;
+};
+
+/// What a calibration is meant to reach.
+struct AccuracyBar {
+  std::string name;       ///< "matrix products"
+  double limit = 0.0;     ///< MAPE
+  int points = 0;         ///< 0: nothing of this was measured
+  bool held_out = false;  ///< false: none was held out, and the points are those that were fitted
+  double mape = 0.0;
+
+  [[nodiscard]] bool met() const { return points > 0 && mape <= limit; }
+};
+
+/// One point beside its prediction, for pictures and lists.
+struct PointPair {
+  std::string name, group, family;
+  bool held_out = false;
+  Seconds measured, predicted;
+};
+
+struct FittedConstantOfStage {
+  RobustConstant constant;
+  std::string source;
+};
+
+struct GpuCalibration {
+  std::string base;  ///< name of the calibration that the fit started from
+  Machine machine;
+  std::string gpu;  ///< its name: of the catalogue where it is known
+  bool known = false;
+  MeasuredFigures figures;
+  std::string node;  ///< the machine as a hardware file (JSON)
+  Calibration calibration;
+  std::vector<FittedConstantOfStage> fitted;
+  std::vector<DirectConstant> direct;
+  std::vector<Undetermined> undetermined;
+  std::vector<std::string> covariance_names;
+  Matrix covariance;                     ///< zero between stages
+  std::map<std::string, double> spread;  ///< by family
+  std::vector<PointErrors> errors;
+  std::vector<AccuracyBar> bars;
+  std::vector<PointPair> pairs;
+  std::vector<MeasuredMatmul> measured_matmuls;  ///< empty where they do not help points held out
+  std::string matmul_note;                       ///< what became of the table, in words
+  std::map<std::string, SuiteCount> suites;
+  std::vector<std::string> not_understood;
+};
+
+/// Fits a folder. `cpu`: the `cpu:` of a detected hardware file, where this is the measured machine. Throws
+/// ScenarioError and UsageError for what cannot be read; suites that are missing or failed leave their constants
+/// published.
+GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu = nullptr);
+
+/// "foretrain calibration 1".
+std::string to_json(const GpuCalibration& calibration);
+
+}  // namespace foretrain

@@ -1,0 +1,152 @@
+#include "validate/fit/points.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "model/cost/measured_matmul.hpp"
+#include "model/cost/operator_cost.hpp"
+#include "model/estimate.hpp"
+#include "model/prepared.hpp"
+#include "model/scenario/load.hpp"
+#include "model/scenario/names.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::string_view under_load = "overlap";  // kernels slowed by what runs beside them
+
+/// `cluster.node: { … }` and nothing else.
+YamlNode machine_document(const std::string& node) {
+  YamlNode document = yaml_mapping({});
+  YamlNode cluster = yaml_mapping({});
+  cluster.entries.push_back({"node", {}, parse_yaml(node, "measured node")});
+  document.entries.push_back({"cluster", {}, std::move(cluster)});
+  return document;
+}
+
+std::string kind_of(const RawPoint& point, const Scenario& scenario) {
+  if (std::holds_alternative<OperatorWorkload>(scenario.workload)) {
+    const auto kind = point.record.scenario.find("workload.operator.kind");
+    return kind == point.record.scenario.end() ? "operator" : kind->second;
+  }
+  if (std::holds_alternative<CollectiveWorkload>(scenario.workload)) return "collective";
+  if (std::holds_alternative<TasksWorkload>(scenario.workload)) return "tasks";
+  return "other";
+}
+
+std::string group_of(const std::string& kind, const Scenario& scenario, const RawPoint& point) {
+  if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
+    return fmt::format("{}, {} GPUs", name(collective->operation), collective->ranks);
+  }
+  if (point.parameter("what") == "host_copy") return "copy " + point.parameter("direction");
+  if (point.record.suite == "peer") return "copy between GPUs";
+  const auto* work = std::get_if<OperatorWorkload>(&scenario.workload);
+  const bool states_precision = point.record.scenario.contains("workload.operator.precision");
+  return work != nullptr && states_precision ? fmt::format("{} {}", kind, name(work->op.precision)) : kind;
+}
+
+/// Provenance is no part of a time, and copying it for each evaluation would take longer than the evaluation.
+void strip(Scenario& scenario) {
+  scenario.calibration.constants.clear();
+  scenario.cluster.node.constants.clear();
+  scenario.cluster.node.gpu.constants.clear();
+  scenario.where.clear();
+}
+
+/// A copy between host and device as a list of one task; the record itself states none. Empty for other records.
+std::map<std::string, std::string> copy_scenario(const RawPoint& raw) {
+  const bool one_way = raw.parameter("direction") == "to_device" || raw.parameter("direction") == "to_host";
+  if (raw.parameter("what") != "host_copy" || raw.parameter("memory") != "pinned" ||
+      raw.parameter("timing") != "stream" || !one_way) {
+    return {};
+  }
+  const bool to_device = raw.parameter("direction") == "to_device";
+  return {{"workload.tasks",
+           fmt::format("[{{ id: copy, on: \"gpu0:{}\", run: {{ copy: {{ from: {}, to: {}, size: {} B }} }} }}]",
+                       to_device ? "h2d" : "d2h", to_device ? "cpu" : "gpu0", to_device ? "gpu0" : "cpu",
+                       raw.parameter("bytes"))}};
+}
+
+/// The same between two GPUs.
+std::map<std::string, std::string> peer_scenario(const RawPoint& raw) {
+  if (raw.record.suite != "peer" || raw.parameter("timing") != "stream" || raw.parameter("direction") != "one" ||
+      raw.parameter("peer_access") != "on") {
+    return {};
+  }
+  return {
+      {"workload.tasks",
+       fmt::format("[{{ id: copy, on: \"gpu{0}:p2p\", run: {{ copy: {{ from: gpu{0}, to: gpu{1}, size: {2} B }} }} }}]",
+                   raw.parameter("source"), raw.parameter("destination"), raw.parameter("bytes"))}};
+}
+
+std::map<std::string, std::string> scenario_of(const RawPoint& raw) {
+  if (!raw.record.scenario.empty()) return raw.record.scenario;
+  const std::map<std::string, std::string> copy = copy_scenario(raw);
+  return copy.empty() ? peer_scenario(raw) : copy;
+}
+
+PredictedPoint point_of(const RawPoint& raw, const YamlNode& machine) {
+  YamlNode document = machine;
+  for (const auto& [key, value] : scenario_of(raw)) apply_override(document, {key, value, raw.where});
+  PredictedPoint point;
+  point.raw = &raw;
+  point.scenario = read_scenario(document, raw.record.name);
+  point.kind = kind_of(raw, point.scenario);
+  point.group = group_of(point.kind, point.scenario, raw);
+  point.held_out = raw.held_out();
+  point.measured = Seconds(raw.record.unit == "1/s" ? 1.0 / raw.median() : raw.median());
+  if (const auto* work = std::get_if<OperatorWorkload>(&point.scenario.workload)) point.op = *work;
+  strip(point.scenario);
+  return point;
+}
+
+}  // namespace
+
+PredictedPoints predicted_points(const RawMeasurements& raw, const std::string& node) {
+  const YamlNode machine = machine_document(node);
+  PredictedPoints result;
+  for (const RawPoint& point : raw.points) {
+    const Record& record = point.record;
+    if (scenario_of(point).empty() || record.suite == under_load) continue;
+    if (record.unit != "s" && record.unit != "1/s") continue;
+    try {
+      result.points.push_back(point_of(point, machine));
+      (void)predicted_time(result.points.back(), result.points.back().scenario.calibration);
+    } catch (const ScenarioError& error) {
+      result.not_understood.emplace_back(error.what());
+    } catch (const UsageError& error) {
+      result.not_understood.push_back(point.where.text() + ": " + error.what());
+      if (!result.points.empty() && result.points.back().raw == &point) result.points.pop_back();
+    }
+  }
+  return result;
+}
+
+// A step's kernels find some of what the kernel before them wrote in the L2 (streaming.l2_share); a kernel repeated
+// over operands in rotation finds none of it, one repeated over the same operands all that fits.
+Seconds predicted_time(const PredictedPoint& point, const Calibration& calibration) {
+  const std::string cache = point.raw == nullptr ? "" : point.raw->parameter("cache");
+  if (point.op && !cache.empty() && std::holds_alternative<Streaming>(point.op->op.work)) {
+    Calibration here = calibration;
+    here.streaming.l2_share = cache == "warm" ? 1.0 : 0.0;
+    return operator_cost(point.op->op, point.scenario.cluster.node.gpu, here).device *
+           static_cast<double>(point.op->repeat);
+  }
+  if (point.op) {
+    return operator_cost(point.op->op, point.scenario.cluster.node.gpu, calibration).device *
+           static_cast<double>(point.op->repeat);
+  }
+  Scenario scenario = point.scenario;
+  scenario.calibration = calibration;
+  scenario.calibration.constants.clear();
+  return estimate(PreparedScenario(scenario)).time();
+}
+
+Observation observation_of(const PredictedPoint& point) {
+  return {point.raw->record.name, point.group, point.measured,
+          [&point](const Calibration& calibration) { return predicted_time(point, calibration); }};
+}
+
+}  // namespace foretrain

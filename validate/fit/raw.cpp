@@ -1,0 +1,221 @@
+#include "validate/fit/raw.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "model/base/files.hpp"
+#include "model/base/statistics.hpp"
+#include "model/base/text.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<const char*, 4> units = {"s", "B/s", "1/s", "FLOP/s"};
+constexpr const char* remedy =
+    "delete the line, or run `foretrain-gpu measure -o` on the folder again, which measures what is missing";
+// A collective suite over many GPU counts takes some megabytes; no folder of measurements comes near this.
+constexpr std::uintmax_t largest_records = 256'000'000;
+
+/// What is wrong with a record, without its place.
+struct Wrong {
+  std::string key, got, expected;
+};
+
+const json& member(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) throw Wrong{key, "this key is missing", remedy};
+  return *found;
+}
+
+std::string text_of(const json& object, const char* key) {
+  const json& value = member(object, key);
+  if (!value.is_string()) throw Wrong{key, "no text", remedy};
+  return value;
+}
+
+std::map<std::string, std::string> texts_of(const json& object, const char* key) {
+  std::map<std::string, std::string> texts;
+  const auto found = object.find(key);
+  if (found == object.end()) return texts;
+  if (!found->is_object()) throw Wrong{key, "no object", "{ \"key\": \"text\", … }"};
+  for (const auto& [name, value] : found->items()) {
+    if (!value.is_string()) throw Wrong{std::string(key) + "." + name, "no text", "a text as a scenario states it"};
+    texts[name] = value;
+  }
+  return texts;
+}
+
+RecordStatus status_of(const json& object) {
+  const std::string word = text_of(object, "status");
+  if (word == "measured") return RecordStatus::measured;
+  if (word == "failed") return RecordStatus::failed;
+  if (word == "skipped") return RecordStatus::skipped;
+  throw Wrong{"status", fmt::format("unknown status \"{}\"", word), "measured, failed or skipped"};
+}
+
+std::vector<double> values_of(const json& object) {
+  std::vector<double> values;
+  const json& list = member(object, "values");
+  if (!list.is_array()) throw Wrong{"values", "no list", "a list of numbers"};
+  for (const json& value : list) {
+    if (!value.is_number() || !std::isfinite(value.get<double>())) throw Wrong{"values", "no number", remedy};
+    values.push_back(value);
+  }
+  return values;
+}
+
+double number_or_zero(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0.0;
+}
+
+std::optional<DeviceState> state_of(const json& object) {
+  const auto found = object.find("state");
+  if (found == object.end() || !found->is_object()) return std::nullopt;
+  DeviceState state;
+  state.sm_mhz = number_or_zero(*found, "sm_mhz");
+  state.memory_mhz = number_or_zero(*found, "memory_mhz");
+  state.power_w = number_or_zero(*found, "power_w");
+  state.temperature_c = number_or_zero(*found, "temperature_c");
+  if (const auto reasons = found->find("throttle"); reasons != found->end() && reasons->is_array()) {
+    for (const json& reason : *reasons) {
+      if (reason.is_string()) state.throttle.push_back(reason);
+    }
+  }
+  return state;
+}
+
+/// A measured point must have values, and what the model is to predict must be longer than nothing.
+void require_measured(const Record& record) {
+  if (record.values.empty()) throw Wrong{"values", "measured, but without a value", remedy};
+  if (std::find(units.begin(), units.end(), record.unit) == units.end()) {
+    throw Wrong{"unit", fmt::format("unknown unit \"{}\"", record.unit), "s, B/s, 1/s or FLOP/s"};
+  }
+  if (!record.scenario.empty() && *std::min_element(record.values.begin(), record.values.end()) <= 0.0) {
+    throw Wrong{"values", "a measurement that is not positive", remedy};
+  }
+}
+
+Record record_of(const json& object) {
+  if (!object.is_object()) throw Wrong{"", "no record", remedy};
+  Record record;
+  record.suite = text_of(object, "suite");
+  record.name = text_of(object, "name");
+  record.status = status_of(object);
+  record.scenario = texts_of(object, "scenario");
+  record.parameters = texts_of(object, "parameters");
+  record.device = static_cast<int>(number_or_zero(object, "device"));
+  if (object.contains("note")) record.note = text_of(object, "note");
+  record.state = state_of(object);
+  if (record.status != RecordStatus::measured) return record;
+  record.unit = text_of(object, "unit");
+  record.values = values_of(object);
+  require_measured(record);
+  return record;
+}
+
+RawPoint point_of(const std::string& line, const SourcePosition& where) {
+  try {
+    return {record_of(json::parse(line)), where};
+  } catch (const json::exception&) {
+    throw ScenarioError(where, "", "this line is torn or no JSON", remedy);
+  } catch (const Wrong& wrong) {
+    throw ScenarioError(where, wrong.key, wrong.got, wrong.expected);
+  }
+}
+
+/// Single-GPU suites run on one GPU, which need not be number 0; what is said of "the GPU" is said of that one.
+void move_measured_gpu_to_front(RawMeasurements& raw) {
+  if (raw.points.empty()) return;
+  const auto measured = std::find_if(raw.machine.gpus.begin(), raw.machine.gpus.end(), [&](const MeasuredGpu& gpu) {
+    return gpu.index == raw.points.front().record.device;
+  });
+  if (measured != raw.machine.gpus.end()) std::iter_swap(raw.machine.gpus.begin(), measured);
+}
+
+void count(const RawPoint& point, SuiteCount& suite) {
+  if (point.record.status == RecordStatus::measured) ++suite.measured;
+  if (point.record.status == RecordStatus::failed) ++suite.failed;
+  if (point.record.status == RecordStatus::skipped) ++suite.skipped;
+}
+
+}  // namespace
+
+double RawPoint::median() const { return foretrain::median(record.values); }
+
+double RawPoint::spread() const {
+  const double middle = median();
+  return middle == 0.0 ? 0.0 : (quantile(record.values, 0.75) - quantile(record.values, 0.25)) / middle;
+}
+
+bool RawPoint::held_out() const {
+  const std::string word = parameter("held_out");
+  return !word.empty() && word != "false" && word != "no" && word != "0";
+}
+
+std::string RawPoint::parameter(const std::string& key) const {
+  const auto found = record.parameters.find(key);
+  return found == record.parameters.end() ? "" : found->second;
+}
+
+std::vector<const RawPoint*> RawMeasurements::of_suite(const std::string& suite) const {
+  std::vector<const RawPoint*> found;
+  for (const RawPoint& point : points) {
+    if (point.record.suite == suite) found.push_back(&point);
+  }
+  return found;
+}
+
+std::vector<RawPoint> read_records(std::string_view text, const std::string& file) {
+  std::vector<RawPoint> points;
+  std::map<std::string, std::size_t> known;
+  int number = 0;
+  for (const std::string& line : split(text, '\n')) {
+    ++number;
+    if (trim(line).empty()) continue;
+    RawPoint point = point_of(line, {file, number, 1});
+    const auto [place, is_new] = known.emplace(point.record.name, points.size());
+    if (is_new) {
+      points.push_back(std::move(point));
+    } else {
+      points[place->second] = std::move(point);
+    }
+  }
+  return points;
+}
+
+RawMeasurements read_measurements(const std::filesystem::path& folder) {
+  const SourcePosition where{folder.string(), 0, 0};
+  if (!std::filesystem::is_directory(folder)) {
+    throw ScenarioError(where, "", "no folder", "a folder that `foretrain-gpu measure -o` wrote");
+  }
+  RawMeasurements raw;
+  raw.folder = folder;
+  raw.machine = read_machine(folder / "machine.json");
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const bool suite =
+        std::find(gpu_suites.begin(), gpu_suites.end(), entry.path().stem().string()) != gpu_suites.end();
+    if (suite && entry.path().extension() == ".jsonl") files.push_back(entry.path());
+  }
+  if (files.empty())
+    throw ScenarioError(where, "", "no records", "SUITE.jsonl files that `foretrain-gpu measure` wrote");
+  std::sort(files.begin(), files.end());
+  for (const std::filesystem::path& file : files) {
+    for (RawPoint& point : read_records(read_text_file(file, largest_records), file.string())) {
+      count(point, raw.suites[point.record.suite]);
+      if (point.record.status == RecordStatus::measured) raw.points.push_back(std::move(point));
+    }
+  }
+  move_measured_gpu_to_front(raw);
+  return raw;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,58 @@
+// A folder of raw measurements, as `foretrain-gpu measure` leaves it: machine.json and one SUITE.jsonl per suite.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/base/error.hpp"
+#include "validate/fit/machine.hpp"
+#include "validate/measure/record.hpp"
+
+namespace foretrain {
+
+/// The suites of foretrain-gpu, each a file of records. Whatever else lies in a folder of measurements (training steps,
+/// replays) is another reader's.
+inline constexpr std::array<std::string_view, 10> gpu_suites = {
+    "launch", "memory", "copy", "gemm", "convolution", "attention", "streaming", "peer", "collective", "overlap"};
+
+/// One measured point and the line that it stands in.
+struct RawPoint {
+  Record record;
+  SourcePosition where;
+
+  [[nodiscard]] double median() const;
+  /// Distance of the quartiles over the median.
+  [[nodiscard]] double spread() const;
+  /// Points that no fit may see: `parameters.held_out`.
+  [[nodiscard]] bool held_out() const;
+  /// Empty where the record has no such parameter.
+  [[nodiscard]] std::string parameter(const std::string& key) const;
+};
+
+/// How a suite went.
+struct SuiteCount {
+  int measured = 0, failed = 0, skipped = 0;
+};
+
+struct RawMeasurements {
+  std::filesystem::path folder;
+  Machine machine;
+  std::vector<RawPoint> points;              ///< measured ones, by suite, in the order of their lines
+  std::map<std::string, SuiteCount> suites;  ///< by name; what failed or was skipped counts here alone
+
+  [[nodiscard]] std::vector<const RawPoint*> of_suite(const std::string& suite) const;
+};
+
+/// The points of one file of records. Of lines with the same name the last holds: a point that failed is tried again.
+/// Throws ScenarioError with file and line for what is no record.
+std::vector<RawPoint> read_records(std::string_view text, const std::string& file);
+
+/// Reads the folder. Throws ScenarioError where it is none, has no machine.json or no records, or where a line is torn
+/// or no record.
+RawMeasurements read_measurements(const std::filesystem::path& folder);
+
+}  // namespace foretrain
