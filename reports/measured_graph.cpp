@@ -13,6 +13,7 @@
 #include "model/base/format.hpp"
 #include "model/base/statistics.hpp"
 #include "reports/table.hpp"
+#include "validate/replay/result.hpp"
 
 namespace foretrain {
 
@@ -55,7 +56,8 @@ void read_measured(const json& document, MeasuredGraph& graph) {
   }
   for (const json& work : document.at("work")) {
     graph.work.push_back({work.at("block").get<std::string>(), work.at("name").get<std::string>(),
-                          seconds(work, "predicted_s"), seconds(work, "measured_s")});
+                          seconds(work, "predicted_s"), seconds(work, "measured_s"),
+                          work.at("block_number").get<std::size_t>(), work.at("work_number").get<std::size_t>()});
   }
 }
 
@@ -97,6 +99,7 @@ MeasuredGraph read_measured_graph(const std::string& path) {
     graph.fidelity = document.at("fidelity").get<std::string>();
     graph.predicted = seconds(document, "predicted_s");
     graph.machine = machine_of(document);
+    graph.identity = document.at("identity").get<std::string>();
     for (const json& note : document.at("notes")) graph.notes.push_back(note.get<std::string>());
     if (document.at("status") == "measured") read_measured(document, graph);
     return graph;
@@ -118,6 +121,26 @@ std::vector<MeasuredGraph> read_measured_graphs(const std::string& folder) {
   std::vector<MeasuredGraph> graphs;
   for (const std::string& path : paths) graphs.push_back(read_measured_graph(path));
   return graphs;
+}
+
+void predict_again(MeasuredGraph& measured, const replay::Graph& graph) {
+  if (measured.identity != replay::identity_of(graph)) {
+    measured.notes.emplace_back("what this scenario does has changed: predicted when it was exported");
+    return;
+  }
+  measured.hardware = graph.hardware;
+  measured.fidelity = graph.fidelity;
+  measured.predicted = Seconds(graph.predicted);
+  for (std::size_t i = 0; i < measured.tasks.size(); ++i) {
+    measured.tasks[i].predicted_start = Seconds(graph.tasks.at(i).start);
+    measured.tasks[i].predicted_end = Seconds(graph.tasks.at(i).end);
+  }
+  for (MeasuredWork& work : measured.work) {
+    const replay::Work& piece = graph.blocks.at(work.block_number).work.at(work.work_number);
+    if (const auto* kernel = std::get_if<replay::KernelWork>(&piece)) {
+      work.predicted = Seconds(kernel->predicted * kernel->count);
+    }
+  }
 }
 
 std::vector<TaskError> worst_tasks(const MeasuredGraph& graph, std::size_t count) {

@@ -7,6 +7,7 @@
 
 #include "reports/accuracy.hpp"
 #include "reports/plot_timeline.hpp"
+#include "validate/replay/graph.hpp"
 
 namespace foretrain {
 
@@ -20,11 +21,13 @@ struct MeasuredTask {
 struct MeasuredWork {
   std::string block, name;
   Seconds predicted, measured;
+  std::size_t block_number = 0, work_number = 0;  ///< in the graph that was run
 };
 
 struct MeasuredGraph {
   std::string name, scenario, hardware, fidelity;
-  std::string machine;  ///< its GPU, and the driver
+  std::string machine;   ///< its GPU, and the driver
+  std::string identity;  ///< of the graph that was run (replay::identity_of)
   Seconds predicted;
   std::vector<double> steps;  ///< seconds, all of them; none where it could not be run
   Bytes memory;               ///< taken on the first GPU
@@ -53,6 +56,10 @@ MeasuredGraph read_measured_graph(const std::string& path);
 bool is_measured_graph(std::string_view text);
 /// The files replay-*.json of a folder, in the order of their names. Throws UsageError when there is none.
 std::vector<MeasuredGraph> read_measured_graphs(const std::string& folder);
+
+/// Takes the predictions of this graph in place of those that it was exported with, if it is the same graph; else a
+/// note says that it has changed.
+void predict_again(MeasuredGraph& measured, const replay::Graph& graph);
 
 /// Those that the prediction misses by most time, at most `count` of them; of blocks of several operators the
 /// operators.

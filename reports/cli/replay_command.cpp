@@ -21,6 +21,7 @@
 #include "sim/predict.hpp"
 #include "validate/host/replay.hpp"
 #include "validate/measure/signals.hpp"
+#include "validate/replay/graph_text.hpp"
 
 namespace foretrain {
 
@@ -55,7 +56,10 @@ std::vector<NamedScenario> named_scenarios(const ReplayCommand& command) {
     named.push_back({std::filesystem::path(file).stem().string(), load_scenario(file, command.overrides)});
   }
   if (command.table.empty()) return named;
-  for (const Case& row : read_cases(command.table)) named.push_back({row.name, scenario_of(row)});
+  for (Case& row : read_cases(command.table)) {
+    for (const std::string& text : command.overrides) row.overrides.push_back(parse_override(text));
+    named.push_back({row.name, scenario_of(row)});
+  }
   return named;
 }
 
@@ -161,8 +165,12 @@ bool meets_bar(const std::vector<HostMeasurement>& runs, double bar) {
 }
 
 ExitStatus compare(const ReplayCommand& command) {
-  if (!command.files.empty() || !command.table.empty()) throw UsageError("replay --from takes no scenarios");
-  const std::vector<MeasuredGraph> graphs = read_measured_graphs(command.measured);
+  std::vector<MeasuredGraph> graphs = read_measured_graphs(command.measured);
+  for (const NamedScenario& named : named_scenarios(command)) {
+    const auto of_name = [&](const MeasuredGraph& graph) { return graph.name == replay::file_name_of(named.name); };
+    const auto found = std::find_if(graphs.begin(), graphs.end(), of_name);
+    if (found != graphs.end()) predict_again(*found, gpu_graph(named, command.fidelity));
+  }
   print(command.json ? measured_graphs_json(graphs) + "\n" : measured_graphs_text(graphs));
   for (const MeasuredGraph& graph : graphs) {
     const bool missed = !graph.steps.empty() && command.bar > 0.0 && std::abs(graph.error()) * 100.0 > command.bar;
@@ -255,7 +263,10 @@ void add_replay(CLI::App& app, ExitStatus& status) {
       ->add_option("--export", options->exported,
                    "write the task graph for foretrain-gpu replay instead of running it; several go into a folder")
       ->type_name("FILE.graph|DIR");
-  command->add_option("--from", options->measured, "compare what foretrain-gpu replay measured, here or elsewhere")
+  command
+      ->add_option(
+          "--from", options->measured,
+          "compare what foretrain-gpu replay measured; scenarios and --cases of the same names are predicted anew")
       ->type_name("DIR");
   command->add_flag("--json", options->json, "with --from: for programs");
   command->add_option("--executor", options->executor, "own schedules over TCP, key-value server, Gloo or Open MPI")

@@ -67,6 +67,27 @@ TEST_CASE("a replay's file says what was predicted and measured, and which opera
   CHECK(document["overall"]["n"] == 1);
 }
 
+TEST_CASE("a graph that was run is predicted anew, unless it has changed since", "[replay]") {
+  const TemporaryFolder folder;
+  MeasuredGraph graph = read_measured_graph(folder.write("replay-synthetic.json", synthetic_file()).string());
+  replay::Graph better = synthetic_graph();
+  better.hardware = "a100-pcie-x1";
+  better.predicted = 4.4e-3;
+  better.tasks[1].end = 2.5e-3;
+  std::get<replay::KernelWork>(better.blocks[0].work[0]).predicted = 1.3e-3;
+  predict_again(graph, better);
+  CHECK(graph.error() == Approx(0.1));
+  CHECK(graph.hardware == "a100-pcie-x1");
+  CHECK(graph.tasks[1].predicted_end.value() == 2.5e-3);
+  CHECK(graph.work[0].predicted.value() == 1.3e-3);
+  CHECK(graph.work[1].predicted.value() == Approx(2e-4));  // two launches of 0.1 ms
+  better.predicted = 9.9e-3;
+  std::get<replay::KernelWork>(better.blocks[0].work[0]).fields["m"] = "2";
+  predict_again(graph, better);
+  CHECK(graph.predicted.value() == 4.4e-3);
+  CHECK_THAT(graph.notes.back(), Catch::Contains("has changed"));
+}
+
 TEST_CASE("the timeline has predicted and measured rows of each place beside each other", "[replay]") {
   const TemporaryFolder folder;
   const MeasuredGraph graph = read_measured_graph(folder.write("replay-synthetic.json", synthetic_file()).string());

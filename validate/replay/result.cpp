@@ -1,6 +1,5 @@
 #include "validate/replay/result.hpp"
 
-#include <algorithm>
 #include <cstdio>
 
 #include "model/base/hash.hpp"
@@ -56,6 +55,7 @@ std::string work_text(const Graph& graph, const WorkTime& time) {
   const Block& block = graph.blocks[static_cast<std::size_t>(time.block)];
   const auto [name, predicted] = describe(block.work[time.index]);
   JsonObject object;
+  object.number("block_number", time.block).number("work_number", static_cast<double>(time.index));
   object.text("block", block.name).text("name", name).number("predicted_s", predicted);
   return object.number("measured_s", time.measured).str();
 }
@@ -64,6 +64,7 @@ std::string work_text(const Graph& graph, const WorkTime& time) {
 
 std::string identity_of(const Graph& graph) {
   Graph bare = graph;
+  bare.scenario = bare.hardware = bare.fidelity = "";
   bare.predicted = 0.0;
   for (Block& block : bare.blocks) {
     block.predicted = 0.0;

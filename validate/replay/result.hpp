@@ -32,7 +32,8 @@ struct Result {
   std::vector<std::string> notes;  ///< how gradients were synchronised, what was measured otherwise
 };
 
-/// The hash by which a replay is known to be of this graph, times predicted apart: they may become better.
+/// The hash by which a replay is known to be of this graph. What was predicted, and for which hardware, is left out:
+/// that may become better.
 std::string identity_of(const Graph& graph);
 
 /// One JSON object: the graph's names and predictions with what was measured beside them. `machine` is JSON.

@@ -2,13 +2,6 @@
 
 namespace foretrain::gpu {
 
-OnDevice::OnDevice(int device) {
-  GPU_CHECK(cudaGetDevice(&before_));
-  if (device != before_) GPU_CHECK(cudaSetDevice(device));
-}
-
-OnDevice::~OnDevice() { (void)cudaSetDevice(before_); }
-
 ReplayStreams::ReplayStreams(const replay::Graph& graph, const replay::IssuePlan& plan)
     : lanes_(graph.resources.size()), stream_of_event_(static_cast<std::size_t>(plan.events), -1) {
   const OnDevice first(0);

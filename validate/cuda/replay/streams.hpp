@@ -5,22 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "validate/cuda/collective/peer_access.hpp"
 #include "validate/cuda/core/device.hpp"
 #include "validate/replay/issue.hpp"
 
 namespace foretrain::gpu {
-
-/// Makes one GPU the current one for as long as it lives.
-class OnDevice {
- public:
-  explicit OnDevice(int device);
-  ~OnDevice();
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-
- private:
-  int before_ = 0;
-};
 
 /// A stream of the graph on each GPU that has it: one, or all of them where the graph is replicated.
 class ReplayStreams {
