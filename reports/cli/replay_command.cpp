@@ -29,7 +29,7 @@ namespace {
 
 struct ReplayCommand {
   std::vector<std::string> files, overrides;
-  std::string table, measurements, result_table, exported, measured;
+  std::string table, measurements, result_table, exported, measured, calibration;
   std::string executor = "own";
   double bar = 0.0;  ///< percent; 0: none
   int repetitions = 0, keys = 0;
@@ -284,7 +284,11 @@ void add_replay(CLI::App& app, ExitStatus& status) {
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->overrides);
   add_jobs(*command, options->jobs);
-  command->callback([options, &status] { status = run(*options); });
+  add_calibration(*command, options->calibration);
+  command->callback([options, &status] {
+    if (!options->calibration.empty()) options->overrides.push_back("calibration=" + options->calibration);
+    status = run(*options);
+  });
 }
 
 }  // namespace foretrain

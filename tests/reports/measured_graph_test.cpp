@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/base/error.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "validate/replay/result.hpp"
