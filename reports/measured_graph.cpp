@@ -50,14 +50,15 @@ void read_measured(const json& document, MeasuredGraph& graph) {
   graph.host = seconds(document, "host_s");
   for (const json& task : document.at("tasks")) {
     graph.tasks.push_back({task.at("name").get<std::string>(), task.at("category").get<std::string>(),
-                           task.at("resource").get<std::string>(), seconds(task, "predicted_start_s"),
-                           seconds(task, "predicted_end_s"), optional_seconds(task, "start_s"),
-                           optional_seconds(task, "end_s")});
+                           task.at("resource").get<std::string>(), task.at("block_number").get<std::size_t>(),
+                           seconds(task, "predicted_start_s"), seconds(task, "predicted_end_s"),
+                           optional_seconds(task, "start_s"), optional_seconds(task, "end_s")});
   }
   for (const json& work : document.at("work")) {
     graph.work.push_back({work.at("block").get<std::string>(), work.at("name").get<std::string>(),
                           seconds(work, "predicted_s"), seconds(work, "measured_s"),
-                          work.at("block_number").get<std::size_t>(), work.at("work_number").get<std::size_t>()});
+                          work.at("block_number").get<std::size_t>(), work.at("work_number").get<std::size_t>(),
+                          work.at("tasks").get<int>()});
   }
 }
 
@@ -154,13 +155,12 @@ std::vector<TaskError> worst_tasks(const MeasuredGraph& graph, std::size_t count
   };
   for (const MeasuredTask& task : graph.tasks) {
     const bool divided =
-        std::ranges::any_of(graph.work, [&](const MeasuredWork& work) { return work.block == task.name; });
+        std::ranges::any_of(graph.work, [&](const auto& work) { return work.block_number == task.block_number; });
     if (divided || !task.start || !task.end) continue;
     add(task.name + " on " + task.resource, task.predicted_end - task.predicted_start, *task.end - *task.start, 1);
   }
   for (const MeasuredWork& work : graph.work) {
-    const auto times = std::ranges::count_if(graph.tasks, [&](const auto& task) { return task.name == work.block; });
-    add(work.block + ": " + work.name, work.predicted, work.measured, static_cast<int>(times));
+    add(work.block + ": " + work.name, work.predicted, work.measured, work.tasks);
   }
   std::vector<TaskError> worst;
   for (auto& [name, error] : errors) worst.push_back(std::move(error));

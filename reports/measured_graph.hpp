@@ -13,6 +13,7 @@ namespace foretrain {
 
 struct MeasuredTask {
   std::string name, category, resource;
+  std::size_t block_number = 0;  ///< in the graph that was run
   Seconds predicted_start, predicted_end;
   std::optional<Seconds> start, end;  ///< nothing where it was a part of a CUDA graph, or took no time
 };
@@ -22,6 +23,7 @@ struct MeasuredWork {
   std::string block, name;
   Seconds predicted, measured;
   std::size_t block_number = 0, work_number = 0;  ///< in the graph that was run
+  int tasks = 1;                                  ///< of this block
 };
 
 struct MeasuredGraph {

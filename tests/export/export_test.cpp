@@ -43,14 +43,15 @@ double kernels_predicted(const replay::Block& block) {
   return sum;
 }
 
-/// How often each operator is launched by the blocks of a name.
+/// How often each operator is launched by the tasks of a name.
 std::map<std::string, int> launches(const replay::Graph& graph, const std::string& block_name) {
   std::map<std::string, int> counts;
-  for (const replay::Block& block : graph.blocks) {
+  for (const replay::Task& task : graph.tasks) {
+    const replay::Block& block = graph.blocks[static_cast<std::size_t>(task.block)];
     if (block.name != block_name) continue;
     for (const replay::Work& work : block.work) {
       const auto& kernel = std::get<replay::KernelWork>(work);
-      counts[kernel.name + " " + kernel.kind] += kernel.count;
+      if (kernel.name != "copy into bucket") counts[kernel.name + " " + kernel.kind] += kernel.count;
     }
   }
   return counts;
@@ -159,17 +160,7 @@ TEST_CASE("buckets share out a backward pass: no operator is lost, none is run t
   for (const char* bucketing : {"", ", bucketing: by_tensor"}) {
     const replay::Graph cut = export_of(scenario(train(keys, plan(bucketing), node)));
     CHECK(std::ranges::count_if(cut.blocks, [](const auto& b) { return b.name == "backward"; }) > 3);
-    std::map<std::string, int> all = launches(whole, "backward"), parts;
-    for (const replay::Task& task : cut.tasks) {
-      const replay::Block& block = cut.blocks[static_cast<std::size_t>(task.block)];
-      if (block.name != "backward") continue;
-      for (const replay::Work& work : block.work) {
-        const auto& kernel = std::get<replay::KernelWork>(work);
-        if (kernel.name != "copy into bucket") parts[kernel.name + " " + kernel.kind] += kernel.count;
-      }
-    }
-    // The unbroken pass is there too, for the micro-batches before the last.
-    CHECK(parts == all);
+    CHECK(launches(cut, "backward") == launches(whole, "backward"));
   }
 }
 
@@ -245,7 +236,9 @@ TEST_CASE("what cannot be replayed on one machine's GPUs is refused at its key",
   const std::string model = "model: gpt2, global_batch: 16, micro_batch: 8";
   const std::string pair = "v100-workstation-x2";
   const std::vector<std::pair<std::string, std::string>> rows = {
-      {"cluster: { node: dgx-a100-80gb, nodes: 2 }\nworkload: { train: { " + model + " } }\n", "cluster.nodes"},
+      {"cluster: { node: dgx-a100-80gb, nodes: 2 }\nworkload: { train: { model: gpt2, global_batch: 128, micro_batch: "
+       "8 } }\n",
+       "cluster.nodes"},
       {train(model, "tensor: 2, data: 1", pair), "plan.tensor"},
       {train(model, "pipeline: 2, data: 1", pair), "plan.pipeline"},
       {train(model, "data: 2, zero: 1", pair), "plan.zero"},

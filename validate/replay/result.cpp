@@ -1,5 +1,6 @@
 #include "validate/replay/result.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "model/base/hash.hpp"
@@ -44,7 +45,7 @@ std::string task_text(const Graph& graph, std::size_t number, const TaskTime& ti
   const Task& task = graph.tasks[number];
   const Block& block = graph.blocks[static_cast<std::size_t>(task.block)];
   JsonObject object;
-  object.text("name", block.name).text("category", block.category);
+  object.number("block_number", task.block).text("name", block.name).text("category", block.category);
   object.text("resource", graph.resources[static_cast<std::size_t>(task.resource)].name);
   object.number("predicted_start_s", task.start).number("predicted_end_s", task.end);
   object.number("start_s", time.start).number("end_s", time.end).number("spread", time.spread);
@@ -55,7 +56,10 @@ std::string work_text(const Graph& graph, const WorkTime& time) {
   const Block& block = graph.blocks[static_cast<std::size_t>(time.block)];
   const auto [name, predicted] = describe(block.work[time.index]);
   JsonObject object;
+  const auto count =
+      std::count_if(graph.tasks.begin(), graph.tasks.end(), [&](const Task& task) { return task.block == time.block; });
   object.number("block_number", time.block).number("work_number", static_cast<double>(time.index));
+  object.number("tasks", static_cast<double>(count));
   object.text("block", block.name).text("name", name).number("predicted_s", predicted);
   return object.number("measured_s", time.measured).str();
 }
