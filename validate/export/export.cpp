@@ -87,7 +87,7 @@ class Exporter {
                       scenario_.plan.execution == ExecutionMode::cuda_graph;
     result_.predicted = execution.makespan.value();
     add_resources();
-    for (const Block& block : graph_.blocks()) add_block(block);
+    add_blocks();
     add_tasks(execution);
     result_.gpus = gpus_;
     return std::move(result_);
@@ -107,6 +107,17 @@ class Exporter {
       if (resource.kind == ResourceKind::copy_engine || copies) added.kind = replay::ResourceKind::copies;
       see(added.device);
       result_.resources.push_back(std::move(added));
+    }
+  }
+
+  /// Blocks that no task refers to are left out.
+  void add_blocks() {
+    number_of_block_.assign(graph_.blocks().size(), -1);
+    for (const Task& task : graph_.tasks()) number_of_block_[static_cast<std::size_t>(task.block)] = 0;
+    for (std::size_t i = 0; i < number_of_block_.size(); ++i) {
+      if (number_of_block_[i] < 0) continue;
+      number_of_block_[i] = static_cast<int>(result_.blocks.size());
+      add_block(graph_.blocks()[i]);
     }
   }
 
@@ -156,7 +167,11 @@ class Exporter {
   void add_tasks(const Execution& execution) {
     for (std::size_t i = 0; i < graph_.tasks().size(); ++i) {
       const Task& task = graph_.tasks()[i];
-      result_.tasks.push_back({task.block, task.resource, {}, execution.start[i].value(), execution.finish[i].value()});
+      result_.tasks.push_back({number_of_block_[static_cast<std::size_t>(task.block)],
+                               task.resource,
+                               {},
+                               execution.start[i].value(),
+                               execution.finish[i].value()});
     }
     for (TaskId before = 0; std::cmp_less(before, graph_.tasks().size()); ++before) {
       for (const TaskId task : graph_.successors(before)) {
@@ -173,6 +188,7 @@ class Exporter {
   const Scenario& scenario_;
   const TaskGraph& graph_;
   replay::Graph result_;
+  std::vector<int> number_of_block_;
   int gpus_ = 1;
 };
 
