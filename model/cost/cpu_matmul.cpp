@@ -37,9 +37,10 @@ Blocking blocking(const MemoryHierarchy& memory, Bytes element) {
 }  // namespace
 
 // Arithmetic: full register tiles at the cores' multiply-add rate (edges are computed as whole tiles), plus a fixed
-// number of cycles per tile and block of depth. C is read and written once per block of depth, which its prefetching
-// hides behind arithmetic or the other way round. Packing reads and writes A and B once, at the bandwidth that a copy
-// over that working set has, and hides behind nothing. Threads share out the tiles of C.
+// number of cycles per tile and block of depth. C is cleared once, and read and written once per block of depth.
+// Packing reads A and B once, from where they lie when a whole product has gone by since, and writes them to blocks
+// that stay in the L2. All that adds to the arithmetic: a tile begins and ends with its part of C, and a block is
+// packed before it is used. Products of few multiply-adds are done in place. Threads share out the tiles of C.
 CpuMatmulCost cpu_matmul_cost(const CpuMatmul& work, const Cpu& cpu) {
   if (!cpu.hierarchy) throw std::invalid_argument("the memory hierarchy of " + cpu.name + " is not described");
   if (work.threads < 1 || work.threads > cpu.cores) {
@@ -60,26 +61,34 @@ CpuMatmulCost cpu_matmul_cost(const CpuMatmul& work, const Cpu& cpu) {
   const double rounds = std::ceil(tiles / threads);
   const Seconds arithmetic = rounds * (cycles_of_tile + depths * library.tile_cycles) / cpu.core_clock;
 
+  const bool in_place = m * n * k <= library.small_product && Bytes(memory.vector_bytes) >= library.small_vector;
   const Bytes operands = (m * k + k * n) * element, result = m * n * element;
-  MemoryWalk packing;
-  packing.access = WalkAccess::copy;
-  packing.threads = static_cast<int>(threads);
-  packing.working_set = std::max(2.0 * operands, Bytes(1024.0));
-  const Seconds packed = memory_walk_cost(packing, cpu).time;
-  MemoryWalk updating;
+  constexpr Bytes least(1024.0);
+  MemoryWalk reading;
+  reading.threads = static_cast<int>(threads);
+  reading.working_set = std::max(operands + result, least);
+  reading.between = arithmetic;
+  MemoryWalk packing = reading;
+  packing.access = WalkAccess::write;
+  packing.working_set = std::max(std::min(operands, tile.block_rows * tile.depth * element * threads), least);
+  packing.between = Seconds(0.0);
+  const auto moved = [&cpu](const MemoryWalk& walk, Bytes bytes) {
+    return memory_walk_cost(walk, cpu).time * (bytes / walk.working_set);
+  };
+  const Seconds packed = in_place ? Seconds(0.0) : moved(reading, operands) + moved(packing, operands);
+  MemoryWalk updating = reading;
   updating.access = WalkAccess::write;
-  updating.threads = packing.threads;
-  updating.working_set = std::max(result, Bytes(1024.0));
-  updating.passes = depths;
-  const Seconds updated = memory_walk_cost(updating, cpu).time;
+  updating.working_set = std::max(result, least);
+  updating.between = arithmetic / depths;
+  const Seconds updated = moved(updating, result) * (in_place ? 1.0 : depths + 1.0);
 
   const Seconds fixed = library.call + (threads > 1.0 ? library.join : Seconds(0.0));
   CpuMatmulCost cost;
-  cost.time = std::max(arithmetic, updated) + packed + fixed;
+  cost.time = arithmetic + updated + packed + fixed;
   cost.flops = Flops(2.0 * m * n * k);
-  cost.bytes = 2.0 * operands + 2.0 * depths * result;
-  const bool computes = arithmetic >= updated && arithmetic >= packed;
-  cost.bound = fixed > std::max(arithmetic, updated) + packed ? "latency" : computes ? "compute" : "memory";
+  cost.bytes = in_place ? operands + result : 2.0 * operands + (2.0 * depths + 1.0) * result;
+  const Seconds moving = updated + packed;
+  cost.bound = fixed > arithmetic + moving ? "latency" : arithmetic >= moving ? "compute" : "memory";
   return cost;
 }
 

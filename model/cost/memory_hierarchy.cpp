@@ -79,21 +79,33 @@ Bytes page_of(const MemoryWalk& walk, const MemoryHierarchy& memory) {
 // The lines of a walk fall on sets / gcd(sets, step / line) sets of a cache whose index is plain address bits, as far
 // as these bits lie within a page; the page's own number is as good as random (Hill and Smith, "Evaluating
 // Associativity in CPU Caches", IEEE Transactions on Computers 38, 1989). A hashed index spreads every step evenly.
-double share_in(const CacheLevel& level, const Footprint& f, Bytes page, Bytes line, int threads) {
+// Strangers replace all ways of a set once per residence; how many of their lines fall on one set between two uses of a
+// line is Poisson distributed like pages are (Che, Tung and Wang, "Hierarchical Web Caching Systems", IEEE Journal on
+// Selected Areas in Communications 20, 2002: a line stays when it is used again within the cache's characteristic
+// time).
+double share_in(const CacheLevel& level, const Footprint& f, Bytes page, Bytes line, int threads, Seconds between) {
   const double sharers = std::min(threads, level.shared_by);
   const double sets = std::max(1.0, std::floor(level.size / (line * static_cast<double>(level.ways))));
   const double lines = f.lines * sharers;
-  if (level.hashed) return cache_share(lines / sets, level.ways, true, f.cyclic);
   const double sets_per_page = page / line;
-  const bool even = sets <= sets_per_page;
-  const auto step = static_cast<std::int64_t>(std::llround(f.step / line));
-  const auto counted = static_cast<std::int64_t>(even ? sets : sets_per_page);
-  const double used = static_cast<double>(counted / std::gcd(counted, std::max<std::int64_t>(step, 1)));
-  return cache_share(lines / (even ? used : used * sets / sets_per_page), level.ways, even, f.cyclic);
+  const bool even = level.hashed || sets <= sets_per_page;
+  double own = lines / sets;
+  if (!level.hashed) {
+    const auto step = static_cast<std::int64_t>(std::llround(f.step / line));
+    const auto counted = static_cast<std::int64_t>(even ? sets : sets_per_page);
+    const double used = static_cast<double>(counted / std::gcd(counted, std::max<std::int64_t>(step, 1)));
+    own = lines / (even ? used : used * sets / sets_per_page);
+  }
+  const double alone = cache_share(own, level.ways, even, f.cyclic);
+  if (!(level.residence.value() > 0.0)) return alone;
+  const double strangers = level.ways * (between / level.residence);
+  if (!even || !f.cyclic) return std::min(alone, cache_share(own + strangers, level.ways, false, f.cyclic));
+  return std::min(alone, poisson_up_to(level.ways - static_cast<int>(std::ceil(std::max(own, 1.0))), strangers));
 }
 
-/// Share of accesses that each cache, and at the end memory, serves.
-std::vector<double> shares_of(const MemoryHierarchy& memory, const Footprint& f, Bytes page, int threads) {
+/// Share of accesses that each cache, and at the end memory, serves, where this much time lies between two passes.
+std::vector<double> shares_of(const MemoryHierarchy& memory, const Footprint& f, Bytes page, int threads,
+                              Seconds between) {
   std::vector<double> shares;
   double within = 0.0;
   Bytes held{0.0};
@@ -102,7 +114,7 @@ std::vector<double> shares_of(const MemoryHierarchy& memory, const Footprint& f,
     if (level.victim) grown.size += held;  // what the level above holds need not be here as well
     held = level.size;
     // A level that holds the lines of several cores has not less than one core's share of them.
-    const double up_to_here = std::max(within, share_in(grown, f, page, memory.line, threads));
+    const double up_to_here = std::max(within, share_in(grown, f, page, memory.line, threads, between));
     shares.push_back(up_to_here - within);
     within = up_to_here;
   }
@@ -158,6 +170,7 @@ struct Source {
   Seconds latency;
   BytesPerSecond read, write;  ///< of one of the threads
   bool fetches_pairs = false;  ///< beyond the core's own caches
+  BytesPerSecond channels{};   ///< both ways, one thread's part; zero: reading and writing take turns
 };
 
 // Memory: one core has `prefetched_lines` in flight, so that its bandwidth is lines · line / latency (Little's law);
@@ -174,6 +187,7 @@ Source memory_source(const MemoryWalk& walk, const Cpu& cpu, const MemoryHierarc
   const BytesPerSecond alone = memory.line * static_cast<double>(memory.prefetched_lines) / source.latency;
   source.read = core_share(alone, together, walk.threads);
   source.write = source.read * memory.memory_write_share;
+  source.channels = together / static_cast<double>(walk.threads);
   return source;
 }
 
@@ -191,8 +205,9 @@ std::vector<Source> sources(const MemoryWalk& walk, const Cpu& cpu, const Memory
 
 // One access that waits for none before it. Its lines come from a level at the rate at which that level delivers to a
 // core; without a prefetcher no faster than line_fill_buffers of them per latency. A copy's reading and writing take
-// turns; loads and stores to the L1 do not, and run beside what comes from further out. An access that crosses a line
-// takes the L1 twice, and what the second one finds missing cannot be asked for before: that time adds.
+// turns in the caches; of memory it fetches both lines, and the written one leaves beside that, as far as the chips'
+// channels carry three; loads and stores to the L1 do not, and run beside what comes from further out. An access that
+// crosses a line takes the L1 twice, and what the second one finds missing cannot be asked for before: that time adds.
 Seconds streamed(const MemoryWalk& walk, const MemoryHierarchy& memory, const Footprint& f, const Source& source,
                  bool prefetched) {
   const Bytes line = memory.line;
@@ -205,8 +220,13 @@ Seconds streamed(const MemoryWalk& walk, const MemoryHierarchy& memory, const Fo
         walk.pattern == WalkPattern::random ? std::ceil(run / pair) * pair / run : std::min(pair, walk.stride / line);
   }
   Seconds time;
-  if (walk.access != WalkAccess::write) time += lines * line / source.read;
-  if (walk.access != WalkAccess::read) time += lines * line / source.write;
+  const Seconds fetched = lines * line / source.read, written = lines * line / source.write;
+  if (walk.access == WalkAccess::read) time = fetched;
+  if (walk.access == WalkAccess::write) time = written;
+  if (walk.access == WalkAccess::copy) {
+    const bool turns = !(source.channels.value() > 0.0);
+    time = turns ? fetched + written : std::max({2.0 * fetched, written, 3.0 * lines * line / source.channels});
+  }
   const double together = walk.pattern == WalkPattern::random ? run : 1.0;  // what follows in a row is prefetched
   if (!prefetched) {
     time =
@@ -235,26 +255,12 @@ void require_possible(const MemoryWalk& walk, const Cpu& cpu) {
   }
 }
 
-}  // namespace
-
-double cache_share(double lines_per_set, int ways, bool even, bool cyclic) {
-  if (!(lines_per_set > 0.0)) return 1.0;
-  if (even) {
-    if (lines_per_set <= ways) return 1.0;
-    return cyclic ? 0.0 : ways / lines_per_set;
-  }
-  // Of all lines, those in sets with at most `ways`: E[X; X <= ways] / E[X] = P(X <= ways - 1).
-  const double kept_whole = poisson_up_to(ways - 1, lines_per_set);
-  if (cyclic) return kept_whole;
-  return std::min(1.0, kept_whole + ways * (1.0 - poisson_up_to(ways, lines_per_set)) / lines_per_set);
-}
-
-WalkCost memory_walk_cost(const MemoryWalk& walk, const Cpu& cpu) {
-  require_possible(walk, cpu);
+// The walk when so much time lies between two uses of a line.
+WalkCost steady_walk(const MemoryWalk& walk, const Cpu& cpu, Seconds between) {
   const MemoryHierarchy& memory = *cpu.hierarchy;
   const Footprint f = footprint(walk, memory);
   const Bytes page = page_of(walk, memory);
-  const std::vector<double> shares = shares_of(memory, f, page, walk.threads);
+  const std::vector<double> shares = shares_of(memory, f, page, walk.threads, between);
   const std::vector<Source> from = sources(walk, cpu, memory);
   const Translation translated = translation(walk, memory, f, page);
   const bool waits = walk.pattern == WalkPattern::pointer_chase;
@@ -303,6 +309,36 @@ WalkCost memory_walk_cost(const MemoryWalk& walk, const Cpu& cpu) {
   cost.time = time * (f.accesses * walk.passes);
   cost.bytes = cost.accesses * element_of(walk, memory);
   cost.bound = bound;
+  return cost;
+}
+
+}  // namespace
+
+double cache_share(double lines_per_set, int ways, bool even, bool cyclic) {
+  if (!(lines_per_set > 0.0)) return 1.0;
+  if (even) {
+    if (lines_per_set <= ways) return 1.0;
+    return cyclic ? 0.0 : ways / lines_per_set;
+  }
+  // Of all lines, those in sets with at most `ways`: E[X; X <= ways] / E[X] = P(X <= ways - 1).
+  const double kept_whole = poisson_up_to(ways - 1, lines_per_set);
+  if (cyclic) return kept_whole;
+  return std::min(1.0, kept_whole + ways * (1.0 - poisson_up_to(ways, lines_per_set)) / lines_per_set);
+}
+
+WalkCost memory_walk_cost(const MemoryWalk& walk, const Cpu& cpu) {
+  require_possible(walk, cpu);
+  // A cache that strangers fill as well keeps the less of a walk the longer a pass takes, which then takes longer
+  // still: from a walk that finds everything where its size lets it be, to the time that agrees with itself.
+  WalkCost cost = steady_walk(walk, cpu, walk.between);
+  const auto shared = [](const CacheLevel& level) { return level.residence.value() > 0.0; };
+  if (!std::any_of(cpu.hierarchy->caches.begin(), cpu.hierarchy->caches.end(), shared)) return cost;
+  constexpr int most = 64;
+  for (int i = 0; i < most; ++i) {
+    const Seconds last = cost.time;
+    cost = steady_walk(walk, cpu, walk.between + last / walk.passes);
+    if (cost.time <= last * 1.0001) break;
+  }
   return cost;
 }
 

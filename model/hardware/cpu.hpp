@@ -21,6 +21,9 @@ struct CacheLevel {
   BytesPerSecond shared_read{};  ///< all cores of one instance together; zero: as many times `read`
   bool hashed = false;           ///< the set is a hash of the whole address: strides and pages do not matter
   bool victim = false;           ///< holds what falls out of the level above, in addition to it
+  /// Where strangers fill the cache as well, as beside a virtual machine: how long it keeps a line that nobody asks for
+  /// (the "characteristic time" of Che, Tung and Wang). Zero: nobody else does.
+  Seconds residence{};
 };
 
 /// Address translation. A load whose page misses the first level waits for the second; missing both, it waits for a
@@ -56,10 +59,12 @@ struct MemoryHierarchy {
 
 /// What a matrix library adds to the mathematics, on any processor.
 struct MatrixLibrary {
-  double kernel_share = 1.0;  ///< of the multiply-add peak that the innermost loop reaches
-  double tile_cycles = 0.0;   ///< per register tile and block of depth: starting, draining, adding to the result
-  Seconds call;               ///< checking arguments, taking buffers
-  Seconds join;               ///< waking other threads and waiting for the last
+  double kernel_share = 1.0;   ///< of the multiply-add peak that the innermost loop reaches
+  double tile_cycles = 0.0;    ///< per register tile and block of depth: starting, draining, adding to the result
+  Seconds call;                ///< checking arguments, taking buffers
+  Seconds join;                ///< waking other threads and waiting for the last
+  double small_product = 0.0;  ///< up to so many multiply-adds operands are not packed
+  Bytes small_vector{};        ///< by kernels for vectors of at least this width
 };
 
 struct Cpu {

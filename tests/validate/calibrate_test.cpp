@@ -70,12 +70,26 @@ TEST_CASE("A calibration survives its file") {
   CHECK(to_json(read) == to_json(report));
   REQUIRE(read.rows.size() == 2);
   // The median is 2 ns; the quartiles lie at 1.5 and 2.5 ns.
+  CHECK(read.rows[0].values == std::vector<double>{1e-9, 2e-9, 3e-9});
   CHECK(read.rows[0].measured == Approx(2e-9));
   CHECK(read.rows[0].spread == Approx(0.5));
   // 0.5 ns predicted, 1 ns the best sample: -50 %, beyond any tolerance of a latency.
   CHECK(*read.rows[0].error() == Approx(-0.5));
   CHECK(rows_beyond_tolerance(read).size() == 1);
   CHECK(!read.rows[1].error());
+}
+
+TEST_CASE("A row keeps its samples, of very many a part that is spread over all") {
+  Sampled few{{3.0, 1.0, 2.0}};
+  CHECK(row_of("memory_latency", {}, few, "s").values == few.values);
+  // 0 … 999: every fifth, from the first on.
+  Sampled many;
+  for (int i = 0; i < 1000; ++i) many.values.push_back(i);
+  const BenchmarkRow row = row_of("memory_latency", {}, many, "s");
+  REQUIRE(row.values.size() == kept_samples);
+  CHECK(row.values[1] == 5.0);
+  CHECK(row.values.back() == 995.0);
+  CHECK(row.samples == 1000);
 }
 
 TEST_CASE("What is no calibration of a machine is refused by name") {

@@ -7,7 +7,10 @@
 #include "model/scenario/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
+#include "validate/host/arithmetic.hpp"
+#include "validate/host/last_cache.hpp"
 #include "validate/host/memory_kernels.hpp"
+#include "validate/host/processors.hpp"
 #include "validate/host/walk_benchmark.hpp"
 
 using namespace foretrain;
@@ -111,6 +114,7 @@ TEST_CASE("The hardware file of a detected machine is one that scenarios accept"
   const std::string file = hardware_file(cpu, {Hertz(2.8e9), Bytes(8388608.0)}, Bytes(24e9));
   const Node node = node_of_hardware_file(file);
   REQUIRE(node.cpu.hierarchy);
+  CHECK_FALSE(node.cpu.hierarchy->caches[2].residence.value() > 0.0);
   // 2 cores x 2 units x 16 lanes x 2 operations x 2.8 GHz.
   CHECK(node.cpu.fp32_rate.value() == Approx(358.4e9));
   CHECK(node.cpu.hierarchy->caches[0].latency.value() == Approx(5 / 2.8e9));  // five cycles of the measured clock
@@ -123,11 +127,56 @@ TEST_CASE("The hardware file of a detected machine is one that scenarios accept"
       "cluster: { node: " + path + " }\nworkload: { operator: { kind: memory_walk, working_set: 1 MiB } }\n",
       "test.yaml");
   CHECK(scenario.cluster.node.cpu.cores == 2);
+  // What was measured goes before what is told: one unit, two processors of one core, and an L3 of full size in which
+  // strangers leave a line for 9 ms.
+  MeasuredBasics measured;
+  measured.clock = Hertz(2.8e9);
+  measured.multiply_adds = 1;
+  measured.threads_per_core = 2;
+  measured.residence = Seconds(9e-3);
+  const Node shared = node_of_hardware_file(hardware_file(cpu, measured, Bytes(24e9)));
+  CHECK(shared.cpu.cores == 1);
+  CHECK(shared.cpu.fp32_rate.value() == Approx(89.6e9));
+  CHECK(shared.cpu.hierarchy->caches[2].residence.value() == Approx(9e-3));
+  CHECK(shared.cpu.hierarchy->caches[2].size == Bytes(307200 * 1024.0));
+  CHECK(shared.cpu.hierarchy->caches[2].shared_by == 1);
   // A processor that nobody described, on a machine that tells nothing of its caches.
   const Node other =
       node_of_hardware_file(hardware_file(parse_cpuinfo(unknown_processor), {Hertz(3e9), Bytes(0.0)}, Bytes(8e9)));
   CHECK(other.cpu.cores == 1);
   CHECK(other.cpu.hierarchy->caches.size() == 3);
+}
+
+TEST_CASE("How long a cache keeps data is where loads take half-way to memory's time") {
+  const auto at = [](double milliseconds, double nanoseconds) {
+    return AgedLoad{Seconds(milliseconds * 1e-3), Seconds(nanoseconds * 1e-9)};
+  };
+  // 40 ns within, 120 outside: 80 ns lie in the middle of 60 at 6 ms and 100 at 10 ms.
+  CHECK(half_way({at(2, 40), at(6, 60), at(10, 100), at(20, 119)}, Seconds(120e-9)).value() == Approx(8e-3));
+  // Noise in between: the last age that is still below counts.
+  CHECK(half_way({at(2, 40), at(4, 90), at(6, 60), at(10, 100)}, Seconds(120e-9)).value() == Approx(8e-3));
+  // Still there after all that time: nobody else fills it. Gone at once: no later than the youngest age.
+  CHECK(half_way({at(2, 40), at(50, 45)}, Seconds(120e-9)).value() == 0.0);
+  CHECK(half_way({at(2, 40)}, Seconds(30e-9)).value() == Approx(2e-3));
+  CHECK(half_way({}, Seconds(120e-9)).value() == 0.0);
+}
+
+TEST_CASE("A thread is bound to a processor for a while") {
+  const std::vector<int> before = own_processors();
+  REQUIRE(!before.empty());
+  {
+    const BoundTo bound(before.back());
+    CHECK(own_processors() == std::vector<int>{before.back()});
+  }
+  CHECK(own_processors() == before);
+}
+
+TEST_CASE("Vector units do at least one multiply-add in some cycles, and no more than eight") {
+  const double rate = multiply_adds_per_second();
+  if (rate > 0.0) {  // processors that there is a loop for
+    CHECK(rate > 1e7);
+    CHECK(rate < 8.0 * 2e10);
+  }
 }
 
 TEST_CASE("Walks are measured: finite, and the L1 far below memory") {
@@ -160,14 +209,14 @@ TEST_CASE("The loops touch what they say") {
   // One byte of 4096 is set: reading in any width and either direction finds it, writing clears it, copying moves it.
   std::vector<std::byte> memory(8192, std::byte{0});
   const MemoryKernels& kernels = memory_kernels();
-  CHECK(kernels.read(memory.data(), 4096) == 0);
+  CHECK(kernels.read(memory.data(), 4096, 1) == 0);
   for (const std::size_t place : {std::size_t{0}, std::size_t{1234}, std::size_t{4095}}) {
     memory[place] = std::byte{1};
-    CHECK(kernels.read(memory.data(), 4096) != 0);
-    CHECK(kernels.read_backward(memory.data(), 4096) != 0);
-    kernels.copy(memory.data() + 4096, memory.data(), 4096);
+    CHECK(kernels.read(memory.data(), 4096, 1) != 0);
+    CHECK(kernels.read_backward(memory.data(), 4096, 1) != 0);
+    kernels.copy(memory.data() + 4096, memory.data(), 4096, 1);
     CHECK(memory[4096 + place] == std::byte{1});
-    kernels.write(memory.data(), 4096);
+    kernels.write(memory.data(), 4096, 1);
     CHECK(memory[place] == std::byte{0});
   }
   CHECK(read_strided(memory.data(), 8192, 64, false) == 128);

@@ -39,6 +39,11 @@ ordered_json to_value(const BenchmarkRow& row) {
     value["measured"] = nullptr;
   }
   value["samples"] = row.samples;
+  if (!row.values.empty()) {
+    std::vector<double> values(row.values);
+    for (double& each : values) each = rounded(each);
+    value["values"] = std::move(values);
+  }
   if (row.predicted) value["predicted"] = rounded(*row.predicted);
   if (!row.note.empty()) value["note"] = row.note;
   return value;
@@ -59,6 +64,7 @@ BenchmarkRow row_from(const json& value) {
       throw std::runtime_error(fmt::format("{}: measured {}", row.benchmark, row.measured));
     }
   }
+  if (value.contains("values")) row.values = value.at("values").get<std::vector<double>>();
   if (value.contains("predicted")) row.predicted = value.at("predicted").get<double>();
   row.note = value.value("note", "");
   return row;
@@ -106,6 +112,8 @@ BenchmarkRow row_of(std::string_view benchmark, std::map<std::string, std::strin
   row.samples = static_cast<int>(samples.values.size());
   const auto [low, high] = std::minmax_element(samples.values.begin(), samples.values.end());
   row.best = unit == "s" ? *low : *high;
+  const std::size_t count = samples.values.size(), kept = std::min(count, kept_samples);
+  for (std::size_t i = 0; i < kept; ++i) row.values.push_back(samples.values[i * count / kept]);
   return row;
 }
 

@@ -18,6 +18,9 @@ namespace foretrain {
 /// The parts into which the benchmarks are divided, in the order in which they run.
 inline constexpr std::array<std::string_view, 4> calibration_parts = {"memory", "compute", "disk", "loader"};
 
+/// How many samples of a row are kept.
+inline constexpr std::size_t kept_samples = 200;
+
 /// One measured quantity. The parameters are texts as a scenario would state them ("32 KiB", "random"), so that the
 /// model can predict the row again later from the file alone.
 struct BenchmarkRow {
@@ -31,6 +34,7 @@ struct BenchmarkRow {
   std::string note;
   std::string device = "cpu";  ///< entry of CalibrationReport::devices
   std::optional<double> predicted = std::nullopt;
+  std::vector<double> values = {};  ///< the samples in order; of more than kept_samples as many, evenly spread
 
   /// What a prediction is held against: of processor and memory the best sample, since others on a shared machine only
   /// ever slow a walk down, and the prediction is that of a machine left alone; of disks and loaders the median.

@@ -9,9 +9,12 @@
 
 #include "model/base/text.hpp"
 #include "model/scenario/hardware_reader.hpp"
+#include "validate/host/arithmetic.hpp"
+#include "validate/host/last_cache.hpp"
 #include "validate/host/measurements.hpp"
 #include "validate/host/memory_kernels.hpp"
 #include "validate/host/pointer_chase.hpp"
+#include "validate/host/processors.hpp"
 #include "validate/measure/sampling.hpp"
 
 namespace foretrain {
@@ -62,19 +65,45 @@ const DetectedCache* level_of(const DetectedCpu& cpu, int level) {
   return nullptr;
 }
 
+int threads_per_core(const DetectedCpu& cpu, const MeasuredBasics& measured) {
+  return std::max(1, measured.threads_per_core > 0 ? measured.threads_per_core : cpu.threads_per_core);
+}
+
 /// One line per cache that the operating system tells of: `L2: { size: 2048 KiB, ways: 16 }`.
 std::string cache_lines(const DetectedCpu& cpu, const MeasuredBasics& measured) {
   std::string text;
   for (int level = 1; level <= 3; ++level) {
     const DetectedCache* cache = level_of(cpu, level);
     if (cache == nullptr || !(cache->size.value() > 0.0) || cache->ways < 1) continue;
-    const bool last = level == 3 && measured.shared_cache.value() > 0.0;
-    const Bytes size = last ? std::min(cache->size, measured.shared_cache) : cache->size;
-    text += fmt::format("      L{}: {{ size: {:.0f} KiB, ways: {}, shared_by: {}{} }}\n", level, size.value() / 1024.0,
-                        cache->ways, std::max(1, cache->shared_by / std::max(1, cpu.threads_per_core)),
-                        last ? ", victim: false" : "");
+    const bool part = level == 3 && measured.shared_cache.value() > 0.0;
+    const bool aging = level == 3 && measured.residence.value() > 0.0;
+    const Bytes size = part ? std::min(cache->size, measured.shared_cache) : cache->size;
+    text += fmt::format("      L{}: {{ size: {:.0f} KiB, ways: {}, shared_by: {}{}{} }}\n", level,
+                        size.value() / 1024.0, cache->ways,
+                        std::max(1, cache->shared_by / threads_per_core(cpu, measured)), part ? ", victim: false" : "",
+                        aging ? fmt::format(", residence: {:.2f} ms", measured.residence.value() * 1e3) : "");
   }
   return text.empty() ? "" : "    caches:\n" + text;
+}
+
+/// Clock and vector units: the best of several looks at several processors, since what else runs on a chip takes from
+/// both, and comes and goes.
+void look_at_cores(MeasuredBasics& measured) {
+  constexpr std::size_t processors = 4;
+  constexpr int looks = 10;
+  std::vector<int> own = own_processors();
+  own.resize(std::min(own.size(), processors));
+  double multiply_adds = 0.0;
+  for (int look = 0; look < looks; ++look) {
+    for (const int processor : own) {
+      const BoundTo bound(processor);
+      const double clock = core_clock();
+      measured.clock = std::max(measured.clock, Hertz(clock));
+      multiply_adds = std::max(multiply_adds, multiply_adds_per_second() / clock);
+    }
+  }
+  // A tenth more than one a cycle proves a second unit; less may be a stranger's work on the core's other thread.
+  if (multiply_adds > 0.0) measured.multiply_adds = std::max(measured.multiply_adds, multiply_adds > 1.1 ? 2 : 1);
 }
 
 }  // namespace
@@ -149,9 +178,10 @@ std::vector<DetectedCache> read_caches(const std::filesystem::path& folder) {
 
 std::string hardware_file(const DetectedCpu& cpu, const MeasuredBasics& measured, Bytes memory) {
   const std::string hierarchy = hierarchy_of(cpu.identity);
-  const int cores = std::max(1, cpu.processors / std::max(1, cpu.threads_per_core));
+  const int cores = std::max(1, cpu.processors / threads_per_core(cpu, measured));
   const double clock = measured.clock.value();
-  const double operations = 2.0 * cpu.multiply_adds * cpu.vector_bytes / 4.0;
+  const int units = measured.multiply_adds > 0 ? measured.multiply_adds : cpu.multiply_adds;
+  const double operations = 2.0 * units * cpu.vector_bytes / 4.0;
   BytesPerSecond bandwidth(100e9);
   for (const KnownProcessors& known : known_processors()) {
     if (known.hierarchy == hierarchy) bandwidth = known.socket_bandwidth;
@@ -177,11 +207,27 @@ std::string hardware_file(const DetectedCpu& cpu, const MeasuredBasics& measured
       "a socket of its kind\" }}\n",
       cpu.identity);
   text += "  cpu.clock: { kind: measurement, text: \"a chain of dependent additions, one a cycle\" }\n";
-  text +=
-      fmt::format("  cpu.hierarchy: {{ kind: datasheet, text: \"sizes and ways from /sys/devices/system/cpu{}\" }}\n",
-                  measured.shared_cache.value() > 0.0
-                      ? "; of the last cache, which others use as well, the size that a pointer chase finds"
-                      : "");
+  if (measured.multiply_adds > 0) {
+    text += fmt::format(
+        "  cpu.fp32_rate: {{ kind: measurement, text: \"a loop in registers does {} multiply-adds of {} bytes a "
+        "cycle\" "
+        "}}\n",
+        measured.multiply_adds, cpu.vector_bytes);
+  }
+  if (measured.threads_per_core > 0) {
+    text += fmt::format(
+        "  cpu.cores: {{ kind: measurement, text: \"two threads that multiply show {} of a core among the processors\" "
+        "}}\n",
+        measured.threads_per_core);
+  }
+  const char* last_cache = "";
+  if (measured.shared_cache.value() > 0.0) {
+    last_cache = "; of the last cache, which others use as well, the size that a pointer chase finds";
+  } else if (measured.residence.value() > 0.0) {
+    last_cache = "; for how long the last cache, which others fill as well, keeps data that nobody asks for: measured";
+  }
+  text += fmt::format(
+      "  cpu.hierarchy: {{ kind: datasheet, text: \"sizes and ways from /sys/devices/system/cpu{}\" }}\n", last_cache);
   return text;
 }
 
@@ -208,12 +254,20 @@ Bytes own_share_of_last_cache(const DetectedCpu& cpu) {
   return third->size;
 }
 
-std::string detect_hardware_file() {
+std::string detect_hardware_file(bool caches) {
   DetectedCpu cpu = parse_cpuinfo(whole("/proc/cpuinfo"));
   cpu.caches = read_caches("/sys/devices/system/cpu/cpu0/cache");
   MeasuredBasics measured;
-  measured.clock = Hertz(core_clock());
-  if (cpu.virtualised) measured.shared_cache = own_share_of_last_cache(cpu);
+  look_at_cores(measured);
+  if (cpu.virtualised && caches) {
+    measured.threads_per_core = threads_of_first_core();
+    const DetectedCache* second = level_of(cpu, 2);
+    if (second != nullptr && level_of(cpu, 3) != nullptr) {
+      measured.residence = residence_in_last_cache(second->size);
+      if (!(measured.residence.value() > 0.0)) measured.shared_cache = own_share_of_last_cache(cpu);
+    }
+    look_at_cores(measured);
+  }
   return hardware_file(cpu, measured, this_machine().memory);
 }
 

@@ -39,8 +39,11 @@ std::vector<DetectedCache> read_caches(const std::filesystem::path& folder);
 
 /// What was measured because nothing tells it. Zero: not measured.
 struct MeasuredBasics {
-  Hertz clock;         ///< of a busy core, from a chain of additions
-  Bytes shared_cache;  ///< of the last cache, what this machine gets of it
+  Hertz clock;               ///< of a busy core, from a chain of additions
+  Bytes shared_cache{};      ///< of the last cache, what this machine gets of it
+  Seconds residence{};       ///< CacheLevel::residence of the last cache, where strangers fill it
+  int threads_per_core = 0;  ///< as two threads at work show, whatever the operating system is told
+  int multiply_adds = 0;     ///< vectors a cycle, as a loop in registers shows
 };
 
 /// A node of one processor with one process in the accelerator's place, which every prediction about the host accepts:
@@ -51,8 +54,9 @@ std::string hardware_file(const DetectedCpu& cpu, const MeasuredBasics& measured
 /// How much of the last cache a pointer chase finds. Zero where the operating system tells of no such cache.
 Bytes own_share_of_last_cache(const DetectedCpu& cpu);
 
-/// This machine now. Measures the clock and, in a virtual machine, how much of the last cache is its own (seconds).
-std::string detect_hardware_file();
+/// This machine now. Measures clock and vector units and, in a virtual machine and where `caches` matter, whether
+/// processors share a core and how long the last cache keeps this machine's data (seconds).
+std::string detect_hardware_file(bool caches = true);
 /// The node that such a file describes. Throws ScenarioError.
 Node node_of_hardware_file(const std::string& text);
 

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 
 #include "model/cost/memory_hierarchy.hpp"
+#include "validate/host/processors.hpp"
 #include "validate/host/walk_benchmark.hpp"
 
 namespace foretrain {
@@ -27,7 +29,19 @@ struct Level {
 
 Bytes power_of_two_below(Bytes size) { return Bytes(std::exp2(std::floor(std::log2(size.value())))); }
 
-std::vector<Level> levels_of(const Cpu& cpu) {
+/// Eight times the last cache; where strangers fill it as well, so much that it keeps nothing from one pass to the
+/// next, at the fastest that it can be walked over.
+Bytes outside_of(const Cpu& cpu, WalkPattern pattern) {
+  constexpr Bytes least(134217728.0), most(1073741824.0);
+  constexpr double residences = 1.5;
+  const CacheLevel& last = cpu.hierarchy->caches.back();
+  if (!(last.residence.value() > 0.0)) return std::max(least, power_of_two_below(last.size * 8.0));
+  const BytesPerSecond rate = pattern == WalkPattern::pointer_chase ? cpu.hierarchy->line / last.latency
+                                                                    : last.read * static_cast<double>(cpu.cores);
+  return std::clamp(power_of_two_below(rate * last.residence * residences * 2.0), least, most);
+}
+
+std::vector<Level> levels_of(const Cpu& cpu, WalkPattern pattern = WalkPattern::sequential) {
   std::vector<Level> levels;
   if (!cpu.hierarchy) return levels;
   Bytes inner(0.0);
@@ -40,7 +54,7 @@ std::vector<Level> levels_of(const Cpu& cpu) {
     if (inside >= inner * 1.9) levels.push_back({cache.name, kibibytes(inside)});
     inner = cache.size;
   }
-  const Bytes outside = std::max(Bytes(134217728.0), power_of_two_below(inner * 8.0));
+  const Bytes outside = outside_of(cpu, pattern);
   if (outside * 4.0 <= cpu.memory) levels.push_back({"memory", kibibytes(outside)});
   return levels;
 }
@@ -52,31 +66,43 @@ std::string working_set_of(const Cpu& cpu, const std::string& level) {
   return "";
 }
 
-/// Measures each of the walks in an equal part of the time. Rates are bytes asked for per second, of all threads.
+/// Measures each of the walks in an equal part of the time, in rounds over all of them: neighbours on a shared machine
+/// come and go in seconds, and a thread alone looks at another processor in each round. Rates are bytes asked for per
+/// second, of all threads.
 void measure_walks(const CalibrationSettings& settings, const RowSink& sink, std::string_view name,
-                   const std::vector<Parameters>& walks, std::string_view unit) {
-  for (const Parameters& parameters : walks) {
-    const Seconds budget = settings.budget / static_cast<double>(walks.size());
-    const StoppingRule rule{.warm_up = 2, .least = 9, .most = 400, .target = 0.005, .budget = budget * 0.8};
-    const MemoryWalk walk = walk_of(parameters, settings.node.cpu);
-    Sampled sampled = run_walk(walk, rule);
-    if (unit == "B/s") {
-      const WalkCost cost = memory_walk_cost(walk, settings.node.cpu);  // for what it counts, not for its time
-      const double bytes = cost.bytes / Bytes(1.0) / cost.accesses * walk.threads;
-      for (double& value : sampled.values) value = bytes / value;
+                   const std::vector<Parameters>& walks, std::string_view unit, int rounds = 1) {
+  const Seconds budget = settings.budget / static_cast<double>(walks.size()) / rounds;
+  const StoppingRule rule{
+      .warm_up = 1, .least = rounds > 1 ? 5 : 9, .most = 400, .target = 0.005, .budget = budget * 0.8};
+  std::vector<Sampled> sampled(walks.size());
+  const std::vector<int> processors = own_processors();
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < walks.size(); ++i) {
+      const MemoryWalk walk = walk_of(walks[i], settings.node.cpu);
+      std::optional<BoundTo> bound;
+      if (walk.threads == 1) bound.emplace(processors[static_cast<std::size_t>(round) % processors.size()]);
+      Sampled samples = run_walk(walk, rule);
+      if (unit == "B/s") {
+        const WalkCost cost = memory_walk_cost(walk, settings.node.cpu);  // for what it counts, not for its time
+        const double bytes = cost.bytes / Bytes(1.0) / cost.accesses * walk.threads;
+        for (double& value : samples.values) value = bytes / value;
+      }
+      sampled[i].values.insert(sampled[i].values.end(), samples.values.begin(), samples.values.end());
+      if (round + 1 == rounds) sink(row_of(name, walks[i], sampled[i], unit));
     }
-    sink(row_of(name, parameters, sampled, unit));
   }
 }
 
+int rounds_of(const CalibrationSettings& settings) { return settings.quick ? 1 : 3; }
+
 void measure_latency(const CalibrationSettings& settings, const RowSink& sink) {
   std::vector<Parameters> walks;
-  for (const Level& level : levels_of(settings.node.cpu)) {
+  for (const Level& level : levels_of(settings.node.cpu, WalkPattern::pointer_chase)) {
     for (const char* pages : {"huge", "small"}) {
       walks.push_back({{"working_set", level.working_set}, {"pattern", "pointer_chase"}, {"pages", pages}});
     }
   }
-  measure_walks(settings, sink, "memory_latency", walks, "s");
+  measure_walks(settings, sink, "memory_latency", walks, "s", rounds_of(settings));
 }
 
 void measure_curve(const CalibrationSettings& settings, const RowSink& sink) {
@@ -102,7 +128,7 @@ void measure_bandwidth(const CalibrationSettings& settings, const RowSink& sink)
           {{"working_set", memory}, {"access", access}, {"pages", "huge"}, {"threads", fmt::format("{}", threads)}});
     }
   }
-  measure_walks(settings, sink, "memory_bandwidth", walks, "B/s");
+  measure_walks(settings, sink, "memory_bandwidth", walks, "B/s", rounds_of(settings));
 }
 
 void measure_strides(const CalibrationSettings& settings, const RowSink& sink) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "model/base/quantity.hpp"
 #include "validate/host/host_memory.hpp"
@@ -18,11 +19,16 @@ class PointerChase {
 
   /// Follows `loads` pointers from where the walk last stood. Returns the thread's time for one load, in seconds.
   double chase(std::int64_t loads);
+  /// Of up to a million places: asks for all in the order of the walk without waiting for any, so that the next loads
+  /// find what a pass just before them leaves, however long strangers let it lie: at the walk's own pace it might never
+  /// come to lie there.
+  void touch() const;
   [[nodiscard]] std::size_t places() const { return places_; }
 
  private:
   HostMemory memory_;
-  std::size_t places_;
+  std::size_t places_, stride_;
+  std::vector<std::uint32_t> order_;  ///< which place follows; empty for very large sets
   void* at_ = nullptr;
 };
 

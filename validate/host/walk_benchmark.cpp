@@ -46,6 +46,11 @@ class Walker {
     if (walk.pattern == WalkPattern::random) size_ = std::bit_floor(size_);
   }
 
+  /// Before a sample, outside of its time.
+  void prepare() const {
+    if (chase_) chase_->touch();
+  }
+
   /// About `accesses` of them. Returns how many.
   std::size_t go(std::size_t accesses) {
     if (chase_) {
@@ -56,10 +61,13 @@ class Walker {
       const std::size_t burst = size_of(walk_.burst);
       return read_random(memory_->data(), size_, burst, std::max<std::size_t>(4, accesses * line / burst));
     }
-    const std::size_t pass = accesses_of_pass();
-    std::size_t done = 0;
-    for (; done < accesses; done += pass) one_pass();
-    return done;
+    const std::size_t pass = accesses_of_pass(), passes = (accesses + pass - 1) / pass;
+    if (walk_.pattern == WalkPattern::strided || walk_.direction == WalkDirection::alternating) {
+      for (std::size_t i = 0; i < passes; ++i) go_over(1);
+    } else {
+      go_over(passes);
+    }
+    return passes * pass;
   }
 
  private:
@@ -69,7 +77,7 @@ class Walker {
     return copied / static_cast<std::size_t>(memory_kernels().vector_bytes);
   }
 
-  void one_pass() {
+  void go_over(std::size_t passes) {
     std::byte* data = memory_->data() + size_of(walk_.offset);
     const MemoryKernels& kernels = memory_kernels();
     const bool backward = walk_.direction == WalkDirection::backward ||
@@ -77,11 +85,11 @@ class Walker {
     if (walk_.pattern == WalkPattern::strided) {
       read_strided(data, size_, size_of(walk_.stride), backward);
     } else if (walk_.access == WalkAccess::write) {
-      kernels.write(data, size_);
+      kernels.write(data, size_, passes);
     } else if (walk_.access == WalkAccess::copy) {
-      kernels.copy(data + size_ / 2, data, size_ / 2);
+      kernels.copy(data + size_ / 2, data, size_ / 2, passes);
     } else {
-      keep(backward ? kernels.read_backward(data, size_) : kernels.read(data, size_));
+      keep(backward ? kernels.read_backward(data, size_, passes) : kernels.read(data, size_, passes));
     }
   }
 
@@ -99,6 +107,7 @@ double run_together(std::vector<Walker>& walkers, std::size_t accesses) {
   std::atomic<std::size_t> ready{0};
   std::vector<double> times(walkers.size());
   const auto work = [&](std::size_t i) {
+    walkers[i].prepare();
     ++ready;
     while (ready.load() < walkers.size()) std::this_thread::yield();
     const auto time = walkers.size() == 1 ? thread_time : now;
