@@ -205,15 +205,17 @@ double ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStr
   };
   if (s.pass == ConvolutionPass::weight_gradient) {
     const std::int64_t k = place[0], channel = k / group_outputs * group_inputs + place[1];
+    // In both layouts the numbers of a plane lie one stride apart, row by row.
     for (std::int64_t n = 0; n < s.n; ++n) {
+      const auto x = line(tensors_.input, data.input, tensors_.input.place(n, channel, 0, 0), 3, s.h * s.w);
+      const auto dy = line(tensors_.output, data.output, tensors_.output.place(n, k, 0, 0), 3, s.p * s.q);
       for (std::int64_t p = 0; p < s.p; ++p) {
         const std::int64_t row = p * s.stride - s.pad_h + place[2];
         if (row < 0 || row >= s.h) continue;
-        const auto x = line(tensors_.input, data.input, tensors_.input.place(n, channel, row, 0), 3, s.w);
-        const auto dy = line(tensors_.output, data.output, tensors_.output.place(n, k, p, 0), 3, s.q);
         for (std::int64_t q = 0; q < s.q; ++q) {
           const std::int64_t column = q * s.stride - s.pad_w + place[3];
-          if (column >= 0 && column < s.w) add(x[static_cast<std::size_t>(column)], dy[static_cast<std::size_t>(q)]);
+          if (column < 0 || column >= s.w) continue;
+          add(x[static_cast<std::size_t>(row * s.w + column)], dy[static_cast<std::size_t>(p * s.q + q)]);
         }
       }
     }
