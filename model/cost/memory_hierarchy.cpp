@@ -170,7 +170,6 @@ struct Source {
   Seconds latency;
   BytesPerSecond read, write;  ///< of one of the threads
   bool fetches_pairs = false;  ///< beyond the core's own caches
-  BytesPerSecond channels{};   ///< both ways, one thread's part; zero: reading and writing take turns
 };
 
 // Memory: one core has `prefetched_lines` in flight, so that its bandwidth is lines · line / latency (Little's law);
@@ -187,7 +186,6 @@ Source memory_source(const MemoryWalk& walk, const Cpu& cpu, const MemoryHierarc
   const BytesPerSecond alone = memory.line * static_cast<double>(memory.prefetched_lines) / source.latency;
   source.read = core_share(alone, together, walk.threads);
   source.write = source.read * memory.memory_write_share;
-  source.channels = together / static_cast<double>(walk.threads);
   return source;
 }
 
@@ -205,9 +203,8 @@ std::vector<Source> sources(const MemoryWalk& walk, const Cpu& cpu, const Memory
 
 // One access that waits for none before it. Its lines come from a level at the rate at which that level delivers to a
 // core; without a prefetcher no faster than line_fill_buffers of them per latency. A copy's reading and writing take
-// turns in the caches; of memory it fetches both lines, and the written one leaves beside that, as far as the chips'
-// channels carry three; loads and stores to the L1 do not, and run beside what comes from further out. An access that
-// crosses a line takes the L1 twice, and what the second one finds missing cannot be asked for before: that time adds.
+// turns; loads and stores to the L1 do not, and run beside what comes from further out. An access that crosses a line
+// takes the L1 twice, and what the second one finds missing cannot be asked for before: that time adds.
 Seconds streamed(const MemoryWalk& walk, const MemoryHierarchy& memory, const Footprint& f, const Source& source,
                  bool prefetched) {
   const Bytes line = memory.line;
@@ -220,13 +217,8 @@ Seconds streamed(const MemoryWalk& walk, const MemoryHierarchy& memory, const Fo
         walk.pattern == WalkPattern::random ? std::ceil(run / pair) * pair / run : std::min(pair, walk.stride / line);
   }
   Seconds time;
-  const Seconds fetched = lines * line / source.read, written = lines * line / source.write;
-  if (walk.access == WalkAccess::read) time = fetched;
-  if (walk.access == WalkAccess::write) time = written;
-  if (walk.access == WalkAccess::copy) {
-    const bool turns = !(source.channels.value() > 0.0);
-    time = turns ? fetched + written : std::max({2.0 * fetched, written, 3.0 * lines * line / source.channels});
-  }
+  if (walk.access != WalkAccess::write) time += lines * line / source.read;
+  if (walk.access != WalkAccess::read) time += lines * line / source.write;
   const double together = walk.pattern == WalkPattern::random ? run : 1.0;  // what follows in a row is prefetched
   if (!prefetched) {
     time =
