@@ -74,7 +74,7 @@ class Replays {
   }
   [[nodiscard]] std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
   [[nodiscard]] FilterResult run(const std::vector<std::string>& graphs, const std::string& settings = "") const {
-    std::vector<std::string> words = {"replay", "-o", path("out"), "--quick", "--limit", "3"};
+    std::vector<std::string> words = {"replay", "-o", path("out"), "--quick", "--limit", "2"};
     words.insert(words.end(), graphs.begin(), graphs.end());
     return run_gpu(words, settings);
   }
