@@ -77,7 +77,7 @@ bool run_in_child(const std::string& path, const std::string& folder, bool quick
   if (next == ChildProcess::Next::signal) throw Interrupted();
   if (next == ChildProcess::Next::timeout) {
     std::fprintf(stderr, "%s: not done after %.0f s: ended\n", path.c_str(), seconds);
-    child.end(5.0);
+    child.end(2.0);
     return false;
   }
   const std::optional<int> status = child.wait(seconds);

@@ -32,7 +32,7 @@ class NamedRange {
 class ExecutableGraph {
  public:
   explicit ExecutableGraph(cudaGraph_t captured) {
-    const cudaError_t status = cudaGraphInstantiateWithFlags(&graph_, captured, 0);
+    const cudaError_t status = cudaGraphInstantiate(&graph_, captured, 0);
     (void)cudaGraphDestroy(captured);
     GPU_CHECK(status);
   }
