@@ -40,7 +40,8 @@ Blocking blocking(const MemoryHierarchy& memory, Bytes element) {
 // number of cycles per tile and block of depth. C is cleared once, and read and written once per block of depth.
 // Packing reads A and B once, from where they lie when a whole product has gone by since, and writes them to blocks
 // that stay in the L2. All that adds to the arithmetic: a tile begins and ends with its part of C, and a block is
-// packed before it is used. Products of few multiply-adds are done in place. Threads share out the tiles of C.
+// packed before it is used. Products of few multiply-adds are done in place by
+// the thread that asks. Threads share out the tiles of C.
 CpuMatmulCost cpu_matmul_cost(const CpuMatmul& work, const Cpu& cpu) {
   if (!cpu.hierarchy) throw std::invalid_argument("the memory hierarchy of " + cpu.name + " is not described");
   if (work.threads < 1 || work.threads > cpu.cores) {
@@ -50,18 +51,19 @@ CpuMatmulCost cpu_matmul_cost(const CpuMatmul& work, const Cpu& cpu) {
   const Bytes element = bytes_per_element(work.precision);
   const Blocking tile = blocking(memory, element);
   const auto m = static_cast<double>(work.m), n = static_cast<double>(work.n), k = static_cast<double>(work.k);
-  const double threads = std::min<double>(work.threads, std::ceil(m / tile.rows) * std::ceil(n / tile.columns));
+  const MatrixLibrary& library = cpu.matrix_library;
+  const bool in_place = m * n * k <= library.small_product && Bytes(memory.vector_bytes) >= library.small_vector;
+  const double asked = in_place ? 1.0 : work.threads;
+  const double threads = std::min(asked, std::ceil(m / tile.rows) * std::ceil(n / tile.columns));
 
   // fp64 has half as many lanes. `fp32_rate` is stated at `clock`.
   const double per_cycle = cpu.fp32_rate.value() / (cpu.cores * cpu.clock.value()) * 4.0 / element.value();
   const double tiles = std::ceil(m / tile.rows) * std::ceil(n / tile.columns);
   const double depths = std::ceil(k / tile.depth);
-  const MatrixLibrary& library = cpu.matrix_library;
   const double cycles_of_tile = 2.0 * tile.rows * tile.columns * k / (per_cycle * library.kernel_share);
   const double rounds = std::ceil(tiles / threads);
   const Seconds arithmetic = rounds * (cycles_of_tile + depths * library.tile_cycles) / cpu.core_clock;
 
-  const bool in_place = m * n * k <= library.small_product && Bytes(memory.vector_bytes) >= library.small_vector;
   const Bytes operands = (m * k + k * n) * element, result = m * n * element;
   constexpr Bytes least(1024.0);
   MemoryWalk reading;

@@ -62,6 +62,8 @@ TEST_CASE("Small products are done in place where the library has kernels for it
   cpu.matrix_library.small_vector = Bytes(32.0);
   const double in_place = cpu_matmul_cost({64, 64, 64, Precision::fp32, 1}, cpu).time.value();
   CHECK(in_place == Approx(2.0 * 64 * 64 * 64 / 128e9 + 16384.0 / 64e9));
+  cpu.matrix_library.join = Seconds(10e-6);  // no other thread is woken
+  CHECK(cpu_matmul_cost({64, 64, 64, Precision::fp32, 4}, cpu).time.value() == in_place);
   CHECK(packed > in_place + 32768.0 / 128e9 + 2.0 * 16384.0 / 64e9);
   // 128 x 128 x 128 are two million: packed all the same.
   CHECK(cpu_matmul_cost({128, 128, 128, Precision::fp32, 1}, cpu).time.value() ==

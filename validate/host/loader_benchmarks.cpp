@@ -23,47 +23,60 @@ struct LoaderPoint {
   double step;
 };
 
+void append(Sampled& to, const Sampled& more) {
+  to.values.insert(to.values.end(), more.values.begin(), more.values.end());
+}
+
+// In rounds over all of them: what strangers take of the cores comes and goes in seconds, and has to be the same for
+// what a prediction knows and for what it is held against.
 void measure_loading(const CalibrationSettings& settings, const RowSink& sink) {
   const DiskFile file(settings.directory, settings.quick ? quick_set_size : set_size);
   measure_cached_read(file, Bytes(65536.0));
   LoaderRun run;
   run.file = file.cached();
   run.samples = file.size() / run.sample;
-  const int least = settings.quick ? 24 : 48;
-  run.batches = least;
+  const int least = settings.quick ? 24 : 48, rounds = settings.quick ? 1 : 3;
   run.batch = 8;
-  const StoppingRule rule{.warm_up = 1, .least = 3, .most = 9, .target = 0.02, .budget = settings.budget / 16.0};
+  const StoppingRule rule{
+      .warm_up = 1, .least = 3, .most = 9 / rounds, .target = 0.02, .budget = settings.budget / 16.0 / rounds};
   const int processors = usable_processors();
-
-  // The cores that the processors are worth, and one worker alone: all that predictions know.
-  const Sampled cores =
-      sample([&] { return measure_parallel_decoding(processors, run.sample, settings.budget / 100.0); },
-             {.warm_up = 0, .least = 3, .most = 9, .target = 0.02, .budget = settings.budget / 8.0});
-  BenchmarkRow row = row_of("loader", {{"processors", fmt::format("{}", processors)}}, cores, "1");
-  row.note = "describes the processor: how many times one process's work all of them do";
-  sink(row);
-  run.workers = 1;
-  const Sampled alone = sample([&] { return measure_loader(run).value(); }, rule);
-  const std::map<std::string, std::string> known = {{"one_worker", fmt::format("{:.3f} us", alone.median() * 1e6)},
-                                                    {"cores", fmt::format("{:.3f}", cores.median())}};
-  row = row_of("loader", {{"workers", "1"}, {"prefetch", "2"}, {"step", "0 us"}}, alone, "s");
-  row.note = "describes a worker";
-  sink(row);
-
   std::vector<LoaderPoint> points = {{1, 4, 0.0}, {1, 2, 0.5}, {1, 2, 1.5}, {2, 1, 0.0}, {2, 2, 0.0},
                                      {2, 2, 0.8}, {4, 1, 0.0}, {4, 2, 0.0}, {8, 2, 0.0}};
   if (processors > 4) points.push_back({processors, 2, 0.0});
-  for (const LoaderPoint& point : points) {
+
+  Sampled cores, alone;  // that the processors are worth; one worker: all that predictions know
+  Seconds first_alone;   // that the consumer's steps are shares of
+  std::vector<Sampled> loaded(points.size());
+  const auto load = [&](const LoaderPoint& point) {
     run.workers = point.workers;
     run.prefetch = point.prefetch;
-    run.step = Seconds(alone.median() * point.step);
+    run.step = first_alone * point.step;
     // What lies in queues when the clock starts or stops must not count.
     run.batches = std::max(least, 10 * point.workers * point.prefetch);
-    std::map<std::string, std::string> parameters = known;
-    parameters.insert({{"workers", fmt::format("{}", point.workers)},
-                       {"prefetch", fmt::format("{}", point.prefetch)},
-                       {"step", fmt::format("{:.3f} us", run.step.value() * 1e6)}});
-    sink(row_of("loader", std::move(parameters), sample([&] { return measure_loader(run).value(); }, rule), "s"));
+    return sample([&] { return measure_loader(run).value(); }, rule);
+  };
+  for (int round = 0; round < rounds; ++round) {
+    append(cores, sample([&] { return measure_parallel_decoding(processors, run.sample, settings.budget / 100.0); },
+                         {.warm_up = 0, .least = 3, .most = 3}));
+    append(alone, load({1, 2, 0.0}));
+    if (round == 0) first_alone = Seconds(alone.median());
+    for (std::size_t i = 0; i < points.size(); ++i) append(loaded[i], load(points[i]));
+  }
+
+  BenchmarkRow row = row_of("loader", {{"processors", fmt::format("{}", processors)}}, cores, "1");
+  row.note = "describes the processor: how many times one process's work all of them do";
+  sink(row);
+  row = row_of("loader", {{"workers", "1"}, {"prefetch", "2"}, {"step", "0 us"}}, alone, "s");
+  row.note = "describes a worker";
+  sink(row);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    sink(row_of("loader",
+                {{"one_worker", fmt::format("{:.3f} us", alone.median() * 1e6)},
+                 {"cores", fmt::format("{:.3f}", cores.median())},
+                 {"workers", fmt::format("{}", points[i].workers)},
+                 {"prefetch", fmt::format("{}", points[i].prefetch)},
+                 {"step", fmt::format("{:.3f} us", first_alone.value() * points[i].step * 1e6)}},
+                loaded[i], "s"));
   }
 }
 

@@ -183,11 +183,11 @@ std::vector<HostBenchmark> memory_benchmarks() {
   };
   return {row("memory_latency", "a load that waits for the one before it, by level", 20.0, 3.0, 0.25, measure_latency),
           row("memory_bandwidth", "whole lines in order, one core and all", 20.0, 3.0, 0.20, measure_bandwidth),
-          row("memory_stride", "one load every so many bytes", 10.0, 1.5, 0.0, measure_strides),
-          row("memory_direction", "reading backward, and there and back", 8.0, 1.0, 0.0, measure_directions),
+          row("memory_stride", "one load every so many bytes", 8.0, 1.5, 0.0, measure_strides),
+          row("memory_direction", "reading backward, and there and back", 6.0, 1.0, 0.0, measure_directions),
           row("memory_alignment", "reading vectors that lie across two lines", 5.0, 1.0, 0.0, measure_alignment),
-          row("memory_burst", "lines in a row at random places", 8.0, 1.0, 0.0, measure_bursts),
-          row("memory_latency_curve", "a load that waits for the one before it, by working set", 25.0, 3.0, 0.0,
+          row("memory_burst", "lines in a row at random places", 6.0, 1.0, 0.0, measure_bursts),
+          row("memory_latency_curve", "a load that waits for the one before it, by working set", 18.0, 3.0, 0.0,
               measure_curve)};
 }
 
