@@ -19,6 +19,8 @@ std::string repeat(std::string_view piece, std::size_t times) {
 }
 }  // namespace
 
+std::string percent_text(double share) { return fmt::format("{:.1f} %", share * 100.0); }
+
 std::size_t display_width(std::string_view text) {
   // Every byte but the continuation bytes 10xxxxxx starts a character.
   return static_cast<std::size_t>(
