@@ -1,5 +1,7 @@
 #include "reports/table.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -118,17 +118,18 @@ std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, 
     const auto* work = std::get_if<Matmul>(&point.op->op.work);
     if (work == nullptr || work->accumulate || work->accumulate_fp32) continue;
     if (std::abs(std::log(predicted_time(point, calibration) / point.measured)) > most) continue;
-    rows.push_back({gpu,
-                    point.op->op.precision,
-                    work->batch,
-                    work->m,
-                    work->n,
-                    work->k,
-                    point.measured / static_cast<double>(point.op->repeat),
-                    work->transpose_a,
-                    work->transpose_b,
-                    0.0,
-                    {}});
+    rows.push_back({.gpu = gpu,
+                    .precision = point.op->op.precision,
+                    .batch = work->batch,
+                    .m = work->m,
+                    .n = work->n,
+                    .k = work->k,
+                    .time = point.measured / static_cast<double>(point.op->repeat),
+                    .transpose_a = work->transpose_a,
+                    .transpose_b = work->transpose_b,
+                    .log_residual = 0.0,
+                    .log_sizes = {},
+                    .where = {}});
   }
   return rows;
 }
