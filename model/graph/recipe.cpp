@@ -38,7 +38,7 @@ void fuse(std::vector<Work>& works, const Operator& op, Seconds predicted) {
     return;
   }
   producer.op.name += " + " + op.name;
-  producer.predicted += predicted;
+  producer.predicted += predicted / static_cast<double>(producer.count);
 }
 
 bool fusible(const Operator& op) {

@@ -124,6 +124,16 @@ TEST_CASE("an operator that was stated reads back as the same operator", "[expor
   }
 }
 
+TEST_CASE("attention in one kernel says nothing of the kernels that it does without", "[export]") {
+  Attention attention{.heads = 12, .kv_heads = 12, .query_length = 128, .key_length = 128, .head_dim = 64};
+  attention.dropout = attention.fused_softmax = true;
+  CHECK(stated({"a", attention, Precision::bf16, 1}).fields.count("dropout") == 0);
+  attention.kind = AttentionKind::standard;
+  CHECK(stated({"a", attention, Precision::bf16, 4}).fields.at("dropout") == "true");
+  attention.packing = Packing{};
+  CHECK_THROWS_AS(stated({"a", attention, Precision::bf16, 4}), NotReplayable);
+}
+
 TEST_CASE("the kernels of a pass take the time that the pass was priced at", "[export]") {
   // Large batches: the device, not the front end, decides, so that a block's time is that of its kernels.
   const std::vector<std::pair<std::string, std::string>> rows = {

@@ -64,11 +64,12 @@ StatedOperator stated_work(const Attention& w) {
   if (w.window > 0) fields.emplace("window", std::to_string(w.window));
   if (w.density < 1.0) fields.emplace("density", fmt::format("{}", w.density));
   if (!w.native && w.kind == AttentionKind::flash) fields.emplace("native", "false");
-  if (w.splits > 0) fields.emplace("splits", std::to_string(w.splits));
+  if (w.splits > 0 && w.kind == AttentionKind::flash_1) fields.emplace("splits", std::to_string(w.splits));
   add_flag(fields, "causal", w.causal);
   add_flag(fields, "backward", w.backward);
-  add_flag(fields, "dropout", w.dropout);
-  add_flag(fields, "fused_softmax", w.fused_softmax);
+  const bool standard = w.kind == AttentionKind::standard;  // other kernels do both on the way, at no cost
+  add_flag(fields, "dropout", standard && w.dropout);
+  add_flag(fields, "fused_softmax", standard && w.fused_softmax);
   return {"attention", std::move(fields)};
 }
 
