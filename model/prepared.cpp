@@ -25,9 +25,10 @@ namespace foretrain {
 
 namespace {
 
-PreparedTrain prepare_train(const Scenario& scenario, const TrainWorkload& train, const Topology& topology) {
+PreparedTrain prepare_train(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
+                            Recipes recipes) {
   Model model = build_model(train.model, build_options(train, scenario.plan));
-  Step step = build_step(scenario, train, model, topology);
+  Step step = build_step(scenario, train, model, topology, recipes);
   std::optional<ParameterStore> store;
   if (uses_store(scenario)) store = build_store(scenario, train, model, topology, step);
   return {std::move(model), std::move(step), std::move(store)};
@@ -125,10 +126,11 @@ void set_uncertainty(StepResult& result, double share) {
 
 }  // namespace
 
-PreparedScenario::PreparedScenario(const Scenario& scenario) : scenario_(scenario), topology_(scenario.cluster) {
+PreparedScenario::PreparedScenario(const Scenario& scenario, Recipes recipes)
+    : scenario_(scenario), recipes_(recipes), topology_(scenario.cluster) {
   try {
     if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
-      work_ = prepare_train(scenario, *train, topology_);
+      work_ = prepare_train(scenario, *train, topology_, recipes);
     } else if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
       work_ = prepare_collective(*collective, scenario, topology_);
     } else if (const auto* op = std::get_if<OperatorWorkload>(&scenario.workload)) {
@@ -140,7 +142,7 @@ PreparedScenario::PreparedScenario(const Scenario& scenario) : scenario_(scenari
     } else if (const auto* loader = std::get_if<LoaderWorkload>(&scenario.workload)) {
       work_ = prepare_loader(*loader, scenario, topology_);
     } else {
-      work_ = build_task_list(scenario, std::get<TasksWorkload>(scenario.workload), topology_);
+      work_ = build_task_list(scenario, std::get<TasksWorkload>(scenario.workload), topology_, recipes);
     }
   } catch (const std::invalid_argument& error) {
     // What the hardware or a schedule cannot do was asked for by the scenario: point at its synchronisation.
@@ -156,10 +158,29 @@ PreparedScenario::PreparedScenario(const Scenario& scenario) : scenario_(scenari
 TaskGraph PreparedScenario::collective_graph() const {
   const LoweredCollective& lowered = collective()->lowered;
   TaskGraph::Builder builder;
-  const BlockId block = builder.add_block(
-      {"collective", Category::communication, lowered, isolated_time(lowered, topology_, scenario_.background)});
+  Block made{"collective", Category::communication, lowered, isolated_time(lowered, topology_, scenario_.background)};
+  const CollectiveCall& call = collective()->call;
+  if (recipes_ == Recipes::kept) {
+    made.recipe = recipe_of(CollectiveWork{call.operation, call.size, static_cast<int>(call.groups.front().size()),
+                                           call.algorithm, call.servers, call.placement});
+  }
+  const BlockId block = builder.add_block(std::move(made));
   const ResourceId stream = builder.add_resource({"collective", ResourceKind::communication_stream, 0});
   builder.add_task({block, stream, -1});
+  return std::move(builder).build();
+}
+
+TaskGraph PreparedScenario::operator_graph() const {
+  const auto& workload = std::get<OperatorWorkload>(scenario_.workload);
+  const Seconds time = std::get<PreparedOperator>(work_).time;
+  TaskGraph::Builder builder;
+  Block block{workload.op.name, Category::compute, time, time};
+  if (recipes_ == Recipes::kept) {
+    const auto n = static_cast<double>(workload.repeat);
+    block.recipe = recipe_of(KernelWork{workload.op, workload.repeat, time / n});
+  }
+  const BlockId id = builder.add_block(std::move(block));
+  builder.add_task({id, builder.add_resource({"gpu0", ResourceKind::device_stream})});
   return std::move(builder).build();
 }
 

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "model/cost/loader.hpp"
+#include "model/graph/recipe.hpp"
 #include "model/graph/step.hpp"
 #include "model/graph/step_times.hpp"
 #include "model/graph/task_list.hpp"
@@ -45,7 +46,7 @@ class PreparedScenario {
  public:
   /// Builds and costs everything that does not depend on the executor. Throws ScenarioError or UsageError. The scenario
   /// must outlive this.
-  explicit PreparedScenario(const Scenario& scenario);
+  explicit PreparedScenario(const Scenario& scenario, Recipes recipes = Recipes::none);
 
   [[nodiscard]] std::span<const BackgroundFlow> background() const { return scenario_.background; }
   [[nodiscard]] const Topology& topology() const { return topology_; }
@@ -57,6 +58,8 @@ class PreparedScenario {
 
   /// A collective alone as a graph of one task.
   [[nodiscard]] TaskGraph collective_graph() const;
+  /// An operator of a GPU, and all its repetitions, as a graph of one task.
+  [[nodiscard]] TaskGraph operator_graph() const;
 
   // From an executor's times to the result.
   [[nodiscard]] StepResult train_result(const StepTimes& times, Fidelity fidelity) const;
@@ -79,6 +82,7 @@ class PreparedScenario {
   [[nodiscard]] StepResult step_result(StepParts parts, Fidelity fidelity) const;
 
   const Scenario& scenario_;
+  Recipes recipes_;
   Topology topology_;
   std::variant<std::monostate, PreparedTrain, PreparedCollective, PreparedOperator, TaskList, PreparedLoader> work_;
 };

@@ -1,5 +1,7 @@
 #include "reports/table.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,6 +20,8 @@ std::string repeat(std::string_view piece, std::size_t times) {
   return text;
 }
 }  // namespace
+
+std::string percent_text(double share) { return fmt::format("{:.1f} %", share * 100.0); }
 
 std::size_t display_width(std::string_view text) {
   // Every byte but the continuation bytes 10xxxxxx starts a character.

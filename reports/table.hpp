@@ -29,6 +29,9 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;  ///< an empty row is a rule
 };
 
+/// "12.3 %" of 0.123.
+std::string percent_text(double share);
+
 /// Number of characters of a UTF-8 text, each taken to be one column wide.
 std::size_t display_width(std::string_view text);
 

@@ -9,8 +9,6 @@
 namespace foretrain {
 namespace {
 
-std::string percent(double share) { return fmt::format("{:.1f} %", share * 100.0); }
-
 std::string constants_text(const std::vector<FittedConstant>& constants) {
   TextTable table({Align::left, Align::right, Align::right});
   table.add_row({"constant", "before", "after"});
@@ -26,7 +24,7 @@ std::string errors_text(const std::vector<GroupError>& errors) {
   table.add_row({"group", "GPU", "n", "MAPE", "bias"});
   table.add_rule();
   for (const GroupError& error : errors) {
-    table.add_row({error.group, error.gpu, fmt::format("{}", error.rows), percent(error.mape),
+    table.add_row({error.group, error.gpu, fmt::format("{}", error.rows), percent_text(error.mape),
                    fmt::format("{:+.1f} %", error.bias * 100.0)});
   }
   return table.text(2);
@@ -61,7 +59,7 @@ std::string to_text(const std::vector<LeftOut>& left_out) {
   for (const LeftOut& left : left_out) {
     int rows = 0;
     for (const GroupError& group : left.predicted) rows += group.rows;
-    table.add_row({left.gpu, fmt::format("{}", rows), percent(mape_of_gpu(left.predicted, left.gpu))});
+    table.add_row({left.gpu, fmt::format("{}", rows), percent_text(mape_of_gpu(left.predicted, left.gpu))});
   }
   text += table.text(2);
   for (const LeftOut& left : left_out) {

@@ -9,8 +9,6 @@ namespace foretrain {
 
 namespace {
 
-std::string percent(double share) { return fmt::format("{:.1f} %", share * 100.0); }
-
 std::string machine_text(const GpuCalibration& fit) {
   const MeasuredGpu& gpu = fit.machine.gpus.front();
   std::string text = fmt::format("{} x {}, driver {}, measured {}\n", fit.machine.gpus.size(), gpu.name,
@@ -62,7 +60,7 @@ std::string errors_text(const GpuCalibration& fit) {
   table.add_rule();
   for (const PointErrors& group : fit.errors) {
     table.add_row({group.group, group.held_out ? "held out" : "fitted", fmt::format("{}", group.points),
-                   percent(group.mape), fmt::format("{:+.1f} %", group.bias * 100.0),
+                   percent_text(group.mape), fmt::format("{:+.1f} %", group.bias * 100.0),
                    fmt::format("{:+.1f} %", group.worst * 100.0), group.worst_point});
   }
   return table.text(2);
@@ -72,11 +70,11 @@ std::string bars_text(const GpuCalibration& fit) {
   std::string text;
   for (const AccuracyBar& bar : fit.bars) {
     if (bar.points == 0) {
-      text += fmt::format("  {}: nothing measured, bar {} not tested\n", bar.name, percent(bar.limit));
+      text += fmt::format("  {}: nothing measured, bar {} not tested\n", bar.name, percent_text(bar.limit));
       continue;
     }
-    text += fmt::format("  {}: MAPE {} over {} points {}, bar {}: {}\n", bar.name, percent(bar.mape), bar.points,
-                        bar.held_out ? "held out" : "that were fitted (none was held out)", percent(bar.limit),
+    text += fmt::format("  {}: MAPE {} over {} points {}, bar {}: {}\n", bar.name, percent_text(bar.mape), bar.points,
+                        bar.held_out ? "held out" : "that were fitted (none was held out)", percent_text(bar.limit),
                         bar.met() ? "met" : "NOT met");
   }
   return text;

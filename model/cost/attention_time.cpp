@@ -16,8 +16,9 @@ constexpr double backward_products = 5.0;
 
 // Operations per byte that a kernel reads from shared memory, 2-byte operands: rows (or rows · columns / (rows +
 // columns) where both operands lie there) of the tile that one warp or warp group multiplies. FlashAttention-2: four
-// warps share 128 queries of at most 128 elements, eight warps the longer heads; backward, warps multiply tiles of 32 ×
-// 32, both operands from shared memory. Warp groups take 64 rows; backward, 64 × 128 of two operands.
+// warps share 128 queries of at most 128 elements, eight warps the longer heads (flash_fwd_launch_template.h);
+// backward, warps multiply tiles of 32 × 32, both operands from shared memory. Warp groups take 64 rows (PTX ISA:
+// wgmma); backward, 64 × 128 of two operands, 43, less what is read again: modelling choice.
 struct SharedIntensity {
   double forward, wide_forward, backward;
 };
@@ -25,24 +26,28 @@ constexpr SharedIntensity warp_intensity{32.0, 16.0, 16.0};
 constexpr SharedIntensity warp_group_intensity{64.0, 64.0, 40.0};
 constexpr std::int64_t wide_head = 128;
 
-// A masked edge leaves half of a block's last tile of keys unused.
+// A masked edge leaves half of a block's last tile of keys unused: of 128, the largest that FlashAttention-2 takes
+// (flash_fwd_launch_template.h). One size for all heads: modelling choice.
 constexpr double edge_keys = 64.0;
 
 // The backward pass also reads O and dO for the softmax's row sums, clears and accumulates dQ in fp32 and converts it:
 // tensors of Q's size that pass through memory outside the main kernel (FlashAttention-2's preprocess and convert
-// kernels). Where heads share keys, each writes its own dK and dV, read again to be added up.
+// kernels): O and dO once, dQ of twice the width cleared and read, dQ written: 2 + 2 + 2 + 1. Where heads share keys,
+// each writes its own dK and dV, read again to be added up: twice 2.
 constexpr double backward_side_passes = 7.0;
 constexpr double backward_kernels = 3.0;
 constexpr double shared_key_passes = 4.0;
 
-// FlashAttention-1 cuts a head into as many thread blocks as fill the device, at most 30.
+// FlashAttention-1 cuts a head into as many thread blocks as fill the device, at most 30 (num_splits_heuristic_fwd of
+// its release 1.0, max_splits).
 constexpr int most_splits = 30;
 
 bool warp_groups(AttentionKernel kernel) {
   return kernel == AttentionKernel::native || kernel == AttentionKernel::flash_3;
 }
 
-// Architectures whose full tensor-core rate needs instructions that a group of four warps issues together.
+// Architectures whose full tensor-core rate needs instructions that a group of four warps issues together (PTX ISA:
+// wgmma, sm_90a).
 constexpr double warp_group_mma_since = 9.0;
 
 // Seconds for one query–key pair with the whole device busy. Tensor cores, shared memory and (dQ, added up by atomic

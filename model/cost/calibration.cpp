@@ -51,8 +51,8 @@ Rows convolution_rows() {
   return {
       row("convolution.tensor_efficiency", "", part, &C::tensor_efficiency, 0.05, 1.0),
       row("convolution.vector_efficiency", "", part, &C::vector_efficiency, 0.05, 1.0),
-      row("convolution.early_vector_efficiency", "", part, &C::early_vector_efficiency, 0.05, 1.0),
-      row("convolution.winograd_efficiency", "", part, &C::winograd_efficiency, 0.05, 1.0),
+      row("convolution.address_instructions", "", part, &C::address_instructions, 0.0, 1000.0),
+      row("convolution.transform_efficiency", "", part, &C::transform_efficiency, 0.05, 1.0),
   };
 }
 

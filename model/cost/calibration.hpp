@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/base/constant.hpp"
+#include "model/base/error.hpp"
 #include "model/base/quantity.hpp"
 #include "model/hardware/precision.hpp"
 
@@ -65,9 +66,11 @@ struct MatmulConstants {
 /// Convolutions (cost/convolution.cpp), relative to the matrix product of the same shape.
 struct ConvolutionConstants {
   double tensor_efficiency = 0.0;
-  double vector_efficiency = 0.0;        ///< integer and fp32 units apart (Volta and later)
-  double early_vector_efficiency = 0.0;  ///< address arithmetic takes turns with fp32 (before Volta)
-  double winograd_efficiency = 0.0;      ///< of the products and transforms that make up Winograd's algorithm
+  double vector_efficiency = 0.0;  ///< integer and fp32 units apart (Volta and later)
+  /// CUDA-core instructions for each element that is put into a tile, where address arithmetic takes turns with fp32
+  /// (before Volta).
+  double address_instructions = 0.0;
+  double transform_efficiency = 0.0;  ///< of the products and transforms of Winograd's and Fourier's algorithms
 };
 
 /// Attention (cost/attention_time.cpp).
@@ -192,6 +195,7 @@ struct MeasuredMatmul {
   bool transpose_a = false, transpose_b = false;
   double log_residual = 0.0;  ///< ln(measured / model); known once the GPU is, as what follows
   LogSizes log_sizes;
+  SourcePosition where;  ///< of its time
 };
 
 /// How well a machine's own measurements determine the constants that were fitted to them.

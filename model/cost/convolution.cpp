@@ -1,6 +1,9 @@
 #include <algorithm>
-#include <cmath>
+#include <iterator>
+#include <optional>
+#include <utility>
 
+#include "model/base/number.hpp"
 #include "model/cost/gemm.hpp"
 #include "model/cost/kernels.hpp"
 #include "model/cost/power.hpp"
@@ -13,6 +16,10 @@ constexpr std::int64_t channel_multiple = 8;
 
 // Winograd's minimal filtering F(a×a, r×r): a tile of a×a outputs takes (a+r-1)² multiplications (Lavin and Gray 2016).
 constexpr std::int64_t winograd_outputs = 4;
+
+// Fourier transforms of tiles of 32 × 32, or of 16 × 16 where a whole image fits: the names of cuDNN's kernels
+// (fft2d_r2c_32x32, fft2d_r2c_16x16; winogradForwardOutput4x4 for the other).
+constexpr std::int64_t fourier_sizes[] = {16, 32};
 
 // Volta was the first to compute addresses beside fp32 arithmetic (NVIDIA V100 architecture whitepaper).
 constexpr double separate_integer_units_since = 7.0;
@@ -55,69 +62,128 @@ KernelTime implicit_time(const Convolution& work, Precision precision, Bytes tra
                          const Calibration& calibration) {
   const ConvolutionConstants& constants = calibration.convolution;
   const bool tensor = uses_tensor_cores(gpu, precision);
-  const GemmTime product = gemm_time(implicit_product(work, precision, tensor, traffic), gpu, calibration);
+  Gemm gemm = implicit_product(work, precision, tensor, traffic);
   double speed = tensor ? constants.tensor_efficiency : constants.vector_efficiency;
-  if (!tensor && gpu.compute_capability < separate_integer_units_since) speed = constants.early_vector_efficiency;
+  if (!tensor && gpu.compute_capability < separate_integer_units_since) {
+    gemm.address_instructions = constants.address_instructions;
+    speed = 1.0;
+  }
+  const GemmTime product = gemm_time(gemm, gpu, calibration);
   return {product.fixed + product.body / speed, product.bound};
 }
 
-bool winograd_applies(const Convolution& work, Precision precision) {
-  return precision == Precision::fp32 && work.r == work.s && (work.r == 3 || work.r == 5) && work.stride == 1 &&
-         work.groups == 1;
-}
+// An algorithm that transforms tiles of the images and the filters, so that a convolution becomes one product of tiles
+// and channels for each point of a tile.
+struct Transform {
+  std::int64_t points;         // of a transformed tile
+  std::int64_t rows, columns;  // outputs of a tile
+  std::int64_t numbers;        // in a point: 1 real, 2 complex
 
-// Multiplications per channel pair and tile.
-std::int64_t winograd_points(const Convolution& work) {
-  return (winograd_outputs + work.r - 1) * (winograd_outputs + work.s - 1);
-}
+  // Multiplications for each pair of channels and tile; a complex one is four.
+  [[nodiscard]] std::int64_t multiplications() const { return points * numbers * numbers; }
+};
 
-// Three kernels: transform the input (and the filter), multiply (a+r-1)² matrices of tiles × channels, transform back.
-// Transformed tensors pass through memory.
-KernelTime winograd_time(const Convolution& work, Precision precision, Bytes traffic, const Gpu& gpu,
-                         const Calibration& calibration) {
-  const std::int64_t points = winograd_points(work);
+// Tiles of all images of what the pass computes (weight gradient: of what it reads).
+std::int64_t image_tiles(const Convolution& work, const Transform& transform) {
   const bool to_input = work.pass == ConvolutionPass::data_gradient;
-  const std::int64_t image_tiles = work.n * divide_up(to_input ? work.h : work.p, winograd_outputs) *
-                                   divide_up(to_input ? work.w : work.q, winograd_outputs);
-  Gemm gemm{points, image_tiles, work.k, work.c, precision, {}, {}, {}, {}};
-  if (to_input) std::swap(gemm.n, gemm.k);
-  if (work.pass == ConvolutionPass::weight_gradient)
-    gemm = {points, work.k, work.c, image_tiles, precision, {}, {}, {}, {}};
+  return work.n * divide_up(to_input ? work.h : work.p, transform.rows) *
+         divide_up(to_input ? work.w : work.q, transform.columns);
+}
+
+bool transformable(const Convolution& work, Precision precision) {
+  return precision == Precision::fp32 && work.stride == 1 && work.groups == 1 && work.r * work.s > 1;
+}
+
+std::optional<Transform> winograd(const Convolution& work, Precision precision) {
+  if (!transformable(work, precision) || work.r != work.s || (work.r != 3 && work.r != 5)) return {};
+  const std::int64_t side = winograd_outputs + work.r - 1;
+  return Transform{side * side, winograd_outputs, winograd_outputs, 1};
+}
+
+// A product of spectra is a convolution (Mathieu et al. 2013, arXiv 1312.5851; Vasilache et al. 2014, arXiv 1412.7580).
+// Of a tile, the outputs that no edge has wrapped into are kept; of a real tile's spectrum one half is the other's
+// mirror image.
+std::optional<Transform> fourier(const Convolution& work, Precision precision) {
+  if (!transformable(work, precision)) return {};
+  const bool to_input = work.pass == ConvolutionPass::data_gradient;
+  const std::int64_t rows = to_input ? work.h : work.p, columns = to_input ? work.w : work.q;
+  for (const std::int64_t size : fourier_sizes) {
+    const bool largest = size == *std::rbegin(fourier_sizes);
+    const std::int64_t kept_rows = size - work.r + 1, kept_columns = size - work.s + 1;
+    if (kept_rows < 1 || kept_columns < 1) continue;
+    if (largest || (rows <= kept_rows && columns <= kept_columns)) {
+      return Transform{size * (size / 2 + 1), kept_rows, kept_columns, 2};
+    }
+  }
+  return {};
+}
+
+// Multiplications over those of the plain algorithm.
+double relative_work(const Convolution& work, const Transform& transform) {
+  return number(image_tiles(work, transform)) * number(transform.multiplications()) /
+         (number(work.n) * number(work.p) * number(work.q) * number(work.r) * number(work.s));
+}
+
+// Three kernels: transform the input (and the filter), multiply a matrix of tiles × channels for each point, transform
+// back. Transformed tensors pass through memory. A product of complex matrices [m,k] · [k,n] is a real one of
+// [m,2k] · [2k,2n], of which the second operand is stored once.
+KernelTime transform_time(const Convolution& work, Precision precision, const Transform& transform, Bytes traffic,
+                          const Gpu& gpu, const Calibration& calibration) {
+  std::int64_t m = image_tiles(work, transform), n = work.k, k = work.c;
+  if (work.pass == ConvolutionPass::data_gradient) std::swap(n, k);
+  if (work.pass == ConvolutionPass::weight_gradient) {
+    k = std::exchange(m, n);
+    n = work.c;
+  }
   const auto size = [&](std::int64_t rows, std::int64_t columns) {
-    return static_cast<double>(points) * static_cast<double>(rows) * static_cast<double>(columns) *
-           bytes_per_element(precision);
+    return number(transform.points * transform.numbers) * number(rows) * number(columns) * bytes_per_element(precision);
   };
-  gemm.operands = size(gemm.m, gemm.k) + size(gemm.k, gemm.n);
-  gemm.result = size(gemm.m, gemm.n);
+  Gemm gemm;
+  gemm.batch = transform.points;
+  gemm.m = m;
+  gemm.n = n * transform.numbers;
+  gemm.k = k * transform.numbers;
+  gemm.precision = precision;
+  gemm.operands = size(m, k) + size(k, n);
+  gemm.result = size(m, n);
   const GemmTime product = gemm_time(gemm, gpu, calibration);
   const Streaming transforms{StreamingKind::elementwise, traffic, gemm.operands + gemm.result, Flops(0), false};
   const KernelTime streaming = streaming_time(transforms, 3, gpu, calibration);
-  return {(product.total() + streaming.device) / calibration.convolution.winograd_efficiency,
+  return {(product.total() + streaming.device) / calibration.convolution.transform_efficiency,
           product.total() > streaming.device ? product.bound : streaming.bound};
 }
 
 }  // namespace
 
-double winograd_saving(const Convolution& work, Precision precision) {
-  if (!winograd_applies(work, precision)) return 1.0;
-  return static_cast<double>(winograd_outputs * winograd_outputs * work.r * work.s) /
-         static_cast<double>(winograd_points(work));
+double transform_saving(const Convolution& work, Precision precision) {
+  double least = 1.0;
+  for (const auto& transform : {winograd(work, precision), fourier(work, precision)}) {
+    if (transform) least = std::min(least, relative_work(work, *transform));
+  }
+  return 1.0 / least;
 }
 
-// The faster of an implicit matrix product, slower than the plain one because addresses are gathered, and Winograd's
-// algorithm where it applies. Grouped convolutions with few channels per group are bound by traffic, which the tile
-// quantisation of the product would overstate: they run at streaming speed.
+// The fastest of an implicit matrix product, slower than the plain one because addresses are gathered, and the
+// algorithms that transform the images where they apply. Grouped convolutions with few channels per group are bound by
+// traffic, which the tile quantisation of the product would overstate: they run at streaming speed.
 KernelTime convolution_time(const Convolution& work, Precision precision, const Gpu& gpu,
                             const Calibration& calibration) {
   const Operator op{"", work, precision, 1};
   const Bytes traffic = minimum_traffic(op);
+  const Seconds plain = flops(op) / gpu.matrix_rate(precision);
   if (work.groups > 1 && work.c / work.groups < channel_multiple) {
     return streaming_time({StreamingKind::reduction, traffic, Bytes(0), flops(op), false}, 1, gpu, calibration);
   }
-  const KernelTime implicit = implicit_time(work, precision, traffic, gpu, calibration);
-  if (!winograd_applies(work, precision)) return implicit;
-  const KernelTime winograd = winograd_time(work, precision, traffic, gpu, calibration);
-  return winograd.device < implicit.device ? winograd : implicit;
+  KernelTime fastest = implicit_time(work, precision, traffic, gpu, calibration);
+  for (const auto& transform : {winograd(work, precision), fourier(work, precision)}) {
+    if (!transform) continue;
+    // It cannot be faster than its multiplications alone.
+    const Seconds least = plain * relative_work(work, *transform) / calibration.convolution.transform_efficiency;
+    if (least >= fastest.device) continue;
+    const KernelTime time = transform_time(work, precision, *transform, traffic, gpu, calibration);
+    if (time.device < fastest.device) fastest = time;
+  }
+  return fastest;
 }
 
 }  // namespace foretrain

@@ -10,10 +10,16 @@
 namespace foretrain {
 namespace {
 
-// Accumulators of resident tiles fill half of a multiprocessor's 64 Ki registers.
+// Accumulators of resident tiles fill half of a multiprocessor's 64 Ki registers (CUDA C++ Programming Guide, technical
+// specifications); operands and addresses take the other half: modelling choice.
 constexpr double resident_elements = 32768.0;
+// Of the 2,048 threads that a multiprocessor holds (the same table), in blocks of 256: modelling choice.
 constexpr double max_resident = 8.0;
+// Twice the deepest splitting that NVIDIA's exhaustive search tries (CUDALibrarySamples, cuBLASLt LtSgemmCustomFind: 2
+// to 32), for the long sums of weight gradients: modelling choice.
 constexpr double max_split = 64.0;
+// Parts of two waves leave at most half of the device idle at the end; more waves only add partial results: modelling
+// choice.
 constexpr int split_waves = 2;
 
 // Loads that a multiprocessor's load/store units start per clock (architecture whitepapers, Volta to Hopper); each
@@ -28,7 +34,8 @@ constexpr Bytes shortest_copy(4.0);
 // persistent warp-specialised kernels).
 constexpr double persistent_kernels_since = 9.0;
 
-// Thread-block tiles of cuBLAS and CUTLASS kernels.
+// Thread-block tiles: those that names of cuBLAS and CUTLASS kernels state most (sgemm_128x64, h884gemm_256x128), of
+// the sizes that cublasLtMatmulTile_t lists, and two narrow ones for skinny results. Which ones: modelling choice.
 struct Tile {
   double rows, columns;
 };
@@ -70,14 +77,15 @@ constexpr PerTile per_resident =
 struct Problem {
   double batch, m, n, k;
   double sms, per_sm;
-  double seconds_per_flop;  // of one multiprocessor at the sustained clock, unlimited tile
-  double tile_loss;         // elements
-  double tile_start;        // seconds
-  double vector_compute;    // seconds, multiplied on all CUDA cores
-  double seconds_per_load;  // of one multiprocessor, one element of A or B
-  double memory;            // seconds of traffic to device memory
-  double part;              // seconds to write and read the unsplit result once, in fp32, through the L2
-  double fixed;             // seconds
+  double seconds_per_flop;     // of one multiprocessor at the sustained clock, unlimited tile
+  double tile_loss;            // elements
+  double tile_start;           // seconds
+  double vector_compute;       // seconds, multiplied on all CUDA cores
+  double seconds_per_load;     // of one multiprocessor, one element of A or B
+  double seconds_per_address;  // of one multiprocessor, one element of A or B
+  double memory;               // seconds of traffic to device memory
+  double part;                 // seconds to write and read the unsplit result once, in fp32, through the L2
+  double fixed;                // seconds
   double exposed;
   double successive;   // 1 where tiles' starts follow one another, 0 where kernels stay and hide them
   double loads_apart;  // 1 where loads take turns with multiplications, 0 where they run beside them
@@ -130,6 +138,9 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
     p.seconds_per_load =
         loads_per_piece * (bytes_per_element(gemm.precision) / load) / (load_lanes * gpu.boost_clock.value() * clock);
   }
+  constexpr double flops_per_instruction = 2.0;
+  p.seconds_per_address =
+      gemm.address_instructions * flops_per_instruction * p.sms / (gpu.matrix_rate(Precision::fp32).value() * clock);
   p.memory = memory_time(gemm, gpu, calibration).value();
   p.part = (2.0 * p.batch * p.m * p.n * bytes_per_element(Precision::fp32) / gpu.l2_bandwidth).value();
   p.loads_apart = load < shortest_copy ? 1.0 : 0.0;
@@ -168,7 +179,8 @@ struct Tilings {
     for (std::size_t i = 0; i < tile_count; ++i) {
       const double multiply = 2.0 * area[i] * p.seconds_per_flop * (1.0 + p.tile_loss * loads[i]);
       const double load = sides[i] * p.seconds_per_load;
-      slice[i] = (multiply < load ? load : multiply) + p.loads_apart * (multiply < load ? multiply : load);
+      slice[i] = (multiply < load ? load : multiply) + p.loads_apart * (multiply < load ? multiply : load) +
+                 sides[i] * p.seconds_per_address;
     }
     for (std::size_t i = 0; i < tile_count; ++i) {
       const double waves = round_up(blocks[i] / p.sms);

@@ -16,6 +16,7 @@ struct Gemm {
   Bytes result;      ///< reads and writes of C
   Bytes by_k;        ///< the part of `operands` that lies with k contiguous
   Bytes load_width;  ///< longest load that every row's start allows; zero: 16 bytes, the longest there is
+  double address_instructions = 0.0;  ///< on CUDA cores, for each element put into a tile, between multiplications
 };
 
 struct GemmTime {
@@ -29,7 +30,8 @@ struct GemmTime {
 /// Time on the device. The library's choice among tile shapes and split-K factors is taken to be the best. For tiles of
 /// a × b, T of them on S multiprocessors, r resident on each, and s-fold splitting of K:
 ///   waves   = ceil(T·s / S), rounds = ceil(waves / r)
-///   compute = waves · (k/s) · longer of 2ab · (1 + loss · (1/a + 1/b)) / rate and (a + b) / loads per second
+///   compute = waves · (k/s) · (longer of 2ab · (1 + loss · (1/a + 1/b)) / rate and (a + b) / loads per second,
+///                              and (a + b) · address instructions)
 ///   memory  = operands (again for each round that no longer finds them in the L2) and result over bandwidth
 ///   body    = rounds · tile start + split parts through the L2 + longer + exposed share · shorter
 /// What lies with k contiguous is read in short pieces of many rows, as if it were `strided_traffic` times as much.

@@ -22,8 +22,8 @@ KernelTime streaming_time(const Streaming& work, int kernels, const Gpu& gpu, co
 /// Reads in a pattern, from the level of the hierarchy that holds the working set.
 KernelTime memory_access_time(const MemoryAccess& work, const Gpu& gpu, const Calibration& calibration);
 
-/// Multiplications of the plain algorithm over those of the Winograd algorithm that convolution_time may choose; 1
-/// where it has none.
-double winograd_saving(const Convolution& work, Precision precision);
+/// Multiplications of the plain algorithm over the fewest of the algorithms that convolution_time may choose
+/// (Winograd's, Fourier transforms), tiles at the edges of an image counted whole; 1 where none has fewer.
+double transform_saving(const Convolution& work, Precision precision);
 
 }  // namespace foretrain

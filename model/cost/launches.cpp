@@ -43,26 +43,30 @@ bool fusible(const Operator& op) {
   return streaming != nullptr && streaming->fusible;
 }
 
-/// Once and for all kernels of an operator: what a graph saves on the device.
-Seconds graph_saving(const OperatorCost& cost, ExecutionMode mode, const HostConstants& host) {
-  if (mode != ExecutionMode::cuda_graph) return Seconds(0.0);
-  return std::min(cost.device, Seconds(host.graph_node_saving_us * 1e-6) * cost.kernels);
-}
-
 }  // namespace
+
+OperatorCost launched_cost(const Operator& op, ExecutionMode mode, bool fused, const Gpu& gpu,
+                           const Calibration& calibration) {
+  OperatorCost cost = operator_cost(op, gpu, calibration, fused);
+  if (mode == ExecutionMode::cuda_graph) {
+    cost.device -= std::min(cost.device, Seconds(calibration.host.graph_node_saving_us * 1e-6) * cost.kernels);
+  }
+  return cost;
+}
 
 LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, bool constant_weights, const Gpu& gpu,
                          const Calibration& calibration) {
   const bool compiled = mode == ExecutionMode::compiled;
   LaunchPlan plan;
   plan.operators = static_cast<int>(ops.size());
-  for (const Operator& op : ops) {
+  for (int index = 0; index < plan.operators; ++index) {
+    const Operator& op = ops[static_cast<std::size_t>(index)];
     if (compiled && constant_weights && op.reads_weights_only) {
       ++plan.folded;
       continue;
     }
     const bool fuse = compiled && fusible(op) && !plan.launches.empty();
-    const OperatorCost cost = operator_cost(op, gpu, calibration, fuse);
+    const OperatorCost cost = launched_cost(op, mode, fuse, gpu, calibration);
     if (fuse) {
       Launch& producer = plan.launches.back();
       const Seconds together = producer.device + cost.device;
@@ -72,14 +76,15 @@ LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, b
       producer.device = together;
       producer.name += " + " + op.name;
       producer.written = result_size(op);
+      producer.operators.push_back(index);
       ++plan.fused;
       continue;
     }
-    const Seconds device = cost.device - graph_saving(cost, mode, calibration.host);
-    const DeviceShare share = device_share(op, device, gpu, calibration);
+    const DeviceShare share = device_share(op, cost.device, gpu, calibration);
     const auto kernels = static_cast<double>(std::max(cost.kernels, 1));
     for (int i = 0; i < cost.kernels; ++i) {
-      plan.launches.push_back({op.name, device / kernels, share, result_size(op) / kernels});
+      plan.launches.push_back(
+          {op.name, cost.device / kernels, share, result_size(op) / kernels, {index}, i, cost.kernels});
     }
   }
   for (const Launch& launch : plan.launches) {
@@ -96,8 +101,8 @@ LaunchTotals launch_totals(const std::vector<Operator>& ops, ExecutionMode mode,
   const bool compiled = mode == ExecutionMode::compiled;
   LaunchTotals totals;
   for (const Operator& op : ops) {
-    const OperatorCost cost = operator_cost(op, gpu, calibration, compiled);
-    totals.device += cost.device - graph_saving(cost, mode, calibration.host);
+    const OperatorCost cost = launched_cost(op, mode, compiled, gpu, calibration);
+    totals.device += cost.device;
     totals.kernels += cost.kernels;
   }
   if (mode != ExecutionMode::cuda_graph) totals.host = host_dispatch_time(totals.kernels, mode, calibration.host);

@@ -7,6 +7,7 @@
 #include "model/cost/calibration.hpp"
 #include "model/cost/device_share.hpp"
 #include "model/cost/host.hpp"
+#include "model/cost/operator_cost.hpp"
 #include "model/hardware/gpu.hpp"
 #include "model/workload/operator.hpp"
 
@@ -18,6 +19,9 @@ struct Launch {
   Seconds device;    ///< alone
   DeviceShare share;
   Bytes written;  ///< its result
+  /// Whose work it does, by index into the list that was planned: its operator, then those that are fused into it.
+  std::vector<int> operators;
+  int part = 0, parts = 1;  ///< of an operator that takes several kernels
 };
 
 struct LaunchPlan {
@@ -29,6 +33,10 @@ struct LaunchPlan {
   int fused = 0;   ///< operators that another one's kernel does as well
   int folded = 0;  ///< operators done once and for all when the code was compiled
 };
+
+/// An operator's cost as one of a list that is launched in this way; `fused`: into the one before it, where it can be.
+OperatorCost launched_cost(const Operator& op, ExecutionMode mode, bool fused, const Gpu& gpu,
+                           const Calibration& calibration);
 
 /// Execution of a list of operators, each of which reads what the one before it wrote.
 ///

@@ -41,7 +41,7 @@ std::string_view name(Bound bound) {
 Seconds roofline(const Operator& op, const Gpu& gpu) {
   Flops work = flops(op);
   if (const auto* convolution = std::get_if<Convolution>(&op.work)) {
-    work /= winograd_saving(*convolution, op.precision);
+    work /= transform_saving(*convolution, op.precision);
   }
   const Bytes traffic = std::max(Bytes(0), minimum_traffic(op) - gpu.l2_cache);
   return std::max(work / gpu.matrix_rate(op.precision), traffic / gpu.memory_bandwidth);

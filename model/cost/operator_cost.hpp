@@ -28,7 +28,7 @@ struct OperatorCost {
 /// input: it then launches nothing and pays only for traffic beyond that producer's.
 OperatorCost operator_cost(const Operator& op, const Gpu& gpu, const Calibration& calibration, bool fused = false);
 
-/// No execution can be faster: the least arithmetic known (Winograd's where it applies) at the peak rate, or the
+/// No execution can be faster: the least arithmetic known (Winograd's or Fourier's) at the peak rate, or the
 /// traffic that the L2 cannot hold at the peak bandwidth, whichever is longer.
 Seconds roofline(const Operator& op, const Gpu& gpu);
 

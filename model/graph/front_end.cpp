@@ -1,6 +1,7 @@
 #include "model/graph/front_end.hpp"
 
 #include <array>
+#include <utility>
 
 #include "model/cost/host.hpp"
 
@@ -10,7 +11,9 @@ std::vector<TaskId> FrontEnd::submit(ResourceId thread, ResourceId stream, const
   if (path_ < 0) {
     path_ = builder_.add_resource({"launches", ResourceKind::launch_path, 0, QueueOrder::at_once});
     const Seconds latency = launch_latency(constants_);
-    latency_ = builder_.add_block({"launch", Category::host, latency, latency});
+    Block block{"launch", Category::host, latency, latency};
+    if (recipes_ == Recipes::kept) block.recipe = recipe_of(HostWork{.action = HostWork::Action::launch});
+    latency_ = builder_.add_block(std::move(block));
   }
   std::vector<TaskId>& ends = ends_[stream];
   std::vector<TaskId> after(submission.host_after.begin(), submission.host_after.end());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/cost/calibration.hpp"
+#include "model/graph/recipe.hpp"
 #include "model/graph/task_graph.hpp"
 
 namespace foretrain {
@@ -24,7 +25,8 @@ struct Submission {
 /// submissions; the next one's dispatch waits until the first of them has ended.
 class FrontEnd {
  public:
-  FrontEnd(TaskGraph::Builder& builder, const HostConstants& constants) : builder_(builder), constants_(constants) {}
+  FrontEnd(TaskGraph::Builder& builder, const HostConstants& constants, Recipes recipes = Recipes::none)
+      : builder_(builder), constants_(constants), recipes_(recipes) {}
 
   /// The tasks of the work, in order.
   std::vector<TaskId> submit(ResourceId thread, ResourceId stream, const Submission& submission);
@@ -34,6 +36,7 @@ class FrontEnd {
  private:
   TaskGraph::Builder& builder_;
   HostConstants constants_;
+  Recipes recipes_;
   ResourceId path_ = -1;
   BlockId latency_ = -1;
   std::map<ResourceId, std::vector<TaskId>> ends_;                     ///< by stream: of each submission

@@ -18,6 +18,7 @@ struct Item {
   LayerCost cost;
   double elements = 0.0;
   std::vector<WeightMatrix> matrices;
+  LayerPart part;
 };
 
 /// Lets a phase happen `times` times as often. Beyond a million repetitions they are not told apart any more.
@@ -38,12 +39,16 @@ void append_tensors(const Layer& layer, const LayerCost& cost, std::vector<Item>
   for (const WeightMatrix& matrix : std::views::reverse(layer.matrices)) {
     for (std::int64_t i = 0; i < matrix.count; ++i) {
       const double elements = std::min(matrix.elements(), rest);
-      items.push_back({cost * (elements / layer.parameters), elements, {{matrix.rows, matrix.columns, 1}}});
+      const LayerPart part{&layer, 1.0 - rest / layer.parameters, 1.0 - (rest - elements) / layer.parameters};
+      items.push_back({cost * (elements / layer.parameters), elements, {{matrix.rows, matrix.columns, 1}}, part});
       rest -= elements;
     }
   }
   const bool all = layer.parameters == 0.0;
-  if (rest > 0.0 || all) items.push_back({all ? cost : cost * (rest / layer.parameters), rest, {}});
+  if (rest > 0.0 || all) {
+    const LayerPart part{&layer, all ? 0.0 : 1.0 - rest / layer.parameters, 1.0};
+    items.push_back({all ? cost : cost * (rest / layer.parameters), rest, {}, part});
+  }
 }
 
 }  // namespace
@@ -77,6 +82,10 @@ int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size,
   shared.lowered = lower(call, topology_, scenario_.calibration);
   for (LoweredPhase& phase : shared.lowered.phases) repeat_phase(phase, pieces);
   shared.isolated = isolated_time(shared.lowered, topology_, scenario_.background);
+  if (pricer_.keeps_recipes()) {
+    shared.recipe = recipe_of(CollectiveWork{operation, call.size, replicas_, call.algorithm, call.servers,
+                                             call.placement, static_cast<int>(std::lround(pieces))});
+  }
   const int index = static_cast<int>(step_.transfers.size());
   step_.transfers.push_back(std::move(shared));
   known_.emplace(key, index);
@@ -91,7 +100,7 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(
     if (sync.bucketing == Sync::Bucketing::by_tensor) {
       append_tensors(*layer, price, items);
     } else {
-      items.push_back({price, layer->parameters, layer->matrices});
+      items.push_back({price, layer->parameters, layer->matrices, {layer}});
     }
   }
 
@@ -102,6 +111,7 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(
     cost += item.cost;
     open.size += gradient_ * item.elements;
     open.gradients += {item.elements, std::move(item.matrices)};
+    if (pricer_.keeps_recipes()) open.layers.push_back(item.part);
     const bool first = parts.empty() && sync.first_bucket.value() > 0.0;
     if (open.size >= (first ? sync.first_bucket : sync.bucket)) {
       open.backward = cost.backward();
@@ -115,6 +125,7 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(
     parts.push_back(std::move(open));
   } else {
     parts.back().backward += open.backward;
+    parts.back().layers.insert(parts.back().layers.end(), open.layers.begin(), open.layers.end());
   }
   return parts;
 }
@@ -132,10 +143,31 @@ Seconds GradientSync::kernel_time(const std::vector<Operator>& ops) const {
 
 /// Plain trainers copy each gradient into the bucket that is sent (DistributedDataParallel without bucket views,
 /// Horovod's fusion buffer); tuned ones let the backward pass write there.
-Seconds GradientSync::copy_into_bucket(Bytes gradients) const {
+std::vector<Operator> GradientSync::copies_into_bucket(Bytes gradients) const {
   if (std::get<TrainWorkload>(scenario_.workload).kernels != KernelSet::plain) return {};
   const Streaming copy{StreamingKind::elementwise, gradients, gradients, Flops(0.0), false};
-  return pricer_.kernels({{"copy into bucket", copy, Precision::fp32, 1}});
+  return {{"copy into bucket", copy, Precision::fp32, 1}};
+}
+
+/// Those whose middle lies in the part.
+std::vector<Operator> GradientSync::operators_of(const LayerPart& part) const {
+  std::vector<Operator> ops = pricer_.backward_operators(*part.layer);
+  std::vector<Seconds> times;
+  Seconds total;
+  for (const Operator& op : ops) {
+    times.push_back(pricer_.kernels({op}));
+    total += times.back();
+  }
+  std::vector<Operator> within;
+  Seconds before;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Seconds middle = before + times[i] * 0.5;
+    before += times[i];
+    if (middle >= total * part.from && (middle < total * part.to || part.to >= 1.0)) {
+      within.push_back(std::move(ops[i]));
+    }
+  }
+  return within;
 }
 
 /// Fills in the bucket's transfers and kernels.
@@ -157,13 +189,15 @@ void GradientSync::synchronise(int stage, const GradientSet& gradients, double p
     const Seconds kernels = kernel_time(message.kernels);
     if (bucket.transfer < 0) {
       bucket.before = kernels;
+      bucket.before_recipe = pricer_.recipe(message.kernels);
       bucket.transfer = index;
     } else {
-      bucket.further.push_back({kernels, index});
+      bucket.further.push_back({kernels, index, pricer_.recipe(message.kernels)});
     }
   }
   // Under ZeRO each rank restores the part that it owns.
   bucket.after = kernel_time(work.restore) / (sharded ? static_cast<double>(replicas_) : 1.0);
+  bucket.after_recipe = pricer_.recipe(work.restore);
 }
 
 void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers,
@@ -180,19 +214,27 @@ void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Laye
     const std::size_t end = std::min(first + (by_tensor ? merged(parts.size() - first) : evenly), parts.size());
     GradientBucket bucket;
     GradientSet gradients;
+    std::vector<Operator> ops;
     double pieces = 0.0;
     for (; first < end; ++first) {
       bucket.backward += parts[first].backward;
       bucket.gradients += parts[first].size;
       gradients += parts[first].gradients;
       pieces += pieces_of(parts[first]);
+      for (const LayerPart& part : parts[first].layers) {
+        const std::vector<Operator> within = operators_of(part);
+        ops.insert(ops.end(), within.begin(), within.end());
+      }
     }
+    bucket.backward_recipe = pricer_.recipe(ops);
     if (overlap) {
       bucket.backward.compute += std::min(previous, bucket.backward.compute) * slowdown;
       bucket.backward.compute += previous_kernels;
     }
     if (replicas_ > 1 && bucket.gradients.value() > 0.0) {
-      bucket.backward.compute += copy_into_bucket(bucket.gradients);
+      const std::vector<Operator> copies = copies_into_bucket(bucket.gradients);
+      bucket.backward.compute += pricer_.kernels(copies);
+      bucket.backward_recipe = joined(bucket.backward_recipe, pricer_.recipe(copies));
       synchronise(stage, gradients, pieces, bucket);
       previous = step_.transfers[static_cast<std::size_t>(bucket.transfer)].isolated;
       previous_kernels = bucket.after;
@@ -203,6 +245,7 @@ void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Laye
       if (overlap) {
         bucket.backward.compute += bucket.before;  // on the stream of the backward pass
         bucket.before = Seconds(0.0);
+        bucket.backward_recipe = joined(bucket.backward_recipe, std::exchange(bucket.before_recipe, nullptr));
       }
     }
     chunk.buckets.push_back(std::move(bucket));

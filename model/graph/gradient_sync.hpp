@@ -9,6 +9,12 @@
 
 namespace foretrain {
 
+/// A share of a layer's backward pass, from one moment to another between 0 and 1.
+struct LayerPart {
+  const Layer* layer = nullptr;
+  double from = 0.0, to = 1.0;
+};
+
 /// Lowers gradient collectives of one stage into Step::transfers; equal ones are shared.
 class GradientSync {
  public:
@@ -36,11 +42,13 @@ class GradientSync {
     Segment backward;
     Bytes size;
     GradientSet gradients;
+    std::vector<LayerPart> layers = {};  ///< only where recipes are kept
   };
   [[nodiscard]] std::vector<Ready> parts_of(const std::vector<std::pair<const Layer*, LayerCost>>& layers) const;
   [[nodiscard]] double pieces_of(const Ready& part) const;
   [[nodiscard]] Seconds kernel_time(const std::vector<Operator>& ops) const;
-  [[nodiscard]] Seconds copy_into_bucket(Bytes gradients) const;
+  [[nodiscard]] std::vector<Operator> copies_into_bucket(Bytes gradients) const;
+  [[nodiscard]] std::vector<Operator> operators_of(const LayerPart& part) const;
   void synchronise(int stage, const GradientSet& gradients, double pieces, GradientBucket& bucket);
   int transfer(int stage, CollectiveOperation operation, Bytes size, double pieces, const char* name);
 

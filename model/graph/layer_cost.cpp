@@ -65,8 +65,38 @@ int representative_window(const Topology& topology, int group_size) {
   return std::max(topology.gpus_per_node(), group_size);
 }
 
-LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& topology)
-    : scenario_(scenario), train_(train), topology_(topology), layout_(scenario.plan) {}
+LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
+                         Recipes recipes)
+    : scenario_(scenario), train_(train), topology_(topology), layout_(scenario.plan), recipes_(recipes) {}
+
+RecipePointer LayerPricer::recipe(const std::vector<Operator>& ops) const {
+  if (!keeps_recipes() || ops.empty()) return nullptr;
+  return std::make_shared<const Recipe>(
+      Recipe{kernels_of(ops, scenario_.plan.execution, scenario_.calibration.step.kernel_stretch,
+                        scenario_.cluster.node.gpu, scenario_.calibration)});
+}
+
+/// Operators that run again in the backward pass.
+const std::vector<Operator>& LayerPricer::recomputed(const Layer& layer) const {
+  static const std::vector<Operator> nothing;
+  switch (train_.recompute) {
+    case Recompute::full:
+      return layer.recomputable ? layer.forward : nothing;
+    case Recompute::selective:
+      return layer.selective_recompute;
+    case Recompute::selective_operators:
+      return layer.operators_recompute;
+    case Recompute::none:
+      break;
+  }
+  return nothing;
+}
+
+std::vector<Operator> LayerPricer::backward_operators(const Layer& layer) const {
+  std::vector<Operator> ops = recomputed(layer);
+  ops.insert(ops.end(), layer.backward.begin(), layer.backward.end());
+  return ops;
+}
 
 Seconds LayerPricer::kernels(const std::vector<Operator>& ops) const {
   return launch_totals(ops, scenario_.plan.execution, scenario_.cluster.node.gpu, scenario_.calibration).device *
@@ -124,7 +154,8 @@ LayerCost LayerPricer::price(const Layer& layer) {
   cost.forward_collectives = collectives(layer.forward_collectives, cost.forward_kernels);
   cost.backward_collectives = collectives(layer.backward_collectives, cost.backward_kernels);
 
-  if (train_.recompute == Recompute::full && layer.recomputable) {
+  const std::vector<Operator>& again = recomputed(layer);
+  if (&again == &layer.forward) {
     cost.recompute_kernels = cost.forward_kernels;
     cost.recompute_dispatch = cost.forward_dispatch;
     cost.recompute_collectives = cost.forward_collectives;
@@ -136,12 +167,9 @@ LayerCost LayerPricer::price(const Layer& layer) {
       cost.recompute_kernels -= kernels(tail);
       cost.recompute_dispatch -= dispatch(tail);
     }
-  } else if (train_.recompute == Recompute::selective) {
-    cost.recompute_kernels = kernels(layer.selective_recompute);
-    cost.recompute_dispatch = dispatch(layer.selective_recompute);
-  } else if (train_.recompute == Recompute::selective_operators) {
-    cost.recompute_kernels = kernels(layer.operators_recompute);
-    cost.recompute_dispatch = dispatch(layer.operators_recompute);
+  } else {
+    cost.recompute_kernels = kernels(again);
+    cost.recompute_dispatch = dispatch(again);
   }
   return cost;
 }

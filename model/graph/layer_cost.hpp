@@ -23,20 +23,28 @@ struct LayerCost {
 /// Prices layers of one plan; collectives of equal size are priced once.
 class LayerPricer {
  public:
-  LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& topology);
+  LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
+              Recipes recipes = Recipes::none);
 
   [[nodiscard]] LayerCost price(const Layer& layer);
   /// Kernels of one list of operators on this device in the plan's execution mode, without overlap between them.
   [[nodiscard]] Seconds kernels(const std::vector<Operator>& ops) const;
   [[nodiscard]] Seconds dispatch(const std::vector<Operator>& ops) const;
+  /// What kernels() prices; nothing where recipes are not kept, or there is nothing to do.
+  [[nodiscard]] RecipePointer recipe(const std::vector<Operator>& ops) const;
+  /// Operators of the backward pass, those that run again before it included.
+  [[nodiscard]] std::vector<Operator> backward_operators(const Layer& layer) const;
+  [[nodiscard]] bool keeps_recipes() const { return recipes_ == Recipes::kept; }
 
  private:
   [[nodiscard]] Seconds collective(const LayerCollective& call);
+  [[nodiscard]] const std::vector<Operator>& recomputed(const Layer& layer) const;
 
   const Scenario& scenario_;
   const TrainWorkload& train_;
   const Topology& topology_;
   RankLayout layout_;
+  Recipes recipes_;
 };
 
 /// The groups of all ranks that repeat within one node or one group, whichever is larger: what runs there, runs

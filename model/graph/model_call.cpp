@@ -39,13 +39,16 @@ LaunchPlan plan_call(const std::vector<Operator>& ops, bool backward, ExecutionM
   return plan;
 }
 
-LaunchPlan plan_call(const ModelCall& call, ExecutionMode mode, const Gpu& gpu, const Calibration& calibration) {
+std::vector<Operator> operators_of(const ModelCall& call) {
   BuildOptions options;
   options.micro_batch = call.batch;
   options.precision = call.precision;
   options.attention = call.attention;
-  return plan_call(operators_of(build_model(call.model, options), call.backward), call.backward, mode, gpu,
-                   calibration);
+  return operators_of(build_model(call.model, options), call.backward);
+}
+
+LaunchPlan plan_call(const ModelCall& call, ExecutionMode mode, const Gpu& gpu, const Calibration& calibration) {
+  return plan_call(operators_of(call), call.backward, mode, gpu, calibration);
 }
 
 ModelCallResult summary_of(const LaunchPlan& plan, ExecutionMode mode) {

@@ -11,6 +11,9 @@ namespace foretrain {
 /// Every operator of the forward pass in order; with `backward` the loss and the backward pass as well.
 std::vector<Operator> operators_of(const Model& model, bool backward);
 
+/// Those of a workload.tasks call of a model. Throws ScenarioError for impossible shapes.
+std::vector<Operator> operators_of(const ModelCall& call);
+
 /// The launches of these operators, a whole model's, each kernel stretched as in a training step
 /// (StepConstants::kernel_stretch). Without a backward pass weights count as constant.
 LaunchPlan plan_call(const std::vector<Operator>& ops, bool backward, ExecutionMode mode, const Gpu& gpu,

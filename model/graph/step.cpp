@@ -1,6 +1,7 @@
 #include "model/graph/step.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -98,14 +99,14 @@ struct StageLayers {
 class StageBuilder {
  public:
   StageBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
-               Step& step)
+               Step& step, Recipes recipes)
       : scenario_(scenario),
         plan_(scenario.plan),
         train_(train),
         model_(model),
         topology_(topology),
         step_(step),
-        pricer_(scenario, train, topology),
+        pricer_(scenario, train, topology, recipes),
         sync_(scenario, topology, pricer_, step),
         chunks_(split_layers(model, plan_.pipeline, plan_.interleave)) {
     for (const LayerGroup& group : model.layers) {
@@ -147,12 +148,26 @@ class StageBuilder {
     }
     chunk.forward = cost.forward();
     chunk.backward = cost.backward();
+    if (pricer_.keeps_recipes()) keep_recipes(layers, chunk);
     if (plan_.zero == 3) {
       sync_.add_sharded_units(s, layers, chunk);
     } else {
       sync_.add_buckets(s, layers, chunk);
     }
     return chunk;
+  }
+
+  void keep_recipes(const std::vector<std::pair<const Layer*, LayerCost>>& layers, ModelChunk& chunk) const {
+    std::vector<Operator> forward, backward;
+    for (const auto& [layer, price] : layers) {
+      forward.insert(forward.end(), layer->forward.begin(), layer->forward.end());
+    }
+    for (const auto& [layer, price] : std::views::reverse(layers)) {
+      const std::vector<Operator> ops = pricer_.backward_operators(*layer);
+      backward.insert(backward.end(), ops.begin(), ops.end());
+    }
+    chunk.forward_recipe = pricer_.recipe(forward);
+    chunk.backward_recipe = pricer_.recipe(backward);
   }
 
   [[nodiscard]] double shards() const { return static_cast<double>(plan_.data) * plan_.context; }
@@ -169,6 +184,11 @@ class StageBuilder {
     const Seconds kernels = operator_cost(update, scenario_.cluster.node.gpu, scenario_.calibration).device;
     const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host);
     stage.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
+    if (pricer_.keeps_recipes()) {
+      const std::vector<Work> works =
+          kernels_of({update}, ExecutionMode::eager, 1.0, scenario_.cluster.node.gpu, scenario_.calibration);
+      stage.optimizer_recipe = std::make_shared<const Recipe>(Recipe{works});
+    }
   }
 
   /// ZeRO-1 and 2: updated weights go back to all replicas.
@@ -224,7 +244,8 @@ int Step::hop(int from_stage, int to_stage, bool backward) const {
   return (backward ? activation_gradients : activations)[static_cast<std::size_t>(lower_stage)];
 }
 
-Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology) {
+Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
+                Recipes recipes) {
   const Plan& plan = scenario.plan;
   Step step;
   step.interleave = plan.interleave;
@@ -232,11 +253,16 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.overlap = plan.sync.overlap;
   step.every_micro_batch = plan.sync.every_micro_batch && plan.zero < 3;  // ZeRO-3 does so anyway
   step.stages.resize(static_cast<std::size_t>(plan.pipeline));
-  StageBuilder stages(scenario, train, model, topology, step);
+  StageBuilder stages(scenario, train, model, topology, step, recipes);
   for (int s = 0; s < plan.pipeline; ++s) stages.add(s);
 
   const bool clips = train.optimizer != Optimizer::sgd && train.optimizer != Optimizer::momentum;
-  if (scenario.cluster.gpus() > 1 && clips) step.gradient_norm = norm_time(scenario, topology);
+  if (scenario.cluster.gpus() > 1 && clips) {
+    step.gradient_norm = norm_time(scenario, topology);
+    if (recipes == Recipes::kept) {
+      step.norm_recipe = recipe_of(CollectiveWork{.size = Bytes(4.0), .ranks = topology.gpus()});
+    }
+  }
   step.slowest_replica = waiting_for_slowest(step, plan, model);
   step.once_per_step = Seconds(scenario.calibration.host.step_us * 1e-6);
 

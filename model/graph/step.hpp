@@ -9,6 +9,7 @@
 
 #include "model/collectives/collective.hpp"
 #include "model/cost/loader.hpp"
+#include "model/graph/recipe.hpp"
 #include "model/graph/task_graph.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/plan/stages.hpp"
@@ -39,12 +40,14 @@ struct SharedTransfer {
   std::string name;  ///< as it appears in the result's communication table, e.g. "gradient all-reduce"
   LoweredCollective lowered;
   Seconds isolated;
+  RecipePointer recipe = nullptr;
 };
 
 /// Kernels, then a transfer that waits for them.
 struct SyncStage {
   Seconds kernels;
-  int transfer = -1;  ///< into Step::transfers
+  int transfer = -1;               ///< into Step::transfers
+  RecipePointer recipe = nullptr;  ///< of the kernels
 };
 
 /// Gradients that become ready together and are synchronised by one collective, or by several after each other where
@@ -57,6 +60,7 @@ struct GradientBucket {
   Seconds before;                  ///< kernels between the bucket's readiness and the first transfer
   std::vector<SyncStage> further;  ///< after the first transfer
   Seconds after;                   ///< kernels that restore the gradients
+  RecipePointer backward_recipe = nullptr, before_recipe = nullptr, after_recipe = nullptr;
 };
 
 /// A group of layers whose weights are gathered and whose gradients are scattered together (ZeRO-3, FSDP).
@@ -74,12 +78,14 @@ struct ModelChunk {
   Segment backward;                     ///< recomputation included
   std::vector<GradientBucket> buckets;  ///< in order of readiness; their backward segments add up to `backward`
   std::vector<ShardedUnit> units;       ///< only with ZeRO-3
+  RecipePointer forward_recipe = nullptr, backward_recipe = nullptr;
 };
 
 struct PipelineStage {
   std::vector<ModelChunk> chunks;
   Segment optimizer;
   int parameter_gather = -1;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer
+  RecipePointer optimizer_recipe = nullptr;
 };
 
 struct Step {
@@ -93,14 +99,15 @@ struct Step {
   std::vector<int> activation_gradients;  ///< transfer from stage s + 1 back to s; size stages − 1
   Seconds slowest_replica;                ///< by which the slowest replica's passes outlast these, which are mean ones
   Seconds gradient_norm;                  ///< all ranks wait for each other before the optimizer
-  Seconds once_per_step;                  ///< host work between steps
-  Seconds loader_interval;                ///< time in which the input pipeline delivers one step's samples
-  Seconds loader_serial;                  ///< what a step spends on its own samples: blocking copies, decoding
-  Seconds loader_device;                  ///< part of `loader_serial` that is work of the device
-  std::optional<LoaderPipeline> loader;   ///< where the scenario has one
-  LoweredCollective loader_copy;          ///< of a batch to every GPU of a machine; no phases: a fixed time
-  double parameters_per_gpu = 0.0;        ///< of the stage with the most
-  Flops model_flops_per_gpu;              ///< of the mathematics: forward and backward, no recomputation
+  RecipePointer norm_recipe = nullptr;
+  Seconds once_per_step;                 ///< host work between steps
+  Seconds loader_interval;               ///< time in which the input pipeline delivers one step's samples
+  Seconds loader_serial;                 ///< what a step spends on its own samples: blocking copies, decoding
+  Seconds loader_device;                 ///< part of `loader_serial` that is work of the device
+  std::optional<LoaderPipeline> loader;  ///< where the scenario has one
+  LoweredCollective loader_copy;         ///< of a batch to every GPU of a machine; no phases: a fixed time
+  double parameters_per_gpu = 0.0;       ///< of the stage with the most
+  Flops model_flops_per_gpu;             ///< of the mathematics: forward and backward, no recomputation
 
   [[nodiscard]] int stage_count() const { return static_cast<int>(stages.size()); }
   /// The transfer between two stages that follow each other in model order; needs more than one stage. Interleaved
@@ -108,8 +115,11 @@ struct Step {
   [[nodiscard]] int hop(int from_stage, int to_stage, bool backward) const;
 };
 
-/// Costs every block of a training scenario. Throws UsageError for plans that cannot be laid out.
-Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology);
+/// Costs every block of a training scenario. Throws UsageError for plans that cannot be laid out. Recipes are kept of
+/// passes, their synchronisation and the optimizer of plans that are data parallel alone; offloading and ZeRO have
+/// none.
+Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
+                Recipes recipes = Recipes::none);
 
 /// Every task of the step, stage by stage as lanes, with the order of work of the pipeline schedule.
 struct UnrolledStep {

@@ -31,6 +31,14 @@ EndpointId TaskBlocks::endpoint(const ScenarioTask& task, const std::string& dev
 }
 
 Block TaskBlocks::copy_block(const ScenarioTask& task) const {
+  Block block = copy(task);
+  if (recipes_ == Recipes::kept) {
+    block.recipe = recipe_of(CopyWork{device_of(task.source), device_of(task.destination), task.size, task.pinned});
+  }
+  return block;
+}
+
+Block TaskBlocks::copy(const ScenarioTask& task) const {
   if (task.source == "disk" || task.destination == "disk") {
     const Storage& disk = scenario_.cluster.node.storage;
     if (!disk.exists()) {
@@ -61,11 +69,39 @@ Block TaskBlocks::copy_block(const ScenarioTask& task) const {
 }
 
 Block TaskBlocks::block_of(const ScenarioTask& task) const {
+  if (task.kind == ScenarioTask::Kind::copy) return copy_block(task);
+  Block block = work(task);
+  if (recipes_ == Recipes::kept) block.recipe = recipe_of(described(task, block.isolated));
+  return block;
+}
+
+Work TaskBlocks::described(const ScenarioTask& task, Seconds time) const {
+  using Action = HostWork::Action;
+  switch (task.kind) {
+    case ScenarioTask::Kind::sleep:
+      return HostWork{Action::sleep, time};
+    case ScenarioTask::Kind::synchronize:
+      return HostWork{Action::synchronize};
+    case ScenarioTask::Kind::item:
+      return HostWork{Action::wait};
+    case ScenarioTask::Kind::print:
+      return HostWork{Action::format, Seconds(scenario_.calibration.host.print_us * 1e-6), task.size};
+    case ScenarioTask::Kind::page_lock:
+      return HostWork{Action::page_lock, {}, task.size};
+    case ScenarioTask::Kind::copy:
+    case ScenarioTask::Kind::op:
+    case ScenarioTask::Kind::call:
+      break;
+  }
+  return KernelWork{task.op, 1, time};
+}
+
+Block TaskBlocks::work(const ScenarioTask& task) const {
   using Kind = ScenarioTask::Kind;
   const HostConstants& host = scenario_.calibration.host;
   switch (task.kind) {
     case Kind::copy:
-      return copy_block(task);
+      return copy(task);
     case Kind::sleep:
       return {task.id, Category::host, task.duration, task.duration};
     case Kind::synchronize:
@@ -97,8 +133,26 @@ ExecutionMode TaskBlocks::mode_of(const ScenarioTask& task) const {
 LaunchPlan TaskBlocks::launches_of(const ScenarioTask& task) const {
   check_gpu(task);
   const Gpu& gpu = scenario_.cluster.node.gpu;
-  if (task.call) return plan_call(*task.call, mode_of(task), gpu, scenario_.calibration);
-  return plan_launches({task.op}, mode_of(task), false, gpu, scenario_.calibration);
+  const std::vector<Operator> ops = operators(task);
+  if (task.call) return plan_call(ops, task.call->backward, mode_of(task), gpu, scenario_.calibration);
+  return plan_launches(ops, mode_of(task), false, gpu, scenario_.calibration);
+}
+
+std::vector<Operator> TaskBlocks::operators(const ScenarioTask& task) const {
+  return task.call ? operators_of(*task.call) : std::vector{task.op};
+}
+
+std::vector<Block> TaskBlocks::launch_blocks(const ScenarioTask& task, const LaunchPlan& plan) const {
+  std::vector<Block> blocks;
+  for (const Launch& launch : plan.launches) {
+    blocks.push_back(
+        {task.call ? launch.name : task.id, Category::compute, launch.device, launch.device, launch.share});
+  }
+  if (recipes_ == Recipes::kept) {
+    const std::vector<RecipePointer> recipes = recipes_of(plan, operators(task));
+    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i].recipe = recipes[i];
+  }
+  return blocks;
 }
 
 bool TaskBlocks::host_waits_for(const ScenarioTask& task) const {

@@ -1,10 +1,11 @@
 // What each entry of workload.tasks does, as blocks with their costs.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "model/cost/launches.hpp"
+#include "model/graph/recipe.hpp"
 #include "model/graph/task_graph.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/scenario/scenario.hpp"
@@ -18,7 +19,8 @@ bool is_stream(const std::string& place);
 
 class TaskBlocks {
  public:
-  TaskBlocks(const Scenario& scenario, const Topology& topology) : scenario_(scenario), topology_(topology) {}
+  TaskBlocks(const Scenario& scenario, const Topology& topology, Recipes recipes = Recipes::none)
+      : scenario_(scenario), topology_(topology), recipes_(recipes) {}
 
   /// GPU or host memory. Throws ScenarioError at the task for a device that is not there.
   [[nodiscard]] EndpointId endpoint(const ScenarioTask& task, const std::string& device, const std::string& key,
@@ -27,6 +29,8 @@ class TaskBlocks {
   [[nodiscard]] Block block_of(const ScenarioTask& task) const;
   /// Kernels that a host thread launches: those of an operator or of a model's call.
   [[nodiscard]] LaunchPlan launches_of(const ScenarioTask& task) const;
+  /// One block for each launch of the task's plan.
+  [[nodiscard]] std::vector<Block> launch_blocks(const ScenarioTask& task, const LaunchPlan& plan) const;
   [[nodiscard]] ExecutionMode mode_of(const ScenarioTask& task) const;
   /// What item and print copy, to pageable memory.
   [[nodiscard]] Block copy_block(const ScenarioTask& task) const;
@@ -35,9 +39,14 @@ class TaskBlocks {
 
  private:
   void check_gpu(const ScenarioTask& task) const;
+  [[nodiscard]] std::vector<Operator> operators(const ScenarioTask& task) const;
+  [[nodiscard]] Block copy(const ScenarioTask& task) const;
+  [[nodiscard]] Block work(const ScenarioTask& task) const;
+  [[nodiscard]] Work described(const ScenarioTask& task, Seconds time) const;
 
   const Scenario& scenario_;
   const Topology& topology_;
+  Recipes recipes_;
 };
 
 }  // namespace foretrain

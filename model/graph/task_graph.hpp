@@ -17,6 +17,8 @@ using BlockId = std::int32_t;
 using ResourceId = std::int32_t;
 using TaskId = std::int32_t;
 
+struct Recipe;  // recipe.hpp
+
 /// What a task counts as in the step's breakdown.
 enum class Category : std::uint8_t { compute, communication, optimizer, host, data };
 
@@ -55,6 +57,7 @@ struct Block {
   std::variant<Seconds, LoweredCollective> work;
   Seconds isolated;                ///< duration when nothing else runs; equals the work for fixed durations
   DeviceShare share = {0.0, 0.0};  ///< on streams that share a device; of blocks of fixed duration
+  std::shared_ptr<const Recipe> recipe = nullptr;  ///< what it does, where that was asked for
 };
 
 struct Task {

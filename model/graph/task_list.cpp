@@ -16,6 +16,7 @@ namespace foretrain {
 namespace {
 
 using Kind = ScenarioTask::Kind;
+using Action = HostWork::Action;
 
 constexpr std::size_t most_tasks = 50'000'000;
 
@@ -41,12 +42,13 @@ struct Entry {
 
 class TaskListBuilder {
  public:
-  TaskListBuilder(const Scenario& scenario, const Topology& topology, const TasksWorkload& workload)
+  TaskListBuilder(const Scenario& scenario, const Topology& topology, const TasksWorkload& workload, Recipes recipes)
       : scenario_(scenario),
         topology_(topology),
         workload_(workload),
-        blocks_(scenario, topology),
-        front_end_(builder_, scenario.calibration.host) {}
+        recipes_(recipes),
+        blocks_(scenario, topology, recipes),
+        front_end_(builder_, scenario.calibration.host, recipes) {}
   TaskList run() &&;
 
  private:
@@ -59,11 +61,12 @@ class TaskListBuilder {
   [[nodiscard]] std::vector<TaskId> predecessors(const Entry& entry, std::size_t repetition) const;
   [[nodiscard]] bool on_host(const std::string& id) const;
   ResourceId resource(const ScenarioTask& task, const std::string& place);
-  BlockId host_block(const std::string& name, Seconds time);
+  BlockId host_block(const std::string& name, Seconds time, HostWork work);
 
   const Scenario& scenario_;
   const Topology& topology_;
   const TasksWorkload& workload_;
+  Recipes recipes_;
   TaskBlocks blocks_;
   TaskGraph::Builder builder_;
   FrontEnd front_end_;
@@ -110,8 +113,10 @@ ResourceId TaskListBuilder::resource(const ScenarioTask& task, const std::string
   return id;
 }
 
-BlockId TaskListBuilder::host_block(const std::string& name, Seconds time) {
-  return builder_.add_block({name, Category::host, time, time});
+BlockId TaskListBuilder::host_block(const std::string& name, Seconds time, HostWork work) {
+  Block block{name, Category::host, time, time};
+  if (recipes_ == Recipes::kept) block.recipe = recipe_of(work);
+  return builder_.add_block(std::move(block));
 }
 
 Launched TaskListBuilder::launched(const ScenarioTask& task) {
@@ -122,25 +127,26 @@ Launched TaskListBuilder::launched(const ScenarioTask& task) {
   result.stream = resource(task, result_wanted ? task.source : task.on);
   if (result_wanted || task.kind == Kind::copy) {
     result.kernels = {builder_.add_block(blocks_.copy_block(task))};
-    result.dispatch = host_block(task.id + " dispatch", host_dispatch_time(1, ExecutionMode::eager, host));
+    const Seconds dispatch = host_dispatch_time(1, ExecutionMode::eager, host);
+    result.dispatch = host_block(task.id + " dispatch", dispatch, {Action::dispatch, dispatch, {}, 1});
     if (result_wanted) {
       result.wait = builder_.add_block(blocks_.block_of(task));
     } else if (blocks_.host_waits_for(task)) {
-      result.wait = host_block(task.id + " wait", synchronize_time(host));
+      result.wait = host_block(task.id + " wait", synchronize_time(host), {Action::wait});
     }
     return result;
   }
   const LaunchPlan plan = blocks_.launches_of(task);
   const ExecutionMode mode = blocks_.mode_of(task);
-  for (const Launch& launch : plan.launches) {
-    result.kernels.push_back(builder_.add_block(
-        {task.call ? launch.name : task.id, Category::compute, launch.device, launch.device, launch.share}));
-  }
-  result.dispatch = host_block(task.id + " dispatch", host_dispatch_time(1, mode, host));
-  if (mode == ExecutionMode::cuda_graph) {
+  for (Block& block : blocks_.launch_blocks(task, plan)) result.kernels.push_back(builder_.add_block(std::move(block)));
+  const bool graph = mode == ExecutionMode::cuda_graph;
+  if (graph) {
     result.at_once = result.kernels.size();
     result.repetitions_together = !task.call;
   }
+  const Seconds dispatch = host_dispatch_time(1, mode, host);
+  const auto handed_over = static_cast<int>(result.at_once) * (result.repetitions_together ? task.repeat : 1);
+  result.dispatch = host_block(task.id + " dispatch", dispatch, {Action::dispatch, dispatch, {}, handed_over, graph});
   if (task.call) list_.calls.emplace(task.id, summary_of(plan, mode));
   return result;
 }
@@ -184,7 +190,7 @@ void TaskListBuilder::add_synchronize(Entry& entry, std::vector<TaskId> after) {
   if (!launched.empty()) {
     after.insert(after.end(), launched.begin(), launched.end());
     if (entry.awaiting < 0) {
-      entry.awaiting = host_block(entry.task->id, synchronize_time(scenario_.calibration.host));
+      entry.awaiting = host_block(entry.task->id, synchronize_time(scenario_.calibration.host), {Action::synchronize});
     }
     block = entry.awaiting;
   }
@@ -274,8 +280,9 @@ TaskList TaskListBuilder::run() && {
 
 }  // namespace
 
-TaskList build_task_list(const Scenario& scenario, const TasksWorkload& workload, const Topology& topology) {
-  return TaskListBuilder(scenario, topology, workload).run();
+TaskList build_task_list(const Scenario& scenario, const TasksWorkload& workload, const Topology& topology,
+                         Recipes recipes) {
+  return TaskListBuilder(scenario, topology, workload, recipes).run();
 }
 
 }  // namespace foretrain

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "model/graph/recipe.hpp"
 #include "model/graph/task_graph.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/result.hpp"
@@ -31,6 +32,7 @@ struct TaskList {
 ///
 /// Throws ScenarioError naming the task for unknown devices and dependencies, and for graphs of more tasks than memory
 /// holds.
-TaskList build_task_list(const Scenario& scenario, const TasksWorkload& workload, const Topology& topology);
+TaskList build_task_list(const Scenario& scenario, const TasksWorkload& workload, const Topology& topology,
+                         Recipes recipes = Recipes::none);
 
 }  // namespace foretrain

@@ -40,7 +40,7 @@ class Unroller {
   };
 
   TaskId add(BlockId block, ResourceId resource, std::vector<TaskId> after, int micro_batch = -1);
-  BlockId fixed_block(const std::string& name, Seconds duration, Category category);
+  BlockId fixed_block(const std::string& name, Seconds duration, Category category, RecipePointer recipe = nullptr);
   BlockId transfer_block(int index);
   /// Adds a pass once its input is there; false when it has to wait for another stage to advance first.
   bool advance(int stage, const PipelinePass& pass);
@@ -97,15 +97,19 @@ TaskId Unroller::add(BlockId block, ResourceId resource, std::vector<TaskId> aft
   return builder_.add_task({block, resource, micro_batch}, after);
 }
 
-BlockId Unroller::fixed_block(const std::string& name, Seconds duration, Category category) {
-  return builder_.add_block({name, category, duration, duration});
+BlockId Unroller::fixed_block(const std::string& name, Seconds duration, Category category, RecipePointer recipe) {
+  Block block{name, category, duration, duration};
+  block.recipe = std::move(recipe);
+  return builder_.add_block(std::move(block));
 }
 
 BlockId Unroller::transfer_block(int index) {
   BlockId& block = transfer_blocks_[static_cast<std::size_t>(index)];
   if (block < 0) {
     const SharedTransfer& transfer = step_.transfers[static_cast<std::size_t>(index)];
-    block = builder_.add_block({transfer.name, Category::communication, transfer.lowered, transfer.isolated});
+    Block made{transfer.name, Category::communication, transfer.lowered, transfer.isolated};
+    made.recipe = transfer.recipe;
+    block = builder_.add_block(std::move(made));
   }
   return block;
 }
@@ -116,11 +120,12 @@ void Unroller::add_blocks() {
     for (const ModelChunk& chunk : stage.chunks) {
       ChunkBlocks blocks;
       if (chunk.units.empty()) {
-        blocks.forward = fixed_block("forward", chunk.forward.total(), Category::compute);
-        blocks.backward = fixed_block("backward", chunk.backward.total(), Category::compute);
+        blocks.forward = fixed_block("forward", chunk.forward.total(), Category::compute, chunk.forward_recipe);
+        blocks.backward = fixed_block("backward", chunk.backward.total(), Category::compute, chunk.backward_recipe);
       }
       for (const GradientBucket& bucket : chunk.buckets) {
-        blocks.bucket_segments.push_back(fixed_block("backward", bucket.backward.total(), Category::compute));
+        blocks.bucket_segments.push_back(
+            fixed_block("backward", bucket.backward.total(), Category::compute, bucket.backward_recipe));
       }
       for (const ShardedUnit& unit : chunk.units) {
         blocks.units.push_back({fixed_block("forward", unit.forward.total(), Category::compute),
@@ -188,17 +193,18 @@ void Unroller::add_bucket(int stage, const GradientBucket& bucket, TaskId ready)
   if (bucket.transfer < 0) return;
   const Lane& lane = lanes_[static_cast<std::size_t>(stage)];
   TaskId last = ready;
-  const auto kernels = [&](Seconds time) {
+  const auto kernels = [&](Seconds time, const RecipePointer& recipe) {
     if (!(time > Seconds(0.0))) return;
-    last = add(fixed_block("gradient compression", time, Category::compute), lane.gradient_kernels, {last});
+    const BlockId block = fixed_block("gradient compression", time, Category::compute, recipe);
+    last = add(block, lane.gradient_kernels, {last});
   };
-  kernels(bucket.before);
+  kernels(bucket.before, bucket.before_recipe);
   last = add(transfer_block(bucket.transfer), lane.gradients, {last});
   for (const SyncStage& part : bucket.further) {
-    kernels(part.kernels);
+    kernels(part.kernels, part.recipe);
     last = add(transfer_block(part.transfer), lane.gradients, {last});
   }
-  kernels(bucket.after);
+  kernels(bucket.after, bucket.after_recipe);
   gradient_tasks_[static_cast<std::size_t>(stage)].push_back(last);
 }
 
@@ -281,12 +287,14 @@ UnrolledStep Unroller::run() && {
         fixed_block("waiting for the slowest replica", step_.slowest_replica, Category::communication);
     all_done = {add(waiting, lanes_.front().compute, std::move(all_done))};
   }
-  result_.synchronised = add(fixed_block("gradient norm", step_.gradient_norm, Category::communication),
-                             lanes_.front().compute, std::move(all_done));
+  result_.synchronised =
+      add(fixed_block("gradient norm", step_.gradient_norm, Category::communication, step_.norm_recipe),
+          lanes_.front().compute, std::move(all_done));
   for (std::size_t s = 0; s < step_.stages.size(); ++s) {
     const PipelineStage& stage = step_.stages[s];
-    const TaskId update = add(fixed_block("optimizer", stage.optimizer.total(), Category::optimizer), lanes_[s].compute,
-                              {result_.synchronised});
+    const BlockId optimizer =
+        fixed_block("optimizer", stage.optimizer.total(), Category::optimizer, stage.optimizer_recipe);
+    const TaskId update = add(optimizer, lanes_[s].compute, {result_.synchronised});
     if (stage.parameter_gather >= 0) add(transfer_block(stage.parameter_gather), lanes_[s].gradients, {update});
   }
   result_.graph = std::move(builder_).build();

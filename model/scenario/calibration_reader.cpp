@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/base/format.hpp"
+#include "model/base/number.hpp"
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
@@ -55,6 +57,7 @@ std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
     measured.n = keys["n"].integer(dimension);
     measured.k = keys["k"].integer(dimension);
     measured.time = keys["time"].quantity<Seconds>();
+    measured.where = keys["time"].where();
     measured.transpose_a = keys.flag_or("transpose_a", false);
     measured.transpose_b = keys.flag_or("transpose_b", false);
     if (keys["source"].text().empty()) keys.fail("source", "no source", "where it was measured");
@@ -86,6 +89,27 @@ Calibration read_calibration(const Field& document) {
   }
   if (const auto rows = file.find("measured_matmuls")) calibration.measured_matmuls = read_measured_matmuls(*rows);
   return calibration;
+}
+
+void check_measured_matmuls(const Calibration& calibration, const Gpu& gpu) {
+  // Boards leave the boost clock of their datasheets behind: H100's rates are those of 1830 MHz (989.4 TFLOP/s over 132
+  // multiprocessors of 4096 operations a clock) and it runs up to 1980, by 8 %; GeForce boards by an eighth.
+  constexpr double beyond_peak = 1.15;
+  for (std::size_t i = 0; i < calibration.measured_matmuls.size(); ++i) {
+    const MeasuredMatmul& row = calibration.measured_matmuls[i];
+    if (row.gpu != gpu.name) continue;
+    const FlopsPerSecond peak = gpu.matrix_rate(row.precision);
+    const Flops work = 2.0 * number(row.batch) * number(row.m) * number(row.n) * number(row.k) * Flops(1.0);
+    const Seconds least = work / (beyond_peak * peak);
+    if (row.time >= least) continue;
+    throw ScenarioError(
+        row.where, fmt::format("measured_matmuls[{}].time", i),
+        fmt::format("{} would be {:.3g} TFLOP/s of {}'s {:.4g} in {}", format_seconds(row.time),
+                    (work / row.time).value() * 1e-12, gpu.name, peak.value() * 1e-12, name(row.precision)),
+        fmt::format("at least {}, of a run that waited for the device, and the precision that was "
+                    "multiplied in",
+                    format_seconds(least)));
+  }
 }
 
 Calibration load_calibration(const std::filesystem::path& file) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "model/cost/calibration.hpp"
+#include "model/hardware/gpu.hpp"
 #include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
@@ -16,6 +17,9 @@ inline constexpr std::string_view default_calibration = "published";
 /// nothing else; a row with a unit takes a quantity of that dimension. A document with `format:` is one that `foretrain
 /// calibrate` wrote (machine_calibration.hpp). Throws ScenarioError.
 Calibration read_calibration(const Field& document);
+
+/// Throws ScenarioError for a measured product that is faster than the GPU's datasheet allows by more than a seventh.
+void check_measured_matmuls(const Calibration& calibration, const Gpu& gpu);
 
 /// The number of a constant in its row's unit, within its bounds.
 double read_constant_value(const Field& value, const ConstantRow& row);

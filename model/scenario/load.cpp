@@ -53,6 +53,7 @@ Scenario read_scenario(const YamlNode& document, std::string_view default_name) 
   const auto calibration = keys.find("calibration");
   scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
                                      : load_default_calibration();
+  check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
   if (!scenario.calibration.measured_matmuls.empty()) {
     adopt_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);

@@ -17,7 +17,7 @@ namespace foretrain {
 
 namespace {
 
-const ConstantRow* find_row(const std::string& name) {
+const ConstantRow* known_row(const std::string& name) {
   for (const ConstantRow& row : calibration_rows()) {
     if (row.name == name) return &row;
   }
@@ -25,7 +25,7 @@ const ConstantRow* find_row(const std::string& name) {
 }
 
 const ConstantRow& row_of(const std::string& name, const SourcePosition& where, const std::string& path) {
-  if (const ConstantRow* row = find_row(name)) return *row;
+  if (const ConstantRow* row = known_row(name)) return *row;
   std::vector<std::string> known;
   for (const ConstantRow& row : calibration_rows()) known.push_back(row.name);
   const auto nearest = nearest_word(name, known);
@@ -129,7 +129,7 @@ void return_to_base(Calibration& calibration, bool same_generation) {
   for (const std::string& fitted : machine.fitted) {
     if (carries_over(fitted, same_generation)) continue;
     returned.insert(fitted);
-    const ConstantRow& row = *find_row(fitted);
+    const ConstantRow& row = *known_row(fitted);
     row.field(calibration) = row.field(base);
   }
   for (std::size_t i = 0; i < calibration.constants.size(); ++i) {

@@ -98,7 +98,8 @@ bool on_gpu(const CalibrateCommand& command, const Parts& parts) {
 }
 
 ExitStatus run_gpu(const CalibrateCommand& command, const Parts& parts) {
-  if (!parts.host.empty()) throw UsageError("--from: --only chooses what is measured, and nothing is measured now");
+  if (!command.from.empty() && !command.parts.empty())
+    throw UsageError("--from: --only chooses what is measured, and nothing is measured now");
   if (command.from.empty()) {
     const GpuPresence gpu = probe_gpu();
     if (!gpu.present) {

@@ -39,9 +39,9 @@ bool measure(const GpuCalibrateOptions& options, const std::string& folder) {
   return status == 0;
 }
 
-/// This machine's own processor goes into the hardware file when it is the one that was measured.
-std::optional<YamlNode> own_cpu(bool measured_here) {
-  if (!measured_here) return std::nullopt;
+/// This machine's own processor, for a hardware file of it.
+std::optional<YamlNode> own_cpu(bool wanted) {
+  if (!wanted) return std::nullopt;
   const YamlNode document = parse_yaml(detect_hardware_file(), "detected");
   const YamlEntry* cpu = document.find("cpu");
   return cpu == nullptr ? std::nullopt : std::optional<YamlNode>(cpu->value);
@@ -93,7 +93,7 @@ ExitStatus calibrate_gpu(const GpuCalibrateOptions& options) {
   const std::string folder = here ? options.output + ".measurements" : options.from;
   const bool complete = !here || measure(options, folder);
   const RawMeasurements raw = read_measurements(folder);
-  const std::optional<YamlNode> cpu = own_cpu(here);
+  const std::optional<YamlNode> cpu = own_cpu(here && !options.hardware.empty());
   const GpuCalibration fit = fit_gpu(raw, cpu ? &*cpu : nullptr);
   write_file(options.output, to_json(fit));
   if (!options.hardware.empty()) write_file(options.hardware, readable_yaml(fit.node));

@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
@@ -11,12 +13,15 @@
 #include "model/scenario/cases.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/command.hpp"
+#include "reports/cli/gpu_replay.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/measured_graph.hpp"
 #include "reports/replay.hpp"
 #include "reports/replay_table.hpp"
 #include "sim/predict.hpp"
 #include "validate/host/replay.hpp"
 #include "validate/measure/signals.hpp"
+#include "validate/replay/graph_text.hpp"
 
 namespace foretrain {
 
@@ -24,13 +29,14 @@ namespace {
 
 struct ReplayCommand {
   std::vector<std::string> files, overrides;
-  std::string table, measurements, result_table;
+  std::string table, measurements, result_table, exported, measured, calibration;
   std::string executor = "own";
   double bar = 0.0;  ///< percent; 0: none
   int repetitions = 0, keys = 0;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
   bool probe = false;
+  bool json = false;
 };
 
 /// Messages from here on count for the bar: below, the latency of a busy kernel is all there is.
@@ -42,6 +48,20 @@ struct ReplayJob {
   Scenario scenario;
   ReplayOptions options;
 };
+
+/// Scenarios are called after their files, and cases after themselves.
+std::vector<NamedScenario> named_scenarios(const ReplayCommand& command) {
+  std::vector<NamedScenario> named;
+  for (const std::string& file : command.files) {
+    named.push_back({std::filesystem::path(file).stem().string(), load_scenario(file, command.overrides)});
+  }
+  if (command.table.empty()) return named;
+  for (Case& row : read_cases(command.table)) {
+    for (const std::string& text : command.overrides) row.overrides.push_back(parse_override(text));
+    named.push_back({row.name, scenario_of(row)});
+  }
+  return named;
+}
 
 int count_in(const Case& row, const std::string& column, int otherwise) {
   const auto found = row.replay.find(column);
@@ -144,11 +164,47 @@ bool meets_bar(const std::vector<HostMeasurement>& runs, double bar) {
   return false;
 }
 
+ExitStatus compare(const ReplayCommand& command) {
+  std::vector<MeasuredGraph> graphs = read_measured_graphs(command.measured);
+  for (const NamedScenario& named : named_scenarios(command)) {
+    const auto of_name = [&](const MeasuredGraph& graph) { return graph.name == replay::file_name_of(named.name); };
+    const auto found = std::find_if(graphs.begin(), graphs.end(), of_name);
+    if (found != graphs.end()) predict_again(*found, gpu_graph(named, command.fidelity));
+  }
+  print(command.json ? measured_graphs_json(graphs) + "\n" : measured_graphs_text(graphs));
+  for (const MeasuredGraph& graph : graphs) {
+    const bool missed = !graph.steps.empty() && command.bar > 0.0 && std::abs(graph.error()) * 100.0 > command.bar;
+    if (missed) warn(fmt::format("{}: {:+.1f} %, the bar is {:.1f} %", graph.name, graph.error() * 100.0, command.bar));
+    if (missed) return ExitStatus::prediction_failed;
+  }
+  return ExitStatus::success;
+}
+
+/// Whether all of them run on the GPUs of a machine.
+bool on_gpus(const std::vector<NamedScenario>& scenarios) {
+  const auto gpus = std::count_if(scenarios.begin(), scenarios.end(),
+                                  [](const NamedScenario& named) { return runs_on_gpus(named.scenario); });
+  if (gpus > 0 && std::cmp_not_equal(gpus, scenarios.size())) {
+    throw UsageError("replay: some scenarios run on GPUs, others on hosts: replay them one after the other");
+  }
+  return gpus > 0;
+}
+
 ExitStatus run(const ReplayCommand& command) {
+  if (!command.measured.empty()) return compare(command);
+  if (command.json) throw UsageError("replay: --json goes with --from");
   if (command.files.empty() && command.table.empty() && !command.probe) {
     throw UsageError("replay: name a scenario, or a table of them with --cases");
   }
   if (!command.result_table.empty() && command.table.empty()) throw UsageError("--table goes with --cases");
+  if (!command.exported.empty()) {
+    export_graphs(named_scenarios(command), command.fidelity, command.exported);
+    return ExitStatus::success;
+  }
+  if (const std::vector<NamedScenario> named = named_scenarios(command); on_gpus(named)) {
+    return run_on_gpus(named, command.fidelity, command.measurements) ? ExitStatus::success
+                                                                      : ExitStatus::prediction_failed;
+  }
   std::vector<ReplayJob> jobs = jobs_of(command);
   const std::vector<ReplayPlan> plans = plans_of(jobs, command);
   HostMeasurements measurements = earlier(command.measurements);
@@ -190,17 +246,29 @@ ExitStatus run(const ReplayCommand& command) {
 
 void add_replay(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<ReplayCommand>();
-  CLI::App* command = app.add_subcommand(
-      "replay", "run all-reduces for real, by processes on hosts made of this machine, beside their prediction");
-  command->add_option("FILE", options->files, "scenarios with one rank per node, such as replay-ring-4");
+  CLI::App* command = app.add_subcommand("replay",
+                                         "run scenarios for real, on this machine's GPUs, or all-reduces between hosts "
+                                         "made of it, beside their prediction");
+  command->add_option("FILE", options->files,
+                      "scenarios on one machine with GPUs, or with one rank per node, such as replay-ring-4");
   command->add_option("--cases", options->table, "a table of them; replay.executor, replay.keys say how")
       ->type_name("CASES.csv");
   command
       ->add_option("-o,--output", options->measurements,
-                   "where every repetition is kept; what the file holds already is not measured again")
-      ->type_name("MEASUREMENTS.json");
+                   "where every repetition is kept, for GPUs a folder; what it holds already is not measured again")
+      ->type_name("MEASUREMENTS.json|DIR");
   command->add_option("--table", options->result_table, "the table of --cases with measured.time filled in")
       ->type_name("OUT.csv");
+  command
+      ->add_option("--export", options->exported,
+                   "write the task graph for foretrain-gpu replay instead of running it; several go into a folder")
+      ->type_name("FILE.graph|DIR");
+  command
+      ->add_option(
+          "--from", options->measured,
+          "compare what foretrain-gpu replay measured; scenarios and --cases of the same names are predicted anew")
+      ->type_name("DIR");
+  command->add_flag("--json", options->json, "with --from: for programs");
   command->add_option("--executor", options->executor, "own schedules over TCP, key-value server, Gloo or Open MPI")
       ->type_name("own|server|gloo|mpi");
   command->add_option("--repetitions", options->repetitions, "of each run (default: about a second and a half)")
@@ -216,7 +284,11 @@ void add_replay(CLI::App& app, ExitStatus& status) {
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->overrides);
   add_jobs(*command, options->jobs);
-  command->callback([options, &status] { status = run(*options); });
+  add_calibration(*command, options->calibration);
+  command->callback([options, &status] {
+    if (!options->calibration.empty()) options->overrides.push_back("calibration=" + options->calibration);
+    status = run(*options);
+  });
 }
 
 }  // namespace foretrain

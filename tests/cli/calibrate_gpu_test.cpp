@@ -92,10 +92,10 @@ TEST_CASE("Sweeps and validations take a calibration as well") {
       "case,cluster.node,workload.operator.kind,workload.operator.elements,workload.operator.precision,measured.time\n"
       "large," +
           node + ",elementwise,1073741824,fp32,21.48 ms\n");
-  const FilterResult with = run_program({"validate", "--cases", table, "--calibration", output, "--bar", "2%"});
+  const FilterResult with = run_program({"validate", "--cases", table, "--calibration", output, "--bar", "2"});
   INFO(with.output << with.errors);
   CHECK(with.status == 0);
-  CHECK(run_program({"validate", "--cases", table, "--bar", "2%"}).status == 1);
+  CHECK(run_program({"validate", "--cases", table, "--bar", "2"}).status == 1);
   const std::string out = folder.file("out.csv");
   CHECK(run_program({"sweep", "--cases", table, "--calibration", output, "-o", out}).status == 0);
   CHECK_THAT(read_text_file(out), Catch::Contains("large"));

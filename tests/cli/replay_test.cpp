@@ -1,6 +1,11 @@
 // `foretrain replay` before anything is run: these need neither root nor a network.
+#include <utility>
+
+#include "model/base/files.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
+#include "validate/replay/graph_text.hpp"
+#include "validate/replay/result.hpp"
 
 namespace foretrain::test {
 
@@ -10,14 +15,78 @@ TEST_CASE("A replay needs something to run, and says what would be right") {
   CHECK(run_program({"replay", "replay-ring-4", "--executor", "nccl"}).status == 2);
   CHECK(run_program({"replay", "replay-ring-4", "--table", folder.file("out.csv")}).status == 2);
   CHECK(run_program({"replay", "replay-ring-4", "-o", folder.file("other.json", "{}")}).status == 2);
-  // Four GPUs on one machine are no hosts.
-  const FilterResult one_machine = run_program({"replay", ring_of_four});
-  CHECK(one_machine.status == 2);
-  CHECK_THAT(one_machine.errors, Catch::Contains("one rank per host"));
+  CHECK(run_program({"replay", "replay-ring-4", "r03-matmul-one-gpu"}).status == 2);
+  CHECK(run_program({"replay", "replay-ring-4", "--json"}).status == 2);
   const std::string cases = folder.file("cases.csv", "case,base,replay.keys\na,replay-hosts,many\n");
   const FilterResult keys = run_program({"replay", "--cases", cases});
   CHECK(keys.status == 2);
   CHECK_THAT(keys.errors, Catch::Contains("replay.keys"));
+}
+
+TEST_CASE("Without a GPU a replay on GPUs says so, and how to go on") {
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);  // whatever this machine has
+  const FilterResult result = run_program({"replay", "r03-matmul-one-gpu"});
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  CHECK(result.status == 2);
+  CHECK(result.output.empty());
+  CHECK_THAT(result.errors, Catch::Contains("--export r03-matmul-one-gpu.graph") && Catch::Contains("on_gpu.sh"));
+  CHECK_THAT(result.errors, Catch::Contains("one rank per host"));
+  // What no GPU machine could run either is said first.
+  const FilterResult refused = run_program({"replay", "r10-ring-4", "--set", "plan.sync.algorithm=halving_doubling"});
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.errors, Catch::Contains("plan.sync.algorithm"));
+}
+
+TEST_CASE("A task graph is exported, the same bytes each time, or nothing is written") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("products.graph");
+  REQUIRE(run_program({"replay", "r02-matmul-synchronised", "--export", path}).status == 0);
+  const std::string text = read_text_file(path);
+  CHECK_THAT(text, Catch::StartsWith("foretrain-graph 1\ngraph name=products "));
+  CHECK_THAT(text, Catch::Contains("kernel kind=matmul"));
+  REQUIRE(run_program({"replay", "r02-matmul-synchronised", "--export", path}).status == 0);
+  CHECK(read_text_file(path) == text);
+  const FilterResult refused =
+      run_program({"replay", "r02-item-once", "gpt3-175b-1024-a100", "--export", folder.file("")});
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.errors, Catch::Contains("cluster.nodes"));
+  CHECK(!std::filesystem::exists(folder.file("r02-item-once.graph")));
+  CHECK(run_program({"replay", "r02-item-once", "r01-mlp", "--export", path}).status == 2);
+}
+
+TEST_CASE("The graphs that GPU machines run are those that are exported now") {
+  // Predicted times apart: they move with constants. Export them again with
+  //   foretrain replay --cases validate/cuda/graphs/graphs.csv --export validate/cuda/graphs
+  const TemporaryFolder folder;
+  const std::string committed = FORETRAIN_SOURCE_DIR "/validate/cuda/graphs";
+  const FilterResult result =
+      run_program({"replay", "--cases", committed + "/graphs.csv", "--export", folder.file("")});
+  INFO(result.errors);
+  REQUIRE(result.status == 0);
+  int graphs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(committed)) {
+    if (entry.path().extension() != ".graph") continue;
+    INFO(entry.path());
+    const std::string fresh = folder.file(entry.path().filename().string());
+    REQUIRE(std::filesystem::exists(fresh));
+    const replay::Graph graph = replay::read_graph(entry.path().string());
+    CHECK(identity_of(graph) == identity_of(replay::read_graph(fresh)));
+    CHECK(graph.gpus == 1);
+    ++graphs;
+  }
+  std::size_t exports = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.file(""))) exports += entry.is_regular_file();
+  CHECK(graphs >= 12);
+  CHECK(std::cmp_equal(graphs, exports));
+}
+
+TEST_CASE("Replays measured elsewhere are compared, and need a folder that holds some") {
+  const TemporaryFolder folder;
+  CHECK(run_program({"replay", "--from", folder.file("")}).status == 2);
+  (void)folder.file("replay-a.json", "{}");
+  const FilterResult result = run_program({"replay", "--from", folder.file("")});
+  CHECK(result.status == 2);
+  CHECK_THAT(result.errors, Catch::Contains("replay-a.json"));
 }
 
 TEST_CASE("A picture of replays needs measurements of hosts") {

@@ -1,3 +1,4 @@
+#include "model/cost/gemm.hpp"
 #include "model/cost/kernels.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/machines.hpp"
@@ -46,12 +47,58 @@ TEST_CASE("The three passes of a convolution do the same work in similar time") 
   }
 }
 
-TEST_CASE("Winograd's F(4x4, 3x3) takes 36 multiplications for 144, F(4x4, 5x5) 64 for 400") {
-  CHECK(winograd_saving(square(1, 64, 28, 64, 3), Precision::fp32) == Approx(4.0));
-  CHECK(winograd_saving(square(1, 64, 28, 64, 5), Precision::fp32) == Approx(6.25));
-  CHECK(winograd_saving(square(1, 64, 28, 64, 3, 2), Precision::fp32) == 1.0);  // strided
-  CHECK(winograd_saving(square(1, 64, 28, 64, 1), Precision::fp32) == 1.0);     // nothing to save
-  CHECK(winograd_saving(square(1, 64, 28, 64, 3), Precision::fp16) == 1.0);     // tensor cores are faster
+TEST_CASE("Winograd's F(4x4, 3x3) takes 36 multiplications for 144, where its tiles of 4 x 4 divide the image") {
+  CHECK(transform_saving(square(1, 64, 28, 64, 3), Precision::fp32) == Approx(4.0));
+  CHECK(transform_saving(square(1, 64, 28, 64, 3, 2), Precision::fp32) == 1.0);  // strided
+  CHECK(transform_saving(square(1, 64, 28, 64, 1), Precision::fp32) == 1.0);     // nothing to save
+  CHECK(transform_saving(square(1, 64, 28, 64, 3), Precision::fp16) == 1.0);     // tensor cores are faster
+  Convolution grouped = square(1, 64, 28, 64, 3);
+  grouped.groups = 2;
+  CHECK(transform_saving(grouped, Precision::fp32) == 1.0);
+}
+
+TEST_CASE("Fourier transforms save most with long filters: AlexNet's 5x5 on 27 x 27 fits a tile of 32 x 32") {
+  // 27 + 5 - 1 = 31 fits. Half a spectrum has 32 · 17 = 544 points of four multiplications: 2,176 for 27² · 25 =
+  // 18,225.
+  CHECK(transform_saving(square(1, 64, 27, 192, 5), Precision::fp32) == Approx(18225.0 / 2176.0));
+  // 28 + 5 - 1 = 32 fits just, 29 + 5 - 1 = 33 takes four tiles; Winograd's F(4x4, 5x5) then has 8² tiles of 8² points.
+  CHECK(transform_saving(square(1, 64, 28, 192, 5), Precision::fp32) == Approx(28.0 * 28.0 * 25.0 / 2176.0));
+  CHECK(transform_saving(square(1, 64, 29, 192, 5), Precision::fp32) == Approx(29.0 * 29.0 * 25.0 / 4096.0));
+  // A filter of one row, on 17 x 17: 2,176 multiplications are more than 17² · 7 = 2,023.
+  Convolution flat = square(1, 192, 17, 192, 7);
+  flat.r = 1;
+  CHECK(transform_saving(flat, Precision::fp32) == 1.0);
+}
+
+TEST_CASE("A small image is transformed in a tile of 16 x 16") {
+  // 14 + 3 - 1 = 16 fits: 16 · 9 points of four multiplications, 576, as many as Winograd's 4² tiles of 36.
+  CHECK(transform_saving(square(1, 384, 14, 384, 3), Precision::fp32) == Approx(14.0 * 14.0 * 9.0 / 576.0));
+  // 13: the same 576. AlexNet's product is then of complex numbers, longer and wider, with half of the traffic, and
+  // transformed images are faster than Winograd's alone would be.
+  CHECK(transform_saving(square(1, 384, 13, 384, 3), Precision::fp32) == Approx(13.0 * 13.0 * 9.0 / 576.0));
+}
+
+TEST_CASE("Before Volta, address arithmetic takes turns with fp32: the more so, the smaller the tiles are") {
+  // Of a tile of a x b, a · b instructions multiply (at 0.97 of the peak) and 45 · (a + b) find addresses, for each
+  // element of the sum. Many filters have tiles of 256 x 128: 1 + 0.97 · 45 · (1/256 + 1/128) = 1.51 times as long as
+  // the product; 64 filters have 256 x 64: 1 + 0.97 · 45 · (1/256 + 1/64) = 1.85. Long sums, so that starting a tile
+  // takes next to nothing.
+  const Machine& m = machine("dgx1-p100");
+  const auto slowdown = [&](std::int64_t filters) {
+    Gemm gemm;
+    gemm.m = 256 * 56 * 64;
+    gemm.n = filters;
+    gemm.k = 100000;
+    const Seconds plain = gemm_time(gemm, m.gpu, m.calibration).body;
+    gemm.address_instructions = m.calibration.convolution.address_instructions;
+    return gemm_time(gemm, m.gpu, m.calibration).body / plain;
+  };
+  CHECK(slowdown(1024) == Approx(1.51).epsilon(0.01));
+  CHECK(slowdown(64) == Approx(1.85).epsilon(0.01));
+  // A convolution of 1 x 1 is that product, from Volta on at a share of its speed.
+  const Convolution work = square(64, 512, 56, 1024, 1);
+  const OperatorCost cost = m.cost(work, Precision::fp32);
+  CHECK(cost.flops / cost.device / m.gpu.matrix_rate(Precision::fp32) == Approx(1.0 / 1.51).epsilon(0.1));
 }
 
 TEST_CASE("With many channels Winograd beats the peak of the plain algorithm, with three it does not") {

@@ -2,6 +2,7 @@
 #include "validate/fit/gpu_fit.hpp"
 
 #include <cmath>
+#include <map>
 
 #include "model/calibrated_uncertainty.hpp"
 #include "model/estimate.hpp"
@@ -76,16 +77,26 @@ TEST_CASE("The fit of an unknown GPU finds the constants that made its measureme
 }
 
 TEST_CASE("Points held out are predicted within the noise, and were not fitted") {
-  // Noise of 2 % has a mean absolute value of 0.8 x 2 % = 1.6 %. Every 23rd point is three times as long, an error of
-  // -67 %, that adds 2.9 %; together below 6 % of the products' bar of 5 % plus that part.
-  for (const PointErrors& errors : fitted().errors) {
-    INFO(errors.group << (errors.held_out ? " held out" : ""));
-    CHECK(errors.mape < 0.075);
-    CHECK(errors.points > 0);
+  // Noise of 2 % has a mean absolute value of 0.8 x 2 % = 1.6 %; products add what neighbours measured with noise of
+  // their own. Every 23rd point was made three times as long, an error of -67 %, and is counted apart.
+  std::map<std::string, std::pair<double, int>> held_out;
+  int disturbed = 0;
+  for (const PointPair& pair : fitted().pairs) {
+    const double error = std::abs(pair.predicted / pair.measured - 1.0);
+    if (error > 0.4) ++disturbed;
+    if (!pair.held_out || error > 0.4) continue;
+    held_out[pair.family].first += error;
+    ++held_out[pair.family].second;
   }
-  // The spread is read off the quartiles' side of the distribution, which outliers do not move.
-  CHECK(fitted().spread.at("streaming") < 0.035);
-  CHECK(fitted().spread.at("streaming") > 0.012);
+  CHECK(disturbed == static_cast<int>(fitted().pairs.size() + 21) / 23);
+  CHECK(held_out.size() == 3);
+  for (const auto& [family, sum] : held_out) {
+    INFO(family);
+    CHECK(sum.first / sum.second < 0.03);
+  }
+  // The spread is a quantile that a few outliers do not move.
+  CHECK(fitted().spread.at("streaming") < 0.045);
+  CHECK(fitted().spread.at("streaming") > 0.008);
 }
 
 TEST_CASE("What was not measured stays published and is listed") {

@@ -14,8 +14,8 @@ using namespace foretrain;
 namespace {
 
 MeasuredGpu as_told(const std::string& name) {
-  const Gpu gpu = read_gpu(
-      Field(cached_yaml_file((data_directory() / "hardware" / "gpus" / (name + ".yaml")).string()), ""));
+  const Gpu gpu =
+      read_gpu(Field(cached_yaml_file((data_directory() / "hardware" / "gpus" / (name + ".yaml")).string()), ""));
   MeasuredGpu told;
   told.name = name;
   told.compute_capability = gpu.compute_capability;

@@ -1,5 +1,6 @@
 // The accuracy that is claimed, held against the published training runs that come with the program.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -16,10 +17,13 @@ using namespace foretrain;
 
 namespace {
 
-/// Error statistics of each group of a shipped table.
-std::map<std::string, ErrorStatistics> errors_of(const std::string& table) {
+bool every_row(const Case& row) { return !row.name.empty(); }
+
+/// Error statistics of each group of a shipped table, of the rows that are `taken`.
+std::map<std::string, ErrorStatistics> errors_of(const std::string& table, bool (*taken)(const Case&) = every_row) {
   std::vector<Comparison> comparisons;
   for (const Case& row : read_cases(FORETRAIN_SOURCE_DIR "/scenarios/cases/" + table)) {
+    if (!taken(row)) continue;
     for (Comparison& comparison : compare(row, predict(scenario_of(row), Fidelity::estimate))) {
       comparisons.push_back(std::move(comparison));
     }
@@ -50,13 +54,31 @@ TEST_CASE("Llama 3 on H100, 33 rows: within 5 %") {
   }
 }
 
-TEST_CASE("TensorFlow 2017 on P100 and K80, 182 rows, parameter server and replicated: within 12 % per platform") {
+TEST_CASE("TensorFlow 2017 on P100 and K80, 182 rows, parameter server and replicated: within 8 % per platform") {
   const auto platforms = errors_of("cases_tensorflow_2017.csv");
   CHECK(platforms.size() == 3);
   for (const auto& [name, errors] : platforms) {
     INFO(name);
-    CHECK(errors.mape < 0.12);
+    CHECK(errors.mape < 0.08);
   }
+}
+
+TEST_CASE("TensorFlow 2017, the 46 rows of one GPU, convolutions and little else: within 8 % per platform") {
+  // Five networks whose convolutions differ: AlexNet's long filters, VGG's 3x3, Inception's 1x7 and odd channels,
+  // ResNet's 1x1. None is more than 17 % off on any platform.
+  const auto one_gpu = [](const Case& row) {
+    const auto workload = std::get<TrainWorkload>(scenario_of(row).workload);
+    return workload.global_batch == workload.micro_batch;
+  };
+  const auto platforms = errors_of("cases_tensorflow_2017.csv", one_gpu);
+  int rows = 0;
+  for (const auto& [name, errors] : platforms) {
+    INFO(name);
+    CHECK(errors.mape < 0.08);
+    CHECK(std::fabs(errors.worst) < 0.17);
+    rows += errors.n;
+  }
+  CHECK(rows == 46);
 }
 
 TEST_CASE("TensorFlow 2017: the faster way to synchronise is predicted to be the faster one") {

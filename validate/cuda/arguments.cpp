@@ -28,7 +28,7 @@ Arguments::Arguments(const std::vector<std::string>& words, const Grammar& gramm
       if (equals != std::string::npos) throw UsageError(option + " takes no value");
       options_[option];
     } else if (among(grammar.values, option)) {
-      if (equals == std::string::npos && i + 1 == words.size()) throw UsageError(option + " needs a value");
+      if (equals == std::string::npos && i + 1 == words.size()) throw UsageError(words[i] + " needs a value");
       options_[option].push_back(equals == std::string::npos ? words[++i] : words[i].substr(equals + 1));
     } else {
       std::string known;

@@ -51,8 +51,10 @@ int device_count() {
                                            ", and this program was built with " + built +
                                            ": install a newer driver, or build with an older toolkit");
   }
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) {
+    throw GpuError(Fault::unavailable, "no GPU is visible: see nvidia-smi, and CUDA_VISIBLE_DEVICES");
+  }
   GPU_CHECK(status);
-  if (count == 0) GPU_CHECK(cudaErrorNoDevice);
   return count;
 }
 

@@ -1,11 +1,141 @@
+// foretrain-gpu replay: every graph in a process of its own, so that what goes wrong on the GPU ends with it.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
 #include "validate/cuda/arguments.hpp"
+#include "validate/cuda/child_process.hpp"
 #include "validate/cuda/commands.hpp"
+#include "validate/cuda/core/error.hpp"
+#include "validate/cuda/core/nvml.hpp"
+#include "validate/cuda/probe.hpp"
+#include "validate/cuda/replay/replay.hpp"
+#include "validate/measure/signals.hpp"
+#include "validate/replay/graph_text.hpp"
 
 namespace foretrain::gpu {
 
-// Hands its command line to run_replay() of validate/cuda/replay/replay.hpp.
-int replay_command(const std::vector<std::string>& /*words*/) {
-  throw UsageError("replay: this build cannot run task graphs yet");
+namespace {
+
+std::string result_path(const std::string& folder, const replay::Graph& graph) {
+  return folder + "/replay-" + graph.name + ".json";
+}
+
+std::string file_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Replaces the file in one step.
+void write_whole(const std::string& path, const std::string& text) {
+  const std::string beside = path + ".tmp";
+  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.close();
+  if (!out) throw std::system_error(errno, std::generic_category(), beside);
+  std::filesystem::rename(beside, path);
+}
+
+/// Whether the folder holds this graph's replay already, by this machine's identity.
+bool is_done(const std::string& path, const replay::Graph& graph, const std::string& machine) {
+  const std::string text = file_text(path);
+  const std::string mark = R"("identity":")" + replay::identity_of(graph) + '"';
+  return text.find(R"("status":"measured")") != std::string::npos && text.find(mark) != std::string::npos &&
+         text.find(machine) != std::string::npos;
+}
+
+/// The child: one graph. What it cannot do is in the file, and the exit status.
+int run_one(const std::string& path, const std::string& folder, bool quick) {
+  const replay::Graph graph = replay::read_graph(path);
+  const Nvml nvml;
+  const std::string machine = probe_machine(nvml, 0).json;
+  try {
+    write_whole(result_path(folder, graph), to_json(graph, run_replay(graph, quick), machine));
+    return exit_status::done;
+  } catch (const GpuError& error) {
+    const bool skipped = error.fault() == Fault::unsupported || error.fault() == Fault::out_of_memory;
+    write_whole(result_path(folder, graph), to_json(graph, skipped ? "skipped" : "failed", error.what(), machine));
+    throw;
+  }
+}
+
+/// What the child wrote to standard error is on the user's terminal; its end is told here.
+bool run_in_child(const std::string& path, const std::string& folder, bool quick, double seconds) {
+  std::vector<std::string> words = {"replay", "--graph", path, "-o", folder};
+  if (quick) words.emplace_back("--quick");
+  ChildProcess child(words, STDOUT_FILENO);
+  std::string line;
+  ChildProcess::Next next{};
+  while ((next = child.next_line(line, seconds)) == ChildProcess::Next::line) {
+  }
+  if (next == ChildProcess::Next::signal) throw Interrupted();
+  if (next == ChildProcess::Next::timeout) {
+    std::fprintf(stderr, "%s: not done after %.0f s: ended\n", path.c_str(), seconds);
+    child.end(2.0);
+    return false;
+  }
+  const std::optional<int> status = child.wait(seconds);
+  if (status && WIFEXITED(*status)) return WEXITSTATUS(*status) == exit_status::done;
+  const std::string ending = status ? ending_of(*status) : "does not end";
+  std::fprintf(stderr, "%s: the process %s\n", path.c_str(), ending.c_str());
+  return false;
+}
+
+}  // namespace
+
+int replay_command(const std::vector<std::string>& words) {
+  const Arguments arguments(words, {.flags = {"--quick"}, .values = {"--output", "--graph", "--limit"}, .files = true});
+  const std::string folder = arguments.text("--output");
+  const bool quick = arguments.has("--quick");
+  if (arguments.has("--graph")) {
+    catch_signals();
+    return run_one(arguments.text("--graph"), folder, quick);
+  }
+  if (arguments.files().empty()) {
+    throw UsageError("replay: name graphs, as validate/cuda/graphs/*.graph; foretrain replay --export writes others");
+  }
+  // Every file is read before the first is run; a number of seconds is enough for any of them.
+  std::vector<replay::Graph> graphs;
+  for (const std::string& path : arguments.files()) {
+    graphs.push_back(replay::read_graph(path));
+    for (std::size_t i = 0; i + 1 < graphs.size(); ++i) {
+      if (graphs[i].name == graphs.back().name) {
+        throw UsageError(path + ": a second graph of the name " + graphs.back().name);
+      }
+    }
+  }
+  const double seconds = arguments.integer("--limit", quick ? 60 : 180, 1);
+  catch_signals();
+  const Nvml nvml;
+  const Machine machine = probe_machine(nvml, 0);
+  for (const std::string& warning : machine.warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  std::filesystem::create_directories(folder);
+  int failed = 0;
+  for (std::size_t i = 0; i < graphs.size(); ++i) {
+    throw_if_interrupted();
+    const replay::Graph& graph = graphs[i];
+    const std::string path = result_path(folder, graph);
+    std::string outcome = "measured";
+    if (graph.gpus > machine.gpus) {
+      outcome = "it needs " + std::to_string(graph.gpus) + " GPUs; " + std::to_string(machine.gpus) + " are here";
+      write_whole(path, to_json(graph, "skipped", outcome, machine.json));
+    } else if (is_done(path, graph, machine.identity)) {
+      outcome = "measured before";
+    } else if (!run_in_child(arguments.files()[i], folder, quick, seconds)) {
+      outcome = "could not be run (see above)";
+      ++failed;
+    }
+    std::fprintf(stderr, "replay %s: %s\n", graph.name.c_str(), outcome.c_str());
+  }
+  std::fprintf(stderr, "replay: %zu of %zu graphs are in %s\n", graphs.size() - static_cast<std::size_t>(failed),
+               graphs.size(), folder.c_str());
+  return failed == 0 ? exit_status::done : exit_status::incomplete;
 }
 
 }  // namespace foretrain::gpu

@@ -141,7 +141,7 @@ class SuiteSupervisor {
     }
     if (next == ChildProcess::Next::timeout) {
       const std::string limit = std::to_string(static_cast<int>(task_.point_limit_s)) + " s";
-      if (!child.end(3.0)) {
+      if (!child.end(1.0)) {
         outcome_.unusable = true;
         note("hangs in the driver and cannot be ended: reboot the machine");
         return false;

@@ -17,8 +17,8 @@ namespace foretrain {
 
 namespace {
 
-constexpr const char* launch = "launch";
-constexpr const char* copy = "copy";
+constexpr const char* launch_suite = "launch";
+constexpr const char* copy_suite = "copy";
 
 double number_of(const RawPoint& point, const std::string& key) {
   const std::string text = point.parameter(key);
@@ -85,9 +85,9 @@ class DirectList {
 // A launch and the wait for its end: what is not the empty kernel itself goes to both sides as the published figures
 // do.
 void add_round_trip(const RawMeasurements& raw, const HostConstants& published, DirectList& list) {
-  const auto round_trip = seconds_of(raw, launch, {{"what", "kernel_round_trip"}});
-  const auto empty = seconds_of(raw, launch, {{"what", "event_interval"}, {"kernels", "0"}});
-  const auto one = seconds_of(raw, launch, {{"what", "event_interval"}, {"kernels", "1"}});
+  const auto round_trip = seconds_of(raw, launch_suite, {{"what", "kernel_round_trip"}});
+  const auto empty = seconds_of(raw, launch_suite, {{"what", "event_interval"}, {"kernels", "0"}});
+  const auto one = seconds_of(raw, launch_suite, {{"what", "event_interval"}, {"kernels", "1"}});
   if (!round_trip) return;
   const double kernel = empty && one ? std::max(0.0, one->value - empty->value) : 0.0;
   const double both = (round_trip->value - kernel) * 1e6;
@@ -98,11 +98,11 @@ void add_round_trip(const RawMeasurements& raw, const HostConstants& published, 
 }
 
 void add_graphs(const RawMeasurements& raw, DirectList& list) {
-  if (const auto call = seconds_of(raw, launch, {{"what", "graph_call"}, {"nodes", "100"}})) {
+  if (const auto call = seconds_of(raw, launch_suite, {{"what", "graph_call"}, {"nodes", "100"}})) {
     list.add("host.graph_launch_us", call->value * 1e6, call->error * 1e6, "launch of a graph of 100 kernels");
   }
-  const auto stream = seconds_of(raw, launch, {{"what", "kernel_back_to_back"}, {"blocks", "1"}});
-  const auto graph = seconds_of(raw, launch, {{"what", "graph_run"}, {"nodes", "1000"}});
+  const auto stream = seconds_of(raw, launch_suite, {{"what", "kernel_back_to_back"}, {"blocks", "1"}});
+  const auto graph = seconds_of(raw, launch_suite, {{"what", "graph_run"}, {"nodes", "1000"}});
   if (!stream || !graph) return;
   list.add("host.graph_node_saving_us", std::max(0.0, stream->value - graph->value / 1000.0) * 1e6,
            std::hypot(stream->error, graph->error / 1000.0) * 1e6,
@@ -110,7 +110,7 @@ void add_graphs(const RawMeasurements& raw, DirectList& list) {
 }
 
 void add_page_locking(const RawMeasurements& raw, DirectList& list) {
-  const RawPoint* largest = extreme(points_with(raw, copy, {{"what", "pinned_allocate"}}), true);
+  const RawPoint* largest = extreme(points_with(raw, copy_suite, {{"what", "pinned_allocate"}}), true);
   if (largest == nullptr) return;
   const double rate = number_of(*largest, "bytes") / largest->median() * 1e-9;
   list.add("host.page_lock_gbps", rate, 0.5 * rate * largest->spread(),
@@ -121,7 +121,7 @@ void add_page_locking(const RawMeasurements& raw, DirectList& list) {
 void add_host_link(const RawMeasurements& raw, MeasuredFigures& figures) {
   for (const char* direction : {"to_device", "to_host"}) {
     const auto points = points_with(
-        raw, copy, {{"what", "host_copy"}, {"memory", "pinned"}, {"timing", "stream"}, {"direction", direction}});
+        raw, copy_suite, {{"what", "host_copy"}, {"memory", "pinned"}, {"timing", "stream"}, {"direction", direction}});
     const RawPoint* largest = extreme(points, true);
     const RawPoint* smallest = extreme(points, false);
     if (largest == nullptr || largest == smallest) continue;

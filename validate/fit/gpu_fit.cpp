@@ -20,6 +20,7 @@ namespace {
 
 constexpr double four_of_five = 1.2816;  // standard normal: 0.8 lies within
 constexpr std::size_t enough_held_out = 5;
+constexpr double least_disturbance = 0.4;  // of the logarithm
 constexpr double product_bar = 0.05, kernel_bar = 0.08;
 
 std::string family_of(const PredictedPoint& point) {
@@ -48,6 +49,26 @@ void add_block(GpuCalibration& result, const std::vector<std::string>& names, co
     for (std::size_t j = 0; j < names.size(); ++j) whole[before + i][before + j] = block[i][j];
   }
   result.covariance = std::move(whole);
+}
+
+Bytes copied(const PredictedPoint& point) {
+  const auto* list = std::get_if<TasksWorkload>(&point.scenario.workload);
+  return list == nullptr || list->tasks.empty() ? Bytes(0.0) : list->tasks.front().size;
+}
+
+/// A link's bandwidth and latency come from its largest and smallest copy: all between them are predicted.
+void hold_out_copies(std::vector<PredictedPoint>& points) {
+  std::map<std::string, std::pair<Bytes, Bytes>> extremes;
+  for (const PredictedPoint& point : points) {
+    if (point.kind != "tasks") continue;
+    const auto [range, is_new] = extremes.emplace(point.group, std::pair(copied(point), copied(point)));
+    range->second = {std::min(range->second.first, copied(point)), std::max(range->second.second, copied(point))};
+  }
+  for (PredictedPoint& point : points) {
+    if (point.kind != "tasks") continue;
+    const auto& [least, most] = extremes.at(point.group);
+    point.held_out = copied(point) > least && copied(point) < most;
+  }
 }
 
 std::vector<Observation> thinned(std::vector<Observation> all, std::size_t most) {
@@ -79,23 +100,36 @@ void run_stage(const FitStage& stage, const std::vector<PredictedPoint>& points,
   add_block(result, fit.covariance_names, fit.covariance);
 }
 
-std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, const std::string& gpu) {
+/// Products that were fitted, but for those too far from the fit to be anything but a disturbance: a table is exact
+/// where it was measured, and would carry that on to its neighbours.
+std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, const std::string& gpu,
+                                     const Calibration& calibration) {
+  std::vector<double> distances;
+  for (const PredictedPoint& point : points) {
+    if (!point.held_out && family_of(point) == "matmul") {
+      distances.push_back(std::abs(std::log(predicted_time(point, calibration) / point.measured)));
+    }
+  }
+  if (distances.empty()) return {};
+  const double most = std::max(least_disturbance, 5.0 * quantile(distances, 0.8) / four_of_five);
   std::vector<MeasuredMatmul> rows;
   for (const PredictedPoint& point : points) {
     if (point.held_out || !point.op) continue;
     const auto* work = std::get_if<Matmul>(&point.op->op.work);
     if (work == nullptr || work->accumulate || work->accumulate_fp32) continue;
-    rows.push_back({gpu,
-                    point.op->op.precision,
-                    work->batch,
-                    work->m,
-                    work->n,
-                    work->k,
-                    point.measured / static_cast<double>(point.op->repeat),
-                    work->transpose_a,
-                    work->transpose_b,
-                    0.0,
-                    {}});
+    if (std::abs(std::log(predicted_time(point, calibration) / point.measured)) > most) continue;
+    rows.push_back({.gpu = gpu,
+                    .precision = point.op->op.precision,
+                    .batch = work->batch,
+                    .m = work->m,
+                    .n = work->n,
+                    .k = work->k,
+                    .time = point.measured / static_cast<double>(point.op->repeat),
+                    .transpose_a = work->transpose_a,
+                    .transpose_b = work->transpose_b,
+                    .log_residual = 0.0,
+                    .log_sizes = {},
+                    .where = {}});
   }
   return rows;
 }
@@ -186,7 +220,7 @@ double mape_of_products(const std::vector<PredictedPoint>& points, const Calibra
 
 /// Keeps the table of measured products where points that it does not hold are predicted no worse with it.
 void keep_table_if_it_helps(const std::vector<PredictedPoint>& points, const Gpu& gpu, GpuCalibration& result) {
-  std::vector<MeasuredMatmul> table = table_of(points, result.gpu);
+  std::vector<MeasuredMatmul> table = table_of(points, result.gpu, result.calibration);
   if (table.empty()) return;
   const double without = mape_of_products(points, result.calibration);
   if (without < 0.0) {
@@ -246,6 +280,7 @@ GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu) {
   result.base = std::string(default_calibration);
   result.calibration = load_default_calibration();
   result.calibration.measured_matmuls.clear();
+  result.calibration.constants.clear();  // provenance, which every trial would copy
 
   const std::string plain = node_document(raw.machine, {}, cpu);
   result.figures = measured_figures(raw, predicted_points(raw, plain).points);
@@ -260,6 +295,7 @@ GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu) {
     if (result.figures.l2_bandwidth) own.l2_bandwidth = *result.figures.l2_bandwidth;
     gpu = own;
   }
+  hold_out_copies(points.points);
   result.direct = direct_constants(raw, result.calibration.host);
   for (const DirectConstant& constant : result.direct)
     constant_row(constant.name).field(result.calibration) = constant.value;

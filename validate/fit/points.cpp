@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
+#include <stdexcept>
+#include <utility>
 
 #include "model/cost/measured_matmul.hpp"
 #include "model/cost/operator_cost.hpp"
@@ -111,14 +114,21 @@ PredictedPoints predicted_points(const RawMeasurements& raw, const std::string& 
     const Record& record = point.record;
     if (scenario_of(point).empty() || record.suite == under_load) continue;
     if (record.unit != "s" && record.unit != "1/s") continue;
+    const std::string place = point.where.text() + ": ";
     try {
-      result.points.push_back(point_of(point, machine));
-      (void)predicted_time(result.points.back(), result.points.back().scenario.calibration);
+      PredictedPoint one = point_of(point, machine);
+      const double seconds = predicted_time(one, one.scenario.calibration).value();
+      if (std::isfinite(seconds) && seconds > 0.0) {
+        result.points.push_back(std::move(one));
+      } else {
+        result.not_understood.push_back(place + "the model gives no time for it");
+      }
     } catch (const ScenarioError& error) {
       result.not_understood.emplace_back(error.what());
     } catch (const UsageError& error) {
-      result.not_understood.push_back(point.where.text() + ": " + error.what());
-      if (!result.points.empty() && result.points.back().raw == &point) result.points.pop_back();
+      result.not_understood.push_back(place + error.what());
+    } catch (const std::invalid_argument& error) {
+      result.not_understood.push_back(place + error.what());
     }
   }
   return result;

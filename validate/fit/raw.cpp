@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::array<const char*, 4> units = {"s", "B/s", "1/s", "FLOP/s"};
-constexpr const char* remedy =
+constexpr const char* record_remedy =
     "delete the line, or run `foretrain-gpu measure -o` on the folder again, which measures what is missing";
 // A collective suite over many GPU counts takes some megabytes; no folder of measurements comes near this.
 constexpr std::uintmax_t largest_records = 256'000'000;
@@ -30,13 +30,13 @@ struct Wrong {
 
 const json& member(const json& object, const char* key) {
   const auto found = object.find(key);
-  if (found == object.end()) throw Wrong{key, "this key is missing", remedy};
+  if (found == object.end()) throw Wrong{key, "this key is missing", record_remedy};
   return *found;
 }
 
 std::string text_of(const json& object, const char* key) {
   const json& value = member(object, key);
-  if (!value.is_string()) throw Wrong{key, "no text", remedy};
+  if (!value.is_string()) throw Wrong{key, "no text", record_remedy};
   return value;
 }
 
@@ -65,7 +65,7 @@ std::vector<double> values_of(const json& object) {
   const json& list = member(object, "values");
   if (!list.is_array()) throw Wrong{"values", "no list", "a list of numbers"};
   for (const json& value : list) {
-    if (!value.is_number() || !std::isfinite(value.get<double>())) throw Wrong{"values", "no number", remedy};
+    if (!value.is_number() || !std::isfinite(value.get<double>())) throw Wrong{"values", "no number", record_remedy};
     values.push_back(value);
   }
   return values;
@@ -94,17 +94,17 @@ std::optional<DeviceState> state_of(const json& object) {
 
 /// A measured point must have values, and what the model is to predict must be longer than nothing.
 void require_measured(const Record& record) {
-  if (record.values.empty()) throw Wrong{"values", "measured, but without a value", remedy};
+  if (record.values.empty()) throw Wrong{"values", "measured, but without a value", record_remedy};
   if (std::find(units.begin(), units.end(), record.unit) == units.end()) {
     throw Wrong{"unit", fmt::format("unknown unit \"{}\"", record.unit), "s, B/s, 1/s or FLOP/s"};
   }
   if (!record.scenario.empty() && *std::min_element(record.values.begin(), record.values.end()) <= 0.0) {
-    throw Wrong{"values", "a measurement that is not positive", remedy};
+    throw Wrong{"values", "a measurement that is not positive", record_remedy};
   }
 }
 
 Record record_of(const json& object) {
-  if (!object.is_object()) throw Wrong{"", "no record", remedy};
+  if (!object.is_object()) throw Wrong{"", "no record", record_remedy};
   Record record;
   record.suite = text_of(object, "suite");
   record.name = text_of(object, "name");
@@ -125,7 +125,7 @@ RawPoint point_of(const std::string& line, const SourcePosition& where) {
   try {
     return {record_of(json::parse(line)), where};
   } catch (const json::exception&) {
-    throw ScenarioError(where, "", "this line is torn or no JSON", remedy);
+    throw ScenarioError(where, "", "this line is torn or no JSON", record_remedy);
   } catch (const Wrong& wrong) {
     throw ScenarioError(where, wrong.key, wrong.got, wrong.expected);
   }

@@ -260,17 +260,18 @@ RobustFit robust_fit(const std::vector<Observation>& points, const std::vector<s
     for (const std::string& name : names) rows.push_back(&constant_row(name));
     Problem problem(points, rows, start);
     values = minimum_of(problem, values, budget);
-    std::vector<std::size_t> free;
+    std::vector<std::size_t> all, free;
     for (std::size_t i = 0; i < names.size(); ++i) {
+      all.push_back(i);
       if (!problem.at_bound(values, i)) free.push_back(i);
     }
-    const auto covariance = covariance_of(problem, values, free);
-    if (const auto worst = worst_of(problem, values, free, covariance)) {
+    if (const auto worst = worst_of(problem, values, all, covariance_of(problem, values, all))) {
       result.undetermined.push_back({names[worst->index], worst->why});
       names.erase(names.begin() + static_cast<std::ptrdiff_t>(worst->index));
       values.erase(values.begin() + static_cast<std::ptrdiff_t>(worst->index));
       continue;
     }
+    const auto covariance = covariance_of(problem, values, free);
     result.calibration = problem.at(values);
     for (std::size_t i = 0; i < names.size(); ++i) {
       const auto place = std::find(free.begin(), free.end(), i);

@@ -65,8 +65,8 @@ constexpr Limit::Times many_processes{.give_up = 120.0, .abort = 130.0, .exit = 
 
 }  // namespace
 
-Communicators::Communicators(const std::vector<int>& devices)
-    : ranks_(static_cast<int>(devices.size())), dog_({.abort = [this] { abort(); }, .exit = nullptr}) {
+Communicators::Communicators(const std::vector<int>& devices, Limit::Times limit)
+    : ranks_(static_cast<int>(devices.size())), dog_({.abort = [this] { abort(); }, .exit = nullptr}, limit) {
   const Watchdog::Guard guard(dog_, "creating communicators of " + std::to_string(ranks_) + " GPUs");
   std::vector<ncclComm_t> handles(devices.size());
   GPU_CHECK(ncclCommInitAll(handles.data(), ranks_, devices.data()));

@@ -45,7 +45,7 @@ struct Member {
 class Communicators {
  public:
   /// Of these GPUs of this process. Throws GpuError; Fault::timeout when NCCL does not come back.
-  explicit Communicators(const std::vector<int>& devices);
+  explicit Communicators(const std::vector<int>& devices, Limit::Times limit = {});
   /// Of the first `ranks` processes of a world, one GPU each; every process of the world takes part in the call, those
   /// of higher rank are no members.
   Communicators(World& world, int ranks, int device);

@@ -28,7 +28,9 @@ const char* remedy_of(cudaError_t status) {
     case cudaErrorSystemNotReady:
       return "the system is not ready: is nvidia-fabricmanager running?";
     case cudaErrorNoKernelImageForDevice:
-      return "this build has no code for this GPU: see FORETRAIN_CUDA_ARCHITECTURES";
+    case cudaErrorUnsupportedPtxVersion:
+      return "this build has no code for this GPU: configure it anew on this machine, or see "
+             "FORETRAIN_CUDA_ARCHITECTURES";
     case cudaErrorECCUncorrectable:
       return "the GPU's memory has an uncorrectable error: see nvidia-smi -q -d ECC, dmesg";
     default:
@@ -49,11 +51,12 @@ Fault fault_of(cudaError_t status) {
     case cudaErrorDeviceUninitialized:
     case cudaErrorSystemNotReady:
     case cudaErrorInitializationError:
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorUnsupportedPtxVersion:
       return Fault::unavailable;
     case cudaErrorMemoryAllocation:
       return Fault::out_of_memory;
     case cudaErrorNotSupported:
-    case cudaErrorNoKernelImageForDevice:
     case cudaErrorPeerAccessUnsupported:
       return Fault::unsupported;
     case cudaErrorECCUncorrectable:

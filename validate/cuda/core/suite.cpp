@@ -92,7 +92,7 @@ const std::vector<Suite>& suites() {
       {"copy", "copies between host and device, page-locking", 90, 12, false, run_copy},
       {"gemm", "matrix products by cuBLASLt", 180, 20, false, run_gemm},
       {"convolution", "convolutions by cuDNN", 100, 12, false, run_convolution},
-      {"attention", "attention by cuDNN", 80, 10, false, run_attention},
+      {"attention", "attention by cuDNN, and unfused", 150, 14, false, run_attention},
       {"streaming", "elementwise, reductions, norms, softmax, pooling, embedding, optimizers", 100, 15, false,
        run_streaming},
       {"peer", "copies between every pair of GPUs", 45, 8, true, run_peer},

@@ -7,6 +7,17 @@ namespace foretrain::gpu {
 
 namespace {
 
+// Blocks that a multiprocessor is to hold at once: as many as its threads allow (CUDA programming guide, technical
+// specifications per compute capability), or those that do not fit would run after all others.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
+constexpr int blocks_per_sm = 1024 / AccessGrid::threads;
+#elif defined(__CUDA_ARCH__) && \
+    (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
+constexpr int blocks_per_sm = 1536 / AccessGrid::threads;
+#else
+constexpr int blocks_per_sm = 2048 / AccessGrid::threads;
+#endif
+
 __device__ std::uint32_t folded_word(std::uint32_t word) { return word; }
 __device__ std::uint32_t folded_word(uint4 words) { return words.x ^ words.y ^ words.z ^ words.w; }
 
@@ -18,31 +29,30 @@ __device__ void keep_folded(std::uint32_t word, std::uint32_t* folded) {
 
 /// Each thread keeps four loads on their way.
 template <typename T>
-__global__ void __launch_bounds__(AccessGrid::threads)
+__global__ void __launch_bounds__(AccessGrid::threads, blocks_per_sm)
     read_kernel(const T* data, std::size_t count, int passes, bool rotated, std::uint32_t* folded) {
   constexpr int in_flight = 4;
   const std::size_t part = (count + gridDim.x - 1) / gridDim.x;
   std::uint32_t word = 0;
   for (int pass = 0; pass < passes; ++pass) {
     const std::size_t owner = rotated ? (blockIdx.x + static_cast<std::size_t>(pass) * 37) % gridDim.x : blockIdx.x;
-    const std::size_t first = min(owner * part, count);
-    const std::size_t last = min(first + part, count);
-    std::size_t i = first + threadIdx.x;
-    for (; i + (in_flight - 1) * AccessGrid::threads < last; i += in_flight * AccessGrid::threads) {
+    const T* at = data + min(owner * part, count) + threadIdx.x;
+    const T* const end = data + min((owner + 1) * part, count);
+    for (; at + (in_flight - 1) * AccessGrid::threads < end; at += in_flight * AccessGrid::threads) {
       T values[in_flight];
 #pragma unroll
-      for (int j = 0; j < in_flight; ++j) values[j] = data[i + j * AccessGrid::threads];
+      for (int j = 0; j < in_flight; ++j) values[j] = at[j * AccessGrid::threads];
 #pragma unroll
       for (int j = 0; j < in_flight; ++j) word ^= folded_word(values[j]);
     }
-    for (; i < last; i += AccessGrid::threads) word ^= folded_word(data[i]);
+    for (; at < end; at += AccessGrid::threads) word ^= folded_word(*at);
     // Without it the compiler may notice that a second pass over the same data undoes the first.
     asm volatile("" ::: "memory");
   }
   keep_folded(word, folded);
 }
 
-__global__ void __launch_bounds__(AccessGrid::threads)
+__global__ void __launch_bounds__(AccessGrid::threads, blocks_per_sm)
     strided_kernel(const std::uint32_t* data, std::size_t count, std::size_t stride, std::uint32_t* folded) {
   const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
   std::uint32_t word = 0;
@@ -54,7 +64,7 @@ __global__ void __launch_bounds__(AccessGrid::threads)
 }
 
 template <typename T>
-__global__ void __launch_bounds__(AccessGrid::threads)
+__global__ void __launch_bounds__(AccessGrid::threads, blocks_per_sm)
     random_kernel(const T* data, std::size_t count, std::uint32_t reads, std::uint32_t seed, std::uint32_t* folded) {
   const std::uint32_t step = gridDim.x * blockDim.x;
   std::uint32_t word = 0;
@@ -65,7 +75,7 @@ __global__ void __launch_bounds__(AccessGrid::threads)
   keep_folded(word, folded);
 }
 
-__global__ void __launch_bounds__(AccessGrid::threads)
+__global__ void __launch_bounds__(AccessGrid::threads, blocks_per_sm)
     write_kernel(uint4* data, std::size_t count, std::uint32_t value) {
   const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
 #pragma unroll 4
@@ -74,7 +84,7 @@ __global__ void __launch_bounds__(AccessGrid::threads)
   }
 }
 
-__global__ void __launch_bounds__(AccessGrid::threads)
+__global__ void __launch_bounds__(AccessGrid::threads, blocks_per_sm)
     copy_kernel(const uint4* __restrict__ from, uint4* __restrict__ to, std::size_t count) {
   const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
 #pragma unroll 4

@@ -111,50 +111,51 @@ ConvolutionShape convolution_shape(const OperatorSpec& spec) {
   return shape;
 }
 
-ConvolutionRunner::ConvolutionRunner(const ConvolutionShape& shape, const RunnerSetting& setting) : shape_(shape) {
-  const Format format = format_of(shape.precision);
-  input_ = image_tensor(format, shape.n, shape.c, shape.h, shape.w);
-  filter_ = image_tensor(format, shape.k, shape.c / shape.groups, shape.r, shape.s);
-  output_ = image_tensor(format, shape.n, shape.k, shape.p, shape.q);
-  describe();
-  choose(setting);
+ConvolutionTensors convolution_tensors(const ConvolutionShape& s, Format format) {
+  return {image_tensor(format, s.n, s.c, s.h, s.w), image_tensor(format, s.k, s.c / s.groups, s.r, s.s),
+          image_tensor(format, s.n, s.k, s.p, s.q)};
 }
 
-void ConvolutionRunner::describe() {
-  const auto add = [this](const ImageTensor& image) {
-    return graph_.tensor({.format = image.format, .sizes = image.sizes, .strides = image.strides});
+ConvolutionIds convolution_graph(CudnnGraph& graph, const ConvolutionShape& shape, const ConvolutionTensors& tensors) {
+  const auto add = [&graph](const ImageTensor& image) {
+    return graph.tensor({.type = cudnn_type(image.format), .sizes = image.sizes, .strides = image.strides});
   };
-  input_id_ = add(input_);
-  filter_id_ = add(filter_);
-  output_id_ = add(output_);
-  CudnnDescriptor& convolution = graph_.keep(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-  const std::vector<std::int64_t> pads = {shape_.pad_h, shape_.pad_w};
-  const Format compute = input_.format == Format::fp64 ? Format::fp64 : Format::fp32;
+  const ConvolutionIds ids{add(tensors.input), add(tensors.filter), add(tensors.output)};
+  CudnnDescriptor& convolution = graph.keep(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  const std::vector<std::int64_t> pads = {shape.pad_h, shape.pad_w};
+  const Format compute = tensors.input.format == Format::fp64 ? Format::fp64 : Format::fp32;
   convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, std::int64_t{2})
       .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, cudnn_type(compute))
       .set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION)
       .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, pads)
       .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, pads)
-      .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {shape_.stride, shape_.stride})
+      .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {shape.stride, shape.stride})
       .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, {1, 1})
       .finish();
-  const PassAttributes names = attributes_of(shape_.pass);
-  CudnnDescriptor& operation = graph_.operation(names.operation);
+  const PassAttributes names = attributes_of(shape.pass);
+  CudnnDescriptor& operation = graph.operation(names.operation);
   operation.set(names.convolution, convolution)
-      .set(names.input, graph_.descriptor(input_id_))
-      .set(names.filter, graph_.descriptor(filter_id_))
-      .set(names.output, graph_.descriptor(output_id_));
+      .set(names.input, graph.descriptor(ids.input))
+      .set(names.filter, graph.descriptor(ids.filter))
+      .set(names.output, graph.descriptor(ids.output));
   if (compute == Format::fp64) {
     operation.set(names.alpha, CUDNN_TYPE_DOUBLE, 1.0).set(names.beta, CUDNN_TYPE_DOUBLE, 0.0);
   } else {
     operation.set(names.alpha, CUDNN_TYPE_FLOAT, 1.0F).set(names.beta, CUDNN_TYPE_FLOAT, 0.0F);
   }
   operation.finish();
+  return ids;
+}
+
+ConvolutionRunner::ConvolutionRunner(const ConvolutionShape& shape, const RunnerSetting& setting)
+    : shape_(shape), tensors_(convolution_tensors(shape, format_of(shape.precision))) {
+  ids_ = convolution_graph(graph_, shape_, tensors_);
+  choose(setting);
 }
 
 void ConvolutionRunner::choose(const RunnerSetting& setting) {
   const EngineFilter filter{.no_tensor_cores = shape_.precision == "fp32",
-                            .no_narrower_inputs = input_.format == Format::fp32};
+                            .no_narrower_inputs = tensors_.input.format == Format::fp32};
   std::vector<GraphPlan> found = graph_.plans(most_candidates, most_workspace, filter);
   std::int64_t needed = 0;
   for (const GraphPlan& plan : found) needed = std::max(needed, plan.workspace);
@@ -165,10 +166,10 @@ void ConvolutionRunner::choose(const RunnerSetting& setting) {
     const auto take = [&](const ImageTensor& image) {
       return setting.memory.take(image.bytes(), fill_of(image.format));
     };
-    sets_.push_back({take(input_), take(filter_), take(output_)});
+    sets_.push_back({take(tensors_.input), take(tensors_.filter), take(tensors_.output)});
     const Operands& operands = sets_.back();
     packs_.push_back(variant_pack(
-        {{input_id_, operands.input}, {filter_id_, operands.filter}, {output_id_, operands.output}}, workspace));
+        {{ids_.input, operands.input}, {ids_.filter, operands.filter}, {ids_.output, operands.output}}, workspace));
   }
   GPU_CHECK(cudaDeviceSynchronize());  // the memory may fill on a stream of its own
   const Stream stream;
@@ -204,15 +205,17 @@ double ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStr
   };
   if (s.pass == ConvolutionPass::weight_gradient) {
     const std::int64_t k = place[0], channel = k / group_outputs * group_inputs + place[1];
+    // In both layouts the numbers of a plane lie one stride apart, row by row.
     for (std::int64_t n = 0; n < s.n; ++n) {
+      const auto x = line(tensors_.input, data.input, tensors_.input.place(n, channel, 0, 0), 3, s.h * s.w);
+      const auto dy = line(tensors_.output, data.output, tensors_.output.place(n, k, 0, 0), 3, s.p * s.q);
       for (std::int64_t p = 0; p < s.p; ++p) {
         const std::int64_t row = p * s.stride - s.pad_h + place[2];
         if (row < 0 || row >= s.h) continue;
-        const auto x = line(input_, data.input, input_.place(n, channel, row, 0), 3, s.w);
-        const auto dy = line(output_, data.output, output_.place(n, k, p, 0), 3, s.q);
         for (std::int64_t q = 0; q < s.q; ++q) {
           const std::int64_t column = q * s.stride - s.pad_w + place[3];
-          if (column >= 0 && column < s.w) add(x[static_cast<std::size_t>(column)], dy[static_cast<std::size_t>(q)]);
+          if (column < 0 || column >= s.w) continue;
+          add(x[static_cast<std::size_t>(row * s.w + column)], dy[static_cast<std::size_t>(p * s.q + q)]);
         }
       }
     }
@@ -234,13 +237,14 @@ double ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStr
       if (row < 0 || column < 0 || row >= (forward ? s.h : s.p) || column >= (forward ? s.w : s.q)) continue;
       std::vector<double> values, weights;
       if (forward) {
-        values = line(input_, data.input, input_.place(place[0], group * group_inputs, row, column), 1, group_inputs);
-        weights = line(filter_, data.filter, filter_.place(place[1], 0, r, t), 1, group_inputs);
+        values = line(tensors_.input, data.input, tensors_.input.place(place[0], group * group_inputs, row, column), 1,
+                      group_inputs);
+        weights = line(tensors_.filter, data.filter, tensors_.filter.place(place[1], 0, r, t), 1, group_inputs);
       } else {
-        values =
-            line(output_, data.output, output_.place(place[0], group * group_outputs, row, column), 1, group_outputs);
-        weights = line(filter_, data.filter, filter_.place(group * group_outputs, place[1] % group_inputs, r, t), 0,
-                       group_outputs);
+        values = line(tensors_.output, data.output, tensors_.output.place(place[0], group * group_outputs, row, column),
+                      1, group_outputs);
+        weights = line(tensors_.filter, data.filter,
+                       tensors_.filter.place(group * group_outputs, place[1] % group_inputs, r, t), 0, group_outputs);
       }
       for (std::size_t i = 0; i < values.size(); ++i) add(values[i], weights[i]);
     }
@@ -251,7 +255,9 @@ double ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStr
 void ConvolutionRunner::verify(cudaStream_t stream) {
   launch(stream, 0);
   const bool weights = shape_.pass == ConvolutionPass::weight_gradient;
-  const ImageTensor& result = weights ? filter_ : shape_.pass == ConvolutionPass::forward ? output_ : input_;
+  const ImageTensor& result = weights                                   ? tensors_.filter
+                              : shape_.pass == ConvolutionPass::forward ? tensors_.output
+                                                                        : tensors_.input;
   void* const data = weights                                   ? sets_.front().filter
                      : shape_.pass == ConvolutionPass::forward ? sets_.front().output
                                                                : sets_.front().input;
@@ -280,7 +286,7 @@ std::map<std::string, std::string> ConvolutionRunner::parameters() const {
           {"candidates", std::to_string(candidates_)},
           {"first_choice_over_best", ratio},
           {"workspace_bytes", std::to_string(plan_.front().workspace)},
-          {"layout", size_of(input_.format) == 2 ? "nhwc" : "nchw"}};
+          {"layout", size_of(tensors_.input.format) == 2 ? "nhwc" : "nchw"}};
 }
 
 }  // namespace foretrain::gpu

@@ -32,6 +32,18 @@ struct ImageTensor {
   [[nodiscard]] std::int64_t place(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const;
 };
 
+struct ConvolutionTensors {
+  ImageTensor input, filter, output;
+};
+ConvolutionTensors convolution_tensors(const ConvolutionShape& shape, Format format);
+
+/// Identifiers of a convolution's tensors in its graph.
+struct ConvolutionIds {
+  std::int64_t input = 0, filter = 0, output = 0;
+};
+/// Adds the convolution to an empty graph.
+ConvolutionIds convolution_graph(CudnnGraph& graph, const ConvolutionShape& shape, const ConvolutionTensors& tensors);
+
 class ConvolutionRunner final : public OperatorRunner {
  public:
   /// Of the first plans that cuDNN's heuristic (mode A) offers with at most 1 GiB of workspace, the one that is fastest
@@ -41,7 +53,9 @@ class ConvolutionRunner final : public OperatorRunner {
 
   void launch(cudaStream_t stream, int turn) override;
   void verify(cudaStream_t stream) override;
-  [[nodiscard]] std::size_t bytes() const override { return input_.bytes() + filter_.bytes() + output_.bytes(); }
+  [[nodiscard]] std::size_t bytes() const override {
+    return tensors_.input.bytes() + tensors_.filter.bytes() + tensors_.output.bytes();
+  }
   [[nodiscard]] int operand_sets() const override { return static_cast<int>(sets_.size()); }
   [[nodiscard]] std::map<std::string, std::string> parameters() const override;
 
@@ -50,16 +64,15 @@ class ConvolutionRunner final : public OperatorRunner {
     void *input, *filter, *output;
   };
 
-  void describe();
   void choose(const RunnerSetting& setting);
   [[nodiscard]] double sum_at(const std::vector<std::int64_t>& place, cudaStream_t stream, double& magnitudes,
                               double& squares) const;
 
   ConvolutionShape shape_;
-  ImageTensor input_, filter_, output_;
+  ConvolutionTensors tensors_;
   std::vector<Operands> sets_;
   CudnnGraph graph_;
-  std::int64_t input_id_ = 0, filter_id_ = 0, output_id_ = 0;
+  ConvolutionIds ids_;
   std::vector<GraphPlan> plan_;  ///< the one that was chosen
   std::vector<CudnnDescriptor> packs_;
   std::size_t rank_ = 0, candidates_ = 0;

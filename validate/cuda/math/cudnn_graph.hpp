@@ -54,7 +54,7 @@ class CudnnDescriptor {
 
 /// A tensor of a graph. Virtual ones only join operations; those by value are host numbers given with each launch.
 struct GraphTensor {
-  Format format = Format::fp32;
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
   std::vector<std::int64_t> sizes, strides;
   bool is_virtual = false, by_value = false;
 };
@@ -83,15 +83,22 @@ class CudnnGraph {
   CudnnDescriptor& operation(cudnnBackendDescriptorType_t type);
   /// Closes the graph and asks the heuristics: up to `most` plans that this GPU can run within `workspace` bytes, in
   /// the heuristics' order (mode A, then fall-backs). Throws GpuError with Fault::unsupported when there is none.
-  std::vector<GraphPlan> plans(int most, std::int64_t workspace, const EngineFilter& filter);
+  /// `device`: a description of a GPU to plan for (see described_gpu()); without, the current GPU.
+  std::vector<GraphPlan> plans(int most, std::int64_t workspace, const EngineFilter& filter,
+                               const CudnnDescriptor* device = nullptr);
 
  private:
-  std::vector<CudnnDescriptor> configurations(const CudnnDescriptor& graph, cudnnBackendHeurMode_t mode);
+  std::vector<CudnnDescriptor> configurations(const CudnnDescriptor& graph, cudnnBackendHeurMode_t mode,
+                                              const CudnnDescriptor* device);
 
   std::deque<CudnnDescriptor> kept_;  // a deque's elements stay where they are
   std::map<std::int64_t, CudnnDescriptor*> tensors_;
   std::vector<cudnnBackendDescriptor_t> operations_;
 };
+
+/// A GPU described in cuDNN's JSON, for which graphs can be planned where there is none: that is how their patterns are
+/// tested. Throws GpuError with Fault::unsupported where this cuDNN cannot.
+CudnnDescriptor described_gpu(const std::string& json);
 
 /// The pointers of one set of operands, in the form that a launch takes.
 CudnnDescriptor variant_pack(const std::map<std::int64_t, void*>& pointers, void* workspace);

@@ -2,7 +2,7 @@
 // product: no copies of shared keys are made.
 #include <cmath>
 
-#include "validate/cuda/math/attention_shape.hpp"
+#include "validate/cuda/math/attention_reference.hpp"
 #include "validate/cuda/math/matmul.hpp"
 #include "validate/cuda/math/probe.hpp"
 #include "validate/cuda/math/streaming_kernels.hpp"
@@ -21,7 +21,9 @@ class StandardAttention final : public OperatorRunner {
   }
   void verify(cudaStream_t stream) override {
     launch(stream, 0);
-    shape_.backward ? verify_backward(stream) : verify_forward(stream);
+    if (shape_.backward) return verify_backward(stream);
+    const Tensors& t = sets_.front();
+    verify_attention(shape_, {t.q, t.k, t.v, t.out}, stream);
   }
   [[nodiscard]] std::size_t bytes() const override;
   [[nodiscard]] int operand_sets() const override { return static_cast<int>(sets_.size()); }
@@ -39,7 +41,6 @@ class StandardAttention final : public OperatorRunner {
 
   void forward(const Tensors& t, cudaStream_t stream);
   void backward(const Tensors& t, cudaStream_t stream);
-  void verify_forward(cudaStream_t stream) const;
   void verify_backward(cudaStream_t stream) const;
   [[nodiscard]] std::vector<double> line(const void* tensor, std::int64_t start, std::int64_t step, std::int64_t count,
                                          cudaStream_t stream) const {
@@ -138,46 +139,6 @@ void StandardAttention::backward(const Tensors& t, cudaStream_t stream) {
   transposed_->launch_on(stream, t.score_gradients, t.q, t.dk, scale_);
 }
 
-/// Sums and the sizes of their terms, for tolerances.
-struct Product {
-  double sum = 0.0, magnitudes = 0.0, squares = 0.0;
-  void add(double a, double b) {
-    sum += a * b;
-    magnitudes += std::abs(a * b);
-    squares += a * b * a * b;
-  }
-  [[nodiscard]] double tolerance(Format format) const {
-    // Inner results are rounded to the format: a part of each term, at random; and tf32 of each operand.
-    return 1e-3 * magnitudes + 8.0 * rounding_of(format) * (std::sqrt(squares) + std::abs(sum)) + 1e-6;
-  }
-};
-
-void StandardAttention::verify_forward(cudaStream_t stream) const {
-  const Tensors& t = sets_.front();
-  const std::int64_t d = shape_.head_dim, keys = shape_.keys;
-  const auto groups = samples_below(groups_, 3), rows = samples_below(rows_, 3), columns = samples_below(d, 3);
-  for (std::size_t i = 0; i < 3; ++i) {
-    const auto q = line(t.q, (groups[i] * rows_ + rows[i]) * d, 1, d, stream);
-    const auto k = line(t.k, groups[i] * keys * d, 1, keys * d, stream);
-    const auto v = line(t.v, groups[i] * keys * d + columns[i], d, keys, stream);
-    const std::int64_t seen = shape_.causal ? keys - shape_.queries + rows[i] % shape_.queries + 1 : keys;
-    std::vector<double> weights;
-    double sum = 0.0;
-    for (std::int64_t j = 0; j < seen; ++j) {
-      double score = 0.0;
-      for (std::int64_t c = 0; c < d; ++c) {
-        score += q[static_cast<std::size_t>(c)] * k[static_cast<std::size_t>(j * d + c)];
-      }
-      weights.push_back(std::exp(score * scale_));  // scores are of the order of 1: no maximum needs to be taken off
-      sum += weights.back();
-    }
-    Product out;
-    for (std::size_t j = 0; j < weights.size(); ++j) out.add(weights[j] / sum, v[j]);
-    expect_close("attention", read_element(format_, t.out, (groups[i] * rows_ + rows[i]) * d + columns[i], stream),
-                 out.sum, out.tolerance(format_));
-  }
-}
-
 void StandardAttention::verify_backward(cudaStream_t stream) const {
   const Tensors& t = sets_.front();
   const std::int64_t d = shape_.head_dim, keys = shape_.keys;
@@ -207,7 +168,7 @@ void StandardAttention::verify_backward(cudaStream_t stream) const {
     // The products, from what lies in memory.
     const auto expect = [&](const char* what, const std::vector<double>& a, const std::vector<double>& b, double factor,
                             const void* result, std::int64_t place) {
-      Product sum;
+      SumOfProducts sum;
       for (std::size_t j = 0; j < a.size(); ++j) sum.add(factor * a[j], b[j]);
       expect_close(what, read_element(format_, result, place, stream), sum.sum, sum.tolerance(format_));
     };

@@ -37,7 +37,7 @@ std::vector<OperatorPoint> attention_points() {
     for (std::int64_t sequence = 256; sequence <= 16384; sequence *= 2) {
       for (const bool causal : {false, true}) {
         const std::int64_t heads = 2048 / head_dim;
-        const bool quick = sequence == 1024 || sequence == 4096;
+        const bool quick = sequence == 4096;
         const Shape shape{16384 / sequence, heads, heads, sequence, head_dim, causal};
         add(points, shape, "flash", "bf16", quick && head_dim == 128);
         if (sequence % 1024 == 0 && sequence <= 4096) add(points, shape, "flash", "fp16", false);
@@ -46,11 +46,11 @@ std::vector<OperatorPoint> attention_points() {
   }
   // Networks: BERT, GPT-2, ViT, Llama 3 8B and 70B (one of eight GPUs)
   const Shape networks[] = {{32, 12, 12, 128, 64, false},      {16, 16, 16, 512, 64, false, true},
-                            {8, 12, 12, 1024, 64, true, true}, {64, 12, 12, 197, 64, false},
+                            {8, 12, 12, 1024, 64, true},       {64, 12, 12, 197, 64, false},
                             {1, 32, 8, 8192, 128, true, true}, {1, 8, 1, 8192, 128, true},
                             {2, 32, 8, 4096, 128, true},       {4, 25, 25, 1024, 64, true}};
   for (const Shape& shape : networks) {
-    add(points, shape, "flash", "bf16", shape.quick);
+    add(points, shape, "flash", "bf16", shape.quick && shape.kv_heads < shape.heads);
     if (shape.sequence > 4096) continue;
     add(points, shape, "standard", "bf16", shape.quick && shape.sequence <= 1024);
     add(points, shape, "standard", "fp16", false);

@@ -87,7 +87,7 @@ class CopySuite {
               GPU_CHECK(cudaHostUnregister(buffer.data()));
               return time_lock ? locked - start : now() - locked;
             },
-            run_.rule());
+            rule(bytes));
       };
       run_.point(plain_point("page_lock", fields), [&] { return lock_and_unlock(true); });
       run_.point(plain_point("page_unlock", fields), [&] { return lock_and_unlock(false); });
@@ -98,7 +98,7 @@ class CopySuite {
               GPU_CHECK(cudaMallocHost(&memory, bytes));
               GPU_CHECK(cudaFreeHost(memory));
             },
-            run_.rule());
+            rule(bytes));
       });
     }
   }
@@ -171,10 +171,14 @@ class CopySuite {
                         : cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream));
   }
 
-  /// A copy of gigabytes is long enough to need few repetitions.
+  /// Many points share the suite's time, and a copy of gigabytes is long enough to need few repetitions.
   [[nodiscard]] StoppingRule rule(std::size_t bytes) const {
     StoppingRule rule = run_.rule();
-    if (bytes >= gib) rule.least = 6;
+    rule.budget = Seconds(run_.quick() ? 0.1 : 0.3);
+    if (bytes >= gib) {
+      rule.warm_up = 1;
+      rule.least = 3;
+    }
     return rule;
   }
 

@@ -1,0 +1,95 @@
+#include "model/graph/recipe.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/cost/operator_cost.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// A kernel of an operator that takes `parts` of them: traffic can be divided, other work is done by the first.
+KernelWork part_of(const Operator& op, int parts, Seconds predicted) {
+  KernelWork work{op, 1, predicted};
+  if (auto* streaming = std::get_if<Streaming>(&work.op.work); streaming != nullptr && parts > 1) {
+    const auto n = static_cast<double>(parts);
+    streaming->read /= n;
+    streaming->written /= n;
+    streaming->flops /= n;
+  }
+  work.op.kernels = 1;
+  return work;
+}
+
+/// What an elementwise operator costs in the kernel of the one before it: its further inputs.
+void fuse(std::vector<Work>& works, const Operator& op, Seconds predicted) {
+  const auto& streaming = std::get<Streaming>(op.work);
+  const Bytes extra = std::max(Bytes(0.0), streaming.read - streaming.written);
+  auto& producer = std::get<KernelWork>(works.back());
+  if (auto* before = std::get_if<Streaming>(&producer.op.work); before != nullptr && producer.count == 1) {
+    before->read += extra;
+    before->flops += streaming.flops;
+  } else if (extra > Bytes(0.0)) {
+    Streaming inputs = streaming;
+    inputs.read = extra;
+    inputs.written = Bytes(0.0);
+    works.push_back(KernelWork{{op.name, inputs, op.precision, 1}, 1, predicted});
+    return;
+  }
+  producer.op.name += " + " + op.name;
+  producer.predicted += predicted / static_cast<double>(producer.count);
+}
+
+bool fusible(const Operator& op) {
+  const auto* streaming = std::get_if<Streaming>(&op.work);
+  return streaming != nullptr && streaming->fusible;
+}
+
+}  // namespace
+
+RecipePointer recipe_of(Work work) { return std::make_shared<const Recipe>(Recipe{{std::move(work)}}); }
+
+RecipePointer joined(const RecipePointer& first, const RecipePointer& second) {
+  if (!first || !second) return first ? first : second;
+  Recipe both = *first;
+  both.work.insert(both.work.end(), second->work.begin(), second->work.end());
+  return std::make_shared<const Recipe>(std::move(both));
+}
+
+std::vector<Work> kernels_of(const std::vector<Operator>& ops, ExecutionMode mode, double stretch, const Gpu& gpu,
+                             const Calibration& calibration) {
+  const bool compiled = mode == ExecutionMode::compiled;
+  std::vector<Work> works;
+  for (const Operator& op : ops) {
+    const Seconds device = launched_cost(op, mode, compiled, gpu, calibration).device * stretch;
+    if (compiled && fusible(op) && !works.empty()) {
+      fuse(works, op, device);
+      continue;
+    }
+    const bool divided = std::holds_alternative<Streaming>(op.work) && op.kernels > 1;
+    const int parts = divided ? op.kernels : 1;
+    KernelWork work = part_of(op, parts, device / static_cast<double>(parts));
+    work.count = parts;
+    works.emplace_back(std::move(work));
+  }
+  return works;
+}
+
+std::vector<RecipePointer> recipes_of(const LaunchPlan& plan, const std::vector<Operator>& ops) {
+  std::vector<RecipePointer> recipes;
+  for (const Launch& launch : plan.launches) {
+    Recipe recipe;
+    const Operator& op = ops[static_cast<std::size_t>(launch.operators.front())];
+    if (launch.part == 0 || std::holds_alternative<Streaming>(op.work)) {
+      recipe.work.emplace_back(part_of(op, launch.parts, launch.device));
+      for (std::size_t i = 1; i < launch.operators.size(); ++i) {
+        fuse(recipe.work, ops[static_cast<std::size_t>(launch.operators[i])], Seconds(0.0));
+      }
+    }
+    recipes.push_back(std::make_shared<const Recipe>(std::move(recipe)));
+  }
+  return recipes;
+}
+
+}  // namespace foretrain

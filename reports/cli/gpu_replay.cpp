@@ -1,0 +1,118 @@
+#include "reports/cli/gpu_replay.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "model/base/error.hpp"
+#include "model/base/files.hpp"
+#include "model/base/process.hpp"
+#include "reports/cli/command.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/measured_graph.hpp"
+#include "sim/executor.hpp"
+#include "validate/export/export.hpp"
+#include "validate/replay/graph_text.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// foretrain-gpu beside this program; it is built where a CUDA toolkit is found.
+std::filesystem::path gpu_program() {
+  std::error_code error;
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path program = own.parent_path() / "foretrain-gpu";
+  return std::filesystem::exists(program, error) ? program : std::filesystem::path();
+}
+
+[[noreturn]] void no_gpu(const std::string& name, const std::string& why) {
+  throw UsageError("replay " + name + ": " + why + "; on a machine with a GPU validate/on_gpu.sh runs all, or take " +
+                   "the task graph there: foretrain replay " + name + " --export " + name +
+                   ".graph, then foretrain-gpu replay " + name + ".graph -o DIR there, and here foretrain replay " +
+                   "--from DIR. Without a GPU only all-reduces between hosts run, with one rank per host");
+}
+
+/// A folder that goes away with the object.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "foretrain-replay-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) {
+      throw UsageError("replay: no temporary folder: " + std::generic_category().message(errno));
+    }
+    path_ = pattern;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+bool runs_on_gpus(const Scenario& scenario) { return scenario.cluster.nodes == 1; }
+
+replay::Graph gpu_graph(const NamedScenario& scenario, Fidelity fidelity) {
+  check_gpu_replay(scenario.scenario);
+  const PreparedScenario prepared(scenario.scenario, Recipes::kept);
+  const TaskGraph graph = replay_graph(scenario.scenario, prepared);
+  const Execution execution =
+      fidelity == Fidelity::estimate ? execute_isolated(graph) : simulate(graph, prepared.topology(), fidelity, {});
+  return exported(scenario.scenario, replay::file_name_of(scenario.name), graph, execution, fidelity);
+}
+
+void export_graphs(const std::vector<NamedScenario>& scenarios, Fidelity fidelity, const std::string& target) {
+  const bool folder = std::filesystem::is_directory(target);
+  if (scenarios.size() != 1 && !folder) {
+    throw UsageError("replay --export " + target + ": several graphs need a folder that exists");
+  }
+  std::vector<std::pair<std::filesystem::path, std::string>> files;
+  for (const NamedScenario& scenario : scenarios) {
+    NamedScenario named = scenario;
+    if (!folder) named.name = std::filesystem::path(target).stem().string();
+    const replay::Graph graph = gpu_graph(named, fidelity);
+    if (graph.name.empty()) throw UsageError("replay --export: \"" + named.name + "\" names no file");
+    const std::filesystem::path path =
+        folder ? std::filesystem::path(target) / (graph.name + ".graph") : std::filesystem::path(target);
+    files.emplace_back(path, to_text(graph));
+  }
+  for (const auto& [path, text] : files) write_file(path, text);
+}
+
+bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity, const std::string& folder) {
+  const ScratchFolder scratch;
+  const std::string graphs = scratch.path().string();
+  export_graphs(scenarios, fidelity, graphs);  // what cannot be replayed is said first
+  const std::string& name = scenarios.front().name;
+  const std::filesystem::path program = gpu_program();
+  if (program.empty()) no_gpu(name, "it runs on GPUs, and this build has no foretrain-gpu (no CUDA toolkit)");
+  const std::string results = folder.empty() ? graphs : folder;
+  std::vector<std::string> command = {program.string(), "replay"};
+  for (const NamedScenario& scenario : scenarios) {
+    command.push_back(graphs + "/" + replay::file_name_of(scenario.name) + ".graph");
+  }
+  command.insert(command.end(), {"-o", results});
+  const FilterResult run = run_filter(command, "");
+  if (run.status == ExitStatus::bad_input || run.status > 2) {
+    std::string why = run.errors.substr(0, run.errors.find_last_not_of('\n') + 1);
+    if (why.empty()) why = "foretrain-gpu ended with status " + std::to_string(run.status);
+    no_gpu(name, why);
+  }
+  warn(run.errors);
+  std::vector<MeasuredGraph> measured;
+  for (const NamedScenario& scenario : scenarios) {
+    measured.push_back(read_measured_graph(results + "/replay-" + replay::file_name_of(scenario.name) + ".json"));
+  }
+  print(measured_graphs_text(measured));
+  return run.status == 0;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,287 @@
+// libcudart.so: devices, memory, errors, and how kernels are known and launched.
+#include <cuda_runtime_api.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/cuda/fake/settings.hpp"
+#include "tests/cuda/fake/world.hpp"
+
+using fake::World;
+
+#define ENTER                                           \
+  World& world = World::get();                          \
+  const std::lock_guard<std::mutex> guard(world.mutex); \
+  if (const cudaError_t status = world.enter(); status != cudaSuccess) return status
+
+namespace {
+
+struct Call {
+  dim3 grid, block;
+  std::size_t shared;
+  cudaStream_t stream;
+};
+thread_local Call configured;
+
+double copy_seconds(std::size_t bytes, cudaMemcpyKind kind) {
+  const double bandwidth = kind == cudaMemcpyDeviceToDevice ? 1e12 : 20e9;
+  return 2e-6 + static_cast<double>(bytes) / bandwidth;
+}
+
+/// What is small may be a result that somebody looks at.
+void copy_bytes(void* to, const void* from, std::size_t bytes) {
+  if (bytes <= 65536) std::memmove(to, from, bytes);
+}
+
+cudaError_t launch(const void* function, cudaStream_t stream) {
+  ENTER;
+  return world.launch(stream, fake::seconds_of(world.kernels[function]));
+}
+
+}  // namespace
+
+extern "C" {
+
+// ---- what nvcc's host code calls ----
+
+void** __cudaRegisterFatBinary(void* /*binary*/) {
+  static void* handle = nullptr;
+  return &handle;
+}
+void __cudaRegisterFatBinaryEnd(void** /*handle*/) {}
+void __cudaUnregisterFatBinary(void** /*handle*/) {}
+char __cudaInitModule(void** /*handle*/) { return 1; }
+void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
+void __cudaRegisterFunction(void** /*handle*/, const char* host, char* /*device*/, const char* name, int, uint3*,
+                            uint3*, dim3*, dim3*, int*) {
+  World::get().kernels[host] = name;
+}
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared, struct CUstream_st* stream) {
+  configured = {grid, block, shared, stream};
+  return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared, void* stream) {
+  *grid = configured.grid;
+  *block = configured.block;
+  *shared = configured.shared;
+  *static_cast<cudaStream_t*>(stream) = configured.stream;
+  return cudaSuccess;
+}
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
+  *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(host));
+  return cudaSuccess;
+}
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3, dim3, void**, std::size_t, cudaStream_t stream) {
+  return launch(kernel, stream);
+}
+cudaError_t cudaLaunchKernel(const void* function, dim3, dim3, void**, std::size_t, cudaStream_t stream) {
+  return launch(function, stream);
+}
+cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) {
+  ENTER;
+  return cudaSuccess;
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int, std::size_t) {
+  ENTER;
+  *blocks = 8;
+  return cudaSuccess;
+}
+
+// ---- errors and versions ----
+
+cudaError_t cudaGetLastError() {
+  const std::lock_guard<std::mutex> guard(World::get().mutex);
+  const cudaError_t status = World::get().last;
+  World::get().last = cudaSuccess;
+  return status;
+}
+cudaError_t cudaPeekAtLastError() { return World::get().last; }
+const char* cudaGetErrorName(cudaError_t status) { return status == cudaSuccess ? "cudaSuccess" : "cudaError"; }
+const char* cudaGetErrorString(cudaError_t status) {
+  switch (status) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorNoDevice:
+      return "no CUDA-capable device is detected";
+    case cudaErrorInsufficientDriver:
+      return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorDevicesUnavailable:
+      return "CUDA-capable device(s) is/are busy or unavailable";
+    case cudaErrorECCUncorrectable:
+      return "uncorrectable ECC error encountered";
+    default:
+      return "an error";
+  }
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  const std::string driver = fake::setting("driver");
+  *version = driver == "none" ? 0 : driver == "old" ? 11040 : CUDART_VERSION;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+// ---- devices ----
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  ENTER;
+  *count = world.devices;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  ENTER;
+  if (device < 0 || device >= world.devices) return world.fail(cudaErrorInvalidDevice);
+  world.device = device;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  ENTER;
+  *device = world.device;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  ENTER;
+  if (device < 0 || device >= world.devices) return world.fail(cudaErrorInvalidDevice);
+  switch (attribute) {
+    case cudaDevAttrMultiProcessorCount:
+      return *value = 132, cudaSuccess;
+    case cudaDevAttrClockRate:
+      return *value = 1'980'000, cudaSuccess;
+    case cudaDevAttrMemoryClockRate:
+      return *value = 2'619'000, cudaSuccess;
+    case cudaDevAttrGlobalMemoryBusWidth:
+      return *value = 5120, cudaSuccess;
+    case cudaDevAttrL2CacheSize:
+      return *value = 52'428'800, cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      return *value = 233'472, cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      return *value = 232'448, cudaSuccess;
+    case cudaDevAttrMaxRegistersPerMultiprocessor:
+      return *value = 65'536, cudaSuccess;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+      return *value = 2048, cudaSuccess;
+    case cudaDevAttrAsyncEngineCount:
+      return *value = 3, cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor:
+      return *value = 9, cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor:
+    case cudaDevAttrIntegrated:
+      return *value = 0, cudaSuccess;
+    default:
+      return *value = 1, cudaSuccess;
+  }
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  ENTER;
+  if (device < 0 || device >= world.devices) return world.fail(cudaErrorInvalidDevice);
+  std::memset(properties, 0, sizeof(*properties));
+  std::strcpy(properties->name, "Imaginary GPU");
+  properties->totalGlobalMem = static_cast<std::size_t>(fake::number("memory", 80'000'000'000));
+  properties->major = 9;
+  properties->multiProcessorCount = 132;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
+  ENTER;
+  if (device < 0 || device >= world.devices) return world.fail(cudaErrorInvalidDevice);
+  std::snprintf(text, static_cast<std::size_t>(size), "0000:%02X:00.0", 0x17 + device);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceCanAccessPeer(int* can, int from, int to) {
+  ENTER;
+  *can = from != to;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int, int) {
+  ENTER;
+  *value = attribute == cudaDevP2PAttrPerformanceRank ? 0 : 1;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
+  ENTER;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceDisablePeerAccess(int) {
+  ENTER;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  ENTER;
+  double ready = world.default_streams[world.device].ready;
+  for (const fake::Stream* stream : world.streams) ready = std::max(ready, stream->ready);
+  world.wait_until(ready);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceReset() { return cudaSuccess; }
+
+// ---- memory ----
+
+cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
+  ENTER;
+  return world.allocate(pointer, bytes);
+}
+cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t) { return cudaMalloc(pointer, bytes); }
+cudaError_t cudaFree(void* pointer) {
+  World& world = World::get();
+  const std::lock_guard<std::mutex> guard(world.mutex);
+  return world.release(pointer);
+}
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return cudaFree(pointer); }
+cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
+  ENTER;
+  *pointer = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  return *pointer == nullptr ? world.fail(cudaErrorMemoryAllocation) : cudaSuccess;
+}
+cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) { return cudaMallocHost(pointer, bytes); }
+cudaError_t cudaFreeHost(void* pointer) {
+  std::free(pointer);
+  return cudaSuccess;
+}
+cudaError_t cudaHostRegister(void*, std::size_t, unsigned) {
+  ENTER;
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void*) {
+  ENTER;
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  ENTER;
+  *total = static_cast<std::size_t>(fake::number("memory", 80'000'000'000));
+  *free = *total - world.used[world.device];
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  ENTER;
+  copy_bytes(to, from, bytes);
+  return world.launch(stream, copy_seconds(bytes, kind));
+}
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  ENTER;
+  copy_bytes(to, from, bytes);
+  world.work(nullptr, copy_seconds(bytes, kind));
+  world.wait_until(world.stream(nullptr).ready);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes, cudaStream_t stream) {
+  ENTER;
+  copy_bytes(to, from, bytes);
+  return world.launch(stream, 2e-6 + static_cast<double>(bytes) / 300e9);
+}
+cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
+  ENTER;
+  if (bytes <= 65536) std::memset(memory, value, bytes);
+  world.work(stream, 2e-6 + static_cast<double>(bytes) / 2e12);
+  return cudaSuccess;
+}
+cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
+  return cudaMemsetAsync(memory, value, bytes, nullptr);
+}
+
+}  // extern "C"

@@ -1,0 +1,160 @@
+// libcudart.so: streams, events and graphs on the virtual clock.
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+
+#include "tests/cuda/fake/world.hpp"
+
+using fake::World;
+
+#define ENTER                                           \
+  World& world = World::get();                          \
+  const std::lock_guard<std::mutex> guard(world.mutex); \
+  if (const cudaError_t status = world.enter(); status != cudaSuccess) return status
+
+namespace {
+
+fake::Event& event_of(cudaEvent_t handle) { return *reinterpret_cast<fake::Event*>(handle); }
+/// A graph is known by its number, so that one which is gone is not asked.
+int number_of(const void* graph) { return static_cast<int>(reinterpret_cast<std::intptr_t>(graph)); }
+template <typename Handle>
+Handle handle_of(int graph) {
+  return reinterpret_cast<Handle>(static_cast<std::intptr_t>(graph));
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  ENTER;
+  auto* made = new fake::Stream{.device = world.device, .ready = world.host};
+  world.streams.insert(made);
+  *stream = reinterpret_cast<cudaStream_t>(made);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, 0); }
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
+  return cudaStreamCreateWithFlags(stream, flags);
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  ENTER;
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  World& world = World::get();
+  const std::lock_guard<std::mutex> guard(world.mutex);
+  auto* found = reinterpret_cast<fake::Stream*>(stream);
+  if (world.streams.erase(found) == 1) delete found;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  ENTER;
+  if (world.stream(stream).capture != 0) return world.fail(cudaErrorStreamCaptureUnsupported);
+  world.wait_until(world.stream(stream).ready);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  ENTER;
+  world.host = std::max(world.host, world.stream(stream).ready);  // who asks again and again finds it done
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  ENTER;
+  fake::Stream& on = world.stream(stream);
+  if (world.graphs.count(event_of(event).capture) != 0) {
+    on.capture = event_of(event).capture;
+  } else {
+    on.ready = std::max(on.ready, event_of(event).time);
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
+  function(data);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  ENTER;
+  *event = reinterpret_cast<cudaEvent_t>(new fake::Event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete reinterpret_cast<fake::Event*>(event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  ENTER;
+  fake::Stream& on = world.stream(stream);
+  event_of(event) = {.time = std::max(on.ready, world.host), .capture = on.capture};
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
+  return cudaEventRecord(event, stream);
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  ENTER;
+  world.wait_until(event_of(event).time);
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  ENTER;
+  world.host = std::max(world.host, event_of(event).time);
+  return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  ENTER;
+  *milliseconds = static_cast<float>((event_of(end).time - event_of(start).time) * 1e3);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  ENTER;
+  world.stream(stream).capture = ++world.last_graph;
+  world.graphs[world.last_graph] = {};
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  ENTER;
+  const int number = world.stream(stream).capture;
+  if (number == 0) return world.fail(cudaErrorIllegalState);
+  world.stream(stream).capture = 0;
+  for (fake::Stream* other : world.streams) {
+    if (other->capture == number) other->capture = 0;
+  }
+  *graph = handle_of<cudaGraph_t>(number);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  ENTER;
+  *status = world.stream(stream).capture != 0 ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t graph, unsigned long long) {
+  ENTER;
+  const int number = ++world.last_graph;
+  world.graphs[number] = world.graphs[number_of(graph)];
+  *ready = handle_of<cudaGraphExec_t>(number);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
+  ENTER;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+  ENTER;
+  return world.launch(stream, 3e-6 + world.graphs[number_of(graph)].seconds);
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+  World::get().graphs.erase(number_of(graph));
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  World::get().graphs.erase(number_of(graph));
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,170 @@
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "tests/catch.hpp"
+#include "tests/cuda/program/gpu_program.hpp"
+
+using namespace foretrain;
+using namespace foretrain::test;
+
+namespace {
+
+bool says(const FilterResult& run, const std::string& words) { return run.errors.find(words) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("A machine on which nothing can be measured ends with 2 and a remedy", "[gpu]") {
+  struct Row {
+    const char* settings;
+    const char* words;
+  };
+  const Row rows[] = {
+      {"driver=none", "no NVIDIA driver was found: install one that knows CUDA"},
+      {"driver=old", "the NVIDIA driver is too old: it knows CUDA 11.4"},
+      {"devices=0", "no GPU is visible: see nvidia-smi, and CUDA_VISIBLE_DEVICES"},
+      {"busy=1", "the GPU is in exclusive use by another process: see nvidia-smi"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.settings);
+    const MeasuredFolder folder;
+    const FilterResult run = folder.measure("launch", row.settings);
+    INFO(run.errors);
+    CHECK(run.status == 2);
+    CHECK(says(run, row.words));
+    CHECK(folder.records("launch").empty());
+    CHECK(folder.text("machine.json").empty());
+    const FilterResult probe = run_gpu({"probe"}, row.settings);
+    CHECK(probe.status == 2);
+    CHECK(probe.output.empty());
+    CHECK(says(probe, row.words));
+  }
+}
+
+TEST_CASE("Without a driver the real libraries give the same answer", "[gpu]") {
+  if (void* driver = dlopen("libcuda.so.1", RTLD_LAZY)) {
+    dlclose(driver);
+    WARN("this machine has a driver");
+    return;
+  }
+  const FilterResult run = run_filter({FORETRAIN_GPU_PROGRAM, "probe"}, "");
+  CHECK(run.status == 2);
+  CHECK(says(run, "no NVIDIA driver was found"));
+}
+
+TEST_CASE("A GPU that fails at one point costs that point, and the next run tries it again", "[gpu]") {
+  struct Row {
+    const char* fault;
+    const char* words;
+  };
+  // The 60th launch of a process falls into the second point, whose calls are made by the hundred.
+  const Row rows[] = {
+      {"ecc_at=60", "the GPU's memory has an uncorrectable error: see nvidia-smi -q -d ECC, dmesg"},
+      {"hang_at=60", "hung: nothing was heard for 2 s, so its process was ended"},
+      {"crash_at=60", "its process was killed by signal 11"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.fault);
+    const MeasuredFolder folder;
+    const std::string settings = std::string(row.fault) + ",once=" + folder.beside("once");
+    const FilterResult run = folder.measure("launch", settings, {}, {"--point-limit", "2"});
+    INFO(run.errors);
+    CHECK(run.status == 1);
+    CHECK(says(run, "failed: kernel_call timing=host: "));
+    CHECK(says(run, row.words));
+    CHECK(folder.count("launch", "failed").size() == 1);
+    const std::size_t measured = folder.count("launch", "measured").size();
+    CHECK(measured > 10);  // another process went on with what was left
+    CHECK(folder.measure("launch").status == 0);
+    CHECK(folder.count("launch", "measured").size() == measured + 1);
+  }
+}
+
+TEST_CASE("A GPU that fails again and again is given up after four processes", "[gpu]") {
+  const MeasuredFolder folder;
+  const FilterResult run = folder.measure("launch", "ecc_at=60");
+  CHECK(run.status == 1);
+  CHECK(folder.records("launch").size() >= 4);
+  CHECK(folder.count("launch", "failed").size() == 4);
+}
+
+TEST_CASE("NCCL's errors are listed", "[gpu]") {
+  const MeasuredFolder folder;
+  const FilterResult run = folder.measure("collective", "devices=2,nccl=error");
+  INFO(run.errors);
+  CHECK(run.status == 1);
+  CHECK(says(run, "unhandled system error"));
+  CHECK(folder.count("collective", "measured").empty());
+}
+
+TEST_CASE("What does not fit into the GPU's memory is left out, and the rest is measured", "[gpu]") {
+  const MeasuredFolder folder;
+  const FilterResult run = folder.measure("memory", "memory=600000000");
+  INFO(run.errors);
+  CHECK(run.status == 0);
+  const auto points = folder.count("memory", "measured");
+  CHECK(points.size() > 10);
+  for (const auto& [name, times] : points) CHECK(name.find("working_set=1073741824B") == std::string::npos);
+}
+
+TEST_CASE("What may spoil measurements is said", "[gpu]") {
+  const MeasuredFolder folder;
+  const FilterResult run = folder.measure("launch", "others=1,throttle=1");
+  CHECK(run.status == 0);
+  CHECK(says(run, "warning: GPU 0 (Imaginary GPU) is in use by process 4242"));
+  CHECK(says(run, "warning: clocks were lowered by heat"));
+  const auto state = folder.records("launch").front()["state"];
+  CHECK(state["throttle"] == nlohmann::json({"power", "thermal"}));
+}
+
+TEST_CASE("Two runs do not measure into one folder", "[gpu]") {
+  const MeasuredFolder folder;
+  std::filesystem::create_directories(folder.path());
+  const int file = open((folder.path() + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  REQUIRE(flock(file, LOCK_EX | LOCK_NB) == 0);
+  const FilterResult second = folder.measure("launch");
+  close(file);
+  CHECK(second.status == 2);
+  CHECK(says(second, "another run measures into this folder"));
+  CHECK(folder.measure("launch").status == 0);
+}
+
+TEST_CASE("A command line that cannot be obeyed ends with 2 and what would be right", "[gpu]") {
+  struct Row {
+    std::vector<std::string> words;
+    const char* answer;
+  };
+  const Row rows[] = {
+      {{}, "a subcommand is missing; there are probe, measure and replay"},
+      {{"mesure"}, "mesure: no such subcommand; there are probe, measure and replay"},
+      {{"measure"}, "--output is missing"},
+      {{"measure", "-o"}, "-o needs a value"},
+      {{"measure", "-o", "x", "--fast"}, "--fast: no such option; there are --quick"},
+      {{"measure", "-o", "x", "--quick=1"}, "--quick takes no value"},
+      {{"measure", "-o", "x", "--only", "gem"}, "there is no suite gem; there are launch, memory"},
+      {{"measure", "-o", "x", "--only", "gemm,,copy"}, "an empty name between commas"},
+      {{"measure", "-o", "x", "--device", "one"}, "--device one: a whole number of at least 0 is expected"},
+      {{"measure", "-o", "x", "--point-limit=0"}, "--point-limit 0: a whole number of at least 1 is expected"},
+      {{"measure", "folder"}, "folder: nothing is expected here"},
+      {{"probe", "--device", "7"}, "there is no GPU 7: 1 is visible, number 0"},
+      {{"measure", "-o", "/dev/null/x"}, "/dev/null/x"},
+  };
+  for (const Row& row : rows) {
+    const FilterResult run = run_gpu(row.words);
+    INFO(row.answer << "\n" << run.errors);
+    CHECK(run.status == 2);
+    CHECK(says(run, row.answer));
+    CHECK(run.output.empty());
+  }
+  CHECK_FALSE(std::filesystem::exists("x"));
+}
+
+TEST_CASE("Help and version are data", "[gpu]") {
+  const FilterResult help = run_gpu({"--help"});
+  CHECK(help.status == 0);
+  CHECK(help.output.find("foretrain-gpu measure -o FOLDER") != std::string::npos);
+  const FilterResult version = run_gpu({"--version"});
+  CHECK(version.status == 0);
+  CHECK(version.output.rfind("foretrain-gpu ", 0) == 0);
+}

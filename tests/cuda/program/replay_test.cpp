@@ -1,0 +1,188 @@
+// foretrain-gpu replay on libraries that stand in for CUDA: the flow, its files and its errors. Times are those of the
+// stand-in's clock; nothing here says anything about a GPU.
+#include "tests/catch.hpp"
+#include "tests/cuda/program/gpu_program.hpp"
+#include "validate/replay/graph_text.hpp"
+#include "validate/replay/result.hpp"
+
+using namespace foretrain;
+using namespace foretrain::test;
+using Json = nlohmann::json;
+
+namespace {
+
+using replay::HostAction;
+using replay::ResourceKind;
+
+replay::KernelWork traffic(const std::string& bytes) {
+  return {"activation", "traffic", {{"read", bytes}, {"written", bytes}}, 2, 1e-6};
+}
+replay::KernelWork product(const std::string& size) {
+  return {"product", "matmul", {{"m", size}, {"n", size}, {"k", size}, {"precision", "fp32"}}, 1, 1e-5};
+}
+
+/// A bit of everything that one GPU does: kernels by themselves and as a CUDA graph, copies both ways, pageable and
+/// pinned, a server in the host's memory, and a host thread that launches, waits, sleeps, allocates and prints.
+replay::Graph everything() {
+  replay::Graph g;
+  g.name = "everything";
+  g.scenario = "a bit of everything";
+  g.hardware = "h200-x1";
+  g.fidelity = "estimate";
+  g.predicted = 1e-3;
+  g.resources = {{"cpu", ResourceKind::host, 0},
+                 {"launches", ResourceKind::path, 0},
+                 {"gpu0", ResourceKind::stream, 0},
+                 {"gpu0:d2h", ResourceKind::copies, 0},
+                 {"gpu0:h2d", ResourceKind::copies, 0}};
+  const auto host = [](HostAction action, int kernels = 0, bool graph = false) {
+    return replay::Block{"host", "host", 1e-6, {replay::HostWork{action, 1e-5, 4096, kernels, graph}}};
+  };
+  g.blocks = {host(HostAction::dispatch, 1),
+              host(HostAction::launch),
+              {"forward", "compute", 1e-5, {product("64"), traffic("4096")}},
+              host(HostAction::dispatch, 2, true),
+              {"small", "compute", 1e-6, {traffic("4096")}},
+              host(HostAction::sleep),
+              host(HostAction::page_lock),
+              {"to host", "communication", 1e-6, {replay::CopyWork{"gpu0", "cpu", 4096, false}}},
+              {"to device", "communication", 1e-6, {replay::CopyWork{"cpu", "gpu0", 4096, true}}},
+              host(HostAction::format),
+              host(HostAction::synchronize),
+              {"sum", "communication", 1e-5, {replay::CollectiveWork{"server_cpu", 4096, 1, 1, 2}}}};
+  g.tasks = {{0, 0, {}}, {1, 1, {0}}, {2, 2, {1}}, {3, 0, {}},  {1, 1, {3}}, {4, 2, {4}},   {4, 2, {}},
+             {5, 0, {}}, {6, 0, {}},  {7, 3, {6}}, {8, 4, {9}}, {9, 0, {9}}, {11, 2, {10}}, {10, 0, {12}}};
+  for (std::size_t i = 0; i < g.tasks.size(); ++i) g.tasks[i].end = 1e-3;
+  return g;
+}
+
+/// A step that is captured as a whole, on every GPU.
+replay::Graph captured() {
+  replay::Graph g = everything();
+  g.name = "captured";
+  g.replicated = g.capture = true;
+  g.resources = {{"compute", ResourceKind::stream, 0}, {"kernels", ResourceKind::stream, 0}};
+  g.blocks = {{"forward", "compute", 1e-5, {product("64"), traffic("4096")}}};
+  g.tasks = {{0, 0, {}}, {0, 1, {0}}, {0, 0, {1}}};
+  return g;
+}
+
+class Replays {
+ public:
+  [[nodiscard]] std::string write(const replay::Graph& graph) const {
+    return folder_.write(graph.name + ".graph", to_text(graph)).string();
+  }
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  [[nodiscard]] FilterResult run(const std::vector<std::string>& graphs, const std::string& settings = "") const {
+    std::vector<std::string> words = {"replay", "-o", path("out"), "--quick", "--limit", "2"};
+    words.insert(words.end(), graphs.begin(), graphs.end());
+    return run_gpu(words, settings);
+  }
+  [[nodiscard]] Json result(const std::string& name) const {
+    std::ifstream in(path("out/replay-" + name + ".json"), std::ios::binary);
+    return Json::parse(in);
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("A graph of everything runs, says when each task did, and is not run again", "[gpu]") {
+  const Replays replays;
+  const std::string graph = replays.write(everything());
+  const FilterResult first = replays.run({graph});
+  INFO(first.errors);
+  REQUIRE(first.status == 0);
+  const Json result = replays.result("everything");
+  CHECK(result["status"] == "measured");
+  CHECK(result["identity"] == replay::identity_of(everything()));
+  CHECK(result["step"]["values"].size() >= 7);
+  CHECK(result["step"]["median"].get<double>() > 1e-5);  // the host sleeps for ten microseconds, twice
+  CHECK(result["memory_bytes"].get<double>() > 0.0);
+  CHECK(result["machine"]["gpu_count"] == 1);
+  REQUIRE(result["tasks"].size() == everything().tasks.size());
+  for (const Json& task : result["tasks"]) {
+    if (task.contains("end_s")) CHECK(task["end_s"].get<double>() >= task["start_s"].get<double>());
+  }
+  CHECK(result["tasks"][2].contains("start_s"));
+  CHECK(!result["tasks"][5].contains("start_s"));  // within a CUDA graph
+  // The block of two pieces: product and activation.
+  REQUIRE(result["work"].size() == 2);
+  CHECK(result["work"][1]["name"] == "activation");
+  CHECK_THAT(result["notes"][0].get<std::string>(), Catch::Contains("parameter server"));
+  const FilterResult again = replays.run({graph});
+  CHECK(again.status == 0);
+  CHECK_THAT(again.errors, Catch::Contains("everything: measured before"));
+}
+
+TEST_CASE("A step is captured as one CUDA graph, on one GPU and on two", "[gpu]") {
+  const Replays replays;
+  replay::Graph two = captured();
+  two.name = "captured-2";
+  two.gpus = 2;
+  const FilterResult run = replays.run({replays.write(captured()), replays.write(two)}, "devices=2");
+  INFO(run.errors);
+  CHECK(run.status == 0);
+  for (const char* name : {"captured", "captured-2"}) {
+    CHECK(replays.result(name)["status"] == "measured");
+    CHECK_THAT(replays.result(name)["notes"].back().get<std::string>(), Catch::Contains("CUDA graphs"));
+  }
+}
+
+TEST_CASE("A graph of more GPUs than there are is passed over", "[gpu]") {
+  const Replays replays;
+  replay::Graph two = captured();
+  two.gpus = 2;
+  const FilterResult run = replays.run({replays.write(two)});
+  CHECK(run.status == 0);
+  CHECK_THAT(run.errors, Catch::Contains("needs 2 GPUs; 1 are here"));
+  CHECK(replays.result("captured")["status"] == "skipped");
+}
+
+TEST_CASE("What does not fit says what it needs; other graphs are run", "[gpu]") {
+  const Replays replays;
+  replay::Graph large = captured();
+  large.name = "large";
+  large.blocks[0].work = {product("30000")};  // three matrices of 3.6 GB
+  const FilterResult run = replays.run({replays.write(large), replays.write(captured())}, "memory=4000000000");
+  INFO(run.errors);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.errors, Catch::Contains("large needs at least 21.60 GB") && Catch::Contains("smaller batch"));
+  CHECK(replays.result("large")["status"] == "skipped");
+  CHECK(replays.result("captured")["status"] == "measured");
+}
+
+TEST_CASE("An operator that cannot be run is named", "[gpu]") {
+  const Replays replays;
+  replay::Graph odd = captured();
+  odd.blocks[0].work = {replay::KernelWork{"riddle", "crystal_ball", {}, 1, 0.0}};
+  const FilterResult run = replays.run({replays.write(odd)});
+  CHECK(run.status == 1);
+  CHECK_THAT(run.errors, Catch::Contains("riddle") && Catch::Contains("crystal_ball"));
+}
+
+TEST_CASE("A fault of the GPU ends one graph, not the others", "[gpu]") {
+  for (const char* fault : {"ecc_at=30", "crash_at=30", "hang_at=30"}) {
+    const Replays replays;
+    const std::string settings = std::string(fault) + ",once=" + replays.path("happened");
+    const FilterResult run = replays.run({replays.write(captured()), replays.write(everything())}, settings);
+    INFO(fault << "\n" << run.errors);
+    CHECK(run.status == 1);
+    CHECK_THAT(run.errors, Catch::Contains("captured: could not be run"));
+    CHECK(replays.result("everything")["status"] == "measured");
+  }
+}
+
+TEST_CASE("Bad graphs and no GPU end with status 2 before anything is run", "[gpu]") {
+  const Replays replays;
+  const std::string good = replays.write(captured());
+  CHECK(replays.run({}).status == 2);
+  CHECK(replays.run({good, good}).status == 2);
+  CHECK(replays.run({good, replays.path("missing.graph")}).status == 2);
+  const FilterResult none = replays.run({good}, "driver=none");
+  CHECK(none.status == 2);
+  CHECK_THAT(none.errors, Catch::Contains("driver"));
+  CHECK(!std::filesystem::exists(replays.path("out")));
+}

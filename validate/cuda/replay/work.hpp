@@ -1,0 +1,69 @@
+// Everything that the blocks of a graph do, made ready before the time is taken: runners with their operands, buffers
+// of copies, synchronisation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "validate/cuda/collective/synchroniser.hpp"
+#include "validate/cuda/math/operator_runner.hpp"
+#include "validate/cuda/replay/streams.hpp"
+#include "validate/replay/graph.hpp"
+
+namespace foretrain::gpu {
+
+class ReplayWork {
+ public:
+  /// Makes everything that the graph needs. Throws GpuError: Fault::out_of_memory saying what did not fit,
+  /// Fault::unsupported for an operator that this GPU or build cannot run, naming it.
+  ReplayWork(const replay::Graph& graph, const ReplayStreams& streams);
+  ~ReplayWork();
+
+  /// Puts piece `index` of the task's block on the task's stream of every GPU that has it. `turn` counts steps.
+  void put(int task, std::size_t index, int turn);
+  /// Does what the host thread has to do; what it waits for has happened.
+  void do_on_host(const replay::HostWork& work);
+  /// Gives memory back that the last step allocated on the host.
+  void end_step();
+  /// Waits until all GPUs have finished, watching for errors.
+  void wait();
+
+  /// Bytes of operands and buffers on the first GPU.
+  [[nodiscard]] std::size_t allocated() const { return allocated_; }
+  /// "nccl 2.28.9", …; empty without synchronisation.
+  [[nodiscard]] std::vector<std::string> synchronisers() const;
+  /// Runners' choices, by what they run.
+  [[nodiscard]] const std::map<std::string, std::map<std::string, std::string>>& choices() const { return choices_; }
+
+ private:
+  struct Exchange;
+
+  void make_kernel(const replay::KernelWork& work, int block, std::size_t index, int resource);
+  void make_copy(const replay::CopyWork& work);
+  void make_exchange(const replay::CollectiveWork& work, int resource);
+  void put_copy(const replay::CopyWork& work, const ReplayStreams::Lane& lane);
+  void put_collective(const replay::CollectiveWork& work, int resource);
+  void* device_buffer(int device, std::size_t bytes);
+  [[nodiscard]] const replay::Block& block_of(int task) const;
+
+  const replay::Graph& graph_;
+  const ReplayStreams& streams_;
+  std::map<std::pair<int, int>, std::unique_ptr<OperandPool>> pools_;  ///< by resource and device
+  /// By block, place in it, resource and device.
+  std::map<std::tuple<int, std::size_t, int, int>, std::unique_ptr<OperatorRunner>> runners_;
+  std::map<int, DeviceBuffer> copy_buffers_;  ///< by device: both ends of all copies
+  std::unique_ptr<HostBuffer> pinned_, pageable_;
+  std::map<std::tuple<std::string, int, int>, std::unique_ptr<Exchange>> exchanges_;  ///< by method, servers, resource
+  std::vector<std::pair<void*, std::size_t>> fresh_;                                  ///< pageable memory of this step
+  std::vector<void*> locked_;  ///< page-locked memory of this step
+  std::map<std::string, std::map<std::string, std::string>> choices_;
+  std::size_t allocated_ = 0;
+};
+
+}  // namespace foretrain::gpu

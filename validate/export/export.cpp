@@ -1,0 +1,213 @@
+#include "validate/export/export.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "model/base/text.hpp"
+#include "model/graph/task_blocks.hpp"
+#include "model/scenario/checks.hpp"
+#include "validate/export/operator_fields.hpp"
+
+namespace foretrain {
+
+namespace {
+
+const char* word_of(Category category) {
+  switch (category) {
+    case Category::compute:
+      return "compute";
+    case Category::communication:
+      return "communication";
+    case Category::optimizer:
+      return "optimizer";
+    case Category::host:
+      return "host";
+    case Category::data:
+      break;
+  }
+  return "data";
+}
+
+const char* word_of(Fidelity fidelity) {
+  switch (fidelity) {
+    case Fidelity::estimate:
+      return "estimate";
+    case Fidelity::flows:
+      return "flows";
+    case Fidelity::steps:
+      break;
+  }
+  return "steps";
+}
+
+std::int64_t whole(Bytes size) { return std::llround(size.value()); }
+
+/// NCCL, or the project's own servers; "naive" is a server on the first GPU.
+std::string method_of(const CollectiveWork& work) {
+  if (work.algorithm == SyncAlgorithm::naive) return "server_gpu";
+  if (!has_servers(work.algorithm)) return "nccl";
+  return work.placement == ServerPlacement::cpu ? "server_cpu" : "server_gpu";
+}
+
+struct WorkExport {
+  replay::Work operator()(const KernelWork& work) const {
+    StatedOperator op = stated(work.op);
+    return replay::KernelWork{work.op.name, std::move(op.kind), std::move(op.fields), work.count,
+                              work.predicted.value()};
+  }
+  replay::Work operator()(const CopyWork& work) const {
+    return replay::CopyWork{work.from, work.to, whole(work.size), work.pinned};
+  }
+  replay::Work operator()(const CollectiveWork& work) const {
+    if (work.operation != CollectiveOperation::all_reduce) throw NotReplayable("a collective that is no all-reduce");
+    const bool naive = work.algorithm == SyncAlgorithm::naive;
+    return replay::CollectiveWork{method_of(work), std::max<std::int64_t>(1, whole(work.size)), work.ranks,
+                                  naive ? 1 : work.servers, work.count};
+  }
+  replay::Work operator()(const HostWork& work) const {
+    static_assert(static_cast<int>(HostWork::Action::page_lock) == static_cast<int>(replay::HostAction::page_lock));
+    return replay::HostWork{static_cast<replay::HostAction>(work.action), work.duration.value(), whole(work.size),
+                            work.kernels, work.graph};
+  }
+};
+
+class Exporter {
+ public:
+  Exporter(const Scenario& scenario, const TaskGraph& graph) : scenario_(scenario), graph_(graph) {}
+
+  replay::Graph run(const Execution& execution) && {
+    result_.scenario = scenario_.name;
+    result_.hardware = scenario_.cluster.node.name;
+    result_.replicated = std::holds_alternative<TrainWorkload>(scenario_.workload) ||
+                         std::holds_alternative<CollectiveWorkload>(scenario_.workload);
+    result_.capture = std::holds_alternative<TrainWorkload>(scenario_.workload) &&
+                      scenario_.plan.execution == ExecutionMode::cuda_graph;
+    result_.predicted = execution.makespan.value();
+    add_resources();
+    add_blocks();
+    add_tasks(execution);
+    result_.gpus = gpus_;
+    return std::move(result_);
+  }
+
+ private:
+  void see(int gpu) { gpus_ = std::max(gpus_, gpu + 1); }
+
+  void add_resources() {
+    for (const Resource& resource : graph_.resources()) {
+      replay::Resource added{resource.name, replay::ResourceKind::stream, resource.lane};
+      if (resource.kind == ResourceKind::host_thread) added.kind = replay::ResourceKind::host;
+      if (resource.kind == ResourceKind::launch_path) added.kind = replay::ResourceKind::path;
+      // A queue of copies is one by its name ("gpu0:p2p") where its kind does not say so.
+      const bool copies =
+          resource.name.starts_with("gpu") && resource.name.find(':') != std::string::npos && !is_stream(resource.name);
+      if (resource.kind == ResourceKind::copy_engine || copies) added.kind = replay::ResourceKind::copies;
+      see(added.device);
+      result_.resources.push_back(std::move(added));
+    }
+  }
+
+  /// Blocks that no task refers to are left out.
+  void add_blocks() {
+    number_of_block_.assign(graph_.blocks().size(), -1);
+    for (const Task& task : graph_.tasks()) number_of_block_[static_cast<std::size_t>(task.block)] = 0;
+    for (std::size_t i = 0; i < number_of_block_.size(); ++i) {
+      if (number_of_block_[i] < 0) continue;
+      number_of_block_[i] = static_cast<int>(result_.blocks.size());
+      add_block(graph_.blocks()[i]);
+    }
+  }
+
+  void add_block(const Block& block) {
+    replay::Block added{block.name, word_of(block.category), block.isolated.value(), {}};
+    if (block.recipe) {
+      for (const Work& work : block.recipe->work) {
+        try {
+          added.work.push_back(std::visit(WorkExport{}, work));
+        } catch (const NotReplayable& error) {
+          throw ScenarioError(position_of(scenario_, "workload"), "workload",
+                              fmt::format("{}: {} has no kernel to run", block.name, error.what()),
+                              "an operator that foretrain-gpu runs");
+        }
+        see(added.work.back());
+      }
+    } else if (block.isolated > Seconds(0.0)) {
+      throw ScenarioError(position_of(scenario_, "workload"), "workload",
+                          fmt::format("nothing is known that would do \"{}\"", block.name), "a plan without it");
+    }
+    result_.blocks.push_back(std::move(added));
+  }
+
+  void see(const replay::Work& work) {
+    if (const auto* copy = std::get_if<replay::CopyWork>(&work)) {
+      for (const std::string& place : {copy->from, copy->to}) {
+        if (const auto gpu = number_behind(place, "gpu")) see(*gpu);
+      }
+    }
+    if (const auto* collective = std::get_if<replay::CollectiveWork>(&work)) see(collective->ranks - 1);
+    if (const auto* train = std::get_if<TrainWorkload>(&scenario_.workload); train != nullptr) {
+      see(scenario_.plan.data - 1);
+    }
+  }
+
+  /// A queue that is full makes its host thread wait: the driver sees to that, so it is no event of a replay.
+  [[nodiscard]] bool is_full_queue(TaskId before, TaskId task) const {
+    const auto kind = [&](TaskId id) {
+      return graph_.resources()[static_cast<std::size_t>(graph_.tasks()[static_cast<std::size_t>(id)].resource)].kind;
+    };
+    const Block& block = graph_.block_of(task);
+    if (!block.recipe || block.recipe->work.empty()) return false;
+    const auto* host = std::get_if<HostWork>(&block.recipe->work.front());
+    return host != nullptr && host->action == HostWork::Action::dispatch && kind(before) != ResourceKind::host_thread;
+  }
+
+  void add_tasks(const Execution& execution) {
+    for (std::size_t i = 0; i < graph_.tasks().size(); ++i) {
+      const Task& task = graph_.tasks()[i];
+      result_.tasks.push_back({number_of_block_[static_cast<std::size_t>(task.block)],
+                               task.resource,
+                               {},
+                               execution.start[i].value(),
+                               execution.finish[i].value()});
+    }
+    for (TaskId before = 0; std::cmp_less(before, graph_.tasks().size()); ++before) {
+      for (const TaskId task : graph_.successors(before)) {
+        if (!is_full_queue(before, task)) result_.tasks[static_cast<std::size_t>(task)].after.push_back(before);
+      }
+    }
+    for (replay::Task& task : result_.tasks) {
+      std::ranges::sort(task.after);
+      const auto twice = std::ranges::unique(task.after);
+      task.after.erase(twice.begin(), twice.end());
+    }
+  }
+
+  const Scenario& scenario_;
+  const TaskGraph& graph_;
+  replay::Graph result_;
+  std::vector<int> number_of_block_;
+  int gpus_ = 1;
+};
+
+}  // namespace
+
+TaskGraph replay_graph(const Scenario& scenario, const PreparedScenario& prepared) {
+  if (prepared.train() != nullptr) return unroll(prepared.train()->step).graph;
+  if (prepared.collective() != nullptr) return prepared.collective_graph();
+  if (std::holds_alternative<OperatorWorkload>(scenario.workload)) return prepared.operator_graph();
+  return build_task_list(scenario, std::get<TasksWorkload>(scenario.workload), prepared.topology(), Recipes::kept)
+      .graph;
+}
+
+replay::Graph exported(const Scenario& scenario, const std::string& name, const TaskGraph& graph,
+                       const Execution& execution, Fidelity fidelity) {
+  replay::Graph result = Exporter(scenario, graph).run(execution);
+  result.name = name;
+  result.fidelity = word_of(fidelity);
+  return result;
+}
+
+}  // namespace foretrain

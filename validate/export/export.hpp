@@ -1,0 +1,25 @@
+// From a scenario to the task graph that a machine with GPUs runs.
+#pragma once
+
+#include <string>
+
+#include "model/prepared.hpp"
+#include "validate/replay/graph.hpp"
+
+namespace foretrain {
+
+/// Throws ScenarioError at the key that cannot be replayed on the GPUs of one machine, saying what can: tasks of one
+/// host thread, an operator, an all-reduce, or training that is data parallel alone, without loader.
+void check_gpu_replay(const Scenario& scenario);
+
+/// The graph that is run. `prepared` keeps recipes. Of training it is the step from its first forward pass to its
+/// optimizer, without what the host does between steps; where gradients go through parameter servers, each bucket is
+/// one exchange with them.
+TaskGraph replay_graph(const Scenario& scenario, const PreparedScenario& prepared);
+
+/// The graph as a file holds it. `name` is what files are called after; `execution` is the prediction.
+/// Throws ScenarioError for work that has no kernels.
+replay::Graph exported(const Scenario& scenario, const std::string& name, const TaskGraph& graph,
+                       const Execution& execution, Fidelity fidelity);
+
+}  // namespace foretrain
