@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "validate/cuda/core/per_device.hpp"
 #include "validate/measure/clock.hpp"
 
 namespace foretrain::gpu {
@@ -76,17 +77,18 @@ void check(cudnnStatus_t status, const char* call, const char* file, int line) {
 }
 
 cudnnHandle_t cudnn_on(cudaStream_t stream) {
-  static const cudnnHandle_t handle = [] {
-    cudnnHandle_t fresh = nullptr;
-    GPU_CHECK(cudnnCreate(&fresh));
-    return fresh;
-  }();
-  static cudaStream_t current = nullptr;
-  if (stream != current) {
-    GPU_CHECK(cudnnSetStream(handle, stream));
-    current = stream;
+  struct Handle {
+    cudnnHandle_t handle = nullptr;
+    cudaStream_t stream = nullptr;
+  };
+  static PerDevice<Handle> handles;  // one belongs to the device that is current when it is made (cudnnCreate)
+  Handle& here = handles.here();
+  if (here.handle == nullptr) GPU_CHECK(cudnnCreate(&here.handle));
+  if (stream != here.stream) {
+    GPU_CHECK(cudnnSetStream(here.handle, stream));
+    here.stream = stream;
   }
-  return handle;
+  return here.handle;
 }
 
 cudnnDataType_t cudnn_type(Format format) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "validate/cuda/core/per_device.hpp"
 #include "validate/cuda/math/attention_graph.hpp"
 #endif
 
@@ -27,7 +28,8 @@ struct ForwardPlan {
 };
 std::shared_ptr<ForwardPlan> forward_plan(const AttentionShape& shape, Format format) {
   // Never destroyed: at the end of the process the driver may be gone before it.
-  static auto& made = *new std::map<std::string, std::shared_ptr<ForwardPlan>>;
+  static auto& of_devices = *new PerDevice<std::map<std::string, std::shared_ptr<ForwardPlan>>>;
+  auto& made = of_devices.here();
   std::string key = shape.precision;
   for (const std::int64_t size :
        {shape.batch, shape.heads, shape.kv_heads, shape.queries, shape.keys, shape.head_dim}) {

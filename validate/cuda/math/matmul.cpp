@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "validate/cuda/core/per_device.hpp"
 #include "validate/cuda/math/matmul_names.hpp"
 #include "validate/cuda/math/probe.hpp"
 
@@ -16,13 +17,12 @@ namespace {
 /// cublasSetWorkspace).
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
-/// One for the process: making it takes longer than many measurements, and it holds no state that matters.
+/// One for each GPU, since it belongs to the device that is current when it is made (cublasLtCreate): making it takes
+/// longer than many measurements, and it holds no state that matters.
 cublasLtHandle_t handle() {
-  static const cublasLtHandle_t made = [] {
-    cublasLtHandle_t fresh = nullptr;
-    GPU_CHECK(cublasLtCreate(&fresh));
-    return fresh;
-  }();
+  static PerDevice<cublasLtHandle_t> handles;
+  cublasLtHandle_t& made = handles.here();
+  if (made == nullptr) GPU_CHECK(cublasLtCreate(&made));
   return made;
 }
 
