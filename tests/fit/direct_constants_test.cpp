@@ -104,6 +104,7 @@ TEST_CASE("Links and the L2 are described by their largest copies, rings and rea
   CHECK(figures.host_bandwidth->value() == Approx(20e9));  // the slower direction
   CHECK(figures.host_latency->value() == Approx(2e-6));
   CHECK(figures.peer_bandwidth->value() == Approx(75e9));  // median of 100 and 50 GB/s
+  CHECK(figures.peer_latency->value() == Approx(3e-6));
   CHECK(figures.l2_bandwidth->value() == Approx(4e12));
   CHECK(figures.ring_bandwidth->value() == Approx(25e9));  // half of 1 GB from the other, in 20 ms
   CHECK_FALSE(figures.memory_latency);

@@ -177,9 +177,11 @@ void add_nvlinks(const Machine& machine, const MeasuredFigures& figures, ordered
     share = std::clamp(*figures.ring_bandwidth / *figures.peer_bandwidth, 0.05, 1.0);
   }
   const bool switched = machine.has_nvswitch();
+  std::optional<Seconds> latency;  // of one crossing: through a switch there are two
+  if (figures.peer_latency) latency = *figures.peer_latency / (switched ? 2.0 : 1.0);
   if (!switched) share = 0.0;  // direct links: a ring uses several of them, so that the share would not be one link's
   types["nvlink"] =
-      link_type(fmt::format("nvlink{}", nvlink_generation(gpu.compute_capability)), "nvlink", one, std::nullopt, share);
+      link_type(fmt::format("nvlink{}", nvlink_generation(gpu.compute_capability)), "nvlink", one, latency, share);
   if (!switched) types["nvlink"].erase("in_network_reduction");
   if (switched) {
     wiring.push_back(wire(fmt::format("gpu0..gpu{}", machine.gpus.size() - 1), "nvswitch", "nvlink", most));

@@ -18,6 +18,7 @@ struct MeasuredFigures {
   std::optional<BytesPerSecond> host_bandwidth;  ///< large page-locked copies, the slower direction
   std::optional<Seconds> host_latency;           ///< smallest copy
   std::optional<BytesPerSecond> peer_bandwidth;  ///< large copies between GPUs, one direction
+  std::optional<Seconds> peer_latency;           ///< smallest of these
   std::optional<BytesPerSecond> ring_bandwidth;  ///< bus bandwidth of large rings over all GPUs
 };
 

@@ -143,6 +143,8 @@ void add_peers(const RawMeasurements& raw, MeasuredFigures& figures) {
     if (bytes == number_of(*largest, "bytes") && point->median() > 0.0) rates.push_back(bytes / point->median());
   }
   if (!rates.empty()) figures.peer_bandwidth = BytesPerSecond(median(rates));
+  const RawPoint* smallest = extreme(points, false);
+  if (smallest != largest) figures.peer_latency = Seconds(smallest->median());
 }
 
 void add_l2(const RawMeasurements& raw, double l2_bytes, MeasuredFigures& figures) {

@@ -134,11 +134,14 @@ std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, 
   return rows;
 }
 
-std::vector<PointPair> pairs_of(const std::vector<PredictedPoint>& points, const Calibration& calibration) {
+/// Points held out beside the whole calibration; those that were fitted beside the model alone, since the table of
+/// measured products holds them exactly.
+std::vector<PointPair> pairs_of(const std::vector<PredictedPoint>& points, const Calibration& model,
+                                const Calibration& with_products) {
   std::vector<PointPair> pairs;
   for (const PredictedPoint& point : points) {
     pairs.push_back({point.raw->record.name, point.group, family_of(point), point.held_out, point.measured,
-                     predicted_time(point, calibration)});
+                     predicted_time(point, point.held_out ? with_products : model)});
   }
   return pairs;
 }
@@ -309,7 +312,7 @@ GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu) {
   add_block(result, names, block);
   keep_table_if_it_helps(points.points, gpu, result);
   const Calibration final_calibration = with_table(result.calibration, result.measured_matmuls, gpu);
-  result.pairs = pairs_of(points.points, final_calibration);
+  result.pairs = pairs_of(points.points, result.calibration, final_calibration);
   result.errors = errors_of(result.pairs);
   result.spread = spreads_of(result.pairs);
   result.bars = bars_of(result.errors);
