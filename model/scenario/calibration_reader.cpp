@@ -116,10 +116,15 @@ Calibration load_calibration(const std::filesystem::path& file) {
   static std::mutex mutex;
   static std::map<const YamlNode*, Calibration> cache;
   const YamlNode& document = cached_yaml_file(file.string());
+  {
+    const std::lock_guard lock(mutex);
+    const auto known = cache.find(&document);
+    if (known != cache.end()) return known->second;
+  }
+  // Unlocked: a machine's calibration loads its base in turn.
+  Calibration calibration = read_calibration(Field(document, ""));
   const std::lock_guard lock(mutex);
-  const auto known = cache.find(&document);
-  if (known != cache.end()) return known->second;
-  return cache.emplace(&document, read_calibration(Field(document, ""))).first->second;
+  return cache.emplace(&document, std::move(calibration)).first->second;
 }
 
 Calibration load_default_calibration() {
