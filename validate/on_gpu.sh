@@ -17,8 +17,8 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-output=${output:-build-gpu/measurements}
 build=build-gpu
+output=${output:-$build/measurements$quick}  # a point measured quickly would stand in a full run's folder for good
 
 stop() { printf 'on_gpu.sh: %s\n' "$1" >&2; exit 2; }
 say() { printf '\n== %s\n' "$1" >&2; }
@@ -56,7 +56,7 @@ part() {
   esac
 }
 part "kernels, memory, copies, collectives" "$gpu" measure $quick -o "$output"
-part "replays of training steps and small graphs" "$gpu" replay $quick validate/cuda/graphs/*.graph -o "$output"
+part "replays of training steps and small graphs" "$gpu" replay validate/cuda/graphs/*.graph -o "$output"
 if [ -n "$pytorch" ] && python3 -c 'import torch' 2>/dev/null; then
   part "PyTorch's training steps" python3 validate/pytorch/train_steps.py $quick -o "$output"
 else
@@ -67,7 +67,8 @@ say "done: $output"
 cat >&2 <<EOF
 Copy that folder to any machine with foretrain and run there
   foretrain calibrate --from DIR -o calibration.json --hardware this-machine.yaml
-  foretrain replay --from DIR
+  foretrain replay --from DIR --cases validate/cuda/graphs/graphs.csv --set cluster.node=this-machine.yaml \
+    --calibration calibration.json
   foretrain validate --cases DIR/cases_pytorch.csv --calibration calibration.json
 EOF
 exit $worst

@@ -32,7 +32,8 @@ TEST_CASE("Without a GPU a replay on GPUs says so, and how to go on") {
   CHECK_THAT(result.errors, Catch::Contains("--export r03-matmul-one-gpu.graph") && Catch::Contains("on_gpu.sh"));
   CHECK_THAT(result.errors, Catch::Contains("one rank per host"));
   // What no GPU machine could run either is said first.
-  const FilterResult refused = run_program({"replay", "r10-ring-4", "--set", "plan.sync.algorithm=halving_doubling"});
+  const FilterResult refused =
+      run_program({"replay", "r10-ring-4", "--set", "workload.collective.algorithm=halving_doubling"});
   CHECK(refused.status == 2);
   CHECK_THAT(refused.errors, Catch::Contains("plan.sync.algorithm"));
 }
