@@ -49,6 +49,12 @@ void adopt_measured_matmuls(Calibration& calibration, const Gpu& gpu) {
   calibration.measured_matmuls = std::move(rows);
 }
 
+Seconds least_possible_time(const MeasuredMatmul& row, const Gpu& gpu) {
+  constexpr double beyond_peak = 1.15;
+  const Flops work = 2.0 * number(row.batch) * number(row.m) * number(row.n) * number(row.k) * Flops(1.0);
+  return work / (beyond_peak * gpu.matrix_rate(row.precision));
+}
+
 double measured_factor(const Matmul& work, Precision precision, const Calibration& calibration) {
   const LogSizes sizes = log_sizes(work.batch, work.m, work.n, work.k);
   double weights = 0.0, sum = 0.0;

@@ -10,6 +10,7 @@
 #include "model/base/format.hpp"
 #include "model/base/number.hpp"
 #include "model/base/text.hpp"
+#include "model/cost/measured_matmul.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
 #include "model/scenario/machine_calibration.hpp"
@@ -92,15 +93,12 @@ Calibration read_calibration(const Field& document) {
 }
 
 void check_measured_matmuls(const Calibration& calibration, const Gpu& gpu) {
-  // Boards leave the boost clock of their datasheets behind: H100's rates are those of 1830 MHz (989.4 TFLOP/s over 132
-  // multiprocessors of 4096 operations a clock) and it runs up to 1980, by 8 %; GeForce boards by an eighth.
-  constexpr double beyond_peak = 1.15;
   for (std::size_t i = 0; i < calibration.measured_matmuls.size(); ++i) {
     const MeasuredMatmul& row = calibration.measured_matmuls[i];
     if (row.gpu != gpu.name) continue;
     const FlopsPerSecond peak = gpu.matrix_rate(row.precision);
     const Flops work = 2.0 * number(row.batch) * number(row.m) * number(row.n) * number(row.k) * Flops(1.0);
-    const Seconds least = work / (beyond_peak * peak);
+    const Seconds least = least_possible_time(row, gpu);
     if (row.time >= least) continue;
     throw ScenarioError(
         row.where, fmt::format("measured_matmuls[{}].time", i),

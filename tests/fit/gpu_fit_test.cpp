@@ -55,6 +55,18 @@ Scenario scenario_of(const TemporaryFolder& folder, const GpuCalibration& fit, c
   return load_scenario(folder.write("run.yaml", text));
 }
 
+TEST_CASE("Products faster than the GPU's peak allows do not get into the calibration, which loads") {
+  // A wrong description of an unknown GPU, or a clock that ran backward: everything a thousand times too fast.
+  RawMeasurements raw = synthetic::measurements(chosen_truth(), {.suites = {"gemm"}});
+  for (RawPoint& point : raw.points) {
+    for (double& value : point.record.values) value *= 1e-3;
+  }
+  const GpuCalibration fit = fit_gpu(raw);
+  const TemporaryFolder folder;
+  folder.write("calibration.json", to_json(fit));
+  CHECK_NOTHROW(scenario_of(folder, fit, "calibration.json"));
+}
+
 }  // namespace
 
 TEST_CASE("The fit of an unknown GPU finds the constants that made its measurements") {

@@ -224,6 +224,13 @@ double mape_of_products(const std::vector<PredictedPoint>& points, const Calibra
 /// Keeps the table of measured products where points that it does not hold are predicted no worse with it.
 void keep_table_if_it_helps(const std::vector<PredictedPoint>& points, const Gpu& gpu, GpuCalibration& result) {
   std::vector<MeasuredMatmul> table = table_of(points, result.gpu, result.calibration);
+  const std::size_t impossible =
+      std::erase_if(table, [&](const MeasuredMatmul& row) { return row.time < least_possible_time(row, gpu); });
+  if (impossible > 0) {
+    result.not_understood.push_back(
+        fmt::format("gemm: {} products took less time than {}'s peak allows, as the hardware file states it",
+                    impossible, gpu.name));
+  }
   if (table.empty()) return;
   const double without = mape_of_products(points, result.calibration);
   if (without < 0.0) {
