@@ -58,7 +58,7 @@ part() {
 part "kernels, memory, copies, collectives" "$gpu" measure $quick -o "$output"
 part "replays of training steps and small graphs" "$gpu" replay validate/cuda/graphs/*.graph -o "$output"
 if [ -n "$pytorch" ] && python3 -c 'import torch' 2>/dev/null; then
-  part "PyTorch's training steps" python3 validate/pytorch/train_steps.py $quick -o "$output"
+  part "PyTorch's training steps" python3 validate/pytorch/train_steps.py ${quick:---trace} -o "$output"
 else
   echo "on_gpu.sh: PyTorch left out (python3 cannot import torch, or --no-pytorch)" >&2
 fi
