@@ -170,6 +170,7 @@ struct Source {
   Seconds latency;
   BytesPerSecond read, write;  ///< of one of the threads
   bool fetches_pairs = false;  ///< beyond the core's own caches
+  Seconds copied = {};         ///< memory: a line that is read and one that is written, by one of the threads
 };
 
 // Memory: one core has `prefetched_lines` in flight, so that its bandwidth is lines · line / latency (Little's law);
@@ -186,6 +187,11 @@ Source memory_source(const MemoryWalk& walk, const Cpu& cpu, const MemoryHierarc
   const BytesPerSecond alone = memory.line * static_cast<double>(memory.prefetched_lines) / source.latency;
   source.read = core_share(alone, together, walk.threads);
   source.write = source.read * memory.memory_write_share;
+  // A copy: a core only waits for the two lines that it fetches, and what it casts out leaves meanwhile, unless that
+  // takes longer. On the chips' wires, which all cores share, everything takes turns.
+  const BytesPerSecond wires = together / static_cast<double>(walk.threads);
+  const double share = memory.memory_write_share;
+  source.copied = std::max(memory.line / alone * std::max(2.0, 1.0 / share), memory.line / wires * (1.0 + 1.0 / share));
   return source;
 }
 
@@ -203,8 +209,9 @@ std::vector<Source> sources(const MemoryWalk& walk, const Cpu& cpu, const Memory
 
 // One access that waits for none before it. Its lines come from a level at the rate at which that level delivers to a
 // core; without a prefetcher no faster than line_fill_buffers of them per latency. A copy's reading and writing take
-// turns; loads and stores to the L1 do not, and run beside what comes from further out. An access that crosses a line
-// takes the L1 twice, and what the second one finds missing cannot be asked for before: that time adds.
+// turns, except in memory (memory_source); loads and stores to the L1 do not, and run beside what comes from further
+// out. An access that crosses a line takes the L1 twice, and what the second one finds missing cannot be asked for
+// before: that time adds.
 Seconds streamed(const MemoryWalk& walk, const MemoryHierarchy& memory, const Footprint& f, const Source& source,
                  bool prefetched) {
   const Bytes line = memory.line;
@@ -219,6 +226,7 @@ Seconds streamed(const MemoryWalk& walk, const MemoryHierarchy& memory, const Fo
   Seconds time;
   if (walk.access != WalkAccess::write) time += lines * line / source.read;
   if (walk.access != WalkAccess::read) time += lines * line / source.write;
+  if (walk.access == WalkAccess::copy && source.copied.value() > 0.0) time = lines * source.copied;
   const double together = walk.pattern == WalkPattern::random ? run : 1.0;  // what follows in a row is prefetched
   if (!prefetched) {
     time =
