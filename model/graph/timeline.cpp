@@ -5,9 +5,7 @@
 
 namespace foretrain {
 
-namespace {
-
-const char* name_of(Category category) {
+const char* word_of(Category category) {
   switch (category) {
     case Category::compute:
       return "compute";
@@ -22,8 +20,6 @@ const char* name_of(Category category) {
   }
   return "data";
 }
-
-}  // namespace
 
 std::vector<TimelineEntry> timeline_of(const TaskGraph& graph, const Execution& execution) {
   std::vector<TaskId> order;
@@ -43,7 +39,7 @@ std::vector<TimelineEntry> timeline_of(const TaskGraph& graph, const Execution& 
     const Block& block = graph.block_of(task);
     timeline.push_back({graph.resources()[static_cast<std::size_t>(graph.tasks()[t].resource)].name, block.name,
                         execution.start[t], execution.finish[t] - execution.start[t], graph.tasks()[t].micro_batch,
-                        name_of(block.category)});
+                        word_of(block.category)});
   }
   return timeline;
 }

@@ -8,28 +8,13 @@
 
 #include "model/base/text.hpp"
 #include "model/graph/task_blocks.hpp"
+#include "model/graph/timeline.hpp"
 #include "model/scenario/checks.hpp"
 #include "validate/export/operator_fields.hpp"
 
 namespace foretrain {
 
 namespace {
-
-const char* word_of(Category category) {
-  switch (category) {
-    case Category::compute:
-      return "compute";
-    case Category::communication:
-      return "communication";
-    case Category::optimizer:
-      return "optimizer";
-    case Category::host:
-      return "host";
-    case Category::data:
-      break;
-  }
-  return "data";
-}
 
 const char* word_of(Fidelity fidelity) {
   switch (fidelity) {
