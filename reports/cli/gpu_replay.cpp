@@ -1,13 +1,12 @@
 #include "reports/cli/gpu_replay.hpp"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <system_error>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/process.hpp"
+#include "model/base/scratch_folder.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/measured_graph.hpp"
@@ -33,28 +32,6 @@ std::filesystem::path gpu_program() {
                    ".graph, then foretrain-gpu replay " + name + ".graph -o DIR there, and here foretrain replay " +
                    "--from DIR. Without a GPU only all-reduces between hosts run, with one rank per host");
 }
-
-/// A folder that goes away with the object.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "foretrain-replay-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      throw UsageError("replay: no temporary folder: " + std::generic_category().message(errno));
-    }
-    path_ = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace
 
@@ -89,7 +66,7 @@ void export_graphs(const std::vector<NamedScenario>& scenarios, Fidelity fidelit
 
 bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity, const std::string& folder) {
   const ScratchFolder scratch;
-  const std::string graphs = scratch.path().string();
+  const std::string graphs = scratch.path();
   export_graphs(scenarios, fidelity, graphs);  // what cannot be replayed is said first
   const std::string& name = scenarios.front().name;
   const std::filesystem::path program = gpu_program();

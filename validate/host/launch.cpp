@@ -12,11 +12,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
+#include "model/base/scratch_folder.hpp"
 #include "model/base/text.hpp"
 #include "validate/host/mpi_command.hpp"
 #include "validate/host/session.hpp"
@@ -25,26 +27,6 @@
 namespace foretrain {
 
 namespace {
-
-/// An empty folder that goes away.
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "foretrain-replay-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw UsageError(fmt::format("{}: {}", pattern, std::strerror(errno)));
-    path_ = pattern;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// What else runs on the machine shall not be part of the measurement.
 constexpr int before_others = -20;
@@ -234,7 +216,7 @@ Samples run_task(const HostLab& lab, const HostPrograms& programs, HostTask task
   if (task.executor == HostExecutor::mpi && programs.mpi.empty()) {
     throw UsageError("foretrain was built without MPI: install libopenmpi-dev and openmpi-bin and build again");
   }
-  const Folder folder;
+  const ScratchFolder folder;
   task.folder = folder.path();
   write_file(task.folder + "/task.json", to_json(task));
   MeetingPoint::make(task.folder);

@@ -1,16 +1,12 @@
 // Real processes that meet over TCP, and over MPI where it is installed.
 #include "validate/cuda/collective/world.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
 
 #include "tests/catch.hpp"
+#include "tests/cuda/free_port.hpp"
 
 using namespace foretrain::gpu;
 
@@ -31,21 +27,9 @@ std::vector<std::string> lines_of(const std::string& command) {
   return lines;
 }
 
-int free_port() {
-  const int handle = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  REQUIRE(bind(handle, reinterpret_cast<sockaddr*>(&address), length) == 0);
-  REQUIRE(getsockname(handle, reinterpret_cast<sockaddr*>(&address), &length) == 0);
-  close(handle);
-  return ntohs(address.sin_port);
-}
-
 /// Starts one process per pair of rank and size at the same meeting point.
 std::string together(const std::vector<std::pair<int, int>>& processes, const std::string& arguments = "") {
-  const std::string meeting = "127.0.0.1:" + std::to_string(free_port());
+  const std::string meeting = "127.0.0.1:" + std::to_string(foretrain::test::free_port());
   std::string command;
   for (const auto& [rank, size] : processes) {
     command += "FORETRAIN_RANK=" + std::to_string(rank) + " FORETRAIN_SIZE=" + std::to_string(size) +
@@ -80,7 +64,7 @@ TEST_CASE("a process that leaves is missed by all others, which do not hang", "[
 }
 
 TEST_CASE("strangers at the meeting point are sent away", "[collective][world]") {
-  const std::string port = std::to_string(free_port());
+  const std::string port = std::to_string(foretrain::test::free_port());
   const std::string common = "FORETRAIN_SIZE=2 FORETRAIN_RENDEZVOUS=127.0.0.1:" + port + " ";
   // Something that is no foretrain-gpu speaks first: enough bytes to be taken for a greeting.
   const std::string stranger =
@@ -93,7 +77,7 @@ TEST_CASE("strangers at the meeting point are sent away", "[collective][world]")
 }
 
 TEST_CASE("nobody waits for ever for processes that do not come", "[collective][world]") {
-  const std::string meeting = "127.0.0.1:" + std::to_string(free_port());
+  const std::string meeting = "127.0.0.1:" + std::to_string(foretrain::test::free_port());
   CHECK_THROWS_WITH(make_tcp_world({.by = "test", .rank = 0, .size = 2, .local_rank = {}}, meeting, 0.3),
                     Catch::Contains("1 of 2 processes did not come to " + meeting));
   CHECK_THROWS_WITH(make_tcp_world({.by = "test", .rank = 1, .size = 2, .local_rank = {}}, meeting, 0.3),

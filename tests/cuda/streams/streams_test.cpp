@@ -1,13 +1,9 @@
 // Collectives and synchronisation on streams whose work is done in any order that CUDA allows: sums must come out right
 // in all of them.
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <thread>
 
 #include "tests/catch.hpp"
+#include "tests/cuda/free_port.hpp"
 #include "tests/cuda/streams/streams.hpp"
 #include "validate/cuda/collective/pattern.hpp"
 #include "validate/cuda/collective/peer_access.hpp"
@@ -194,17 +190,7 @@ TEST_CASE("a synchroniser refuses what it was not made for", "[streams][synchron
 
 namespace {
 
-std::string free_meeting_point() {
-  const int handle = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  REQUIRE(bind(handle, reinterpret_cast<sockaddr*>(&address), length) == 0);
-  REQUIRE(getsockname(handle, reinterpret_cast<sockaddr*>(&address), &length) == 0);
-  close(handle);
-  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-}
+std::string free_meeting_point() { return "127.0.0.1:" + std::to_string(test::free_port()); }
 
 }  // namespace
 
