@@ -1,8 +1,8 @@
 #include "model/estimate.hpp"
 
 #include "model/collectives/contention.hpp"
-#include "model/graph/loader_graph.hpp"
-#include "model/graph/train_loader.hpp"
+#include "model/loading/loader_graph.hpp"
+#include "model/training/train_loader.hpp"
 
 namespace foretrain {
 

@@ -13,12 +13,12 @@
 #include "model/cost/memory_hierarchy.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/cost/storage.hpp"
-#include "model/graph/communication_ratio.hpp"
-#include "model/graph/model_call.hpp"
-#include "model/graph/train_loader.hpp"
-#include "model/plan/layout.hpp"
-#include "model/plan/memory.hpp"
-#include "model/plan/memory_remedies.hpp"
+#include "model/training/communication_ratio.hpp"
+#include "model/tasks/model_call.hpp"
+#include "model/training/train_loader.hpp"
+#include "model/parallelism/layout.hpp"
+#include "model/memory/memory.hpp"
+#include "model/memory/memory_remedies.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {

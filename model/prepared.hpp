@@ -8,9 +8,9 @@
 
 #include "model/cost/loader.hpp"
 #include "model/graph/recipe.hpp"
-#include "model/graph/step.hpp"
-#include "model/graph/step_times.hpp"
-#include "model/graph/task_list.hpp"
+#include "model/training/step.hpp"
+#include "model/training/step_times.hpp"
+#include "model/tasks/task_list.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/parameter_server/server_graph.hpp"
 #include "model/result.hpp"

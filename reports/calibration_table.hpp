@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "validate/host/calibrate.hpp"
+#include "validate/host_calibration/calibrate.hpp"
 
 namespace foretrain {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/plan/memory_parts.hpp"
+#include "model/memory/memory_parts.hpp"
 #include "model/result.hpp"
 
 namespace foretrain {

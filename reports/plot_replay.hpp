@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "validate/host/measurements.hpp"
+#include "validate/host_replay/measurements.hpp"
 
 namespace foretrain {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "reports/accuracy.hpp"
-#include "validate/host/measurements.hpp"
+#include "validate/host_replay/measurements.hpp"
 
 namespace foretrain {
 

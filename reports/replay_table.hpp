@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "validate/host/measurements.hpp"
+#include "validate/host_replay/measurements.hpp"
 
 namespace foretrain {
 

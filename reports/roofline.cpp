@@ -8,7 +8,7 @@
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"
 #include "model/cost/operator_cost.hpp"
-#include "model/plan/layout.hpp"
+#include "model/parallelism/layout.hpp"
 #include "model/workload/build.hpp"
 #include "reports/table.hpp"
 

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "model/estimate.hpp"
-#include "model/graph/loader_graph.hpp"
+#include "model/loading/loader_graph.hpp"
 #include "model/graph/timeline.hpp"
-#include "model/graph/train_loader.hpp"
+#include "model/training/train_loader.hpp"
 #include "sim/executor.hpp"
 
 namespace foretrain {

@@ -12,7 +12,7 @@
 
 #include <vector>
 
-#include "model/graph/step.hpp"
+#include "model/training/step.hpp"
 
 namespace foretrain {
 

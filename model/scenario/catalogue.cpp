@@ -49,8 +49,6 @@ std::string scalar_or_empty(const YamlNode& document, std::string_view key) {
 
 std::string kind_of(CatalogueSection section, const YamlNode& document) {
   switch (section) {
-    case CatalogueSection::run:
-      return "run";
     case CatalogueSection::model:
       return scalar_or_empty(document, "family");
     default:
@@ -65,13 +63,44 @@ std::string description_of(const YamlNode& document) {
   return std::string(trim(text));
 }
 
+/// The topics of scenarios/topics.yaml: "R7" and "loading".
+std::vector<std::pair<std::string, std::string>> topics() {
+  std::vector<std::pair<std::string, std::string>> topics;
+  const fs::path file = data_directory() / "topics.yaml";
+  std::error_code missing;
+  if (!fs::exists(file, missing)) return topics;
+  for (const YamlEntry& entry : cached_yaml_file(file.string()).entries) {
+    topics.emplace_back(entry.key, scalar_or_empty(entry.value, "topic"));
+  }
+  return topics;
+}
+
+/// The number of a run's topic; "run" for those about none.
+std::string topic_of(const std::string& run) {
+  for (const auto& [number, topic] : topics()) {
+    if (run.starts_with(topic + "-")) return number;
+  }
+  return "run";
+}
+
+/// "loading-workers" for "r07-workers"; the name as it is where it has no number.
+std::string named_by_topic(const std::string& name) {
+  for (const auto& [number, topic] : topics()) {
+    const std::string prefix = fmt::format("r{:0>2}-", number.substr(1));
+    if (name.starts_with(prefix)) return topic + name.substr(prefix.size() - 1);
+  }
+  return name;
+}
+
 std::vector<CatalogueEntry> list(CatalogueSection section) {
   std::vector<CatalogueEntry> entries;
   for (const fs::path& file : yaml_files(folder(section))) {
     const YamlNode& document = cached_yaml_file(file.string());
     // links.yaml, cards.yaml, storage.yaml and the like lie beside the nodes.
     if (section == CatalogueSection::node && kind_of(section, document) != "node") continue;
-    entries.push_back({file.stem().string(), file, kind_of(section, document), description_of(document)});
+    const std::string name = file.stem().string();
+    const std::string kind = section == CatalogueSection::run ? topic_of(name) : kind_of(section, document);
+    entries.push_back({name, file, kind, description_of(document)});
   }
   return entries;
 }
@@ -124,6 +153,10 @@ fs::path catalogue_file(CatalogueSection section, const Field& name) {
   fs::path file = folder(section) / (name.text() + ".yaml");
   std::error_code ignored;
   if (fs::is_regular_file(file, ignored)) return file;
+  if (section == CatalogueSection::run) {
+    file.replace_filename(named_by_topic(name.text()) + ".yaml");
+    if (fs::is_regular_file(file, ignored)) return file;
+  }
   std::vector<std::string> known;
   for (const fs::path& other : yaml_files(folder(section))) known.push_back(other.stem().string());
   std::erase(known, "links");

@@ -18,7 +18,7 @@ std::filesystem::path data_directory();
 struct CatalogueEntry {
   std::string name;
   std::filesystem::path file;
-  std::string kind;         ///< "node", "gpu", "network", "transformer", "run", …
+  std::string kind;         ///< "node", "gpu", "network", "transformer", …; of runs the topic's number ("R7"), or "run"
   std::string description;  ///< one line, may be empty
 };
 /// Files of scenarios/runs; names are the file names without ".yaml". Sorted, as are the others.
@@ -31,8 +31,8 @@ std::vector<CatalogueEntry> list_models();
 enum class CatalogueSection { node, gpu, model, run, calibration, fabric };
 
 /// The file that a name or path stands for: NAME.yaml in the section's folder, or a path (a text with "/" or ending in
-/// ".yaml" or ".json"), relative to the file that mentions it or else to the working directory. Throws ScenarioError at
-/// the field, with the nearest known name.
+/// ".yaml" or ".json"), relative to the file that mentions it or else to the working directory. Runs are found by their
+/// former names as well (scenarios/topics.yaml). Throws ScenarioError at the field, with the nearest known name.
 std::filesystem::path catalogue_file(CatalogueSection section, const Field& name);
 
 /// A path written in a file, relative to that file or else to the working directory. Throws ScenarioError at the field.

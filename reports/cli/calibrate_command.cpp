@@ -14,9 +14,9 @@
 #include "reports/cli/gpu_program.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/table.hpp"
-#include "validate/host/calibrate.hpp"
-#include "validate/host/detect.hpp"
-#include "validate/host/session.hpp"
+#include "validate/host_calibration/calibrate.hpp"
+#include "validate/host_calibration/detect.hpp"
+#include "validate/host_replay/session.hpp"
 #include "validate/measure/signals.hpp"
 
 namespace foretrain {

@@ -12,7 +12,7 @@
 #include "reports/cli/options.hpp"
 #include "reports/text_gpu_fit.hpp"
 #include "validate/fit/gpu_fit.hpp"
-#include "validate/host/detect.hpp"
+#include "validate/host_calibration/detect.hpp"
 
 namespace foretrain {
 

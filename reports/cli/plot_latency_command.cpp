@@ -5,8 +5,8 @@
 #include "model/base/units.hpp"
 #include "reports/cli/plots.hpp"
 #include "reports/plot_latency.hpp"
-#include "validate/host/calibrate.hpp"
-#include "validate/host/detect.hpp"
+#include "validate/host_calibration/calibrate.hpp"
+#include "validate/host_calibration/detect.hpp"
 
 namespace foretrain {
 

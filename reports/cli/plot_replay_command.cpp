@@ -3,7 +3,7 @@
 #include "reports/cli/plots.hpp"
 #include "reports/measured_graph.hpp"
 #include "reports/plot_replay.hpp"
-#include "validate/host/measurements.hpp"
+#include "validate/host_replay/measurements.hpp"
 
 namespace foretrain {
 

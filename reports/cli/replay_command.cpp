@@ -19,7 +19,7 @@
 #include "reports/replay.hpp"
 #include "reports/replay_table.hpp"
 #include "sim/predict.hpp"
-#include "validate/host/replay.hpp"
+#include "validate/host_replay/replay.hpp"
 #include "validate/measure/signals.hpp"
 #include "validate/replay/graph_text.hpp"
 

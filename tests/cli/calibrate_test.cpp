@@ -30,11 +30,11 @@ TEST_CASE("A calibration of the disk alone says nothing of caches, and fails whe
 }
 
 TEST_CASE("A walk over memory is predicted by name, in text and JSON") {
-  const FilterResult text = run_program({"predict", "r05-l1"});
+  const FilterResult text = run_program({"predict", "hierarchy-l1"});
   CHECK(text.status == 0);
   CHECK_THAT(text.output, Catch::Contains("1.48 ns"));
   CHECK_THAT(text.output, Catch::Contains("L1"));
-  const FilterResult json = run_program({"predict", "r05-l1", "--json"});
+  const FilterResult json = run_program({"predict", "hierarchy-l1", "--json"});
   CHECK_THAT(json.output, Catch::Contains("time_per_access_s"));
 }
 

@@ -45,12 +45,12 @@ TEST_CASE("fit refuses unknown constants and GPUs") {
 
 TEST_CASE("A roofline is printed and drawn; a collective has none") {
   const TemporaryFolder folder;
-  const FilterResult result = run_program({"plot", "roofline", "r06-roofline", "-o", folder.file("out.svg")});
+  const FilterResult result = run_program({"plot", "roofline", "accelerator-roofline", "-o", folder.file("out.svg")});
   INFO(result.errors);
   CHECK(result.status == 0);
   CHECK_THAT(result.output, Catch::Contains("depthwise convolution"));
   CHECK_THAT(text_of(folder.file("out.svg")), Catch::Contains("matrix product"));
-  CHECK(run_program({"plot", "roofline", "r10-ring-4"}).status == 2);
+  CHECK(run_program({"plot", "roofline", "sync-ring-4"}).status == 2);
 }
 
 }  // namespace foretrain::test

@@ -4,13 +4,13 @@
 namespace foretrain::test {
 
 TEST_CASE("A GPU's memory is told with its peak, the largest micro-batch and what would help") {
-  const FilterResult fits = run_program({"memory", "r08-fsdp-llama3-8b"});
+  const FilterResult fits = run_program({"memory", "fit-fsdp-llama3-8b"});
   INFO(fits.errors);
   CHECK(fits.status == 0);
   CHECK_THAT(fits.output, Catch::Contains("Peak: loss of layer 34 (head), micro-batch 1"));
   CHECK_THAT(fits.output, Catch::Contains("logits and loss"));
   CHECK_THAT(fits.output, Catch::Contains("Largest micro-batch that fits: 2 (2 now)"));
-  const FilterResult not_yet = run_program({"memory", "r08-memory-7b"});
+  const FilterResult not_yet = run_program({"memory", "fit-memory-7b"});
   CHECK(not_yet.status == 0);
   CHECK_THAT(not_yet.output, Catch::Contains("DOES NOT FIT"));
   CHECK_THAT(not_yet.output, Catch::Contains("No micro-batch fits"));
@@ -18,7 +18,7 @@ TEST_CASE("A GPU's memory is told with its peak, the largest micro-batch and wha
 }
 
 TEST_CASE("A GPU's memory as JSON has every moment") {
-  const FilterResult result = run_program({"memory", "r08-zero-2", "--json"});
+  const FilterResult result = run_program({"memory", "fit-zero-2", "--json"});
   REQUIRE(result.status == 0);
   for (const char* key : {"\"memory_per_gpu_bytes\"", "\"largest_micro_batch\"", "\"timeline\"", "\"phase\": \"loss\"",
                           "\"micro_batches\": 1"}) {
@@ -30,7 +30,7 @@ TEST_CASE("A GPU's memory over the step is drawn, twice the same") {
   const TemporaryFolder folder;
   for (const char* picture : {"one.svg", "two.svg"}) {
     const FilterResult result =
-        run_program({"plot", "memory-timeline", "r08-fsdp-llama3-8b", "-o", folder.file(picture)});
+        run_program({"plot", "memory-timeline", "fit-fsdp-llama3-8b", "-o", folder.file(picture)});
     INFO(result.errors);
     REQUIRE(result.status == 0);
   }

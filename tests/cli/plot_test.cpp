@@ -34,9 +34,9 @@ TEST_CASE("A timeline is drawn of tasks and of a step, the same every time") {
     REQUIRE(result.status == 0);
     return text_of(folder.file(picture));
   };
-  const std::string tasks = draw("r02-matmul-synchronised", "one.svg");
+  const std::string tasks = draw("front-end-matmul-synchronised", "one.svg");
   for (const char* row : {">cpu<", ">gpu0<", ">host<"}) CHECK_THAT(tasks, Catch::Contains(row));
-  CHECK(tasks == draw("r02-matmul-synchronised", "two.svg"));
+  CHECK(tasks == draw("front-end-matmul-synchronised", "two.svg"));
   CHECK_THAT(draw(folder.file("small.yaml", small_step), "step.svg"), Catch::Contains("stage 0 compute"));
 }
 
@@ -45,8 +45,8 @@ TEST_CASE("A timeline needs something that takes time") {
   const std::string op =
       folder.file("op.yaml", "cluster: { node: dgx-a100-80gb }\nworkload: { operator: { kind: copy, size: 1 MB } }\n");
   for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{op}, std::vector<std::string>{"r02-matmul-synchronised", "--from", "1 s"},
-        std::vector<std::string>{"r02-matmul-synchronised", "--until", "1"}}) {
+       {std::vector<std::string>{op}, std::vector<std::string>{"front-end-matmul-synchronised", "--from", "1 s"},
+        std::vector<std::string>{"front-end-matmul-synchronised", "--until", "1"}}) {
     std::vector<std::string> all = {"plot", "timeline", "-o", folder.file("none.svg")};
     all.insert(all.end(), arguments.begin(), arguments.end());
     CHECK(run_program(all).status == 2);
@@ -112,7 +112,7 @@ TEST_CASE("A map of rings and parameter servers is made from what sweeps wrote")
   const TemporaryFolder folder;
   // On machines with one card each, 8 workers: one server's card carries all of them, 8 S each way, the ring's 2 · 7/8
   // S: 16 / 1.75 = 9.1 times as long.
-  const std::vector<std::string> sweep = {"sweep",      "r11-map",
+  const std::vector<std::string> sweep = {"sweep",      "servers-map",
                                           "--vary",     "workload.collective.size=1 GB,2 GB",
                                           "--vary",     "cluster.network.nic_bandwidth=10 Gbit/s,100 Gbit/s",
                                           "--vary",     "workload.collective.ranks=8",
@@ -147,8 +147,8 @@ TEST_CASE("Bandwidth is drawn over message sizes, measured points beside it") {
   const TemporaryFolder folder;
   const std::string cases = folder.file("cases.csv",
                                         "case,base,workload.collective.size,measured.time\n"
-                                        "same,r10-all-reduce-8-h100,1 GB,4 ms\nother,r10-ring-4,1 GB,100 ms\n");
-  const std::vector<std::string> arguments = {"plot",         "bandwidth",  "r10-all-reduce-8-h100",
+                                        "same,sync-all-reduce-8-h100,1 GB,4 ms\nother,sync-ring-4,1 GB,100 ms\n");
+  const std::vector<std::string> arguments = {"plot",         "bandwidth",  "sync-all-reduce-8-h100",
                                               "--algorithms", "auto,ring",  "--sizes",
                                               "1 MB..1 GB",   "--fidelity", "estimate",
                                               "--cases",      cases,        "-o"};
@@ -165,7 +165,7 @@ TEST_CASE("Bandwidth is drawn over message sizes, measured points beside it") {
 }
 
 TEST_CASE("Bandwidth needs a collective, known algorithms and a range of sizes") {
-  const std::string collective = "r10-all-reduce-8-h100";
+  const std::string collective = "sync-all-reduce-8-h100";
   const FilterResult training = run_program({"plot", "bandwidth", "gpt2-xl-dgx-a100"});
   CHECK(training.status == 2);
   CHECK_THAT(training.errors,

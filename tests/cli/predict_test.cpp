@@ -59,10 +59,10 @@ TEST_CASE("Two runs print identical bytes") {
 }
 
 TEST_CASE("Several files give an array in their order") {
-  const json results = predict_json({ring_of_four, "r10-through-cpu", "--jobs", "2"});
+  const json results = predict_json({ring_of_four, "sync-through-cpu", "--jobs", "2"});
   REQUIRE(results.size() == 2);
   CHECK(results[0] == predict_json({ring_of_four}));
-  CHECK(results[1] == predict_json({"r10-through-cpu"}));
+  CHECK(results[1] == predict_json({"sync-through-cpu"}));
 }
 
 TEST_CASE("--set replaces a value, and leaves the file alone") {
@@ -112,7 +112,7 @@ TEST_CASE("Help and version are answers") {
 
 TEST_CASE("A full disk is an error") {
   const FilterResult result =
-      run_filter({"sh", "-c", std::string(FORETRAIN_PROGRAM) + " predict r10-ring-4 > /dev/full"}, "");
+      run_filter({"sh", "-c", std::string(FORETRAIN_PROGRAM) + " predict sync-ring-4 > /dev/full"}, "");
   CHECK(result.status == 2);
   CHECK_THAT(result.errors, Catch::Contains("cannot write the output"));
 }
@@ -120,9 +120,9 @@ TEST_CASE("A full disk is an error") {
 TEST_CASE("--anchor makes predictions relative to measured runs") {
   const TemporaryFolder folder;
   // The run took 30 ms and is predicted to take 15 ms: everything takes twice as long.
-  const std::string runs = folder.file("runs.csv", "case,base,measured.time\nmine,r10-ring-4,30 ms\n");
-  const json plain = predict_json({"r10-through-cpu"});
-  const json relative = predict_json({"r10-through-cpu", "--anchor", runs});
+  const std::string runs = folder.file("runs.csv", "case,base,measured.time\nmine,sync-ring-4,30 ms\n");
+  const json plain = predict_json({"sync-through-cpu"});
+  const json relative = predict_json({"sync-through-cpu", "--anchor", runs});
   CHECK(relative["time_s"].get<double>() == Approx(2.0 * plain["time_s"].get<double>()).epsilon(0.01));
   CHECK(relative["provenance"].back()["name"] == "anchor.factor");
   CHECK(relative["provenance"].back()["value"].get<double>() == Approx(2.0).epsilon(0.01));

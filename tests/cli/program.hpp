@@ -46,7 +46,7 @@ class TemporaryFolder {
 };
 
 /// A collective whose time follows from one line: 2 · 3/4 · 160 MB over links of 16 GB/s, 15 ms.
-inline constexpr const char* ring_of_four = "r10-ring-4";
+inline constexpr const char* ring_of_four = "sync-ring-4";
 
 /// A small training step: data parallel on one machine.
 inline constexpr const char* small_step = R"(name: small step

@@ -15,7 +15,7 @@ TEST_CASE("A replay needs something to run, and says what would be right") {
   CHECK(run_program({"replay", "replay-ring-4", "--executor", "nccl"}).status == 2);
   CHECK(run_program({"replay", "replay-ring-4", "--table", folder.file("out.csv")}).status == 2);
   CHECK(run_program({"replay", "replay-ring-4", "-o", folder.file("other.json", "{}")}).status == 2);
-  CHECK(run_program({"replay", "replay-ring-4", "r03-matmul-one-gpu"}).status == 2);
+  CHECK(run_program({"replay", "replay-ring-4", "parallel-matmul-one-gpu"}).status == 2);
   CHECK(run_program({"replay", "replay-ring-4", "--json"}).status == 2);
   const std::string cases = folder.file("cases.csv", "case,base,replay.keys\na,replay-hosts,many\n");
   const FilterResult keys = run_program({"replay", "--cases", cases});
@@ -25,15 +25,15 @@ TEST_CASE("A replay needs something to run, and says what would be right") {
 
 TEST_CASE("Without a GPU a replay on GPUs says so, and how to go on") {
   setenv("CUDA_VISIBLE_DEVICES", "", 1);  // whatever this machine has
-  const FilterResult result = run_program({"replay", "r03-matmul-one-gpu"});
+  const FilterResult result = run_program({"replay", "parallel-matmul-one-gpu"});
   unsetenv("CUDA_VISIBLE_DEVICES");
   CHECK(result.status == 2);
   CHECK(result.output.empty());
-  CHECK_THAT(result.errors, Catch::Contains("--export r03-matmul-one-gpu.graph") && Catch::Contains("on_gpu.sh"));
+  CHECK_THAT(result.errors, Catch::Contains("--export parallel-matmul-one-gpu.graph") && Catch::Contains("on_gpu.sh"));
   CHECK_THAT(result.errors, Catch::Contains("one rank per host"));
   // What no GPU machine could run either is said first.
   const FilterResult refused =
-      run_program({"replay", "r10-ring-4", "--set", "workload.collective.algorithm=halving_doubling"});
+      run_program({"replay", "sync-ring-4", "--set", "workload.collective.algorithm=halving_doubling"});
   CHECK(refused.status == 2);
   CHECK_THAT(refused.errors, Catch::Contains("plan.sync.algorithm"));
 }
@@ -41,18 +41,18 @@ TEST_CASE("Without a GPU a replay on GPUs says so, and how to go on") {
 TEST_CASE("A task graph is exported, the same bytes each time, or nothing is written") {
   const TemporaryFolder folder;
   const std::string path = folder.file("products.graph");
-  REQUIRE(run_program({"replay", "r02-matmul-synchronised", "--export", path}).status == 0);
+  REQUIRE(run_program({"replay", "front-end-matmul-synchronised", "--export", path}).status == 0);
   const std::string text = read_text_file(path);
   CHECK_THAT(text, Catch::StartsWith("foretrain-graph 1\ngraph name=products "));
   CHECK_THAT(text, Catch::Contains("kernel kind=matmul"));
-  REQUIRE(run_program({"replay", "r02-matmul-synchronised", "--export", path}).status == 0);
+  REQUIRE(run_program({"replay", "front-end-matmul-synchronised", "--export", path}).status == 0);
   CHECK(read_text_file(path) == text);
   const FilterResult refused =
-      run_program({"replay", "r02-item-once", "gpt3-175b-1024-a100", "--export", folder.file("")});
+      run_program({"replay", "front-end-item-once", "gpt3-175b-1024-a100", "--export", folder.file("")});
   CHECK(refused.status == 2);
   CHECK_THAT(refused.errors, Catch::Contains("cluster.nodes"));
-  CHECK(!std::filesystem::exists(folder.file("r02-item-once.graph")));
-  CHECK(run_program({"replay", "r02-item-once", "r01-mlp", "--export", path}).status == 2);
+  CHECK(!std::filesystem::exists(folder.file("front-end-item-once.graph")));
+  CHECK(run_program({"replay", "front-end-item-once", "execution-mlp", "--export", path}).status == 2);
 }
 
 TEST_CASE("The graphs that GPU machines run are those that are exported now") {

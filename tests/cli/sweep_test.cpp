@@ -98,7 +98,7 @@ TEST_CASE("A sweep without values, without a table, or to nowhere is refused, an
   CHECK(sweep_to(folder.file("no/such/folder/out.csv")).status == 2);
   // A misspelt scenario is the user's mistake, not that of each of the rows.
   const std::string misspelt = folder.file("misspelt.csv");
-  CHECK(run_program({"sweep", "r10-ring-5", "--vary", "workload.collective.size=1 MB,2 MB", "-o", misspelt}).status ==
+  CHECK(run_program({"sweep", "sync-ring-5", "--vary", "workload.collective.size=1 MB,2 MB", "-o", misspelt}).status ==
         2);
   CHECK_FALSE(std::filesystem::exists(misspelt));
   CHECK_FALSE(std::filesystem::exists(output));

@@ -11,7 +11,7 @@ using nlohmann::json;
 
 // A ring of four takes 15 ms, through the CPU it takes 80 ms; "measured" a third less, and as predicted.
 constexpr const char* two_cases =
-    "case,group,base,measured.time\nring,rings,r10-ring-4,10 ms\ncpu,servers,r10-through-cpu,80 ms\n";
+    "case,group,base,measured.time\nring,rings,sync-ring-4,10 ms\ncpu,servers,sync-through-cpu,80 ms\n";
 }  // namespace
 
 TEST_CASE("Errors are those of the table, group by group") {
@@ -45,7 +45,7 @@ TEST_CASE("A case that cannot be predicted is listed and counted, and fails the 
   const TemporaryFolder folder;
   const std::string cases = folder.file("cases.csv",
                                         "case,base,workload.collective.ranks,measured.time\n"
-                                        "good,r10-ring-4,4,15 ms\nbad,r10-ring-4,400,15 ms\n");
+                                        "good,sync-ring-4,4,15 ms\nbad,sync-ring-4,400,15 ms\n");
   const FilterResult result = run_program({"validate", "--cases", cases, "--json"});
   CHECK(result.status == 1);
   const json report = json::parse(result.output);
@@ -60,7 +60,7 @@ TEST_CASE("Anchored, a group that is uniformly slower than predicted has no erro
   const TemporaryFolder folder;
   const std::string cases = folder.file("cases.csv",
                                         "case,group,base,workload.collective.size,measured.time\n"
-                                        "a,rings,r10-ring-4,160 MB,30 ms\nb,rings,r10-ring-4,320 MB,60 ms\n");
+                                        "a,rings,sync-ring-4,160 MB,30 ms\nb,rings,sync-ring-4,320 MB,60 ms\n");
   const FilterResult result = run_program({"validate", "--cases", cases, "--anchor", "1", "--json"});
   const json report = json::parse(result.output);
   CHECK(report["overall"]["n"] == 1);
@@ -96,8 +96,8 @@ TEST_CASE("Of two ways the better one is found, and a bar on that can be missed"
   // 160 MB on four GPUs: a ring takes 15 ms, a binary tree 60 ms. Measured so, and the other way round.
   const TemporaryFolder folder;
   const std::string header = "case,base,workload.collective.algorithm,measured.time\n";
-  const std::string right = folder.file("right.csv", header + "a,r10-ring-4,ring,16 ms\nb,r10-ring-4,tree,70 ms\n");
-  const std::string wrong = folder.file("wrong.csv", header + "a,r10-ring-4,ring,70 ms\nb,r10-ring-4,tree,16 ms\n");
+  const std::string right = folder.file("right.csv", header + "a,sync-ring-4,ring,16 ms\nb,sync-ring-4,tree,70 ms\n");
+  const std::string wrong = folder.file("wrong.csv", header + "a,sync-ring-4,ring,70 ms\nb,sync-ring-4,tree,16 ms\n");
   const std::string key = "workload.collective.algorithm";
   const FilterResult good =
       run_program({"validate", "--cases", right, "--pairs", key, "--pairs-bar", "85 %", "--json"});

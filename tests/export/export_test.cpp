@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "model/graph/task_list.hpp"
+#include "model/tasks/task_list.hpp"
 #include "model/scenario/load.hpp"
 #include "tests/catch.hpp"
 #include "validate/export/operator_fields.hpp"
@@ -199,7 +199,7 @@ TEST_CASE("replicas exchange each bucket once, by NCCL or by servers", "[export]
 }
 
 TEST_CASE("a list of tasks keeps its dependencies, but for those that the driver sees to", "[export]") {
-  const replay::Graph graph = export_of(load_scenario("r02-matmul-synchronised"));
+  const replay::Graph graph = export_of(load_scenario("front-end-matmul-synchronised"));
   // Ten times: dispatch, launch, product; synchronise waits for the product.
   REQUIRE(graph.tasks.size() == 40);
   CHECK(graph.tasks[1].after == std::vector<int>{0});
@@ -278,9 +278,9 @@ TEST_CASE("what cannot be replayed on one machine's GPUs is refused at its key",
 TEST_CASE("every scenario of the catalogue is exported, or refused at a key", "[export]") {
   int exports = 0;
   for (const char* name :
-       {"r01-mlp", "r01-lenet", "r02-item-once", "r02-print-each-iteration", "r03-branches-one-front-end",
-        "r03-small-operators-front-end", "r04-compute-and-copy", "r04-compute-then-copy", "r06-roofline", "r10-ring-4",
-        "r13-powersgd", "r05-l1", "r07-workers", "r14-packed"}) {
+       {"execution-mlp", "execution-lenet", "front-end-item-once", "front-end-print-each-iteration", "parallel-branches-one-front-end",
+        "parallel-small-operators-front-end", "overlap-compute-and-copy", "overlap-compute-then-copy", "accelerator-roofline", "sync-ring-4",
+        "traffic-powersgd", "hierarchy-l1", "loading-workers", "attention-packed"}) {
     INFO(name);
     try {
       const replay::Graph graph = export_of(load_scenario(name));

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "model/estimate.hpp"
-#include "model/graph/step_times.hpp"
-#include "model/plan/layout.hpp"
+#include "model/training/step_times.hpp"
+#include "model/parallelism/layout.hpp"
 #include "model/scenario/load.hpp"
 #include "model/workload/build.hpp"
 #include "tests/catch.hpp"

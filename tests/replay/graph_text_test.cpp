@@ -11,7 +11,7 @@ namespace {
 
 Graph small_graph() {
   Graph graph;
-  graph.name = "r02-item-once";
+  graph.name = "front-end-item-once";
   graph.scenario = "products, \"read\" once \\ at the end";
   graph.hardware = "h200-x1";
   graph.fidelity = "flows";
@@ -77,7 +77,7 @@ TEST_CASE("what is wrong with a graph's file is said with its line and what woul
       {"gpus=2 ", "", "x.graph:2: graph: no gpus"},
       {"gpus=2", "gpus=2 gpus=2", "x.graph:2: graph: the key gpus twice"},
       {"gpus=2", "gpus=2 nodes=1", "x.graph:2: graph: unknown key nodes"},
-      {"name=r02-item-once", "name=../r02", "x.graph:2: graph: name=../r02"},
+      {"name=front-end-item-once", "name=../r02", "x.graph:2: graph: name=../r02"},
       {"predicted=0.1", "predicted=nan", "x.graph:2: graph: predicted=nan"},
       {"predicted=0.1", "predicted=-1", "x.graph:2: graph: predicted=-1"},
       {"predicted=0.1", "predicted=1e999", "x.graph:2: graph: predicted=1e999"},
@@ -148,7 +148,7 @@ TEST_CASE("a file in which anything was changed is refused, or reads as a graph 
 }
 
 TEST_CASE("names of files keep letters, digits, dots and dashes", "[replay]") {
-  CHECK(file_name_of("r01 mlp (eager)") == "r01-mlp-eager");
+  CHECK(file_name_of("mlp 3 (eager)") == "mlp-3-eager");
   CHECK(file_name_of("gpt3-1.3b") == "gpt3-1.3b");
   CHECK(file_name_of("../..") == "");
 }

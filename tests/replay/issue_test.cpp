@@ -163,7 +163,7 @@ TEST_CASE("whatever devices do in their own time, every dependency holds and not
 }
 
 TEST_CASE("a host thread at work of its own keeps no device waiting that could have been given work", "[replay]") {
-  // As r04-compute-and-copy: two products, two allocations on the host, and a copy for each pair. The products are
+  // As overlap-compute-and-copy: two products, two allocations on the host, and a copy for each pair. The products are
   // handed over first; each copy as soon as its allocation is done, before the host turns to the next one.
   Graph graph;
   graph.resources = {

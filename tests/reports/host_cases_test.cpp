@@ -11,7 +11,7 @@ using namespace foretrain;
 TEST_CASE("all-reduces on real hosts are predicted within 10 percent on average, nothing fitted", "[host]") {
   setenv("FORETRAIN_SCENARIOS", FORETRAIN_SOURCE_DIR "/scenarios", 1);
   const std::string table = FORETRAIN_SOURCE_DIR "/scenarios/cases/cases_host_replay.csv";
-  if (!std::filesystem::exists(table)) return;  // validate/host/campaign.sh makes it
+  if (!std::filesystem::exists(table)) return;  // validate/host_replay/campaign.sh makes it
   std::vector<Comparison> comparisons;
   for (const Case& row : read_cases(table)) {
     const Scenario scenario = scenario_of(row);

@@ -72,3 +72,12 @@ TEST_CASE("A name finds its file, a path is relative to the file that mentions i
   CHECK_THROWS_WITH(file("bxo"), Catch::Contains(":3:9: cluster.node: unknown node \"bxo\"; did you mean box?"));
   CHECK_THROWS_WITH(file("gone.yaml"), Catch::Contains("no file \"gone.yaml\""));
 }
+
+TEST_CASE("Runs are found by topic and by their former names, and listed with the topic's number") {
+  CHECK(load_scenario("r10-ring-4").name == load_scenario("sync-ring-4").name);
+  CHECK(load_scenario("r15-lora").name == load_scenario("vision-language-lora").name);
+  for (const CatalogueEntry& entry : list_scenarios()) {
+    if (entry.name == "loading-workers") CHECK(entry.kind == "R7");
+    if (entry.name == "gpt3-175b-1024-a100") CHECK(entry.kind == "run");
+  }
+}

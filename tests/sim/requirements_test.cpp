@@ -23,20 +23,20 @@ double milliseconds(const std::string& scenario, Fidelity fidelity, const std::v
 TEST_CASE("R10: 160 MB on four GPUs behind a 16 GB/s PCIe switch") {
   for (const Fidelity fidelity : all_fidelities) {
     // Three GPUs send 160 MB each through GPU 0's link, 3 · 160 MB / 16 GB/s = 30 ms, and receive it back: 60 ms.
-    CHECK(milliseconds("r10-all-to-one-gpu", fidelity) == Approx(60.0).epsilon(0.01));
+    CHECK(milliseconds("sync-all-to-one-gpu", fidelity) == Approx(60.0).epsilon(0.01));
     // All four go through the CPU's link: 4 · 160 MB / 16 GB/s = 40 ms each way.
-    CHECK(milliseconds("r10-through-cpu", fidelity) == Approx(80.0).epsilon(0.01));
+    CHECK(milliseconds("sync-through-cpu", fidelity) == Approx(80.0).epsilon(0.01));
     // Each GPU is server for a quarter: 3 · 40 MB / 16 GB/s = 7.5 ms each way.
-    CHECK(milliseconds("r10-split-four-ways", fidelity) == Approx(15.0).epsilon(0.01));
+    CHECK(milliseconds("sync-split-four-ways", fidelity) == Approx(15.0).epsilon(0.01));
     // 2 · (4-1) phases of 40 MB at 16 GB/s.
-    CHECK(milliseconds("r10-ring-4", fidelity) == Approx(15.0).epsilon(0.01));
+    CHECK(milliseconds("sync-ring-4", fidelity) == Approx(15.0).epsilon(0.01));
   }
 }
 
 TEST_CASE("R10: 160 MB on eight V100 with the NVLink cube mesh take about 6 ms in a ring") {
   // One ring over the double links: 2 · 7/8 · 160 MB / (2 · 24.2 GB/s) = 5.79 ms, and 14 steps of some microseconds.
   for (const Fidelity fidelity : all_fidelities) {
-    const double time = milliseconds("r10-ring-8-v100", fidelity);
+    const double time = milliseconds("sync-ring-8-v100", fidelity);
     CHECK(time > 5.79);
     CHECK(time < 6.2);
   }
@@ -46,8 +46,8 @@ TEST_CASE("R10: the ring's time hardly depends on the number of ranks") {
   // 2 (n-1)/n · 160 MB / 16 GB/s: 17.5 ms for 8 ranks, 19.69 ms for 64, never more than 20 ms. The growth of the time
   // from 8 to 64 ranks, (63/64)/(7/8) = 1.125, is that of the data that each rank must send; the bus bandwidth stays.
   for (const Fidelity fidelity : all_fidelities) {
-    const double eight = milliseconds("r10-ring-64-equal-links", fidelity, {"workload.collective.ranks=8"});
-    const double sixty_four = milliseconds("r10-ring-64-equal-links", fidelity);
+    const double eight = milliseconds("sync-ring-64-equal-links", fidelity, {"workload.collective.ranks=8"});
+    const double sixty_four = milliseconds("sync-ring-64-equal-links", fidelity);
     CHECK(eight == Approx(17.5).epsilon(0.01));
     CHECK(sixty_four == Approx(19.6875).epsilon(0.01));
     const double bus_bandwidth_ratio = (63.0 / 64.0 / sixty_four) / (7.0 / 8.0 / eight);
@@ -58,18 +58,18 @@ TEST_CASE("R10: the ring's time hardly depends on the number of ranks") {
 TEST_CASE("R3: fifty products take the notebooks' time on one GPU, and no longer on two") {
   // d2l_multi_gpu_summary.csv, pytorch: medians 0.4937 s (GPU 1), 0.4986 s (GPU 2), 0.4913 s (both); 15 % allowed.
   for (const Fidelity fidelity : all_fidelities) {
-    const double one = milliseconds("r03-matmul-one-gpu", fidelity);
+    const double one = milliseconds("parallel-matmul-one-gpu", fidelity);
     CHECK(one == Approx(493.7).epsilon(0.15));
-    CHECK(milliseconds("r03-matmul-two-gpus", fidelity) == Approx(one).epsilon(1e-9));
+    CHECK(milliseconds("parallel-matmul-two-gpus", fidelity) == Approx(one).epsilon(1e-9));
   }
 }
 
 TEST_CASE("R4: copies that overlap with compute lie between the longer of the two and their sum") {
   for (const Fidelity fidelity : all_fidelities) {
-    const double compute = milliseconds("r03-matmul-one-gpu", fidelity);
-    const double blocking = milliseconds("r04-copy-to-host", fidelity);
-    const double serial = milliseconds("r04-compute-then-copy", fidelity);
-    const double overlapped = milliseconds("r04-compute-and-copy", fidelity);
+    const double compute = milliseconds("parallel-matmul-one-gpu", fidelity);
+    const double blocking = milliseconds("overlap-copy-to-host", fidelity);
+    const double serial = milliseconds("overlap-compute-then-copy", fidelity);
+    const double overlapped = milliseconds("overlap-compute-and-copy", fidelity);
     // Measured medians: copies alone 2.347 s, overlapped 1.670 s.
     CHECK(blocking == Approx(2346.9).epsilon(0.15));
     CHECK(serial == Approx(compute + blocking).epsilon(1e-9));
@@ -83,10 +83,10 @@ TEST_CASE("R9: LeNet gains nothing from a second GPU, ResNet-18 nearly doubles")
   const auto epoch_seconds = [](const std::string& scenario, double batch) {
     return milliseconds(scenario, Fidelity::flows) * 1e-3 * 60000.0 / batch;
   };
-  const double lenet_one = epoch_seconds("r09-lenet-one-gpu", 256);
-  const double lenet_two = epoch_seconds("r09-lenet-two-gpus", 256);
-  const double resnet_one = epoch_seconds("r09-resnet18-one-gpu", 256);
-  const double resnet_two = epoch_seconds("r09-resnet18-two-gpus", 512);
+  const double lenet_one = epoch_seconds("data-parallel-lenet-one-gpu", 256);
+  const double lenet_two = epoch_seconds("data-parallel-lenet-two-gpus", 256);
+  const double resnet_one = epoch_seconds("data-parallel-resnet18-one-gpu", 256);
+  const double resnet_two = epoch_seconds("data-parallel-resnet18-two-gpus", 512);
   // Seconds per epoch of 60,000 images, pytorch medians, 25 % allowed.
   CHECK(lenet_one == Approx(2.5).epsilon(0.25));
   CHECK(lenet_two == Approx(2.6).epsilon(0.25));
@@ -97,7 +97,7 @@ TEST_CASE("R9: LeNet gains nothing from a second GPU, ResNet-18 nearly doubles")
 }
 
 TEST_CASE("R8: 7 B parameters with AdamW need 14 + 14 + 56 GB and do not fit on one 80 GB card") {
-  const StepResult result = predict(load_scenario("r08-memory-7b"), Fidelity::estimate);
+  const StepResult result = predict(load_scenario("fit-memory-7b"), Fidelity::estimate);
   const MemoryFootprint& memory = result.train->memory;
   CHECK(memory.weights.value() == Approx(14e9).epsilon(0.01));
   CHECK(memory.gradients.value() == Approx(14e9).epsilon(0.01));
@@ -113,13 +113,13 @@ TEST_CASE("R8: 7 B parameters with AdamW need 14 + 14 + 56 GB and do not fit on 
 
 TEST_CASE("without contention the simulation of a step equals its estimate") {
   const std::vector<std::pair<std::string, std::vector<std::string>>> scenarios = {
-      {"r09-resnet18-two-gpus", {}},
+      {"data-parallel-resnet18-two-gpus", {}},
       {"gpt3-175b-1024-a100", {}},
       {"gpt3-175b-1024-a100", {"plan.interleave=2"}},
       {"gpt3-175b-1024-a100", {"plan.zero=1"}},
-      {"r08-offload-optimizer", {}},
-      {"r08-offload-optimizer", {"plan.offload=[parameters, activations]"}},
-      {"r08-fsdp-llama3-8b", {"plan.reshard_after_forward=false"}},
+      {"fit-offload-optimizer", {}},
+      {"fit-offload-optimizer", {"plan.offload=[parameters, activations]"}},
+      {"fit-fsdp-llama3-8b", {"plan.reshard_after_forward=false"}},
       {"gpt3-175b-1024-a100",
        {"workload.train.model.preset=gpt3-13b", "cluster.nodes=4", "plan.tensor=1", "plan.pipeline=1", "plan.data=32",
         "plan.zero=3", "workload.train.global_batch=128"}},

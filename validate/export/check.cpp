@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "model/graph/task_blocks.hpp"
+#include "model/tasks/task_blocks.hpp"
 #include "model/scenario/checks.hpp"
 #include "model/scenario/names.hpp"
 #include "validate/export/export.hpp"

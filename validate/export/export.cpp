@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "model/base/text.hpp"
-#include "model/graph/task_blocks.hpp"
+#include "model/tasks/task_blocks.hpp"
 #include "model/graph/timeline.hpp"
 #include "model/scenario/checks.hpp"
 #include "validate/export/operator_fields.hpp"

@@ -2,7 +2,7 @@
 // marks.
 //
 //   foretrain-graph 1
-//   graph name=r02-item-once scenario="…" hardware=h200-x1 fidelity=flows gpus=1 replicated=false capture=false
+//   graph name=front-end-item-once scenario="…" hardware=h200-x1 fidelity=flows gpus=1 replicated=false capture=false
 //         predicted=0.0123                                            (one line)
 //   resource 0 kind=stream device=0 name=gpu0                         kind: stream | copies | host | path
 //   block 0 category=compute predicted=1.2e-05 name="layer 1"         followed by what it does, in order:

@@ -1,0 +1,120 @@
+#include "model/memory/memory.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/parallelism/layout.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Passes of a stage; no more micro-batches than it takes until as many are in flight as ever will be.
+struct StageOrder {
+  StageOrder(const TrainWorkload& train, const Plan& plan, int stage)
+      : micro_batches(std::min(foretrain::micro_batches(train, plan), 3 * plan.pipeline)),
+        passes(pipeline_order(plan.pipeline, stage, plan.interleave, micro_batches)) {}
+  int micro_batches;
+  std::vector<PipelinePass> passes;
+};
+
+/// Calls pass(which, bytes kept by all others) for each pass in order.
+template <typename Visit>
+void walk(const StageOrder& order, const StageMemory& memory, const Visit& visit) {
+  Bytes alive;
+  for (const PipelinePass& pass : order.passes) {
+    const Bytes kept = memory.chunks()[static_cast<std::size_t>(pass.chunk)].kept;
+    if (pass.backward) alive -= kept;
+    visit(pass, alive);
+    if (!pass.backward) alive += kept;
+  }
+}
+
+struct StagePeak {
+  MemoryParts parts;
+  Bytes activations_on_host;
+};
+
+/// Between passes of one kind and chunk only what the others keep differs: the one with most of that is looked into.
+StagePeak peak_of(const StageMemory& memory, const StageOrder& order) {
+  std::vector<std::pair<Bytes, Bytes>> most(memory.chunks().size(), {Bytes(-1.0), Bytes(-1.0)});
+  StagePeak peak;
+  walk(order, memory, [&](const PipelinePass& pass, Bytes others) {
+    const auto chunk = static_cast<std::size_t>(pass.chunk);
+    Bytes& known = pass.backward ? most[chunk].second : most[chunk].first;
+    known = std::max(known, others);
+    peak.activations_on_host = std::max(peak.activations_on_host, others + memory.chunks()[chunk].kept);
+  });
+  const StageMemory::Emit keep_fullest = [&](MemoryPhase, const LayerMemory&, int, const MemoryParts& parts) {
+    if (parts.total() > peak.parts.total()) peak.parts = parts;
+  };
+  for (std::size_t chunk = 0; chunk < most.size(); ++chunk) {
+    const auto [forward, backward] = most[chunk];
+    if (forward >= Bytes(0.0)) memory.forward(static_cast<int>(chunk), forward, false, keep_fullest);
+    if (backward >= Bytes(0.0)) memory.backward(static_cast<int>(chunk), backward, false, keep_fullest);
+  }
+  return peak;
+}
+
+}  // namespace
+
+MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& train, const Model& model) {
+  const Plan& plan = scenario.plan;
+  const auto chunks = split_layers(model, plan.pipeline, plan.interleave);
+  MemoryFootprint worst;
+  Bytes host;
+  for (int stage = 0; stage < plan.pipeline; ++stage) {
+    const StageMemory memory(scenario, train, model, chunks, stage);
+    const auto [parts, activations_on_host] = peak_of(memory, StageOrder(train, plan, stage));
+    host = std::max(host, memory.host() + (plan.offload.activations ? activations_on_host : Bytes(0.0)));
+    if (!(parts.total() > worst.total())) continue;
+    worst.weights = parts[MemoryPart::weights];
+    worst.gradients = parts[MemoryPart::gradients];
+    worst.optimizer = parts[MemoryPart::optimizer];
+    worst.activations = parts[MemoryPart::activations];
+    worst.workspace = Bytes(0.0);
+    for (auto part = static_cast<std::size_t>(MemoryPart::recomputed); part < memory_part_count; ++part) {
+      worst.workspace += parts.size.at(part);
+    }
+  }
+  worst.capacity = scenario.cluster.node.gpu.memory;
+  worst.host = host * static_cast<double>(scenario.cluster.gpus_per_node);
+  worst.host_capacity = scenario.cluster.node.cpu.memory;
+  return worst;
+}
+
+MemoryTimeline memory_timeline(const Scenario& scenario, const TrainWorkload& train, const Model& model) {
+  const Plan& plan = scenario.plan;
+  const auto chunks = split_layers(model, plan.pipeline, plan.interleave);
+  MemoryTimeline timeline;
+  Bytes most;
+  for (int stage = 0; stage < plan.pipeline; ++stage) {
+    const StageMemory memory(scenario, train, model, chunks, stage);
+    const Bytes peak = peak_of(memory, StageOrder(train, plan, stage)).parts.total();
+    if (peak > most) {
+      most = peak;
+      timeline.stage = stage;
+    }
+  }
+  const StageMemory memory(scenario, train, model, chunks, timeline.stage);
+  const StageOrder order(train, plan, timeline.stage);
+  int micro_batch = 0;
+  const StageMemory::Emit append = [&](MemoryPhase phase, const LayerMemory& run, int index, const MemoryParts& parts) {
+    timeline.moments.push_back({phase, micro_batch, run.first + index, run.layer->name, parts});
+  };
+  walk(order, memory, [&](const PipelinePass& pass, Bytes others) {
+    micro_batch = pass.micro_batch;
+    pass.backward ? memory.backward(pass.chunk, others, true, append)
+                  : memory.forward(pass.chunk, others, true, append);
+  });
+  timeline.moments.push_back({MemoryPhase::optimizer, -1, -1, "", memory.fixed()});
+  const auto fuller = [](const MemoryMoment& a, const MemoryMoment& b) { return a.parts.total() < b.parts.total(); };
+  const auto fullest = std::max_element(timeline.moments.begin(), timeline.moments.end(), fuller);
+  timeline.peak = static_cast<std::size_t>(fullest - timeline.moments.begin());
+  timeline.micro_batches = micro_batches(train, plan);
+  timeline.shown = order.micro_batches;
+  timeline.capacity = scenario.cluster.node.gpu.memory;
+  return timeline;
+}
+
+}  // namespace foretrain

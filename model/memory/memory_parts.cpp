@@ -1,0 +1,24 @@
+#include "model/memory/memory_parts.hpp"
+
+namespace foretrain {
+
+std::string_view name(MemoryPart part) {
+  static constexpr std::array<std::string_view, memory_part_count> names = {
+      "weights",     "gradients",       "optimizer states", "activations",   "recomputed activations",
+      "temporaries", "logits and loss", "gathered weights", "communication", "CUDA context",
+      "allocator"};
+  return names.at(static_cast<std::size_t>(part));
+}
+
+std::string_view name(MemoryPhase phase) {
+  static constexpr std::array<std::string_view, 4> names = {"forward", "loss", "backward", "optimizer"};
+  return names.at(static_cast<std::size_t>(phase));
+}
+
+Bytes MemoryParts::total() const {
+  Bytes sum;
+  for (const Bytes part : size) sum += part;
+  return sum;
+}
+
+}  // namespace foretrain

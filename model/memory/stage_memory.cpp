@@ -1,0 +1,273 @@
+#include "model/memory/stage_memory.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "model/memory/allocator.hpp"
+#include "model/parallelism/layout.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr Bytes fp32 = bytes_per_element(Precision::fp32);
+
+/// What is alive beside the kept tensors while a layer's forward pass runs. Without recomputation all are kept; the
+/// scores that attention throws away live at once, intermediates of a whole layer do not.
+Bytes forward_temporaries(const Layer& layer, Recompute recompute, Bytes dropped) {
+  if (recompute == Recompute::none) return Bytes(0.0);
+  return recompute == Recompute::selective ? dropped : std::min(layer.workspace, dropped);
+}
+
+/// What compression keeps from step to step (under ZeRO-3 a cast's error is that of the gradients before they are
+/// scattered), and what it sends and receives of a bucket while the gradients themselves are there as well.
+Bytes compression_needs(const Plan& plan, double parameters, const std::vector<WeightMatrix>& matrices) {
+  const Compression& compression = plan.sync.compression;
+  const int replicas = plan.data * plan.context;
+  if (replicas == 1 || compression.kind == Compression::Kind::none) return Bytes(0.0);
+  const Precision precision = plan.sync.gradient_precision;
+  Bytes buffers;
+  const double in_bucket = std::min(plan.sync.bucket / bytes_per_element(precision), parameters);
+  if (compression.casts() && cast_bytes(compression, precision) < bytes_per_element(precision)) {
+    buffers = cast_bytes(compression, precision) * in_bucket;
+  } else if (compression.kind == Compression::Kind::top_k) {
+    const CompressionWork work = compression_work(compression, {in_bucket, {}}, precision, replicas);
+    buffers = work.messages.front().size * (1.0 + replicas);
+  } else if (compression.error_feedback) {
+    buffers = bytes_per_element(precision) * in_bucket;  // PowerSGD's copy
+  }
+  return buffers + compression_memory(compression, {parameters, matrices}, precision);
+}
+
+/// Groups of ranks that this GPU communicates in; each has a communicator with channels of its own.
+int communicators(const Plan& plan) {
+  return (plan.data * plan.context > 1) + (plan.tensor > 1) + (plan.pipeline > 1) + (plan.context > 1) +
+         (plan.expert > 1);
+}
+
+}  // namespace
+
+Bytes kept_bytes(const Layer& layer, Recompute recompute) {
+  switch (recompute) {
+    case Recompute::full:
+      return layer.recomputable ? layer.saved_full : layer.saved;
+    case Recompute::selective:
+      return layer.saved_selective;
+    case Recompute::selective_operators:
+      return layer.saved_operators;
+    case Recompute::none:
+      break;
+  }
+  return layer.saved;
+}
+
+Bytes optimizer_state(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::sgd:
+      return Bytes(0.0);
+    case Optimizer::momentum:
+      return Bytes(4.0);
+    case Optimizer::adam:
+    case Optimizer::adamw:
+      return Bytes(8.0);
+    case Optimizer::adamw_8bit:
+      return Bytes(2.0 * (1.0 + 4.0 / 2048.0));
+  }
+  return Bytes(0.0);
+}
+
+StageMemory::StageMemory(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Chunks& chunks,
+                         int stage)
+    : shards_(static_cast<double>(scenario.plan.data) * scenario.plan.context),
+      fragmentation_(scenario.calibration.memory.fragmentation),
+      sharded_(scenario.plan.zero == 3),
+      activations_on_host_(scenario.plan.offload.activations) {
+  add_layers(scenario, train, model, chunks, stage);
+  add_states(scenario, train);
+  add_buffers(scenario, train);
+}
+
+void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& train, const Model& model,
+                             const Chunks& chunks, int stage) {
+  const Plan& plan = scenario.plan;
+  const Bytes weight = bytes_per_element(storage_precision(train.precision));
+  const Bytes gradient = bytes_per_element(plan.sync.gradient_precision);
+  int position = 0;
+  for (std::size_t k = 0; k < chunks.size(); ++k) {
+    const bool mine = k % static_cast<std::size_t>(plan.pipeline) == static_cast<std::size_t>(stage);
+    ChunkMemory chunk;
+    for (const LayerRun& run : chunks[k]) {
+      const int first = position;
+      position += run.count;
+      if (!mine) continue;
+      const Layer& layer = model.layers[static_cast<std::size_t>(run.group)].layer;
+      LayerMemory memory;
+      memory.layer = &layer;
+      memory.first = first;
+      memory.count = run.count;
+      memory.kept = kept_bytes(layer, train.recompute);
+      const Bytes dropped = std::max(layer.saved - memory.kept, Bytes(0.0));
+      if (train.recompute != Recompute::none && layer.recomputable) memory.recomputed = dropped;
+      memory.forward_temporaries = forward_temporaries(layer, train.recompute, dropped);
+      memory.backward_temporaries = layer.workspace;
+      const double numbers = layer.parameters + layer.frozen_parameters;
+      if (layer.splittable) {
+        memory.gathered = 2.0 * numbers * weight;
+        if (sharded_ && shards_ > 1.0) memory.unscattered = layer.parameters * (weight + gradient);
+        largest_ = std::max(largest_, numbers);
+      } else {
+        root_ += numbers * run.count;
+        if (sharded_ && shards_ > 1.0) {
+          memory.unscattered = layer.parameters * run.count * weight;
+          root_scatter_ += layer.parameters * run.count * gradient;
+        }
+      }
+      parameters_ += layer.parameters * run.count;
+      frozen_ += layer.frozen_parameters * run.count;
+      chunk.kept += memory.kept * static_cast<double>(run.count) + layer.loss_kept;
+      chunk.forward_temporaries = std::max(chunk.forward_temporaries, memory.forward_temporaries);
+      chunk.layers.push_back(memory);
+    }
+    if (mine) chunks_.push_back(std::move(chunk));
+  }
+}
+
+void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& train) {
+  const Plan& plan = scenario.plan;
+  const Bytes weight = bytes_per_element(storage_precision(train.precision));
+  // FSDP shards the fp32 weights themselves and gathers them in the shorter format: there is no second copy.
+  const bool fp32_shards = sharded_ && train.master_weights;
+  const Bytes held = fp32_shards ? fp32 : weight;
+  const Bytes gradient = fp32_shards ? fp32 : bytes_per_element(plan.sync.gradient_precision);
+  const Bytes master = train.master_weights && !fp32_shards ? fp32 : Bytes(0.0);
+  const auto over = [&](int level) { return plan.zero >= level ? shards_ : 1.0; };
+
+  fixed_[MemoryPart::weights] = (held * parameters_ + weight * frozen_) / over(3);
+  fixed_[MemoryPart::gradients] = gradient * parameters_ / over(2);
+  fixed_[MemoryPart::optimizer] = (optimizer_state(train.optimizer) + master) * parameters_ / over(1);
+  const Offload& offload = plan.offload;
+  const auto to_host = [&](MemoryPart part) {
+    host_ += fixed_[part];
+    fixed_[part] = Bytes(0.0);
+  };
+  if (offload.optimizer) {
+    to_host(MemoryPart::optimizer);
+    to_host(MemoryPart::gradients);  // copied as they become ready, added up there
+  }
+  if (offload.parameters) to_host(MemoryPart::weights);
+
+  // What the allocator's segments hold beyond these tensors.
+  const bool weights = !offload.parameters;
+  const int states = offload.optimizer ? 0 : static_cast<int>(optimizer_state(train.optimizer).value() / 4.0);
+  std::vector<TensorSizes> tensors;
+  Bytes raw;
+  const auto add = [&](double elements, Bytes each, double count) {
+    tensors.push_back({elements * each, count});
+    raw += elements * each * count;
+  };
+  for (const ChunkMemory& chunk : chunks_) {
+    for (const LayerMemory& run : chunk.layers) {
+      for (const WeightMatrix& matrix : run.layer->matrices) {
+        const double count = static_cast<double>(matrix.count) * run.count;
+        const double elements = matrix.elements();
+        if (weights) add(elements / over(3), held, count);
+        if (!offload.optimizer) add(elements / over(2), gradient, count);
+        if (states > 0) add(elements / over(1), fp32, count * states);
+        if (!offload.optimizer && master.value() > 0.0) add(elements / over(1), master, count);
+      }
+    }
+  }
+  fixed_[MemoryPart::allocator] = std::max(segments_of(tensors) - raw, Bytes(0.0));
+}
+
+void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& train) {
+  const Plan& plan = scenario.plan;
+  const MemoryConstants& constants = scenario.calibration.memory;
+  const Bytes weight = bytes_per_element(storage_precision(train.precision));
+  const bool gathers = sharded_ && shards_ > 1.0;
+  Bytes communication;
+  if (gathers || plan.offload.parameters) {
+    root_gathered_ = weight * root_;
+    if (!plan.reshard_after_forward) root_gathered_ = weight * (parameters_ + frozen_);
+    // Gathers run on a stream of their own, whose memory no other stream uses: two blocks, or once the rest.
+    if (gathers) communication = weight * std::max(2.0 * largest_, root_);
+  }
+  const bool streams = gathers || plan.offload.parameters;
+  for (ChunkMemory& chunk : chunks_) {
+    for (LayerMemory& run : chunk.layers) {
+      if (!streams || !plan.reshard_after_forward) run.gathered = Bytes(0.0);
+    }
+  }
+  if (plan.data > 1 && plan.zero < 3) communication += plan.sync.bucket;
+  if (plan.offload.optimizer) communication += plan.sync.bucket * 2.0;  // one is filled, one is copied
+  std::vector<WeightMatrix> matrices;
+  if (plan.sync.compression.kind == Compression::Kind::powersgd) {
+    for (const ChunkMemory& chunk : chunks_) {
+      for (const LayerMemory& run : chunk.layers) {
+        for (WeightMatrix matrix : run.layer->matrices) {
+          matrix.count *= run.count;
+          matrices.push_back(matrix);
+        }
+      }
+    }
+  }
+  fixed_[MemoryPart::communication] = communication + compression_needs(plan, parameters_, matrices);
+  fixed_[MemoryPart::context] = 1.0_MiB * (constants.context_mib + constants.communicator_mib * communicators(plan));
+}
+
+MemoryParts StageMemory::moment(const LayerMemory& layer, Bytes activations) const {
+  MemoryParts parts = fixed_;
+  parts[MemoryPart::activations] = activations_on_host_ ? std::min(activations, layer.kept * 2.0) : activations;
+  parts[MemoryPart::gathered] = root_gathered_ + layer.gathered;
+  return parts;
+}
+
+void StageMemory::finish(MemoryParts& parts, Bytes stranded) const {
+  using P = MemoryPart;
+  const Bytes moving = parts[P::activations] + parts[P::recomputed] + parts[P::temporaries] + parts[P::loss];
+  parts[P::allocator] += stranded + moving * fragmentation_;
+}
+
+void StageMemory::forward(int chunk, Bytes others, bool every_layer, const Emit& emit) const {
+  const ChunkMemory& work = chunks_[static_cast<std::size_t>(chunk)];
+  for (const LayerMemory& run : work.layers) {
+    for (int i = every_layer ? 0 : run.count - 1; i < run.count; ++i) {
+      MemoryParts parts = moment(run, others + run.kept * (i + 1.0));
+      parts[MemoryPart::temporaries] = run.forward_temporaries;
+      finish(parts, Bytes(0.0));
+      emit(MemoryPhase::forward, run, i, parts);
+    }
+    others += run.kept * static_cast<double>(run.count);
+    if (!(run.layer->loss_buffers > Bytes(0.0))) continue;
+    // The segments of the blocks' temporaries are free but too small for the logits.
+    MemoryParts parts = moment(run, others);
+    parts[MemoryPart::loss] = run.layer->loss_buffers;
+    finish(parts, std::min(work.forward_temporaries, run.layer->loss_buffers));
+    emit(MemoryPhase::loss, run, run.count - 1, parts);
+  }
+}
+
+void StageMemory::backward(int chunk, Bytes others, bool every_layer, const Emit& emit) const {
+  const ChunkMemory& work = chunks_[static_cast<std::size_t>(chunk)];
+  Bytes below;
+  for (const LayerMemory& run : work.layers) below += run.kept * static_cast<double>(run.count);
+  Bytes waiting;  // gradients of layers outside the blocks: scattered together, at the very end
+  for (auto run = work.layers.rbegin(); run != work.layers.rend(); ++run) {
+    const int last = every_layer ? 0 : run->count - 1;
+    const bool root = !run->layer->splittable;
+    if (root) waiting += run->unscattered;
+    for (int i = run->count - 1; i >= last; --i) {
+      MemoryParts parts = moment(*run, others + below - run->kept * (run->count - 1.0 - i));
+      parts[MemoryPart::temporaries] = run->backward_temporaries;
+      parts[MemoryPart::recomputed] = run->recomputed;
+      parts[MemoryPart::loss] = run->layer->loss_kept;
+      parts[MemoryPart::communication] += waiting + (root ? Bytes(0.0) : run->unscattered);
+      if (root && std::next(run) == work.layers.rend()) parts[MemoryPart::communication] += root_scatter_;
+      finish(parts, Bytes(0.0));
+      emit(MemoryPhase::backward, *run, i, parts);
+    }
+    below -= run->kept * static_cast<double>(run->count);
+  }
+}
+
+}  // namespace foretrain

@@ -1,0 +1,141 @@
+#include "model/parallelism/stages.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "model/base/error.hpp"
+
+namespace foretrain {
+
+namespace {
+
+double forward_flops(const Layer& layer) {
+  double total = 0.0;
+  for (const Operator& op : layer.forward) total += flops(op).value();
+  return total;
+}
+
+/// Layers per chunk when all are alike: even, the remainder to the chunks in the middle.
+std::vector<int> even_split(int layers, int chunks) {
+  std::vector<int> sizes(static_cast<std::size_t>(chunks), layers / chunks);
+  std::vector<int> order;  // the middle first, both ends last
+  for (int k = 1; k + 1 < chunks; ++k) order.push_back(k);
+  order.push_back(0);
+  if (chunks > 1) order.push_back(chunks - 1);
+  for (int k = 0; k < layers % chunks; ++k) ++sizes[static_cast<std::size_t>(order[static_cast<std::size_t>(k)])];
+  return sizes;
+}
+
+/// Contiguous division of `cost` into `chunks` parts with the least maximum (dynamic programme, O(chunks · n²)).
+std::vector<int> balanced_split(const std::vector<double>& cost, int chunks) {
+  const int n = static_cast<int>(cost.size());
+  std::vector<double> prefix(static_cast<std::size_t>(n) + 1, 0.0);
+  for (int i = 0; i < n; ++i)
+    prefix[static_cast<std::size_t>(i) + 1] = prefix[static_cast<std::size_t>(i)] + cost[static_cast<std::size_t>(i)];
+  const double inf = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<double>> best(static_cast<std::size_t>(chunks) + 1,
+                                        std::vector<double>(static_cast<std::size_t>(n) + 1, inf));
+  std::vector<std::vector<int>> cut(best.size(), std::vector<int>(static_cast<std::size_t>(n) + 1, 0));
+  best[0][0] = 0.0;
+  for (std::size_t k = 1; k < best.size(); ++k) {
+    for (int end = static_cast<int>(k); end <= n; ++end) {
+      for (int begin = static_cast<int>(k) - 1; begin < end; ++begin) {
+        const auto e = static_cast<std::size_t>(end);
+        const auto b = static_cast<std::size_t>(begin);
+        const double worst = std::max(best[k - 1][b], prefix[e] - prefix[b]);
+        if (worst < best[k][e]) {
+          best[k][e] = worst;
+          cut[k][e] = begin;
+        }
+      }
+    }
+  }
+  std::vector<int> sizes(static_cast<std::size_t>(chunks));
+  for (int k = chunks, end = n; k > 0; --k) {
+    const int begin = cut[static_cast<std::size_t>(k)][static_cast<std::size_t>(end)];
+    sizes[static_cast<std::size_t>(k) - 1] = end - begin;
+    end = begin;
+  }
+  return sizes;
+}
+
+void append(std::vector<LayerRun>& chunk, int group) {
+  if (!chunk.empty() && chunk.back().group == group) {
+    ++chunk.back().count;
+  } else {
+    chunk.push_back({group, 1});
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, int interleave) {
+  const int chunks = stages * interleave;
+  std::vector<std::vector<LayerRun>> result(static_cast<std::size_t>(chunks));
+  std::vector<double> cost;
+  bool alike = true;
+  int splittable_groups = 0;
+  for (const LayerGroup& group : model.layers) {
+    if (!group.layer.splittable) continue;
+    ++splittable_groups;
+    for (int i = 0; i < group.repeat; ++i) cost.push_back(forward_flops(group.layer));
+  }
+  alike = splittable_groups <= 1;
+  const int layers = static_cast<int>(cost.size());
+  if (chunks > 1 && layers < chunks) {
+    throw UsageError("plan.pipeline: " + std::to_string(layers) + " layers cannot fill " + std::to_string(chunks) +
+                     " model chunks; use at most " + std::to_string(layers) + " stages × interleave");
+  }
+  const std::vector<int> sizes =
+      chunks == 1 ? std::vector<int>{layers} : (alike ? even_split(layers, chunks) : balanced_split(cost, chunks));
+  std::size_t chunk = 0;
+  int taken = 0;
+  for (int g = 0; g < static_cast<int>(model.layers.size()); ++g) {
+    const LayerGroup& group = model.layers[static_cast<std::size_t>(g)];
+    for (int i = 0; i < group.repeat; ++i) {
+      if (group.layer.splittable) {
+        while (taken == sizes[chunk] && chunk + 1 < sizes.size()) {
+          ++chunk;
+          taken = 0;
+        }
+        ++taken;
+      }
+      append(result[chunk], g);
+    }
+  }
+  return result;
+}
+
+std::vector<PipelinePass> pipeline_order(int stages, int stage, int interleave, int micro_batches) {
+  // The k-th forward pass: micro-batches go in groups of `stages` through one chunk after the other.
+  std::vector<PipelinePass> forward;
+  std::vector<PipelinePass> backward;
+  for (int first = 0; first < micro_batches; first += stages) {
+    const int last = std::min(first + stages, micro_batches);
+    for (int chunk = 0; chunk < interleave; ++chunk) {
+      for (int m = first; m < last; ++m) {
+        forward.push_back({false, chunk, m});
+        backward.push_back({true, interleave - 1 - chunk, m});
+      }
+    }
+  }
+  const int total = micro_batches * interleave;
+  const int warm_up = interleave == 1 ? stages - stage - 1 : 2 * (stages - stage - 1) + (interleave - 1) * stages;
+  const int ahead = std::min(warm_up, total);
+  std::vector<PipelinePass> order(forward.begin(), forward.begin() + ahead);
+  order.reserve(2 * static_cast<std::size_t>(total));
+  for (int k = ahead; k < total; ++k) {
+    order.push_back(forward[static_cast<std::size_t>(k)]);
+    order.push_back(backward[static_cast<std::size_t>(k - ahead)]);
+  }
+  order.insert(order.end(), backward.begin() + (total - ahead), backward.end());
+  return order;
+}
+
+int passes_in_flight(int stages, int stage, int interleave, int micro_batches) {
+  const int warm_up = interleave == 1 ? stages - stage - 1 : 2 * (stages - stage - 1) + (interleave - 1) * stages;
+  return std::min(warm_up + 1, micro_batches * interleave);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,127 @@
+// Where the time of a step goes.
+#include <algorithm>
+
+#include "model/training/pipeline_times.hpp"
+#include "model/training/step_times.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// The stage with the most work of its own; the step is seen from there.
+std::size_t busiest_stage(const Step& step) {
+  std::size_t busiest = 0;
+  Seconds most(-1.0);
+  for (std::size_t s = 0; s < step.stages.size(); ++s) {
+    Seconds work;
+    for (const ModelChunk& chunk : step.stages[s].chunks) work += chunk.forward.total() + chunk.backward.total();
+    if (work > most) {
+      most = work;
+      busiest = s;
+    }
+  }
+  return busiest;
+}
+
+/// Compression's kernels on a stream of their own; those on the stream of the backward pass count as compute.
+Seconds kernels_beside(const GradientBucket& bucket) {
+  Seconds kernels = bucket.before + bucket.after;
+  for (const SyncStage& part : bucket.further) kernels += part.kernels;
+  return kernels;
+}
+
+/// Forward and backward work of one stage over the whole step.
+Segment passes_of(const Step& step, std::size_t s) {
+  const auto passes = static_cast<double>(step.micro_batches);
+  Segment work;
+  for (const ModelChunk& chunk : step.stages[s].chunks) {
+    if (chunk.units.empty()) {
+      work += chunk.forward * passes;
+      const Segment last = last_backward_of(step, chunk);
+      work += (step.every_micro_batch ? last : chunk.backward) * (passes - 1.0);
+      work += last;
+    }
+    for (const ShardedUnit& unit : chunk.units) {
+      work += unit.forward * passes;
+      work += unit.backward * passes;
+    }
+  }
+  return work;
+}
+
+}  // namespace
+
+Breakdown breakdown_of(const Step& step, const StepTimes& times) {
+  const std::size_t s = busiest_stage(step);
+  const PipelineStage& stage = step.stages[s];
+  const Segment passes = passes_of(step, s);
+  const Seconds idle = std::max(times.backward_done - passes.total(), Seconds(0.0));
+  Seconds idle_in_pipeline;
+  if (step.stage_count() > 1) {
+    // What would remain of the idle time if activations moved in no time is the bubble.
+    const PipelineTimes free_boundary = pipeline_times(step, false);
+    Seconds done;
+    for (const Seconds t : free_boundary.done) done = std::max(done, t);
+    idle_in_pipeline = std::clamp(done - passes.total(), Seconds(0.0), idle);
+  }
+
+  Breakdown breakdown;
+  breakdown.compute = passes.compute + step.loader_device;
+  breakdown.pipeline_bubble = idle_in_pipeline;
+  breakdown.host_overhead = passes.host + stage.optimizer.host + step.once_per_step;
+  breakdown.optimizer = stage.optimizer.compute;
+  const Seconds whole = step_time(step, times);
+  // Added up as in step_time, so that without a loader nothing remains.
+  breakdown.data_stall = std::max(whole - (times.end + step.once_per_step + step.loader_device), Seconds(0.0));
+  const Seconds rest = whole - breakdown.total();
+  breakdown.exposed_communication = std::max(rest, Seconds(0.0));
+  // Dispatch and communication can overlap in ways that the parts above count twice; compute absorbs the difference.
+  breakdown.compute += std::min(rest, Seconds(0.0));
+  return breakdown;
+}
+
+std::map<std::string, CommunicationTime> communication_of(const Step& step, const Breakdown& breakdown) {
+  const std::size_t s = busiest_stage(step);
+  const PipelineStage& stage = step.stages[s];
+  std::map<std::string, CommunicationTime> table;
+  const auto add = [&](int index, double times) {
+    if (index < 0) return;
+    const SharedTransfer& transfer = step.transfers[static_cast<std::size_t>(index)];
+    table[transfer.name].total += transfer.isolated * times;
+  };
+  const auto passes = static_cast<double>(step.micro_batches);
+  for (const ModelChunk& chunk : stage.chunks) {
+    const double times = step.every_micro_batch ? passes : 1.0;
+    for (const GradientBucket& bucket : chunk.buckets) {
+      add(bucket.transfer, times);
+      for (const SyncStage& part : bucket.further) add(part.transfer, times);
+      const Seconds kernels = kernels_beside(bucket);
+      if (kernels.value() > 0.0) table["compression kernels"].total += kernels * times;
+    }
+    for (const ShardedUnit& unit : chunk.units) {
+      add(unit.gather, passes);
+      add(unit.gather_backward, passes);
+      add(unit.scatter, passes);
+    }
+  }
+  add(stage.parameter_gather, 1.0);
+  if (!step.activations.empty()) {
+    const std::size_t neighbour = std::min(s, step.activations.size() - 1);
+    add(step.activations[neighbour], passes * step.interleave);
+    add(step.activation_gradients[neighbour], passes * step.interleave);
+  }
+
+  const Seconds in_layers = passes_of(step, s).communication;
+  Seconds hidden_or_not;
+  for (const auto& [name, time] : table) hidden_or_not += time.total;
+  const Seconds waiting = std::min(step.slowest_replica, breakdown.exposed_communication);
+  const Seconds exposed = std::max(breakdown.exposed_communication - in_layers - waiting, Seconds(0.0));
+  for (auto& [name, time] : table) {
+    if (hidden_or_not.value() > 0.0) time.exposed = std::min(time.total, exposed * (time.total / hidden_or_not));
+  }
+  if (waiting.value() > 0.0) table["waiting for the slowest replica"] = {waiting, waiting};
+  if (in_layers.value() > 0.0) table["collectives inside layers"] = {in_layers, in_layers};
+  return table;
+}
+
+}  // namespace foretrain

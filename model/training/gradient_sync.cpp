@@ -1,0 +1,315 @@
+#include "model/training/gradient_sync.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ranges>
+#include <string>
+#include <utility>
+
+#include "model/base/error.hpp"
+#include "model/collectives/contention.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// What the backward pass finishes at once, and the price of getting there.
+struct Item {
+  LayerCost cost;
+  double elements = 0.0;
+  std::vector<WeightMatrix> matrices;
+  LayerPart part;
+};
+
+/// Lets a phase happen `times` times as often. Beyond a million repetitions they are not told apart any more.
+void repeat_phase(LoweredPhase& phase, double times) {
+  constexpr double most_repetitions = 1e6;
+  const double repetitions = phase.repeat * times;
+  phase.repeat = static_cast<int>(std::min(repetitions, std::max(most_repetitions, 1.0 * phase.repeat)));
+  const double each = repetitions / phase.repeat;
+  if (each == 1.0) return;
+  phase.latency *= each;
+  for (Flow& flow : phase.flows) flow.bytes *= each;
+}
+
+/// A layer's tensors in the order in which its backward pass finishes them: the last first, vectors at the end. The
+/// layer's time is shared out by size, as the products' work is.
+void append_tensors(const Layer& layer, const LayerCost& cost, std::vector<Item>& items) {
+  double rest = layer.parameters;
+  for (const WeightMatrix& matrix : std::views::reverse(layer.matrices)) {
+    for (std::int64_t i = 0; i < matrix.count; ++i) {
+      const double elements = std::min(matrix.elements(), rest);
+      const LayerPart part{&layer, 1.0 - rest / layer.parameters, 1.0 - (rest - elements) / layer.parameters};
+      items.push_back({cost * (elements / layer.parameters), elements, {{matrix.rows, matrix.columns, 1}}, part});
+      rest -= elements;
+    }
+  }
+  const bool all = layer.parameters == 0.0;
+  if (rest > 0.0 || all) {
+    const LayerPart part{&layer, all ? 0.0 : 1.0 - rest / layer.parameters, 1.0};
+    items.push_back({all ? cost : cost * (rest / layer.parameters), rest, {}, part});
+  }
+}
+
+}  // namespace
+
+GradientSync::GradientSync(const Scenario& scenario, const Topology& topology, const LayerPricer& pricer, Step& step)
+    : scenario_(scenario),
+      topology_(topology),
+      pricer_(pricer),
+      step_(step),
+      layout_(scenario.plan),
+      replicas_(scenario.plan.data * scenario.plan.context),
+      weight_(bytes_per_element(storage_precision(std::get<TrainWorkload>(scenario.workload).precision))),
+      gradient_(bytes_per_element(scenario.plan.sync.gradient_precision)) {}
+
+int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size, double pieces, const char* name) {
+  const auto key = std::make_tuple(stage, operation, size.value(), pieces);
+  const auto found = known_.find(key);
+  if (found != known_.end()) return found->second;
+
+  CollectiveCall call;
+  call.operation = operation;
+  const Sync& sync = scenario_.plan.sync;
+  call.algorithm = operation == CollectiveOperation::all_reduce ? sync.algorithm : SyncAlgorithm::automatic;
+  call.levels = sync.levels;
+  call.servers = sync.servers;
+  call.placement = sync.placement;
+  call.size = size / pieces;
+  call.groups = layout_.gradient_groups(stage);
+  SharedTransfer shared;
+  shared.name = name;
+  shared.lowered = lower(call, topology_, scenario_.calibration);
+  for (LoweredPhase& phase : shared.lowered.phases) repeat_phase(phase, pieces);
+  shared.isolated = isolated_time(shared.lowered, topology_, scenario_.background);
+  if (pricer_.keeps_recipes()) {
+    shared.recipe = recipe_of(CollectiveWork{operation, call.size, replicas_, call.algorithm, call.servers,
+                                             call.placement, static_cast<int>(std::lround(pieces))});
+  }
+  const int index = static_cast<int>(step_.transfers.size());
+  step_.transfers.push_back(std::move(shared));
+  known_.emplace(key, index);
+  return index;
+}
+
+std::vector<GradientSync::Ready> GradientSync::parts_of(
+    const std::vector<std::pair<const Layer*, LayerCost>>& layers) const {
+  const Sync& sync = scenario_.plan.sync;
+  std::vector<Item> items;
+  for (const auto& [layer, price] : std::views::reverse(layers)) {
+    if (sync.bucketing == Sync::Bucketing::by_tensor) {
+      append_tensors(*layer, price, items);
+    } else {
+      items.push_back({price, layer->parameters, layer->matrices, {layer}});
+    }
+  }
+
+  std::vector<Ready> parts;
+  Ready open;
+  LayerCost cost;
+  for (Item& item : items) {
+    cost += item.cost;
+    open.size += gradient_ * item.elements;
+    open.gradients += {item.elements, std::move(item.matrices)};
+    if (pricer_.keeps_recipes()) open.layers.push_back(item.part);
+    const bool first = parts.empty() && sync.first_bucket.value() > 0.0;
+    if (open.size >= (first ? sync.first_bucket : sync.bucket)) {
+      open.backward = cost.backward();
+      parts.push_back(std::move(open));
+      open = {};
+      cost = {};
+    }
+  }
+  open.backward = cost.backward();
+  if (open.size.value() > 0.0 || parts.empty()) {
+    parts.push_back(std::move(open));
+  } else {
+    parts.back().backward += open.backward;
+    parts.back().layers.insert(parts.back().layers.end(), open.layers.begin(), open.layers.end());
+  }
+  return parts;
+}
+
+double GradientSync::pieces_of(const Ready& part) const {
+  const Sync& sync = scenario_.plan.sync;
+  if (sync.bucketing == Sync::Bucketing::by_tensor) return 1.0;
+  return std::max(1.0, std::ceil(part.size / sync.bucket - 1e-9));
+}
+
+/// Kernels that a framework launches one by one: the device's time or the host's, whichever is longer.
+Seconds GradientSync::kernel_time(const std::vector<Operator>& ops) const {
+  return ops.empty() ? Seconds(0.0) : std::max(pricer_.kernels(ops), pricer_.dispatch(ops));
+}
+
+/// Plain trainers copy each gradient into the bucket that is sent (DistributedDataParallel without bucket views,
+/// Horovod's fusion buffer); tuned ones let the backward pass write there.
+std::vector<Operator> GradientSync::copies_into_bucket(Bytes gradients) const {
+  if (std::get<TrainWorkload>(scenario_.workload).kernels != KernelSet::plain) return {};
+  const Streaming copy{StreamingKind::elementwise, gradients, gradients, Flops(0.0), false};
+  return {{"copy into bucket", copy, Precision::fp32, 1}};
+}
+
+/// Those whose middle lies in the part.
+std::vector<Operator> GradientSync::operators_of(const LayerPart& part) const {
+  std::vector<Operator> ops = pricer_.backward_operators(*part.layer);
+  std::vector<Seconds> times;
+  Seconds total;
+  for (const Operator& op : ops) {
+    times.push_back(pricer_.kernels({op}));
+    total += times.back();
+  }
+  std::vector<Operator> within;
+  Seconds before;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Seconds middle = before + times[i] * 0.5;
+    before += times[i];
+    if (middle >= total * part.from && (middle < total * part.to || part.to >= 1.0)) {
+      within.push_back(std::move(ops[i]));
+    }
+  }
+  return within;
+}
+
+/// Fills in the bucket's transfers and kernels.
+void GradientSync::synchronise(int stage, const GradientSet& gradients, double pieces, GradientBucket& bucket) {
+  const Sync& sync = scenario_.plan.sync;
+  const bool sharded = scenario_.plan.zero >= 1;
+  const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, replicas_);
+  for (const CompressedMessage& message : work.messages) {
+    const bool last = &message == &work.messages.back();
+    int index = -1;
+    if (message.gathered) {
+      index = transfer(stage, CollectiveOperation::all_gather, message.size * static_cast<double>(replicas_), pieces,
+                       "gradient all-gather");
+    } else if (sharded && last) {
+      index = transfer(stage, CollectiveOperation::reduce_scatter, message.size, pieces, "gradient reduce-scatter");
+    } else {
+      index = transfer(stage, CollectiveOperation::all_reduce, message.size, pieces, "gradient all-reduce");
+    }
+    const Seconds kernels = kernel_time(message.kernels);
+    if (bucket.transfer < 0) {
+      bucket.before = kernels;
+      bucket.before_recipe = pricer_.recipe(message.kernels);
+      bucket.transfer = index;
+    } else {
+      bucket.further.push_back({kernels, index, pricer_.recipe(message.kernels)});
+    }
+  }
+  // Under ZeRO each rank restores the part that it owns.
+  bucket.after = kernel_time(work.restore) / (sharded ? static_cast<double>(replicas_) : 1.0);
+  bucket.after_recipe = pricer_.recipe(work.restore);
+}
+
+void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers,
+                               ModelChunk& chunk) {
+  const std::vector<Ready> parts = parts_of(layers);
+  const bool by_tensor = scenario_.plan.sync.bucketing == Sync::Bucketing::by_tensor;
+  const bool overlap = scenario_.plan.sync.overlap;
+  const auto merged = [](std::size_t count) { return (count + most_buckets - 1) / most_buckets; };
+  const std::size_t evenly = merged(parts.size());
+  const double slowdown = scenario_.calibration.collective.overlap_slowdown;
+  Seconds previous;          // transfers of the bucket before
+  Seconds previous_kernels;  // its kernels beside the backward pass
+  for (std::size_t first = 0; first < parts.size();) {
+    const std::size_t end = std::min(first + (by_tensor ? merged(parts.size() - first) : evenly), parts.size());
+    GradientBucket bucket;
+    GradientSet gradients;
+    std::vector<Operator> ops;
+    double pieces = 0.0;
+    for (; first < end; ++first) {
+      bucket.backward += parts[first].backward;
+      bucket.gradients += parts[first].size;
+      gradients += parts[first].gradients;
+      pieces += pieces_of(parts[first]);
+      for (const LayerPart& part : parts[first].layers) {
+        const std::vector<Operator> within = operators_of(part);
+        ops.insert(ops.end(), within.begin(), within.end());
+      }
+    }
+    bucket.backward_recipe = pricer_.recipe(ops);
+    if (overlap) {
+      bucket.backward.compute += std::min(previous, bucket.backward.compute) * slowdown;
+      bucket.backward.compute += previous_kernels;
+    }
+    if (replicas_ > 1 && bucket.gradients.value() > 0.0) {
+      const std::vector<Operator> copies = copies_into_bucket(bucket.gradients);
+      bucket.backward.compute += pricer_.kernels(copies);
+      bucket.backward_recipe = joined(bucket.backward_recipe, pricer_.recipe(copies));
+      synchronise(stage, gradients, pieces, bucket);
+      previous = step_.transfers[static_cast<std::size_t>(bucket.transfer)].isolated;
+      previous_kernels = bucket.after;
+      for (const SyncStage& part : bucket.further) {
+        previous += step_.transfers[static_cast<std::size_t>(part.transfer)].isolated;
+        previous_kernels += part.kernels;
+      }
+      if (overlap) {
+        bucket.backward.compute += bucket.before;  // on the stream of the backward pass
+        bucket.before = Seconds(0.0);
+        bucket.backward_recipe = joined(bucket.backward_recipe, std::exchange(bucket.before_recipe, nullptr));
+      }
+    }
+    chunk.buckets.push_back(std::move(bucket));
+  }
+}
+
+void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers,
+                                     ModelChunk& chunk) {
+  // Frozen weights are gathered like the others; gradients are scattered of the trained ones alone.
+  double root_parameters = 0.0;
+  double root_frozen = 0.0;
+  for (const auto& [layer, cost] : layers) {
+    if (layer->splittable) continue;
+    root_parameters += layer->parameters;
+    root_frozen += layer->frozen_parameters;
+  }
+  const Sync& sync = scenario_.plan.sync;
+  const Bytes sent = cast_bytes(sync.compression, sync.gradient_precision);
+  const double slowdown = scenario_.calibration.collective.overlap_slowdown;
+  const auto time = [&](int index) {
+    return index < 0 ? Seconds(0.0) : step_.transfers[static_cast<std::size_t>(index)].isolated;
+  };
+  // FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
+  // divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).
+  const auto flat_buffer = [&](double parameters) {
+    const Bytes pass = weight_ * parameters;
+    const Streaming copy{StreamingKind::elementwise, pass, pass, Flops(0.0), false};
+    return pricer_.kernels(
+        {{"gradient concatenation", copy, Precision::bf16, 1}, {"gradient division", copy, Precision::bf16, 1}});
+  };
+  constexpr auto gather = CollectiveOperation::all_gather;
+  constexpr auto scatter = CollectiveOperation::reduce_scatter;
+  bool root_pending = true;
+  for (const auto& [layer, cost] : layers) {
+    ShardedUnit unit;
+    unit.forward = cost.forward();
+    unit.backward = cost.backward();
+    const bool root = !layer->splittable;
+    const double parameters = root ? (root_pending ? root_parameters : 0.0) : layer->parameters;
+    const double frozen = root ? (root_pending ? root_frozen : 0.0) : layer->frozen_parameters;
+    if (root) root_pending = false;
+    Seconds casts;
+    if (parameters + frozen > 0.0 && replicas_ > 1) {
+      unit.gather = transfer(stage, gather, weight_ * (parameters + frozen), 1, "weight all-gather");
+      const bool again = !layer->backward.empty() && scenario_.plan.reshard_after_forward;
+      if (!root && again) unit.gather_backward = unit.gather;
+    }
+    if (parameters > 0.0 && replicas_ > 1) {
+      unit.scatter = transfer(stage, scatter, sent * parameters, 1, "gradient reduce-scatter");
+      const CompressionWork work =
+          compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, replicas_);
+      for (const CompressedMessage& message : work.messages) casts += kernel_time(message.kernels);
+      casts += kernel_time(work.restore) / static_cast<double>(replicas_) + flat_buffer(parameters);
+    }
+    unit.forward.compute += std::min(time(unit.gather), unit.forward.compute) * slowdown;
+    unit.backward.compute +=
+        std::min(time(unit.gather_backward) + time(unit.scatter), unit.backward.compute) * slowdown;
+    unit.backward.compute += casts;
+    chunk.units.push_back(unit);
+  }
+}
+
+int GradientSync::parameter_gather(int stage, double parameters) {
+  return transfer(stage, CollectiveOperation::all_gather, weight_ * parameters, 1, "weight all-gather");
+}
+
+}  // namespace foretrain

@@ -1,0 +1,63 @@
+#include "model/training/offload.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "model/parallelism/layout.hpp"
+#include "model/memory/stage_memory.hpp"
+
+namespace foretrain {
+
+BytesPerSecond offload_bandwidth(const Topology& topology) {
+  std::map<LinkId, int> users;
+  for (int g = 0; g < topology.gpus_per_node(); ++g) {
+    for (const LinkId link : topology.route(topology.host_of_gpu(g), topology.gpu(g)).links) ++users[link];
+  }
+  BytesPerSecond least = BytesPerSecond::infinity();
+  for (const auto& [link, count] : users) least = std::min(least, topology.link_bandwidth(link) / count);
+  return least;
+}
+
+void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, const TrainWorkload& train,
+                 const Topology& topology) {
+  const Plan& plan = scenario.plan;
+  if (!plan.offload.parameters && !plan.offload.activations) return;
+  const BytesPerSecond bandwidth = offload_bandwidth(topology);
+  Bytes in_forward;
+  Bytes in_backward;
+  if (plan.offload.parameters) {
+    const double shards = plan.zero == 3 ? static_cast<double>(plan.data) * plan.context : 1.0;
+    const Bytes weight = bytes_per_element(storage_precision(train.precision));
+    const Bytes weights = weight * ((layer.parameters + layer.frozen_parameters) / shards);
+    in_forward = weights;
+    in_backward = weights;
+  }
+  if (plan.offload.activations) in_backward += kept_bytes(layer, train.recompute);
+  const Bytes out_forward = plan.offload.activations ? kept_bytes(layer, train.recompute) : Bytes(0.0);
+  // PCIe carries both directions at once.
+  const Seconds forward = std::max(in_forward, out_forward) / bandwidth;
+  const Seconds backward = in_backward / bandwidth;
+  cost.forward_collectives += std::max(forward - cost.forward_kernels, Seconds(0.0));
+  cost.backward_collectives += std::max(backward - cost.backward_kernels - cost.recompute_kernels, Seconds(0.0));
+}
+
+Segment offloaded_optimizer(double parameters, Seconds backward, const Operator& update, const Scenario& scenario,
+                            const TrainWorkload& train, const Topology& topology) {
+  const Plan& plan = scenario.plan;
+  const Cpu& cpu = scenario.cluster.node.cpu;
+  const BytesPerSecond bandwidth = offload_bandwidth(topology);
+  const Seconds gradients = parameters * bytes_per_element(plan.sync.gradient_precision) / bandwidth;
+  const Seconds weights = plan.offload.parameters ? Seconds(0.0)
+                                                  : parameters * bytes_per_element(storage_precision(train.precision)) /
+                                                        bandwidth;  // else they stay there
+  const Bytes traffic = minimum_traffic(update);
+  const Seconds on_host = traffic / (cpu.memory_bandwidth / scenario.cluster.gpus_per_node);
+  Segment segment;
+  segment.compute = on_host;
+  segment.communication =
+      std::max(gradients - backward, Seconds(0.0)) * static_cast<double>(micro_batches(train, plan));
+  segment.communication += std::max(weights - on_host, Seconds(0.0));
+  return segment;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,132 @@
+// A training step in compact form: blocks costed once, and the numbers by which executors repeat them. The estimate
+// multiplies it out by schedule formulas (estimate.hpp), unroll() turns it into a TaskGraph for the simulator and for
+// replays.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/collectives/collective.hpp"
+#include "model/cost/loader.hpp"
+#include "model/graph/recipe.hpp"
+#include "model/graph/task_graph.hpp"
+#include "model/hardware/topology.hpp"
+#include "model/parallelism/stages.hpp"
+#include "model/scenario/scenario.hpp"
+#include "model/workload/model.hpp"
+
+namespace foretrain {
+
+/// Work of one rank on its compute stream, by what it is spent on. `communication` are collectives between dependent
+/// kernels, which stop the stream; `host` is the time by which dispatching outlasts the kernels.
+struct Segment {
+  Seconds compute;
+  Seconds communication;
+  Seconds host;
+
+  [[nodiscard]] Seconds total() const { return compute + communication + host; }
+  Segment& operator+=(const Segment& other) {
+    compute += other.compute;
+    communication += other.communication;
+    host += other.host;
+    return *this;
+  }
+  friend Segment operator*(Segment s, double n) { return {s.compute * n, s.communication * n, s.host * n}; }
+};
+
+/// A collective or transfer that several tasks refer to. Index −1 in the structs below means "none".
+struct SharedTransfer {
+  std::string name;  ///< as it appears in the result's communication table, e.g. "gradient all-reduce"
+  LoweredCollective lowered;
+  Seconds isolated;
+  RecipePointer recipe = nullptr;
+};
+
+/// Kernels, then a transfer that waits for them.
+struct SyncStage {
+  Seconds kernels;
+  int transfer = -1;               ///< into Step::transfers
+  RecipePointer recipe = nullptr;  ///< of the kernels
+};
+
+/// Gradients that become ready together and are synchronised by one collective, or by several after each other where
+/// compression asks for it. Its kernels run beside the backward pass on a stream of their own; what that takes from the
+/// backward pass is part of the later buckets' `backward`.
+struct GradientBucket {
+  Segment backward;   ///< backward work after the previous bucket was ready until this one is
+  int transfer = -1;  ///< the first one, into Step::transfers
+  Bytes gradients;
+  Seconds before;                  ///< kernels between the bucket's readiness and the first transfer
+  std::vector<SyncStage> further;  ///< after the first transfer
+  Seconds after;                   ///< kernels that restore the gradients
+  RecipePointer backward_recipe = nullptr, before_recipe = nullptr, after_recipe = nullptr;
+};
+
+/// A group of layers whose weights are gathered and whose gradients are scattered together (ZeRO-3, FSDP).
+struct ShardedUnit {
+  Segment forward;
+  Segment backward;
+  int gather = -1;           ///< weights, before the forward pass
+  int gather_backward = -1;  ///< weights again, before the backward pass; none where they were kept
+  int scatter = -1;          ///< gradients, after the backward pass
+};
+
+/// The layers of one stage that belong to one model chunk; work is for one micro-batch.
+struct ModelChunk {
+  Segment forward;
+  Segment backward;                     ///< recomputation included
+  std::vector<GradientBucket> buckets;  ///< in order of readiness; their backward segments add up to `backward`
+  std::vector<ShardedUnit> units;       ///< only with ZeRO-3
+  RecipePointer forward_recipe = nullptr, backward_recipe = nullptr;
+};
+
+struct PipelineStage {
+  std::vector<ModelChunk> chunks;
+  Segment optimizer;
+  int parameter_gather = -1;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer
+  RecipePointer optimizer_recipe = nullptr;
+};
+
+struct Step {
+  std::vector<PipelineStage> stages;
+  int interleave = 1;
+  int micro_batches = 1;
+  bool overlap = true;             ///< gradients are synchronised beside the backward pass; else after it
+  bool every_micro_batch = false;  ///< every micro-batch's gradients are; needs one stage of one chunk
+  std::vector<SharedTransfer> transfers;
+  std::vector<int> activations;           ///< transfer from stage s to s + 1; size stages − 1
+  std::vector<int> activation_gradients;  ///< transfer from stage s + 1 back to s; size stages − 1
+  Seconds slowest_replica;                ///< by which the slowest replica's passes outlast these, which are mean ones
+  Seconds gradient_norm;                  ///< all ranks wait for each other before the optimizer
+  RecipePointer norm_recipe = nullptr;
+  Seconds once_per_step;                 ///< host work between steps
+  Seconds loader_interval;               ///< time in which the input pipeline delivers one step's samples
+  Seconds loader_serial;                 ///< what a step spends on its own samples: blocking copies, decoding
+  Seconds loader_device;                 ///< part of `loader_serial` that is work of the device
+  std::optional<LoaderPipeline> loader;  ///< where the scenario has one
+  LoweredCollective loader_copy;         ///< of a batch to every GPU of a machine; no phases: a fixed time
+  double parameters_per_gpu = 0.0;       ///< of the stage with the most
+  Flops model_flops_per_gpu;             ///< of the mathematics: forward and backward, no recomputation
+
+  [[nodiscard]] int stage_count() const { return static_cast<int>(stages.size()); }
+  /// The transfer between two stages that follow each other in model order; needs more than one stage. Interleaved
+  /// pipelines wrap around from the last stage to the first; that hop costs what its neighbours cost.
+  [[nodiscard]] int hop(int from_stage, int to_stage, bool backward) const;
+};
+
+/// Costs every block of a training scenario. Throws UsageError for plans that cannot be laid out. Recipes are kept of
+/// passes, their synchronisation and the optimizer of plans that are data parallel alone; offloading and ZeRO have
+/// none.
+Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
+                Recipes recipes = Recipes::none);
+
+/// Every task of the step, stage by stage as lanes, with the order of work of the pipeline schedule.
+struct UnrolledStep {
+  TaskGraph graph;
+  std::vector<TaskId> last_backward;  ///< per stage
+  TaskId synchronised = -1;           ///< all gradients of all stages are there
+};
+UnrolledStep unroll(const Step& step);
+
+}  // namespace foretrain

@@ -1,0 +1,23 @@
+// The input pipeline of a training step.
+#pragma once
+
+#include "model/training/step.hpp"
+#include "model/training/step_times.hpp"
+
+namespace foretrain {
+
+/// Costs the loader of every training process of the first machine (all machines are alike) and notes in the step what
+/// it allows and what it takes. A process loads for one replica, or with Plan::single_process for all of a machine.
+void add_loader(Step& step, const DataLoader& loader, const Scenario& scenario, const TrainWorkload& train,
+                const Topology& topology);
+
+/// A batch of `size` from host memory to each of the first machine's GPUs at once, which meet on the way.
+LoweredCollective copies_to_devices(Bytes size, const Topology& topology, int gpus);
+
+/// The time that a step takes from its samples to the next ones.
+Seconds consumer_of(const Step& step, const StepTimes& times);
+
+/// What a batch's copy moves; nothing where it takes a fixed time.
+const LoweredCollective* copy_of(const Step& step);
+
+}  // namespace foretrain

@@ -1,0 +1,100 @@
+// The benchmarks of a machine: their table, their statistics, and the file that keeps them.
+#include "validate/host_calibration/calibrate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "model/base/error.hpp"
+#include "tests/base/temporary_folder.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+TEST_CASE("Every benchmark has a name of its own, a part that runs, and time to do so") {
+  std::set<std::string_view> names;
+  double total = 0.0, quick = 0.0;
+  for (const HostBenchmark& benchmark : host_benchmarks()) {
+    INFO(benchmark.name);
+    CHECK(names.insert(benchmark.name).second);
+    CHECK(find_benchmark(benchmark.name) == &benchmark);
+    CHECK(std::find(calibration_parts.begin(), calibration_parts.end(), benchmark.part) != calibration_parts.end());
+    CHECK(benchmark.measure != nullptr);
+    total += benchmark.budget.value();
+    quick += benchmark.quick_budget.value();
+  }
+  // What is promised: five minutes, and one for --quick, allocation and warm-up included.
+  CHECK(total <= 240.0);
+  CHECK(quick <= 48.0);
+}
+
+TEST_CASE("The uncertainty of a median comes from the ranks around it") {
+  // Of 1 … 101 the ranks 50.5 -+ 0.98 * sqrt(101) = 40.65 and 60.35 bound the median 51: the 41st value is 41, its
+  // mirror 61, half their distance 10 of 51.
+  std::vector<double> values;
+  for (int i = 1; i <= 101; ++i) values.push_back(i);
+  CHECK(median_uncertainty(values) == Approx(10.0 / 51.0));
+  CHECK(std::isinf(median_uncertainty({1.0, 1.0, 1.0, 1.0, 1.0})));
+}
+
+TEST_CASE("Repetitions stop when the median is known, at the latest when they are enough") {
+  // Equal values: five are always made, six are needed for an interval, and its width is zero.
+  int calls = 0;
+  const auto equal = [&calls] {
+    ++calls;
+    return 2.0;
+  };
+  CHECK(sample(equal, {.warm_up = 3, .least = 5, .most = 100}).values.size() == 6);
+  CHECK(calls == 9);
+  // Values that never settle: as many as allowed.
+  double next = 1.0;
+  const auto growing = [&next] { return next *= 2.0; };
+  CHECK(sample(growing, {.warm_up = 0, .least = 5, .most = 20, .budget = Seconds(60.0)}).values.size() == 20);
+  // No time at all: the least number.
+  CHECK(sample(growing, {.warm_up = 0, .least = 3, .most = 20, .budget = Seconds(0.0)}).values.size() == 3);
+}
+
+TEST_CASE("A calibration survives its file") {
+  CalibrationReport report;
+  report.machine = {"a processor", 2, Bytes(1e9), "Linux", {"one"}, "2026-01-01"};
+  report.devices = {{"cpu", "cpu", "a processor"}};
+  report.complete = true;
+  report.rows.push_back(row_of("memory_latency", {{"working_set", "16 KiB"}}, {{1e-9, 2e-9, 3e-9}}, "s"));
+  report.rows.back().predicted = 0.5e-9;
+  report.rows.push_back(not_measured("memory_latency", {}, "no reason"));
+  const TemporaryFolder folder;
+  const std::string path = folder.write("calibration.json", to_json(report)).string();
+  const CalibrationReport read = read_calibration_report(path);
+  CHECK(to_json(read) == to_json(report));
+  REQUIRE(read.rows.size() == 2);
+  // The median is 2 ns; the quartiles lie at 1.5 and 2.5 ns.
+  CHECK(read.rows[0].values == std::vector<double>{1e-9, 2e-9, 3e-9});
+  CHECK(read.rows[0].measured == Approx(2e-9));
+  CHECK(read.rows[0].spread == Approx(0.5));
+  // 0.5 ns predicted, 1 ns the best sample: -50 %, beyond any tolerance of a latency.
+  CHECK(*read.rows[0].error() == Approx(-0.5));
+  CHECK(rows_beyond_tolerance(read).size() == 1);
+  CHECK(!read.rows[1].error());
+}
+
+TEST_CASE("A row keeps its samples, of very many a part that is spread over all") {
+  Sampled few{{3.0, 1.0, 2.0}};
+  CHECK(row_of("memory_latency", {}, few, "s").values == few.values);
+  // 0 … 999: every fifth, from the first on.
+  Sampled many;
+  for (int i = 0; i < 1000; ++i) many.values.push_back(i);
+  const BenchmarkRow row = row_of("memory_latency", {}, many, "s");
+  REQUIRE(row.values.size() == kept_samples);
+  CHECK(row.values[1] == 5.0);
+  CHECK(row.values.back() == 995.0);
+  CHECK(row.samples == 1000);
+}
+
+TEST_CASE("What is no calibration of a machine is refused by name") {
+  const TemporaryFolder folder;
+  CHECK_THROWS_AS(read_calibration_report((folder.path() / "missing.json").string()), ScenarioError);
+  CHECK_THROWS_AS(read_calibration_report(folder.write("a.json", "{")), ScenarioError);
+  CHECK_THROWS_AS(read_calibration_report(folder.write("b.json", R"({"kind": "host measurements"})")), ScenarioError);
+}

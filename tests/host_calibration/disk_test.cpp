@@ -1,0 +1,94 @@
+// Measuring a disk: tiny sizes, to see that it works and leaves nothing behind. How fast it is, is nobody's business
+// here.
+#include <filesystem>
+
+#include "tests/base/temporary_folder.hpp"
+#include "tests/catch.hpp"
+#include "validate/host_calibration/calibrate.hpp"
+#include "validate/host_calibration/disk_access.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+std::optional<double> predicted(const BenchmarkRow& row) { return find_benchmark(row.benchmark)->predict(row, Node{}); }
+
+}  // namespace
+
+TEST_CASE("The file to measure with is gone from its folder before anything is measured") {
+  const TemporaryFolder folder;
+  const DiskFile file(folder.path().string(), Bytes(2e6));
+  CHECK(std::filesystem::is_empty(folder.path()));
+  CHECK(file.size() == 2 * 1048576);  // whole MiB
+  CHECK(file.read_ahead() > Bytes(0.0));
+}
+
+TEST_CASE("A folder without room is refused with what is there and what is needed") {
+  const TemporaryFolder folder;
+  CHECK_THROWS_WITH(DiskFile(folder.path().string(), Bytes(1e18)), Catch::Contains("free; measuring there needs"));
+  CHECK_THROWS(DiskFile((folder.path() / "missing").string(), Bytes(1e6)));
+}
+
+TEST_CASE("Requests of every kind move bytes") {
+  const TemporaryFolder folder;
+  const DiskFile file(folder.path().string(), Bytes(2e6));
+  for (const bool write : {false, true}) {
+    for (const AccessOrder order : {AccessOrder::random, AccessOrder::sequential}) {
+      DiskPattern pattern;
+      pattern.write = write;
+      pattern.order = order;
+      pattern.queue_depth = 3;
+      pattern.direct = file.direct();
+      CHECK(measure_access(file, pattern, Seconds(0.005)).value() > 0.0);
+    }
+  }
+  CHECK(measure_cached_read(file, Bytes(4096.0)).value() > 0.0);
+  CHECK(measure_fault(file).value() > 0.0);
+}
+
+TEST_CASE("In order through the page cache a file is read once, however long the time") {
+  // 2 MiB in an hour: a second pass would find the file in memory, and go on until the hour is over.
+  const TemporaryFolder folder;
+  const DiskFile file(folder.path().string(), Bytes(2e6));
+  DiskPattern pattern;
+  pattern.order = AccessOrder::sequential;
+  pattern.direct = false;
+  const BytesPerSecond rate = measure_access(file, pattern, Seconds(3600.0));
+  CHECK(rate.value() > 0.0);
+}
+
+TEST_CASE("A row of the disk is predicted from what it says of the disk") {
+  // 16 KiB, four at a time: 90 us of latency, 8.19 us longer for one request (1 GB/s) than for many (2 GB/s), and of
+  // the disk 20 us for 4 KiB and 6.14 us for the rest: four requests per 124.3 us.
+  BenchmarkRow row;
+  row.benchmark = "disk_read";
+  row.parameters = {{"latency", "90 us"},
+                    {"bandwidth", "2000 MB/s"},
+                    {"stream_bandwidth", "1000 MB/s"},
+                    {"requests_per_second", "50000"},
+                    {"read_ahead", "131072 B"},
+                    {"block", "16 KiB"},
+                    {"queue_depth", "4"},
+                    {"order", "random"},
+                    {"direct", "true"}};
+  const double transfer = 16384.0 / 2e9;
+  CHECK(*predicted(row) == Approx(4.0 / (90e-6 + transfer + 20e-6 + 12288.0 / 2e9) * 16384.0));
+  // Rows that describe the disk are what predictions rest on, not predictions.
+  row.parameters.erase("latency");
+  CHECK_FALSE(predicted(row));
+  row = {};
+  row.benchmark = "page_cache_read";
+  row.parameters = {{"call", "0.5 us"}, {"copy", "8192 MB/s"}, {"block", "8 KiB"}};
+  CHECK(*predicted(row) == Approx(1.5e-6));
+}
+
+TEST_CASE("Where nothing can be measured, a row says why") {
+  const CalibrationSettings settings{true, "/nowhere/at/all", Seconds(0.1), Node{}};
+  for (const HostBenchmark& benchmark : disk_benchmarks()) {
+    std::vector<BenchmarkRow> rows;
+    benchmark.measure(settings, [&](BenchmarkRow row) { rows.push_back(std::move(row)); });
+    REQUIRE(rows.size() == 1);
+    CHECK(rows.front().samples == 0);
+    CHECK_FALSE(rows.front().note.empty());
+  }
+}

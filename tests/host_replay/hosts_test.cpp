@@ -1,0 +1,110 @@
+// Real processes between real namespaces: as root only, skipped elsewhere. Sums are checked exactly; times only where
+// no busy machine can turn them round.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "model/collectives/algorithms.hpp"
+#include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
+#include "validate/host_replay/replay.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+bool can_have_hosts() {
+  setenv("FORETRAIN_SCENARIOS", FORETRAIN_SOURCE_DIR "/scenarios", 1);
+  setenv("FORETRAIN_HOST_PROGRAMS", FORETRAIN_HOST_FOLDER, 1);
+  static const std::string why = why_no_namespaces();
+  static const bool told = [] {
+    if (!why.empty()) std::cerr << "skipped: " << why << "\n";
+    return true;
+  }();
+  (void)told;
+  return why.empty();
+}
+
+ReplayPlan plan(const std::vector<std::string>& overrides, HostExecutor executor = HostExecutor::own,
+                int repetitions = 1) {
+  ReplayOptions options;
+  options.executor = executor;
+  options.repetitions = repetitions;
+  ReplayPlan made = plan_replay(load_scenario("replay-hosts", overrides), options);
+  made.task.warmup = 1;
+  return made;
+}
+
+}  // namespace
+
+// A worker ends with an error, and run() throws, when any value of the result differs from the exact sum.
+TEST_CASE("every algorithm's schedule adds up exactly when processes carry it out", "[host][network]") {
+  if (!can_have_hosts()) return;
+  HostReplayer replayer;
+  for (const char* algorithm :
+       {"naive", "tree", "double_tree", "ring", "bidirectional_ring", "halving_doubling", "hierarchical"}) {
+    INFO(algorithm);
+    // Five hosts: no power of two; 40,004 bytes: chunks differ in size.
+    CHECK_NOTHROW(replayer.run(plan({"cluster.nodes=5", "workload.collective.size=40004 B",
+                                     fmt::format("workload.collective.algorithm={}", algorithm)})));
+  }
+}
+
+TEST_CASE("the key-value store adds up exactly, with one key per server and with many", "[host][network]") {
+  if (!can_have_hosts()) return;
+  HostReplayer replayer;
+  ReplayPlan made = plan({"workload.collective.size=40004 B", "workload.collective.algorithm=parameter_server",
+                          "workload.collective.servers=3", "workload.collective.placement=colocated"},
+                         HostExecutor::server);
+  CHECK_NOTHROW(replayer.run(made));
+  made.task.keys = 17;
+  CHECK_NOTHROW(replayer.run(made));
+}
+
+TEST_CASE("naive takes several times as long as a ring where cards are slow", "[host][network]") {
+  if (!can_have_hosts()) return;
+  HostReplayer replayer;
+  const auto time = [&](const char* algorithm) {
+    return replayer
+        .run(plan({"cluster.network.nic_bandwidth=100 Mbit/s", "workload.collective.size=600 KB",
+                   fmt::format("workload.collective.algorithm={}", algorithm)},
+                  HostExecutor::own, 3))
+        .median();
+  };
+  const Seconds naive = time("naive"), ring = time("ring");
+  // Naive: 2 x 3 x 600 KB through one card, 301 ms with headers. Ring: 2 x 3/4 x 600 KB, 75 ms. No load makes bytes
+  // pass faster than the buckets let them (less the buckets themselves): 5 %.
+  CHECK(naive.value() > 0.95 * 2 * 3 * 600e3 / 12.5e6);
+  CHECK(ring.value() > 0.95 * 2 * 0.75 * 600e3 / 12.5e6);
+  CHECK(ring.value() < 10 * 0.075);
+  CHECK(naive / ring > 2.0);  // 4 on a quiet machine
+}
+
+TEST_CASE("a worker that fails is named, and no host is left", "[host][network]") {
+  if (!can_have_hosts()) return;
+  std::string name;
+  {
+    const HostLab lab({{BytesPerSecond(1e8), BytesPerSecond(1e8)}, {BytesPerSecond(1e8), BytesPerSecond(1e8)}});
+    name = lab.name(0);
+    HostTask task = plan({"cluster.nodes=2"}).task;
+    HostPrograms programs = find_host_programs();
+    // A peer that nobody listens for.
+    task.participants[1].address = "10.77.0.9";
+    task.timeout = 5.0;
+    try {
+      run_task(lab, programs, task);
+      FAIL("should have failed");
+    } catch (const ReplayError& error) {
+      CHECK_THAT(error.what(), Catch::Contains("rank"));
+    }
+    programs.own = "/bin/false";
+    CHECK_THROWS_WITH(run_task(lab, programs, plan({"cluster.nodes=2"}).task), Catch::Contains("exit status 1"));
+    // One that hangs.
+    programs.own = FORETRAIN_SOURCE_DIR "/tests/host_replay/hangs.sh";
+    task = plan({"cluster.nodes=2"}).task;
+    task.timeout = -4.5;  // half a second in all
+    CHECK_THROWS_WITH(run_task(lab, programs, task), Catch::Contains("not finished") && Catch::Contains("rank 1"));
+  }
+  CHECK_FALSE(std::filesystem::exists("/run/netns/" + name));
+}

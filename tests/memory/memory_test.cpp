@@ -1,0 +1,67 @@
+// What a plan needs of a GPU's memory, part by part.
+#include "model/memory/memory.hpp"
+#include "model/parallelism/layout.hpp"
+#include "model/scenario/load.hpp"
+#include "model/workload/build.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+MemoryFootprint footprint(const std::vector<std::string>& overrides) {
+  const Scenario scenario = load_scenario("gpt3-175b-1024-a100", overrides);
+  const auto& train = std::get<TrainWorkload>(scenario.workload);
+  return memory_footprint(scenario, train, build_model(train.model, build_options(train, scenario.plan)));
+}
+
+}  // namespace
+
+TEST_CASE("ZeRO divides optimizer, gradients and weights in turn over the replicas") {
+  // arXiv 1910.02054, figure 1: each level divides one more part by the number of replicas (16 here).
+  const MemoryFootprint whole = footprint({});
+  const MemoryFootprint one = footprint({"plan.zero=1"});
+  const MemoryFootprint two = footprint({"plan.zero=2"});
+  const MemoryFootprint three = footprint({"plan.zero=3", "plan.sync.gradient_precision=fp32"});
+  CHECK(one.optimizer.value() == Approx(whole.optimizer.value() / 16));
+  CHECK(one.gradients.value() == Approx(whole.gradients.value()));
+  CHECK(two.gradients.value() == Approx(whole.gradients.value() / 16));
+  CHECK(two.weights.value() == Approx(whole.weights.value()));
+  CHECK(three.weights.value() == Approx(whole.weights.value() / 16));
+}
+
+TEST_CASE("full recomputation keeps one input a layer") {
+  // The first stage holds 8 micro-batches of 12 layers' inputs: 8 · 12 · 2048 tokens · 12288 · 2 bytes / 8 (sequence
+  // parallel), and its share of the embedding's dropout mask.
+  const double inputs = 8.0 * 12 * 2048 * 12288 * 2 / 8;
+  CHECK(footprint({}).activations.value() == Approx(inputs).epsilon(0.1));
+  CHECK(footprint({"workload.train.recompute=none"}).activations.value() > 10 * inputs);
+}
+
+TEST_CASE("a master copy of the weights adds four bytes a parameter") {
+  const MemoryFootprint plain = footprint({});
+  const MemoryFootprint master = footprint({"workload.train.master_weights=true"});
+  CHECK(master.optimizer.value() == Approx(plain.optimizer.value() * 12.0 / 8.0));
+}
+
+TEST_CASE("compression that remembers its error keeps a second copy of the gradients") {
+  const MemoryFootprint plain = footprint({});
+  const MemoryFootprint cast = footprint({"plan.sync.compression=bf16"});
+  const MemoryFootprint remembered = footprint({"plan.sync.compression=bf16", "plan.sync.error_feedback=true"});
+  const MemoryFootprint factored = footprint({"plan.sync.compression=powersgd(1)"});
+  // A cast needs a bucket of 25 MB in half the size.
+  CHECK((cast.workspace - plain.workspace).value() == Approx(12.5e6));
+  CHECK((remembered.workspace - cast.workspace).value() == Approx(plain.gradients.value()));
+  // PowerSGD: the error, a copy of a bucket and factors that hardly count.
+  CHECK((factored.workspace - plain.workspace).value() == Approx(plain.gradients.value()).epsilon(0.01));
+}
+
+TEST_CASE("a plan fits or not at the boundary of the card") {
+  MemoryFootprint memory;
+  memory.weights = Bytes(60e9);
+  memory.workspace = Bytes(20e9);
+  memory.capacity = Bytes(80e9);
+  CHECK(memory.fits());
+  memory.workspace += Bytes(1.0);
+  CHECK_FALSE(memory.fits());
+}

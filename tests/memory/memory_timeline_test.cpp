@@ -1,0 +1,124 @@
+// A step's memory moment by moment.
+#include <algorithm>
+
+#include "tests/catch.hpp"
+#include "tests/memory/footprint.hpp"
+
+using namespace foretrain;
+using foretrain::test::Training;
+using P = MemoryPart;
+
+namespace {
+
+const MemoryMoment& peak_of(const MemoryTimeline& timeline) { return timeline.moments[timeline.peak]; }
+
+}  // namespace
+
+TEST_CASE("the timeline's fullest moment is the footprint") {
+  // Both walk the same account: the footprint looks at the fullest pass of each kind, the timeline at all.
+  const std::vector<std::pair<const char*, std::vector<std::string>>> cases = {
+      {"gpt3-175b-1024-a100", {}},
+      {"gpt3-175b-1024-a100", {"plan.interleave=3", "workload.train.recompute=none"}},
+      {"gpt3-175b-1024-a100", {"plan.zero=3", "workload.train.recompute=selective"}},
+      {"fit-memory-7b", {}},
+      {"fit-zero-3", {}},
+      {"fit-fsdp-llama3-8b", {}},
+      {"fit-offload-optimizer", {"plan.offload=[optimizer, activations]"}},
+      {"resnet-50-dgx1-v100", {}}};
+  for (const auto& [name, overrides] : cases) {
+    INFO(name);
+    const Training training(name, overrides);
+    const MemoryFootprint footprint = training.footprint();
+    const MemoryTimeline timeline = training.timeline();
+    CHECK(peak_of(timeline).parts.total().value() == Approx(footprint.total().value()).epsilon(1e-12));
+    CHECK(peak_of(timeline).parts[P::activations].value() == Approx(footprint.activations.value()).epsilon(1e-12));
+    CHECK(timeline.capacity == footprint.capacity);
+  }
+}
+
+TEST_CASE("activations rise layer by layer, and fall as gradients come back") {
+  const Training training("fit-zero-2");
+  const MemoryTimeline timeline = training.timeline();
+  // 34 layers: embedding, 32 blocks, head; one pass forward and its loss, one backward, the optimizer.
+  REQUIRE(timeline.moments.size() == 34 + 1 + 34 + 1);
+  const Bytes block = training.model.layers[1].layer.saved;
+  const auto kept = [&](std::size_t i) { return timeline.moments[i].parts[P::activations]; };
+  CHECK((kept(2) - kept(1)).value() == Approx(block.value()));
+  CHECK((kept(32) - kept(1)).value() == Approx(31 * block.value()));
+  // Moment 34 is the loss, 35 the head's backward pass, 36 that of block 32.
+  CHECK(timeline.moments[34].phase == MemoryPhase::loss);
+  CHECK(timeline.moments[36].layer == 32);
+  CHECK((kept(36) - kept(37)).value() == Approx(block.value()));
+  // After the backward pass weights, gradients, states and buffers are left.
+  const MemoryParts& last = timeline.moments.back().parts;
+  CHECK(last[P::activations].value() == 0.0);
+  CHECK(last[P::weights] == timeline.moments.front().parts[P::weights]);
+}
+
+TEST_CASE("the first stage of a pipeline holds as many micro-batches as there are stages") {
+  // 1F1B (arXiv 2104.04473, section 2.2): 8 stages, so 8 of 96 micro-batches with 12 layers' inputs each.
+  const Training training("gpt3-175b-1024-a100", {"plan.sequence_parallel=false"});
+  const MemoryTimeline timeline = training.timeline();
+  CHECK(timeline.stage == 0);
+  CHECK(timeline.micro_batches == 96);
+  CHECK(timeline.shown == 24);  // filling, one round, emptying
+  const double input = 2048.0 * 12288 * 2;
+  const double mask = 2048.0 * 12288;  // the embedding's dropout
+  CHECK(peak_of(timeline).parts[P::activations].value() == Approx(8 * (12 * input + mask)));
+  // Recomputing one layer brings back all that it would have kept.
+  const Layer& block = training.model.layers[1].layer;
+  CHECK(peak_of(timeline).parts[P::recomputed] == block.saved - block.saved_full);
+}
+
+TEST_CASE("FSDP is fullest at the loss, which finds no free segment") {
+  const MemoryTimeline timeline = Training("fit-fsdp-llama3-8b").timeline();
+  const MemoryMoment& peak = peak_of(timeline);
+  CHECK(peak.phase == MemoryPhase::loss);
+  // 16384 tokens x 128256 words: 2 bytes of logits, 4 of log-probabilities, 4 + 4 of gradients.
+  CHECK(peak.parts[P::loss].value() == Approx(16384.0 * 128256 * 14));
+  // fp32 weights, gradients and two moments of 8.03 billion parameters over 8 ranks: 16 bytes each.
+  const Bytes states = peak.parts[P::weights] + peak.parts[P::gradients] + peak.parts[P::optimizer];
+  CHECK(states.value() == Approx(8.03026e9 * 16 / 8).epsilon(1e-5));
+  // Embedding, norm and output stay gathered (1.05 billion), and two blocks of 218 million are.
+  CHECK(peak.parts[P::gathered].value() == Approx(2 * (2.0 * 128256 * 4096 + 4096)));
+}
+
+TEST_CASE("weights that stay gathered after the forward pass take a whole replica") {
+  const Bytes gathered =
+      peak_of(Training("fit-fsdp-llama3-8b", {"plan.reshard_after_forward=false"}).timeline()).parts[P::gathered];
+  CHECK(gathered.value() == Approx(2 * 8.03026e9).epsilon(1e-5));
+}
+
+TEST_CASE("a fused loss makes no fp32 copies") {
+  const Training eager("fit-fsdp-llama3-8b");
+  const Training fused("fit-fsdp-llama3-8b", {"workload.train.loss=fused"});
+  const double logits = 16384.0 * 128256;
+  CHECK(eager.model.layers[2].layer.loss_buffers.value() == Approx(14 * logits));
+  CHECK(fused.model.layers[2].layer.loss_buffers.value() == Approx(4 * logits));
+  CHECK(fused.footprint().total() < eager.footprint().total());
+}
+
+TEST_CASE("a list of operators keeps every other product") {
+  // llama3-8b per token: input 4096, q 4096, v 1024, attention's output 4096 and 32 fp32 sums, gate 14336, and eagerly
+  // down's 4096 that nobody reads; 2 bytes each.
+  const auto kept = [](const std::string& execution) {
+    const Training training("fit-fsdp-llama3-8b", {"plan.execution=" + execution});
+    return training.model.layers[1].layer.saved_operators.value() / 16384.0;
+  };
+  CHECK(kept("eager") == Approx(2 * (4096 + 4096 + 1024 + 4096 + 14336 + 4096) + 32 * 4));
+  CHECK(kept("compiled") == Approx(2 * (4096 + 4096 + 1024 + 4096 + 14336) + 32 * 4));
+}
+
+TEST_CASE("frozen parameters are weights and nothing else") {
+  Training training("fit-memory-7b");
+  const MemoryFootprint trained = training.footprint();
+  for (LayerGroup& group : training.model.layers) {
+    group.layer.frozen_parameters = group.layer.parameters;
+    group.layer.parameters = 0.0;
+    group.layer.matrices.clear();
+  }
+  const MemoryFootprint frozen = training.footprint();
+  CHECK(frozen.weights == trained.weights);
+  CHECK(frozen.gradients.value() == 0.0);
+  CHECK(frozen.optimizer.value() == 0.0);
+}

@@ -1,0 +1,73 @@
+#include <algorithm>
+
+#include "model/base/error.hpp"
+#include "model/parallelism/stages.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+Layer layer_of(const std::string& name, bool splittable, double rows) {
+  Layer layer;
+  layer.name = name;
+  layer.splittable = splittable;
+  layer.forward.push_back({name, Matmul{1, static_cast<std::int64_t>(rows), 8, 8, false}, Precision::fp16, 1});
+  return layer;
+}
+
+Model transformer_of(int blocks) {
+  Model model;
+  model.layers.push_back({layer_of("embedding", false, 1), 1});
+  model.layers.push_back({layer_of("block", true, 10), blocks});
+  model.layers.push_back({layer_of("head", false, 5), 1});
+  return model;
+}
+
+int blocks_in(const std::vector<LayerRun>& chunk) {
+  int blocks = 0;
+  for (const LayerRun& run : chunk) blocks += run.group == 1 ? run.count : 0;
+  return blocks;
+}
+
+}  // namespace
+
+TEST_CASE("equal layers are divided evenly, with the embedding first and the head last") {
+  const auto chunks = split_layers(transformer_of(96), 8, 1);
+  REQUIRE(chunks.size() == 8);
+  for (const auto& chunk : chunks) CHECK(blocks_in(chunk) == 12);
+  CHECK(chunks.front().front().group == 0);
+  CHECK(chunks.back().back().group == 2);
+}
+
+TEST_CASE("layers that do not divide leave the first and the last stage lighter") {
+  // 30 layers over 4 stages: 7 each and two more, which go to the middle.
+  const auto chunks = split_layers(transformer_of(30), 4, 1);
+  CHECK(blocks_in(chunks[0]) == 7);
+  CHECK(blocks_in(chunks[1]) == 8);
+  CHECK(blocks_in(chunks[2]) == 8);
+  CHECK(blocks_in(chunks[3]) == 7);
+}
+
+TEST_CASE("unequal layers are cut where the heaviest stage is lightest") {
+  // Costs 8 4 4 2 2 2 2 over three stages: only 8 | 4+4 | 2+2+2+2 has no stage above 8.
+  Model model;
+  for (const double rows : {8.0, 4.0, 4.0, 2.0, 2.0, 2.0, 2.0})
+    model.layers.push_back({layer_of("layer", true, rows), 1});
+  const auto chunks = split_layers(model, 3, 1);
+  CHECK(chunks[0].size() == 1);
+  CHECK(chunks[1].size() == 2);
+  CHECK(chunks[2].size() == 4);
+}
+
+TEST_CASE("more chunks than layers are refused with the number that would do") {
+  CHECK_THROWS_AS(split_layers(transformer_of(6), 8, 1), UsageError);
+  CHECK_NOTHROW(split_layers(transformer_of(8), 8, 1));
+}
+
+TEST_CASE("the first stage of a 1F1B pipeline holds as many micro-batches as there are stages") {
+  // arXiv 2104.04473, section 2.2.1: at most p in flight on the first stage, one on the last.
+  CHECK(passes_in_flight(8, 0, 1, 64) == 8);
+  CHECK(passes_in_flight(8, 7, 1, 64) == 1);
+  CHECK(passes_in_flight(8, 0, 1, 4) == 4);  // never more than there are
+}

@@ -1,0 +1,243 @@
+// R13: cutting communication. 13 B parameters on eight A100, step by step, and compression on Ethernet.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "model/scenario/load.hpp"
+#include "sim/predict.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+TrainResult train(const std::string& scenario, const std::vector<std::string>& overrides = {},
+                  Fidelity fidelity = Fidelity::estimate) {
+  return *predict(load_scenario(scenario, overrides), fidelity).train;
+}
+
+double seconds(const std::string& scenario, const std::vector<std::string>& overrides = {},
+               Fidelity fidelity = Fidelity::estimate) {
+  return train(scenario, overrides, fidelity).step_time.value();
+}
+
+/// Time of the gradients' collectives, hidden or not.
+double exchange(const TrainResult& result) {
+  double total = 0.0;
+  for (const auto& [name, time] : result.communication) {
+    if (name.starts_with("gradient")) total += time.total.value();
+  }
+  return total;
+}
+
+/// Buckets from `first` bytes on, each twice the one before.
+std::vector<double> sweep_buckets(const std::string& scenario, double first, int count) {
+  std::vector<double> times;
+  for (int i = 0; i < count; ++i) {
+    times.push_back(seconds(scenario, {"plan.sync.bucket=" + std::to_string(first * std::pow(2.0, i)) + " B"}));
+  }
+  return times;
+}
+
+std::size_t lowest(const std::vector<double>& times) {
+  return static_cast<std::size_t>(std::min_element(times.begin(), times.end()) - times.begin());
+}
+
+}  // namespace
+
+TEST_CASE("R13: the all-reduce of 13 B fp32 gradients, in one message and in many") {
+  // 12.85 B parameters: 51.4 GB. In one message 2 · 7/8 · 51.4 GB at the 235 GB/s that rings reach on this NVSwitch (in
+  // nccl-tests' bus bandwidth) is 383 ms, and a tenth more for each rank's own part.
+  const double whole = exchange(train("traffic-baseline", {"plan.sync.bucket=60 GB"}));
+  CHECK(whole == Approx(2.0 * 7 / 8 * 51.4 / 235).epsilon(0.1));
+  // In 2057 messages of 25 MB every one pays its launch and 14 steps again: the text's 500 ms lie between.
+  const double many = exchange(train("traffic-baseline"));
+  CHECK(whole < 0.5);
+  CHECK(many > 0.5);
+  CHECK(many < 0.65);
+}
+
+TEST_CASE("R13: every cut by half and more, as the exercise asks for") {
+  const TrainResult baseline = train("traffic-baseline");
+  const double exposed = baseline.breakdown.exposed_communication.value();
+  // Half the bytes take half the time, less what is paid for each of half as many messages.
+  CHECK(exchange(train("traffic-bf16-gradients")) == Approx(exposed / 2).epsilon(0.02));
+  // What is left after overlapping is the last bucket: at most two of forty layers and the embedding.
+  CHECK(train("traffic-overlap").breakdown.exposed_communication.value() < 0.05 * exposed);
+  // Eight times the samples for one exchange.
+  const TrainResult accumulated = train("traffic-accumulation");
+  CHECK(accumulated.breakdown.exposed_communication.value() == Approx(exposed).epsilon(0.001));
+  CHECK(accumulated.samples_per_second > 1.1 * baseline.samples_per_second);
+  for (const char* scenario : {"traffic-buckets", "traffic-powersgd", "traffic-top-k"}) {
+    INFO(scenario);
+    CHECK(train(scenario).breakdown.exposed_communication.value() < 0.5 * exposed);
+  }
+}
+
+TEST_CASE("R13: all of them fit into 80 GiB, and say what they need") {
+  // 25.7 GB of weights; gradients 51.4 GB in fp32 or 25.7 GB in bf16; as much again where the error is remembered.
+  for (const char* scenario : {"traffic-baseline", "traffic-bf16-gradients", "traffic-powersgd", "traffic-top-k"}) {
+    INFO(scenario);
+    CHECK(train(scenario).memory.fits());
+  }
+  // With fp32 gradients the error's 51.4 GB are too much.
+  CHECK_FALSE(train("traffic-powersgd", {"plan.sync.gradient_precision=fp32"}).memory.fits());
+}
+
+TEST_CASE("R13: synchronising after every micro-batch costs an exchange for each") {
+  const double once = seconds("traffic-accumulation");
+  const double each = seconds("traffic-accumulation", {"plan.sync.every_micro_batch=true"});
+  const double time = exchange(train("traffic-accumulation"));
+  CHECK(each - once == Approx(7 * time).epsilon(0.001));
+  // With overlap only what sticks out of each backward pass is paid again, and kernels slowed by a quarter of the
+  // exchange's time.
+  const double overlapped_once = seconds("traffic-accumulation", {"plan.sync.overlap=true"});
+  const double overlapped = seconds("traffic-accumulation", {"plan.sync.overlap=true", "plan.sync.every_micro_batch=true"});
+  CHECK(overlapped > overlapped_once);
+  CHECK(overlapped - overlapped_once < 0.35 * (each - once));
+}
+
+TEST_CASE("R13: the best bucket is neither the smallest nor the largest") {
+  // Small buckets: 161 tensors of ResNet-50 one by one, each at least 2 · 15 steps of 30 us. Large ones: the whole
+  // gradient waits for the end of the backward pass. In between DDP's default of 25 MB is near the best.
+  const std::vector<double> times = sweep_buckets("traffic-ethernet-resnet-50", 1e3, 18);
+  const std::size_t best = lowest(times);
+  CHECK(best > 0);
+  CHECK(best + 1 < times.size());
+  CHECK(times.front() > 1.2 * times[best]);
+  CHECK(times.back() > 1.2 * times[best]);
+  CHECK(seconds("traffic-ethernet-resnet-50") < 1.05 * times[best]);
+  // From one bucket to one of twice the size nothing leaps, but where the last two become one.
+  for (std::size_t i = 0; i + 2 < times.size(); ++i) {
+    INFO("bucket of " << 1e3 * std::pow(2.0, static_cast<double>(i)) << " B");
+    CHECK(times[i + 1] == Approx(times[i]).epsilon(0.06));
+  }
+}
+
+TEST_CASE("R13: buckets of 13 B parameters, from a megabyte to all of them") {
+  const std::vector<double> times = sweep_buckets("traffic-buckets", 1e6, 17);
+  const std::size_t best = lowest(times);
+  CHECK(best > 0);
+  CHECK(best + 1 < times.size());
+  // One bucket of 25.7 GB: nothing overlaps, all of 2 · 7/8 · 25.7 GB / 235 GB/s = 191 ms and a tenth are exposed.
+  CHECK(train("traffic-buckets", {"plan.sync.bucket=64 GB"}).breakdown.exposed_communication.value() ==
+        Approx(0.191).epsilon(0.1));
+}
+
+TEST_CASE("R13: cut into equal messages instead of tensors, small buckets cost a latency each") {
+  // By layer, a message is as large as the bucket: half the bucket is twice the messages, and at 1 KB their latency is
+  // all that counts.
+  const auto time = [](const std::string& bucket) {
+    return exchange(train("traffic-ethernet-resnet-50", {"plan.sync.bucketing=by_layer", "plan.sync.bucket=" + bucket}));
+  };
+  CHECK(time("1 KB") == Approx(2.0 * time("2 KB")).epsilon(0.05));
+  CHECK(time("1 KB") > 50.0 * time("1 MB"));
+  // A bucket of one byte is answered, too.
+  CHECK(std::isfinite(time("1 B")));
+}
+
+TEST_CASE("R13: PyTorch's small first bucket starts the exchange earlier") {
+  // Beside a backward pass that ends before the exchange does, what starts earlier ends earlier.
+  const auto bert = [](const std::string& first) {
+    return seconds("traffic-ethernet-bert-large", {"plan.sync.bucket=600 MB", "plan.sync.first_bucket=" + first});
+  };
+  CHECK(bert("1 MB") < bert("600 MB"));
+}
+
+TEST_CASE("R13: PowerSGD pays on Ethernet and not on NVSwitch") {
+  // NVSwitch: the exchange is hidden anyway, the factors' kernels are not.
+  CHECK(exchange(train("traffic-powersgd")) < 0.15 * exchange(train("traffic-buckets")));
+  CHECK(seconds("traffic-powersgd") > seconds("traffic-buckets"));
+  // 10 Gbit/s: 1.3 GB a step at 1.19 GB/s. With rank 4 a thousandth of it is left, and latency.
+  const double plain = seconds("traffic-ethernet-bert-large");
+  CHECK(seconds("traffic-ethernet-bert-large", {"plan.sync.compression=powersgd(4)"}) < 0.4 * plain);
+  CHECK(seconds("traffic-ethernet-bert-large", {"plan.sync.compression=fp16"}) < 0.65 * plain);
+}
+
+TEST_CASE("R13: a higher rank is never cheaper") {
+  double before = 0.0;
+  for (const int rank : {1, 2, 4, 8, 16, 32}) {
+    const double time =
+        seconds("traffic-ethernet-resnet-50", {"plan.sync.compression=powersgd(" + std::to_string(rank) + ")"});
+    CHECK(time > before);
+    before = time;
+  }
+  // A rank that no matrix has: sent as it is, at the price of no compression.
+  CHECK(seconds("traffic-ethernet-resnet-50", {"plan.sync.compression=powersgd(100000)"}) ==
+        Approx(seconds("traffic-ethernet-resnet-50")).epsilon(1e-9));
+}
+
+TEST_CASE("R13: gathered gradients grow with the ranks, summed ones do not") {
+  const auto on = [](const std::string& nodes, const std::string& compression) {
+    const int batch = 32 * std::stoi(nodes);
+    return exchange(train("traffic-ethernet-bert-large",
+                          {"cluster.nodes=" + nodes, "workload.train.global_batch=" + std::to_string(batch),
+                           "plan.sync.compression=" + compression}));
+  };
+  // All-gather: (n-1) · k · 8 bytes, 15/7 = 2.14 times as many for 16 ranks as for 8. All-reduce: 2 (n-1)/n, 1.07.
+  CHECK(on("16", "top_k(1 %)") / on("8", "top_k(1 %)") == Approx(15.0 / 7.0).epsilon(0.03));
+  CHECK(on("16", "none") / on("8", "none") == Approx((15.0 / 16) / (7.0 / 8)).epsilon(0.03));
+}
+
+TEST_CASE("R13: 100 Gbit/s need no compression, 10 Gbit/s one of two to four") {
+  // Zhang et al. 2020 (arXiv 2006.10103) for ResNet-50 and V100: where the network is fully used, scaling is nearly
+  // linear at 100 Gbit/s without compression, and at 10 Gbit/s with a ratio of 2 to 5.
+  const TrainResult free = train("traffic-ethernet-resnet-50",
+                                 {"cluster.network.nic_bandwidth=100000 Gbit/s", "cluster.network.latency=0.001 us"});
+  const auto slower = [&](const std::string& bandwidth, const std::string& compression) {
+    return seconds("traffic-ethernet-resnet-50",
+                   {"cluster.network.nic_bandwidth=" + bandwidth + " Gbit/s", "plan.sync.compression=" + compression}) /
+           free.step_time.value();
+  };
+  CHECK(slower("100", "none") < 1.05);
+  CHECK(slower("10", "none") > 1.15);
+  CHECK(slower("10", "fp16") < 1.10);
+  CHECK(slower("10", "fp8") < 1.06);
+}
+
+TEST_CASE("R13: the text's ratio of communication to computation, beside what the model finds") {
+  const TrainResult result = train("traffic-baseline");
+  REQUIRE(result.communication_to_compute);
+  // 2 · 51.4 GB over the 276 GB/s between two GPUs on the NVSwitch; the batch's FLOPs at 312 TFLOP/s.
+  const double flops = result.model_flops_per_second_per_gpu.value() * result.step_time.value();
+  const double formula = 2.0 * result.memory.gradients.value() / 276e9 / (flops / 312e12);
+  CHECK(result.communication_to_compute->formula == Approx(formula).epsilon(0.001));
+  CHECK(result.communication_to_compute->simulated ==
+        Approx(exchange(result) / result.breakdown.compute.value()).epsilon(1e-9));
+  // It falls with the batch: eight times the samples, an eighth.
+  const TrainResult accumulated = train("traffic-accumulation");
+  CHECK(accumulated.communication_to_compute->formula == Approx(formula / 8).epsilon(0.001));
+  // One replica has nothing to exchange; two machines share what eight cards of 25 GB/s · 0.93 carry.
+  CHECK_FALSE(train("traffic-baseline", {"cluster.gpus_per_node=1", "plan.data=1"}).communication_to_compute);
+  const TrainResult two = train("traffic-baseline", {"cluster.nodes=2", "plan.data=16", "workload.train.global_batch=32"});
+  CHECK(two.communication_to_compute->formula == Approx(formula * 276.0 / 186.0).epsilon(0.001));
+}
+
+TEST_CASE("R13: casts work with sharded gradients") {
+  for (const std::string zero : {"1", "2", "3"}) {
+    INFO("zero " << zero);
+    // Large messages, in which latency does not count.
+    const std::vector<std::string> plain = {"plan.zero=" + zero, "plan.sync.gradient_precision=fp32",
+                                            "plan.sync.bucket=1 GB"};
+    std::vector<std::string> cast = plain;
+    cast.emplace_back("plan.sync.compression=bf16");
+    const auto scattered = [](const TrainResult& result) {
+      return result.communication.at("gradient reduce-scatter").total.value();
+    };
+    CHECK(scattered(train("traffic-baseline", cast)) == Approx(scattered(train("traffic-baseline", plain)) / 2).epsilon(0.03));
+  }
+}
+
+TEST_CASE("R13: the simulation agrees with the estimate") {
+  for (const char* scenario :
+       {"traffic-baseline", "traffic-accumulation", "traffic-buckets", "traffic-powersgd", "traffic-top-k", "traffic-ethernet-resnet-50"}) {
+    INFO(scenario);
+    const double estimate = seconds(scenario);
+    CHECK(seconds(scenario, {}, Fidelity::flows) == Approx(estimate).epsilon(0.01));
+    CHECK(seconds(scenario, {}, Fidelity::steps) == Approx(estimate).epsilon(0.01));
+  }
+  const std::vector<std::string> each = {"plan.sync.every_micro_batch=true", "plan.sync.overlap=true",
+                                         "plan.sync.compression=powersgd(2)"};
+  CHECK(seconds("traffic-accumulation", each, Fidelity::flows) == Approx(seconds("traffic-accumulation", each)).epsilon(0.01));
+}

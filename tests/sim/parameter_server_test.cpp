@@ -1,0 +1,218 @@
+// R11: parameter servers over many machines: where their time goes, what sharding, priorities, staleness and placement
+// change, and when a ring is better.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "model/prepared.hpp"
+#include "model/scenario/load.hpp"
+#include "sim/executor.hpp"
+#include "sim/predict.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+using Overrides = std::vector<std::string>;
+
+StepResult result_of(const std::string& scenario, const Overrides& overrides = {},
+                     Fidelity fidelity = Fidelity::flows) {
+  return predict(load_scenario(scenario, overrides), fidelity);
+}
+double milliseconds(const std::string& scenario, const Overrides& overrides = {}, Fidelity fidelity = Fidelity::flows) {
+  return result_of(scenario, overrides, fidelity).time().value() * 1e3;
+}
+
+/// 25 Gbit/s of which TCP carries 85 %.
+constexpr double card = 25e9 / 8.0 * 0.85;
+constexpr double resnet_bytes = 4.0 * 25.557032e6;
+constexpr double vgg_bytes = 4.0 * 138.357544e6;
+
+}  // namespace
+
+TEST_CASE("R11: with one server the step grows with the workers") {
+  // n workers push n · 102 MB into one card, 38.5 ms each. The step of 8 and 16 workers differs by 8 of them; pushing,
+  // and not computing (195 ms), is then the limit: pulls run the other way meanwhile, except the last group's.
+  const auto step = [](int workers) {
+    return milliseconds("servers-one-server", {"cluster.nodes=" + std::to_string(workers + 1)});
+  };
+  const double per_worker = resnet_bytes / card * 1e3;
+  CHECK(per_worker == Approx(38.5).epsilon(0.01));
+  CHECK((step(16) - step(8)) / 8.0 == Approx(per_worker).epsilon(0.15));
+  CHECK((step(32) - step(16)) / 16.0 == Approx(per_worker).epsilon(0.15));
+  CHECK(step(16) > 16.0 * per_worker);
+  // Two workers hide behind computing.
+  CHECK(step(2) < 1.05 * result_of("servers-one-server").parameter_server->compute_bound.value() * 1e3);
+}
+
+TEST_CASE("R11: several servers share the load") {
+  // Four cards instead of one: 77 ms of pushing behind 130 ms of backward pass.
+  const StepResult sharded = result_of("servers-sharded-servers");
+  CHECK(sharded.parameter_server->imbalance < 1.05);
+  CHECK(sharded.parameter_server->link_bound.value() == Approx(8.0 * resnet_bytes / 4.0 / card).epsilon(0.05));
+  CHECK(sharded.time() < 1.05 * sharded.parameter_server->compute_bound);
+  CHECK(milliseconds("servers-one-server") > 1.8 * sharded.time().value() * 1e3);
+}
+
+TEST_CASE("R11: keys placed by hash and never cut leave a server with fc6") {
+  // fc6 is 102.8 of 138.4 million parameters: 2.97 times the mean of four servers, and the time follows.
+  const StepResult hashed = result_of("servers-hashed-keys");
+  const StepResult balanced = result_of("servers-hashed-keys", {"plan.sync.assignment=balanced", "plan.sync.split=4 MB"});
+  CHECK(hashed.parameter_server->imbalance >= 4.0 * 102.76 / 138.36);
+  CHECK(balanced.parameter_server->imbalance < 1.02);
+  CHECK(hashed.parameter_server->link_bound / balanced.parameter_server->link_bound ==
+        Approx(hashed.parameter_server->imbalance / balanced.parameter_server->imbalance).epsilon(0.01));
+  CHECK(hashed.time() > hashed.parameter_server->link_bound);
+  CHECK(hashed.time() > 2.5 * balanced.time());
+}
+
+TEST_CASE("R11: adding up inside machines first takes the local GPUs' bytes off the network") {
+  // 4 machines · 553 MB over 4 servers' cards, 208 ms; with each of 32 GPUs pushing for itself eight times that.
+  const StepResult local = result_of("servers-hierarchical-servers");
+  const StepResult every = result_of("servers-hierarchical-servers", {"plan.sync.local_reduce=false"});
+  CHECK(local.parameter_server->workers == 4);
+  CHECK(every.parameter_server->workers == 32);
+  CHECK(local.parameter_server->link_bound.value() == Approx(vgg_bytes / card).epsilon(0.02));
+  CHECK(every.parameter_server->link_bound / local.parameter_server->link_bound == Approx(8.0).epsilon(0.01));
+  CHECK(every.time() > 5.0 * local.time());
+}
+
+TEST_CASE("R11: servers beside the workers share their cards, dedicated ones do not") {
+  // A worker's card sends its push to 7 others and its server's weights to 7 others: 2 · 7/8 of the model each way,
+  // against once with a dedicated server for every worker.
+  const StepResult shared = result_of("servers-colocated-servers");
+  const StepResult dedicated =
+      result_of("servers-colocated-servers", {"cluster.nodes=16", "plan.sync.placement=dedicated"});
+  CHECK(shared.parameter_server->link_bound.value() == Approx(2.0 * 7.0 / 8.0 * vgg_bytes / card).epsilon(0.02));
+  CHECK(dedicated.parameter_server->link_bound.value() == Approx(vgg_bytes / card).epsilon(0.02));
+  CHECK(shared.time() > 1.2 * dedicated.time());
+}
+
+TEST_CASE("R11: a slow worker stops synchronous and bounded training, not asynchronous") {
+  const auto run = [](const std::string& consistency) {
+    return result_of("servers-slow-worker", {"plan.sync.consistency=" + consistency});
+  };
+  const StepResult asynchronous = run("asynchronous");
+  const StepResult synchronous = run("synchronous");
+  // Computing alone: all wait for one of double length; or 8 / (7 + 1/2) = 1.067 of the usual.
+  const double usual = milliseconds("servers-sharded-servers");
+  CHECK(synchronous.time().value() * 1e3 == Approx(2.0 * usual).epsilon(0.02));
+  CHECK(asynchronous.time().value() * 1e3 == Approx(8.0 / 7.5 * usual).epsilon(0.02));
+  CHECK(run("bounded(2)").time().value() == Approx(synchronous.time().value()).epsilon(0.02));
+  CHECK(run("bounded(0)").time() == synchronous.time());
+  const StepResult hardly_bounded = run("bounded(1000)");
+  CHECK(hardly_bounded.time() == asynchronous.time());
+  CHECK(hardly_bounded.warnings.size() == asynchronous.warnings.size() + 1);
+
+  // A fast worker sees the updates of six equals and half of the slow one's: 6 or 7. While the slow one computes, seven
+  // others apply two each: 14.
+  CHECK(synchronous.parameter_server->staleness->max == 0.0);
+  const Staleness& staleness = *asynchronous.parameter_server->staleness;
+  CHECK(staleness.p50 >= 6.0);
+  CHECK(staleness.p50 <= 7.0);
+  CHECK(staleness.max >= 13.0);
+  CHECK(staleness.max <= 15.0);
+}
+
+TEST_CASE("R11: the more workers may be apart, the less they wait, and the staler their updates") {
+  // Lognormal iterations of standard deviation 20 %: the slowest of eight takes about 1.3 times the mean.
+  std::vector<double> times, staleness;
+  for (const char* consistency : {"synchronous", "bounded(1)", "bounded(3)", "asynchronous"}) {
+    const StepResult result = result_of("servers-jitter", {std::string("plan.sync.consistency=") + consistency});
+    times.push_back(result.time().value());
+    staleness.push_back(result.parameter_server->staleness->mean);
+  }
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    INFO(i);
+    CHECK(times[i] <= times[i - 1] * 1.01);  // samples of 50 iterations
+    CHECK(staleness[i] >= staleness[i - 1] - 0.2);
+  }
+  CHECK(times.front() > 1.2 * times.back());
+  // In one own iteration each of the seven others makes one update, on average.
+  CHECK(staleness.back() == Approx(7.0).epsilon(0.1));
+  // Never more than each other's lead and lag: (n − 1)(2k + 1).
+  const Staleness one = *result_of("servers-jitter", {"plan.sync.consistency=bounded(1)"}).parameter_server->staleness;
+  CHECK(one.max <= 7 * 3);
+}
+
+TEST_CASE("R11: first layers first lets the next forward pass begin before fc6 has arrived") {
+  const StepResult first = result_of("servers-priorities");
+  const double arrival = milliseconds("servers-priorities", {"plan.sync.priority=arrival"});
+  // In order of arrival the first layer's weights come last: a step is pushing everything, then a whole forward pass.
+  // By priority only what lies before fc6 in both passes is not hidden.
+  CHECK(arrival > 1.2 * first.time().value() * 1e3);
+  CHECK(first.time() > first.parameter_server->link_bound);
+  // A barrier between steps costs more than either.
+  CHECK(milliseconds("servers-priorities", {"plan.sync.priority=arrival", "plan.sync.barrier=true"}) > arrival);
+}
+
+TEST_CASE("R11: with spare machines servers beat a ring, over NVLink they lose against it") {
+  // Servers: 553 MB each way per worker, at the same time: 208 ms. Ring: 2 · 7/8 of them, 364 ms.
+  const double servers = milliseconds("servers-server-beats-ring");
+  const double ring = milliseconds("servers-server-beats-ring", {"cluster.nodes=8", "plan.sync={ algorithm: ring }"});
+  CHECK(servers > vgg_bytes / card * 1e3);
+  CHECK(ring > 2.0 * 7.0 / 8.0 * vgg_bytes / card * 1e3);
+  CHECK(servers < 0.7 * ring);
+  CHECK(milliseconds("servers-ring-beats-server", {"plan.sync={ algorithm: ring }"}) <
+        0.85 * milliseconds("servers-ring-beats-server"));
+}
+
+TEST_CASE("R11: estimate and simulation agree, and no step is below its bounds") {
+  for (const char* scenario : {"servers-one-server", "servers-sharded-servers", "servers-hashed-keys", "servers-hierarchical-servers",
+                               "servers-colocated-servers", "servers-slow-worker", "servers-priorities", "servers-server-beats-ring"}) {
+    INFO(scenario);
+    const StepResult flows = result_of(scenario);
+    const StepResult estimate = result_of(scenario, {}, Fidelity::estimate);
+    CHECK(estimate.time().value() == Approx(flows.time().value()).epsilon(0.2));
+    for (const StepResult* result : {&flows, &estimate}) {
+      const ParameterServerResult& bounds = *result->parameter_server;
+      CHECK(result->time() >= 0.995 * std::max({bounds.compute_bound, bounds.link_bound, bounds.server_bound}));
+      CHECK(result->train->breakdown.total().value() == Approx(result->time().value()));
+      CHECK(bounds.link_utilisation <= 1.0);
+    }
+    if (std::string(scenario) == "servers-slow-worker") continue;  // longest, and the same in steps
+    CHECK(milliseconds(scenario, {}, Fidelity::steps) == Approx(flows.time().value() * 1e3).epsilon(0.02));
+  }
+}
+
+TEST_CASE("R11: equal workers simulated one by one do what they do as one") {
+  const Scenario scenario = load_scenario("servers-one-server");
+  const PreparedScenario prepared(scenario);
+  const ParameterStore& store = *prepared.train()->store;
+  const auto step = [&](bool folded) {
+    const ServerGraph graph = build_server_graph(store, prepared.topology(), usual_iterations(store), folded);
+    return times_of(store, graph, simulate(graph.graph, prepared.topology(), Fidelity::flows)).step.value();
+  };
+  CHECK(step(false) == Approx(step(true)).epsilon(0.01));
+}
+
+TEST_CASE("R11: machines that add up first may also be apart, and servers may be GPUs") {
+  // Asynchronous, equal machines: nobody waits for anybody; the bound of the servers' cards stays.
+  const StepResult local = result_of("servers-hierarchical-servers", {"plan.sync.consistency=asynchronous"});
+  CHECK(local.parameter_server->workers == 4);
+  CHECK(local.time() >= 0.99 * local.parameter_server->link_bound);
+  CHECK(local.time() < 1.1 * result_of("servers-hierarchical-servers").time());
+  // The algorithm's own name says the same.
+  CHECK(result_of("servers-hierarchical-servers", {"plan.sync={ algorithm: hierarchical_parameter_server, servers: 4, "
+                                               "placement: dedicated }"})
+            .time() == result_of("servers-hierarchical-servers").time());
+  // Four of eight GPUs as servers, over NVLink: faster than host memory.
+  const Overrides gpus = {"plan.sync.placement=gpu", "plan.sync.servers=4"};
+  CHECK(milliseconds("servers-ring-beats-server", gpus) < milliseconds("servers-ring-beats-server"));
+  CHECK(result_of("servers-ring-beats-server", {gpus[0], gpus[1], "plan.sync.consistency=bounded(1)"})
+            .parameter_server->staleness->max <= 7 * 3);
+}
+
+TEST_CASE("R11: random iterations are the same in every run") {
+  const Overrides overrides = {"plan.sync.consistency=asynchronous"};
+  CHECK(result_of("servers-jitter", overrides).time() == result_of("servers-jitter", overrides).time());
+}
+
+TEST_CASE("R11: a server's CPU can be the limit") {
+  // DGX-1, two servers, one a socket: each socket's memory (68.3 GB/s) takes four times what eight GPUs push to it and
+  // gives what they pull, 5 · 8 · 277 MB: 162 ms; the four PCIe switches bring it twice as fast.
+  const StepResult result = result_of("servers-ring-beats-server");
+  CHECK(result.parameter_server->server_bound.value() == Approx(5.0 * 8.0 * vgg_bytes / 2.0 / 68.25e9).epsilon(0.02));
+  CHECK(result.parameter_server->server_bound > result.parameter_server->link_bound);
+}

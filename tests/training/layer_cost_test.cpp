@@ -1,0 +1,69 @@
+// What recomputation and sharded layers add to a layer's kernels.
+#include "model/training/layer_cost.hpp"
+
+#include <string>
+#include <vector>
+
+#include "model/training/step.hpp"
+#include "model/parallelism/layout.hpp"
+#include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+const char* const mpt = R"(
+cluster: { node: dgx-a100-80gb, nodes: 1 }
+workload:
+  train:
+    model: { family: mpt, layers: 4, hidden: 2048, heads: 16, vocabulary: 50368, sequence: 2048 }
+    global_batch: 32
+    micro_batch: 4
+)";
+
+struct Priced {
+  explicit Priced(const std::vector<std::string>& overrides)
+      : scenario(load_scenario_text(mpt, "mpt.yaml", overrides)),
+        train(std::get<TrainWorkload>(scenario.workload)),
+        topology(scenario.cluster),
+        model(build_model(train.model, build_options(train, scenario.plan))),
+        pricer(scenario, train, topology),
+        block(model.layers[1].layer) {}
+  Scenario scenario;
+  const TrainWorkload& train;
+  Topology topology;
+  Model model;
+  LayerPricer pricer;
+  const Layer& block;
+};
+
+}  // namespace
+
+TEST_CASE("Megatron-LM runs a whole layer again, PyTorch's checkpoint stops before the last product") {
+  for (const bool sharded : {false, true}) {
+    Priced p({"workload.train.recompute=full", sharded ? "plan.zero=3" : "plan.zero=1"});
+    const LayerCost cost = p.pricer.price(p.block);
+    std::vector<Operator> again = p.block.forward;
+    if (sharded) again.resize(again.size() - 2);  // "ffn down" and "ffn residual"
+    CHECK(cost.recompute_kernels.value() == Approx(p.pricer.kernels(again).value()));
+  }
+}
+
+TEST_CASE("a sharded layer concatenates and divides its gradients: eight bytes per parameter in each backward pass") {
+  // bf16 gradients of the unit, whole on every GPU: read and written twice, beside the layer's own backward kernels and
+  // what the transfers beside them cost.
+  const Priced p({"plan.zero=3"});
+  const Step step = build_step(p.scenario, p.train, p.model, p.topology);
+  LayerPricer pricer(p.scenario, p.train, p.topology);
+  const ShardedUnit& unit = step.stages[0].chunks[0].units[1];
+  const Seconds own = pricer.price(p.block).backward().compute;
+  const auto time = [&](int transfer) { return step.transfers[static_cast<std::size_t>(transfer)].isolated; };
+  const Seconds slowed =
+      (time(unit.gather_backward) + time(unit.scatter)) * p.scenario.calibration.collective.overlap_slowdown;
+  const BytesPerSecond memory =
+      p.scenario.cluster.node.gpu.memory_bandwidth * p.scenario.calibration.streaming.bandwidth_efficiency;
+  const Seconds copies = Bytes(8.0 * p.block.parameters) / memory * p.scenario.calibration.step.kernel_stretch;
+  // 6 % for the kernels' start and for what the L2 still holds.
+  CHECK((unit.backward.compute - own - slowed).value() == Approx(copies.value()).epsilon(0.06));
+}

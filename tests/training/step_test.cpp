@@ -1,0 +1,242 @@
+// The formulas of estimate_step against the unrolled graph, and the orders of work they share.
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "model/training/sharded_order.hpp"
+#include "model/training/step_times.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+Segment compute(double seconds) { return {Seconds(seconds), Seconds(0.0), Seconds(0.0)}; }
+
+int add_transfer(Step& step, double seconds) {
+  SharedTransfer transfer;
+  transfer.name = "transfer";
+  transfer.lowered.phases.push_back({Seconds(seconds), {}, 1});
+  transfer.isolated = Seconds(seconds);
+  step.transfers.push_back(transfer);
+  return static_cast<int>(step.transfers.size()) - 1;
+}
+
+GradientBucket bucket_of(double backward, int transfer) {
+  GradientBucket bucket;
+  bucket.backward = compute(backward);
+  bucket.transfer = transfer;
+  bucket.gradients = Bytes(1.0);
+  return bucket;
+}
+
+/// One stage, one chunk whose backward pass falls into equal buckets.
+Step data_parallel_step(int buckets, double forward, double bucket_backward, double bucket_transfer, bool overlap) {
+  Step step;
+  step.overlap = overlap;
+  step.stages.resize(1);
+  ModelChunk chunk;
+  chunk.forward = compute(forward);
+  chunk.backward = compute(bucket_backward * buckets);
+  const int transfer = add_transfer(step, bucket_transfer);
+  for (int b = 0; b < buckets; ++b) chunk.buckets.push_back(bucket_of(bucket_backward, transfer));
+  step.stages[0].chunks.push_back(chunk);
+  return step;
+}
+
+Step pipeline_step(int stages, int interleave, int micro_batches, double forward, double backward, double hop) {
+  Step step;
+  step.interleave = interleave;
+  step.micro_batches = micro_batches;
+  step.overlap = false;
+  for (int s = 0; s < stages; ++s) {
+    PipelineStage stage;
+    for (int v = 0; v < interleave; ++v) {
+      ModelChunk chunk;
+      chunk.forward = compute(forward);
+      chunk.backward = compute(backward);
+      stage.chunks.push_back(chunk);
+    }
+    step.stages.push_back(stage);
+    if (s + 1 < stages) {
+      step.activations.push_back(add_transfer(step, hop));
+      step.activation_gradients.push_back(add_transfer(step, hop));
+    }
+  }
+  return step;
+}
+
+Step random_step(std::mt19937& random) {
+  std::uniform_real_distribution<double> time(0.1, 2.0);
+  const auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  const int stages = pick(1, 4);
+  const int interleave = stages == 1 ? 1 : pick(1, 3);
+  Step step = pipeline_step(stages, interleave, stages * pick(1, 4), 1.0, 2.0, time(random));
+  step.overlap = pick(0, 1) == 1;
+  const bool sharded = stages == 1 && pick(0, 1) == 1;
+  const bool compressed = pick(0, 1) == 1;
+  step.every_micro_batch = stages == 1 && !sharded && pick(0, 1) == 1;
+  for (PipelineStage& stage : step.stages) {
+    stage.optimizer = compute(time(random));
+    if (pick(0, 1) == 1) stage.parameter_gather = add_transfer(step, time(random));
+    for (ModelChunk& chunk : stage.chunks) {
+      chunk.forward = compute(time(random));
+      if (sharded) {
+        for (int u = pick(1, 6); u > 0; --u) {
+          ShardedUnit unit{compute(time(random)), compute(time(random)), add_transfer(step, time(random)), -1, -1};
+          if (pick(0, 1) == 1) unit.gather_backward = unit.gather;
+          if (pick(0, 1) == 1) unit.scatter = add_transfer(step, time(random));
+          chunk.units.push_back(unit);
+        }
+        continue;
+      }
+      Segment total;
+      for (int b = pick(1, 5); b > 0; --b) {
+        chunk.buckets.push_back(bucket_of(time(random), pick(0, 3) == 0 ? -1 : add_transfer(step, time(random))));
+        GradientBucket& bucket = chunk.buckets.back();
+        if (!compressed) {
+          total += bucket.backward;
+          continue;
+        }
+        if (pick(0, 1) == 1) bucket.before = Seconds(time(random));
+        for (int part = pick(0, 2); part > 0; --part) {
+          bucket.further.push_back({Seconds(pick(0, 1) * time(random)), add_transfer(step, time(random))});
+        }
+        if (pick(0, 1) == 1) bucket.after = Seconds(time(random));
+        total += chunk.buckets.back().backward;
+      }
+      chunk.backward = total;
+    }
+  }
+  step.gradient_norm = Seconds(time(random));
+  return step;
+}
+
+}  // namespace
+
+TEST_CASE("the estimate of a step equals the longest path through its unrolled graph") {
+  std::mt19937 random(7);
+  for (int i = 0; i < 300; ++i) {
+    const Step step = random_step(random);
+    const StepTimes formula = estimate_step(step);
+    const UnrolledStep unrolled = unroll(step);
+    const StepTimes path = times_of(unrolled, execute_isolated(unrolled.graph));
+    INFO("case " << i << ": " << step.stage_count() << " stages, " << step.interleave << " chunks, "
+                 << step.micro_batches << " micro-batches");
+    CHECK(formula.backward_done.value() == Approx(path.backward_done.value()).epsilon(1e-9));
+    CHECK(formula.synchronised.value() == Approx(path.synchronised.value()).epsilon(1e-9));
+    CHECK(formula.end.value() == Approx(path.end.value()).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a balanced pipeline takes (m + p - 1) forward and backward passes") {
+  // 1F1B with equal stages: each stage works m·(f+b) and idles for (p-1)·(f+b) (arXiv 2104.04473, section 2.2.1).
+  const StepTimes times = estimate_step(pipeline_step(4, 1, 12, 1.0, 2.0, 0.0));
+  CHECK(times.backward_done.value() == Approx((12 + 3) * 3.0));
+}
+
+TEST_CASE("interleaving divides the bubble by the number of chunks") {
+  // Two chunks a stage, each half the work: the bubble (p-1)·(f+b) shrinks to (p-1)·(f+b)/2.
+  const StepTimes plain = estimate_step(pipeline_step(4, 1, 12, 1.0, 2.0, 0.0));
+  const StepTimes interleaved = estimate_step(pipeline_step(4, 2, 12, 0.5, 1.0, 0.0));
+  const double work = 12 * 3.0;
+  CHECK(interleaved.backward_done.value() - work == Approx((plain.backward_done.value() - work) / 2));
+}
+
+TEST_CASE("a synchronisation beside the backward pass exposes only its tail") {
+  // Four buckets, each 1 s of backward work and 0.5 s on the wire: only the last bucket's 0.5 s is waited for.
+  const StepTimes times = estimate_step(data_parallel_step(4, 2.0, 1.0, 0.5, true));
+  CHECK(times.backward_done.value() == Approx(6.0));
+  CHECK(times.synchronised.value() == Approx(6.5));
+}
+
+TEST_CASE("a synchronisation slower than the backward pass is bound by the wire") {
+  // The first bucket is ready after 2 + 1 s, then four transfers of 3 s follow each other.
+  const StepTimes times = estimate_step(data_parallel_step(4, 2.0, 1.0, 3.0, true));
+  CHECK(times.synchronised.value() == Approx(3.0 + 4 * 3.0));
+}
+
+TEST_CASE("without overlap all gradients wait for the end of the backward pass") {
+  const StepTimes times = estimate_step(data_parallel_step(4, 2.0, 1.0, 0.5, false));
+  CHECK(times.synchronised.value() == Approx(6.0 + 4 * 0.5));
+}
+
+TEST_CASE("gradients synchronised after each micro-batch are waited for each time") {
+  // Two buckets, each 1 s of backward work and 1.5 s on the wire: a pass ends 1 + 2 · 1.5 = 4 s after it began, and
+  // three of them with their forward passes of 2 s take 18 s; the backward work of the last one is done 2 s earlier.
+  Step step = data_parallel_step(2, 2.0, 1.0, 1.5, true);
+  step.micro_batches = 3;
+  step.every_micro_batch = true;
+  const StepTimes times = estimate_step(step);
+  CHECK(times.synchronised.value() == Approx(18.0));
+  CHECK(times.backward_done.value() == Approx(16.0));
+  // Only the last one's gradients: two passes of 2 + 2 s, then 2 + 4.
+  step.every_micro_batch = false;
+  CHECK(estimate_step(step).synchronised.value() == Approx(2 * 4.0 + 6.0));
+}
+
+TEST_CASE("a compressed bucket is sent, worked on, sent again and restored, one after the other") {
+  // Ready after 2 + 1 s; first transfer 0.5 s, kernels 0.25 s, second transfer 0.5 s, restored in 0.125 s. The second
+  // bucket is ready at 4 s, when the first one's second transfer has still 0.25 s to go: 4.25 + 1.25 + 0.125.
+  Step step = data_parallel_step(2, 2.0, 1.0, 0.5, true);
+  for (GradientBucket& bucket : step.stages[0].chunks[0].buckets) {
+    bucket.further.push_back({Seconds(0.25), bucket.transfer});
+    bucket.after = Seconds(0.125);
+  }
+  CHECK(estimate_step(step).synchronised.value() == Approx(5.625));
+}
+
+TEST_CASE("the breakdown adds up to the step") {
+  std::mt19937 random(11);
+  for (int i = 0; i < 100; ++i) {
+    Step step = random_step(random);
+    step.once_per_step = Seconds(0.3);
+    step.loader_interval = Seconds(i % 3 == 0 ? 100.0 : 0.0);
+    const StepTimes times = estimate_step(step);
+    CHECK(breakdown_of(step, times).total().value() == Approx(step_time(step, times).value()).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a loader slower than the step stalls it for the difference") {
+  Step step = data_parallel_step(1, 1.0, 1.0, 0.0, false);
+  step.loader_interval = Seconds(5.0);
+  const StepTimes times = estimate_step(step);
+  CHECK(step_time(step, times).value() == Approx(5.0));
+  CHECK(breakdown_of(step, times).data_stall.value() == Approx(3.0));
+}
+
+TEST_CASE("a stage works on every micro-batch of every chunk once forward and once backward") {
+  for (const int stages : {1, 2, 5}) {
+    for (const int interleave : {1, 2, 3}) {
+      for (const int micro_batches : {1, 4, 10}) {
+        for (int s = 0; s < stages; ++s) {
+          std::set<std::tuple<bool, int, int>> seen;
+          for (const PipelinePass& pass : pipeline_order(stages, s, interleave, micro_batches)) {
+            CHECK(seen.insert({pass.backward, pass.chunk, pass.micro_batch}).second);
+            if (pass.backward) CHECK(seen.count({false, pass.chunk, pass.micro_batch}) == 1);
+          }
+          CHECK(static_cast<int>(seen.size()) == 2 * interleave * micro_batches);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("sharded layers are gathered at most two ahead and one after the other") {
+  std::vector<ShardedUnit> units(5);
+  for (ShardedUnit& unit : units) unit.gather = unit.gather_backward = unit.scatter = 0;
+  for (const bool backward : {false, true}) {
+    int gathered = 0;
+    int computed = 0;
+    int scattered = 0;
+    for (const ShardedPass& pass : sharded_order(units, backward)) {
+      if (pass.kind == ShardedPass::Kind::gather) ++gathered;
+      if (pass.kind == ShardedPass::Kind::compute) ++computed;
+      if (pass.kind == ShardedPass::Kind::scatter) ++scattered;
+      CHECK(gathered - computed <= 2);
+    }
+    CHECK(gathered == 5);
+    CHECK(computed == 5);
+    CHECK(scattered == (backward ? 5 : 0));
+  }
+}

@@ -1,0 +1,197 @@
+#include "validate/host_calibration/calibrate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "model/base/error.hpp"
+#include "model/base/files.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr const char* report_kind = "calibration of a machine";
+constexpr const char* expected_file = "a file that `foretrain calibrate -o` wrote";
+
+/// Five digits: more are noise.
+double rounded(double value) {
+  if (value == 0.0 || !std::isfinite(value)) return 0.0;
+  const double scale = std::pow(10.0, 4.0 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
+
+ordered_json to_value(const BenchmarkRow& row) {
+  ordered_json value = {{"benchmark", row.benchmark}, {"device", row.device}, {"parameters", row.parameters}};
+  if (row.samples > 0) {
+    value["measured"] = rounded(row.measured);
+    value["unit"] = row.unit;
+    value["spread"] = rounded(row.spread);
+    value["best"] = rounded(row.best);
+  } else {
+    value["measured"] = nullptr;
+  }
+  value["samples"] = row.samples;
+  if (!row.values.empty()) {
+    std::vector<double> values(row.values);
+    for (double& each : values) each = rounded(each);
+    value["values"] = std::move(values);
+  }
+  if (row.predicted) value["predicted"] = rounded(*row.predicted);
+  if (!row.note.empty()) value["note"] = row.note;
+  return value;
+}
+
+BenchmarkRow row_from(const json& value) {
+  BenchmarkRow row;
+  row.benchmark = value.at("benchmark");
+  row.device = value.at("device");
+  row.parameters = value.at("parameters");
+  row.samples = value.at("samples");
+  if (row.samples > 0) {
+    row.measured = value.at("measured");
+    row.unit = value.at("unit");
+    row.spread = value.at("spread");
+    row.best = value.at("best");
+    if (!std::isfinite(row.measured) || row.measured <= 0.0) {
+      throw std::runtime_error(fmt::format("{}: measured {}", row.benchmark, row.measured));
+    }
+  }
+  if (value.contains("values")) row.values = value.at("values").get<std::vector<double>>();
+  if (value.contains("predicted")) row.predicted = value.at("predicted").get<double>();
+  row.note = value.value("note", "");
+  return row;
+}
+
+}  // namespace
+
+double BenchmarkRow::reference() const {
+  const HostBenchmark* known = find_benchmark(benchmark);
+  const bool of_processor = known != nullptr && (known->part == "memory" || known->part == "compute");
+  return of_processor && best > 0.0 ? best : measured;
+}
+
+std::optional<double> BenchmarkRow::error() const {
+  if (samples < 1 || !predicted) return std::nullopt;
+  return *predicted / reference() - 1.0;
+}
+
+const std::vector<HostBenchmark>& host_benchmarks() {
+  static const std::vector<HostBenchmark> table = [] {
+    std::vector<HostBenchmark> all;
+    for (const auto part : {memory_benchmarks, compute_benchmarks, disk_benchmarks, loader_benchmarks}) {
+      for (HostBenchmark& benchmark : part()) all.push_back(benchmark);
+    }
+    return all;
+  }();
+  return table;
+}
+
+const HostBenchmark* find_benchmark(std::string_view name) {
+  for (const HostBenchmark& benchmark : host_benchmarks()) {
+    if (benchmark.name == name) return &benchmark;
+  }
+  return nullptr;
+}
+
+BenchmarkRow row_of(std::string_view benchmark, std::map<std::string, std::string> parameters, const Sampled& samples,
+                    std::string_view unit) {
+  BenchmarkRow row;
+  row.benchmark = benchmark;
+  row.parameters = std::move(parameters);
+  row.measured = samples.median();
+  row.unit = unit;
+  row.spread = samples.spread();
+  row.samples = static_cast<int>(samples.values.size());
+  const auto [low, high] = std::minmax_element(samples.values.begin(), samples.values.end());
+  row.best = unit == "s" ? *low : *high;
+  const std::size_t count = samples.values.size(), kept = std::min(count, kept_samples);
+  for (std::size_t i = 0; i < kept; ++i) row.values.push_back(samples.values[i * count / kept]);
+  return row;
+}
+
+BenchmarkRow not_measured(std::string_view benchmark, std::map<std::string, std::string> parameters, std::string why) {
+  BenchmarkRow row;
+  row.benchmark = benchmark;
+  row.parameters = std::move(parameters);
+  row.note = std::move(why);
+  return row;
+}
+
+void predict_rows(CalibrationReport& report, const Node& node) {
+  for (BenchmarkRow& row : report.rows) {
+    const HostBenchmark* benchmark = find_benchmark(row.benchmark);
+    row.predicted =
+        benchmark == nullptr || benchmark->predict == nullptr ? std::nullopt : benchmark->predict(row, node);
+  }
+}
+
+std::vector<const BenchmarkRow*> rows_beyond_tolerance(const CalibrationReport& report) {
+  std::vector<const BenchmarkRow*> beyond;
+  for (const BenchmarkRow& row : report.rows) {
+    const HostBenchmark* benchmark = find_benchmark(row.benchmark);
+    const auto error = row.error();
+    if (benchmark == nullptr || benchmark->tolerance <= 0.0 || !error) continue;
+    if (!(std::abs(*error) <= benchmark->tolerance)) beyond.push_back(&row);
+  }
+  return beyond;
+}
+
+std::string to_json(const CalibrationReport& report) {
+  const HostMachine& machine = report.machine;
+  ordered_json devices = ordered_json::array();
+  for (const CalibratedDevice& device : report.devices) {
+    devices.push_back({{"id", device.id}, {"kind", device.kind}, {"name", device.name}});
+  }
+  const ordered_json machine_value = {{"processor", machine.processor},         {"cores", machine.cores},
+                                      {"memory_bytes", machine.memory.value()}, {"kernel", machine.kernel},
+                                      {"versions", machine.versions},           {"date", machine.date}};
+  std::string text = fmt::format(
+      "{{\n  \"kind\": \"{}\",\n  \"machine\": {},\n  \"devices\": {},\n  \"quick\": {},\n  \"complete\": {},\n"
+      "  \"hardware\": {},\n  \"rows\": [",
+      report_kind, machine_value.dump(), devices.dump(), report.quick, report.complete,
+      ordered_json(report.hardware).dump());
+  // One line per row: differences between two files show which row they are in.
+  const char* separator = "\n    ";
+  for (const BenchmarkRow& row : report.rows) {
+    text += separator + to_value(row).dump();
+    separator = ",\n    ";
+  }
+  return text + "\n  ]\n}\n";
+}
+
+CalibrationReport read_calibration_report(const std::string& path) {
+  const std::string text = read_text_file(path);
+  const SourcePosition where{path, 0, 0};
+  try {
+    const json document = json::parse(text);
+    if (document.at("kind") != report_kind) {
+      throw ScenarioError(where, "kind", "no calibration of a machine", expected_file);
+    }
+    CalibrationReport report;
+    const json& machine = document.at("machine");
+    report.machine = {machine.at("processor"), machine.at("cores"),    Bytes(machine.at("memory_bytes")),
+                      machine.at("kernel"),    machine.at("versions"), machine.at("date")};
+    for (const json& device : document.at("devices")) {
+      report.devices.push_back({device.at("id"), device.at("kind"), device.at("name")});
+    }
+    report.quick = document.at("quick");
+    report.complete = document.at("complete");
+    report.hardware = document.at("hardware");
+    for (const json& row : document.at("rows")) report.rows.push_back(row_from(row));
+    return report;
+  } catch (const ScenarioError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw ScenarioError(where, "", fmt::format("no calibration of a machine ({})", error.what()), expected_file);
+  }
+}
+
+}  // namespace foretrain

@@ -1,0 +1,113 @@
+// What `foretrain calibrate` measures on this machine, one table row per benchmark, and what it leaves behind.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/hardware/cluster.hpp"
+#include "validate/host_replay/measurements.hpp"
+#include "validate/measure/sampling.hpp"
+
+namespace foretrain {
+
+/// The parts into which the benchmarks are divided, in the order in which they run.
+inline constexpr std::array<std::string_view, 4> calibration_parts = {"memory", "compute", "disk", "loader"};
+
+/// How many samples of a row are kept.
+inline constexpr std::size_t kept_samples = 200;
+
+/// One measured quantity. The parameters are texts as a scenario would state them ("32 KiB", "random"), so that the
+/// model can predict the row again later from the file alone.
+struct BenchmarkRow {
+  std::string benchmark;  ///< name of its row in the table of benchmarks
+  std::map<std::string, std::string> parameters;
+  double measured = 0.0;  ///< the median, in `unit`; meaningless when there is no sample
+  std::string unit;       ///< base units: "s", "B/s", "FLOP/s", "1/s"
+  double spread = 0.0;    ///< distance of the quartiles over the median
+  int samples = 0;        ///< 0: not measured, `note` says why
+  double best = 0.0;      ///< the fastest sample: what disturbances on a shared machine leave alone
+  std::string note;
+  std::string device = "cpu";  ///< entry of CalibrationReport::devices
+  std::optional<double> predicted = std::nullopt;
+  std::vector<double> values = {};  ///< the samples in order; of more than kept_samples as many, evenly spread
+
+  /// What a prediction is held against: of processor and memory the best sample, since others on a shared machine only
+  /// ever slow a walk down, and the prediction is that of a machine left alone; of disks and loaders the median.
+  [[nodiscard]] double reference() const;
+  /// Predicted over reference(), less one.
+  [[nodiscard]] std::optional<double> error() const;
+};
+
+/// What every benchmark is told.
+struct CalibrationSettings {
+  bool quick = false;
+  std::string directory;  ///< where the disk is measured
+  Seconds budget;         ///< this benchmark's time
+  Node node;              ///< this machine as detected
+};
+
+/// Takes a row as soon as it is measured, so that an interruption costs no more than the one at work.
+using RowSink = std::function<void(BenchmarkRow)>;
+
+/// One benchmark. `measure` sends its rows to the sink and throws Interrupted when the user ends the work; a machine
+/// that cannot run it sends one row without samples that says why. `predict` is the model's answer for one of these
+/// rows, in the row's unit; nothing where it has none.
+struct HostBenchmark {
+  std::string_view part;  ///< of calibration_parts
+  std::string_view name;
+  std::string_view description;
+  Seconds budget, quick_budget;
+  double tolerance;  ///< share by which a prediction may miss; 0: reported only
+  void (*measure)(const CalibrationSettings&, const RowSink&);
+  std::optional<double> (*predict)(const BenchmarkRow&, const Node&);
+};
+
+// One function per part, in files of their own.
+std::vector<HostBenchmark> memory_benchmarks();
+std::vector<HostBenchmark> compute_benchmarks();
+std::vector<HostBenchmark> disk_benchmarks();
+std::vector<HostBenchmark> loader_benchmarks();
+
+/// The table of all benchmarks.
+const std::vector<HostBenchmark>& host_benchmarks();
+/// Nothing for a name that no benchmark has.
+const HostBenchmark* find_benchmark(std::string_view name);
+
+/// A processor or GPU that was measured.
+struct CalibratedDevice {
+  std::string id;    ///< "cpu", "gpu0"
+  std::string kind;  ///< "cpu", "gpu"
+  std::string name;
+};
+
+struct CalibrationReport {
+  HostMachine machine;
+  std::vector<CalibratedDevice> devices;
+  bool quick = false;
+  bool complete = false;  ///< false: interrupted, or still running
+  std::string hardware;   ///< the node file that predictions rest on
+  std::vector<BenchmarkRow> rows;
+};
+
+/// A row from what was sampled.
+BenchmarkRow row_of(std::string_view benchmark, std::map<std::string, std::string> parameters, const Sampled& samples,
+                    std::string_view unit);
+/// A row that says why there is no measurement.
+BenchmarkRow not_measured(std::string_view benchmark, std::map<std::string, std::string> parameters, std::string why);
+
+/// Fills in `predicted` of every row whose benchmark can predict it.
+void predict_rows(CalibrationReport& report, const Node& node);
+
+/// Rows beyond their benchmark's tolerance.
+std::vector<const BenchmarkRow*> rows_beyond_tolerance(const CalibrationReport& report);
+
+std::string to_json(const CalibrationReport& report);
+/// Throws ScenarioError naming the file when it holds no calibration of a machine.
+CalibrationReport read_calibration_report(const std::string& path);
+
+}  // namespace foretrain

@@ -1,0 +1,132 @@
+#include "validate/host_calibration/disk_access.hpp"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "model/base/hash.hpp"
+#include "validate/host_replay/session.hpp"
+
+namespace foretrain {
+
+namespace {
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+/// Direct requests need memory at multiples of the disk's blocks.
+std::unique_ptr<char, Free> aligned(std::size_t size) {
+  return std::unique_ptr<char, Free>(static_cast<char*>(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)));
+}
+
+struct Threads {
+  std::vector<std::thread> threads;
+  ~Threads() {
+    for (std::thread& thread : threads) thread.join();
+  }
+};
+
+class Requests {
+ public:
+  Requests(const DiskFile& file, const DiskPattern& pattern, Seconds duration)
+      : file_(pattern.direct ? file.raw() : file.cached()),
+        blocks_(file.size() / static_cast<std::size_t>(pattern.block.value())),
+        block_(static_cast<std::size_t>(pattern.block.value())),
+        pattern_(pattern),
+        end_(now() + duration.value()) {}
+
+  /// One thread's requests until the time is up.
+  void run(std::size_t thread, std::size_t threads) {
+    const auto buffer = aligned(block_);
+    std::fill_n(buffer.get(), block_, static_cast<char>(thread + 1));
+    std::uint64_t state = thread + 1;
+    const std::size_t part = std::max<std::size_t>(1, blocks_ / threads);
+    // In order through the page cache each byte is read once: a second pass would find all of it there.
+    const bool once = !pattern_.direct && pattern_.order == AccessOrder::sequential;
+    for (std::size_t i = 0; error_ == 0 && now() < end_ && !(once && i == part); ++i) {
+      const std::size_t place =
+          pattern_.order == AccessOrder::random ? split_mix(state) % blocks_ : (thread * part + i % part) % blocks_;
+      const auto offset = static_cast<off_t>(place * block_);
+      const ssize_t moved =
+          pattern_.write ? pwrite(file_, buffer.get(), block_, offset) : pread(file_, buffer.get(), block_, offset);
+      if (moved != static_cast<ssize_t>(block_) && errno != EINTR) error_ = errno == 0 ? EIO : errno;
+      ++done_;
+    }
+  }
+
+  [[nodiscard]] std::size_t done() const { return done_; }
+  void throw_if_failed() const {
+    if (error_ != 0) throw std::system_error(error_, std::generic_category(), "a request to the disk");
+  }
+
+ private:
+  int file_;
+  std::size_t blocks_, block_;
+  const DiskPattern& pattern_;
+  double end_;
+  std::atomic<std::size_t> done_{0};
+  std::atomic<int> error_{0};
+};
+
+}  // namespace
+
+BytesPerSecond measure_access(const DiskFile& file, const DiskPattern& pattern, Seconds duration) {
+  if (!pattern.direct) file.drop_cache();
+  Requests requests(file, pattern, duration);
+  const double start = now();
+  const auto depth = static_cast<std::size_t>(std::max(1.0, pattern.queue_depth));
+  {
+    Threads others;
+    for (std::size_t t = 1; t < depth; ++t) others.threads.emplace_back([&, t] { requests.run(t, depth); });
+    requests.run(0, depth);
+  }
+  requests.throw_if_failed();
+  return pattern.block * static_cast<double>(requests.done()) / Seconds(now() - start);
+}
+
+Seconds measure_cached_read(const DiskFile& file, Bytes block) {
+  const auto size = static_cast<std::size_t>(block.value());
+  const auto buffer = aligned(size);
+  const std::size_t blocks = std::min<std::size_t>(file.size(), 32U << 20U) / size;
+  const auto walk = [&] {
+    for (std::size_t i = 0; i < blocks; ++i) {
+      if (pread(file.cached(), buffer.get(), size, static_cast<off_t>(i * size)) != static_cast<ssize_t>(size)) {
+        throw std::system_error(errno, std::generic_category(), "reading what is cached");
+      }
+    }
+  };
+  walk();  // from here on it is there
+  const double start = now();
+  walk();
+  return Seconds((now() - start) / static_cast<double>(blocks));
+}
+
+Seconds measure_fault(const DiskFile& file) {
+  constexpr std::size_t page = 4096;
+  measure_cached_read(file, Bytes(65536.0));
+  const std::size_t size = std::min<std::size_t>(file.size(), 32U << 20U);
+  void* mapping = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.cached(), 0);
+  if (mapping == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mapping the file");
+  const auto* bytes = static_cast<const volatile char*>(mapping);
+  struct rusage before {
+  }, after{};
+  getrusage(RUSAGE_SELF, &before);
+  const double start = now();
+  for (std::size_t at = 0; at < size; at += page) (void)bytes[at];
+  const double time = now() - start;
+  getrusage(RUSAGE_SELF, &after);
+  munmap(mapping, size);
+  const long faults = after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt;
+  return Seconds(time / static_cast<double>(std::max(1L, faults)));
+}
+
+}  // namespace foretrain

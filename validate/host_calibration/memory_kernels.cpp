@@ -1,0 +1,242 @@
+#include "validate/host_calibration/memory_kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "validate/host_calibration/host_memory.hpp"
+#include "validate/host_replay/session.hpp"
+
+namespace foretrain {
+
+namespace {
+
+// The same loops for every width: W is the vector type of a width that the enclosing function's target has. Addresses
+// need no alignment: memcpy of a vector becomes one unaligned load or store.
+using V16 = std::uint64_t __attribute__((vector_size(16)));
+using V32 = std::uint64_t __attribute__((vector_size(32)));
+using V64 = std::uint64_t __attribute__((vector_size(64)));
+
+#define FORETRAIN_INLINE __attribute__((always_inline)) inline
+// A vector register in an assembler statement.
+#if defined(__x86_64__)
+#define FORETRAIN_VECTOR "+x"
+#else
+#define FORETRAIN_VECTOR "+w"
+#endif
+
+template <typename V>
+FORETRAIN_INLINE void load(V& to, const std::byte* from) {
+  __builtin_memcpy(&to, from, sizeof(V));
+}
+template <typename V>
+FORETRAIN_INLINE void store(std::byte* to, const V& from) {
+  __builtin_memcpy(to, &from, sizeof(V));
+}
+
+template <typename V>
+FORETRAIN_INLINE std::uint64_t fold(const V& a, const V& b, const V& c, const V& d) {
+  const V all = (a | b) | (c | d);
+  std::uint64_t result = 0;
+  for (std::size_t i = 0; i < sizeof(V) / sizeof(std::uint64_t); ++i) result |= all[i];
+  return result;
+}
+
+/// into |= two vectors. AVX-512 has one instruction for it; two would keep both of its vector units busy, with nothing
+/// left for the loop, and the L1 would wait.
+template <typename V>
+FORETRAIN_INLINE void gather(V& into, const std::byte* first, const std::byte* second) {
+  V x, y;
+  load(x, first);
+  load(y, second);
+#if defined(__x86_64__)
+  if constexpr (sizeof(V) == 64) {
+    asm("vpternlogq $0xfe, %2, %1, %0" : "+x"(into) : "x"(x), "xm"(y));
+    return;
+  }
+#endif
+  into |= x | y;
+}
+
+// Sixteen vectors a turn, 1 KiB at most, so that the loop's own instructions do not count; as many passes as asked for
+// inside, so that calls, the last turn's mispredicted branch and the folding of the sums do not either.
+template <typename V>
+FORETRAIN_INLINE std::uint64_t read_loop(const std::byte* data, std::size_t bytes, std::size_t passes) {
+  constexpr std::size_t v = sizeof(V);
+  V a{}, b{}, c{}, d{};
+  for (std::size_t pass = 0; pass < passes; ++pass) {
+    for (const std::byte *at = data, *end = data + bytes; at != end; at += 16 * v) {
+      gather(a, at, at + v);
+      gather(b, at + 2 * v, at + 3 * v);
+      gather(c, at + 4 * v, at + 5 * v);
+      gather(d, at + 6 * v, at + 7 * v);
+      gather(a, at + 8 * v, at + 9 * v);
+      gather(b, at + 10 * v, at + 11 * v);
+      gather(c, at + 12 * v, at + 13 * v);
+      gather(d, at + 14 * v, at + 15 * v);
+    }
+    asm volatile("" : : : "memory");  // each pass loads anew
+  }
+  return fold(a, b, c, d);
+}
+
+template <typename V>
+FORETRAIN_INLINE std::uint64_t read_backward_loop(const std::byte* data, std::size_t bytes, std::size_t passes) {
+  constexpr std::size_t v = sizeof(V);
+  V a{}, b{}, c{}, d{};
+  for (std::size_t pass = 0; pass < passes; ++pass) {
+    for (const std::byte* at = data + bytes; at != data;) {
+      at -= 16 * v;
+      gather(a, at + 15 * v, at + 14 * v);
+      gather(b, at + 13 * v, at + 12 * v);
+      gather(c, at + 11 * v, at + 10 * v);
+      gather(d, at + 9 * v, at + 8 * v);
+      gather(a, at + 7 * v, at + 6 * v);
+      gather(b, at + 5 * v, at + 4 * v);
+      gather(c, at + 3 * v, at + 2 * v);
+      gather(d, at + v, at);
+    }
+    asm volatile("" : : : "memory");
+  }
+  return fold(a, b, c, d);
+}
+
+template <typename V>
+FORETRAIN_INLINE void write_loop(std::byte* data, std::size_t bytes, std::size_t passes) {
+  constexpr std::size_t v = sizeof(V);
+  V value{};
+  asm volatile("" : FORETRAIN_VECTOR(value));  // no call of memset
+  for (std::size_t pass = 0; pass < passes; ++pass) {
+    for (std::byte *at = data, *end = data + bytes; at != end; at += 8 * v) {
+      store(at, value);
+      store(at + v, value);
+      store(at + 2 * v, value);
+      store(at + 3 * v, value);
+      store(at + 4 * v, value);
+      store(at + 5 * v, value);
+      store(at + 6 * v, value);
+      store(at + 7 * v, value);
+    }
+    asm volatile("" : : : "memory");
+  }
+}
+
+template <typename V>
+FORETRAIN_INLINE void copy_loop(std::byte* destination, const std::byte* source, std::size_t bytes,
+                                std::size_t passes) {
+  constexpr std::size_t v = sizeof(V);
+  V x, y, z, w;
+  for (std::size_t pass = 0; pass < passes; ++pass) {
+    std::byte* to = destination;
+    for (const std::byte *at = source, *end = source + bytes; at != end; at += 4 * v, to += 4 * v) {
+      load(x, at);
+      load(y, at + v);
+      load(z, at + 2 * v);
+      load(w, at + 3 * v);
+      // No call of memcpy, which would write past the caches.
+      asm volatile("" : FORETRAIN_VECTOR(x), FORETRAIN_VECTOR(y), FORETRAIN_VECTOR(z), FORETRAIN_VECTOR(w));
+      store(to, x);
+      store(to + v, y);
+      store(to + 2 * v, z);
+      store(to + 3 * v, w);
+    }
+    asm volatile("" : : : "memory");
+  }
+}
+
+#define FORETRAIN_KERNELS(NAME, V, TARGET)                                                                             \
+  TARGET std::uint64_t read_##NAME(const std::byte* d, std::size_t n, std::size_t p) { return read_loop<V>(d, n, p); } \
+  TARGET std::uint64_t back_##NAME(const std::byte* d, std::size_t n, std::size_t p) {                                 \
+    return read_backward_loop<V>(d, n, p);                                                                             \
+  }                                                                                                                    \
+  TARGET void write_##NAME(std::byte* d, std::size_t n, std::size_t p) { write_loop<V>(d, n, p); }                     \
+  TARGET void copy_##NAME(std::byte* to, const std::byte* from, std::size_t n, std::size_t p) {                        \
+    copy_loop<V>(to, from, n, p);                                                                                      \
+  }                                                                                                                    \
+  constexpr MemoryKernels kernels_##NAME{read_##NAME, back_##NAME, write_##NAME, copy_##NAME,                          \
+                                         static_cast<int>(sizeof(V))};
+
+FORETRAIN_KERNELS(plain, V16, )
+#if defined(__x86_64__)
+FORETRAIN_KERNELS(avx2, V32, __attribute__((target("avx2"))))
+FORETRAIN_KERNELS(avx512, V64, __attribute__((target("avx512f"))))
+#endif
+
+/// A linear congruential generator of period 2^64 (Knuth's MMIX); its upper bits are good.
+constexpr std::uint64_t next_random(std::uint64_t x) { return x * 6364136223846793005ULL + 1442695040888963407ULL; }
+
+}  // namespace
+
+const MemoryKernels& memory_kernels() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return kernels_avx512;
+  if (__builtin_cpu_supports("avx2")) return kernels_avx2;
+#endif
+  return kernels_plain;
+}
+
+std::size_t read_strided(const std::byte* data, std::size_t bytes, std::size_t stride, bool backward) {
+  const std::size_t count = bytes / stride;
+  const auto step = static_cast<std::ptrdiff_t>(backward ? -stride : stride);
+  const std::byte* at = backward ? data + (count - 1) * stride : data;
+  // One load for each place into a register that nothing waits for: no vectors, no chain of additions.
+  const auto load_at = [&at, step](std::ptrdiff_t place) {
+    std::uint64_t value = 0;
+    __builtin_memcpy(&value, at + step * place, sizeof value);
+    asm volatile("" : : "r"(value));
+  };
+  std::size_t i = 0;
+  for (; i + 4 <= count; i += 4, at += 4 * step) {
+    load_at(0);
+    load_at(1);
+    load_at(2);
+    load_at(3);
+  }
+  for (; i < count; ++i, at += step) load_at(0);
+  return count;
+}
+
+std::size_t read_random(const std::byte* data, std::size_t bytes, std::size_t burst, std::size_t bursts) {
+  constexpr std::size_t streams = 4, line = 64;
+  const int shift = 64 - std::countr_zero(bytes / burst);
+  static thread_local std::array<std::uint64_t, streams> seeds = {1, 2, 3, 4};
+  std::array<std::uint64_t, streams> state = seeds;
+  std::uint64_t sum = 0, value = 0;
+  for (std::size_t i = 0; i < bursts; i += streams) {
+    for (std::uint64_t& x : state) {
+      x = next_random(x);
+      const std::byte* place = data + (shift >= 64 ? 0 : x >> shift) * burst;
+      for (std::size_t at = 0; at < burst; at += line) {
+        __builtin_memcpy(&value, place + at, sizeof value);
+        sum |= value;
+      }
+    }
+  }
+  keep(sum);
+  seeds = state;
+  return (bursts + streams - 1) / streams * streams * (burst / line);
+}
+
+double core_clock() {
+  constexpr int additions = 400'000;
+  double best = 0.0;
+  for (int repetition = 0; repetition < 25; ++repetition) {
+    std::uint64_t x = 1, one = 1;
+    const double start = now();
+    for (int i = 0; i < additions; i += 8) {
+#if defined(__x86_64__)
+      asm volatile(
+          "add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0"
+          : "+r"(x)
+          : "r"(one));
+#else
+      for (int j = 0; j < 8; ++j) asm volatile("add %0, %0, %1" : "+r"(x) : "r"(one));
+#endif
+    }
+    keep(x);
+    best = std::max(best, additions / (now() - start));
+  }
+  return best;
+}
+
+}  // namespace foretrain

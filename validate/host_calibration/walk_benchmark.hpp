@@ -1,0 +1,26 @@
+// Walks over this machine's memory: the same parameters that a scenario's `memory_walk` has, run for real.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "model/hardware/cluster.hpp"
+#include "model/workload/memory_walk.hpp"
+#include "validate/host_calibration/calibrate.hpp"
+
+namespace foretrain {
+
+/// The walk that these parameters ("working_set": "32 KiB", "pattern": "random", …) describe on this processor. Throws
+/// ScenarioError as a scenario with them would.
+MemoryWalk walk_of(const std::map<std::string, std::string>& parameters, const Cpu& cpu);
+
+/// Repeats the walk; each sample is the time of one access (threads walk at the same time, each over its part). Throws
+/// std::invalid_argument for walks that there is no loop for: remote memory, random writes.
+Sampled run_walk(const MemoryWalk& walk, const StoppingRule& rule);
+
+/// The model's answer for a row of walks, in the row's unit: seconds per access or bytes per second. Nothing when the
+/// processor's memory hierarchy is not described.
+std::optional<double> predict_walk(const BenchmarkRow& row, const Node& node);
+
+}  // namespace foretrain

@@ -1,0 +1,198 @@
+#include "validate/host_replay/measurements.hpp"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "model/base/error.hpp"
+#include "model/base/files.hpp"
+#include "model/base/hash.hpp"
+#include "model/base/process.hpp"
+#include "model/base/statistics.hpp"
+#include "model/base/text.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr const char* kind = "host measurements";
+
+/// The value behind "KEY: " in a file of such lines.
+std::string line_value(const char* file, const std::string& key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon != std::string::npos && trim(std::string_view(line).substr(0, colon)) == key) {
+      return std::string(trim(std::string_view(line).substr(colon + 1)));
+    }
+  }
+  return "";
+}
+
+/// The first line that a program prints, "" when it is missing.
+std::string version_line(const std::vector<std::string>& command) {
+  try {
+    const FilterResult result = run_filter(command, "");
+    const std::string text = result.output.empty() ? result.errors : result.output;
+    return std::string(trim(std::string_view(text).substr(0, text.find('\n'))));
+  } catch (const std::system_error&) {
+    return "";
+  }
+}
+
+/// Times to a tenth of a microsecond: more digits are noise.
+std::vector<double> rounded_times(const std::vector<double>& seconds) {
+  std::vector<double> result;
+  for (const double value : seconds) result.push_back(std::round(value * 1e7) / 1e7);
+  return result;
+}
+
+ordered_json to_value(const HostMachine& machine) {
+  return {{"processor", machine.processor}, {"cores", machine.cores},       {"memory_bytes", machine.memory.value()},
+          {"kernel", machine.kernel},       {"versions", machine.versions}, {"date", machine.date}};
+}
+
+ordered_json to_value(const HostMeasurement& run) {
+  return {{"case", run.name},
+          {"group", run.group},
+          {"executor", run.executor},
+          {"algorithm", run.algorithm},
+          {"ranks", run.ranks},
+          {"servers", run.servers},
+          {"shared_hosts", run.shared_hosts},
+          {"size_bytes", run.size.value()},
+          {"rate_bytes_per_second", run.rate.value()},
+          {"plan", run.plan},
+          {"predicted_s", run.predicted.value()},
+          {"median_s", rounded_times({run.median().value()}).front()},
+          {"cores_busy", std::round(run.busy * 1000.0) / 1000.0},
+          {"samples", rounded_times(run.samples)}};
+}
+
+ordered_json to_value(const ProbeMeasurement& probe) {
+  return {{"protocol", probe.protocol},
+          {"payload_bytes", probe.payload.value()},
+          {"rate_bytes_per_second", probe.rate.value()},
+          {"wire_bytes", probe.wire_bytes},
+          {"packets", probe.packets},
+          {"returned_bytes", probe.returned_bytes},
+          {"samples", rounded_times(probe.samples)}};
+}
+
+HostMeasurement run_from(const json& value) {
+  HostMeasurement run;
+  run.name = value.at("case");
+  run.group = value.at("group");
+  run.executor = value.at("executor");
+  run.algorithm = value.at("algorithm");
+  run.ranks = value.at("ranks");
+  run.servers = value.at("servers");
+  run.shared_hosts = value.at("shared_hosts");
+  run.size = Bytes(value.at("size_bytes"));
+  run.rate = BytesPerSecond(value.at("rate_bytes_per_second"));
+  run.plan = value.at("plan");
+  run.predicted = Seconds(value.at("predicted_s"));
+  run.busy = value.at("cores_busy");
+  run.samples = value.at("samples").get<std::vector<double>>();
+  if (run.samples.empty()) throw std::runtime_error(run.name + ": no samples");
+  return run;
+}
+
+ProbeMeasurement probe_from(const json& value) {
+  return {
+      value.at("protocol"),      Bytes(value.at("payload_bytes")), BytesPerSecond(value.at("rate_bytes_per_second")),
+      value.at("samples"),       value.at("wire_bytes"),           value.at("packets"),
+      value.at("returned_bytes")};
+}
+
+}  // namespace
+
+HostMachine this_machine() {
+  HostMachine machine;
+  machine.processor = line_value("/proc/cpuinfo", "model name");
+  machine.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  machine.memory = Bytes(static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)));
+  utsname system{};
+  if (uname(&system) == 0) machine.kernel = fmt::format("{} {}", system.sysname, system.release);
+  for (const auto& command : {std::vector<std::string>{"ip", "-V"}, {"mpirun", "--version"}}) {
+    if (const std::string version = version_line(command); !version.empty()) machine.versions.push_back(version);
+  }
+  std::array<char, 16> day{};
+  const std::time_t moment = std::time(nullptr);
+  std::tm parts{};
+  std::strftime(day.data(), day.size(), "%Y-%m-%d", gmtime_r(&moment, &parts));
+  machine.date = day.data();
+  return machine;
+}
+
+std::string describe(const HostMachine& machine) {
+  return fmt::format("{} with {} cores, {}", machine.processor, machine.cores, machine.kernel);
+}
+
+Seconds HostMeasurement::median() const { return Seconds(foretrain::median(samples)); }
+
+double HostMeasurement::spread() const {
+  return (quantile(samples, 0.75) - quantile(samples, 0.25)) / foretrain::median(samples);
+}
+
+std::string to_json(const HostMeasurements& measurements) {
+  ordered_json document = {{"kind", kind}, {"machine", to_value(measurements.machine)}};
+  document["runs"] = ordered_json::array();
+  for (const HostMeasurement& run : measurements.runs) document["runs"].push_back(to_value(run));
+  document["probes"] = ordered_json::array();
+  for (const ProbeMeasurement& probe : measurements.probes) document["probes"].push_back(to_value(probe));
+  // One line per run: short to read, and differences show which run they are in.
+  std::string text = "{\n";
+  text += fmt::format("  \"kind\": \"{}\",\n  \"machine\": {}", kind, document["machine"].dump());
+  for (const char* list : {"runs", "probes"}) {
+    text += fmt::format(",\n  \"{}\": [", list);
+    const char* separator = "\n    ";
+    for (const ordered_json& entry : document[list]) {
+      text += separator + entry.dump();
+      separator = ",\n    ";
+    }
+    text += "\n  ]";
+  }
+  return text + "\n}\n";
+}
+
+HostMeasurements read_host_measurements(const std::string& path) {
+  const std::string text = read_text_file(path);
+  const SourcePosition where{path, 0, 0};
+  const std::string expected = "a file that `foretrain replay -o` wrote";
+  try {
+    const json document = json::parse(text);
+    if (document.at("kind") != kind) throw ScenarioError(where, "kind", "no measurements of hosts", expected);
+    HostMeasurements result;
+    const json& machine = document.at("machine");
+    result.machine = {machine.at("processor"), machine.at("cores"),    Bytes(machine.at("memory_bytes")),
+                      machine.at("kernel"),    machine.at("versions"), machine.at("date")};
+    for (const json& run : document.at("runs")) result.runs.push_back(run_from(run));
+    for (const json& probe : document.at("probes")) result.probes.push_back(probe_from(probe));
+    return result;
+  } catch (const ScenarioError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw ScenarioError(where, "", fmt::format("no measurements of hosts ({})", error.what()), expected);
+  }
+}
+
+std::string plan_hash(const ReplayPlan& plan) {
+  std::string text = to_json(plan.task);
+  for (const HostRate& host : plan.hosts) text += fmt::format(" {:.0f}/{:.0f}", host.out.value(), host.in.value());
+  for (const BackgroundTraffic& t : plan.background) {
+    text += fmt::format(" {}>{}:{:.0f}", t.from, t.to, t.rate.value());
+  }
+  return fmt::format("{:016x}", fnv_1a(text));
+}
+
+}  // namespace foretrain

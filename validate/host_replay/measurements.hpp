@@ -1,0 +1,71 @@
+// What replays measured, with everything that is needed to judge it later: machine, versions, every repetition.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/base/quantity.hpp"
+#include "validate/host_replay/launch.hpp"
+#include "validate/host_replay/plan.hpp"
+
+namespace foretrain {
+
+struct HostMachine {
+  std::string processor;
+  int cores = 0;
+  Bytes memory;
+  std::string kernel;
+  std::vector<std::string> versions;  ///< "Open MPI 4.1.4", …
+  std::string date;                   ///< ISO 8601, day
+};
+HostMachine this_machine();
+/// "Intel Xeon Processor, 2 cores, Linux 6.1".
+std::string describe(const HostMachine& machine);
+
+/// The cores were so busy that they, and not the cards, may have set the time.
+inline constexpr double busy_limit = 0.9;
+
+struct HostMeasurement {
+  std::string name;   ///< of the scenario or case
+  std::string group;  ///< "" when it has none
+  std::string executor, algorithm;
+  int ranks = 0, servers = 0;
+  bool shared_hosts = false;  ///< servers stand on hosts that have ranks
+  Bytes size;
+  BytesPerSecond rate;          ///< of the cards
+  std::string plan;             ///< hash of what was run: the same plan need not be measured again
+  std::vector<double> samples;  ///< seconds, all repetitions after warm-up, in order; each the slowest process's
+  double busy = 0.0;            ///< share of the cores' time that was not idle
+  Seconds predicted;
+
+  [[nodiscard]] Seconds median() const;
+  /// Distance of the quartiles over the median.
+  [[nodiscard]] double spread() const;
+  [[nodiscard]] double error() const { return predicted / median() - 1.0; }
+};
+
+/// Cost of single messages between two hosts.
+struct ProbeMeasurement {
+  std::string protocol;         ///< "tcp", "udp", "round trip"
+  Bytes payload;                ///< of one message
+  BytesPerSecond rate;          ///< of the cards
+  std::vector<double> samples;  ///< seconds per message, or half a round trip
+  double wire_bytes = 0.0;      ///< per message, in its direction, as the card counts
+  double packets = 0.0;         ///< per message
+  double returned_bytes = 0.0;  ///< per message, against its direction: acknowledgements
+};
+
+struct HostMeasurements {
+  HostMachine machine;
+  std::vector<HostMeasurement> runs;
+  std::vector<ProbeMeasurement> probes;
+};
+
+std::string to_json(const HostMeasurements& measurements);
+/// Throws ScenarioError naming the file when it holds no measurements of hosts.
+HostMeasurements read_host_measurements(const std::string& path);
+
+/// A hash of rates, task and traffic, the same on every machine.
+std::string plan_hash(const ReplayPlan& plan);
+
+}  // namespace foretrain

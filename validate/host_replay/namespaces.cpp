@@ -1,0 +1,225 @@
+#include "validate/host_replay/namespaces.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "model/base/error.hpp"
+#include "validate/host_replay/command.hpp"
+#include "validate/measure/signals.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr const char* folder = "/run/netns";
+constexpr const char* prefix = "foretrain-";
+
+std::atomic<int> next_number{0};
+
+/// Queues never overflow: every connection has at most `window` bytes under way (settings below), 16 hosts.
+constexpr double window = 1.5e6;
+constexpr double queue_bytes = 32e6;
+
+std::string rate_word(BytesPerSecond rate) { return fmt::format("{:.0f}bit", rate.value() * 8.0); }
+
+std::string bucket(const std::string& device, BytesPerSecond rate) {
+  return fmt::format("qdisc replace dev {} root tbf rate {} burst {:.0f} limit {:.0f}\n", device, rate_word(rate),
+                     shaped_rate(rate).burst.value(), queue_bytes);
+}
+
+/// TCP as large transfers on a quiet network want it, equal for whatever program runs:
+/// - nothing is lost, so the window should open fully and stay open: Reno, whose slow start ends at a loss only (that
+///   of cubic when the queue grows, which it does behind a token bucket), no restart after a pause, no memory of
+///   earlier connections;
+/// - no connection may fill the queue of its own card (limit_queue), where others wait behind it.
+std::string tcp_settings() {
+  return fmt::format(
+      "cd /proc/sys/net/ipv4 && echo reno >tcp_congestion_control && echo 0 >tcp_slow_start_after_idle && "
+      "echo 1 >tcp_no_metrics_save && "
+      "echo '4096 {0:.0f} {0:.0f}' >tcp_wmem && echo '4096 {0:.0f} {0:.0f}' >tcp_rmem && "
+      "{{ echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; }} 2>/dev/null; true",
+      window);
+}
+
+/// What one connection may have in the queue of its card: three packets, which keep it busy while the next one is made.
+/// Connections then share the card fairly, and short messages do not wait long.
+std::string limit_queue(Bytes largest_packet) {
+  return fmt::format("echo {:.0f} >/proc/sys/net/ipv4/tcp_limit_output_bytes", 3.0 * largest_packet.value());
+}
+
+std::vector<std::string> namespaces_there() {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    names.push_back(entry.path().filename().string());
+  }
+  return names;
+}
+
+void delete_namespace(const std::string& name) noexcept {
+  try {
+    for (const pid_t process : processes_in(name)) kill(process, SIGKILL);
+    run_command({"ip", "netns", "delete", name});
+  } catch (const std::exception&) {
+    // Whatever is left is removed at the next start.
+  }
+}
+
+/// `ip netns add` makes its folder a mount point, for all namespaces to come.
+bool folder_is_mounted() {
+  std::ifstream mounts("/proc/self/mounts");
+  for (std::string line; std::getline(mounts, line);) {
+    if (line.find(fmt::format(" {} ", folder)) != std::string::npos) return true;
+  }
+  return false;
+}
+
+void remove_leftovers() {
+  for (const std::string& name : leftovers(namespaces_there())) delete_namespace(name);
+}
+
+}  // namespace
+
+std::string host_address(int host) { return fmt::format("10.77.0.{}", host + 1); }
+
+ShapedRate shaped_rate(BytesPerSecond rate) {
+  ShapedRate shape;
+  const double packet = ShapedRate::payload + ShapedRate::header;
+  shape.segments = std::clamp(static_cast<int>(std::lround(rate.value() * 200e-6 / packet)), 4, 40);
+  // The kernel's limit counts IP and TCP headers once.
+  shape.largest_packet = Bytes(shape.segments * static_cast<double>(ShapedRate::payload) + ShapedRate::header);
+  // The bucket must hold what a packet counts for: the headers of all its segments.
+  shape.burst = Bytes(shape.segments * packet);
+  return shape;
+}
+
+std::vector<std::string> leftovers(const std::vector<std::string>& names) {
+  std::vector<std::string> dead;
+  for (const std::string& name : names) {
+    if (!name.starts_with(prefix)) continue;
+    int process = 0;
+    const char* begin = name.data() + std::char_traits<char>::length(prefix);
+    const auto [end, error] = std::from_chars(begin, name.data() + name.size(), process);
+    if (error != std::errc() || process <= 0 || end == name.data() + name.size() || *end != '-') continue;
+    if (kill(process, 0) != 0 && errno == ESRCH) dead.push_back(name);
+  }
+  return dead;
+}
+
+std::vector<pid_t> processes_in(const std::string& name) {
+  std::vector<pid_t> processes;
+  std::istringstream text(run_filter({"ip", "netns", "pids", name}, "").output);
+  for (pid_t process = 0; text >> process;) processes.push_back(process);
+  return processes;
+}
+
+bool enter_namespace(const std::string& name) noexcept {
+  char path[256];
+  std::snprintf(path, sizeof path, "%s/%s", folder, name.c_str());
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  return file >= 0 && setns(file, CLONE_NEWNET) == 0;
+}
+
+std::string why_no_namespaces() {
+  if (geteuid() != 0) return "hosts are network namespaces, and only root may make them";
+  for (const char* program : {"ip", "tc"}) {
+    try {
+      run_command({program, "-V"});
+    } catch (const std::exception&) {
+      return fmt::format("there is no `{}`: install the package iproute2", program);
+    }
+  }
+  try {
+    const HostLab lab({{BytesPerSecond(1.25e8), BytesPerSecond(1.25e8)}});
+  } catch (const std::exception& error) {
+    return fmt::format("this system does not let us make hosts: {}", error.what());
+  }
+  return "";
+}
+
+HostLab::HostLab(const std::vector<HostRate>& hosts) {
+  catch_signals();
+  remove_leftovers();
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    names_.push_back(fmt::format("{}{}-{}", prefix, getpid(), next_number++));
+  }
+  switch_ = fmt::format("{}{}-{}", prefix, getpid(), next_number++);
+  folder_was_mounted_ = folder_is_mounted();
+  try {
+    make();
+    shape(hosts);
+  } catch (...) {
+    remove();
+    throw;
+  }
+}
+
+HostLab::~HostLab() { remove(); }
+
+void HostLab::make() {
+  run_command({"ip", "netns", "add", switch_});
+  run_command({"ip", "-n", switch_, "-batch", "-"}, "link add br0 type bridge\nlink set br0 up\n");
+  for (int host = 0; host < hosts(); ++host) {
+    throw_if_interrupted();
+    run_command({"ip", "netns", "add", name(host)});
+    run_command({"ip", "-batch", "-"},
+                fmt::format("link add eth0 netns {} type veth peer name port{} netns {}\n", name(host), host, switch_));
+    run_command({"ip", "-n", switch_, "-batch", "-"},
+                fmt::format("link set port{0} master br0\nlink set port{0} up\n", host));
+    run_command({"ip", "-n", name(host), "-batch", "-"},
+                fmt::format("addr add {}/24 dev eth0\nlink set lo up\nlink set eth0 up\n", host_address(host)));
+    run_command({"ip", "netns", "exec", name(host), "sh", "-c", tcp_settings()});
+  }
+}
+
+void HostLab::shape(const std::vector<HostRate>& hosts) {
+  if (static_cast<int>(hosts.size()) != this->hosts()) throw std::invalid_argument("one rate per host");
+  std::string ports;
+  for (int host = 0; host < this->hosts(); ++host) {
+    const HostRate& rate = hosts[static_cast<std::size_t>(host)];
+    ports += bucket(fmt::format("port{}", host), rate.in);
+    run_command({"tc", "-n", name(host), "-batch", "-"}, bucket("eth0", rate.out));
+    // A packet that is larger than the receiving card's bucket would be cut there at great cost.
+    double largest = shaped_rate(rate.out).largest_packet.value();
+    for (const HostRate& other : hosts) largest = std::min(largest, shaped_rate(other.in).largest_packet.value());
+    run_command({"ip", "-n", name(host), "link", "set", "dev", "eth0", "gso_max_size", fmt::format("{:.0f}", largest)});
+    run_command({"ip", "netns", "exec", name(host), "sh", "-c", limit_queue(Bytes(largest))});
+  }
+  run_command({"tc", "-n", switch_, "-batch", "-"}, ports);
+}
+
+void HostLab::set_offload(bool joined) const {
+  const std::string word = joined ? "on" : "off";
+  for (int host = 0; host < hosts(); ++host) {
+    run_command({"ip", "netns", "exec", name(host), "ethtool", "-K", "eth0", "tso", word, "gso", word});
+  }
+}
+
+HostLab::Counters HostLab::counters(int host) const {
+  const FilterResult result = run_command({"ip", "-n", name(host), "-s", "-j", "link", "show", "dev", "eth0"});
+  const nlohmann::json link = nlohmann::json::parse(result.output).at(0).at("stats64");
+  return {link.at("tx").at("bytes"), link.at("tx").at("packets"), link.at("rx").at("bytes"),
+          link.at("rx").at("packets")};
+}
+
+void HostLab::remove() noexcept {
+  for (const std::string& name : names_) delete_namespace(name);
+  if (!switch_.empty()) delete_namespace(switch_);
+  if (!folder_was_mounted_ && namespaces_there().empty()) umount2(folder, MNT_DETACH);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,94 @@
+#include "validate/host_replay/replay.hpp"
+
+#include <algorithm>
+
+#include "model/base/error.hpp"
+#include "validate/host_replay/probe.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Messages per repetition of a probe: about 20 ms of traffic, 4 to 200.
+int messages_for(Bytes payload, BytesPerSecond rate) {
+  return static_cast<int>(std::clamp(rate.value() * 0.02 / (payload.value() + 100.0), 4.0, 200.0));
+}
+
+}  // namespace
+
+HostReplayer::HostReplayer() {
+  if (const std::string why = why_no_namespaces(); !why.empty()) throw UsageError("cannot replay here: " + why);
+  programs_ = find_host_programs();
+}
+
+const HostLab& HostReplayer::lab_for(const std::vector<HostRate>& hosts) {
+  if (lab_ && lab_->hosts() == static_cast<int>(hosts.size())) {
+    lab_->shape(hosts);
+  } else {
+    lab_.reset();
+    lab_ = std::make_unique<HostLab>(hosts);
+  }
+  return *lab_;
+}
+
+HostMeasurement HostReplayer::run(const ReplayPlan& plan) {
+  const Samples samples = run_task(lab_for(plan.hosts), programs_, plan.task, plan.background);
+  HostMeasurement measured;
+  measured.executor = name(plan.task.executor);
+  measured.algorithm = plan.task.algorithm;
+  measured.ranks = plan.task.ranks;
+  measured.servers = plan.task.servers();
+  for (int server = plan.task.ranks; server < static_cast<int>(plan.task.participants.size()); ++server) {
+    measured.shared_hosts |= plan.task.participants[static_cast<std::size_t>(server)].host < plan.task.ranks;
+  }
+  measured.size = Bytes(static_cast<double>(plan.task.elements) * 4.0);
+  measured.rate = plan.hosts.front().out;
+  measured.plan = plan_hash(plan);
+  measured.samples = samples.seconds;
+  measured.busy = samples.busy;
+  return measured;
+}
+
+ProbeMeasurement HostReplayer::probe(const std::string& protocol, Bytes payload, BytesPerSecond rate) {
+  const bool round_trip = protocol == "round trip";
+  HostTask task;
+  task.algorithm = round_trip ? "probe_round_trip" : "probe_" + protocol;
+  task.participants = {{0, host_address(0)}, {1, host_address(1)}};
+  task.ranks = 2;
+  task.elements = static_cast<std::int64_t>(payload.value());
+  task.keys = messages_for(payload, rate);
+  task.warmup = 3;
+  task.repetitions = 11;
+  const HostLab& lab = lab_for({{rate, rate}, {rate, rate}});
+  const int messages = round_trip ? 2 * task.keys : task.keys;
+
+  // First the bytes of one repetition more than none: what the connection itself costs drops out.
+  const auto traffic = [&](int repetitions) {
+    HostTask counted = task;
+    counted.warmup = 0;
+    counted.repetitions = repetitions;
+    const HostLab::Counters before = lab.counters(0);
+    run_task(lab, programs_, counted);
+    const HostLab::Counters after = lab.counters(0);
+    return HostLab::Counters{after.sent_bytes - before.sent_bytes, after.sent_packets - before.sent_packets,
+                             after.received_bytes - before.received_bytes,
+                             after.received_packets - before.received_packets};
+  };
+  lab.set_offload(false);
+  traffic(1);  // addresses are looked up once
+  const HostLab::Counters few = traffic(1), many = traffic(11);
+  lab.set_offload(true);
+  const double counted = 10.0 * task.keys;
+
+  ProbeMeasurement result;
+  result.protocol = protocol;
+  result.payload = payload;
+  result.rate = rate;
+  result.wire_bytes = (many.sent_bytes - few.sent_bytes) / counted;
+  result.packets = (many.sent_packets - few.sent_packets) / counted;
+  result.returned_bytes = (many.received_bytes - few.received_bytes) / counted;
+  for (const double seconds : run_task(lab, programs_, task).seconds) result.samples.push_back(seconds / messages);
+  return result;
+}
+
+}  // namespace foretrain
