@@ -27,6 +27,14 @@ namespace {
 constexpr std::array<std::pair<Fidelity, const char*>, 3> fidelities = {
     {{Fidelity::estimate, "estimate"}, {Fidelity::flows, "flows"}, {Fidelity::steps, "steps"}}};
 
+/// A result's JSON; files of the source tree are named from its root.
+std::string text_of(const StepResult& result) {
+  constexpr std::string_view root = FORETRAIN_SOURCE_DIR "/";
+  std::string text = to_json(result);
+  for (std::size_t at = text.find(root); at != std::string::npos; at = text.find(root, at)) text.erase(at, root.size());
+  return text;
+}
+
 std::string line_of(const std::string& run, const char* fidelity, const StepResult& result) {
   Breakdown parts;
   double memory = 0.0;
@@ -37,7 +45,7 @@ std::string line_of(const std::string& run, const char* fidelity, const StepResu
   return fmt::format("{},{},{},{},{},{},{},{},{},{:.0f},{:016x}\n", run, fidelity, result.time().value(),
                      parts.compute.value(), parts.exposed_communication.value(), parts.pipeline_bubble.value(),
                      parts.data_stall.value(), parts.host_overhead.value(), parts.optimizer.value(), memory,
-                     fnv_1a(to_json(result)));
+                     fnv_1a(text_of(result)));
 }
 
 /// Line by line, so that a failure names the prediction that moved.
