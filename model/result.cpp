@@ -10,4 +10,9 @@ Seconds StepResult::time() const {
   return Seconds(0.0);
 }
 
+void StepResult::set_uncertainty(double share) {
+  uncertainty_low = time() / (1.0 + share);
+  uncertainty_high = time() * (1.0 + share);
+}
+
 }  // namespace foretrain

@@ -10,10 +10,9 @@
 #include "model/base/quantity.hpp"
 #include "model/cost/attention.hpp"
 #include "model/cost/host.hpp"
+#include "model/graph/execution.hpp"
 
 namespace foretrain {
-
-enum class Fidelity { estimate, flows, steps };
 
 /// Adds up to the step.
 struct Breakdown {
@@ -149,6 +148,8 @@ struct StepResult {
 
   /// The time that the scenario asks about, whatever its kind.
   [[nodiscard]] Seconds time() const;
+  /// Four of five measured cases lie between time() ÷ (1 + share) and time() · (1 + share).
+  void set_uncertainty(double share);
 };
 
 }  // namespace foretrain

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/collectives/collective.hpp"
-#include "sim/event_queue.hpp"
+#include "model/graph/event_queue.hpp"
 #include "sim/moving_flows.hpp"
 #include "sim/network_plan.hpp"
 

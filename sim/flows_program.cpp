@@ -19,7 +19,7 @@ class FlowsRun final : public CollectiveRun {
   void begin(Seconds now) override { wait(0, now); }
   void start_flows(std::int32_t part, Seconds now) override {
     const FlowsPhase& phase = phases_[static_cast<std::size_t>(part)];
-    context_.flows.start(phase.set, phase.repeat, now, context_.task, part);
+    context_.flows.start(phase.set, phase.repeat, now, context_.task, part, context_.events);
   }
   void end_flows(std::int32_t part, Seconds now) override { wait(part + 1, now); }
   [[nodiscard]] bool finished() const override { return finished_; }

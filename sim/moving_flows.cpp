@@ -11,9 +11,8 @@ constexpr Seconds shortest_meeting = 1.0_ns;
 
 }  // namespace
 
-MovingFlows::MovingFlows(const NetworkPlan& plan, EventQueue& events)
-    : events_(events), plan_(plan), links_(plan.links()) {
-  for (const LinkIndex link : plan.background_links()) ++use(link).groups;  // nobody ever has it alone
+MovingFlows::MovingFlows(const NetworkPlan& plan) : plan_(plan), links_(plan.links()) {
+  for (const LinkIndex link : plan.background_links()) ++use(link).groups;  // no set ever has it alone
 }
 
 MovingFlows::GroupId MovingFlows::new_group() {
@@ -26,9 +25,9 @@ MovingFlows::GroupId MovingFlows::new_group() {
   return id;
 }
 
-void MovingFlows::announce_end(GroupId id, Seconds date) {
+void MovingFlows::announce_end(GroupId id, Seconds date, EventQueue& events) {
   const Group& g = group(id);
-  events_.push({date, EventKind::flows_end, g.task, g.part, id, g.generation});
+  events.push({date, EventKind::flows_end, g.task, g.part, id, g.generation});
 }
 
 void MovingFlows::release_links(GroupId id) {
@@ -55,7 +54,7 @@ void MovingFlows::make_room(GroupId id, Seconds now) {
   met_.push_back(id);
 }
 
-void MovingFlows::start(SetIndex number, int repeat, Seconds now, TaskId task, std::int32_t part) {
+void MovingFlows::start(SetIndex number, int repeat, Seconds now, TaskId task, std::int32_t part, EventQueue& events) {
   const FlowSet& set = plan_.set(number);
   const GroupId id = new_group();
   {
@@ -76,7 +75,7 @@ void MovingFlows::start(SetIndex number, int repeat, Seconds now, TaskId task, s
   if (alone) {
     for (const LinkIndex link : set.links) use(link).alone = id;
   }
-  announce_end(id, group(id).ends_alone);
+  announce_end(id, group(id).ends_alone, events);
 }
 
 bool MovingFlows::end(const Event& event) {
@@ -104,10 +103,10 @@ void MovingFlows::give_to(Platform& platform, const Folding& folding) {
   met_.clear();
 }
 
-void MovingFlows::take_from(Platform& platform) {
+void MovingFlows::take_from(Platform& platform, EventQueue& events) {
   for (const Platform::FlowId flow : platform.take_finished()) {
     const GroupId id = group_of_flow_[static_cast<std::size_t>(flow)];
-    if (--group(id).flows_left == 0) announce_end(id, platform.now());
+    if (--group(id).flows_left == 0) announce_end(id, platform.now(), events);
   }
 }
 

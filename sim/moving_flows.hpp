@@ -1,11 +1,11 @@
-// Everything that is moving. Flows that meet nobody are not simulated: their end is known when they start. Only when
+// Everything that is moving. Flows that meet no others are not simulated: their end is known when they start. Only when
 // flows meet on a link, or background traffic, do they (and those they meet) become SimGrid flows, with what they have
 // left to carry.
 #pragma once
 
 #include <vector>
 
-#include "sim/event_queue.hpp"
+#include "model/graph/event_queue.hpp"
 #include "sim/folding.hpp"
 #include "sim/network_plan.hpp"
 #include "sim/platform.hpp"
@@ -14,12 +14,12 @@ namespace foretrain {
 
 class MovingFlows {
  public:
-  /// Ends of flow sets are pushed to `events`; both must outlive this.
-  MovingFlows(const NetworkPlan& plan, EventQueue& events);
+  /// The plan must outlive this.
+  explicit MovingFlows(const NetworkPlan& plan);
 
   /// Starts every flow of `set`, `repeat` times its bytes. The event that announces the end of all of them carries
-  /// `task` and `part`, and must be shown to end() first.
-  void start(SetIndex set, int repeat, Seconds now, TaskId task, std::int32_t part);
+  /// `task` and `part`; it is pushed to `events`, and must be shown to end() first.
+  void start(SetIndex set, int repeat, Seconds now, TaskId task, std::int32_t part, EventQueue& events);
 
   /// Whether the event is the true end of its flows (and not the end they would have had without company).
   bool end(const Event& event);
@@ -28,8 +28,8 @@ class MovingFlows {
   [[nodiscard]] bool have_met() const { return !met_.empty(); }
   /// Hands the flows that have met to the platform, whose clock must have reached the date at which they met.
   void give_to(Platform& platform, const Folding& folding);
-  /// Takes note of flows that the platform has finished.
-  void take_from(Platform& platform);
+  /// Takes note of flows that the platform has finished, and announces the ends of sets whose last they were.
+  void take_from(Platform& platform, EventQueue& events);
 
  private:
   using GroupId = std::int32_t;
@@ -50,14 +50,13 @@ class MovingFlows {
   };
 
   GroupId new_group();
-  void announce_end(GroupId id, Seconds date);
+  void announce_end(GroupId id, Seconds date, EventQueue& events);
   void make_room(GroupId id, Seconds now);
   void release_links(GroupId id);
   [[nodiscard]] const FlowSet& set_of(const Group& g) const { return plan_.set(g.set); }
   LinkUse& use(LinkIndex link) { return links_[static_cast<std::size_t>(link)]; }
   Group& group(GroupId id) { return groups_[static_cast<std::size_t>(id)]; }
 
-  EventQueue& events_;
   const NetworkPlan& plan_;
   std::vector<LinkUse> links_;
   std::vector<Group> groups_;

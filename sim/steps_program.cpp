@@ -32,7 +32,8 @@ class StepsRun final : public CollectiveRun {
 
   void start_flows(std::int32_t part, Seconds now) override {
     if (part == phase_is_over) return begin_phase(phase_ + 1, now);
-    context_.flows.start(phase().messages[static_cast<std::size_t>(part)].set, 1, now, context_.task, part);
+    context_.flows.start(phase().messages[static_cast<std::size_t>(part)].set, 1, now, context_.task, part,
+                         context_.events);
   }
 
   void end_flows(std::int32_t part, Seconds now) override {

@@ -26,6 +26,7 @@ struct TaskGraph::Impl {
 };
 
 TaskGraph::TaskGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TaskGraph::TaskGraph() : impl_(std::make_unique<Impl>()) {}
 TaskGraph::TaskGraph(TaskGraph&&) noexcept = default;
 TaskGraph& TaskGraph::operator=(TaskGraph&&) noexcept = default;
 TaskGraph::~TaskGraph() = default;
@@ -37,6 +38,10 @@ std::span<const std::int32_t> TaskGraph::predecessor_counts() const { return imp
 
 const Block& TaskGraph::block_of(TaskId task) const {
   return impl_->blocks[static_cast<std::size_t>(impl_->tasks[static_cast<std::size_t>(task)].block)];
+}
+
+const Resource& TaskGraph::resource_of(TaskId task) const {
+  return impl_->resources[static_cast<std::size_t>(impl_->tasks[static_cast<std::size_t>(task)].resource)];
 }
 
 std::span<const TaskId> TaskGraph::successors(TaskId task) const {
@@ -87,12 +92,19 @@ TaskGraph TaskGraph::Builder::build() && {
   return TaskGraph(std::move(impl_));
 }
 
+TaskGraph graph_of_one(Block block, Resource resource) {
+  TaskGraph::Builder builder;
+  const BlockId only = builder.add_block(std::move(block));
+  builder.add_task({only, builder.add_resource(std::move(resource))});
+  return std::move(builder).build();
+}
+
 Seconds critical_path(const TaskGraph& graph) {
   Seconds longest;
   std::vector<Seconds> start(graph.tasks().size());
   for (std::size_t task = 0; task < start.size(); ++task) {
     const auto id = static_cast<TaskId>(task);
-    const Seconds finish = start[task] + graph.block_of(id).isolated;
+    const Seconds finish = start[task] + graph.block_of(id).uncontended;
     longest = std::max(longest, finish);
     for (const TaskId next : graph.successors(id)) {
       Seconds& earliest = start[static_cast<std::size_t>(next)];

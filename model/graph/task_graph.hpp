@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "model/collectives/collective.hpp"
@@ -50,13 +50,12 @@ struct Resource {
 };
 
 /// A piece of work built and costed once and referred to by many tasks: one layer's forward, one bucket's collective.
-/// Its work is either a fixed duration or flows over the topology that may meet contention.
 struct Block {
   std::string name;
   Category category = Category::compute;
-  std::variant<Seconds, LoweredCollective> work;
-  Seconds isolated;                ///< duration when nothing else runs; equals the work for fixed durations
-  DeviceShare share = {0.0, 0.0};  ///< on streams that share a device; of blocks of fixed duration
+  Seconds uncontended;                             ///< duration while no other task's data move
+  std::optional<LoweredCollective> flows = {};     ///< data that it moves over the topology, and that may meet others'
+  DeviceShare share = {0.0, 0.0};                  ///< on streams that share a device; of blocks without flows
   std::shared_ptr<const Recipe> recipe = nullptr;  ///< what it does, where that was asked for
 };
 
@@ -72,6 +71,8 @@ class TaskGraph {
  public:
   class Builder;
 
+  /// No tasks.
+  TaskGraph();
   TaskGraph(TaskGraph&&) noexcept;
   TaskGraph& operator=(TaskGraph&&) noexcept;
   ~TaskGraph();
@@ -80,6 +81,7 @@ class TaskGraph {
   [[nodiscard]] std::span<const Resource> resources() const;
   [[nodiscard]] std::span<const Task> tasks() const;
   [[nodiscard]] const Block& block_of(TaskId task) const;
+  [[nodiscard]] const Resource& resource_of(TaskId task) const;
   /// Tasks that wait for `task` (not counting the next one on the same resource).
   [[nodiscard]] std::span<const TaskId> successors(TaskId task) const;
   [[nodiscard]] std::span<const std::int32_t> predecessor_counts() const;
@@ -105,18 +107,8 @@ class TaskGraph::Builder {
   std::unique_ptr<Impl> impl_;
 };
 
-/// When each task ran. Index = TaskId.
-struct Execution {
-  std::vector<Seconds> start;
-  std::vector<Seconds> finish;
-  Seconds makespan;
-};
-
-/// Runs the graph with every block at its isolated duration: each task starts when its resource is free and its
-/// predecessors are done. This is the longest path through dependencies and resource order.
-/// Resources of QueueOrder::urgent choose among the tasks that are ready at the moment they become free; tasks on
-/// streams that share a device take longer than their isolated duration where there is not enough for all.
-Execution execute_isolated(const TaskGraph& graph);
+/// A graph of one task.
+TaskGraph graph_of_one(Block block, Resource resource);
 
 /// Length of the longest chain of dependencies alone, resources ignored: no execution can be faster.
 Seconds critical_path(const TaskGraph& graph);

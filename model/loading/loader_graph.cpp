@@ -33,7 +33,7 @@ class LoaderGraphBuilder {
     pin_block_ = fixed("pin", batch.pin, Category::data);
     take_block_ = fixed("take", Seconds(0.0), Category::host);
     copy_block_ = copy == nullptr ? fixed("copy", batch.transfer, Category::data)
-                                  : builder_.add_block({"copy", Category::data, *copy, batch.transfer});
+                                  : builder_.add_block({"copy", Category::data, batch.transfer, *copy});
     step_block_ = fixed("step", consumer + batch.device, Category::compute);
   }
 
@@ -45,7 +45,7 @@ class LoaderGraphBuilder {
 
  private:
   BlockId fixed(std::string name, Seconds time, Category category) {
-    return builder_.add_block({std::move(name), category, time, time});
+    return builder_.add_block({std::move(name), category, time});
   }
   TaskId add(BlockId block, ResourceId resource, int batch, std::vector<TaskId> after) {
     std::erase(after, -1);
@@ -90,7 +90,7 @@ class LoaderGraphBuilder {
           step_block_ = 0;
   BlockId cpu_block_ = -1;
   std::vector<TaskId> ready_, taken_;
-  LoaderGraph result_{TaskGraph::Builder().build(), {}, 0};
+  LoaderGraph result_;
 };
 
 }  // namespace
@@ -104,18 +104,24 @@ LoaderGraph build_loader_graph(const LoaderPipeline& pipeline, Seconds consumer,
   return graph;
 }
 
+LoaderGraph build_loader_graph(const LoaderPipeline& pipeline, Seconds consumer, const LoweredCollective* copy,
+                               Fidelity fidelity) {
+  const bool alike = fidelity == Fidelity::estimate && !(pipeline.spread > 0.0);
+  if (pipeline.workers > 0 && !alike) return build_loader_graph(pipeline, consumer, copy);
+  const Seconds interval = std::max(loader_bounds(pipeline).longest(), consumer + pipeline.serial());
+  return {graph_of_one({"step", Category::data, interval}, {"training process", ResourceKind::host_thread}), {0}, 0};
+}
+
 Seconds loader_interval(const LoaderGraph& graph, const Execution& execution) {
+  if (graph.steps.size() == 1) return execution.makespan;
   const auto end = [&](std::size_t step) { return execution.finish[static_cast<std::size_t>(graph.steps[step])]; };
   const auto settled = static_cast<std::size_t>(graph.settled);
   return (end(graph.steps.size() - 1) - end(settled)) / static_cast<double>(graph.steps.size() - 1 - settled);
 }
 
 Seconds estimated_interval(const LoaderPipeline& pipeline, Seconds consumer) {
-  const Seconds closed = std::max(loader_bounds(pipeline).longest(), consumer + pipeline.serial());
-  if (pipeline.workers == 0) return closed;
-  if (!(pipeline.spread > 0.0)) return closed;
-  const LoaderGraph graph = build_loader_graph(pipeline, consumer);
-  return loader_interval(graph, execute_isolated(graph.graph));
+  const LoaderGraph graph = build_loader_graph(pipeline, consumer, nullptr, Fidelity::estimate);
+  return loader_interval(graph, run(graph.graph));
 }
 
 }  // namespace foretrain

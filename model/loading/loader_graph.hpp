@@ -6,14 +6,14 @@
 
 #include "model/collectives/collective.hpp"
 #include "model/cost/loader.hpp"
-#include "model/graph/task_graph.hpp"
+#include "model/graph/execution.hpp"
 
 namespace foretrain {
 
 struct LoaderGraph {
   TaskGraph graph;
   std::vector<TaskId> steps;  ///< the training process's step with each batch
-  int settled = 0;            ///< batches after which the pipeline has come to its rhythm
+  int settled = 0;            ///< batches after which the interval between steps has settled
 };
 
 /// Batch k is prepared by worker k mod n: it waits for storage, uses storage, then a core, and may begin when the
@@ -23,10 +23,15 @@ struct LoaderGraph {
 LoaderGraph build_loader_graph(const LoaderPipeline& pipeline, Seconds consumer,
                                const LoweredCollective* copy = nullptr);
 
-/// Time between two steps once the pipeline has come to its rhythm, over a whole number of rounds of all workers.
+/// The graph that a fidelity runs. Without workers, and in an estimate of batches that are all alike, it is a single
+/// step as long as the slowest part of the pipeline (loader_bounds) or the consumer with what it does to its own batch.
+LoaderGraph build_loader_graph(const LoaderPipeline& pipeline, Seconds consumer, const LoweredCollective* copy,
+                               Fidelity fidelity);
+
+/// Time between two steps once it has settled, over a whole number of rounds of all workers.
 Seconds loader_interval(const LoaderGraph& graph, const Execution& execution);
 
-/// What the estimate says: without spread the closed form, with spread an execution of the graph.
+/// By the graph of Fidelity::estimate.
 Seconds estimated_interval(const LoaderPipeline& pipeline, Seconds consumer);
 
 }  // namespace foretrain

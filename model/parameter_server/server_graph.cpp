@@ -53,7 +53,7 @@ class GraphBuilder {
   void add_messages(Lane& lane, bool push, LinkLoad& load);
   BlockId local_block(const Lane& lane, const char* name, LoweredCollective lowered);
   BlockId fixed_block(const char* name, Seconds duration, Category category) {
-    return builder_.add_block({name, category, duration, duration});
+    return builder_.add_block({name, category, duration});
   }
   TaskId add(BlockId block, ResourceId resource, std::vector<TaskId> after, int iteration, int group = 0) {
     std::erase(after, -1);
@@ -89,7 +89,7 @@ GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology
       iterations_(iterations),
       groups_(static_cast<int>(store.groups.size())),
       servers_(store.server_count()),
-      result_{TaskGraph::Builder().build(), iterations, {}, {}} {
+      result_{{}, iterations, {}, {}} {
   nothing_ = fixed_block("complete", Seconds(0.0), Category::communication);
   for (int s = 0; s < servers_; ++s) {
     cpu_.push_back(
@@ -148,8 +148,8 @@ BlockId GraphBuilder::local_block(const Lane& lane, const char* name, LoweredCol
       std::erase_if(phase.flows, [&](const Flow& flow) { return topology_.node_of(flow.source) != node; });
     }
   }
-  const Seconds isolated = isolated_time(lowered, topology_, store_.background);
-  return builder_.add_block({name, Category::communication, std::move(lowered), isolated});
+  const Seconds uncontended = isolated_time(lowered, topology_, store_.background);
+  return builder_.add_block({name, Category::communication, uncontended, std::move(lowered)});
 }
 
 void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
@@ -176,10 +176,10 @@ void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
     for (int s = 0; s < servers_; ++s) {
       if (!holds(g, s)) continue;
       LoweredPhase phase = at_once(std::move(flows[at_index(s)]), topology_);
-      const Seconds isolated = phase.latency + together * (parameters[at_index(s)] / most);
+      const Seconds uncontended = phase.latency + together * (parameters[at_index(s)] / most);
       blocks[at_index(g)][at_index(s)] =
-          builder_.add_block({push ? "gradient push" : "weight pull", Category::communication,
-                              LoweredCollective{push ? "push" : "pull", {std::move(phase)}}, isolated});
+          builder_.add_block({push ? "gradient push" : "weight pull", Category::communication, uncontended,
+                              LoweredCollective{push ? "push" : "pull", {std::move(phase)}}});
     }
   }
 }
@@ -234,7 +234,7 @@ void GraphBuilder::add_pulls(Lane& lane, const std::vector<std::vector<TaskId>>&
   const int bound = iteration - 1 - store_.staleness;
   const bool bounded = store_.consistency == Sync::Consistency::bounded && bound >= 0;
   // Of what is ready together, the next forward pass asks for its first layers first. Behind a barrier all is ready
-  // together, and who has no priorities sends it in any order: see ParameterStore::barrier.
+  // together, and without priorities a server sends it in any order: see ParameterStore::barrier.
   std::vector<int> order(at_index(groups_));
   std::iota(order.begin(), order.end(), 0);
   for (int s = 0; s < servers_; ++s) {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/graph/execution.hpp"
 #include "model/parameter_server/store.hpp"
 #include "model/result.hpp"
 
@@ -56,7 +57,12 @@ struct ServerTimes {
 /// From the moment at which all workers are warm to that at which the first is done, workers' speeds add up.
 ServerTimes times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution);
 
-/// Closed form: a folded graph without contention between messages, and no shorter than any of `bounds`.
-ServerTimes estimate_servers(const ParameterStore& store, const Topology& topology, const StoreBounds& bounds);
+/// The store as an estimate runs it: all workers at their mean speed, under synchronous updates.
+ParameterStore with_equal_workers(const ParameterStore& store);
+
+/// From an uncontended execution of the graph of with_equal_workers(store): longer by what unequal workers cost, and no
+/// shorter than any of `bounds`.
+ServerTimes estimated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
+                            const StoreBounds& bounds);
 
 }  // namespace foretrain

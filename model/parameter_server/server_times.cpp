@@ -155,13 +155,17 @@ StoreTraffic store_traffic(const ParameterStore& store, const Topology& topology
   return {load.busiest(pushes), load.busiest(pulls)};
 }
 
-ServerTimes estimate_servers(const ParameterStore& store, const Topology& topology, const StoreBounds& bounds) {
+ParameterStore with_equal_workers(const ParameterStore& store) {
   ParameterStore equal = store;
   equal.consistency = Sync::Consistency::synchronous;
   equal.compute_spread = 0.0;
   equal.slow = {};
-  const ServerGraph graph = build_server_graph(equal, topology);
-  ServerTimes times = times_of(equal, graph, execute_isolated(graph.graph));
+  return equal;
+}
+
+ServerTimes estimated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
+                            const StoreBounds& bounds) {
+  ServerTimes times = times_of(with_equal_workers(store), graph, execution);
   const Seconds passes = store.compute().total();
   times.step += passes * (step_factor(store) - 1.0);
   times.step = std::max({times.step, bounds.compute, bounds.link, bounds.server});

@@ -10,9 +10,9 @@
 #include "model/collectives/placement.hpp"
 #include "model/cost/compression.hpp"
 #include "model/cost/operator_cost.hpp"
-#include "model/training/layer_cost.hpp"
-#include "model/parameter_server/assignment.hpp"
 #include "model/memory/memory.hpp"
+#include "model/parameter_server/assignment.hpp"
+#include "model/training/layer_cost.hpp"
 
 namespace foretrain {
 

@@ -11,7 +11,7 @@ std::vector<TaskId> FrontEnd::submit(ResourceId thread, ResourceId stream, const
   if (path_ < 0) {
     path_ = builder_.add_resource({"launches", ResourceKind::launch_path, 0, QueueOrder::at_once});
     const Seconds latency = launch_latency(constants_);
-    Block block{"launch", Category::host, latency, latency};
+    Block block{"launch", Category::host, latency};
     if (recipes_ == Recipes::kept) block.recipe = recipe_of(HostWork{.action = HostWork::Action::launch});
     latency_ = builder_.add_block(std::move(block));
   }

@@ -49,7 +49,7 @@ Block TaskBlocks::copy(const ScenarioTask& task) const {
     pattern.block = task.size;
     pattern.write = task.destination == "disk";
     const Seconds time = disk_cost(disk, pattern).request;
-    return {task.id, Category::data, time, time};
+    return {task.id, Category::data, time};
   }
   const std::string from = device_of(task.source), to = device_of(task.destination);
   const bool from_gpu = from.starts_with("gpu");
@@ -60,18 +60,18 @@ Block TaskBlocks::copy(const ScenarioTask& task) const {
   const bool touches_host = source >= topology_.gpus() || destination >= topology_.gpus();
   if (touches_host && !task.pinned) {
     const Seconds time = task.size / BytesPerSecond(scenario_.calibration.host.pageable_copy_gbps * 1e9);
-    return {task.id, Category::communication, time, time};
+    return {task.id, Category::communication, time};
   }
   LoweredCollective lowered{"copy",
                             {{topology_.route(source, destination).latency, {{source, destination, task.size}}, 1}}};
   const Seconds time = isolated_time(lowered, topology_, scenario_.background);
-  return {task.id, Category::communication, std::move(lowered), time};
+  return {task.id, Category::communication, time, std::move(lowered)};
 }
 
 Block TaskBlocks::block_of(const ScenarioTask& task) const {
   if (task.kind == ScenarioTask::Kind::copy) return copy_block(task);
   Block block = work(task);
-  if (recipes_ == Recipes::kept) block.recipe = recipe_of(described(task, block.isolated));
+  if (recipes_ == Recipes::kept) block.recipe = recipe_of(described(task, block.uncontended));
   return block;
 }
 
@@ -103,18 +103,18 @@ Block TaskBlocks::work(const ScenarioTask& task) const {
     case Kind::copy:
       return copy(task);
     case Kind::sleep:
-      return {task.id, Category::host, task.duration, task.duration};
+      return {task.id, Category::host, task.duration};
     case Kind::synchronize:
-      return {task.id, Category::host, Seconds(0.0), Seconds(0.0)};
+      return {task.id, Category::host, Seconds(0.0)};
     case Kind::item:
     case Kind::print: {
       const Seconds formatting(task.kind == Kind::print ? host.print_us * 1e-6 : 0.0);
       const Seconds time = synchronize_time(host) + formatting;
-      return {task.id, Category::host, time, time};
+      return {task.id, Category::host, time};
     }
     case Kind::page_lock: {
       const Seconds time = task.size / BytesPerSecond(host.page_lock_gbps * 1e9);
-      return {task.id, Category::host, time, time};
+      return {task.id, Category::host, time};
     }
     case Kind::op:
     case Kind::call:
@@ -123,7 +123,7 @@ Block TaskBlocks::work(const ScenarioTask& task) const {
   check_gpu(task);
   const Gpu& gpu = scenario_.cluster.node.gpu;
   const Seconds time = operator_cost(task.op, gpu, scenario_.calibration).device;
-  return {task.id, Category::compute, time, time, device_share(task.op, time, gpu, scenario_.calibration)};
+  return {task.id, Category::compute, time, {}, device_share(task.op, time, gpu, scenario_.calibration)};
 }
 
 ExecutionMode TaskBlocks::mode_of(const ScenarioTask& task) const {
@@ -145,8 +145,7 @@ std::vector<Operator> TaskBlocks::operators(const ScenarioTask& task) const {
 std::vector<Block> TaskBlocks::launch_blocks(const ScenarioTask& task, const LaunchPlan& plan) const {
   std::vector<Block> blocks;
   for (const Launch& launch : plan.launches) {
-    blocks.push_back(
-        {task.call ? launch.name : task.id, Category::compute, launch.device, launch.device, launch.share});
+    blocks.push_back({task.call ? launch.name : task.id, Category::compute, launch.device, {}, launch.share});
   }
   if (recipes_ == Recipes::kept) {
     const std::vector<RecipePointer> recipes = recipes_of(plan, operators(task));

@@ -75,7 +75,7 @@ class TaskListBuilder {
   std::vector<Entry> entries_;
   std::map<std::string, std::size_t> entry_of_;
   std::size_t tasks_ = 0;
-  TaskList list_{TaskGraph::Builder().build(), {}, {}};
+  TaskList list_;
 };
 
 /// GPUs on which more than one stream has work.
@@ -114,7 +114,7 @@ ResourceId TaskListBuilder::resource(const ScenarioTask& task, const std::string
 }
 
 BlockId TaskListBuilder::host_block(const std::string& name, Seconds time, HostWork work) {
-  Block block{name, Category::host, time, time};
+  Block block{name, Category::host, time};
   if (recipes_ == Recipes::kept) block.recipe = recipe_of(work);
   return builder_.add_block(std::move(block));
 }

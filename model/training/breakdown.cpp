@@ -1,8 +1,6 @@
-// Where the time of a step goes.
-#include <algorithm>
+#include "model/training/breakdown.hpp"
 
-#include "model/training/pipeline_times.hpp"
-#include "model/training/step_times.hpp"
+#include <algorithm>
 
 namespace foretrain {
 
@@ -30,6 +28,15 @@ Seconds kernels_beside(const GradientBucket& bucket) {
   return kernels;
 }
 
+/// The backward pass of the last micro-batch: with overlap it runs bucket by bucket, slowed by the collectives beside
+/// it.
+Segment last_backward_of(const Step& step, const ModelChunk& chunk) {
+  if (!step.overlap) return chunk.backward;
+  Segment sum;
+  for (const GradientBucket& bucket : chunk.buckets) sum += bucket.backward;
+  return sum;
+}
+
 /// Forward and backward work of one stage over the whole step.
 Segment passes_of(const Step& step, std::size_t s) {
   const auto passes = static_cast<double>(step.micro_batches);
@@ -51,26 +58,23 @@ Segment passes_of(const Step& step, std::size_t s) {
 
 }  // namespace
 
-Breakdown breakdown_of(const Step& step, const StepTimes& times) {
+Seconds step_time(const Step& step, const StepTimes& times, std::optional<Seconds> loader) {
+  return std::max(times.end + step.once_per_step + step.loader_serial, loader.value_or(step.loader_interval));
+}
+
+Breakdown breakdown_of(const Step& step, const StepTimes& times, std::optional<Seconds> loader) {
   const std::size_t s = busiest_stage(step);
   const PipelineStage& stage = step.stages[s];
   const Segment passes = passes_of(step, s);
-  const Seconds idle = std::max(times.backward_done - passes.total(), Seconds(0.0));
-  Seconds idle_in_pipeline;
-  if (step.stage_count() > 1) {
-    // What would remain of the idle time if activations moved in no time is the bubble.
-    const PipelineTimes free_boundary = pipeline_times(step, false);
-    Seconds done;
-    for (const Seconds t : free_boundary.done) done = std::max(done, t);
-    idle_in_pipeline = std::clamp(done - passes.total(), Seconds(0.0), idle);
-  }
-
   Breakdown breakdown;
   breakdown.compute = passes.compute + step.loader_device;
-  breakdown.pipeline_bubble = idle_in_pipeline;
+  if (step.stage_count() > 1) {
+    const Seconds idle = std::max(times.backward_done - passes.total(), Seconds(0.0));
+    breakdown.pipeline_bubble = std::clamp(times.without_transfers - passes.total(), Seconds(0.0), idle);
+  }
   breakdown.host_overhead = passes.host + stage.optimizer.host + step.once_per_step;
   breakdown.optimizer = stage.optimizer.compute;
-  const Seconds whole = step_time(step, times);
+  const Seconds whole = step_time(step, times, loader);
   // Added up as in step_time, so that without a loader nothing remains.
   breakdown.data_stall = std::max(whole - (times.end + step.once_per_step + step.loader_device), Seconds(0.0));
   const Seconds rest = whole - breakdown.total();
@@ -87,7 +91,7 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
   const auto add = [&](int index, double times) {
     if (index < 0) return;
     const SharedTransfer& transfer = step.transfers[static_cast<std::size_t>(index)];
-    table[transfer.name].total += transfer.isolated * times;
+    table[transfer.name].total += transfer.uncontended * times;
   };
   const auto passes = static_cast<double>(step.micro_batches);
   for (const ModelChunk& chunk : stage.chunks) {

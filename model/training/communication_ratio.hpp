@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "model/training/step.hpp"
 #include "model/result.hpp"
+#include "model/training/step.hpp"
 
 namespace foretrain {
 

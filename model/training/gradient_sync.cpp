@@ -81,7 +81,7 @@ int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size,
   shared.name = name;
   shared.lowered = lower(call, topology_, scenario_.calibration);
   for (LoweredPhase& phase : shared.lowered.phases) repeat_phase(phase, pieces);
-  shared.isolated = isolated_time(shared.lowered, topology_, scenario_.background);
+  shared.uncontended = isolated_time(shared.lowered, topology_, scenario_.background);
   if (pricer_.keeps_recipes()) {
     shared.recipe = recipe_of(CollectiveWork{operation, call.size, replicas_, call.algorithm, call.servers,
                                              call.placement, static_cast<int>(std::lround(pieces))});
@@ -236,10 +236,10 @@ void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Laye
       bucket.backward.compute += pricer_.kernels(copies);
       bucket.backward_recipe = joined(bucket.backward_recipe, pricer_.recipe(copies));
       synchronise(stage, gradients, pieces, bucket);
-      previous = step_.transfers[static_cast<std::size_t>(bucket.transfer)].isolated;
+      previous = step_.transfers[static_cast<std::size_t>(bucket.transfer)].uncontended;
       previous_kernels = bucket.after;
       for (const SyncStage& part : bucket.further) {
-        previous += step_.transfers[static_cast<std::size_t>(part.transfer)].isolated;
+        previous += step_.transfers[static_cast<std::size_t>(part.transfer)].uncontended;
         previous_kernels += part.kernels;
       }
       if (overlap) {
@@ -266,7 +266,7 @@ void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<cons
   const Bytes sent = cast_bytes(sync.compression, sync.gradient_precision);
   const double slowdown = scenario_.calibration.collective.overlap_slowdown;
   const auto time = [&](int index) {
-    return index < 0 ? Seconds(0.0) : step_.transfers[static_cast<std::size_t>(index)].isolated;
+    return index < 0 ? Seconds(0.0) : step_.transfers[static_cast<std::size_t>(index)].uncontended;
   };
   // FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
   // divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).

@@ -1,8 +1,8 @@
 // Prices the layers of a model on a cluster: kernels, dispatch, and the collectives inside a layer.
 #pragma once
 
-#include "model/training/step.hpp"
 #include "model/parallelism/layout.hpp"
+#include "model/training/step.hpp"
 
 namespace foretrain {
 

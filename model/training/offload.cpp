@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "model/parallelism/layout.hpp"
 #include "model/memory/stage_memory.hpp"
+#include "model/parallelism/layout.hpp"
 
 namespace foretrain {
 

@@ -8,11 +8,11 @@
 #include "model/collectives/contention.hpp"
 #include "model/cost/host.hpp"
 #include "model/cost/operator_cost.hpp"
+#include "model/memory/stage_memory.hpp"
 #include "model/training/gradient_sync.hpp"
 #include "model/training/layer_cost.hpp"
 #include "model/training/offload.hpp"
 #include "model/training/train_loader.hpp"
-#include "model/memory/stage_memory.hpp"
 
 namespace foretrain {
 
@@ -71,7 +71,7 @@ SharedTransfer boundary_transfer(const Scenario& scenario, int stage, bool back,
   SharedTransfer shared;
   shared.name = "pipeline send/receive";
   shared.lowered = {"send/receive", {std::move(phase)}};
-  shared.isolated = isolated_time(shared.lowered, topology, scenario.background);
+  shared.uncontended = isolated_time(shared.lowered, topology, scenario.background);
   return shared;
 }
 
@@ -200,7 +200,7 @@ class StageBuilder {
       return;
     }
     // Runs beside the next step's first forward pass; only its first part and what does not fit there is waited for.
-    const Seconds time = step_.transfers[static_cast<std::size_t>(gather)].isolated;
+    const Seconds time = step_.transfers[static_cast<std::size_t>(gather)].uncontended;
     const Seconds forward = stage.chunks.front().forward.total();
     const Seconds first = time / static_cast<double>(GradientSync::most_buckets);
     stage.optimizer.communication = first + std::max(time - first - forward, Seconds(0.0));

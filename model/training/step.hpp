@@ -1,6 +1,5 @@
-// A training step in compact form: blocks costed once, and the numbers by which executors repeat them. The estimate
-// multiplies it out by schedule formulas (estimate.hpp), unroll() turns it into a TaskGraph for the simulator and for
-// replays.
+// A training step in compact form: blocks costed once, and the numbers by which they are repeated. step_graph() turns
+// it into the task graph that is estimated, simulated and replayed.
 #pragma once
 
 #include <optional>
@@ -39,7 +38,7 @@ struct Segment {
 struct SharedTransfer {
   std::string name;  ///< as it appears in the result's communication table, e.g. "gradient all-reduce"
   LoweredCollective lowered;
-  Seconds isolated;
+  Seconds uncontended;
   RecipePointer recipe = nullptr;
 };
 
@@ -120,13 +119,5 @@ struct Step {
 /// none.
 Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
                 Recipes recipes = Recipes::none);
-
-/// Every task of the step, stage by stage as lanes, with the order of work of the pipeline schedule.
-struct UnrolledStep {
-  TaskGraph graph;
-  std::vector<TaskId> last_backward;  ///< per stage
-  TaskId synchronised = -1;           ///< all gradients of all stages are there
-};
-UnrolledStep unroll(const Step& step);
 
 }  // namespace foretrain

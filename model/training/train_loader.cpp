@@ -40,10 +40,4 @@ void add_loader(Step& step, const DataLoader& loader, const Scenario& scenario, 
   step.loader = pipeline;
 }
 
-Seconds consumer_of(const Step& step, const StepTimes& times) { return times.end + step.once_per_step; }
-
-const LoweredCollective* copy_of(const Step& step) {
-  return step.loader_copy.phases.empty() ? nullptr : &step.loader_copy;
-}
-
 }  // namespace foretrain

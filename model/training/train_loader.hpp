@@ -2,7 +2,6 @@
 #pragma once
 
 #include "model/training/step.hpp"
-#include "model/training/step_times.hpp"
 
 namespace foretrain {
 
@@ -13,11 +12,5 @@ void add_loader(Step& step, const DataLoader& loader, const Scenario& scenario, 
 
 /// A batch of `size` from host memory to each of the first machine's GPUs at once, which meet on the way.
 LoweredCollective copies_to_devices(Bytes size, const Topology& topology, int gpus);
-
-/// The time that a step takes from its samples to the next ones.
-Seconds consumer_of(const Step& step, const StepTimes& times);
-
-/// What a batch's copy moves; nothing where it takes a fixed time.
-const LoweredCollective* copy_of(const Step& step);
 
 }  // namespace foretrain

@@ -10,7 +10,7 @@
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/measured_graph.hpp"
-#include "sim/executor.hpp"
+#include "sim/predict.hpp"
 #include "validate/export/export.hpp"
 #include "validate/replay/graph_text.hpp"
 
@@ -39,11 +39,9 @@ bool runs_on_gpus(const Scenario& scenario) { return scenario.cluster.nodes == 1
 
 replay::Graph gpu_graph(const NamedScenario& scenario, Fidelity fidelity) {
   check_gpu_replay(scenario.scenario);
-  const PreparedScenario prepared(scenario.scenario, Recipes::kept);
-  const TaskGraph graph = replay_graph(scenario.scenario, prepared);
-  const Execution execution =
-      fidelity == Fidelity::estimate ? execute_isolated(graph) : simulate(graph, prepared.topology(), fidelity, {});
-  return exported(scenario.scenario, replay::file_name_of(scenario.name), graph, execution, fidelity);
+  const std::unique_ptr<Job> job = make_job(scenario.scenario, fidelity, Recipes::kept);
+  const Execution execution = executor_of(*job, fidelity)(job->graph());
+  return exported(scenario.scenario, replay::file_name_of(scenario.name), job->graph(), execution, fidelity);
 }
 
 void export_graphs(const std::vector<NamedScenario>& scenarios, Fidelity fidelity, const std::string& target) {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "model/base/error.hpp"
-#include "model/calibrated_uncertainty.hpp"
+#include "model/job/calibrated_uncertainty.hpp"
 #include "model/scenario/cases.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/command.hpp"

@@ -6,7 +6,7 @@
 
 #include "model/collectives/contention.hpp"
 #include "model/scenario/calibration_reader.hpp"
-#include "sim/executor.hpp"
+#include "sim/simulate.hpp"
 #include "tests/sim/graphs.hpp"
 
 using namespace foretrain;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "model/calibrated_uncertainty.hpp"
+#include "model/job/calibrated_uncertainty.hpp"
 #include "model/estimate.hpp"
 #include "model/prepared.hpp"
 #include "model/scenario/calibration_reader.hpp"

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string>
 
-#include "sim/executor.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/graphs.hpp"
 

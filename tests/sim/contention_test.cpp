@@ -10,7 +10,7 @@
 #include "model/collectives/flow_classes.hpp"
 #include "model/scenario/calibration_reader.hpp"
 #include "model/scenario/load.hpp"
-#include "sim/executor.hpp"
+#include "sim/simulate.hpp"
 #include "sim/predict.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/graphs.hpp"

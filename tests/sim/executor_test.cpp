@@ -1,4 +1,4 @@
-#include "sim/executor.hpp"
+#include "sim/simulate.hpp"
 
 #include <stdexcept>
 

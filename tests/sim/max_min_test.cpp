@@ -5,7 +5,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "sim/executor.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/graphs.hpp"
 

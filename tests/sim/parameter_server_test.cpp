@@ -6,7 +6,7 @@
 
 #include "model/prepared.hpp"
 #include "model/scenario/load.hpp"
-#include "sim/executor.hpp"
+#include "sim/simulate.hpp"
 #include "sim/predict.hpp"
 #include "tests/catch.hpp"
 

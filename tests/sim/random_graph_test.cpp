@@ -4,7 +4,7 @@
 #include <bit>
 #include <random>
 
-#include "sim/executor.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/graphs.hpp"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <random>
 
-#include "sim/executor.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/hardware/nodes.hpp"
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "sim/child_process.hpp"
-#include "sim/executor.hpp"
+#include "sim/simulate.hpp"
 #include "tests/sim/graphs.hpp"
 
 namespace simgrid::smpi::colls {

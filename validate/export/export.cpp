@@ -107,7 +107,7 @@ class Exporter {
   }
 
   void add_block(const Block& block) {
-    replay::Block added{block.name, word_of(block.category), block.isolated.value(), {}};
+    replay::Block added{block.name, word_of(block.category), block.uncontended.value(), {}};
     if (block.recipe) {
       for (const Work& work : block.recipe->work) {
         try {
@@ -119,7 +119,7 @@ class Exporter {
         }
         see(added.work.back());
       }
-    } else if (block.isolated > Seconds(0.0)) {
+    } else if (block.uncontended > Seconds(0.0)) {
       throw ScenarioError(position_of(scenario_, "workload"), "workload",
                           fmt::format("nothing is known that would do \"{}\"", block.name), "a plan without it");
     }
@@ -178,14 +178,6 @@ class Exporter {
 };
 
 }  // namespace
-
-TaskGraph replay_graph(const Scenario& scenario, const PreparedScenario& prepared) {
-  if (prepared.train() != nullptr) return unroll(prepared.train()->step).graph;
-  if (prepared.collective() != nullptr) return prepared.collective_graph();
-  if (std::holds_alternative<OperatorWorkload>(scenario.workload)) return prepared.operator_graph();
-  return build_task_list(scenario, std::get<TasksWorkload>(scenario.workload), prepared.topology(), Recipes::kept)
-      .graph;
-}
 
 replay::Graph exported(const Scenario& scenario, const std::string& name, const TaskGraph& graph,
                        const Execution& execution, Fidelity fidelity) {

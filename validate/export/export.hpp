@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "model/prepared.hpp"
+#include "model/job/job.hpp"
 #include "validate/replay/graph.hpp"
 
 namespace foretrain {
@@ -12,12 +12,9 @@ namespace foretrain {
 /// host thread, an operator, an all-reduce, or training that is data parallel alone, without loader.
 void check_gpu_replay(const Scenario& scenario);
 
-/// The graph that is run. `prepared` keeps recipes. Of training it is the step from its first forward pass to its
-/// optimizer, without what the host does between steps; where gradients go through parameter servers, each bucket is
-/// one exchange with them.
-TaskGraph replay_graph(const Scenario& scenario, const PreparedScenario& prepared);
-
-/// The graph as a file holds it. `name` is what files are called after; `execution` is the prediction.
+/// The job's graph as a file holds it, of a job that keeps recipes. Of training it is the step from its first forward
+/// pass to its optimizer, without what the host does between steps. `name` is what files are called after; `execution`
+/// is the prediction.
 /// Throws ScenarioError for work that has no kernels.
 replay::Graph exported(const Scenario& scenario, const std::string& name, const TaskGraph& graph,
                        const Execution& execution, Fidelity fidelity);

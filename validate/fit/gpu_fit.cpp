@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "model/base/statistics.hpp"
-#include "model/calibrated_uncertainty.hpp"
+#include "model/job/calibrated_uncertainty.hpp"
 #include "model/cost/measured_matmul.hpp"
 #include "model/cost/power.hpp"
 #include "model/scenario/calibration_reader.hpp"

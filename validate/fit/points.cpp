@@ -9,8 +9,7 @@
 
 #include "model/cost/measured_matmul.hpp"
 #include "model/cost/operator_cost.hpp"
-#include "model/estimate.hpp"
-#include "model/prepared.hpp"
+#include "model/job/job.hpp"
 #include "model/scenario/load.hpp"
 #include "model/scenario/names.hpp"
 
@@ -151,7 +150,7 @@ Seconds predicted_time(const PredictedPoint& point, const Calibration& calibrati
   Scenario scenario = point.scenario;
   scenario.calibration = calibration;
   scenario.calibration.constants.clear();
-  return estimate(PreparedScenario(scenario)).time();
+  return estimate(scenario).time();
 }
 
 Observation observation_of(const PredictedPoint& point) {

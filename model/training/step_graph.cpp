@@ -1,10 +1,11 @@
-// Step → TaskGraph: every pass of every stage, in the order in which its streams work.
+#include "model/training/step_graph.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/training/sharded_order.hpp"
-#include "model/training/step.hpp"
 
 namespace foretrain {
 
@@ -23,10 +24,10 @@ bool has_kernels(const PipelineStage& stage) {
   return false;
 }
 
-class Unroller {
+class StepGraphBuilder {
  public:
-  explicit Unroller(const Step& step);
-  UnrolledStep run() &&;
+  explicit StepGraphBuilder(const Step& step);
+  StepGraph run() &&;
 
  private:
   struct Lane {
@@ -66,10 +67,10 @@ class Unroller {
   std::vector<TaskId> previous_pass_;       // by stage
   std::vector<TaskId> forward_, backward_;  // by chunk in model order and micro-batch; −1 = not yet
   std::vector<std::vector<TaskId>> gradient_tasks_;
-  UnrolledStep result_;
+  StepGraph result_;
 };
 
-Unroller::Unroller(const Step& step)
+StepGraphBuilder::StepGraphBuilder(const Step& step)
     : step_(step),
       stages_(step.stage_count()),
       chunks_(stages_ * step.interleave),
@@ -78,7 +79,7 @@ Unroller::Unroller(const Step& step)
       forward_(static_cast<std::size_t>(chunks_) * static_cast<std::size_t>(step.micro_batches), -1),
       backward_(forward_.size(), -1),
       gradient_tasks_(step.stages.size()),
-      result_{TaskGraph::Builder().build(), std::vector<TaskId>(step.stages.size(), -1), -1} {
+      result_{{}, std::vector<TaskId>(step.stages.size(), -1), -1, {}} {
   for (int s = 0; s < stages_; ++s) {
     const std::string name = "stage " + std::to_string(s);
     lanes_.push_back({builder_.add_resource({name + " compute", ResourceKind::device_stream, s}),
@@ -92,29 +93,27 @@ Unroller::Unroller(const Step& step)
   }
 }
 
-TaskId Unroller::add(BlockId block, ResourceId resource, std::vector<TaskId> after, int micro_batch) {
+TaskId StepGraphBuilder::add(BlockId block, ResourceId resource, std::vector<TaskId> after, int micro_batch) {
   std::erase(after, -1);
   return builder_.add_task({block, resource, micro_batch}, after);
 }
 
-BlockId Unroller::fixed_block(const std::string& name, Seconds duration, Category category, RecipePointer recipe) {
-  Block block{name, category, duration, duration};
-  block.recipe = std::move(recipe);
-  return builder_.add_block(std::move(block));
+BlockId StepGraphBuilder::fixed_block(const std::string& name, Seconds duration, Category category,
+                                      RecipePointer recipe) {
+  return builder_.add_block({name, category, duration, {}, {}, std::move(recipe)});
 }
 
-BlockId Unroller::transfer_block(int index) {
+BlockId StepGraphBuilder::transfer_block(int index) {
   BlockId& block = transfer_blocks_[static_cast<std::size_t>(index)];
   if (block < 0) {
     const SharedTransfer& transfer = step_.transfers[static_cast<std::size_t>(index)];
-    Block made{transfer.name, Category::communication, transfer.lowered, transfer.isolated};
-    made.recipe = transfer.recipe;
-    block = builder_.add_block(std::move(made));
+    block = builder_.add_block(
+        {transfer.name, Category::communication, transfer.uncontended, transfer.lowered, {}, transfer.recipe});
   }
   return block;
 }
 
-void Unroller::add_blocks() {
+void StepGraphBuilder::add_blocks() {
   for (const PipelineStage& stage : step_.stages) {
     std::vector<ChunkBlocks> of_stage;
     for (const ModelChunk& chunk : stage.chunks) {
@@ -137,8 +136,8 @@ void Unroller::add_blocks() {
   }
 }
 
-TaskId Unroller::add_sharded(int stage, const PipelinePass& pass, const ModelChunk& chunk, const ChunkBlocks& blocks,
-                             const std::vector<TaskId>& after) {
+TaskId StepGraphBuilder::add_sharded(int stage, const PipelinePass& pass, const ModelChunk& chunk,
+                                     const ChunkBlocks& blocks, const std::vector<TaskId>& after) {
   const Lane& lane = lanes_[static_cast<std::size_t>(stage)];
   std::vector<TaskId> tasks;
   std::vector<TaskId> ends;
@@ -162,15 +161,15 @@ TaskId Unroller::add_sharded(int stage, const PipelinePass& pass, const ModelChu
 }
 
 /// The end of a pass, where its streams wait for each other.
-TaskId Unroller::meet(ResourceId resource, std::vector<TaskId> ends, int micro_batch) {
+TaskId StepGraphBuilder::meet(ResourceId resource, std::vector<TaskId> ends, int micro_batch) {
   static const std::string name = "pass done";
   return add(fixed_block(name, Seconds(0.0), Category::compute), resource, std::move(ends), micro_batch);
 }
 
 /// A backward pass whose gradients are synchronised bucket by bucket, beside it or after it. The last one of a step
 /// ends when its own work is done; the optimizer waits for the gradients. An earlier one waits for them itself.
-TaskId Unroller::add_synchronised_backward(int stage, const PipelinePass& pass, const ModelChunk& chunk,
-                                           const ChunkBlocks& blocks, const std::vector<TaskId>& after) {
+TaskId StepGraphBuilder::add_synchronised_backward(int stage, const PipelinePass& pass, const ModelChunk& chunk,
+                                                   const ChunkBlocks& blocks, const std::vector<TaskId>& after) {
   const Lane& lane = lanes_[static_cast<std::size_t>(stage)];
   std::vector<TaskId>& synchronised = gradient_tasks_[static_cast<std::size_t>(stage)];
   TaskId task = -1;
@@ -189,7 +188,7 @@ TaskId Unroller::add_synchronised_backward(int stage, const PipelinePass& pass, 
 }
 
 /// A bucket's kernels and transfers, one after the other.
-void Unroller::add_bucket(int stage, const GradientBucket& bucket, TaskId ready) {
+void StepGraphBuilder::add_bucket(int stage, const GradientBucket& bucket, TaskId ready) {
   if (bucket.transfer < 0) return;
   const Lane& lane = lanes_[static_cast<std::size_t>(stage)];
   TaskId last = ready;
@@ -208,7 +207,7 @@ void Unroller::add_bucket(int stage, const GradientBucket& bucket, TaskId ready)
   gradient_tasks_[static_cast<std::size_t>(stage)].push_back(last);
 }
 
-bool Unroller::advance(int stage, const PipelinePass& pass) {
+bool StepGraphBuilder::advance(int stage, const PipelinePass& pass) {
   const auto s = static_cast<std::size_t>(stage);
   const int chunk_index = pass.chunk * stages_ + stage;
   std::vector<TaskId> after;
@@ -246,13 +245,14 @@ bool Unroller::advance(int stage, const PipelinePass& pass) {
   TaskId arrived = done;
   if (stages_ > 1 && target >= 0 && target < chunks_) {
     const BlockId hop = transfer_block(step_.hop(stage, target % stages_, pass.backward));
+    if (std::ranges::find(result_.hops, hop) == result_.hops.end()) result_.hops.push_back(hop);
     arrived = add(hop, pass.backward ? lanes_[s].to_previous : lanes_[s].to_next, {done}, pass.micro_batch);
   }
   (pass.backward ? backward_ : forward_)[at(chunk_index, pass.micro_batch)] = arrived;
   return true;
 }
 
-UnrolledStep Unroller::run() && {
+StepGraph StepGraphBuilder::run() && {
   add_blocks();
   std::vector<std::vector<PipelinePass>> order;
   std::size_t left = 0;
@@ -303,6 +303,24 @@ UnrolledStep Unroller::run() && {
 
 }  // namespace
 
-UnrolledStep unroll(const Step& step) { return Unroller(step).run(); }
+StepGraph step_graph(const Step& step) { return StepGraphBuilder(step).run(); }
+
+StepTimes times_of(const StepGraph& step, const Execution& execution) {
+  const auto backward_done = [&](const Execution& of) {
+    Seconds done;
+    for (const TaskId task : step.last_backward) done = std::max(done, of.finish[at_index(task)]);
+    return done;
+  };
+  StepTimes times;
+  times.backward_done = backward_done(execution);
+  times.without_transfers = times.backward_done;
+  if (!step.hops.empty()) {
+    UncontendedInterconnect free(step.graph, step.hops);
+    times.without_transfers = backward_done(run(step.graph, free));
+  }
+  times.synchronised = execution.start[at_index(step.synchronised)];
+  times.end = execution.makespan;
+  return times;
+}
 
 }  // namespace foretrain

@@ -1,12 +1,11 @@
-#include "model/calibrated_uncertainty.hpp"
+#include "model/job/calibrated_uncertainty.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "model/cost/measured_matmul.hpp"
-#include "model/estimate.hpp"
-#include "model/prepared.hpp"
+#include "model/job/job.hpp"
 
 namespace foretrain {
 
@@ -21,7 +20,7 @@ const ConstantRow* row_of(const std::string& name) {
   return nullptr;
 }
 
-double log_time(const Scenario& scenario) { return std::log(estimate(PreparedScenario(scenario)).time().value()); }
+double log_time(const Scenario& scenario) { return std::log(estimate(scenario).time().value()); }
 
 /// Differences of ln T for one standard error of each constant, towards the side that has room.
 std::vector<double> responses(const Scenario& scenario) {

@@ -1,0 +1,153 @@
+#include "model/graph/execution.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "model/base/number.hpp"
+
+namespace foretrain {
+
+UncontendedInterconnect::UncontendedInterconnect(const TaskGraph& graph, std::vector<BlockId> free)
+    : graph_(graph), free_(std::move(free)) {}
+
+bool UncontendedInterconnect::begin(TaskId task, Seconds now, EventQueue& events) {
+  if (std::ranges::find(free_, graph_.tasks()[at_index(task)].block) != free_.end()) return true;
+  events.push({now + graph_.block_of(task).uncontended, EventKind::task_ends, task});
+  return false;
+}
+
+bool UncontendedInterconnect::handle(const Event&, Seconds, EventQueue&) {
+  throw std::logic_error("an interconnect without flows has been told of one");
+}
+
+Execution UncontendedInterconnect::drive(EventLoop& loop) {
+  loop.advance([](Seconds) { return true; });
+  return loop.take_execution();
+}
+
+EventLoop::EventLoop(const TaskGraph& graph, Interconnect& interconnect)
+    : graph_(graph),
+      interconnect_(interconnect),
+      queues_(graph.resources().size()),
+      devices_(shared_devices(graph)),
+      device_generations_(devices_.size()),
+      waits_for_(graph.predecessor_counts().begin(), graph.predecessor_counts().end()),
+      start_(graph.tasks().size()),
+      finish_(graph.tasks().size()),
+      tasks_left_(graph.tasks().size()) {
+  for (std::size_t r = 0; r < queues_.size(); ++r) queues_[r].idle = graph.resources()[r].servers;
+  for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
+    if (graph_.resource_of(task).order == QueueOrder::added) {
+      queue_of(task).tasks.push_back(task);
+    } else if (waits_for_[at_index(task)] == 0) {
+      become_ready(task);
+    }
+  }
+  for (Queue& queue : queues_) start_head(queue);
+}
+
+EventLoop::Queue& EventLoop::queue_of(TaskId task) {
+  return queues_[at_index(graph_.tasks()[at_index(task)].resource)];
+}
+
+/// Queues that choose hear of what they can choose from; what waits in no queue starts.
+void EventLoop::become_ready(TaskId task) {
+  const QueueOrder order = graph_.resource_of(task).order;
+  if (order == QueueOrder::at_once) return start(task);
+  if (order == QueueOrder::urgent) {
+    queue_of(task).ready.push({graph_.tasks()[at_index(task)].priority, made_ready_++, task});
+  }
+}
+
+/// The task that an idle resource may start now; -1 if there is none.
+TaskId EventLoop::take_next(Queue& queue) {
+  if (!queue.ready.empty()) {
+    const TaskId task = std::get<2>(queue.ready.top());
+    queue.ready.pop();
+    return task;
+  }
+  if (queue.head == queue.tasks.size() || waits_for_[at_index(queue.tasks[queue.head])] > 0) return -1;
+  return queue.tasks[queue.head++];
+}
+
+void EventLoop::start_head(Queue& queue) {
+  while (queue.idle > 0) {
+    const TaskId task = take_next(queue);
+    if (task < 0) return;
+    --queue.idle;
+    start(task);
+  }
+}
+
+void EventLoop::start(TaskId task) {
+  start_[at_index(task)] = now_;
+  const Block& block = graph_.block_of(task);
+  const int device = graph_.resource_of(task).device;
+  if (block.flows) {
+    if (interconnect_.begin(task, now_, events_)) events_.push({now_, EventKind::task_ends, task});
+  } else if (device >= 0) {
+    devices_[at_index(device)].start(task, block.share, block.uncontended, now_);
+    expect_end(device);
+  } else {
+    events_.push({now_ + block.uncontended, EventKind::task_ends, task});
+  }
+}
+
+/// The earlier event for the device, if any, is out of date.
+void EventLoop::expect_end(std::int32_t device) {
+  const Seconds end = devices_[at_index(device)].next_end();
+  const std::int32_t generation = ++device_generations_[at_index(device)];
+  if (is_finite(end)) events_.push({end, EventKind::kernels_end, 0, 0, device, generation});
+}
+
+void EventLoop::end_kernels(const Event& event) {
+  if (event.generation != device_generations_[at_index(event.group)]) return;
+  const std::vector<TaskId> ended = devices_[at_index(event.group)].take_ended(now_);
+  expect_end(event.group);
+  for (const TaskId task : ended) finish(task);
+}
+
+void EventLoop::finish(TaskId task) {
+  finish_[at_index(task)] = now_;
+  --tasks_left_;
+  Queue& queue = queue_of(task);
+  ++queue.idle;
+  for (const TaskId next : graph_.successors(task)) {
+    if (--waits_for_[at_index(next)] > 0) continue;
+    become_ready(next);
+    start_head(queue_of(next));
+  }
+  start_head(queue);
+}
+
+void EventLoop::handle(const Event& event) {
+  switch (event.kind) {
+    case EventKind::task_ends:
+      return finish(event.task);
+    case EventKind::kernels_end:
+      return end_kernels(event);
+    case EventKind::flows_start:
+    case EventKind::flows_end:
+      if (interconnect_.handle(event, now_, events_)) events_.push({now_, EventKind::task_ends, event.task});
+  }
+}
+
+Execution EventLoop::take_execution() {
+  if (!finished()) throw std::logic_error("the run stopped before its last task");
+  Execution execution{std::move(start_), std::move(finish_), Seconds(0.0)};
+  for (const Seconds finish : execution.finish) execution.makespan = std::max(execution.makespan, finish);
+  return execution;
+}
+
+Execution run(const TaskGraph& graph, Interconnect& interconnect) {
+  EventLoop loop(graph, interconnect);
+  return interconnect.drive(loop);
+}
+
+Execution run(const TaskGraph& graph) {
+  UncontendedInterconnect interconnect(graph);
+  return run(graph, interconnect);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,81 @@
+#include "model/job/job.hpp"
+
+#include <stdexcept>
+#include <variant>
+
+#include "model/base/error.hpp"
+#include "model/graph/timeline.hpp"
+#include "model/job/job_kinds.hpp"
+#include "model/parameter_server/store.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Storage that the workload states; nothing where it is the node's.
+const Storage* storage_of(const Workload& workload) {
+  if (const auto* storage = std::get_if<StorageWorkload>(&workload)) return &storage->storage;
+  const DataLoader* loader = nullptr;
+  if (const auto* alone = std::get_if<LoaderWorkload>(&workload)) loader = &alone->loader;
+  if (const auto* train = std::get_if<TrainWorkload>(&workload); train && train->loader) loader = &*train->loader;
+  return loader != nullptr && loader->storage ? &*loader->storage : nullptr;
+}
+
+std::unique_ptr<Job> job_of_kind(const Scenario& scenario, Fidelity fidelity, Recipes recipes) {
+  const Workload& workload = scenario.workload;
+  if (std::holds_alternative<TrainWorkload>(workload)) {
+    const bool servers = uses_store(scenario) && recipes == Recipes::none;
+    return servers ? make_server_job(scenario, fidelity) : make_train_job(scenario, fidelity, recipes);
+  }
+  if (std::holds_alternative<CollectiveWorkload>(workload)) return make_collective_job(scenario, fidelity, recipes);
+  if (std::holds_alternative<LoaderWorkload>(workload)) return make_loader_job(scenario, fidelity);
+  if (std::holds_alternative<TasksWorkload>(workload)) return make_task_list_job(scenario, fidelity, recipes);
+  return make_operator_job(scenario, fidelity, recipes);
+}
+
+}  // namespace
+
+StepResult Job::named_result() const {
+  StepResult result;
+  result.scenario = scenario_.name;
+  result.fidelity = fidelity_;
+  const auto add = [&](const std::vector<Constant>& constants) {
+    result.provenance.insert(result.provenance.end(), constants.begin(), constants.end());
+  };
+  add(scenario_.cluster.node.gpu.constants);
+  add(scenario_.cluster.node.constants);
+  if (std::holds_alternative<HostWorkload>(scenario_.workload)) add(scenario_.cluster.node.cpu.hierarchy_constants);
+  if (const Storage* storage = storage_of(scenario_.workload)) add(storage->constants);
+  add(scenario_.calibration.constants);
+  result.warnings = scenario_.calibration.warnings;
+  return result;
+}
+
+std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes) {
+  try {
+    return job_of_kind(scenario, fidelity, recipes);
+  } catch (const std::invalid_argument& error) {
+    // What the hardware or a schedule cannot do was asked for by the scenario: point at its synchronisation.
+    for (const char* key :
+         {"workload.collective.algorithm", "plan.sync.algorithm", "workload.collective", "plan.sync"}) {
+      const auto where = scenario.where.find(key);
+      if (where != scenario.where.end()) throw ScenarioError(where->second, key, error.what(), "");
+    }
+    throw UsageError(error.what());
+  }
+}
+
+StepResult result_of(const Job& job, const Executor& execute, Timeline timeline) {
+  const TaskGraph& graph = job.graph();
+  const Execution execution = execute(graph);
+  StepResult result = job.read(execution, execute);
+  const bool single = graph.tasks().size() == 1 && !graph.block_of(0).flows;
+  if (timeline == Timeline::fill && !single) result.timeline = timeline_of(graph, execution);
+  return result;
+}
+
+StepResult estimate(const Scenario& scenario) {
+  return result_of(*make_job(scenario, Fidelity::estimate), [](const TaskGraph& graph) { return run(graph); });
+}
+
+}  // namespace foretrain

@@ -1,0 +1,56 @@
+// A scenario's work as a task graph, and the way from the times of its tasks to a result. Every executor starts and
+// ends here, so that answers differ in those times alone.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "model/graph/execution.hpp"
+#include "model/graph/recipe.hpp"
+#include "model/hardware/topology.hpp"
+#include "model/result.hpp"
+#include "model/scenario/scenario.hpp"
+
+namespace foretrain {
+
+/// Runs a graph: uncontended, simulated, or for real.
+using Executor = std::function<Execution(const TaskGraph&)>;
+
+class Job {
+ public:
+  virtual ~Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  [[nodiscard]] virtual const TaskGraph& graph() const = 0;
+  [[nodiscard]] const Topology& topology() const { return topology_; }
+  [[nodiscard]] const Scenario& scenario() const { return scenario_; }
+  /// What an execution of graph() says. `execute` runs what depends on its times: the input pipeline of a training
+  /// step, which waits for the step.
+  [[nodiscard]] virtual StepResult read(const Execution& execution, const Executor& execute) const = 0;
+
+ protected:
+  Job(const Scenario& scenario, Fidelity fidelity)
+      : scenario_(scenario), fidelity_(fidelity), topology_(scenario.cluster) {}
+  /// A result with what does not depend on times: name, fidelity, provenance.
+  [[nodiscard]] StepResult named_result() const;
+
+  const Scenario& scenario_;
+  Fidelity fidelity_;
+  Topology topology_;
+};
+
+/// Builds and costs the scenario's work, which must outlive the job, for executors of one fidelity. With Recipes::kept
+/// blocks know what they do, for replays: gradients that go through parameter servers are then one exchange per bucket.
+/// Throws ScenarioError or UsageError.
+std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes = Recipes::none);
+
+/// Whether a result says what ran when (StepResult::timeline). A single operator has no timeline.
+enum class Timeline { leave_out, fill };
+
+StepResult result_of(const Job& job, const Executor& execute, Timeline timeline = Timeline::leave_out);
+
+/// The graph over an uncontended network.
+StepResult estimate(const Scenario& scenario);
+
+}  // namespace foretrain

@@ -1,0 +1,81 @@
+#include <string>
+#include <utility>
+
+#include "model/cost/cpu_matmul.hpp"
+#include "model/cost/memory_hierarchy.hpp"
+#include "model/cost/operator_cost.hpp"
+#include "model/cost/storage.hpp"
+#include "model/job/job_kinds.hpp"
+
+namespace foretrain {
+
+namespace {
+
+OperatorResult cost_of(const OperatorWorkload& workload, const Scenario& scenario) {
+  const OperatorCost cost = operator_cost(workload.op, scenario.cluster.node.gpu, scenario.calibration);
+  const auto n = static_cast<double>(workload.repeat);
+  OperatorResult result{cost.device * n, cost.flops * n, cost.bytes * n, std::string(name(cost.bound))};
+  if (const auto* attention = std::get_if<Attention>(&workload.op.work)) {
+    result.memory = attention_memory(*attention, workload.op.precision, scenario.cluster.node.gpu);
+  }
+  return result;
+}
+
+OperatorResult cost_of(const HostWorkload& workload, const Scenario& scenario) {
+  const Node& node = scenario.cluster.node;
+  const auto n = static_cast<double>(workload.repeat);
+  if (const auto* product = std::get_if<CpuMatmul>(&workload.work)) {
+    const CpuMatmulCost cost = cpu_matmul_cost(*product, node.cpu);
+    return {cost.time * n, cost.flops * n, cost.bytes * n, cost.bound};
+  }
+  const auto* chase = std::get_if<GpuChase>(&workload.work);
+  const WalkCost cost = chase != nullptr ? gpu_chase_cost(*chase, node.gpu)
+                                         : memory_walk_cost(std::get<MemoryWalk>(workload.work), node.cpu);
+  return {cost.time * n, Flops(0.0), cost.bytes * n, cost.bound, cost.per_access};
+}
+
+OperatorResult cost_of(const StorageWorkload& workload, const Scenario&) {
+  const DiskCost cost = disk_cost(workload.storage, workload.pattern);
+  return {workload.size / cost.bandwidth, Flops(0.0), workload.size, std::string(name(cost.bound))};
+}
+
+OperatorResult cost_of(const Scenario& scenario) {
+  if (const auto* op = std::get_if<OperatorWorkload>(&scenario.workload)) return cost_of(*op, scenario);
+  if (const auto* host = std::get_if<HostWorkload>(&scenario.workload)) return cost_of(*host, scenario);
+  return cost_of(std::get<StorageWorkload>(scenario.workload), scenario);
+}
+
+class OperatorJob final : public Job {
+ public:
+  OperatorJob(const Scenario& scenario, Fidelity fidelity, Recipes recipes)
+      : Job(scenario, fidelity), cost_(cost_of(scenario)) {
+    const auto* op = std::get_if<OperatorWorkload>(&scenario.workload);
+    Block block{op != nullptr ? op->op.name : "access", Category::compute, cost_.time};
+    if (op != nullptr && recipes == Recipes::kept) {
+      block.recipe = recipe_of(KernelWork{op->op, op->repeat, cost_.time / static_cast<double>(op->repeat)});
+    }
+    graph_ = graph_of_one(std::move(block), {"gpu0", ResourceKind::device_stream});
+  }
+
+  [[nodiscard]] const TaskGraph& graph() const override { return graph_; }
+
+  [[nodiscard]] StepResult read(const Execution& execution, const Executor&) const override {
+    StepResult result = named_result();
+    result.op = cost_;
+    result.op->time = execution.makespan;
+    result.set_uncertainty(scenario_.calibration.uncertainty.kernel);
+    return result;
+  }
+
+ private:
+  OperatorResult cost_;
+  TaskGraph graph_;
+};
+
+}  // namespace
+
+std::unique_ptr<Job> make_operator_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes) {
+  return std::make_unique<OperatorJob>(scenario, fidelity, recipes);
+}
+
+}  // namespace foretrain

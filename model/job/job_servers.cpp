@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "model/job/job_kinds.hpp"
+#include "model/job/training_result.hpp"
+#include "model/parallelism/layout.hpp"
+#include "model/parameter_server/server_graph.hpp"
+#include "model/workload/build.hpp"
+
+namespace foretrain {
+
+namespace {
+
+class ServerJob final : public Job {
+ public:
+  ServerJob(const Scenario& scenario, Fidelity fidelity)
+      : Job(scenario, fidelity),
+        model_(build_model(train().model, build_options(train(), scenario.plan))),
+        step_(build_step(scenario, train(), model_, topology_)),
+        store_(build_store(scenario, train(), model_, topology_, step_)),
+        graph_(build_server_graph(fidelity == Fidelity::estimate ? with_equal_workers(store_) : store_, topology_)) {}
+
+  [[nodiscard]] const TaskGraph& graph() const override { return graph_.graph; }
+  [[nodiscard]] StepResult read(const Execution& execution, const Executor& execute) const override;
+
+ private:
+  [[nodiscard]] const TrainWorkload& train() const { return std::get<TrainWorkload>(scenario_.workload); }
+  [[nodiscard]] Breakdown breakdown_of(const ServerTimes& times, Seconds step_time) const;
+  [[nodiscard]] std::map<std::string, CommunicationTime> communication_of(const Breakdown& breakdown) const;
+
+  Model model_;
+  Step step_;
+  ParameterStore store_;
+  ServerGraph graph_;
+};
+
+/// An average worker's time: passes, dispatching and host work; it waits for messages and servers the rest.
+Breakdown ServerJob::breakdown_of(const ServerTimes& times, Seconds step_time) const {
+  const Segment passes = store_.compute();
+  const Seconds busy = times.step * times.compute_share;
+  Breakdown breakdown;
+  breakdown.host_overhead = busy * (passes.host / passes.total());
+  breakdown.compute = busy - breakdown.host_overhead;
+  breakdown.host_overhead += std::min(store_.host_between_steps, times.step - busy);
+  breakdown.compute += step_.loader_device;
+  breakdown.data_stall = step_time - times.step - step_.loader_device;
+  const Seconds rest = step_time - breakdown.total();
+  breakdown.exposed_communication = rest > 1e-9 * step_time ? rest : Seconds(0.0);  // less is rounding
+  return breakdown;
+}
+
+std::map<std::string, CommunicationTime> ServerJob::communication_of(const Breakdown& breakdown) const {
+  const StoreTraffic traffic = store_traffic(store_, topology_);
+  const Seconds both = traffic.push + traffic.pull;
+  if (!(both > Seconds(0.0))) return {};
+  const auto time = [&](Seconds total) -> CommunicationTime {
+    return {total, std::min(total, breakdown.exposed_communication * (total / both))};
+  };
+  return {{"gradient push", time(traffic.push)}, {"weight pull", time(traffic.pull)}};
+}
+
+StepResult ServerJob::read(const Execution& execution, const Executor&) const {
+  const StoreBounds bounds = store_bounds(store_, topology_);
+  const ServerTimes times = fidelity_ == Fidelity::estimate ? estimated_times(store_, graph_, execution, bounds)
+                                                            : times_of(store_, graph_, execution);
+  const Seconds step_time = std::max(times.step + step_.loader_serial, step_.loader_interval);
+  const Breakdown breakdown = breakdown_of(times, step_time);
+  StepResult result = named_result();
+  fill_training(result, scenario_, topology_, model_, step_, step_time, breakdown, communication_of(breakdown));
+
+  ParameterServerResult& servers = result.parameter_server.emplace();
+  servers.workers = store_.worker_count();
+  servers.servers = store_.server_count();
+  servers.imbalance = store_.imbalance;
+  servers.staleness = times.staleness;
+  servers.link_utilisation = std::min(1.0, bounds.link / step_time);
+  servers.cpu_utilisation = std::min(1.0, bounds.server / step_time);
+  servers.compute_bound = bounds.compute;
+  servers.link_bound = bounds.link;
+  servers.server_bound = bounds.server;
+  const Sync& sync = scenario_.plan.sync;
+  if (sync.consistency == Sync::Consistency::bounded && sync.staleness > ParameterStore::most_lead &&
+      !store_.equal_workers()) {
+    result.warnings.push_back(fmt::format(
+        "a bound of {} is not reached within the iterations that are simulated: the speed is that of asynchronous "
+        "training, until the fastest worker is that far ahead",
+        sync.staleness));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::unique_ptr<Job> make_server_job(const Scenario& scenario, Fidelity fidelity) {
+  return std::make_unique<ServerJob>(scenario, fidelity);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,89 @@
+#include "model/job/training_result.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "model/memory/memory.hpp"
+#include "model/memory/memory_remedies.hpp"
+#include "model/parallelism/layout.hpp"
+#include "model/tasks/model_call.hpp"
+#include "model/training/communication_ratio.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::string bottleneck_of(const Breakdown& breakdown) {
+  const std::array<std::pair<const char*, Seconds>, 6> parts = {
+      {{"compute", breakdown.compute},
+       {"exposed communication", breakdown.exposed_communication},
+       {"pipeline bubble", breakdown.pipeline_bubble},
+       {"data loading", breakdown.data_stall},
+       {"host overhead", breakdown.host_overhead},
+       {"optimizer", breakdown.optimizer}}};
+  return std::ranges::max_element(parts, {}, &std::pair<const char*, Seconds>::second)->first;
+}
+
+void warn_of_memory(StepResult& result, const Scenario& scenario, const Step& step) {
+  const Node& node = scenario.cluster.node;
+  if (step.loader && step.loader->memory > node.cpu.memory) {
+    result.warnings.push_back(
+        fmt::format("the loader's workers need {:.1f} GB of a machine's memory, which has {:.1f} GB",
+                    step.loader->memory.value() / 1e9, node.cpu.memory.value() / 1e9));
+  }
+  const MemoryFootprint& memory = result.train->memory;
+  if (memory.fits()) return;
+  result.warnings.push_back(fmt::format("does not fit: {:.1f} GB needed, {:.1f} GB on {}", memory.total().value() / 1e9,
+                                        memory.capacity.value() / 1e9, node.gpu.name));
+  for (std::string& remedy : remedies_for_memory(scenario, std::get<TrainWorkload>(scenario.workload))) {
+    result.warnings.push_back(std::move(remedy));
+  }
+}
+
+}  // namespace
+
+void fill_training(StepResult& result, const Scenario& scenario, const Topology& topology, const Model& model,
+                   const Step& step, Seconds step_time, const Breakdown& breakdown,
+                   std::map<std::string, CommunicationTime> communication) {
+  const auto& workload = std::get<TrainWorkload>(scenario.workload);
+  const Plan& plan = scenario.plan;
+  const Gpu& gpu = scenario.cluster.node.gpu;
+  TrainResult& r = result.train.emplace();
+  r.step_time = step_time;
+  r.breakdown = breakdown;
+  r.communication = std::move(communication);
+  r.communication_to_compute = communication_ratio(scenario, workload, step, topology, r);
+  r.samples_per_second = static_cast<double>(workload.global_batch) / r.step_time.value();
+  r.tokens_per_second = r.samples_per_second * model.tokens_per_sample;
+  const auto gpus = static_cast<double>(worker_gpus(plan, scenario.cluster));
+  r.tokens_per_second_per_gpu = r.tokens_per_second / gpus;
+  r.model_flops_per_second_per_gpu = step.model_flops_per_gpu * (scenario.cluster.gpus() / gpus) / r.step_time;
+  r.mfu = r.model_flops_per_second_per_gpu / gpu.matrix_rate(workload.precision);
+  if (const auto& batch = model.batch) {
+    r.token_use = TokenUse{model.tokens_per_sample, batch->computed_tokens, batch->visual_tokens, batch->images,
+                           step.slowest_replica};
+  }
+  r.memory = memory_footprint(scenario, workload, model);
+  r.bottleneck = bottleneck_of(r.breakdown);
+  if (plan.execution != ExecutionMode::eager) {
+    r.execution = summary_of(plan_call(operators_of(model, true), true, plan.execution, gpu, scenario.calibration),
+                             plan.execution);
+  }
+  if (workload.training_samples) {
+    r.time_to_train = Seconds(*workload.training_samples / r.samples_per_second);
+    if (scenario.cluster.usd_per_gpu_hour) {
+      result.cost_usd = *scenario.cluster.usd_per_gpu_hour * gpus * r.time_to_train->value() / 3600.0;
+    }
+  }
+  warn_of_memory(result, scenario, step);
+  if (!scenario.background.empty() && plan.tensor * plan.context * plan.expert > 1) {
+    result.warnings.emplace_back(
+        "collectives inside layers (tensor, context, expert) are priced without the background traffic");
+  }
+  result.set_uncertainty(scenario.calibration.uncertainty.train);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,23 @@
+// Where the time of a step goes, read from the moments of its execution.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "model/result.hpp"
+#include "model/training/step_graph.hpp"
+
+namespace foretrain {
+
+/// The step's length including host work between steps and waiting for data: the time between steps that the input
+/// pipeline allows is `loader` where it has been found, else Step::loader_interval.
+Seconds step_time(const Step& step, const StepTimes& times, std::optional<Seconds> loader = std::nullopt);
+
+/// Where the step's time goes, seen from the stage with the most work; adds up to step_time(step, times, loader).
+Breakdown breakdown_of(const Step& step, const StepTimes& times, std::optional<Seconds> loader = std::nullopt);
+
+/// Total and exposed time of each kind of transfer on one rank; exposed time is shared in proportion to the totals.
+std::map<std::string, CommunicationTime> communication_of(const Step& step, const Breakdown& breakdown);
+
+}  // namespace foretrain

@@ -1,0 +1,29 @@
+// A training step as a task graph: every pass of every stage, stage by stage as lanes, in the order in which the
+// pipeline's schedule has its streams work.
+#pragma once
+
+#include <vector>
+
+#include "model/graph/execution.hpp"
+#include "model/training/step.hpp"
+
+namespace foretrain {
+
+struct StepGraph {
+  TaskGraph graph;
+  std::vector<TaskId> last_backward;  ///< per stage
+  TaskId synchronised = -1;           ///< all gradients of all stages are there
+  std::vector<BlockId> hops;          ///< activations and their gradients between stages
+};
+StepGraph step_graph(const Step& step);
+
+/// Moments since the step began.
+struct StepTimes {
+  Seconds backward_done;      ///< the last stage to finish its last backward pass
+  Seconds without_transfers;  ///< the same if activations moved between stages in no time: work and bubble alone
+  Seconds synchronised;       ///< all gradients synchronised
+  Seconds end;                ///< optimizer done, weights gathered
+};
+StepTimes times_of(const StepGraph& step, const Execution& execution);
+
+}  // namespace foretrain

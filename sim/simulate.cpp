@@ -1,0 +1,151 @@
+#include "sim/simulate.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "model/base/number.hpp"
+#include "sim/child_process.hpp"
+#include "sim/collective_run.hpp"
+#include "sim/folding.hpp"
+#include "sim/moving_flows.hpp"
+#include "sim/network_plan.hpp"
+#include "sim/platform.hpp"
+
+namespace foretrain {
+
+namespace {
+
+NetworkPlan make_plan(const Topology& topology, std::span<const BackgroundFlow> background) {
+  NetworkPlan plan(topology);
+  for (const BackgroundRoute& route : background_routes(background, topology)) plan.add_background(route);
+  return plan;
+}
+
+/// One program per block that has flows and that some task uses.
+std::vector<std::unique_ptr<CollectiveProgram>> make_programs(const TaskGraph& graph, Fidelity fidelity,
+                                                              NetworkPlan& plan) {
+  std::vector<std::unique_ptr<CollectiveProgram>> programs(graph.blocks().size());
+  for (const Task& task : graph.tasks()) {
+    auto& program = programs[at_index(task.block)];
+    const std::optional<LoweredCollective>& flows = graph.blocks()[at_index(task.block)].flows;
+    if (!flows || program != nullptr) continue;
+    program = fidelity == Fidelity::steps ? make_steps_program(*flows, plan) : make_flows_program(*flows, plan);
+  }
+  return programs;
+}
+
+/// Collectives in progress, and SimGrid once flows have met.
+class FlowInterconnect final : public Interconnect {
+ public:
+  FlowInterconnect(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
+                   const SimulationOptions& options)
+      : graph_(graph),
+        folding_wanted_(options.folding),
+        plan_(make_plan(topology, options.background)),
+        programs_(make_programs(graph, fidelity, plan_)),
+        runs_(graph.resources().size()),
+        flows_(plan_) {}
+
+  bool begin(TaskId task, Seconds now, EventQueue& events) override {
+    run_of(task) = programs_[at_index(graph_.tasks()[at_index(task)].block)]->run({events, flows_, task});
+    run_of(task)->begin(now);
+    return ends_if_finished(task);
+  }
+
+  bool handle(const Event& event, Seconds now, EventQueue&) override {
+    if (event.kind == EventKind::flows_start) {
+      run_of(event.task)->start_flows(event.part, now);
+    } else {
+      if (!flows_.end(event)) return false;
+      run_of(event.task)->end_flows(event.part, now);
+    }
+    return ends_if_finished(event.task);
+  }
+
+  Execution drive(EventLoop& loop) override;
+
+ private:
+  /// Of the task that runs on the same resource.
+  [[nodiscard]] std::unique_ptr<CollectiveRun>& run_of(TaskId task) {
+    return runs_[at_index(graph_.tasks()[at_index(task)].resource)];
+  }
+  bool ends_if_finished(TaskId task) {
+    if (!run_of(task)->finished()) return false;
+    run_of(task) = nullptr;
+    return true;
+  }
+  void advance(EventLoop& loop);
+  void run_on_platform(EventLoop& loop);
+
+  const TaskGraph& graph_;
+  bool folding_wanted_;
+  NetworkPlan plan_;
+  std::vector<std::unique_ptr<CollectiveProgram>> programs_;  ///< by block
+  std::vector<std::unique_ptr<CollectiveRun>> runs_;          ///< by resource
+  MovingFlows flows_;
+  std::optional<Folding> folding_;
+  std::optional<Platform> platform_;
+};
+
+/// Handles the events that may come before SimGrid's clock moves on: flows on the platform may end earlier, and flows
+/// that have met must start there first.
+void FlowInterconnect::advance(EventLoop& loop) {
+  const auto may_handle = [&](Seconds date) {
+    if (date > loop.now() && flows_.have_met()) return false;
+    return !platform_ || platform_->flows_in_progress() == 0 || date <= platform_->now();
+  };
+  if (platform_) flows_.take_from(*platform_, loop.events());
+  for (;;) {
+    loop.advance(may_handle);
+    if (!flows_.have_met() || !platform_ || platform_->now() < loop.now()) break;
+    flows_.give_to(*platform_, *folding_);
+  }
+  if (!platform_) return;
+  if (flows_.have_met()) {
+    platform_->set_alarm(loop.now());
+  } else if (!loop.events().empty()) {
+    platform_->set_alarm(loop.events().next().date);
+  }
+}
+
+void FlowInterconnect::run_on_platform(EventLoop& loop) {
+  folding_.emplace(plan_, folding_wanted_);
+  platform_.emplace(folding_->platform());
+  platform_->set_alarm(loop.now());
+  platform_->run([&] { advance(loop); });
+}
+
+Execution FlowInterconnect::drive(EventLoop& loop) {
+  advance(loop);  // to the end, or until flows meet
+  if (loop.finished()) return loop.take_execution();
+  // Once per process, and before the first result: a SimGrid that shares links differently must not go unnoticed.
+  [[maybe_unused]] static const bool checked = (run_in_child(check_platform), true);
+  const std::size_t tasks = graph_.tasks().size();
+  const SharedMemory memory(2 * tasks * sizeof(Seconds));
+  const std::span<Seconds> dates = memory.as<Seconds>(2 * tasks);
+  run_in_child([&] {
+    run_on_platform(loop);
+    const Execution done = loop.take_execution();
+    std::ranges::copy(done.start, dates.begin());
+    std::ranges::copy(done.finish, dates.subspan(tasks).begin());
+  });
+  const auto middle = dates.begin() + static_cast<std::ptrdiff_t>(tasks);
+  Execution execution{{dates.begin(), middle}, {middle, dates.end()}, Seconds(0.0)};
+  for (const Seconds finish : execution.finish) execution.makespan = std::max(execution.makespan, finish);
+  return execution;
+}
+
+}  // namespace
+
+Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
+                   const SimulationOptions& options) {
+  if (fidelity == Fidelity::estimate) throw std::invalid_argument("fidelity estimate is computed, not simulated");
+  FlowInterconnect interconnect(graph, topology, fidelity, options);
+  return run(graph, interconnect);
+}
+
+}  // namespace foretrain
