@@ -8,6 +8,7 @@
 #include "model/job/training_result.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parameter_server/server_graph.hpp"
+#include "model/training/breakdown.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {
@@ -47,8 +48,7 @@ Breakdown ServerJob::breakdown_of(const ServerTimes& times, Seconds step_time) c
   breakdown.host_overhead += std::min(store_.host_between_steps, times.step - busy);
   breakdown.compute += step_.loader_device;
   breakdown.data_stall = step_time - times.step - step_.loader_device;
-  const Seconds rest = step_time - breakdown.total();
-  breakdown.exposed_communication = rest > 1e-9 * step_time ? rest : Seconds(0.0);  // less is rounding
+  breakdown.exposed_communication = std::max(beyond_rounding(step_time - breakdown.total(), step_time), Seconds(0.0));
   return breakdown;
 }
 

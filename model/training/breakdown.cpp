@@ -1,6 +1,7 @@
 #include "model/training/breakdown.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace foretrain {
 
@@ -58,8 +59,14 @@ Segment passes_of(const Step& step, std::size_t s) {
 
 }  // namespace
 
+Seconds beyond_rounding(Seconds difference, Seconds whole) {
+  return std::abs(difference.value()) > 1e-9 * whole.value() ? difference : Seconds(0.0);
+}
+
 Seconds step_time(const Step& step, const StepTimes& times, std::optional<Seconds> loader) {
-  return std::max(times.end + step.once_per_step + step.loader_serial, loader.value_or(step.loader_interval));
+  const Seconds own = times.end + step.once_per_step + step.loader_serial;
+  // A pipeline that keeps pace with the step has the step's own interval.
+  return own + std::max(beyond_rounding(loader.value_or(step.loader_interval) - own, own), Seconds(0.0));
 }
 
 Breakdown breakdown_of(const Step& step, const StepTimes& times, std::optional<Seconds> loader) {
@@ -75,9 +82,9 @@ Breakdown breakdown_of(const Step& step, const StepTimes& times, std::optional<S
   breakdown.host_overhead = passes.host + stage.optimizer.host + step.once_per_step;
   breakdown.optimizer = stage.optimizer.compute;
   const Seconds whole = step_time(step, times, loader);
-  // Added up as in step_time, so that without a loader nothing remains.
-  breakdown.data_stall = std::max(whole - (times.end + step.once_per_step + step.loader_device), Seconds(0.0));
-  const Seconds rest = whole - breakdown.total();
+  const Seconds own = times.end + step.once_per_step + step.loader_serial;
+  breakdown.data_stall = step.loader_serial - step.loader_device + (whole - own);
+  const Seconds rest = beyond_rounding(whole - breakdown.total(), whole);
   breakdown.exposed_communication = std::max(rest, Seconds(0.0));
   // Dispatch and communication can overlap in ways that the parts above count twice; compute absorbs the difference.
   breakdown.compute += std::min(rest, Seconds(0.0));

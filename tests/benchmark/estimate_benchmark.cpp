@@ -7,8 +7,7 @@
 
 #include "model/cost/measured_matmul.hpp"
 #include "model/cost/operator_cost.hpp"
-#include "model/estimate.hpp"
-#include "model/prepared.hpp"
+#include "model/job/job.hpp"
 #include "model/scenario/load.hpp"
 
 using namespace foretrain;
@@ -52,7 +51,7 @@ void price_measured(benchmark::State& state, const OperatorWork& work, Precision
 
 void step(benchmark::State& state, const char* name) {
   const Scenario scenario = load_scenario(name);
-  for (auto _ : state) benchmark::DoNotOptimize(estimate(PreparedScenario(scenario)));
+  for (auto _ : state) benchmark::DoNotOptimize(estimate(scenario));
 }
 
 Convolution convolution(std::int64_t channels, std::int64_t filter, std::int64_t groups, ConvolutionPass pass) {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "model/tasks/task_list.hpp"
 #include "model/scenario/load.hpp"
+#include "model/tasks/task_list.hpp"
 #include "tests/catch.hpp"
 #include "validate/export/operator_fields.hpp"
 #include "validate/replay/graph_text.hpp"
@@ -19,9 +19,8 @@ Scenario scenario(const std::string& body) { return load_scenario_text("name: te
 
 replay::Graph export_of(const Scenario& s) {
   check_gpu_replay(s);
-  const PreparedScenario prepared(s, Recipes::kept);
-  const TaskGraph graph = replay_graph(s, prepared);
-  return exported(s, "test", graph, execute_isolated(graph), Fidelity::estimate);
+  const std::unique_ptr<Job> job = make_job(s, Fidelity::estimate, Recipes::kept);
+  return exported(s, "test", job->graph(), run(job->graph()), Fidelity::estimate);
 }
 
 std::string train(const std::string& keys, const std::string& plan = "", const std::string& node = "h200-x1") {
@@ -277,10 +276,10 @@ TEST_CASE("what cannot be replayed on one machine's GPUs is refused at its key",
 
 TEST_CASE("every scenario of the catalogue is exported, or refused at a key", "[export]") {
   int exports = 0;
-  for (const char* name :
-       {"execution-mlp", "execution-lenet", "front-end-item-once", "front-end-print-each-iteration", "parallel-branches-one-front-end",
-        "parallel-small-operators-front-end", "overlap-compute-and-copy", "overlap-compute-then-copy", "accelerator-roofline", "sync-ring-4",
-        "traffic-powersgd", "hierarchy-l1", "loading-workers", "attention-packed"}) {
+  for (const char* name : {"execution-mlp", "execution-lenet", "front-end-item-once", "front-end-print-each-iteration",
+                           "parallel-branches-one-front-end", "parallel-small-operators-front-end",
+                           "overlap-compute-and-copy", "overlap-compute-then-copy", "accelerator-roofline",
+                           "sync-ring-4", "traffic-powersgd", "hierarchy-l1", "loading-workers", "attention-packed"}) {
     INFO(name);
     try {
       const replay::Graph graph = export_of(load_scenario(name));

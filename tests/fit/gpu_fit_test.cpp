@@ -5,8 +5,7 @@
 #include <map>
 
 #include "model/job/calibrated_uncertainty.hpp"
-#include "model/estimate.hpp"
-#include "model/prepared.hpp"
+#include "model/job/job.hpp"
 #include "model/scenario/calibration_reader.hpp"
 #include "model/scenario/load.hpp"
 #include "tests/base/temporary_folder.hpp"
@@ -177,12 +176,12 @@ TEST_CASE("An unknown GPU is predicted from its folder alone, and its uncertaint
   folder.write("calibration.json", to_json(fit));
   const Scenario scenario = scenario_of(folder, fit, "calibration.json");
   CHECK(scenario.calibration.warnings.empty());
-  StepResult result = estimate(PreparedScenario(scenario));
+  StepResult result = estimate(scenario);
   set_calibrated_uncertainty(scenario, result);
   // The truth's time of the same product; 2 % of noise, of which the fit averages most away.
   Scenario true_one = scenario_of(folder, fit, "");
   true_one.calibration = chosen_truth();
-  const Seconds right = estimate(PreparedScenario(true_one)).time();
+  const Seconds right = estimate(true_one).time();
   CHECK(result.time() / right == Approx(1.0).epsilon(0.04));
   // Not the published 15 %, but about 1.28 x the spread of the products.
   const double width = result.uncertainty_high / result.time() - 1.0;
@@ -213,7 +212,7 @@ TEST_CASE("On another GPU only what carries over is used, and that is said") {
   const Scenario other = on("dgx-h100");
   CHECK(other.calibration.matmul.fixed_us == published.matmul.fixed_us);
   CHECK_FALSE(other.calibration.fitted);
-  StepResult result = estimate(PreparedScenario(other));
+  StepResult result = estimate(other);
   REQUIRE(result.warnings.size() == 1);
   const Seconds high = result.uncertainty_high;
   set_calibrated_uncertainty(other, result);

@@ -1,4 +1,5 @@
 #include "model/graph/shared_device.hpp"
+#include "model/graph/execution.hpp"
 
 #include <array>
 
@@ -12,7 +13,7 @@ struct Streams {
   TaskGraph::Builder builder;
   ResourceId stream() { return builder.add_resource({"stream", ResourceKind::device_stream, 0, QueueOrder::added, 0}); }
   BlockId kernel(Seconds alone, double multiprocessors) {
-    return builder.add_block({"kernel", Category::compute, alone, alone, {multiprocessors, 0.0}});
+    return builder.add_block({"kernel", Category::compute, alone, {}, {multiprocessors, 0.0}});
   }
 };
 
@@ -26,7 +27,7 @@ TEST_CASE("kernels of two streams share what does not suffice for both") {
   const TaskId a = s.builder.add_task({s.kernel(4.0_s, 0.75), one});
   const TaskId b = s.builder.add_task({s.kernel(2.0_s, 0.75), two});
   const TaskGraph graph = std::move(s.builder).build();
-  const Execution execution = execute_isolated(graph);
+  const Execution execution = run(graph);
   CHECK(execution.finish[static_cast<std::size_t>(b)].value() == Approx(3.0));
   CHECK(execution.finish[static_cast<std::size_t>(a)].value() == Approx(5.0));
 }
@@ -40,7 +41,7 @@ TEST_CASE("a kernel that meets another later has done its work so far at full sp
   const TaskId a = s.builder.add_task({s.kernel(3.0_s, 1.0), one});
   const TaskId wait = s.builder.add_task({s.kernel(1.0_s, 0.0), host});
   const TaskId b = s.builder.add_task({s.kernel(1.0_s, 1.0), two}, std::array{wait});
-  const Execution execution = execute_isolated(std::move(s.builder).build());
+  const Execution execution = run(std::move(s.builder).build());
   CHECK(execution.start[static_cast<std::size_t>(b)] == 1.0_s);
   CHECK(execution.finish[static_cast<std::size_t>(b)].value() == Approx(3.0));
   CHECK(execution.finish[static_cast<std::size_t>(a)].value() == Approx(4.0));
@@ -51,7 +52,7 @@ TEST_CASE("kernels for which there is enough take their time alone to the last b
   const Seconds alone(0.1);
   const BlockId small = s.kernel(alone, 0.3);
   for (int i = 0; i < 3; ++i) s.builder.add_task({small, s.stream()});
-  const Execution execution = execute_isolated(std::move(s.builder).build());
+  const Execution execution = run(std::move(s.builder).build());
   for (const Seconds finish : execution.finish) CHECK(finish == alone);
 }
 
@@ -60,13 +61,13 @@ TEST_CASE("a resource without a queue starts whatever is ready") {
   TaskGraph::Builder builder;
   const ResourceId host = builder.add_resource({"host", ResourceKind::host_thread});
   const ResourceId path = builder.add_resource({"path", ResourceKind::launch_path, 0, QueueOrder::at_once});
-  const BlockId one = builder.add_block({"dispatch", Category::host, 1.0_s, 1.0_s});
-  const BlockId four = builder.add_block({"launch", Category::host, 4.0_s, 4.0_s});
+  const BlockId one = builder.add_block({"dispatch", Category::host, 1.0_s});
+  const BlockId four = builder.add_block({"launch", Category::host, 4.0_s});
   for (int i = 0; i < 2; ++i) {
     const TaskId dispatch = builder.add_task({one, host});
     builder.add_task({four, path}, std::array{dispatch});
   }
-  const Execution execution = execute_isolated(std::move(builder).build());
+  const Execution execution = run(std::move(builder).build());
   CHECK(execution.finish[1] == 5.0_s);
   CHECK(execution.finish[3] == 6.0_s);
 }

@@ -1,4 +1,4 @@
-#include "model/graph/task_graph.hpp"
+#include "model/graph/execution.hpp"
 
 #include <array>
 #include <random>
@@ -11,14 +11,14 @@ using namespace foretrain;
 namespace {
 
 BlockId add_fixed(TaskGraph::Builder& builder, Seconds duration) {
-  return builder.add_block({"fixed", Category::compute, duration, duration});
+  return builder.add_block({"fixed", Category::compute, duration});
 }
 
 }  // namespace
 
 TEST_CASE("a task graph gives back what was put in") {
   TaskGraph::Builder builder;
-  const BlockId block = builder.add_block({"layer", Category::optimizer, 3.0_ms, 3.0_ms});
+  const BlockId block = builder.add_block({"layer", Category::optimizer, 3.0_ms});
   const ResourceId stream = builder.add_resource({"gpu", ResourceKind::device_stream, 2});
   const TaskId first = builder.add_task({block, stream, 7});
   const TaskId second = builder.add_task({block, stream});
@@ -38,7 +38,7 @@ TEST_CASE("a task graph gives back what was put in") {
 TEST_CASE("a graph without tasks takes no time") {
   const TaskGraph graph = TaskGraph::Builder().build();
   CHECK(graph.tasks().empty());
-  CHECK(execute_isolated(graph).makespan == Seconds(0.0));
+  CHECK(run(graph).makespan == Seconds(0.0));
   CHECK(critical_path(graph) == Seconds(0.0));
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("resources work in order, dependencies make tasks wait") {
   const TaskId c = builder.add_task({one, stream1}, std::array{b});
   const TaskId d = builder.add_task({one, stream2}, std::array{a});
   const TaskGraph graph = std::move(builder).build();
-  const Execution execution = execute_isolated(graph);
+  const Execution execution = run(graph);
 
   CHECK(execution.finish[static_cast<std::size_t>(a)] == 2.0_s);
   CHECK(execution.start[static_cast<std::size_t>(c)] == 5.0_s);
@@ -80,11 +80,11 @@ TEST_CASE("the critical path ignores resources") {
   const ResourceId stream = builder.add_resource({"gpu"});
   for (int i = 0; i < 3; ++i) builder.add_task({one, stream});
   const TaskGraph graph = std::move(builder).build();
-  CHECK(execute_isolated(graph).makespan == 3.0_s);
+  CHECK(run(graph).makespan == 3.0_s);
   CHECK(critical_path(graph) == 1.0_s);
 }
 
-TEST_CASE("property: critical path ≤ isolated execution ≤ everything one after another") {
+TEST_CASE("property: critical path ≤ uncontended run ≤ everything one after another") {
   std::mt19937 random(1);
   for (int round = 0; round < 100; ++round) {
     TaskGraph::Builder builder;
@@ -100,8 +100,8 @@ TEST_CASE("property: critical path ≤ isolated execution ≤ everything one aft
       builder.add_task({blocks[random() % 4], static_cast<ResourceId>(random() % 3)}, after);
     }
     const TaskGraph graph = std::move(builder).build();
-    for (TaskId task = 0; task < 30; ++task) everything += graph.block_of(task).isolated;
-    const Execution execution = execute_isolated(graph);
+    for (TaskId task = 0; task < 30; ++task) everything += graph.block_of(task).uncontended;
+    const Execution execution = run(graph);
     CHECK(critical_path(graph) <= execution.makespan);
     CHECK(execution.makespan.value() <= Approx(everything.value()));
     for (TaskId task = 0; task < 30; ++task) {

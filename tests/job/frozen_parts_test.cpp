@@ -2,12 +2,12 @@
 #include <string>
 #include <vector>
 
-#include "model/estimate.hpp"
-#include "model/training/step_times.hpp"
+#include "model/job/job.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/scenario/load.hpp"
 #include "model/workload/build.hpp"
 #include "tests/catch.hpp"
+#include "tests/training/built_step.hpp"
 
 using namespace foretrain;
 
@@ -22,14 +22,11 @@ Scenario scenario_of(const std::string& train, const std::string& plan) {
       "test.yaml");
 }
 
-struct Built {
-  explicit Built(const Scenario& s) : scenario(s), prepared(scenario) {}
-  Scenario scenario;
-  PreparedScenario prepared;
-  [[nodiscard]] const Step& step() const { return prepared.train()->step; }
+struct Built : test::BuiltStep {
+  using BuiltStep::BuiltStep;
   [[nodiscard]] Bytes gradients() const {
     Bytes sum;
-    for (const GradientBucket& bucket : step().stages[0].chunks[0].buckets) sum += bucket.gradients;
+    for (const GradientBucket& bucket : step.stages[0].chunks[0].buckets) sum += bucket.gradients;
     return sum;
   }
 };
@@ -49,12 +46,12 @@ TEST_CASE("gradients of trained parts alone are synchronised and updated") {
   CHECK(adapted.gradients().value() == Approx(2.0 * (projector + adapters)));
   const Built first_stage(scenario_of("micro_batch: 1, freeze: [vision, language]", plan));
   CHECK(first_stage.gradients().value() == Approx(2.0 * projector));
-  CHECK(first_stage.step().parameters_per_gpu == Approx(projector));
+  CHECK(first_stage.step.parameters_per_gpu == Approx(projector));
   // The update passes over as many numbers: time over bandwidth, and launches.
-  const double large = whole.step().stages[0].optimizer.compute.value();
-  CHECK(frozen.step().stages[0].optimizer.compute.value() ==
+  const double large = whole.step.stages[0].optimizer.compute.value();
+  CHECK(frozen.step.stages[0].optimizer.compute.value() ==
         Approx(large * (projector + language) / (encoder + projector + language)).epsilon(0.01));
-  CHECK(adapted.step().stages[0].optimizer.compute < Seconds(0.02 * large));
+  CHECK(adapted.step.stages[0].optimizer.compute < Seconds(0.02 * large));
 }
 
 TEST_CASE("arithmetic of a step with frozen parts") {
@@ -65,16 +62,16 @@ TEST_CASE("arithmetic of a step with frozen parts") {
   // one of two gradients of the products, all of the attention (it has no weights), nearly all of the projector.
   const double products = 27.06, attention = 1.10, vision = 0.384, middle = 0.024;
   const double forward = products + attention + vision + middle;
-  const double share = alone.step().model_flops_per_gpu.value() / whole.step().model_flops_per_gpu.value();
+  const double share = alone.step.model_flops_per_gpu.value() / whole.step.model_flops_per_gpu.value();
   CHECK(share == Approx((forward + products + 2 * attention + 1.8 * middle) / (3 * forward)).epsilon(0.002));
 }
 
 TEST_CASE("frozen weights are gathered like others, and nothing of them is scattered") {
   const Built built(scenario_of("micro_batch: 1, freeze: [vision], lora: { rank: 16 }", "zero: 3"));
-  const std::vector<ShardedUnit>& units = built.step().stages[0].chunks[0].units;
+  const std::vector<ShardedUnit>& units = built.step.stages[0].chunks[0].units;
   // Encoder: embedding and 24 blocks; projector; embedding, 32 blocks and head.
   REQUIRE(units.size() == 1 + 24 + 1 + 1 + 32 + 1);
-  const auto transfer = [&](int index) { return built.step().transfers[static_cast<std::size_t>(index)]; };
+  const auto transfer = [&](int index) { return built.step.transfers[static_cast<std::size_t>(index)]; };
   for (std::size_t i = 1; i <= 24; ++i) {
     CHECK(units[i].gather >= 0);
     CHECK(units[i].gather_backward < 0);
@@ -86,7 +83,7 @@ TEST_CASE("frozen weights are gathered like others, and nothing of them is scatt
     CHECK(units[i].gather_backward == units[i].gather);
     REQUIRE(units[i].scatter >= 0);
     // 1.25 M numbers of adapters against 204 M gathered: the scatter is the shorter one by far.
-    CHECK(transfer(units[i].scatter).isolated < 0.2 * transfer(units[i].gather).isolated);
+    CHECK(transfer(units[i].scatter).uncontended < 0.2 * transfer(units[i].gather).uncontended);
   }
 }
 
@@ -99,24 +96,23 @@ TEST_CASE("replicas with longer samples are waited for, once a step or in every 
   // difference longer than the mean. Of two passes both are long with 1 − ¾⁸ = 0.900, else one is: 0.450 on average.
   const auto excess = [](const Built& built) {
     Seconds passes;
-    const ModelChunk& chunk = built.step().stages[0].chunks[0];
+    const ModelChunk& chunk = built.step.stages[0].chunks[0];
     passes += chunk.forward.total() + chunk.backward.total();
-    return built.step().slowest_replica / (passes * 2.0);
+    return built.step.slowest_replica / (passes * 2.0);
   };
   CHECK(excess(each) > 0.3);
   CHECK(excess(once) == Approx(0.450 / 0.496 * excess(each)).epsilon(0.02));
   // All alike: nobody waits.
-  CHECK(Built(scenario_of("micro_batch: 1", "zero: 2")).step().slowest_replica.value() == Approx(0.0).margin(1e-9));
-  // The estimate, the graph and the breakdown agree on it.
+  CHECK(Built(scenario_of("micro_batch: 1", "zero: 2")).step.slowest_replica.value() == Approx(0.0).margin(1e-9));
+  // The graph waits for it, and the breakdown shows it.
   for (const Built* built : {&once, &each}) {
-    const StepTimes times = estimate_step(built->step());
-    const UnrolledStep unrolled = unroll(built->step());
-    const StepTimes walked = times_of(unrolled, execute_isolated(unrolled.graph));
-    CHECK(walked.synchronised.value() == Approx(times.synchronised.value()));
-    CHECK(walked.end.value() == Approx(times.end.value()));
-    const TrainResult result = *estimate(built->prepared).train;
+    Step together = built->step;
+    together.slowest_replica = Seconds(0.0);
+    const Seconds waited = test::uncontended_times(built->step).end - test::uncontended_times(together).end;
+    CHECK(waited.value() == Approx(built->step.slowest_replica.value()));
+    const TrainResult result = *estimate(built->scenario).train;
     CHECK(result.breakdown.total().value() == Approx(result.step_time.value()));
-    CHECK(result.communication.at("waiting for the slowest replica").exposed == built->step().slowest_replica);
+    CHECK(result.communication.at("waiting for the slowest replica").exposed == built->step.slowest_replica);
   }
 }
 
@@ -126,7 +122,7 @@ TEST_CASE("a language model alone: adapters, frozen parts and lengths") {
         "cluster: { node: dgx-a100-80gb, nodes: 1 }\nworkload: { train: { model: llama2-7b, global_batch: 64, " +
             train + " } }\nplan: { data: 8 }\n",
         "test.yaml");
-    return *estimate(PreparedScenario(scenario)).train;
+    return *estimate(scenario).train;
   };
   const TrainResult whole = predicted("micro_batch: 1, recompute: full");
   const TrainResult adapted = predicted("micro_batch: 1, recompute: full, lora: { rank: 16 }");

@@ -20,7 +20,7 @@ LoaderPipeline pipeline(int workers, int cores, double wait, double disk, double
 
 double executed(const LoaderPipeline& p, double consumer) {
   const LoaderGraph graph = build_loader_graph(p, Seconds(consumer));
-  return loader_interval(graph, execute_isolated(graph.graph)).value();
+  return loader_interval(graph, run(graph.graph)).value();
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ TEST_CASE("Filling: the first batch is there after one worker's time, the others
   // and 3 at 80 ms, …: the n-th pair at 40 n ms.
   const LoaderPipeline p = pipeline(2, 2, 0.0, 0.0, 0.04);
   const LoaderGraph graph = build_loader_graph(p, Seconds(0.0));
-  const Execution execution = execute_isolated(graph.graph);
+  const Execution execution = run(graph.graph);
   const auto end = [&](std::size_t k) { return execution.finish[static_cast<std::size_t>(graph.steps[k])].value(); };
   CHECK(end(0) == Approx(loader_fill(p).value()));
   CHECK(end(1) == Approx(0.04));
@@ -95,7 +95,7 @@ TEST_CASE("A worker is never further ahead than its prefetch depth") {
   LoaderPipeline p = pipeline(2, 2, 0.0, 0.0, 0.001);
   p.prefetch = 3;
   const LoaderGraph graph = build_loader_graph(p, Seconds(1.0));
-  const Execution execution = execute_isolated(graph.graph);
+  const Execution execution = run(graph.graph);
   // The waiting task of a worker's batch k comes first of the tasks of batch k.
   std::vector<double> begun;
   for (std::size_t task = 0; task < graph.graph.tasks().size(); ++task) {
@@ -130,11 +130,11 @@ TEST_CASE("Prefetching deeper never makes it slower, and pays where batches diff
 
 TEST_CASE("Cores are a pool: as many tasks at a time as there are cores") {
   TaskGraph::Builder builder;
-  const BlockId second = builder.add_block({"work", Category::data, Seconds(1.0), Seconds(1.0)});
+  const BlockId second = builder.add_block({"work", Category::data, Seconds(1.0)});
   const ResourceId cores = builder.add_resource({"cores", ResourceKind::host_thread, 0, QueueOrder::urgent, -1, 3});
   for (int i = 0; i < 7; ++i) builder.add_task({second, cores, i});
   // Seven seconds of work on three cores, a second each: 3 + 3 + 1.
-  CHECK(execute_isolated(std::move(builder).build()).makespan.value() == Approx(3.0));
+  CHECK(run(std::move(builder).build()).makespan.value() == Approx(3.0));
   CHECK_THROWS_AS(
       TaskGraph::Builder().add_resource({"stream", ResourceKind::device_stream, 0, QueueOrder::added, -1, 2}),
       std::invalid_argument);

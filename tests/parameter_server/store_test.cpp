@@ -4,9 +4,9 @@
 #include <string>
 
 #include "model/parameter_server/server_graph.hpp"
-#include "model/prepared.hpp"
 #include "model/scenario/load.hpp"
 #include "tests/catch.hpp"
+#include "tests/training/built_step.hpp"
 
 using namespace foretrain;
 
@@ -28,11 +28,10 @@ plan:
                             "small.yaml", overrides);
 }
 
-struct Built {
-  explicit Built(const Scenario& from) : scenario(from), prepared(scenario), store(*prepared.train()->store) {}
-  Scenario scenario;
-  PreparedScenario prepared;
-  const ParameterStore& store;
+struct Built : test::BuiltStep {
+  explicit Built(const Scenario& from)
+      : BuiltStep(from), store(build_store(scenario, train(), model, topology, step)) {}
+  ParameterStore store;
 };
 
 }  // namespace
@@ -43,8 +42,8 @@ TEST_CASE("a dedicated server takes a machine; the others train") {
   CHECK(built.store.worker_count() == 3);
   CHECK(built.store.server_count() == 2);
   for (const EndpointId server : built.store.pull_from) {
-    CHECK_FALSE(built.prepared.topology().is_gpu(server));
-    CHECK(built.prepared.topology().node_of(server) >= 3);
+    CHECK_FALSE(built.topology.is_gpu(server));
+    CHECK(built.topology.node_of(server) >= 3);
   }
 }
 
@@ -55,17 +54,17 @@ TEST_CASE("groups hold every parameter and every pass, and at most sixteen of th
   for (const KeyGroup& group : built.store.groups) {
     const double own = std::accumulate(group.parameters.begin(), group.parameters.end(), 0.0);
     parameters += own;
-    CHECK(own < 0.2 * built.prepared.train()->model.parameters);
+    CHECK(own < 0.2 * built.model.parameters);
   }
-  CHECK(parameters == Approx(built.prepared.train()->model.parameters));  // VGG-16: 138,357,544
+  CHECK(parameters == Approx(built.model.parameters));  // VGG-16: 138,357,544
   const Seconds passes = built.store.compute().total();
-  const ModelChunk& chunk = built.prepared.train()->step.stages.front().chunks.front();
+  const ModelChunk& chunk = built.step.stages.front().chunks.front();
   CHECK(passes.value() == Approx((chunk.forward.total() + chunk.backward.total()).value()).epsilon(0.02));
 }
 
 TEST_CASE("the bounds are what one step's bytes and sums take") {
   const Built built(small());
-  const StoreBounds bounds = store_bounds(built.store, built.prepared.topology());
+  const StoreBounds bounds = store_bounds(built.store, built.topology);
   // A server's card receives half of 4 · 138.36 MB from each of three workers and sends as much, on a full-duplex link
   // of 16 GB/s: 3 · 276.7 MB / 16 GB/s; the worker's own card carries the whole once, 2/3 of that.
   CHECK(bounds.link.value() == Approx(3.0 * 0.5 * 4.0 * 138.357544e6 / 16e9).epsilon(0.01));
@@ -107,7 +106,7 @@ TEST_CASE("unequal workers: the slowest counts when all wait, and speeds add up 
   const auto factor = [](const std::string& consistency, const std::string& slow) {
     const Built built(small({"plan.sync.consistency=" + consistency, "plan.sync.slow_workers=" + slow}));
     const Seconds passes = built.store.compute().total();
-    const Seconds bound = store_bounds(built.store, built.prepared.topology()).compute;
+    const Seconds bound = store_bounds(built.store, built.topology).compute;
     return (bound - built.store.host_between_steps) / passes;
   };
   // One of three takes twice as long. Waiting for it: 2, with or without a lead. Else 3 / (1 + 1 + 1/2) = 1.2.
@@ -123,8 +122,9 @@ TEST_CASE("the next forward pass waits for its own layers only, and with priorit
     std::vector<std::string> all = {"cluster.network.nic_bandwidth=10 Gbit/s"};
     all.insert(all.end(), overrides.begin(), overrides.end());
     const Built built(small(all));
-    const StoreBounds bounds = store_bounds(built.store, built.prepared.topology());
-    return estimate_servers(built.store, built.prepared.topology(), bounds).step;
+    const StoreBounds bounds = store_bounds(built.store, built.topology);
+    const ServerGraph graph = build_server_graph(with_equal_workers(built.store), built.topology);
+    return estimated_times(built.store, graph, run(graph.graph), bounds).step;
   };
   const Seconds none = time({"plan.sync.overlap=false"});
   const Seconds barrier = time({"plan.sync.barrier=true"});
@@ -141,7 +141,7 @@ TEST_CASE("the graph of a synchronous step: pulls wait for all workers, asynchro
     const Built built(
         small({asynchronous ? "plan.sync.consistency=asynchronous" : "plan.sync.consistency=synchronous"}));
     const Iterations iterations{1, {3, 3, 3}};
-    const ServerGraph graph = build_server_graph(built.store, built.prepared.topology(), iterations, false);
+    const ServerGraph graph = build_server_graph(built.store, built.topology, iterations, false);
     int updates = 0, pushes = 0, pulls = 0;
     for (TaskId task = 0; task < static_cast<TaskId>(graph.graph.tasks().size()); ++task) {
       const std::string& name = graph.graph.block_of(task).name;

@@ -10,8 +10,8 @@
 #include "model/collectives/flow_classes.hpp"
 #include "model/scenario/calibration_reader.hpp"
 #include "model/scenario/load.hpp"
-#include "sim/simulate.hpp"
 #include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/sim/graphs.hpp"
 
@@ -200,7 +200,7 @@ TEST_CASE("property: folding changes no date") {
     const TaskGraph graph = make.graph();
     const Execution apart = simulate(graph, topology, Fidelity::flows, {background, false});
     const Execution folded = simulate(graph, topology, Fidelity::flows, {background, true});
-    folded_some = folded_some || apart.makespan > execute_isolated(graph).makespan;
+    folded_some = folded_some || apart.makespan > run(graph).makespan;
     for (std::size_t task = 0; task < apart.finish.size(); ++task) {
       CHECK(folded.finish[task].value() == Approx(apart.finish[task].value()).epsilon(1e-9));
     }

@@ -67,9 +67,11 @@ TEST_CASE("R2: ten products, enqueued: the front end is free at once, the device
 TEST_CASE("R2: ten products, each waited for, pay dispatch, latency and the way back ten times") {
   const Product product(1000);
   for (const Fidelity fidelity : all_fidelities) {
-    CHECK(microseconds("front-end-matmul-synchronised", fidelity) == Approx(10 * (dispatch + latency + product.us + back)));
+    CHECK(microseconds("front-end-matmul-synchronised", fidelity) ==
+          Approx(10 * (dispatch + latency + product.us + back)));
     // Batching the synchronisations saves nine times 16 us.
-    CHECK(microseconds("front-end-matmul-synchronised", fidelity) - microseconds("front-end-matmul-asynchronous", fidelity) ==
+    CHECK(microseconds("front-end-matmul-synchronised", fidelity) -
+              microseconds("front-end-matmul-asynchronous", fidelity) ==
           Approx(9 * (dispatch + latency + back)));
   }
 }
@@ -93,7 +95,8 @@ TEST_CASE("R2: a printed result is copied, waited for and formatted") {
   const double print = 4e6 / 1.36e3 + back + 300.0;
   REQUIRE(product.us > dispatch);
   for (const Fidelity fidelity : all_fidelities) {
-    CHECK(microseconds("front-end-print-each-iteration", fidelity) == Approx(10 * (dispatch + latency + product.us + print)));
+    CHECK(microseconds("front-end-print-each-iteration", fidelity) ==
+          Approx(10 * (dispatch + latency + product.us + print)));
   }
 }
 

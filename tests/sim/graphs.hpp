@@ -53,17 +53,15 @@ class GraphMaker {
   TaskId compute(ResourceId on, Seconds duration, const std::vector<TaskId>& after = {}) {
     return repeat(on, compute_block(duration), after);
   }
-  BlockId compute_block(Seconds duration) {
-    return builder_.add_block({"compute", Category::compute, duration, duration});
-  }
+  BlockId compute_block(Seconds duration) { return builder_.add_block({"compute", Category::compute, duration}); }
   TaskId communicate(ResourceId on, const LoweredCollective& work, const std::vector<TaskId>& after = {}) {
     return repeat(on, communication_block(work), after);
   }
   BlockId communication_block(const LoweredCollective& work) {
-    return builder_.add_block({"communicate", Category::communication, work, isolated(work)});
+    return builder_.add_block({"communicate", Category::communication, uncontended(work), work});
   }
-  BlockId communication_block(LoweredCollective work, Seconds isolated) {
-    return builder_.add_block({"communicate", Category::communication, std::move(work), isolated});
+  BlockId communication_block(LoweredCollective work, Seconds uncontended) {
+    return builder_.add_block({"communicate", Category::communication, uncontended, std::move(work)});
   }
   TaskId repeat(ResourceId on, BlockId block, const std::vector<TaskId>& after = {}) {
     return builder_.add_task({block, on}, after);
@@ -72,7 +70,7 @@ class GraphMaker {
 
  private:
   /// Per phase: latency + the busiest link's bytes over its bandwidth, as the interface of LoweredCollective says.
-  [[nodiscard]] Seconds isolated(const LoweredCollective& work) const {
+  [[nodiscard]] Seconds uncontended(const LoweredCollective& work) const {
     Seconds total;
     for (const LoweredPhase& phase : work.phases) {
       std::vector<Bytes> load(static_cast<std::size_t>(topology_.links()));

@@ -93,7 +93,8 @@ TEST_CASE("R13: synchronising after every micro-batch costs an exchange for each
   // With overlap only what sticks out of each backward pass is paid again, and kernels slowed by a quarter of the
   // exchange's time.
   const double overlapped_once = seconds("traffic-accumulation", {"plan.sync.overlap=true"});
-  const double overlapped = seconds("traffic-accumulation", {"plan.sync.overlap=true", "plan.sync.every_micro_batch=true"});
+  const double overlapped =
+      seconds("traffic-accumulation", {"plan.sync.overlap=true", "plan.sync.every_micro_batch=true"});
   CHECK(overlapped > overlapped_once);
   CHECK(overlapped - overlapped_once < 0.35 * (each - once));
 }
@@ -129,7 +130,8 @@ TEST_CASE("R13: cut into equal messages instead of tensors, small buckets cost a
   // By layer, a message is as large as the bucket: half the bucket is twice the messages, and at 1 KB their latency is
   // all that counts.
   const auto time = [](const std::string& bucket) {
-    return exchange(train("traffic-ethernet-resnet-50", {"plan.sync.bucketing=by_layer", "plan.sync.bucket=" + bucket}));
+    return exchange(
+        train("traffic-ethernet-resnet-50", {"plan.sync.bucketing=by_layer", "plan.sync.bucket=" + bucket}));
   };
   CHECK(time("1 KB") == Approx(2.0 * time("2 KB")).epsilon(0.05));
   CHECK(time("1 KB") > 50.0 * time("1 MB"));
@@ -210,7 +212,8 @@ TEST_CASE("R13: the text's ratio of communication to computation, beside what th
   CHECK(accumulated.communication_to_compute->formula == Approx(formula / 8).epsilon(0.001));
   // One replica has nothing to exchange; two machines share what eight cards of 25 GB/s · 0.93 carry.
   CHECK_FALSE(train("traffic-baseline", {"cluster.gpus_per_node=1", "plan.data=1"}).communication_to_compute);
-  const TrainResult two = train("traffic-baseline", {"cluster.nodes=2", "plan.data=16", "workload.train.global_batch=32"});
+  const TrainResult two =
+      train("traffic-baseline", {"cluster.nodes=2", "plan.data=16", "workload.train.global_batch=32"});
   CHECK(two.communication_to_compute->formula == Approx(formula * 276.0 / 186.0).epsilon(0.001));
 }
 
@@ -225,13 +228,14 @@ TEST_CASE("R13: casts work with sharded gradients") {
     const auto scattered = [](const TrainResult& result) {
       return result.communication.at("gradient reduce-scatter").total.value();
     };
-    CHECK(scattered(train("traffic-baseline", cast)) == Approx(scattered(train("traffic-baseline", plain)) / 2).epsilon(0.03));
+    CHECK(scattered(train("traffic-baseline", cast)) ==
+          Approx(scattered(train("traffic-baseline", plain)) / 2).epsilon(0.03));
   }
 }
 
 TEST_CASE("R13: the simulation agrees with the estimate") {
-  for (const char* scenario :
-       {"traffic-baseline", "traffic-accumulation", "traffic-buckets", "traffic-powersgd", "traffic-top-k", "traffic-ethernet-resnet-50"}) {
+  for (const char* scenario : {"traffic-baseline", "traffic-accumulation", "traffic-buckets", "traffic-powersgd",
+                               "traffic-top-k", "traffic-ethernet-resnet-50"}) {
     INFO(scenario);
     const double estimate = seconds(scenario);
     CHECK(seconds(scenario, {}, Fidelity::flows) == Approx(estimate).epsilon(0.01));
@@ -239,5 +243,6 @@ TEST_CASE("R13: the simulation agrees with the estimate") {
   }
   const std::vector<std::string> each = {"plan.sync.every_micro_batch=true", "plan.sync.overlap=true",
                                          "plan.sync.compression=powersgd(2)"};
-  CHECK(seconds("traffic-accumulation", each, Fidelity::flows) == Approx(seconds("traffic-accumulation", each)).epsilon(0.01));
+  CHECK(seconds("traffic-accumulation", each, Fidelity::flows) ==
+        Approx(seconds("traffic-accumulation", each)).epsilon(0.01));
 }

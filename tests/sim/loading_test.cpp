@@ -51,7 +51,8 @@ TEST_CASE("R7: 140 ms of loading per batch are brought under 40 ms, stage by sta
 }
 
 TEST_CASE("R7: the breakdown says data loading when it is that, and adds up") {
-  for (const char* scenario : {"loading-1-serial", "loading-2-one-worker", "loading-5-two-workers", "loading-7-gpu-decode"}) {
+  for (const char* scenario :
+       {"loading-1-serial", "loading-2-one-worker", "loading-5-two-workers", "loading-7-gpu-decode"}) {
     const TrainResult train = *predicted(scenario, Fidelity::flows).train;
     CHECK(train.breakdown.total().value() == Approx(train.step_time.value()).epsilon(1e-9));
     CHECK((train.bottleneck == "data loading") == (train.breakdown.data_stall > train.breakdown.compute));
@@ -111,8 +112,8 @@ TEST_CASE("R7: archives instead of files, memory instead of disks") {
 TEST_CASE("R7: the best number of workers lies in between") {
   std::vector<double> times;
   for (int workers = 1; workers <= 16; ++workers) {
-    times.push_back(
-        milliseconds("loading-workers", Fidelity::estimate, {"workload.train.loader.workers=" + std::to_string(workers)}));
+    times.push_back(milliseconds("loading-workers", Fidelity::estimate,
+                                 {"workload.train.loader.workers=" + std::to_string(workers)}));
   }
   const auto best = std::min_element(times.begin(), times.end()) - times.begin() + 1;
   CHECK(best > 2);

@@ -99,8 +99,8 @@ TEST_CASE("R12: oversubscribed leaves") {
   // 16 ranks behind a leaf send 48 of 64 parts of 1 GB over 16 · 23.25 / 4 = 93 GB/s.
   expect_milliseconds("network-oversubscribed", 16 * 48.0 / 64.0 / 93.0 * 1e3, {}, 1e-3);
   // Without oversubscription a card's 56 of 64 parts at 23.25 GB/s are the limit.
-  expect_milliseconds("network-oversubscribed", 56.0 / 64.0 / 23.25 * 1e3, {"cluster.network.fabric.oversubscription=1"},
-                      1e-3);
+  expect_milliseconds("network-oversubscribed", 56.0 / 64.0 / 23.25 * 1e3,
+                      {"cluster.network.fabric.oversubscription=1"}, 1e-3);
 }
 
 TEST_CASE("R12: rails keep rings off the spine") {

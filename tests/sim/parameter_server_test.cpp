@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "model/prepared.hpp"
 #include "model/scenario/load.hpp"
-#include "sim/simulate.hpp"
 #include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
+#include "tests/training/built_step.hpp"
 
 using namespace foretrain;
 
@@ -58,7 +58,8 @@ TEST_CASE("R11: several servers share the load") {
 TEST_CASE("R11: keys placed by hash and never cut leave a server with fc6") {
   // fc6 is 102.8 of 138.4 million parameters: 2.97 times the mean of four servers, and the time follows.
   const StepResult hashed = result_of("servers-hashed-keys");
-  const StepResult balanced = result_of("servers-hashed-keys", {"plan.sync.assignment=balanced", "plan.sync.split=4 MB"});
+  const StepResult balanced =
+      result_of("servers-hashed-keys", {"plan.sync.assignment=balanced", "plan.sync.split=4 MB"});
   CHECK(hashed.parameter_server->imbalance >= 4.0 * 102.76 / 138.36);
   CHECK(balanced.parameter_server->imbalance < 1.02);
   CHECK(hashed.parameter_server->link_bound / balanced.parameter_server->link_bound ==
@@ -159,8 +160,9 @@ TEST_CASE("R11: with spare machines servers beat a ring, over NVLink they lose a
 }
 
 TEST_CASE("R11: estimate and simulation agree, and no step is below its bounds") {
-  for (const char* scenario : {"servers-one-server", "servers-sharded-servers", "servers-hashed-keys", "servers-hierarchical-servers",
-                               "servers-colocated-servers", "servers-slow-worker", "servers-priorities", "servers-server-beats-ring"}) {
+  for (const char* scenario :
+       {"servers-one-server", "servers-sharded-servers", "servers-hashed-keys", "servers-hierarchical-servers",
+        "servers-colocated-servers", "servers-slow-worker", "servers-priorities", "servers-server-beats-ring"}) {
     INFO(scenario);
     const StepResult flows = result_of(scenario);
     const StepResult estimate = result_of(scenario, {}, Fidelity::estimate);
@@ -178,11 +180,11 @@ TEST_CASE("R11: estimate and simulation agree, and no step is below its bounds")
 
 TEST_CASE("R11: equal workers simulated one by one do what they do as one") {
   const Scenario scenario = load_scenario("servers-one-server");
-  const PreparedScenario prepared(scenario);
-  const ParameterStore& store = *prepared.train()->store;
+  const BuiltStep built(scenario);
+  const ParameterStore store = build_store(built.scenario, built.train(), built.model, built.topology, built.step);
   const auto step = [&](bool folded) {
-    const ServerGraph graph = build_server_graph(store, prepared.topology(), usual_iterations(store), folded);
-    return times_of(store, graph, simulate(graph.graph, prepared.topology(), Fidelity::flows)).step.value();
+    const ServerGraph graph = build_server_graph(store, built.topology, usual_iterations(store), folded);
+    return times_of(store, graph, simulate(graph.graph, built.topology, Fidelity::flows)).step.value();
   };
   CHECK(step(false) == Approx(step(true)).epsilon(0.01));
 }
@@ -195,7 +197,7 @@ TEST_CASE("R11: machines that add up first may also be apart, and servers may be
   CHECK(local.time() < 1.1 * result_of("servers-hierarchical-servers").time());
   // The algorithm's own name says the same.
   CHECK(result_of("servers-hierarchical-servers", {"plan.sync={ algorithm: hierarchical_parameter_server, servers: 4, "
-                                               "placement: dedicated }"})
+                                                   "placement: dedicated }"})
             .time() == result_of("servers-hierarchical-servers").time());
   // Four of eight GPUs as servers, over NVLink: faster than host memory.
   const Overrides gpus = {"plan.sync.placement=gpu", "plan.sync.servers=4"};

@@ -80,14 +80,14 @@ const Topology& two_nodes() {
 
 }  // namespace
 
-TEST_CASE("property: without contention a simulation equals the isolated execution") {
+TEST_CASE("property: without contention a simulation equals an uncontended run") {
   // All communication on one stream: no two collectives at a time.
   Random random(2);
   for (int round = 0; round < 100; ++round) {
     const TaskGraph graph = random_graph(random, two_nodes(), 1);
-    const double isolated = execute_isolated(graph).makespan.value();
-    CHECK(simulate(graph, two_nodes(), Fidelity::flows).makespan.value() == Approx(isolated).epsilon(1e-9));
-    CHECK(simulate(graph, two_nodes(), Fidelity::steps).makespan.value() == Approx(isolated).epsilon(0.01));
+    const double uncontended = run(graph).makespan.value();
+    CHECK(simulate(graph, two_nodes(), Fidelity::flows).makespan.value() == Approx(uncontended).epsilon(1e-9));
+    CHECK(simulate(graph, two_nodes(), Fidelity::steps).makespan.value() == Approx(uncontended).epsilon(0.01));
   }
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("property: no simulation beats the critical path, and two runs give th
       CHECK(execution.makespan.value() >= critical_path(graph).value() * (1.0 - 1e-9));
       CHECK(in_order(graph, execution));
       CHECK(same_bits(execution, simulate(graph, two_nodes(), fidelity)));
-      contention = contention || execution.makespan > 1.01 * execute_isolated(graph).makespan;
+      contention = contention || execution.makespan > 1.01 * run(graph).makespan;
     }
   }
   CHECK(contention);  // or the graphs would have shown nothing
@@ -119,14 +119,14 @@ TEST_CASE("property: traffic elsewhere changes nothing") {
       make.communicate(other, random_ring(random, 8, 8));
     }
     const TaskGraph graph = make.graph();
-    const Execution isolated = execute_isolated(graph);
+    const Execution uncontended = run(graph);
     const Execution execution = simulate(graph, two_nodes(), Fidelity::flows);
     bool disturbed = false;
     for (std::size_t task = 0; task < graph.tasks().size(); ++task) {
       if (task % 3 > 0) {
-        disturbed = disturbed || execution.finish[task] > 1.01 * isolated.finish[task];
+        disturbed = disturbed || execution.finish[task] > 1.01 * uncontended.finish[task];
       } else {
-        CHECK(execution.finish[task].value() == Approx(isolated.finish[task].value()).epsilon(1e-9));
+        CHECK(execution.finish[task].value() == Approx(uncontended.finish[task].value()).epsilon(1e-9));
       }
     }
     CHECK(disturbed);

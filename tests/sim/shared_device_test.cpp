@@ -27,7 +27,7 @@ TaskGraph random_graph(Random& random) {
   resources.push_back(builder.add_resource({"path", ResourceKind::launch_path, 0, QueueOrder::at_once}));
   for (TaskId task = 0; task < 60; ++task) {
     const Seconds time(1e-3 * share(random));
-    const BlockId block = builder.add_block({"task", Category::compute, time, time, {share(random), share(random)}});
+    const BlockId block = builder.add_block({"task", Category::compute, time, {}, {share(random), share(random)}});
     std::vector<TaskId> after;
     for (TaskId before = std::max(0, task - 8); before < task; ++before) {
       if (random() % 8 == 0) after.push_back(before);
@@ -45,17 +45,17 @@ TEST_CASE("property: both executors share a device in the same way") {
   bool slowed = false;
   for (int round = 0; round < 50; ++round) {
     const TaskGraph graph = random_graph(random);
-    const Execution isolated = execute_isolated(graph);
+    const Execution uncontended = run(graph);
     const Execution simulated = simulate(graph, topology, Fidelity::flows);
     for (std::size_t task = 0; task < graph.tasks().size(); ++task) {
-      CHECK(simulated.start[task].value() == Approx(isolated.start[task].value()).epsilon(1e-12));
-      CHECK(simulated.finish[task].value() == Approx(isolated.finish[task].value()).epsilon(1e-12));
-      const Seconds alone = graph.block_of(static_cast<TaskId>(task)).isolated;
-      const Seconds took = isolated.finish[task] - isolated.start[task];
+      CHECK(simulated.start[task].value() == Approx(uncontended.start[task].value()).epsilon(1e-12));
+      CHECK(simulated.finish[task].value() == Approx(uncontended.finish[task].value()).epsilon(1e-12));
+      const Seconds alone = graph.block_of(static_cast<TaskId>(task)).uncontended;
+      const Seconds took = uncontended.finish[task] - uncontended.start[task];
       CHECK(took.value() >= alone.value() * (1.0 - 1e-9));  // company never makes a kernel faster
       slowed = slowed || took > 1.1 * alone;
     }
-    CHECK(isolated.makespan.value() >= critical_path(graph).value() * (1.0 - 1e-9));
+    CHECK(uncontended.makespan.value() >= critical_path(graph).value() * (1.0 - 1e-9));
   }
   CHECK(slowed);  // or the graphs would have shown nothing
 }
@@ -75,11 +75,11 @@ TEST_CASE("property: a full device is never idle while kernels wait") {
     for (int i = 0; i < 20; ++i) {
       const Seconds time(1e-3 * share(random));
       sum += time;
-      const BlockId block = builder.add_block({"kernel", Category::compute, time, time, {1.0, share(random)}});
+      const BlockId block = builder.add_block({"kernel", Category::compute, time, {}, {1.0, share(random)}});
       builder.add_task({block, streams[random() % streams.size()]});
     }
     const TaskGraph graph = std::move(builder).build();
-    CHECK(execute_isolated(graph).makespan.value() == Approx(sum.value()).epsilon(1e-9));
+    CHECK(run(graph).makespan.value() == Approx(sum.value()).epsilon(1e-9));
     CHECK(simulate(graph, topology, Fidelity::steps).makespan.value() == Approx(sum.value()).epsilon(1e-9));
   }
 }

@@ -62,7 +62,8 @@ TEST_CASE("R10: four DGX A100: rings over all cards, levels, leaders") {
   check_all("sync-hierarchical-32-a100", inside + between + 14 * 0.0024, 0.001);
   check_all("sync-three-levels-32-a100", inside + between + 8 * 0.0024, 0.001);
   // One card per node for the whole message, and chains of eight in 32 pieces there and back.
-  check_all("sync-leaders-32-a100", 2.0 * 3 / 4 * 800 / 23.25 + 6 * 0.005 + 2 * 38 * (800.0 / 32 / 276 + 0.0024), 0.001);
+  check_all("sync-leaders-32-a100", 2.0 * 3 / 4 * 800 / 23.25 + 6 * 0.005 + 2 * 38 * (800.0 / 32 / 276 + 0.0024),
+            0.001);
 }
 
 TEST_CASE("R10: switches that add up") {
@@ -76,8 +77,8 @@ TEST_CASE("R10: switches that add up") {
     CHECK(time < 1.15 * 9.0 / 8 * 800 / 378);
   }
   // The time hardly depends on the number of nodes, where a ring's steps grow with it.
-  const double sixteen =
-      milliseconds("sync-in-network-32-h100", Fidelity::estimate, {"cluster.nodes=16", "workload.collective.ranks=128"});
+  const double sixteen = milliseconds("sync-in-network-32-h100", Fidelity::estimate,
+                                      {"cluster.nodes=16", "workload.collective.ranks=128"});
   CHECK(sixteen == Approx(milliseconds("sync-in-network-32-h100", Fidelity::estimate)).epsilon(0.01));
 }
 

@@ -1,4 +1,5 @@
 #include "model/tasks/front_end.hpp"
+#include "model/graph/execution.hpp"
 
 #include <array>
 
@@ -16,11 +17,11 @@ Execution ten_kernels(Seconds kernel, double depth) {
   TaskGraph::Builder builder;
   const ResourceId thread = builder.add_resource({"cpu", ResourceKind::host_thread});
   const ResourceId stream = builder.add_resource({"gpu", ResourceKind::device_stream});
-  const BlockId dispatch = builder.add_block({"dispatch", Category::host, 1.0_us, 1.0_us});
-  const BlockId work = builder.add_block({"kernel", Category::compute, kernel, kernel});
+  const BlockId dispatch = builder.add_block({"dispatch", Category::host, 1.0_us});
+  const BlockId work = builder.add_block({"kernel", Category::compute, kernel});
   FrontEnd front_end(builder, constants);
   for (int i = 0; i < 10; ++i) front_end.submit(thread, stream, {dispatch, std::array{work}, {}, {}, i});
-  return execute_isolated(std::move(builder).build());
+  return run(std::move(builder).build());
 }
 
 /// The i-th launch is three tasks: dispatch, on its way, kernel.

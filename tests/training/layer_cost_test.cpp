@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "model/training/step.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/scenario/load.hpp"
+#include "model/training/step.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -58,7 +58,7 @@ TEST_CASE("a sharded layer concatenates and divides its gradients: eight bytes p
   LayerPricer pricer(p.scenario, p.train, p.topology);
   const ShardedUnit& unit = step.stages[0].chunks[0].units[1];
   const Seconds own = pricer.price(p.block).backward().compute;
-  const auto time = [&](int transfer) { return step.transfers[static_cast<std::size_t>(transfer)].isolated; };
+  const auto time = [&](int transfer) { return step.transfers[static_cast<std::size_t>(transfer)].uncontended; };
   const Seconds slowed =
       (time(unit.gather_backward) + time(unit.scatter)) * p.scenario.calibration.collective.overlap_slowdown;
   const BytesPerSecond memory =

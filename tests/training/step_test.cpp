@@ -1,13 +1,15 @@
-// The formulas of estimate_step against the unrolled graph, and the orders of work they share.
+// Steps worked out by hand against the execution of their graphs, and the orders of work.
 #include <algorithm>
 #include <random>
 #include <set>
 
+#include "model/training/breakdown.hpp"
 #include "model/training/sharded_order.hpp"
-#include "model/training/step_times.hpp"
 #include "tests/catch.hpp"
+#include "tests/training/built_step.hpp"
 
 using namespace foretrain;
+using test::uncontended_times;
 
 namespace {
 
@@ -17,7 +19,7 @@ int add_transfer(Step& step, double seconds) {
   SharedTransfer transfer;
   transfer.name = "transfer";
   transfer.lowered.phases.push_back({Seconds(seconds), {}, 1});
-  transfer.isolated = Seconds(seconds);
+  transfer.uncontended = Seconds(seconds);
   step.transfers.push_back(transfer);
   return static_cast<int>(step.transfers.size()) - 1;
 }
@@ -114,50 +116,46 @@ Step random_step(std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("the estimate of a step equals the longest path through its unrolled graph") {
-  std::mt19937 random(7);
-  for (int i = 0; i < 300; ++i) {
-    const Step step = random_step(random);
-    const StepTimes formula = estimate_step(step);
-    const UnrolledStep unrolled = unroll(step);
-    const StepTimes path = times_of(unrolled, execute_isolated(unrolled.graph));
-    INFO("case " << i << ": " << step.stage_count() << " stages, " << step.interleave << " chunks, "
-                 << step.micro_batches << " micro-batches");
-    CHECK(formula.backward_done.value() == Approx(path.backward_done.value()).epsilon(1e-9));
-    CHECK(formula.synchronised.value() == Approx(path.synchronised.value()).epsilon(1e-9));
-    CHECK(formula.end.value() == Approx(path.end.value()).epsilon(1e-9));
-  }
-}
-
 TEST_CASE("a balanced pipeline takes (m + p - 1) forward and backward passes") {
   // 1F1B with equal stages: each stage works m·(f+b) and idles for (p-1)·(f+b) (arXiv 2104.04473, section 2.2.1).
-  const StepTimes times = estimate_step(pipeline_step(4, 1, 12, 1.0, 2.0, 0.0));
+  const StepTimes times = uncontended_times(pipeline_step(4, 1, 12, 1.0, 2.0, 0.0));
   CHECK(times.backward_done.value() == Approx((12 + 3) * 3.0));
+}
+
+TEST_CASE("the bubble is what remains of a pipeline whose activations move in no time") {
+  // Four stages, twelve micro-batches of 1 + 2 s: three more passes than work, 9 s, whatever a hop takes.
+  for (const double hop : {0.0, 0.5}) {
+    const Step step = pipeline_step(4, 1, 12, 1.0, 2.0, hop);
+    const StepTimes times = uncontended_times(step);
+    CHECK(times.without_transfers.value() == Approx(12 * 3.0 + 9.0));
+    CHECK(times.backward_done.value() >= times.without_transfers.value() + 6 * hop);
+    CHECK(breakdown_of(step, times).pipeline_bubble.value() == Approx(9.0));
+  }
 }
 
 TEST_CASE("interleaving divides the bubble by the number of chunks") {
   // Two chunks a stage, each half the work: the bubble (p-1)·(f+b) shrinks to (p-1)·(f+b)/2.
-  const StepTimes plain = estimate_step(pipeline_step(4, 1, 12, 1.0, 2.0, 0.0));
-  const StepTimes interleaved = estimate_step(pipeline_step(4, 2, 12, 0.5, 1.0, 0.0));
+  const StepTimes plain = uncontended_times(pipeline_step(4, 1, 12, 1.0, 2.0, 0.0));
+  const StepTimes interleaved = uncontended_times(pipeline_step(4, 2, 12, 0.5, 1.0, 0.0));
   const double work = 12 * 3.0;
   CHECK(interleaved.backward_done.value() - work == Approx((plain.backward_done.value() - work) / 2));
 }
 
 TEST_CASE("a synchronisation beside the backward pass exposes only its tail") {
   // Four buckets, each 1 s of backward work and 0.5 s on the wire: only the last bucket's 0.5 s is waited for.
-  const StepTimes times = estimate_step(data_parallel_step(4, 2.0, 1.0, 0.5, true));
+  const StepTimes times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 0.5, true));
   CHECK(times.backward_done.value() == Approx(6.0));
   CHECK(times.synchronised.value() == Approx(6.5));
 }
 
 TEST_CASE("a synchronisation slower than the backward pass is bound by the wire") {
   // The first bucket is ready after 2 + 1 s, then four transfers of 3 s follow each other.
-  const StepTimes times = estimate_step(data_parallel_step(4, 2.0, 1.0, 3.0, true));
+  const StepTimes times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 3.0, true));
   CHECK(times.synchronised.value() == Approx(3.0 + 4 * 3.0));
 }
 
 TEST_CASE("without overlap all gradients wait for the end of the backward pass") {
-  const StepTimes times = estimate_step(data_parallel_step(4, 2.0, 1.0, 0.5, false));
+  const StepTimes times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 0.5, false));
   CHECK(times.synchronised.value() == Approx(6.0 + 4 * 0.5));
 }
 
@@ -167,12 +165,12 @@ TEST_CASE("gradients synchronised after each micro-batch are waited for each tim
   Step step = data_parallel_step(2, 2.0, 1.0, 1.5, true);
   step.micro_batches = 3;
   step.every_micro_batch = true;
-  const StepTimes times = estimate_step(step);
+  const StepTimes times = uncontended_times(step);
   CHECK(times.synchronised.value() == Approx(18.0));
   CHECK(times.backward_done.value() == Approx(16.0));
   // Only the last one's gradients: two passes of 2 + 2 s, then 2 + 4.
   step.every_micro_batch = false;
-  CHECK(estimate_step(step).synchronised.value() == Approx(2 * 4.0 + 6.0));
+  CHECK(uncontended_times(step).synchronised.value() == Approx(2 * 4.0 + 6.0));
 }
 
 TEST_CASE("a compressed bucket is sent, worked on, sent again and restored, one after the other") {
@@ -183,7 +181,7 @@ TEST_CASE("a compressed bucket is sent, worked on, sent again and restored, one 
     bucket.further.push_back({Seconds(0.25), bucket.transfer});
     bucket.after = Seconds(0.125);
   }
-  CHECK(estimate_step(step).synchronised.value() == Approx(5.625));
+  CHECK(uncontended_times(step).synchronised.value() == Approx(5.625));
 }
 
 TEST_CASE("the breakdown adds up to the step") {
@@ -192,7 +190,7 @@ TEST_CASE("the breakdown adds up to the step") {
     Step step = random_step(random);
     step.once_per_step = Seconds(0.3);
     step.loader_interval = Seconds(i % 3 == 0 ? 100.0 : 0.0);
-    const StepTimes times = estimate_step(step);
+    const StepTimes times = uncontended_times(step);
     CHECK(breakdown_of(step, times).total().value() == Approx(step_time(step, times).value()).epsilon(1e-9));
   }
 }
@@ -200,7 +198,7 @@ TEST_CASE("the breakdown adds up to the step") {
 TEST_CASE("a loader slower than the step stalls it for the difference") {
   Step step = data_parallel_step(1, 1.0, 1.0, 0.0, false);
   step.loader_interval = Seconds(5.0);
-  const StepTimes times = estimate_step(step);
+  const StepTimes times = uncontended_times(step);
   CHECK(step_time(step, times).value() == Approx(5.0));
   CHECK(breakdown_of(step, times).data_stall.value() == Approx(3.0));
 }

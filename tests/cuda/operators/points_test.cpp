@@ -4,8 +4,7 @@
 #include <map>
 #include <set>
 
-#include "model/estimate.hpp"
-#include "model/prepared.hpp"
+#include "model/job/job.hpp"
 #include "model/scenario/load.hpp"
 #include "tests/catch.hpp"
 #include "validate/cuda/suites/operator_points.hpp"
@@ -51,7 +50,7 @@ TEST_CASE("Every designed point is a scenario that the model predicts") {
     for (const OperatorPoint& point : design.points) {
       INFO(design.suite << ": " << gpu::name_of(point.spec));
       const Scenario scenario = scenario_for(point);
-      const double time = estimate(PreparedScenario(scenario)).time().value();
+      const double time = estimate(scenario).time().value();
       REQUIRE(std::isfinite(time));
       // Nothing takes less than a kernel's launch, nothing designed for seconds takes a second on an H100.
       REQUIRE(time > 1e-7);

@@ -1,0 +1,33 @@
+// A scenario's training step, priced.
+#pragma once
+
+#include <utility>
+
+#include "model/parallelism/layout.hpp"
+#include "model/scenario/scenario.hpp"
+#include "model/training/step_graph.hpp"
+#include "model/workload/build.hpp"
+
+namespace foretrain::test {
+
+struct BuiltStep {
+  explicit BuiltStep(Scenario from)
+      : scenario(std::move(from)),
+        topology(scenario.cluster),
+        model(build_model(train().model, build_options(train(), scenario.plan))),
+        step(build_step(scenario, train(), model, topology)) {}
+  [[nodiscard]] const TrainWorkload& train() const { return std::get<TrainWorkload>(scenario.workload); }
+
+  Scenario scenario;
+  Topology topology;
+  Model model;
+  Step step;
+};
+
+/// The moments of an uncontended run.
+inline StepTimes uncontended_times(const Step& step) {
+  const StepGraph graph = step_graph(step);
+  return times_of(graph, run(graph.graph));
+}
+
+}  // namespace foretrain::test
