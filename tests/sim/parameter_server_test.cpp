@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/parameter_server/server_graph.hpp"
 #include "model/scenario/load.hpp"
 #include "sim/predict.hpp"
 #include "sim/simulate.hpp"
@@ -180,7 +181,7 @@ TEST_CASE("R11: estimate and simulation agree, and no step is below its bounds")
 
 TEST_CASE("R11: equal workers simulated one by one do what they do as one") {
   const Scenario scenario = load_scenario("servers-one-server");
-  const BuiltStep built(scenario);
+  const test::BuiltStep built(scenario);
   const ParameterStore store = build_store(built.scenario, built.train(), built.model, built.topology, built.step);
   const auto step = [&](bool folded) {
     const ServerGraph graph = build_server_graph(store, built.topology, usual_iterations(store), folded);
