@@ -55,7 +55,7 @@ void fill_training(StepResult& result, const Scenario& scenario, const Topology&
   r.step_time = step_time;
   r.breakdown = breakdown;
   r.communication = std::move(communication);
-  r.communication_to_compute = communication_ratio(scenario, workload, step, topology, r);
+  r.communication_to_compute = communication_ratio(scenario, workload, step, topology, r.breakdown, r.communication);
   r.samples_per_second = static_cast<double>(workload.global_batch) / r.step_time.value();
   r.tokens_per_second = r.samples_per_second * model.tokens_per_sample;
   const auto gpus = static_cast<double>(worker_gpus(plan, scenario.cluster));

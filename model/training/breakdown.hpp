@@ -5,10 +5,22 @@
 #include <optional>
 #include <string>
 
-#include "model/result.hpp"
 #include "model/training/step_graph.hpp"
 
 namespace foretrain {
+
+/// Adds up to the step.
+struct Breakdown {
+  Seconds compute, exposed_communication, pipeline_bubble, data_stall, host_overhead, optimizer;
+  [[nodiscard]] Seconds total() const {
+    return compute + exposed_communication + pipeline_bubble + data_stall + host_overhead + optimizer;
+  }
+};
+
+struct CommunicationTime {
+  Seconds total;
+  Seconds exposed;
+};
 
 /// The difference of two sums that should be equal, or a part of `whole`: zero where it is rounding (1e-9 of `whole`).
 Seconds beyond_rounding(Seconds difference, Seconds whole);
