@@ -9,7 +9,7 @@
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
 #include "model/cost/attention.hpp"
-#include "model/cost/host.hpp"
+#include "model/cost/launches.hpp"
 
 namespace foretrain {
 

@@ -31,7 +31,7 @@ struct LinkType {
   double collective_efficiency = 0.0;
 };
 
-enum class VertexKind { gpu, cpu, pcie_switch, nvswitch, nic, network_switch };
+enum class VertexKind { gpu, cpu, pcie_switch, nvswitch, nic };
 
 /// Traffic passes through CPUs and switches on its way to others, never through a GPU or a network card.
 constexpr bool lets_traffic_through(VertexKind kind) { return kind != VertexKind::gpu && kind != VertexKind::nic; }

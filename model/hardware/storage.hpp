@@ -10,8 +10,8 @@
 
 namespace foretrain {
 
-/// disk: an arm that seeks and platters that turn. flash: SATA or NVMe. network: a server that others use as well (NFS,
-/// object stores).
+/// disk: an arm that seeks and platters that turn. flash: SATA or NVMe. network: a server that other machines use as
+/// well (NFS, object stores).
 enum class StorageKind { flash, disk, network };
 
 struct Storage {

@@ -11,7 +11,7 @@
 #include "model/base/error.hpp"
 #include "model/cost/calibration.hpp"
 #include "model/cost/compression.hpp"
-#include "model/cost/host.hpp"
+#include "model/cost/launches.hpp"
 #include "model/cost/storage.hpp"
 #include "model/hardware/cluster.hpp"
 #include "model/hardware/precision.hpp"

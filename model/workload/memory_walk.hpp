@@ -23,7 +23,7 @@ struct MemoryWalk {
   Bytes burst{64.0};   ///< random: this much in a row at each place
   int threads = 1;
   double passes = 1.0;  ///< over the working set, which the caches have seen before
-  Seconds between{};    ///< that go by between two passes, in which the memory is left alone
+  Seconds between{};    ///< that go by between two passes, in which the walk touches no memory
   bool huge_pages = false;
   bool remote = false;  ///< memory of another socket
   bool operator==(const MemoryWalk&) const = default;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/base/error.hpp"
+#include "model/base/number.hpp"
 #include "model/workload/network_operators.hpp"
 #include "model/workload/network_shapes.hpp"
 
@@ -308,7 +309,7 @@ Model build_network(const NetworkConfig& config, std::string name, std::int64_t 
     model.parameters += group.repeat * group.layer.parameters;
     for (const Operator& op : group.layer.forward) {
       if (is_product(op)) {
-        model.forward_flops_per_sample += (group.repeat / static_cast<double>(micro_batch)) * flops(op);
+        model.forward_flops_per_sample += (group.repeat / number(micro_batch)) * flops(op);
       }
     }
   }

@@ -42,8 +42,8 @@ std::vector<StreamBytes> plain_layer_norm(Bytes element) {
   return {cast_up(e), norm, cast_down(e)};
 }
 
-// x · rsqrt(mean(x²) + ε) · weight. Backward: the weight's product reads dy, x̂ and the weight's share again for its own
-// gradient; the scale's reads dy and x for the row sums and writes dx; the square's adds its part to dx.
+// x · rsqrt(mean(x²) + ε) · weight. Backward: the weight's product reads dy, x̂ and the weight's share again for its
+// own gradient; the scale's reads dy and x for the row sums and writes dx; the square's adds its part to dx.
 std::vector<StreamBytes> plain_rms_norm(Bytes element) {
   const double e = element.value();
   return {cast_up(e),

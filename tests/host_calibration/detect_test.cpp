@@ -7,7 +7,6 @@
 #include "model/scenario/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
-#include "validate/host_calibration/arithmetic.hpp"
 #include "validate/host_calibration/last_cache.hpp"
 #include "validate/host_calibration/memory_kernels.hpp"
 #include "validate/host_calibration/processors.hpp"

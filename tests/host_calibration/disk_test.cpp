@@ -5,7 +5,7 @@
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "validate/host_calibration/calibrate.hpp"
-#include "validate/host_calibration/disk_access.hpp"
+#include "validate/host_calibration/disk_file.hpp"
 
 using namespace foretrain;
 

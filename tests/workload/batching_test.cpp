@@ -144,7 +144,6 @@ TEST_CASE("images and text make samples") {
   REQUIRE(mix.samples.size() == 3);
   CHECK(mix.tokens() == Approx(0.25 * 100 + 0.5 * 676 + 0.25 * 1000));
   CHECK(mix.images() == Approx(1.0));
-  CHECK(mix.truncated == Approx(0.25 * 252 / 676));
   // The largest pass has both images of every sample; four samples a pass have four on average.
   const BatchShape shape = batch_shape(mix, batching(Batching::Kind::padding), 4, false);
   CHECK(shape.mean.images == Approx(4.0));

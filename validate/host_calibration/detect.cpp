@@ -9,12 +9,11 @@
 
 #include "model/base/text.hpp"
 #include "model/scenario/hardware_reader.hpp"
-#include "validate/host_calibration/arithmetic.hpp"
 #include "validate/host_calibration/last_cache.hpp"
-#include "validate/host_replay/measurements.hpp"
 #include "validate/host_calibration/memory_kernels.hpp"
 #include "validate/host_calibration/pointer_chase.hpp"
 #include "validate/host_calibration/processors.hpp"
+#include "validate/host_replay/measurements.hpp"
 #include "validate/measure/sampling.hpp"
 
 namespace foretrain {
@@ -102,7 +101,8 @@ void look_at_cores(MeasuredBasics& measured) {
       multiply_adds = std::max(multiply_adds, multiply_adds_per_second() / clock);
     }
   }
-  // A tenth more than one a cycle proves a second unit; less may be a stranger's work on the core's other thread.
+  // A tenth more than one a cycle proves a second unit; less may be another virtual machine's work on the core's other
+  // thread.
   if (multiply_adds > 0.0) measured.multiply_adds = std::max(measured.multiply_adds, multiply_adds > 1.1 ? 2 : 1);
 }
 

@@ -41,8 +41,8 @@ std::vector<DetectedCache> read_caches(const std::filesystem::path& folder);
 struct MeasuredBasics {
   Hertz clock;               ///< of a busy core, from a chain of additions
   Bytes shared_cache{};      ///< of the last cache, what this machine gets of it
-  Seconds residence{};       ///< CacheLevel::residence of the last cache, where strangers fill it
-  int threads_per_core = 0;  ///< as two threads at work show, whatever the operating system is told
+  Seconds residence{};       ///< CacheLevel::residence of the last cache, where other virtual machines fill it
+  int threads_per_core = 0;  ///< as two threads at work show, not as the operating system is told
   int multiply_adds = 0;     ///< vectors a cycle, as a loop in registers shows
 };
 

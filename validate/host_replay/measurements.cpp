@@ -13,9 +13,11 @@
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/hash.hpp"
+#include "model/base/number.hpp"
 #include "model/base/process.hpp"
 #include "model/base/statistics.hpp"
 #include "model/base/text.hpp"
+#include "model/hardware/transport.hpp"
 
 namespace foretrain {
 
@@ -120,7 +122,7 @@ HostMachine this_machine() {
   HostMachine machine;
   machine.processor = line_value("/proc/cpuinfo", "model name");
   machine.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  machine.memory = Bytes(static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)));
+  machine.memory = Bytes(number(sysconf(_SC_PHYS_PAGES)) * number(sysconf(_SC_PAGESIZE)));
   utsname system{};
   if (uname(&system) == 0) machine.kernel = fmt::format("{} {}", system.sysname, system.release);
   for (const auto& command : {std::vector<std::string>{"ip", "-V"}, {"mpirun", "--version"}}) {
@@ -136,6 +138,13 @@ HostMachine this_machine() {
 
 std::string describe(const HostMachine& machine) {
   return fmt::format("{} with {} cores, {}", machine.processor, machine.cores, machine.kernel);
+}
+
+Bytes model_wire_bytes(const std::string& protocol, Bytes payload) {
+  Transport transport;
+  transport.protocol = protocol == "udp" ? Protocol::udp : Protocol::tcp;
+  transport.link_layer = LinkLayer::ethernet_in_software;
+  return wire_bytes(payload, transport);
 }
 
 Seconds HostMeasurement::median() const { return Seconds(foretrain::median(samples)); }

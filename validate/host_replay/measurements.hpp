@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "model/base/quantity.hpp"
-#include "validate/host_replay/launch.hpp"
-#include "validate/host_replay/plan.hpp"
+#include "validate/host_replay/replay_plan.hpp"
+#include "validate/host_replay/worker_processes.hpp"
 
 namespace foretrain {
 
@@ -60,6 +60,10 @@ struct HostMeasurements {
   std::vector<HostMeasurement> runs;
   std::vector<ProbeMeasurement> probes;
 };
+
+/// Bytes of a message between hosts by the packet model, in the message's direction, as Linux counts them on virtual
+/// links. `protocol` as in ProbeMeasurement.
+Bytes model_wire_bytes(const std::string& protocol, Bytes payload);
 
 std::string to_json(const HostMeasurements& measurements);
 /// Throws ScenarioError naming the file when it holds no measurements of hosts.

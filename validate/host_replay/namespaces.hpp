@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/base/number.hpp"
 #include "model/base/quantity.hpp"
 
 namespace foretrain {
@@ -40,8 +41,8 @@ ShapedRate shaped_rate(BytesPerSecond rate);
 std::string why_no_namespaces();
 
 /// Makes the namespaces, and takes them away again on every way out: destructor, exception, SIGINT and SIGTERM (as long
-/// as whoever waits asks interrupted()). What dead processes left is removed first. Touches nothing that it did not
-/// make: its names are foretrain-PID-NUMBER, its addresses lie inside its own namespaces.
+/// as the caller, while it waits, asks interrupted()). What dead processes left is removed first. Touches nothing that
+/// it did not make: its names are foretrain-PID-NUMBER, its addresses lie inside its own namespaces.
 class HostLab {
  public:
   /// Throws UsageError with the command that failed and what it said.
@@ -51,7 +52,7 @@ class HostLab {
   HostLab& operator=(const HostLab&) = delete;
 
   [[nodiscard]] int hosts() const { return static_cast<int>(names_.size()); }
-  [[nodiscard]] const std::string& name(int host) const { return names_[static_cast<std::size_t>(host)]; }
+  [[nodiscard]] const std::string& name(int host) const { return names_[at_index(host)]; }
 
   /// Changes what the cards let through, without making the hosts anew.
   void shape(const std::vector<HostRate>& hosts);

@@ -1,5 +1,5 @@
 // From scenarios to what is run, and measurements to files: everything that needs no host.
-#include "validate/host_replay/plan.hpp"
+#include "validate/host_replay/replay_plan.hpp"
 
 #include <unistd.h>
 
@@ -10,7 +10,6 @@
 #include "model/scenario/load.hpp"
 #include "tests/catch.hpp"
 #include "validate/host_replay/measurements.hpp"
-#include "validate/host_replay/wire.hpp"
 
 using namespace foretrain;
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "model/base/number.hpp"
 #include "model/cost/kernels.hpp"
 
 namespace foretrain {
@@ -32,7 +33,7 @@ KernelTime streaming_time(const Streaming& work, int kernels, const Gpu& gpu, co
   const BytesPerSecond cache = std::max(gpu.l2_bandwidth * efficiency, memory);
   const Seconds traffic = (total - cached) / memory + cached / cache;
   const Seconds arithmetic = work.flops / gpu.matrix_rate(Precision::fp32);
-  const Seconds fixed = Seconds(constants.kernel_us * 1e-6) * static_cast<double>(kernels);
+  const Seconds fixed = Seconds(constants.kernel_us * 1e-6) * number(kernels);
   const Seconds body = std::max(traffic, arithmetic);
   const Bound bound = fixed > body ? Bound::latency : traffic >= arithmetic ? Bound::memory : Bound::compute;
   return {fixed + body, bound};

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "model/base/number.hpp"
 #include "model/workload/batching.hpp"
 
 namespace foretrain {
@@ -25,15 +26,15 @@ std::vector<Step> steps_of(const std::vector<WeightedValue>& lengths, double uni
     coarse = lengths;
   } else {
     for (std::size_t i = 0; i < most_lengths; ++i) {
-      const auto n = static_cast<double>(most_lengths);
-      const double from = static_cast<double>(i) / n;
-      const double to = (static_cast<double>(i) + 1.0) / n;
+      const auto n = number(most_lengths);
+      const double from = number(i) / n;
+      const double to = (number(i) + 1.0) / n;
       coarse.push_back({moment(between_quantiles(lengths, from, to), 1), 1.0 / n});
     }
   }
   std::vector<Step> steps;
   for (const WeightedValue& length : coarse) {
-    const double at = std::clamp(length.value / unit, 1.0, static_cast<double>(capacity));
+    const double at = std::clamp(length.value / unit, 1.0, number(capacity));
     const double below = std::floor(at);
     steps.push_back({static_cast<std::size_t>(below), length.weight * (1.0 - (at - below))});
     if (at > below) steps.push_back({static_cast<std::size_t>(below) + 1, length.weight * (at - below)});
@@ -46,8 +47,8 @@ std::vector<Step> steps_of(const std::vector<WeightedValue>& lengths, double uni
 // reached[n]: probability that a sequence is filled to exactly n at some time. It ends at n when the next sample is
 // longer than what is left; that sample is the first of the next sequence.
 double packed_share(const SampleMix& mix, std::int64_t length) {
-  const double unit = std::max(1.0, static_cast<double>(length) / static_cast<double>(most_positions));
-  const auto capacity = static_cast<std::size_t>(std::llround(static_cast<double>(length) / unit));
+  const double unit = std::max(1.0, number(length) / number(most_positions));
+  const auto capacity = static_cast<std::size_t>(std::llround(number(length) / unit));
   const std::vector<Step> steps = steps_of(mix.lengths(), unit, capacity);
   std::vector<double> first(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) first[i] = steps[i].weight;
@@ -72,9 +73,9 @@ double packed_share(const SampleMix& mix, std::int64_t length) {
           ends += next;
         }
       }
-      filled += ends * static_cast<double>(n);
+      filled += ends * number(n);
     }
-    const double now = filled / static_cast<double>(capacity);
+    const double now = filled / number(capacity);
     first = std::move(overflow);
     if (std::abs(now - share) < converged) return now;
     share = now;

@@ -1,4 +1,4 @@
-#include "validate/host_replay/plan.hpp"
+#include "validate/host_replay/replay_plan.hpp"
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "model/base/format.hpp"
+#include "model/base/number.hpp"
 #include "model/collectives/placement.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/scenario/checks.hpp"
@@ -81,14 +82,14 @@ std::vector<Participant> participants_of(const Scenario& scenario, const Collect
 std::vector<HostRate> rates_of(const Scenario& scenario) {
   const Cluster& cluster = scenario.cluster;
   const BytesPerSecond whole = cluster.network.nic_bandwidth;
-  std::vector<HostRate> rates(static_cast<std::size_t>(cluster.nodes), HostRate{whole, whole});
+  std::vector<HostRate> rates(at_index(cluster.nodes), HostRate{whole, whole});
   for (const Fault& fault : cluster.faults) {
     const bool out = fault.concerns("nic0>fabric"), in = fault.concerns("fabric>nic0");
     if (fault.failed || fault.node < 0 || !(out || in)) {
       refuse(scenario, "cluster.faults", "hosts have nothing but their cards, which all work",
              "{ node: NUMBER, card: 0, bandwidth: … }");
     }
-    HostRate& rate = rates[static_cast<std::size_t>(fault.node)];
+    HostRate& rate = rates[at_index(fault.node)];
     if (out) rate.out = fault.left_of(rate.out);
     if (in) rate.in = fault.left_of(rate.in);
   }
@@ -145,12 +146,12 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
   call.servers = sync.servers;
   call.placement = sync.placement;
   call.groups.emplace_back();
-  call.groups.front().resize(static_cast<std::size_t>(work.ranks));
+  call.groups.front().resize(at_index(work.ranks));
   std::iota(call.groups.front().begin(), call.groups.front().end(), 0);
 
   ReplayPlan plan;
   plan.hosts = rates_of(scenario);
-  HostTask& task = plan.task;
+  WorkerTask& task = plan.task;
   task.executor = options.executor;
   task.algorithm = row->name;
   task.participants = participants_of(scenario, call);

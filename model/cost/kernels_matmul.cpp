@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/cost/gemm.hpp"
 #include "model/cost/kernels.hpp"
 #include "model/cost/measured_matmul.hpp"
@@ -14,15 +15,15 @@ Bytes aligned_load(std::int64_t rows, std::int64_t length, Bytes element) {
   if (length == 1) length = rows;
   constexpr Bytes longest(16.0);
   const std::int64_t divides = length & -length;  // the longest power of two that does
-  return std::min(longest, static_cast<double>(divides) * element);
+  return std::min(longest, number(divides) * element);
 }
 
 }  // namespace
 
 KernelTime matmul_time(const Matmul& work, Precision precision, const Gpu& gpu, const Calibration& calibration) {
   const Bytes element = bytes_per_element(precision);
-  const double batch = static_cast<double>(work.batch);
-  const double m = static_cast<double>(work.m), n = static_cast<double>(work.n), k = static_cast<double>(work.k);
+  const double batch = number(work.batch);
+  const double m = number(work.m), n = number(work.n), k = number(work.k);
   Gemm gemm{work.batch, work.m, work.n, work.k, precision, {}, {}, {}, {}};
   gemm.operands = batch * (m * k + k * n) * element;
   gemm.result =

@@ -5,12 +5,13 @@
 #include <optional>
 #include <vector>
 
+#include "model/base/number.hpp"
 #include "model/base/units.hpp"
 #include "model/cost/cpu_matmul.hpp"
 #include "validate/host_calibration/blas.hpp"
 #include "validate/host_calibration/calibrate.hpp"
 #include "validate/host_calibration/processors.hpp"
-#include "validate/host_replay/session.hpp"
+#include "validate/measure/clock.hpp"
 
 namespace foretrain {
 
@@ -31,11 +32,12 @@ int parameter(const Parameters& parameters, const char* key) {
 
 template <typename T>
 Sampled time_products(const Blas& blas, const Shape& shape, Seconds budget, bool alone) {
-  const auto elements = [](int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); };
+  const auto elements = [](int a, int b) { return at_index(a) * at_index(b); };
   const std::vector<T> a(elements(shape.m, shape.k), T(1)), b(elements(shape.k, shape.n), T(1));
   std::vector<T> c(elements(shape.m, shape.n));
   const double work = 2.0 * shape.m * shape.n * shape.k;
-  // One thread by what it ran, several by the clock: they only count as many where they ran at the same time.
+  // A single thread by the processor time that it got, several by the clock: their rates add up only as far as they ran
+  // at the same time.
   const auto time = alone ? thread_time : now;
   const int repetitions = std::max(1, static_cast<int>(2e7 / work));
   return sample(
@@ -48,23 +50,24 @@ Sampled time_products(const Blas& blas, const Shape& shape, Seconds budget, bool
 }
 
 void measure_products(const CalibrationSettings& settings, const RowSink& sink) {
-  const std::unique_ptr<Blas> blas = Blas::load();
-  if (blas == nullptr) {
+  const std::optional<Blas> blas = Blas::load();
+  if (!blas) {
     sink(not_measured("cpu_matmul", {}, "OpenBLAS is not installed (Debian: libopenblas0)"));
     return;
   }
   std::vector<int> threads = {1};
   if (settings.node.cpu.cores > 1) threads.push_back(settings.node.cpu.cores);
-  // In rounds over all of them, and a thread alone on another processor in each: neighbours come and go in seconds.
+  // In rounds over all of them, and a single thread on another processor in each: what other virtual machines take of
+  // the processor changes within seconds.
   const int rounds = settings.quick ? 1 : 3;
-  const Seconds budget = settings.budget / static_cast<double>(2 * std::size(shapes) * threads.size()) / rounds;
+  const Seconds budget = settings.budget / number(2 * std::size(shapes) * threads.size()) / rounds;
   std::map<Parameters, Sampled> sampled;
   const std::vector<int> processors = own_processors();
   for (int round = 0; round < rounds; ++round) {
     for (const int count : threads) {
       blas->set_threads(count);
       std::optional<BoundTo> bound;
-      if (count == 1) bound.emplace(processors[static_cast<std::size_t>(round) % processors.size()]);
+      if (count == 1) bound.emplace(processors[at_index(round) % processors.size()]);
       for (const char* precision : {"fp32", "fp64"}) {
         for (const Shape& shape : shapes) {
           if (settings.quick && shape.m >= 2048 && shape.k >= 2048) continue;  // a second and more on a slow machine

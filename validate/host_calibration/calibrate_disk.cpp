@@ -8,7 +8,7 @@
 #include "model/base/format.hpp"
 #include "model/base/units.hpp"
 #include "validate/host_calibration/calibrate.hpp"
-#include "validate/host_calibration/disk_access.hpp"
+#include "validate/host_calibration/disk_file.hpp"
 #include "validate/measure/signals.hpp"
 
 namespace foretrain {
@@ -28,20 +28,21 @@ struct DiskPoint {
 std::string text_of(Seconds time) { return fmt::format("{:.3f} us", time.value() * 1e6); }
 std::string text_of(BytesPerSecond rate) { return fmt::format("{:.2f} MB/s", rate.value() / 1e6); }
 
-/// The disk as three requests show it: one small one alone, many small ones, many large ones; and a large one alone.
+/// The disk as three requests show it: one small one at a time, many small ones, many large ones; and one large one at
+/// a time.
 class DiskProbe {
  public:
   DiskProbe(const DiskFile& file, bool write, const CalibrationSettings& settings, const RowSink& sink)
       : file_(file), write_(write), settings_(settings), sink_(sink), benchmark_(write ? "disk_write" : "disk_read") {}
 
   void run(std::span<const DiskPoint> points) {
-    const BytesPerSecond one_small = inputs({"4 KiB", 1});
-    const BytesPerSecond many_small = inputs({"4 KiB", 32});
-    const BytesPerSecond one_large = inputs({"1 MiB", 1});
-    const BytesPerSecond many_large = inputs({"1 MiB", 8});
+    const BytesPerSecond one_small = measure({"4 KiB", 1});
+    const BytesPerSecond many_small = measure({"4 KiB", 32});
+    const BytesPerSecond one_large = measure({"1 MiB", 1});
+    const BytesPerSecond many_large = measure({"1 MiB", 8});
     const double iops = std::max(many_small, one_small) / Bytes(4096.0) * Seconds(1.0);
     const BytesPerSecond bandwidth = std::max(many_large, one_large);
-    // One request: latency + block / stream bandwidth, through the two that were measured alone.
+    // One request: latency + block / stream bandwidth, through the two that were measured one at a time.
     const Bytes small(4096.0), large(1048576.0);
     const Seconds small_time = small / one_small, large_time = large / one_large;
     const BytesPerSecond stream =
@@ -54,16 +55,12 @@ class DiskProbe {
                    {"bandwidth", text_of(bandwidth)},
                    {"stream_bandwidth", text_of(std::max(std::min(stream, bandwidth), one_large))},
                    {"read_ahead", fmt::format("{:.0f} B", file_.read_ahead().value())}};
-    for (const DiskPoint& point : points) measure(point, "random", true);
-    if (!write_) {
-      measure({"256 KiB", 1}, "sequential", false);
-    }
+    for (const DiskPoint& point : points) measure(point);
+    if (!write_) measure({"256 KiB", 1}, "sequential", false);
   }
 
  private:
-  BytesPerSecond inputs(const DiskPoint& point) { return measure(point, "random", true); }
-
-  BytesPerSecond measure(const DiskPoint& point, const std::string& order, bool direct) {
+  BytesPerSecond measure(const DiskPoint& point, const std::string& order = "random", bool direct = true) {
     DiskPattern pattern;
     pattern.order = order == "random" ? AccessOrder::random : AccessOrder::sequential;
     pattern.write = write_;

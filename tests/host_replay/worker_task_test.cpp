@@ -1,5 +1,5 @@
 // What workers are told, and where the pieces of a message lie. Nothing here needs a network.
-#include "validate/host_replay/task.hpp"
+#include "validate/host_replay/worker_task.hpp"
 
 #include "model/base/error.hpp"
 #include "model/collectives/algorithms.hpp"
@@ -10,8 +10,8 @@ using namespace foretrain;
 
 namespace {
 
-HostTask ring_task() {
-  HostTask task;
+WorkerTask ring_task() {
+  WorkerTask task;
   task.algorithm = "ring";
   task.participants = {{0, "10.77.0.1"}, {1, "10.77.0.2"}, {2, "10.77.0.3"}};
   task.ranks = 3;
@@ -26,8 +26,8 @@ HostTask ring_task() {
 }  // namespace
 
 TEST_CASE("a task comes back from its file as it was written", "[host]") {
-  const HostTask task = ring_task();
-  const HostTask read = task_from_json(to_json(task));
+  const WorkerTask task = ring_task();
+  const WorkerTask read = task_from_json(to_json(task));
   // The text holds every field, so equal texts mean equal tasks.
   CHECK(to_json(read) == to_json(task));
   CHECK(read.phases.size() == 4);  // 2 (n - 1)
@@ -35,7 +35,7 @@ TEST_CASE("a task comes back from its file as it was written", "[host]") {
 }
 
 TEST_CASE("a task that names what does not exist is refused, not run", "[host]") {
-  HostTask task = ring_task();
+  WorkerTask task = ring_task();
   task.phases[0][0].destination = 3;  // ranks 0 to 2
   CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("do not exist"));
   task = ring_task();

@@ -1,4 +1,4 @@
-#include "validate/host_replay/key_value.hpp"
+#include "validate/host_replay/worker.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -10,6 +10,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "model/base/number.hpp"
 #include "validate/host_replay/sockets.hpp"
 
 namespace foretrain {
@@ -27,7 +28,7 @@ struct Header {
 /// One end of a connection: messages to be sent, in order, and the one that is coming in.
 class Channel {
  public:
-  Channel(Socket socket, int peer) : socket_(std::move(socket)), peer_(peer) {}
+  Channel(Descriptor socket, int peer) : socket_(std::move(socket)), peer_(peer) {}
 
   void post(Header header, const float* values = nullptr, std::size_t count = 0) {
     out_.push_back({header, reinterpret_cast<const char*>(values), count * sizeof(float), 0});
@@ -80,7 +81,7 @@ class Channel {
     const char* values;
     std::size_t bytes, done;
   };
-  Socket socket_;
+  Descriptor socket_;
   int peer_;
   std::deque<Message> out_;
   Header in_;
@@ -88,14 +89,14 @@ class Channel {
   std::span<float> target_;
 };
 
-std::vector<Channel> open_channels(const HostTask& task, int process, MeetingPoint& meeting) {
+std::vector<Channel> open_channels(const WorkerTask& task, int process, ProcessBarrier& barrier) {
   const bool worker = process < task.ranks;
-  std::vector<int> peers(static_cast<std::size_t>(worker ? task.servers() : task.ranks));
+  std::vector<int> peers(at_index(worker ? task.servers() : task.ranks));
   std::iota(peers.begin(), peers.end(), worker ? task.ranks : 0);
-  std::vector<Socket> sockets = connect_with(task, process, peers, meeting);
+  std::vector<Descriptor> sockets = connect_with(task, process, peers, barrier);
   std::vector<Channel> channels;
   channels.reserve(peers.size());
-  for (const int peer : peers) channels.emplace_back(std::move(sockets[static_cast<std::size_t>(peer)]), peer);
+  for (const int peer : peers) channels.emplace_back(std::move(sockets[at_index(peer)]), peer);
   return channels;
 }
 
@@ -115,7 +116,11 @@ void serve(std::vector<Channel>& channels, const Place& place, const Done& done)
   }
 }
 
-int keys_on(const HostTask& task, int server) {
+ValueRange values_of_key(const WorkerTask& task, int key) {
+  return values_of({.source = 0, .destination = 1, .first_chunk = key, .chunks = 1}, task.elements, task.keys);
+}
+
+int keys_on(const WorkerTask& task, int server) {
   int count = 0;
   for (int key = 0; key < task.keys; ++key) count += key % task.servers() == server ? 1 : 0;
   return count;
@@ -123,21 +128,20 @@ int keys_on(const HostTask& task, int server) {
 
 class Worker {
  public:
-  Worker(const HostTask& task, int process, MeetingPoint& meeting)
-      : task_(task), process_(process), channels_(open_channels(task, process, meeting)) {
-    gradients_.resize(static_cast<std::size_t>(task.elements));
+  Worker(const WorkerTask& task, int process, ProcessBarrier& barrier)
+      : task_(task), process_(process), channels_(open_channels(task, process, barrier)) {
+    gradients_.resize(at_index(task.elements));
     result_.resize(gradients_.size());
   }
 
   void prepare() {
-    for (std::int64_t i = 0; i < task_.elements; ++i)
-      gradients_[static_cast<std::size_t>(i)] = contribution(process_, i);
+    for (std::int64_t i = 0; i < task_.elements; ++i) gradients_[at_index(i)] = contribution(process_, i);
     std::fill(result_.begin(), result_.end(), 0.0F);
   }
 
   void run() {
     for (int key = 0; key < task_.keys; ++key) {
-      Channel& server = channels_[static_cast<std::size_t>(key % task_.servers())];
+      Channel& server = channels_[at_index(key % task_.servers())];
       const std::span<float> values = part(gradients_, key);
       server.post({Command::push, key}, values.data(), values.size());
       server.post({Command::pull, key});
@@ -155,10 +159,10 @@ class Worker {
   [[nodiscard]] std::span<float> part(std::vector<float>& values, int key) const {
     if (key < 0 || key >= task_.keys) throw std::runtime_error(fmt::format("a message about key {}", key));
     const ValueRange range = values_of_key(task_, key);
-    return {values.data() + range.first, static_cast<std::size_t>(range.count)};
+    return {values.data() + range.first, at_index(range.count)};
   }
 
-  const HostTask& task_;
+  const WorkerTask& task_;
   int process_;
   std::vector<Channel> channels_;
   std::vector<float> gradients_, result_;
@@ -166,14 +170,14 @@ class Worker {
 
 class Server {
  public:
-  Server(const HostTask& task, int process, MeetingPoint& meeting)
+  Server(const WorkerTask& task, int process, ProcessBarrier& barrier)
       : task_(task),
-        channels_(open_channels(task, process, meeting)),
+        channels_(open_channels(task, process, barrier)),
         keys_(keys_on(task, process - task.ranks)),
-        sums_(static_cast<std::size_t>(task.keys)),
+        sums_(at_index(task.keys)),
         incoming_(channels_.size()) {
     for (int key = process - task.ranks; key < task.keys; key += task.servers()) {
-      sums_[static_cast<std::size_t>(key)].values.resize(static_cast<std::size_t>(values_of_key(task, key).count));
+      sums_[at_index(key)].values.resize(at_index(values_of_key(task, key).count));
     }
   }
 
@@ -206,10 +210,10 @@ class Server {
   };
 
   Sum& sum_of(Header header) {
-    if (header.key < 0 || header.key >= task_.keys || sums_[static_cast<std::size_t>(header.key)].values.empty()) {
+    if (header.key < 0 || header.key >= task_.keys || sums_[at_index(header.key)].values.empty()) {
       throw std::runtime_error(fmt::format("a message about key {}, which lives elsewhere", header.key));
     }
-    return sums_[static_cast<std::size_t>(header.key)];
+    return sums_[at_index(header.key)];
   }
 
   std::span<float> place(std::size_t worker, Header header) {
@@ -234,7 +238,7 @@ class Server {
     sum.waiting.clear();
   }
 
-  const HostTask& task_;
+  const WorkerTask& task_;
   std::vector<Channel> channels_;
   int keys_;
   int unanswered_ = 0;
@@ -244,18 +248,14 @@ class Server {
 
 }  // namespace
 
-ValueRange values_of_key(const HostTask& task, int key) {
-  return values_of({.source = 0, .destination = 1, .first_chunk = key, .chunks = 1}, task.elements, task.keys);
-}
-
-void run_key_value(const HostTask& task, int process, MeetingPoint& meeting) {
+void run_key_value(const WorkerTask& task, int process, ProcessBarrier& barrier) {
   if (task.servers() < 1) throw std::runtime_error("a key-value store needs a server");
   if (process < task.ranks) {
-    Worker worker(task, process, meeting);
-    measure(task, process, meeting, {[&] { worker.prepare(); }, [&] { worker.run(); }, [&] { worker.check(); }});
+    Worker worker(task, process, barrier);
+    measure(task, process, barrier, {[&] { worker.prepare(); }, [&] { worker.run(); }, [&] { worker.check(); }});
   } else {
-    Server server(task, process, meeting);
-    measure(task, process, meeting, {[&] { server.prepare(); }, [&] { server.run(); }, [] {}});
+    Server server(task, process, barrier);
+    measure(task, process, barrier, {[&] { server.prepare(); }, [&] { server.run(); }, [] {}});
   }
 }
 

@@ -1,4 +1,4 @@
-#include "validate/host_replay/schedule_executor.hpp"
+#include "validate/host_replay/worker.hpp"
 
 #include <poll.h>
 
@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "model/base/number.hpp"
 #include "validate/host_replay/sockets.hpp"
 
 namespace foretrain {
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::size_t block = std::size_t{256} << 10U;  // received, then added, while it is in the cache
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t at(int i) { return at_index(i); }
 
 /// One transfer on its way, in bytes.
 struct Moving {
@@ -37,17 +38,17 @@ struct Lane {
 
 class Participation {
  public:
-  Participation(const HostTask& task, int process, MeetingPoint& meeting)
+  Participation(const WorkerTask& task, int process, ProcessBarrier& barrier)
       : task_(task),
         process_(process),
-        sockets_(connect_with(task, process, peers(task, process), meeting)),
-        values_(static_cast<std::size_t>(task.elements)),
+        sockets_(connect_with(task, process, peers(task, process), barrier)),
+        values_(at_index(task.elements)),
         scratch_(block) {}
 
   void prepare() {
     const bool rank = process_ < task_.ranks;
     for (std::int64_t i = 0; i < task_.elements; ++i) {
-      values_[static_cast<std::size_t>(i)] = rank ? contribution(process_, i) : 0.0F;
+      values_[at_index(i)] = rank ? contribution(process_, i) : 0.0F;
     }
   }
 
@@ -60,7 +61,7 @@ class Participation {
   }
 
  private:
-  static std::vector<int> peers(const HostTask& task, int process) {
+  static std::vector<int> peers(const WorkerTask& task, int process) {
     std::set<int> found;
     for (const Phase& phase : task.phases) {
       for (const Transfer& t : phase) {
@@ -97,7 +98,7 @@ class Participation {
     for (const Transfer& t : phase) {
       if (t.source != process_ && t.destination != process_) continue;
       const ValueRange range = values_of(t, task_.elements, task_.chunks);
-      const std::size_t bytes = static_cast<std::size_t>(range.count) * sizeof(float);
+      const std::size_t bytes = at_index(range.count) * sizeof(float);
       if (bytes == 0) continue;
       if (t.source == process_) {
         lane(lanes, t.destination).out.push_back({stable(phase, range), bytes, t.kind});
@@ -133,7 +134,7 @@ class Participation {
 
   void receive(Lane& lane) {
     Moving& moving = lane.in[lane.next_in];
-    const Socket& socket = sockets_[at(lane.peer)];
+    const Descriptor& socket = sockets_[at(lane.peer)];
     if (moving.kind == TransferKind::copy) {
       const std::size_t count = receive_some(socket, moving.memory, moving.left, lane.peer);
       moving.memory += count;
@@ -155,9 +156,9 @@ class Participation {
     if (moving.left == 0) ++lane.next_in;
   }
 
-  const HostTask& task_;
+  const WorkerTask& task_;
   int process_;
-  std::vector<Socket> sockets_;
+  std::vector<Descriptor> sockets_;
   std::vector<float> values_;
   std::vector<char> scratch_;  // allocated by operator new: aligned for any type
   std::vector<std::vector<char>> copies_;
@@ -165,9 +166,9 @@ class Participation {
 
 }  // namespace
 
-void run_schedule(const HostTask& task, int process, MeetingPoint& meeting) {
-  Participation participation(task, process, meeting);
-  measure(task, process, meeting,
+void run_schedule(const WorkerTask& task, int process, ProcessBarrier& barrier) {
+  Participation participation(task, process, barrier);
+  measure(task, process, barrier,
           {[&] { participation.prepare(); }, [&] { participation.run(); }, [&] { participation.check(); }});
 }
 

@@ -6,8 +6,9 @@
 #include "model/base/units.hpp"
 #include "model/loading/loader_graph.hpp"
 #include "validate/host_calibration/calibrate.hpp"
-#include "validate/host_calibration/disk_access.hpp"
+#include "validate/host_calibration/disk_file.hpp"
 #include "validate/host_calibration/loader_run.hpp"
+#include "validate/host_calibration/processors.hpp"
 #include "validate/measure/signals.hpp"
 
 namespace foretrain {
@@ -27,8 +28,8 @@ void append(Sampled& to, const Sampled& more) {
   to.values.insert(to.values.end(), more.values.begin(), more.values.end());
 }
 
-// In rounds over all of them: what strangers take of the cores comes and goes in seconds, and has to be the same for
-// what a prediction knows and for what it is held against.
+// In rounds over all of them: what other virtual machines take of the cores changes within seconds, and has to be the
+// same for what a prediction knows and for what it is held against.
 void measure_loading(const CalibrationSettings& settings, const RowSink& sink) {
   const DiskFile file(settings.directory, settings.quick ? quick_set_size : set_size);
   measure_cached_read(file, Bytes(65536.0));
@@ -39,12 +40,12 @@ void measure_loading(const CalibrationSettings& settings, const RowSink& sink) {
   run.batch = 8;
   const StoppingRule rule{
       .warm_up = 1, .least = 3, .most = 9 / rounds, .target = 0.02, .budget = settings.budget / 16.0 / rounds};
-  const int processors = usable_processors();
+  const auto processors = static_cast<int>(own_processors().size());
   std::vector<LoaderPoint> points = {{1, 4, 0.0}, {1, 2, 0.5}, {1, 2, 1.5}, {2, 1, 0.0}, {2, 2, 0.0},
                                      {2, 2, 0.8}, {4, 1, 0.0}, {4, 2, 0.0}, {8, 2, 0.0}};
   if (processors > 4) points.push_back({processors, 2, 0.0});
 
-  Sampled cores, alone;  // that the processors are worth; one worker: all that predictions know
+  Sampled cores, alone;  // that the processors are worth; batches of a single worker: all that predictions know
   Seconds first_alone;   // that the consumer's steps are shares of
   std::vector<Sampled> loaded(points.size());
   const auto load = [&](const LoaderPoint& point) {

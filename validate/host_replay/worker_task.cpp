@@ -1,4 +1,4 @@
-#include "validate/host_replay/task.hpp"
+#include "validate/host_replay/worker_task.hpp"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "model/base/error.hpp"
+#include "model/base/number.hpp"
 #include "model/base/text.hpp"
 
 namespace foretrain {
@@ -18,7 +19,7 @@ using nlohmann::json;
 
 const std::array<std::string, 4> executor_names = {"own", "server", "gloo", "mpi"};
 
-void check(const HostTask& task) {
+void check(const WorkerTask& task) {
   const int participants = static_cast<int>(task.participants.size());
   if (task.ranks < 1 || task.ranks > participants || task.elements < 0 || task.chunks < 1 || task.keys < 1 ||
       task.warmup < 0 || task.repetitions < 1 || !(task.timeout > 0.0)) {
@@ -37,7 +38,7 @@ void check(const HostTask& task) {
 
 }  // namespace
 
-const std::string& name(HostExecutor executor) { return executor_names[static_cast<std::size_t>(executor)]; }
+const std::string& name(HostExecutor executor) { return executor_names[at_index(executor)]; }
 
 HostExecutor parse_executor(const std::string& word) {
   const auto found = std::find(executor_names.begin(), executor_names.end(), word);
@@ -48,7 +49,7 @@ HostExecutor parse_executor(const std::string& word) {
   return static_cast<HostExecutor>(found - executor_names.begin());
 }
 
-std::string to_json(const HostTask& task) {
+std::string to_json(const WorkerTask& task) {
   json participants = json::array();
   for (const Participant& p : task.participants) participants.push_back({p.host, p.address});
   json phases = json::array();
@@ -74,8 +75,8 @@ std::string to_json(const HostTask& task) {
       .dump();
 }
 
-HostTask task_from_json(const std::string& text) {
-  HostTask task;
+WorkerTask task_from_json(const std::string& text) {
+  WorkerTask task;
   try {
     const json object = json::parse(text);
     task.executor = parse_executor(object.at("executor"));
@@ -106,7 +107,7 @@ HostTask task_from_json(const std::string& text) {
 
 ValueRange values_of(const Transfer& transfer, std::int64_t elements, int chunks) {
   // Chunks of whole values: chunk_range_size counts anything.
-  const auto size = static_cast<double>(elements);
+  const auto size = number(elements);
   const auto begin = [&](int chunk) {
     return static_cast<std::int64_t>(chunk_range_size(Bytes(size), chunks, 0, chunk).value());
   };

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "model/base/number.hpp"
 #include "model/cost/memory_hierarchy.hpp"
 #include "validate/host_calibration/processors.hpp"
 #include "validate/host_calibration/walk_benchmark.hpp"
@@ -29,15 +30,15 @@ struct Level {
 
 Bytes power_of_two_below(Bytes size) { return Bytes(std::exp2(std::floor(std::log2(size.value())))); }
 
-/// Eight times the last cache; where strangers fill it as well, so much that it keeps nothing from one pass to the
-/// next, at the fastest that it can be walked over.
+/// Eight times the last cache; where other virtual machines fill it as well, so much that it keeps nothing from one
+/// pass to the next, at the fastest that it can be walked over.
 Bytes outside_of(const Cpu& cpu, WalkPattern pattern) {
   constexpr Bytes least(134217728.0), most(1073741824.0);
   constexpr double residences = 1.5;
   const CacheLevel& last = cpu.hierarchy->caches.back();
   if (!(last.residence.value() > 0.0)) return std::max(least, power_of_two_below(last.size * 8.0));
-  const BytesPerSecond rate = pattern == WalkPattern::pointer_chase ? cpu.hierarchy->line / last.latency
-                                                                    : last.read * static_cast<double>(cpu.cores);
+  const BytesPerSecond rate =
+      pattern == WalkPattern::pointer_chase ? cpu.hierarchy->line / last.latency : last.read * number(cpu.cores);
   return std::clamp(power_of_two_below(rate * last.residence * residences * 2.0), least, most);
 }
 
@@ -46,9 +47,9 @@ std::vector<Level> levels_of(const Cpu& cpu, WalkPattern pattern = WalkPattern::
   if (!cpu.hierarchy) return levels;
   Bytes inner(0.0);
   for (const CacheLevel& cache : cpu.hierarchy->caches) {
-    // Half of the level: what remains is for others and for pages that fall on the same sets.
+    // Half of the level: what remains is for other data and for pages that fall on the same sets.
     Bytes inside = power_of_two_below(cache.size / 2.0);
-    // A cache beyond the second is shared, on virtual machines with strangers: twice the second is enough to show it.
+    // A cache beyond the second is shared, by virtual machines with each other: twice the second is enough to show it.
     const double beyond = levels.size() >= 2 ? 2.0 : 4.0;
     if (inner.value() > 0.0) inside = std::min(inside, power_of_two_below(inner * beyond));
     if (inside >= inner * 1.9) levels.push_back({cache.name, kibibytes(inside)});
@@ -66,12 +67,12 @@ std::string working_set_of(const Cpu& cpu, const std::string& level) {
   return "";
 }
 
-/// Measures each of the walks in an equal part of the time, in rounds over all of them: neighbours on a shared machine
-/// come and go in seconds, and a thread alone looks at another processor in each round. Rates are bytes asked for per
-/// second, of all threads.
+/// Measures each of the walks in an equal part of the time, in rounds over all of them: what other virtual machines
+/// take changes within seconds, and a single thread looks at another processor in each round. Rates are bytes asked for
+/// per second, of all threads.
 void measure_walks(const CalibrationSettings& settings, const RowSink& sink, std::string_view name,
                    const std::vector<Parameters>& walks, std::string_view unit, int rounds = 1) {
-  const Seconds budget = settings.budget / static_cast<double>(walks.size()) / rounds;
+  const Seconds budget = settings.budget / number(walks.size()) / rounds;
   const StoppingRule rule{
       .warm_up = 1, .least = rounds > 1 ? 5 : 9, .most = 400, .target = 0.005, .budget = budget * 0.8};
   std::vector<Sampled> sampled(walks.size());
@@ -80,7 +81,7 @@ void measure_walks(const CalibrationSettings& settings, const RowSink& sink, std
     for (std::size_t i = 0; i < walks.size(); ++i) {
       const MemoryWalk walk = walk_of(walks[i], settings.node.cpu);
       std::optional<BoundTo> bound;
-      if (walk.threads == 1) bound.emplace(processors[static_cast<std::size_t>(round) % processors.size()]);
+      if (walk.threads == 1) bound.emplace(processors[at_index(round) % processors.size()]);
       Sampled samples = run_walk(walk, rule);
       if (unit == "B/s") {
         const WalkCost cost = memory_walk_cost(walk, settings.node.cpu);  // for what it counts, not for its time

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/base/number.hpp"
 #include "model/workload/batching.hpp"
 
 namespace foretrain {
@@ -86,7 +87,7 @@ double largest_sum(const std::vector<WeightedValue>& values, int passes, int rep
     sum = std::move(next);
   }
   std::vector<WeightedValue> sums;
-  for (std::size_t i = 0; i < sum.size(); ++i) sums.push_back({passes * low + static_cast<double>(i) * step, sum[i]});
+  for (std::size_t i = 0; i < sum.size(); ++i) sums.push_back({passes * low + number(i) * step, sum[i]});
   return largest_moment(normalised(std::move(sums)), replicas);
 }
 
@@ -94,7 +95,7 @@ double largest_sum(const std::vector<WeightedValue>& values, int passes, int rep
 double largest_long_sum(const std::vector<WeightedValue>& values, int passes, int replicas) {
   const double variance = moment(values, 2);
   if (!(variance > 0.0)) return 0.0;
-  const double skewness = moment(values, 3) / std::pow(variance, 1.5) / std::sqrt(static_cast<double>(passes));
+  const double skewness = moment(values, 3) / std::pow(variance, 1.5) / std::sqrt(number(passes));
   double expected = 0.0;
   double before = 0.0;
   for (int i = 0; i < cells; ++i) {
@@ -111,7 +112,7 @@ double largest_long_sum(const std::vector<WeightedValue>& values, int passes, in
 
 PassVariation pass_variation(const SampleMix& mix, const Batching& batching, std::int64_t micro_batch,
                              const WorkWeights& work) {
-  const auto m = static_cast<double>(micro_batch);
+  const auto m = number(micro_batch);
   PassVariation variation;
   double constant = 0.0;  // the same in every pass
   if (batching.kind == Batching::Kind::packing) {
@@ -130,7 +131,7 @@ PassVariation pass_variation(const SampleMix& mix, const Batching& batching, std
   double mean = 0.0;
   for (auto& values : variation.classes) {
     for (WeightedValue& cell : values) cell.value += constant;
-    mean += moment(values, 1) / static_cast<double>(variation.classes.size());
+    mean += moment(values, 1) / number(variation.classes.size());
   }
   for (auto& values : variation.classes) {
     for (WeightedValue& cell : values) cell.value /= mean;
@@ -140,7 +141,7 @@ PassVariation pass_variation(const SampleMix& mix, const Batching& batching, std
 
 double slowest_replica(const PassVariation& variation, int passes, int replicas) {
   if (variation.classes.empty() || replicas <= 1) return 1.0;
-  const auto classes = static_cast<double>(variation.classes.size());
+  const auto classes = number(variation.classes.size());
   double mean = 0.0;
   double slowest_of_one = 0.0;
   std::vector<WeightedValue> deviations;  // from the mean of the class, which is the same for all replicas

@@ -1,4 +1,4 @@
-#include "validate/host_replay/launch.hpp"
+#include "validate/host_replay/worker_processes.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,17 +18,17 @@
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
-#include "model/base/scratch_folder.hpp"
+#include "model/base/number.hpp"
 #include "model/base/text.hpp"
 #include "validate/host_replay/mpi_command.hpp"
-#include "validate/host_replay/session.hpp"
+#include "validate/host_replay/worker.hpp"
 #include "validate/measure/signals.hpp"
 
 namespace foretrain {
 
 namespace {
 
-/// What else runs on the machine shall not be part of the measurement.
+/// Other programs on the machine shall not be part of the measurement.
 constexpr int before_others = -20;
 /// MPI polls while it waits, and must not keep the kernel's threads from moving packets.
 constexpr int behind_others = 10;
@@ -69,7 +69,7 @@ class HostProcess {
   HostProcess(const HostProcess&) = delete;
   HostProcess& operator=(const HostProcess&) = delete;
 
-  /// Whether it has ended; `status` is then 0 or says how.
+  /// Whether it has ended; `how` then says how, unless its status is 0.
   bool ended(std::string& how) {
     int status = 0;
     if (process_ > 0 && waitpid(process_, &status, WNOHANG) != process_) return false;
@@ -96,13 +96,13 @@ class HostProcess {
 
 using Processes = std::vector<std::unique_ptr<HostProcess>>;
 
-std::string label_of(const HostTask& task, int participant) {
-  const int host = task.participants[static_cast<std::size_t>(participant)].host;
+std::string label_of(const WorkerTask& task, int participant) {
+  const int host = task.participants[at_index(participant)].host;
   return participant < task.ranks ? fmt::format("rank {} (host {})", participant, host)
                                   : fmt::format("server {} (host {})", participant - task.ranks, host);
 }
 
-Processes start(const HostLab& lab, const HostPrograms& programs, const HostTask& task) {
+Processes start(const HostLab& lab, const HostPrograms& programs, const WorkerTask& task) {
   Processes processes;
   if (task.executor == HostExecutor::mpi) {
     const std::vector<std::string> command = mpi_command(lab, programs.mpi.string(), task);
@@ -112,15 +112,14 @@ Processes start(const HostLab& lab, const HostPrograms& programs, const HostTask
   }
   const std::string program = (task.executor == HostExecutor::gloo ? programs.gloo : programs.own).string();
   for (int i = 0; i < static_cast<int>(task.participants.size()); ++i) {
-    processes.push_back(std::make_unique<HostProcess>(lab, task.participants[static_cast<std::size_t>(i)].host,
-                                                      label_of(task, i),
+    processes.push_back(std::make_unique<HostProcess>(lab, task.participants[at_index(i)].host, label_of(task, i),
                                                       std::vector<std::string>{program, task.folder, std::to_string(i)},
                                                       fmt::format("{}/stderr-{}", task.folder, i)));
   }
   return processes;
 }
 
-/// A process that only reports another one's failure is no news.
+/// Whether a process failed only because another one did.
 bool is_victim(const std::string& said) {
   return said == "another process failed" || said.find("hung up") != std::string::npos ||
          said.find("reset by peer") != std::string::npos;
@@ -176,7 +175,7 @@ Processes start_background(const HostLab& lab, const HostPrograms& programs, con
   return processes;
 }
 
-Samples collect(const HostTask& task) {
+Samples collect(const WorkerTask& task) {
   Samples samples;
   for (int i = 0; i < static_cast<int>(task.participants.size()); ++i) {
     const ProcessTimes times = read_times(task.folder, i);
@@ -208,8 +207,8 @@ HostPrograms find_host_programs() {
   return programs;
 }
 
-Samples run_task(const HostLab& lab, const HostPrograms& programs, HostTask task,
-                 const std::vector<BackgroundTraffic>& background) {
+Samples run_workers(const HostLab& lab, const HostPrograms& programs, WorkerTask task,
+                    const std::vector<BackgroundTraffic>& background) {
   if (task.executor == HostExecutor::gloo && programs.gloo.empty()) {
     throw UsageError("foretrain was built without Gloo: install libgloo-dev and build again");
   }
@@ -219,7 +218,7 @@ Samples run_task(const HostLab& lab, const HostPrograms& programs, HostTask task
   const ScratchFolder folder;
   task.folder = folder.path();
   write_file(task.folder + "/task.json", to_json(task));
-  MeetingPoint::make(task.folder);
+  ProcessBarrier::make(task.folder);
   const Processes beside = start_background(lab, programs, task.folder, background, task.timeout + 5.0);
   Processes processes = start(lab, programs, task);
   wait_for(processes, task.timeout + 5.0);

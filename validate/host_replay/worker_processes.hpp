@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "validate/host_replay/namespaces.hpp"
-#include "validate/host_replay/task.hpp"
+#include "validate/host_replay/worker_task.hpp"
 
 namespace foretrain {
 
@@ -39,7 +39,7 @@ struct Samples {
 
 /// Runs one task: `task.folder` is filled in here (a folder under TMPDIR that goes away). Throws ReplayError,
 /// Interrupted, or UsageError when the executor was not built.
-Samples run_task(const HostLab& lab, const HostPrograms& programs, HostTask task,
-                 const std::vector<BackgroundTraffic>& background = {});
+Samples run_workers(const HostLab& lab, const HostPrograms& programs, WorkerTask task,
+                    const std::vector<BackgroundTraffic>& background = {});
 
 }  // namespace foretrain

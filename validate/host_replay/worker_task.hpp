@@ -29,7 +29,7 @@ struct Participant {
   std::string address;  ///< of its host
 };
 
-struct HostTask {
+struct WorkerTask {
   HostExecutor executor = HostExecutor::own;
   std::string algorithm;                  ///< as in scenarios; Gloo and MPI choose their own implementation of it
   std::vector<Participant> participants;  ///< the ranks, then the servers
@@ -46,9 +46,9 @@ struct HostTask {
   [[nodiscard]] int servers() const { return static_cast<int>(participants.size()) - ranks; }
 };
 
-std::string to_json(const HostTask& task);
+std::string to_json(const WorkerTask& task);
 /// Throws std::runtime_error for a text that is no task, or one with participants or chunks that do not exist.
-HostTask task_from_json(const std::string& text);
+WorkerTask task_from_json(const std::string& text);
 
 /// First value and number of values of a range of chunks.
 struct ValueRange {

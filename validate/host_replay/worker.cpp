@@ -1,4 +1,4 @@
-#include "validate/host_replay/session.hpp"
+#include "validate/host_replay/worker.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,14 +15,15 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "model/base/descriptor.hpp"
 #include "model/base/files.hpp"
-#include "validate/host_replay/failure.hpp"
+#include "model/base/number.hpp"
 
 namespace foretrain {
 
 namespace {
 
-std::string meeting_file(const std::string& folder) { return folder + "/meeting"; }
+std::string barrier_file(const std::string& folder) { return folder + "/barrier"; }
 std::string times_file(const std::string& folder, int process) {
   return fmt::format("{}/times-{}.json", folder, process);
 }
@@ -47,31 +48,29 @@ ProcessorTime processor_time() {
 
 }  // namespace
 
-struct MeetingPoint::Shared {
+struct ProcessBarrier::Shared {
   std::atomic<unsigned> generation{0};
   std::atomic<unsigned> arrived{0};
   std::atomic<unsigned> failed{0};
 };
 
-void MeetingPoint::make(const std::string& folder) {
-  const int file = open(meeting_file(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0 || ftruncate(file, sizeof(Shared)) != 0) fail_with(meeting_file(folder));
-  close(file);
+void ProcessBarrier::make(const std::string& folder) {
+  const Descriptor file(open(barrier_file(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!file.open() || ftruncate(file.number(), sizeof(Shared)) != 0) throw_system_error(barrier_file(folder));
 }
 
-MeetingPoint::MeetingPoint(const std::string& folder, int processes, double timeout)
+ProcessBarrier::ProcessBarrier(const std::string& folder, int processes, double timeout)
     : processes_(static_cast<unsigned>(processes)), deadline_(now() + timeout) {
-  const int file = open(meeting_file(folder).c_str(), O_RDWR | O_CLOEXEC);
-  if (file < 0) fail_with(meeting_file(folder));
-  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
-  if (memory == MAP_FAILED) fail_with(meeting_file(folder));
+  const Descriptor file(open(barrier_file(folder).c_str(), O_RDWR | O_CLOEXEC));
+  if (!file.open()) throw_system_error(barrier_file(folder));
+  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+  if (memory == MAP_FAILED) throw_system_error(barrier_file(folder));
   shared_ = static_cast<Shared*>(memory);
 }
 
-MeetingPoint::~MeetingPoint() { munmap(shared_, sizeof(Shared)); }
+ProcessBarrier::~ProcessBarrier() { munmap(shared_, sizeof(Shared)); }
 
-void MeetingPoint::wait() {
+void ProcessBarrier::wait() {
   const unsigned generation = shared_->generation.load();
   if (shared_->arrived.fetch_add(1) + 1 == processes_) {
     shared_->arrived.store(0);
@@ -87,16 +86,16 @@ void MeetingPoint::wait() {
   }
 }
 
-void MeetingPoint::fail() noexcept { shared_->failed.store(1); }
+void ProcessBarrier::fail() noexcept { shared_->failed.store(1); }
 
-void measure(const HostTask& task, int process, MeetingPoint& meeting, const Timed& timed) {
+void measure(const WorkerTask& task, int process, ProcessBarrier& barrier, const Timed& timed) {
   ProcessTimes times;
   ProcessorTime spent;
   for (int repetition = -task.warmup; repetition < task.repetitions; ++repetition) {
     timed.prepare();
-    meeting.wait();
+    barrier.wait();
     const ProcessorTime before = process == 0 ? processor_time() : ProcessorTime{};
-    meeting.wait();
+    barrier.wait();
     const double start = now();
     timed.work();
     const double end = now();
@@ -106,7 +105,7 @@ void measure(const HostTask& task, int process, MeetingPoint& meeting, const Tim
       spent.all += after.all - before.all;
       spent.busy += after.busy - before.busy;
     }
-    meeting.wait();
+    barrier.wait();
     if (repetition == -task.warmup || repetition + 1 == task.repetitions) timed.check();
   }
   const double busy = spent.all > 0.0 ? spent.busy / spent.all : 0.0;
@@ -125,20 +124,20 @@ ProcessTimes read_times(const std::string& folder, int process) {
 }
 
 int run_worker(const std::string& folder, int process,
-               const std::function<void(const HostTask&, int process, MeetingPoint&)>& work) {
+               const std::function<void(const WorkerTask&, int process, ProcessBarrier&)>& work) {
   signal(SIGPIPE, SIG_IGN);
   try {
-    const HostTask task = task_from_json(read_text_file(folder + "/task.json", 256'000'000));
+    const WorkerTask task = task_from_json(read_text_file(folder + "/task.json", 256'000'000));
     if (process < 0 || process >= static_cast<int>(task.participants.size())) {
       throw std::runtime_error(fmt::format("there is no process {}", process));
     }
-    // Nobody may wait for ever, whatever hangs.
+    // The process ends itself when something hangs.
     alarm(static_cast<unsigned>(task.timeout) + 2);
-    MeetingPoint meeting(task.folder, static_cast<int>(task.participants.size()), task.timeout);
+    ProcessBarrier barrier(task.folder, static_cast<int>(task.participants.size()), task.timeout);
     try {
-      work(task, process, meeting);
+      work(task, process, barrier);
     } catch (...) {
-      meeting.fail();
+      barrier.fail();
       throw;
     }
   } catch (const std::exception& error) {
@@ -148,12 +147,11 @@ int run_worker(const std::string& folder, int process,
   return 0;
 }
 
-void check_sums(const HostTask& task, const std::vector<float>& values) {
+void check_sums(const WorkerTask& task, const std::vector<float>& values) {
   for (std::int64_t i = 0; i < task.elements; ++i) {
     const float expected = expected_sum(task.ranks, i);
-    if (values[static_cast<std::size_t>(i)] == expected) continue;
-    throw std::runtime_error(
-        fmt::format("wrong sum: value {} is {}, not {}", i, values[static_cast<std::size_t>(i)], expected));
+    if (values[at_index(i)] == expected) continue;
+    throw std::runtime_error(fmt::format("wrong sum: value {} is {}, not {}", i, values[at_index(i)], expected));
   }
 }
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "model/scenario/scenario.hpp"
-#include "validate/host_replay/launch.hpp"
 #include "validate/host_replay/namespaces.hpp"
-#include "validate/host_replay/task.hpp"
+#include "validate/host_replay/worker_processes.hpp"
+#include "validate/host_replay/worker_task.hpp"
 
 namespace foretrain {
 
@@ -20,7 +20,7 @@ struct ReplayOptions {
 
 struct ReplayPlan {
   std::vector<HostRate> hosts;
-  HostTask task;
+  WorkerTask task;
   std::vector<BackgroundTraffic> background;
 };
 
