@@ -1,5 +1,5 @@
-// Measuring a disk: tiny sizes, to see that it works and leaves nothing behind. How fast it is, is nobody's business
-// here.
+// Measuring a disk: tiny sizes, to see that it works and leaves nothing behind. No test depends on how fast the disk
+// is.
 #include <filesystem>
 
 #include "tests/base/temporary_folder.hpp"

@@ -89,7 +89,7 @@ TEST_CASE("a worker that fails is named, and no host is left", "[host][network]"
     name = lab.name(0);
     WorkerTask task = plan({"cluster.nodes=2"}).task;
     HostPrograms programs = find_host_programs();
-    // A peer that nobody listens for.
+    // An address at which no process listens.
     task.participants[1].address = "10.77.0.9";
     task.timeout = 5.0;
     try {
