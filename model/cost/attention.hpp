@@ -69,7 +69,4 @@ struct HeadRows {
 HeadRows query_rows(const Attention& work);
 HeadRows key_rows(const Attention& work);
 
-/// Keys of one block that FlashAttention-1 holds at a time (csrc/flash_attn of its release 1.0, blocksize_c).
-constexpr std::int64_t flash_1_keys(std::int64_t head_dim) { return head_dim > 64 ? 128 : 256; }
-
 }  // namespace foretrain

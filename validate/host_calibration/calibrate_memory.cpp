@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "model/base/number.hpp"
@@ -60,13 +61,6 @@ std::vector<Level> levels_of(const Cpu& cpu, WalkPattern pattern = WalkPattern::
   return levels;
 }
 
-std::string working_set_of(const Cpu& cpu, const std::string& level) {
-  for (const Level& known : levels_of(cpu)) {
-    if (known.name == level) return known.working_set;
-  }
-  return "";
-}
-
 /// Measures each of the walks in an equal part of the time, in rounds over all of them: what other virtual machines
 /// take changes within seconds, and a single thread looks at another processor in each round. Rates are bytes asked for
 /// per second, of all threads.
@@ -96,13 +90,30 @@ void measure_walks(const CalibrationSettings& settings, const RowSink& sink, std
 
 int rounds_of(const CalibrationSettings& settings) { return settings.quick ? 1 : 3; }
 
-void measure_latency(const CalibrationSettings& settings, const RowSink& sink) {
+std::vector<std::string> working_sets_of(const std::vector<Level>& levels, const std::set<std::string>& wanted = {}) {
+  std::vector<std::string> working_sets;
+  for (const Level& level : levels) {
+    if (wanted.empty() || wanted.contains(level.name)) working_sets.push_back(level.working_set);
+  }
+  return working_sets;
+}
+
+/// Walks over each working set, with each value of a parameter.
+std::vector<Parameters> walks_over(const std::vector<std::string>& working_sets, const Parameters& common,
+                                   const char* key, std::initializer_list<const char*> values) {
   std::vector<Parameters> walks;
-  for (const Level& level : levels_of(settings.node.cpu, WalkPattern::pointer_chase)) {
-    for (const char* pages : {"huge", "small"}) {
-      walks.push_back({{"working_set", level.working_set}, {"pattern", "pointer_chase"}, {"pages", pages}});
+  for (const std::string& working_set : working_sets) {
+    for (const char* value : values) {
+      walks.push_back(common);
+      walks.back().insert({{"working_set", working_set}, {key, value}});
     }
   }
+  return walks;
+}
+
+void measure_latency(const CalibrationSettings& settings, const RowSink& sink) {
+  const auto working_sets = working_sets_of(levels_of(settings.node.cpu, WalkPattern::pointer_chase));
+  const auto walks = walks_over(working_sets, {{"pattern", "pointer_chase"}}, "pages", {"huge", "small"});
   measure_walks(settings, sink, "memory_latency", walks, "s", rounds_of(settings));
 }
 
@@ -116,61 +127,40 @@ void measure_curve(const CalibrationSettings& settings, const RowSink& sink) {
 }
 
 void measure_bandwidth(const CalibrationSettings& settings, const RowSink& sink) {
-  std::vector<Parameters> walks;
-  for (const Level& level : levels_of(settings.node.cpu)) {
-    for (const char* access : {"read", "write", "copy"}) {
-      walks.push_back({{"working_set", level.working_set}, {"access", access}, {"pages", "huge"}});
-    }
-  }
-  const std::string memory = working_set_of(settings.node.cpu, "memory");
-  for (int threads = 2; threads <= settings.node.cpu.cores && !memory.empty(); threads *= 2) {
-    for (const char* access : {"read", "write", "copy"}) {
-      walks.push_back(
-          {{"working_set", memory}, {"access", access}, {"pages", "huge"}, {"threads", fmt::format("{}", threads)}});
-    }
+  const std::vector<Level> levels = levels_of(settings.node.cpu);
+  auto walks = walks_over(working_sets_of(levels), {{"pages", "huge"}}, "access", {"read", "write", "copy"});
+  for (int threads = 2; threads <= settings.node.cpu.cores; threads *= 2) {
+    const auto more =
+        walks_over(working_sets_of(levels, {"memory"}), {{"pages", "huge"}, {"threads", fmt::format("{}", threads)}},
+                   "access", {"read", "write", "copy"});
+    walks.insert(walks.end(), more.begin(), more.end());
   }
   measure_walks(settings, sink, "memory_bandwidth", walks, "B/s", rounds_of(settings));
 }
 
 void measure_strides(const CalibrationSettings& settings, const RowSink& sink) {
-  std::vector<Parameters> walks;
-  for (const char* level : {"L2", "memory"}) {
-    const std::string working_set = working_set_of(settings.node.cpu, level);
-    if (working_set.empty()) continue;
-    for (const char* stride : {"8 B", "64 B", "256 B", "1 KiB", "4 KiB"}) {
-      walks.push_back({{"working_set", working_set}, {"pattern", "strided"}, {"stride", stride}, {"pages", "huge"}});
-    }
-  }
+  const auto working_sets = working_sets_of(levels_of(settings.node.cpu), {"L2", "memory"});
+  const auto walks = walks_over(working_sets, {{"pattern", "strided"}, {"pages", "huge"}}, "stride",
+                                {"8 B", "64 B", "256 B", "1 KiB", "4 KiB"});
   measure_walks(settings, sink, "memory_stride", walks, "s");
 }
 
 void measure_directions(const CalibrationSettings& settings, const RowSink& sink) {
-  std::vector<Parameters> walks;
-  for (const Level& level : levels_of(settings.node.cpu)) {
-    for (const char* direction : {"backward", "alternating"}) {
-      walks.push_back({{"working_set", level.working_set}, {"direction", direction}, {"pages", "huge"}});
-    }
-  }
+  const auto working_sets = working_sets_of(levels_of(settings.node.cpu));
+  const auto walks = walks_over(working_sets, {{"pages", "huge"}}, "direction", {"backward", "alternating"});
   measure_walks(settings, sink, "memory_direction", walks, "B/s");
 }
 
 void measure_alignment(const CalibrationSettings& settings, const RowSink& sink) {
-  std::vector<Parameters> walks;
-  for (const Level& level : levels_of(settings.node.cpu)) {
-    walks.push_back({{"working_set", level.working_set}, {"offset", "32 B"}, {"pages", "huge"}});
-  }
-  measure_walks(settings, sink, "memory_alignment", walks, "B/s");
+  const auto working_sets = working_sets_of(levels_of(settings.node.cpu));
+  measure_walks(settings, sink, "memory_alignment", walks_over(working_sets, {{"pages", "huge"}}, "offset", {"32 B"}),
+                "B/s");
 }
 
 void measure_bursts(const CalibrationSettings& settings, const RowSink& sink) {
-  std::vector<Parameters> walks;
-  for (const char* level : {"L3", "memory"}) {
-    const std::string working_set = working_set_of(settings.node.cpu, level);
-    if (working_set.empty()) continue;
-    for (const char* burst : {"64 B", "128 B", "512 B", "4 KiB"}) {
-      walks.push_back({{"working_set", working_set}, {"pattern", "random"}, {"burst", burst}, {"pages", "huge"}});
-    }
-  }
+  const auto working_sets = working_sets_of(levels_of(settings.node.cpu), {"L3", "memory"});
+  const auto walks = walks_over(working_sets, {{"pattern", "random"}, {"pages", "huge"}}, "burst",
+                                {"64 B", "128 B", "512 B", "4 KiB"});
   measure_walks(settings, sink, "memory_burst", walks, "s");
 }
 

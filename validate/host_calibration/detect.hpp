@@ -51,9 +51,6 @@ struct MeasuredBasics {
 /// (scenarios/hardware/processors.yaml). Text of a hardware file; every figure states where it comes from.
 std::string hardware_file(const DetectedCpu& cpu, const MeasuredBasics& measured, Bytes memory);
 
-/// How much of the last cache a pointer chase finds. Zero where the operating system tells of no such cache.
-Bytes own_share_of_last_cache(const DetectedCpu& cpu);
-
 /// This machine now. Measures clock and vector units and, in a virtual machine and where `caches` matter, whether
 /// processors share a core and how long the last cache keeps this machine's data (seconds).
 std::string detect_hardware_file(bool caches = true);

@@ -17,6 +17,10 @@ namespace foretrain {
 
 namespace {
 
+/// What a datagram counts for in the token bucket.
+constexpr int background_wire = 1514;
+constexpr int background_port = 30000;
+
 int complain(const char* what) {
   std::perror(what);
   return 1;

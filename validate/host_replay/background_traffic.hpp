@@ -9,9 +9,6 @@ namespace foretrain {
 
 /// Bytes of each datagram's payload: full packets.
 inline constexpr int background_payload = 1472;  // 1500 less IP (20) and UDP (8)
-/// What such a datagram counts for in the token bucket.
-inline constexpr int background_wire = 1514;
-inline constexpr int background_port = 30000;
 
 /// Sends datagrams at `rate` on the wire until the process is ended, or after `seconds`. With a rate of zero: one TCP
 /// connection, as fast as it goes.

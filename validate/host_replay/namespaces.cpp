@@ -85,6 +85,14 @@ std::vector<std::string> namespaces_there() {
   return names;
 }
 
+/// Processes that live in a namespace (there are none but the lab's own).
+std::vector<pid_t> processes_in(const std::string& name) {
+  std::vector<pid_t> processes;
+  std::istringstream text(run_filter({"ip", "netns", "pids", name}, "").output);
+  for (pid_t process = 0; text >> process;) processes.push_back(process);
+  return processes;
+}
+
 void delete_namespace(const std::string& name) noexcept {
   try {
     for (const pid_t process : processes_in(name)) kill(process, SIGKILL);
@@ -133,13 +141,6 @@ std::vector<std::string> leftovers(const std::vector<std::string>& names) {
     if (kill(process, 0) != 0 && errno == ESRCH) dead.push_back(name);
   }
   return dead;
-}
-
-std::vector<pid_t> processes_in(const std::string& name) {
-  std::vector<pid_t> processes;
-  std::istringstream text(run_filter({"ip", "netns", "pids", name}, "").output);
-  for (pid_t process = 0; text >> process;) processes.push_back(process);
-  return processes;
 }
 
 bool enter_namespace(const std::string& name) noexcept {
@@ -227,8 +228,7 @@ void HostLab::set_offload(bool joined) const {
 HostLab::Counters HostLab::counters(int host) const {
   const FilterResult result = run_command({"ip", "-n", name(host), "-s", "-j", "link", "show", "dev", "eth0"});
   const nlohmann::json link = nlohmann::json::parse(result.output).at(0).at("stats64");
-  return {link.at("tx").at("bytes"), link.at("tx").at("packets"), link.at("rx").at("bytes"),
-          link.at("rx").at("packets")};
+  return {link.at("tx").at("bytes"), link.at("tx").at("packets"), link.at("rx").at("bytes")};
 }
 
 void HostLab::remove() noexcept {

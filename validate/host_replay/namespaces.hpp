@@ -2,8 +2,6 @@
 // card held to a rate by token buckets.
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 #include <vector>
 
@@ -59,9 +57,9 @@ class HostLab {
   /// Lets the cards' drivers join segments (the default), or sends each as a packet of its own: interface counters then
   /// count every header.
   void set_offload(bool joined) const;
-  /// Bytes and packets that a host's card has sent and received, headers included.
+  /// What a host's card has sent and received, headers included.
   struct Counters {
-    double sent_bytes = 0.0, sent_packets = 0.0, received_bytes = 0.0, received_packets = 0.0;
+    double sent_bytes = 0.0, sent_packets = 0.0, received_bytes = 0.0;
   };
   [[nodiscard]] Counters counters(int host) const;
 
@@ -76,9 +74,6 @@ class HostLab {
 
 /// In a child between fork and exec: enters the namespace. Returns whether that worked.
 bool enter_namespace(const std::string& name) noexcept;
-
-/// Processes that live in a namespace (there are none but the lab's own).
-std::vector<pid_t> processes_in(const std::string& name);
 
 /// Names of namespaces that a dead foretrain left, among these.
 std::vector<std::string> leftovers(const std::vector<std::string>& names);

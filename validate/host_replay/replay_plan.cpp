@@ -16,6 +16,8 @@ namespace foretrain {
 
 namespace {
 
+/// No host may be faster than this: two processor cores must carry all of them.
+constexpr BytesPerSecond fastest_host{1.25e9};
 constexpr double largest_message = 1e9;
 constexpr double longest_repetition = 60.0;  // seconds
 

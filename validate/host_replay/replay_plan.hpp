@@ -24,8 +24,6 @@ struct ReplayPlan {
   std::vector<BackgroundTraffic> background;
 };
 
-/// No host may be faster than this: two processor cores must carry all of them.
-inline constexpr BytesPerSecond fastest_host{1.25e9};
 inline constexpr int most_hosts = 16;
 
 /// Throws ScenarioError at the key that cannot be replayed: something else than an all-reduce, more than one rank per

@@ -112,9 +112,9 @@ Processes start(const HostLab& lab, const HostPrograms& programs, const WorkerTa
   }
   const std::string program = (task.executor == HostExecutor::gloo ? programs.gloo : programs.own).string();
   for (int i = 0; i < static_cast<int>(task.participants.size()); ++i) {
+    const std::vector<std::string> command = {program, task.folder, std::to_string(i)};
     processes.push_back(std::make_unique<HostProcess>(lab, task.participants[at_index(i)].host, label_of(task, i),
-                                                      std::vector<std::string>{program, task.folder, std::to_string(i)},
-                                                      fmt::format("{}/stderr-{}", task.folder, i)));
+                                                      command, fmt::format("{}/stderr-{}", task.folder, i)));
   }
   return processes;
 }
