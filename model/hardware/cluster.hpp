@@ -81,7 +81,7 @@ struct Node {
   std::vector<Constant> constants;
 };
 
-/// Something that is slower than its like, or broken: a card, a link inside a node, or a link of the fabric.
+/// A part that is slower than others of its kind, or broken: a card, a link inside a node, or a link of the fabric.
 struct Fault {
   int node = -1;     ///< -1: a link of the fabric
   int card = -1;     ///< of the node; both directions

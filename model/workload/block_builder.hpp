@@ -11,8 +11,7 @@
 
 namespace foretrain {
 
-/// Collects the operators of a layer, forward and backward; all sizes for one rank. Keeps references to what it is made
-/// of.
+/// Collects the operators of a layer, forward and backward; all sizes for one rank. Keeps references to its arguments.
 class BlockBuilder {
  public:
   BlockBuilder(const TransformerConfig& config, const BuildOptions& options, bool weights = true)

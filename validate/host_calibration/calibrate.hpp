@@ -51,7 +51,7 @@ struct CalibrationSettings {
   Node node;              ///< this machine as detected
 };
 
-/// Takes a row as soon as it is measured, so that an interruption costs no more than the one at work.
+/// Takes a row as soon as it is measured, so that an interruption loses only the row that is being measured.
 using RowSink = std::function<void(BenchmarkRow)>;
 
 /// One benchmark. `measure` sends its rows to the sink and throws Interrupted when the user ends the work; a machine

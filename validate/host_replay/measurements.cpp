@@ -58,11 +58,6 @@ std::vector<double> rounded_times(const std::vector<double>& seconds) {
   return result;
 }
 
-ordered_json to_value(const HostMachine& machine) {
-  return {{"processor", machine.processor}, {"cores", machine.cores},       {"memory_bytes", machine.memory.value()},
-          {"kernel", machine.kernel},       {"versions", machine.versions}, {"date", machine.date}};
-}
-
 ordered_json to_value(const HostMeasurement& run) {
   return {{"case", run.name},
           {"group", run.group},
@@ -136,6 +131,16 @@ HostMachine this_machine() {
   return machine;
 }
 
+ordered_json to_value(const HostMachine& machine) {
+  return {{"processor", machine.processor}, {"cores", machine.cores},       {"memory_bytes", machine.memory.value()},
+          {"kernel", machine.kernel},       {"versions", machine.versions}, {"date", machine.date}};
+}
+
+HostMachine machine_from(const json& value) {
+  return {value.at("processor"), value.at("cores"),    Bytes(value.at("memory_bytes")),
+          value.at("kernel"),    value.at("versions"), value.at("date")};
+}
+
 std::string describe(const HostMachine& machine) {
   return fmt::format("{} with {} cores, {}", machine.processor, machine.cores, machine.kernel);
 }
@@ -182,9 +187,7 @@ HostMeasurements read_host_measurements(const std::string& path) {
     const json document = json::parse(text);
     if (document.at("kind") != kind) throw ScenarioError(where, "kind", "no measurements of hosts", expected);
     HostMeasurements result;
-    const json& machine = document.at("machine");
-    result.machine = {machine.at("processor"), machine.at("cores"),    Bytes(machine.at("memory_bytes")),
-                      machine.at("kernel"),    machine.at("versions"), machine.at("date")};
+    result.machine = machine_from(document.at("machine"));
     for (const json& run : document.at("runs")) result.runs.push_back(run_from(run));
     for (const json& probe : document.at("probes")) result.probes.push_back(probe_from(probe));
     return result;

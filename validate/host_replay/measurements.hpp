@@ -1,6 +1,7 @@
 // What replays measured, with everything that is needed to judge it later: machine, versions, every repetition.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct HostMachine {
   std::string date;                   ///< ISO 8601, day
 };
 HostMachine this_machine();
+/// As an object of a JSON file, and back. Throws nlohmann::json::exception for another object.
+nlohmann::ordered_json to_value(const HostMachine& machine);
+HostMachine machine_from(const nlohmann::json& value);
 /// "Intel Xeon Processor, 2 cores, Linux 6.1".
 std::string describe(const HostMachine& machine);
 

@@ -1,7 +1,10 @@
-// A walk over a working set in a processor's memory: what is touched, in which order and how. No machine, no time.
+// Operators of processors, and walks over memories. No machine, no time.
 #pragma once
 
+#include <cstdint>
+
 #include "model/base/quantity.hpp"
+#include "model/hardware/precision.hpp"
 
 namespace foretrain {
 
@@ -12,6 +15,7 @@ enum class WalkAccess { read, write, copy };
 /// alternating: there and back, so that each pass begins with what the last one left in the caches.
 enum class WalkDirection { forward, backward, alternating };
 
+/// A walk over a working set in a processor's memory: what is touched, in which order and how.
 struct MemoryWalk {
   Bytes working_set;  ///< of all threads together, each has its part
   WalkPattern pattern = WalkPattern::sequential;
@@ -33,6 +37,15 @@ struct MemoryWalk {
 struct GpuChase {
   Bytes working_set;
   bool operator==(const GpuChase&) const = default;
+};
+
+/// A matrix product on a processor's cores: C[m,n] = A[m,k] · B[k,n], in fp32 or fp64, shared out among `threads`
+/// cores.
+struct CpuMatmul {
+  std::int64_t m = 1, n = 1, k = 1;
+  Precision precision = Precision::fp32;
+  int threads = 1;
+  bool operator==(const CpuMatmul&) const = default;
 };
 
 }  // namespace foretrain
