@@ -33,14 +33,8 @@ Operator add_error(Bytes gradient, double elements, Precision precision) {
 }
 
 Precision cast_precision(const Compression& compression) {
-  switch (compression.kind) {
-    case Compression::Kind::fp16:
-      return Precision::fp16;
-    case Compression::Kind::bf16:
-      return Precision::bf16;
-    default:
-      return Precision::fp8;
-  }
+  if (compression.kind == Compression::Kind::fp16) return Precision::fp16;
+  return compression.kind == Compression::Kind::bf16 ? Precision::bf16 : Precision::fp8;
 }
 
 CompressionWork cast_work(const Compression& compression, const GradientSet& gradients, Precision gradient) {

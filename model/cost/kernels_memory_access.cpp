@@ -23,16 +23,8 @@ struct Level {
 // Bytes moved for each read: neighbours share pieces as long as the next read begins in the same one.
 Bytes moved_per_read(const MemoryAccess& work, Bytes piece) {
   const Bytes whole = piece * std::ceil(work.element / piece);
-  switch (work.pattern) {
-    case AccessPattern::sequential:
-      return work.element;
-    case AccessPattern::strided:
-      return std::min(std::max(work.element, work.stride), whole);
-    case AccessPattern::random:
-    case AccessPattern::dependent:
-      break;
-  }
-  return whole;
+  if (work.pattern == AccessPattern::sequential) return work.element;
+  return work.pattern == AccessPattern::strided ? std::min(std::max(work.element, work.stride), whole) : whole;
 }
 
 }  // namespace

@@ -7,16 +7,8 @@ namespace foretrain {
 namespace {
 
 double relative_efficiency(StreamingKind kind, const StreamingConstants& constants) {
-  switch (kind) {
-    case StreamingKind::reduction:
-      return constants.reduction_efficiency;
-    case StreamingKind::gather:
-      return constants.gather_efficiency;
-    case StreamingKind::elementwise:
-    case StreamingKind::optimizer:
-      break;
-  }
-  return 1.0;
+  if (kind == StreamingKind::reduction) return constants.reduction_efficiency;
+  return kind == StreamingKind::gather ? constants.gather_efficiency : 1.0;
 }
 
 }  // namespace

@@ -47,15 +47,9 @@ bool fusible(const Operator& op) {
 
 Seconds host_dispatch_time(int kernels, ExecutionMode mode, const HostConstants& constants) {
   if (kernels <= 0) return Seconds(0);
-  switch (mode) {
-    case ExecutionMode::eager:
-      return Seconds(constants.dispatch_us * 1e-6) * kernels;
-    case ExecutionMode::compiled:
-      return Seconds(constants.compiled_dispatch_us * 1e-6) * kernels;
-    case ExecutionMode::cuda_graph:
-      break;
-  }
-  return Seconds(constants.graph_launch_us * 1e-6);
+  if (mode == ExecutionMode::cuda_graph) return Seconds(constants.graph_launch_us * 1e-6);
+  const double us = mode == ExecutionMode::eager ? constants.dispatch_us : constants.compiled_dispatch_us;
+  return Seconds(us * 1e-6) * kernels;
 }
 
 Seconds launch_latency(const HostConstants& constants) { return Seconds(constants.launch_latency_us * 1e-6); }
