@@ -106,9 +106,7 @@ class NetworkBuilder {
     for (const NetworkLayer& layer : layers) {
       if (layer.kind == NetworkLayer::Kind::repeat) {
         const std::vector<NetworkLayer>& body = repeated_body(layer);
-        for (std::int64_t i = 0; i < layer.times; ++i) {
-          input = walk_top_level(body, input);
-        }
+        for (std::int64_t i = 0; i < layer.times; ++i) input = walk_top_level(body, input);
         continue;
       }
       if (starts_layer(layer.kind)) {
@@ -125,9 +123,7 @@ class NetworkBuilder {
   }
 
   std::size_t walk(const std::vector<NetworkLayer>& layers, std::size_t input) {
-    for (const NetworkLayer& layer : layers) {
-      input = walk_layer(layer, input);
-    }
+    for (const NetworkLayer& layer : layers) input = walk_layer(layer, input);
     return input;
   }
 
@@ -143,9 +139,7 @@ class NetworkBuilder {
         return walk_branches(layer, input);
       case NetworkLayer::Kind::repeat: {
         const std::vector<NetworkLayer>& body = repeated_body(layer);
-        for (std::int64_t i = 0; i < layer.times; ++i) {
-          input = walk(body, input);
-        }
+        for (std::int64_t i = 0; i < layer.times; ++i) input = walk(body, input);
         return input;
       }
       case NetworkLayer::Kind::flatten:
@@ -171,12 +165,8 @@ class NetworkBuilder {
     const FeatureMap shape = output_shape(layer, in.shape);
     PrimitiveOperators operators = primitive_operators(layer, in.shape, shape, in.needs_gradient, settings_);
     const std::size_t output = add_tensor(shape, in.needs_gradient || operators.parameters > 0);
-    if (operators.keeps_input) {
-      keep(input);
-    }
-    if (operators.keeps_output) {
-      keep(output);
-    }
+    if (operators.keeps_input) keep(input);
+    if (operators.keeps_output) keep(output);
     layer_.saved += operators.kept;
     layer_.parameters += operators.parameters;
     layer_.matrices.insert(layer_.matrices.end(), operators.matrices.begin(), operators.matrices.end());
