@@ -38,7 +38,7 @@ void check(const WorkerTask& task) {
 
 }  // namespace
 
-const std::string& name(HostExecutor executor) { return executor_names[at_index(executor)]; }
+const std::string& name(HostExecutor executor) { return executor_names[static_cast<std::size_t>(executor)]; }
 
 HostExecutor parse_executor(const std::string& word) {
   const auto found = std::find(executor_names.begin(), executor_names.end(), word);
