@@ -5,7 +5,7 @@
 #include "model/base/format.hpp"
 #include "model/base/statistics.hpp"
 #include "reports/table.hpp"
-#include "validate/host_replay/wire.hpp"
+#include "validate/host_replay/measurements.hpp"
 
 namespace foretrain {
 

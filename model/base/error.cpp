@@ -1,5 +1,6 @@
 #include "model/base/error.hpp"
 
+#include <system_error>
 #include <utility>
 
 namespace foretrain {
@@ -20,6 +21,10 @@ std::string SourcePosition::text() const {
   std::string text = file;
   if (line > 0) text += ":" + std::to_string(line) + ":" + std::to_string(column);
   return text;
+}
+
+void throw_system_error(const std::string& what, int error) {
+  throw std::system_error(error, std::generic_category(), what);
 }
 
 ScenarioError::ScenarioError(SourcePosition where, std::string key, std::string got, std::string expected)

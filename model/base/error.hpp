@@ -1,6 +1,7 @@
 // What went wrong with the user's input, where, and what would be right.
 #pragma once
 
+#include <cerrno>
 #include <stdexcept>
 #include <string>
 
@@ -30,6 +31,9 @@ class ScenarioError : public std::runtime_error {
   SourcePosition where_;
   std::string key_, got_, expected_;
 };
+
+/// Says what the operating system refused, by the number that it left in errno. Throws std::system_error.
+[[noreturn]] void throw_system_error(const std::string& what, int error = errno);
 
 /// Wrong use of the command line, or an environment that cannot do what was asked (exit status 2, like ScenarioError).
 class UsageError : public std::runtime_error {

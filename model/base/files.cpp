@@ -3,36 +3,18 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <system_error>
-#include <utility>
 
+#include "model/base/descriptor.hpp"
 #include "model/base/error.hpp"
 
 namespace foretrain {
 
 namespace {
-
-/// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] bool ok() const { return fd_ >= 0; }
-  /// Some file systems report a full disk only here.
-  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
 
 [[noreturn]] void refuse(const std::filesystem::path& path, std::string got, std::string expected) {
   throw ScenarioError({path.string(), 0, 0}, "", std::move(got), std::move(expected));
@@ -69,7 +51,7 @@ bool write_all(int fd, std::string_view content) {
 
 void write_directly(const std::filesystem::path& path, std::string_view content) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file.ok() || !write_all(file.get(), content)) cannot_write(path, errno);
+  if (!file.open() || !write_all(file.number(), content)) cannot_write(path, errno);
 }
 
 }  // namespace
@@ -94,17 +76,17 @@ void require_text(std::string_view content, const std::string& file) {
 
 std::string read_text_file(const std::filesystem::path& path, std::uintmax_t limit) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.ok()) {
+  if (!file.open()) {
     refuse(path, fmt::format("cannot read: {}", std::strerror(errno)), "the name of a readable file");
   }
   struct stat status {};
-  if (::fstat(file.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
+  if (::fstat(file.number(), &status) == 0 && S_ISDIR(status.st_mode)) {
     refuse(path, "is a directory", "the name of a file in it");
   }
   std::string content;
   char buffer[65536];
   while (true) {
-    const ssize_t count = ::read(file.get(), buffer, sizeof buffer);
+    const ssize_t count = ::read(file.number(), buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) refuse(path, fmt::format("cannot read: {}", std::strerror(errno)), "a readable file");
     if (count == 0) break;
@@ -131,16 +113,26 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
       std::filesystem::exists(status) ? std::filesystem::canonical(path, ignored) : path;
   std::string temporary = target.string() + ".XXXXXX";
   Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!file.ok()) cannot_write(path, errno);
+  if (!file.open()) cannot_write(path, errno);
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  const bool written = ::fchmod(file.get(), 0666 & ~mask) == 0 && write_all(file.get(), content) && file.close() &&
-                       ::rename(temporary.c_str(), target.c_str()) == 0;
+  const bool written = ::fchmod(file.number(), 0666 & ~mask) == 0 && write_all(file.number(), content) &&
+                       file.close() && ::rename(temporary.c_str(), target.c_str()) == 0;
   if (!written) {
     const int error = errno;
     ::unlink(temporary.c_str());
     cannot_write(path, error);
   }
+}
+
+ScratchFolder::ScratchFolder() {
+  path_ = (std::filesystem::temp_directory_path() / "foretrain-replay-XXXXXX").string();
+  if (mkdtemp(path_.data()) == nullptr) throw UsageError(path_ + ": " + std::strerror(errno));
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace foretrain

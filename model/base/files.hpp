@@ -1,4 +1,4 @@
-// Text files in, whole files out.
+// Text files in, whole files out; folders for files that are needed for a while.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,9 @@
 
 namespace foretrain {
 
-/// No scenario, table or hardware file is larger.
-inline constexpr std::uintmax_t largest_input_bytes = 16'000'000;
-
 /// The whole text of a file, without a UTF-8 byte order mark. Throws ScenarioError naming the file when it is missing,
-/// a directory, unreadable, larger than `limit`, or no UTF-8 text (then with the position of the first bad byte).
-std::string read_text_file(const std::filesystem::path& path, std::uintmax_t limit = largest_input_bytes);
+/// a directory, unreadable, larger than `limit` bytes, or no UTF-8 text (then with the position of the first bad byte).
+std::string read_text_file(const std::filesystem::path& path, std::uintmax_t limit = 16'000'000);
 
 /// Throws ScenarioError with the position of the first byte that is no text (NUL, or not UTF-8).
 void require_text(std::string_view content, const std::string& file);
@@ -22,5 +19,19 @@ void require_text(std::string_view content, const std::string& file);
 /// (unwritable folder, full disk), leaving neither the temporary file nor a changed target. A target that exists and is
 /// no regular file (/dev/stdout, /dev/full, a pipe) is written directly.
 void write_file(const std::filesystem::path& path, std::string_view content);
+
+/// An empty folder among the system's temporary files; it goes away with the object, with everything in it.
+class ScratchFolder {
+ public:
+  /// Throws UsageError when it cannot be made.
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 }  // namespace foretrain

@@ -40,14 +40,13 @@ std::string scaled(double value, std::span<const Step> steps, std::string_view z
 std::string format_seconds(Seconds time) {
   static constexpr Step steps[] = {{1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}, {1.0, "s"}};
   // Minutes, hours and days begin late, so that step times of some hundred seconds stay comparable.
-  static constexpr Step long_steps[] = {{60.0, "min"}};
-  static constexpr Step hours[] = {{3600.0, "h"}};
-  static constexpr Step days[] = {{86400.0, "days"}};
+  static constexpr Step minutes[] = {{60.0, "min"}}, hours[] = {{3600.0, "h"}}, days[] = {{86400.0, "days"}};
   const double value = std::fabs(time.value());
-  if (std::isfinite(value) && value >= 2 * 86400.0) return scaled(time.value(), days, "0 s");
-  if (std::isfinite(value) && value >= 2 * 3600.0) return scaled(time.value(), hours, "0 s");
-  if (std::isfinite(value) && value >= 999.5) return scaled(time.value(), long_steps, "0 s");
-  return scaled(time.value(), steps, "0 s");
+  std::span<const Step> chosen = steps;
+  if (value >= 999.5) chosen = minutes;
+  if (value >= 2 * 3600.0) chosen = hours;
+  if (value >= 2 * 86400.0) chosen = days;
+  return scaled(time.value(), chosen, "0 s");
 }
 
 std::string format_bytes(Bytes size) {
@@ -76,11 +75,6 @@ std::string format_rate(FlopsPerSecond rate) {
   static constexpr Step steps[] = {
       {1e6, "MFLOP/s"}, {1e9, "GFLOP/s"}, {1e12, "TFLOP/s"}, {1e15, "PFLOP/s"}, {1e18, "EFLOP/s"}};
   return scaled(rate.value(), steps, "0 FLOP/s");
-}
-
-std::string format_frequency(Hertz frequency) {
-  static constexpr Step steps[] = {{1.0, "Hz"}, {1e3, "kHz"}, {1e6, "MHz"}, {1e9, "GHz"}};
-  return scaled(frequency.value(), steps, "0 Hz");
 }
 
 std::string format_count(double count) {

@@ -19,8 +19,6 @@ std::string format_bandwidth(BytesPerSecond bandwidth);
 std::string format_flops(Flops work);
 /// "312 TFLOP/s".
 std::string format_rate(FlopsPerSecond rate);
-/// "1.41 GHz".
-std::string format_frequency(Hertz frequency);
 /// "25.6 M", "175 B": counts of parameters, tokens, samples, with the letters that papers use; "512" below a thousand.
 std::string format_count(double count);
 /// "43.1 %" from 0.431.

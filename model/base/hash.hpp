@@ -1,4 +1,5 @@
-// Hashes and pseudorandom numbers that are the same on every machine. None withstands whoever wants them to collide.
+// Hashes and pseudorandom numbers that are the same on every machine. They protect against nothing: texts with equal
+// hashes are easily made.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Integers as what arithmetic on quantities and containers take, in one word.
+// Integers as floating-point numbers and as indices of containers.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,6 @@ namespace foretrain {
 constexpr double number(std::int64_t value) { return static_cast<double>(value); }
 
 /// `i` must not be negative.
-constexpr std::size_t at_index(int i) { return static_cast<std::size_t>(i); }
+constexpr std::size_t at_index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace foretrain

@@ -1,4 +1,4 @@
-// Another program as a filter.
+// Other programs, run as filters.
 #pragma once
 
 #include <string>

@@ -103,7 +103,6 @@ constexpr Bytes operator""_GiB(long double v) { return Bytes(static_cast<double>
 constexpr BytesPerSecond operator""_GBps(long double v) { return BytesPerSecond(static_cast<double>(v) * 1e9); }
 constexpr BytesPerSecond operator""_Gbitps(long double v) { return BytesPerSecond(static_cast<double>(v) * 1e9 / 8.0); }
 constexpr FlopsPerSecond operator""_TFLOPps(long double v) { return FlopsPerSecond(static_cast<double>(v) * 1e12); }
-constexpr Hertz operator""_MHz(long double v) { return Hertz(static_cast<double>(v) * 1e6); }
 }  // namespace literals
 
 }  // namespace foretrain

@@ -158,17 +158,10 @@ std::string write_instead(std::string_view number, Dimension wanted) {
 
 /// For a unit of another dimension that differs only by "/s".
 std::string with_matching_unit(std::string_view number, const std::string& unit, Dimension wanted) {
-  const std::string longer = unit + "/s";
-  if (const auto found = find_unit(longer); found && found->dimension == wanted) {
-    return fmt::format("write {0} (for example \"{1} {0}\")", longer, number);
-  }
-  if (unit.ends_with("/s")) {
-    const std::string shorter = unit.substr(0, unit.size() - 2);
-    if (const auto found = find_unit(shorter); found && found->dimension == wanted) {
-      return fmt::format("write {0} (for example \"{1} {0}\")", shorter, number);
-    }
-  }
-  return write_instead(number, wanted);
+  const std::string other = unit.ends_with("/s") ? unit.substr(0, unit.size() - 2) : unit + "/s";
+  const std::optional<Unit> found = find_unit(other);
+  if (!found || found->dimension != wanted) return write_instead(number, wanted);
+  return fmt::format("write {0} (for example \"{1} {0}\")", other, number);
 }
 
 double parse(std::string_view text, Dimension wanted) {
@@ -199,32 +192,12 @@ double parse(std::string_view text, Dimension wanted) {
   return value;
 }
 
-template <typename Q>
-struct DimensionOf;
-template <>
-struct DimensionOf<Seconds> {
-  static constexpr Dimension value = Dimension::time;
-};
-template <>
-struct DimensionOf<Bytes> {
-  static constexpr Dimension value = Dimension::size;
-};
-template <>
-struct DimensionOf<BytesPerSecond> {
-  static constexpr Dimension value = Dimension::bandwidth;
-};
-template <>
-struct DimensionOf<Hertz> {
-  static constexpr Dimension value = Dimension::frequency;
-};
-template <>
-struct DimensionOf<Flops> {
-  static constexpr Dimension value = Dimension::work;
-};
-template <>
-struct DimensionOf<FlopsPerSecond> {
-  static constexpr Dimension value = Dimension::rate;
-};
+constexpr Dimension dimension_of(Seconds) { return Dimension::time; }
+constexpr Dimension dimension_of(Bytes) { return Dimension::size; }
+constexpr Dimension dimension_of(BytesPerSecond) { return Dimension::bandwidth; }
+constexpr Dimension dimension_of(Hertz) { return Dimension::frequency; }
+constexpr Dimension dimension_of(Flops) { return Dimension::work; }
+constexpr Dimension dimension_of(FlopsPerSecond) { return Dimension::rate; }
 
 }  // namespace
 
@@ -297,7 +270,7 @@ std::int64_t parse_integer(std::string_view text, std::int64_t minimum, std::int
 
 template <typename Q>
 Q parse_quantity(std::string_view text) {
-  return Q(parse(text, DimensionOf<Q>::value));
+  return Q(parse(text, dimension_of(Q())));
 }
 template Seconds parse_quantity<Seconds>(std::string_view);
 template Bytes parse_quantity<Bytes>(std::string_view);

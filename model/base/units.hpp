@@ -12,7 +12,7 @@
 
 namespace foretrain {
 
-/// A text that is no quantity of the wanted dimension. Carries no position; whoever knows it adds it.
+/// A text that is no quantity of the wanted dimension. Carries no position: the caller, who knows it, adds it.
 class UnitError : public std::runtime_error {
  public:
   UnitError(std::string got, std::string expected);
@@ -61,7 +61,7 @@ struct TrainingLength {
 TrainingLength parse_training_length(std::string_view text);
 
 /// Any supported quantity in base units (s, B, B/s, Hz, FLOP, FLOP/s, W) for a row of a table that names its unit, e.g.
-/// convert("6.5 us", "us") → 6.5. Throws UnitError when the dimensions differ.
+/// parse_in_unit("6.5 us", "us") → 6.5. Throws UnitError when the dimensions differ.
 double parse_in_unit(std::string_view text, std::string_view unit);
 
 }  // namespace foretrain

@@ -37,7 +37,8 @@ Tensors tensors(const Attention& w, Precision precision) {
 // Partial outputs of FlashAttention-1 in fp32: read and written for every block of keys beside Q; backward, dQ so,
 // beside Q and dO.
 Bytes flash_1_partials(const Attention& w, Precision precision) {
-  const std::int64_t block = flash_1_keys(w.head_dim);
+  // Keys that it holds at a time (csrc/flash_attn of its release 1.0, blocksize_c).
+  const std::int64_t block = w.head_dim > 64 ? 128 : 256;
   const std::int64_t keys = w.packing ? w.packing->longest : w.key_length;
   if (keys <= block) return Bytes(0.0);
   const double visits = scores(w) / number(block) * number(w.head_dim);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "model/base/number.hpp"
 #include "model/base/quantity.hpp"
 #include "model/hardware/gpu.hpp"
 #include "model/workload/attention.hpp"
@@ -57,9 +58,7 @@ ScorePasses score_passes(const Attention& work, Precision precision, double mask
 /// Rows and columns that standard attention multiplies: packed sequences are padded to the longest, masks save nothing.
 struct ScoreMatrices {
   std::int64_t count = 0, rows = 0, columns = 0;
-  [[nodiscard]] double elements() const {
-    return static_cast<double>(count) * static_cast<double>(rows) * static_cast<double>(columns);
-  }
+  [[nodiscard]] double elements() const { return number(count) * number(rows) * number(columns); }
 };
 ScoreMatrices score_matrices(const Attention& work);
 
@@ -69,8 +68,5 @@ struct HeadRows {
 };
 HeadRows query_rows(const Attention& work);
 HeadRows key_rows(const Attention& work);
-
-/// Keys of one block that FlashAttention-1 holds at a time (csrc/flash_attn of its release 1.0, blocksize_c).
-constexpr std::int64_t flash_1_keys(std::int64_t head_dim) { return head_dim > 64 ? 128 : 256; }
 
 }  // namespace foretrain

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -31,14 +33,8 @@ Operator add_error(Bytes gradient, double elements, Precision precision) {
 }
 
 Precision cast_precision(const Compression& compression) {
-  switch (compression.kind) {
-    case Compression::Kind::fp16:
-      return Precision::fp16;
-    case Compression::Kind::bf16:
-      return Precision::bf16;
-    default:
-      return Precision::fp8;
-  }
+  if (compression.kind == Compression::Kind::fp16) return Precision::fp16;
+  return compression.kind == Compression::Kind::bf16 ? Precision::bf16 : Precision::fp8;
 }
 
 CompressionWork cast_work(const Compression& compression, const GradientSet& gradients, Precision gradient) {
@@ -68,7 +64,7 @@ CompressionWork cast_work(const Compression& compression, const GradientSet& gra
 }
 
 bool worth_factoring(const WeightMatrix& matrix, int rank) {
-  const auto factors = static_cast<double>((matrix.rows + matrix.columns) * std::int64_t{rank});
+  const auto factors = number((matrix.rows + matrix.columns) * std::int64_t{rank});
   return factors * least_saving < matrix.elements() && rank < std::min(matrix.rows, matrix.columns);
 }
 
@@ -77,13 +73,13 @@ bool worth_factoring(const WeightMatrix& matrix, int rank) {
 /// behind, their sums, what they take away, and the subtraction. PyTorch does so for up to two columns and for 2-byte
 /// numbers, else it factors (torch.linalg.qr).
 Operator orthogonalise(std::int64_t rows, int rank, Precision precision) {
-  const Bytes column = bytes_per_element(precision) * static_cast<double>(rows);
+  const Bytes column = bytes_per_element(precision) * number(rows);
   const double r = rank;
   const double pairs = r * (r - 1.0) / 2.0;
   const bool column_by_column = rank <= 2 || bytes_per_element(precision) < Bytes(4.0);
   const int kernels = column_by_column ? 7 * rank - 4 : factoring_kernels;
   return stream("orthogonalise", StreamingKind::reduction, column * (2.0 * r + 6.0 * pairs), column * (r + 3.0 * pairs),
-                2.0 * static_cast<double>(rows) * r * r, precision, kernels);
+                2.0 * number(rows) * r * r, precision, kernels);
 }
 
 CompressionWork powersgd_work(const Compression& compression, const GradientSet& gradients, Precision gradient) {
@@ -93,10 +89,10 @@ CompressionWork powersgd_work(const Compression& compression, const GradientSet&
   double factored = 0.0, p_elements = 0.0, q_elements = 0.0;
   for (const WeightMatrix& matrix : gradients.matrices) {
     if (!worth_factoring(matrix, compression.rank)) continue;
-    const auto count = static_cast<double>(matrix.count);
+    const auto count = number(matrix.count);
     factored += count * matrix.elements();
-    p_elements += count * static_cast<double>(matrix.rows * r);
-    q_elements += count * static_cast<double>(matrix.columns * r);
+    p_elements += count * number(matrix.rows * r);
+    q_elements += count * number(matrix.columns * r);
     for (std::int64_t i = 0; i < matrix.count; ++i) {
       make_p.push_back(orthogonalise(matrix.columns, compression.rank, gradient));
       make_p.push_back({"P = M Q", Matmul{1, matrix.rows, r, matrix.columns, false}, gradient, 1});
@@ -167,10 +163,10 @@ CompressionWork top_k_work(const Compression& compression, const GradientSet& gr
   CompressionWork work;
   work.messages.push_back({std::move(kernels), message, true});
   const double received = kept * ranks;
-  const Bytes touched = std::min(sector * received, whole * static_cast<double>(ranks));
+  const Bytes touched = std::min(sector * received, whole * number(ranks));
   work.restore.push_back(stream("clear gradients", StreamingKind::elementwise, Bytes(0.0), whole, 0.0, gradient));
-  work.restore.push_back(stream("add received", StreamingKind::gather, message * static_cast<double>(ranks) + touched,
-                                touched, received, gradient, ranks));
+  work.restore.push_back(stream("add received", StreamingKind::gather, message * number(ranks) + touched, touched,
+                                received, gradient, ranks));
   return work;
 }
 
@@ -211,8 +207,7 @@ Bytes compression_memory(const Compression& compression, const GradientSet& grad
   if (compression.kind == Compression::Kind::powersgd) {
     for (const WeightMatrix& matrix : gradients.matrices) {
       if (!worth_factoring(matrix, compression.rank)) continue;
-      kept += element * static_cast<double>((matrix.rows + matrix.columns) * matrix.count) *
-              static_cast<double>(compression.rank);
+      kept += element * number((matrix.rows + matrix.columns) * matrix.count) * number(compression.rank);
     }
   }
   return kept;

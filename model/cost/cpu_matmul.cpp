@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "model/base/number.hpp"
 #include "model/cost/memory_hierarchy.hpp"
 
 namespace foretrain {
@@ -50,7 +51,7 @@ CpuMatmulCost cpu_matmul_cost(const CpuMatmul& work, const Cpu& cpu) {
   const MemoryHierarchy& memory = *cpu.hierarchy;
   const Bytes element = bytes_per_element(work.precision);
   const Blocking tile = blocking(memory, element);
-  const auto m = static_cast<double>(work.m), n = static_cast<double>(work.n), k = static_cast<double>(work.k);
+  const auto m = number(work.m), n = number(work.n), k = number(work.k);
   const MatrixLibrary& library = cpu.matrix_library;
   const bool in_place = m * n * k <= library.small_product && Bytes(memory.vector_bytes) >= library.small_vector;
   const double asked = in_place ? 1.0 : work.threads;

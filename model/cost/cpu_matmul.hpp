@@ -4,7 +4,7 @@
 #include <string>
 
 #include "model/hardware/cpu.hpp"
-#include "model/workload/cpu_matmul.hpp"
+#include "model/workload/host_operators.hpp"
 
 namespace foretrain {
 

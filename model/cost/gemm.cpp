@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "model/base/number.hpp"
 #include "model/cost/power.hpp"
 
 namespace foretrain {
@@ -110,8 +111,8 @@ double round_down(double x) {
 // elements); operands larger than the L2 are read again for the next round.
 Seconds memory_time(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) {
   const double side = std::sqrt(gpu.sms * resident_elements);
-  const double shorter = static_cast<double>(std::min(gemm.m, gemm.n));
-  const bool stays = gemm.operands <= gpu.l2_cache * static_cast<double>(gemm.batch);
+  const double shorter = number(std::min(gemm.m, gemm.n));
+  const bool stays = gemm.operands <= gpu.l2_cache * number(gemm.batch);
   const double readings = stays ? 1.0 : std::max(1.0, shorter / side);
   const Bytes operands = gemm.operands + (calibration.matmul.strided_traffic - 1.0) * gemm.by_k;
   return (operands * readings + gemm.result) / (gpu.memory_bandwidth * calibration.streaming.bandwidth_efficiency);
@@ -124,10 +125,10 @@ Problem state(const Gemm& gemm, const Gpu& gpu, const Calibration& calibration) 
   const FlopsPerSecond rate = gpu.matrix_rate(gemm.precision) * clock * (tensor ? 1.0 : c.vector_efficiency);
   const Bytes load = gemm.load_width.value() > 0.0 ? gemm.load_width : longest_load;
   Problem p{};
-  p.batch = static_cast<double>(gemm.batch);
-  p.m = static_cast<double>(gemm.m);
-  p.n = static_cast<double>(gemm.n);
-  p.k = static_cast<double>(gemm.k);
+  p.batch = number(gemm.batch);
+  p.m = number(gemm.m);
+  p.n = number(gemm.n);
+  p.k = number(gemm.k);
   p.sms = gpu.sms;
   p.per_sm = 1.0 / p.sms;
   p.seconds_per_flop = p.sms / rate.value();

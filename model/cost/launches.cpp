@@ -45,6 +45,17 @@ bool fusible(const Operator& op) {
 
 }  // namespace
 
+Seconds host_dispatch_time(int kernels, ExecutionMode mode, const HostConstants& constants) {
+  if (kernels <= 0) return Seconds(0);
+  if (mode == ExecutionMode::cuda_graph) return Seconds(constants.graph_launch_us * 1e-6);
+  const double us = mode == ExecutionMode::eager ? constants.dispatch_us : constants.compiled_dispatch_us;
+  return Seconds(us * 1e-6) * kernels;
+}
+
+Seconds launch_latency(const HostConstants& constants) { return Seconds(constants.launch_latency_us * 1e-6); }
+
+Seconds synchronize_time(const HostConstants& constants) { return Seconds(constants.synchronize_us * 1e-6); }
+
 OperatorCost launched_cost(const Operator& op, ExecutionMode mode, bool fused, const Gpu& gpu,
                            const Calibration& calibration) {
   OperatorCost cost = operator_cost(op, gpu, calibration, fused);
@@ -60,7 +71,7 @@ LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, b
   LaunchPlan plan;
   plan.operators = static_cast<int>(ops.size());
   for (int index = 0; index < plan.operators; ++index) {
-    const Operator& op = ops[static_cast<std::size_t>(index)];
+    const Operator& op = ops[at_index(index)];
     if (compiled && constant_weights && op.reads_weights_only) {
       ++plan.folded;
       continue;
@@ -81,7 +92,7 @@ LaunchPlan plan_launches(const std::vector<Operator>& ops, ExecutionMode mode, b
       continue;
     }
     const DeviceShare share = device_share(op, cost.device, gpu, calibration);
-    const auto kernels = static_cast<double>(std::max(cost.kernels, 1));
+    const auto kernels = number(std::max(cost.kernels, 1));
     for (int i = 0; i < cost.kernels; ++i) {
       plan.launches.push_back(
           {op.name, cost.device / kernels, share, result_size(op) / kernels, {index}, i, cost.kernels});

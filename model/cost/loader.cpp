@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "model/base/number.hpp"
 #include "model/cost/storage.hpp"
 
 namespace foretrain {
@@ -110,7 +111,7 @@ bool has_parts(const DataLoader& loader) {
 
 Bytes memory_of_workers(const DataLoader& loader, const LoaderUse& use, const LoaderConstants& constants) {
   const Bytes batches = delivered_sample(loader) * (use.batch * loader.prefetch);
-  return (1.0_MiB * constants.worker_mib + batches) * (static_cast<double>(loader.workers) * use.processes);
+  return (1.0_MiB * constants.worker_mib + batches) * (number(loader.workers) * use.processes);
 }
 
 }  // namespace
@@ -138,7 +139,7 @@ LoaderBounds loader_bounds(const LoaderPipeline& pipeline) {
   if (pipeline.workers == 0) return {};
   const LoaderBatch& batch = pipeline.batch;
   // A place in the queue is free again once its batch has been taken, which is after it was pinned.
-  const Seconds held = (batch.worker() + batch.pin) / (static_cast<double>(pipeline.workers) * pipeline.prefetch);
+  const Seconds held = (batch.worker() + batch.pin) / (number(pipeline.workers) * pipeline.prefetch);
   return {std::max(batch.worker() / pipeline.workers, held), batch.disk * pipeline.sharers,
           batch.cpu / std::min(pipeline.workers, pipeline.cores), batch.pin,
           pipeline.overlapped ? batch.transfer : Seconds(0.0)};
@@ -164,7 +165,7 @@ LoaderPipeline loader_pipeline(const DataLoader& loader, const LoaderUse& use, c
   batch.cpu = loader.per_sample * use.batch + batch_stages(loader, use.batch);
   batch.wait = loader.stages.read * (loader.per_batch ? 1.0 : use.batch);
   if (loader.dataset) {
-    const double readers = std::max(1, loader.workers) * static_cast<double>(use.processes);
+    const double readers = std::max(1, loader.workers) * number(use.processes);
     const Storage& storage = loader.storage ? *loader.storage : node.storage;
     const SampleReader reader(*loader.dataset, storage, constants, readers, use.machines);
     if (loader.warm) {
@@ -196,7 +197,7 @@ LoaderPipeline loader_pipeline(const DataLoader& loader, const LoaderUse& use, c
   }
   if (pipeline.workers > pipeline.cores) {
     // A core switches only while more than one worker waits for it.
-    batch.cpu *= 1.0 + constants.switch_share * (1.0 - static_cast<double>(pipeline.cores) / pipeline.workers);
+    batch.cpu *= 1.0 + constants.switch_share * (1.0 - number(pipeline.cores) / pipeline.workers);
   }
   const Bytes size = delivered_sample(loader) * use.batch;
   if (loader.pinned) batch.pin = size / gigabytes(constants.hand_over_gbps);
@@ -204,8 +205,7 @@ LoaderPipeline loader_pipeline(const DataLoader& loader, const LoaderUse& use, c
   batch.transfer = loader.transfer.value_or(loader.pinned ? use.transfer : pageable);
   batch.device = loader.decodes_on_device ? loader.device_decode * (loader.per_batch ? 1.0 : use.batch) : Seconds(0.0);
   if (loader.dataset && loader.dataset->samples && loader.workers > 0 && !loader.persistent) {
-    const double steps =
-        std::max(1.0, *loader.dataset->samples / (use.batch * use.processes * static_cast<double>(use.machines)));
+    const double steps = std::max(1.0, *loader.dataset->samples / (use.batch * use.processes * number(use.machines)));
     pipeline.restart = (Seconds(constants.worker_start_ms * 1e-3) * loader.workers + loader_fill(pipeline)) / steps;
   }
   return pipeline;

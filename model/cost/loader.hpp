@@ -21,7 +21,7 @@ struct LoaderBatch {
   Seconds transfer;  ///< to the device
   Seconds device;    ///< decoding there
 
-  /// One worker with nobody else.
+  /// What one worker takes when no other worker runs.
   [[nodiscard]] Seconds worker() const { return wait + disk + cpu; }
 };
 
@@ -69,7 +69,7 @@ Seconds loader_fill(const LoaderPipeline& pipeline);
 /// Bytes of one sample as a worker hands it over and as it is copied to the device.
 Bytes delivered_sample(const DataLoader& loader);
 
-/// Who uses a loader.
+/// What uses a loader: training processes and their machines.
 struct LoaderUse {
   double batch = 1.0;  ///< samples of one batch
   int processes = 1;   ///< training processes of one machine, each with a loader

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -54,7 +56,7 @@ Footprint footprint(const MemoryWalk& walk, const MemoryHierarchy& memory) {
   Footprint f;
   const Bytes line = memory.line, element = element_of(walk, memory);
   f.whole_set = walk.working_set;
-  f.set = walk.working_set / static_cast<double>(walk.threads);
+  f.set = walk.working_set / number(walk.threads);
   const double copies = walk.access == WalkAccess::copy ? 2.0 : 1.0;
   Bytes stride = element;
   if (walk.pattern == WalkPattern::strided) stride = walk.stride;
@@ -79,13 +81,13 @@ Bytes page_of(const MemoryWalk& walk, const MemoryHierarchy& memory) {
 // The lines of a walk fall on sets / gcd(sets, step / line) sets of a cache whose index is plain address bits, as far
 // as these bits lie within a page; the page's own number is as good as random (Hill and Smith, "Evaluating
 // Associativity in CPU Caches", IEEE Transactions on Computers 38, 1989). A hashed index spreads every step evenly.
-// Strangers replace all ways of a set once per residence; how many of their lines fall on one set between two uses of a
-// line is Poisson distributed like pages are (Che, Tung and Wang, "Hierarchical Web Caching Systems", IEEE Journal on
-// Selected Areas in Communications 20, 2002: a line stays when it is used again within the cache's characteristic
-// time).
+// Other virtual machines replace all ways of a set once per residence; how many of their lines fall on one set between
+// two uses of a line is Poisson distributed like pages are (Che, Tung and Wang, "Hierarchical Web Caching Systems",
+// IEEE Journal on Selected Areas in Communications 20, 2002: a line stays when it is used again within the cache's
+// characteristic time).
 double share_in(const CacheLevel& level, const Footprint& f, Bytes page, Bytes line, int threads, Seconds between) {
   const double sharers = std::min(threads, level.shared_by);
-  const double sets = std::max(1.0, std::floor(level.size / (line * static_cast<double>(level.ways))));
+  const double sets = std::max(1.0, std::floor(level.size / (line * number(level.ways))));
   const double lines = f.lines * sharers;
   const double sets_per_page = page / line;
   const bool even = level.hashed || sets <= sets_per_page;
@@ -93,7 +95,7 @@ double share_in(const CacheLevel& level, const Footprint& f, Bytes page, Bytes l
   if (!level.hashed) {
     const auto step = static_cast<std::int64_t>(std::llround(f.step / line));
     const auto counted = static_cast<std::int64_t>(even ? sets : sets_per_page);
-    const double used = static_cast<double>(counted / std::gcd(counted, std::max<std::int64_t>(step, 1)));
+    const double used = number(counted / std::gcd(counted, std::max<std::int64_t>(step, 1)));
     own = lines / (even ? used : used * sets / sets_per_page);
   }
   const double alone = cache_share(own, level.ways, even, f.cyclic);
@@ -156,12 +158,12 @@ Translation translation(const MemoryWalk& walk, const MemoryHierarchy& memory, c
   const Seconds one_walk = entry * tables;
   const double second_hits = weight * (in_second - in_first), walks = weight * (1.0 - in_second);
   return {second_hits * tlb.second_latency + walks * (tlb.second_latency + one_walk),
-          walks * one_walk / static_cast<double>(tlb.walkers)};
+          walks * one_walk / number(tlb.walkers)};
 }
 
-/// What one core gets of a level that others use as well.
+/// What one core gets of a level that other cores use as well.
 BytesPerSecond core_share(BytesPerSecond alone, BytesPerSecond together, int threads) {
-  return together.value() > 0.0 ? std::min(alone, together / static_cast<double>(threads)) : alone;
+  return together.value() > 0.0 ? std::min(alone, together / number(threads)) : alone;
 }
 
 /// A level beyond the first as the walk uses it.
@@ -184,12 +186,12 @@ Source memory_source(const MemoryWalk& walk, const Cpu& cpu, const MemoryHierarc
                 true};
   BytesPerSecond together = cpu.memory_bandwidth * memory.memory_efficiency;  // threads lie spread over sockets
   if (walk.remote) together = std::min(together, memory.remote_bandwidth);
-  const BytesPerSecond alone = memory.line * static_cast<double>(memory.prefetched_lines) / source.latency;
+  const BytesPerSecond alone = memory.line * number(memory.prefetched_lines) / source.latency;
   source.read = core_share(alone, together, walk.threads);
   source.write = source.read * memory.memory_write_share;
   // A copy: a core only waits for the two lines that it fetches, and what it casts out leaves meanwhile, unless that
   // takes longer. On the chips' wires, which all cores share, everything takes turns.
-  const BytesPerSecond wires = together / static_cast<double>(walk.threads);
+  const BytesPerSecond wires = together / number(walk.threads);
   const double share = memory.memory_write_share;
   source.copied = std::max(memory.line / alone * std::max(2.0, 1.0 / share), memory.line / wires * (1.0 + 1.0 / share));
   return source;
@@ -229,8 +231,7 @@ Seconds streamed(const MemoryWalk& walk, const MemoryHierarchy& memory, const Fo
   if (walk.access == WalkAccess::copy && source.copied.value() > 0.0) time = lines * source.copied;
   const double together = walk.pattern == WalkPattern::random ? run : 1.0;  // what follows in a row is prefetched
   if (!prefetched) {
-    time =
-        std::max(time, source.latency / static_cast<double>(memory.line_fill_buffers) / together * (1.0 + f.crossing));
+    time = std::max(time, source.latency / number(memory.line_fill_buffers) / together * (1.0 + f.crossing));
   }
   return time;
 }
@@ -328,8 +329,8 @@ double cache_share(double lines_per_set, int ways, bool even, bool cyclic) {
 
 WalkCost memory_walk_cost(const MemoryWalk& walk, const Cpu& cpu) {
   require_possible(walk, cpu);
-  // A cache that strangers fill as well keeps the less of a walk the longer a pass takes, which then takes longer
-  // still: from a walk that finds everything where its size lets it be, to the time that agrees with itself.
+  // A cache that other virtual machines fill as well keeps the less of a walk the longer a pass takes, which then takes
+  // longer still: from a walk that finds everything where its size lets it be, to the time that agrees with itself.
   WalkCost cost = steady_walk(walk, cpu, walk.between);
   const auto shared = [](const CacheLevel& level) { return level.residence.value() > 0.0; };
   if (!std::any_of(cpu.hierarchy->caches.begin(), cpu.hierarchy->caches.end(), shared)) return cost;

@@ -5,7 +5,7 @@
 
 #include "model/hardware/cpu.hpp"
 #include "model/hardware/gpu.hpp"
-#include "model/workload/memory_walk.hpp"
+#include "model/workload/host_operators.hpp"
 
 namespace foretrain {
 

@@ -1,6 +1,7 @@
 #include "model/cost/operator_cost.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "model/cost/attention.hpp"
 #include "model/cost/kernels.hpp"
@@ -27,15 +28,8 @@ KernelTime kernel_time(const Operator& op, const Gpu& gpu, const Calibration& ca
 }  // namespace
 
 std::string_view name(Bound bound) {
-  switch (bound) {
-    case Bound::compute:
-      return "compute";
-    case Bound::memory:
-      return "memory";
-    case Bound::latency:
-      break;
-  }
-  return "latency";
+  constexpr std::array<std::string_view, 3> names = {"compute", "memory", "latency"};  // in the enumeration's order
+  return names[static_cast<std::size_t>(bound)];
 }
 
 Seconds roofline(const Operator& op, const Gpu& gpu) {

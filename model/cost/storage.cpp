@@ -1,7 +1,10 @@
 #include "model/cost/storage.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "model/base/number.hpp"
 
 namespace foretrain {
 
@@ -67,17 +70,9 @@ Parts server_parts(const Storage& storage, const DiskPattern& pattern) {
 }  // namespace
 
 std::string_view name(DiskBound bound) {
-  switch (bound) {
-    case DiskBound::latency:
-      return "latency";
-    case DiskBound::requests:
-      return "requests per second";
-    case DiskBound::bandwidth:
-      return "bandwidth";
-    case DiskBound::positioning:
-      break;
-  }
-  return "positioning";
+  // In the order of the enumeration.
+  constexpr std::array<std::string_view, 4> names = {"latency", "requests per second", "bandwidth", "positioning"};
+  return names[static_cast<std::size_t>(bound)];
 }
 
 Seconds positioning_time(const Storage& disk, double queued, bool write) {
@@ -91,7 +86,7 @@ BytesPerSecond zone_bandwidth(const Storage& disk, double zone, bool write) {
 }
 
 DiskCost disk_cost(const Storage& storage, const DiskPattern& pattern) {
-  const double depth = std::min(pattern.queue_depth * pattern.streams, static_cast<double>(storage.queue_depth));
+  const double depth = std::min(pattern.queue_depth * pattern.streams, number(storage.queue_depth));
   const Parts parts =
       storage.kind == StorageKind::disk ? disk_parts(storage, pattern, depth) : server_parts(storage, pattern);
   DiskCost cost;

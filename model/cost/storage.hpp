@@ -1,4 +1,4 @@
-// What requests to storage cost: one alone, and many at once.
+// What requests to storage cost: one at a time, and many at once.
 #pragma once
 
 #include <string_view>

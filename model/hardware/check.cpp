@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/hardware/wiring_graph.hpp"
 
 namespace foretrain {
@@ -15,7 +16,7 @@ class Checker {
  public:
   explicit Checker(const Node& node) : node_(node) {}
 
-  std::vector<NodeProblem> check() {
+  std::vector<HardwareProblem> check() {
     check_vertices();
     check_link_types();
     check_links();
@@ -26,7 +27,7 @@ class Checker {
   }
 
  private:
-  void report(std::string key, std::string text) { problems_.push_back({std::move(key), std::move(text)}); }
+  void report(std::string key, std::string text) { problems_.push_back({std::move(key), std::move(text), ""}); }
 
   void require_positive(const char* key, double value) {
     if (!(value > 0.0) || !std::isfinite(value)) report(key, fmt::format("{} is not a positive number", value));
@@ -35,9 +36,7 @@ class Checker {
   [[nodiscard]] bool is_vertex(int index) const {
     return index >= 0 && index < static_cast<int>(node_.vertices.size());
   }
-  [[nodiscard]] const std::string& vertex_name(int index) const {
-    return node_.vertices[static_cast<std::size_t>(index)].name;
-  }
+  [[nodiscard]] const std::string& vertex_name(int index) const { return node_.vertices[at_index(index)].name; }
 
   void check_vertices() {
     if (node_.gpus < 1) report("gpus", "a node needs at least one GPU");
@@ -46,7 +45,7 @@ class Checker {
                                             [kind](const NodeVertex& vertex) { return vertex.kind == kind; }));
     };
     for (int i = 0; i < node_.gpus; ++i) {
-      if (!is_vertex(i) || node_.vertices[static_cast<std::size_t>(i)].kind != VertexKind::gpu) {
+      if (!is_vertex(i) || node_.vertices[at_index(i)].kind != VertexKind::gpu) {
         report("wiring", fmt::format("vertex {} must be a GPU: the {} GPUs come first", i, node_.gpus));
         break;
       }
@@ -126,7 +125,7 @@ class Checker {
     for (const int place : node_.nic_attachment) {
       if (!is_vertex(place)) {
         report("nics.attached_to", fmt::format("vertex {} does not exist", place));
-      } else if (!lets_traffic_through(node_.vertices[static_cast<std::size_t>(place)].kind)) {
+      } else if (!lets_traffic_through(node_.vertices[at_index(place)].kind)) {
         report("nics.attached_to",
                fmt::format("a card hangs on {}, which carries nothing for others", vertex_name(place)));
       }
@@ -147,11 +146,11 @@ class Checker {
   }
 
   const Node& node_;
-  std::vector<NodeProblem> problems_;
+  std::vector<HardwareProblem> problems_;
 };
 
 }  // namespace
 
-std::vector<NodeProblem> check_node(const Node& node) { return Checker(node).check(); }
+std::vector<HardwareProblem> check_node(const Node& node) { return Checker(node).check(); }
 
 }  // namespace foretrain

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "model/base/number.hpp"
 #include "model/hardware/check.hpp"
 #include "model/hardware/fabric_routes.hpp"
 #include "model/hardware/node_routes.hpp"
@@ -11,9 +12,9 @@
 namespace foretrain {
 namespace {
 
-using Problem = std::optional<NetworkProblem>;
+using Problem = std::optional<HardwareProblem>;
 
-NetworkProblem of_fabric(const char* key, std::string text, std::string expected) {
+HardwareProblem of_fabric(const char* key, std::string text, std::string expected) {
   return {fmt::format("network.fabric.{}", key), std::move(text), std::move(expected)};
 }
 
@@ -106,7 +107,7 @@ class FaultCheck {
   }
 
  private:
-  [[nodiscard]] NetworkProblem about(const char* key, std::string text, std::string expected) const {
+  [[nodiscard]] HardwareProblem about(const char* key, std::string text, std::string expected) const {
     return {*key == '\0' ? key_ : key_ + "." + key, std::move(text), std::move(expected)};
   }
 
@@ -124,7 +125,7 @@ class FaultCheck {
     for (LinkId link = 0; link < fabric->links(); ++link) names.push_back(fabric->link_name(link));
     if (auto problem = require_known(fault, names, "the fabric")) return problem;
     if (!fault.failed) return std::nullopt;
-    // Links are all cables between two places, and routing is minimal: nobody goes round.
+    // Links are all cables between two places, and routing is minimal: no traffic goes round.
     return about("link", fmt::format("without {} the fabric falls into islands: there is no other way", fault.link),
                  "the bandwidth that is left, for example 50 %");
   }
@@ -173,7 +174,7 @@ class FaultCheck {
         const NodeRoutes routes = find_node_routes(cluster_.node, cluster_.network, faults_of_node(cluster_, node));
         if (cluster_.nodes == 1) continue;
         for (int endpoint = 0; endpoint < routes.endpoints(); ++endpoint) {
-          if (!routes.cards[static_cast<std::size_t>(endpoint)].empty()) continue;
+          if (!routes.cards[at_index(endpoint)].empty()) continue;
           return about("", fmt::format("no card is left to node {}: it is an island", node),
                        "a card that works, or a cluster without that node");
         }
@@ -190,7 +191,7 @@ class FaultCheck {
 
 }  // namespace
 
-std::optional<NetworkProblem> check_network(const Cluster& cluster) {
+std::optional<HardwareProblem> check_network(const Cluster& cluster) {
   const Network& network = cluster.network;
   if (network.transport) {
     if (auto problem = check_transport(*network.transport)) {

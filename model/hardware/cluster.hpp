@@ -31,7 +31,7 @@ struct LinkType {
   double collective_efficiency = 0.0;
 };
 
-enum class VertexKind { gpu, cpu, pcie_switch, nvswitch, nic, network_switch };
+enum class VertexKind { gpu, cpu, pcie_switch, nvswitch, nic };
 
 /// Traffic passes through CPUs and switches on its way to others, never through a GPU or a network card.
 constexpr bool lets_traffic_through(VertexKind kind) { return kind != VertexKind::gpu && kind != VertexKind::nic; }
@@ -81,7 +81,7 @@ struct Node {
   std::vector<Constant> constants;
 };
 
-/// Something that is slower than its like, or broken: a card, a link inside a node, or a link of the fabric.
+/// A part that is slower than others of its kind, or broken: a card, a link inside a node, or a link of the fabric.
 struct Fault {
   int node = -1;     ///< -1: a link of the fabric
   int card = -1;     ///< of the node; both directions

@@ -21,8 +21,8 @@ struct CacheLevel {
   BytesPerSecond shared_read{};  ///< all cores of one instance together; zero: as many times `read`
   bool hashed = false;           ///< the set is a hash of the whole address: strides and pages do not matter
   bool victim = false;           ///< holds what falls out of the level above, in addition to it
-  /// Where strangers fill the cache as well, as beside a virtual machine: how long it keeps a line that nobody asks for
-  /// (the "characteristic time" of Che, Tung and Wang). Zero: nobody else does.
+  /// Where other virtual machines of the processor fill the cache as well: how long it keeps a line that is not asked
+  /// for (the "characteristic time" of Che, Tung and Wang). Zero: this machine has the cache for itself.
   Seconds residence{};
 };
 

@@ -3,6 +3,7 @@
 // them by their routers' numbers.
 #include <fmt/format.h>
 
+#include "model/base/number.hpp"
 #include "model/hardware/fabric_routes.hpp"
 
 namespace foretrain {
@@ -54,7 +55,7 @@ class DragonflyRoutes final : public FabricRoutes {
     } else {
       routers += 1 + (way.from.router != way.exit ? 1 : 0) + (way.entry != way.to.router ? 1 : 0);
     }
-    return switch_latency_ * static_cast<double>(routers);
+    return switch_latency_ * number(routers);
   }
 
  private:
@@ -103,7 +104,7 @@ class DragonflyRoutes final : public FabricRoutes {
 
 }  // namespace
 
-std::unique_ptr<FabricRoutes> make_dragonfly(const Dragonfly& dragonfly, const Cluster& cluster) {
+std::unique_ptr<FabricRoutes> make_routes(const Dragonfly& dragonfly, const Cluster& cluster) {
   return std::make_unique<DragonflyRoutes>(dragonfly, cluster);
 }
 

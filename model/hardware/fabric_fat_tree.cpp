@@ -1,7 +1,8 @@
 // Fat trees of two or three levels. A leaf's cables to the spines are one link each way: what hangs below ÷
-// oversubscription. Spines carry whatever their leaves can send; so does the core for its pods.
+// oversubscription. Spines carry all that their leaves can send; so does the core for its pods.
 #include <fmt/format.h>
 
+#include "model/base/number.hpp"
 #include "model/hardware/fabric_routes.hpp"
 
 namespace foretrain {
@@ -18,9 +19,9 @@ class FatTreeRoutes final : public FabricRoutes {
     leaves_ = ceil_div(cluster.nodes, tree.nodes_per_leaf) * leaves_per_group_;
     const BytesPerSecond card = cluster.network.nic_bandwidth * cluster.network.efficiency;
     const int cards_per_leaf = tree.nodes_per_leaf * (tree.rails ? 1 : cards);
-    add_links(2 * leaves_, card * static_cast<double>(cards_per_leaf) / tree.oversubscription);
+    add_links(2 * leaves_, card * number(cards_per_leaf) / tree.oversubscription);
     if (tree.nodes_per_pod > 0) {
-      const double cards_per_pod = static_cast<double>(tree.nodes_per_pod) * cards;
+      const double cards_per_pod = number(tree.nodes_per_pod) * cards;
       add_links(2 * ceil_div(cluster.nodes, tree.nodes_per_pod),
                 card * cards_per_pod / (tree.oversubscription * tree.pod_oversubscription));
     }
@@ -67,7 +68,7 @@ class FatTreeRoutes final : public FabricRoutes {
 
 }  // namespace
 
-std::unique_ptr<FabricRoutes> make_fat_tree(const FatTree& tree, const Cluster& cluster) {
+std::unique_ptr<FabricRoutes> make_routes(const FatTree& tree, const Cluster& cluster) {
   return std::make_unique<FatTreeRoutes>(tree, cluster);
 }
 

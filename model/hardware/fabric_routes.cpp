@@ -15,23 +15,15 @@ class SingleSwitchRoutes final : public FabricRoutes {
   Seconds switch_latency_;
 };
 
-struct Maker {
-  const Cluster& cluster;
-
-  std::unique_ptr<FabricRoutes> operator()(const SingleSwitch& /*unused*/) const {
-    return std::make_unique<SingleSwitchRoutes>(cluster.network.fabric.switch_latency);
-  }
-  std::unique_ptr<FabricRoutes> operator()(const FatTree& tree) const { return make_fat_tree(tree, cluster); }
-  std::unique_ptr<FabricRoutes> operator()(const Dragonfly& fly) const { return make_dragonfly(fly, cluster); }
-  std::unique_ptr<FabricRoutes> operator()(const Torus& torus) const { return make_torus(torus, cluster); }
-  std::unique_ptr<FabricRoutes> operator()(const Sites& sites) const { return make_sites(sites, cluster); }
-};
-
 }  // namespace
 
+std::unique_ptr<FabricRoutes> make_routes(const SingleSwitch& /*unused*/, const Cluster& cluster) {
+  return std::make_unique<SingleSwitchRoutes>(cluster.network.fabric.switch_latency);
+}
+
 std::unique_ptr<FabricRoutes> make_fabric_routes(const Cluster& cluster) {
-  if (cluster.nodes == 1) return Maker{cluster}(SingleSwitch{});
-  return std::visit(Maker{cluster}, cluster.network.fabric.shape);
+  if (cluster.nodes == 1) return make_routes(SingleSwitch{}, cluster);
+  return std::visit([&](const auto& shape) { return make_routes(shape, cluster); }, cluster.network.fabric.shape);
 }
 
 }  // namespace foretrain

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/base/number.hpp"
 #include "model/hardware/topology.hpp"
 
 namespace foretrain {
@@ -23,8 +24,8 @@ class FabricRoutes {
 
   /// Links are numbered from zero here; Topology puts them behind those of the nodes.
   [[nodiscard]] int links() const { return static_cast<int>(bandwidths_.size()); }
-  [[nodiscard]] BytesPerSecond bandwidth(LinkId link) const { return bandwidths_[static_cast<std::size_t>(link)]; }
-  void set_bandwidth(LinkId link, BytesPerSecond value) { bandwidths_[static_cast<std::size_t>(link)] = value; }
+  [[nodiscard]] BytesPerSecond bandwidth(LinkId link) const { return bandwidths_[at_index(link)]; }
+  void set_bandwidth(LinkId link, BytesPerSecond value) { bandwidths_[at_index(link)] = value; }
   [[nodiscard]] virtual std::string link_name(LinkId link) const = 0;
 
   /// Appends `first` + the number of every link between two cards of different nodes.
@@ -35,7 +36,7 @@ class FabricRoutes {
  protected:
   FabricRoutes() = default;
   void add_links(int count, BytesPerSecond bandwidth) {
-    bandwidths_.insert(bandwidths_.end(), static_cast<std::size_t>(count), bandwidth);
+    bandwidths_.insert(bandwidths_.end(), at_index(count), bandwidth);
   }
 
  private:
@@ -46,9 +47,11 @@ class FabricRoutes {
 /// check_network().
 std::unique_ptr<FabricRoutes> make_fabric_routes(const Cluster& cluster);
 
-std::unique_ptr<FabricRoutes> make_fat_tree(const FatTree& tree, const Cluster& cluster);
-std::unique_ptr<FabricRoutes> make_dragonfly(const Dragonfly& dragonfly, const Cluster& cluster);
-std::unique_ptr<FabricRoutes> make_torus(const Torus& torus, const Cluster& cluster);
-std::unique_ptr<FabricRoutes> make_sites(const Sites& sites, const Cluster& cluster);
+// One for each shape, in a file of its own.
+std::unique_ptr<FabricRoutes> make_routes(const SingleSwitch& shape, const Cluster& cluster);
+std::unique_ptr<FabricRoutes> make_routes(const FatTree& tree, const Cluster& cluster);
+std::unique_ptr<FabricRoutes> make_routes(const Dragonfly& dragonfly, const Cluster& cluster);
+std::unique_ptr<FabricRoutes> make_routes(const Torus& torus, const Cluster& cluster);
+std::unique_ptr<FabricRoutes> make_routes(const Sites& sites, const Cluster& cluster);
 
 }  // namespace foretrain

@@ -41,7 +41,7 @@ class SiteRoutes final : public FabricRoutes {
 
 }  // namespace
 
-std::unique_ptr<FabricRoutes> make_sites(const Sites& sites, const Cluster& cluster) {
+std::unique_ptr<FabricRoutes> make_routes(const Sites& sites, const Cluster& cluster) {
   return std::make_unique<SiteRoutes>(sites, cluster);
 }
 

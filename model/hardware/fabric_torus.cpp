@@ -1,6 +1,7 @@
 // Tori with dimension-order routing. Node n's link forward in dimension d is n · 2D + 2d, the one backward the next.
 #include <fmt/format.h>
 
+#include "model/base/number.hpp"
 #include "model/hardware/fabric_routes.hpp"
 
 namespace foretrain {
@@ -25,7 +26,7 @@ class TorusRoutes final : public FabricRoutes {
   [[nodiscard]] Seconds delay(FabricPort from, FabricPort to) const override {
     int hops = 0;
     walk(from.node, to.node, [&hops](int, int) { ++hops; });
-    return hop_latency_ * static_cast<double>(hops);
+    return hop_latency_ * number(hops);
   }
 
  private:
@@ -36,7 +37,7 @@ class TorusRoutes final : public FabricRoutes {
   void walk(int from, int to, const Hop& hop) const {
     int stride = 1;
     for (int d = static_cast<int>(dimensions_.size()) - 1; d >= 0; --d) {
-      const int size = dimensions_[static_cast<std::size_t>(d)];
+      const int size = dimensions_[at_index(d)];
       const int start = from / stride % size;
       const int forward = (to / stride % size - start + size) % size;
       const bool ahead = 2 * forward < size || (2 * forward == size && start % 2 == 0);
@@ -55,7 +56,7 @@ class TorusRoutes final : public FabricRoutes {
 
 }  // namespace
 
-std::unique_ptr<FabricRoutes> make_torus(const Torus& torus, const Cluster& cluster) {
+std::unique_ptr<FabricRoutes> make_routes(const Torus& torus, const Cluster& cluster) {
   return std::make_unique<TorusRoutes>(torus, cluster);
 }
 

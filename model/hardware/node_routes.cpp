@@ -124,7 +124,7 @@ class Builder {
   /// Reading and writing share a socket's memory bandwidth; data staged through it is written and read: it counts
   /// twice.
   void add_memories() {
-    const BytesPerSecond bandwidth = node_.cpu.memory_bandwidth / static_cast<double>(routes_.host_names.size());
+    const BytesPerSecond bandwidth = node_.cpu.memory_bandwidth / number(routes_.host_names.size());
     for (const std::string& host : routes_.host_names) {
       memory_links_.push_back(bandwidth.value() > 0.0 ? add_link(host + " memory", LinkKind::memory, bandwidth) : -1);
     }
@@ -134,7 +134,7 @@ class Builder {
   /// 80 ns are 8 GB/s (Little's law; buffers: Intel 64 and IA-32 Architectures Optimization Reference Manual).
   void add_summation() {
     constexpr BytesPerSecond per_core = 8.0_GBps;
-    const auto sockets = static_cast<double>(routes_.host_names.size());
+    const auto sockets = number(routes_.host_names.size());
     const BytesPerSecond cores = per_core * (node_.cpu.cores / sockets);
     const BytesPerSecond memory = node_.cpu.memory_bandwidth / sockets;
     const bool cores_bind = !(memory.value() > 0.0) || cores < memory;
@@ -182,7 +182,7 @@ class Builder {
     require_ways_between_endpoints();
   }
 
-  /// Links of one direction can fail alone.
+  /// A link can fail in one direction only.
   void require_ways_between_endpoints() const {
     for (const int from : endpoint_vertices_) {
       for (const int to : endpoint_vertices_) {
@@ -228,7 +228,7 @@ class Builder {
     Route route{std::move(links), latency, BytesPerSecond::infinity()};
     for (const LinkId link : route.links) {
       const auto times = std::count(route.links.begin(), route.links.end(), link);
-      route.bandwidth = std::min(route.bandwidth, routes_.links[at_index(link)].bandwidth / static_cast<double>(times));
+      route.bandwidth = std::min(route.bandwidth, routes_.links[at_index(link)].bandwidth / number(times));
     }
     return route;
   }

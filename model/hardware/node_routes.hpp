@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/base/number.hpp"
 #include "model/hardware/topology.hpp"
 
 namespace foretrain {
@@ -29,17 +30,17 @@ struct NodeRoutes {
 
   [[nodiscard]] int endpoints() const { return gpus + static_cast<int>(host_names.size()); }
   [[nodiscard]] const Route& between(int source, int destination) const {
-    return between_endpoints[static_cast<std::size_t>(source * endpoints() + destination)];
+    return between_endpoints[at_index(source * endpoints() + destination)];
   }
   /// The directed NVLink (all parallel ones together) from one GPU to another, or -1 where there is none.
   [[nodiscard]] LinkId direct_nvlink(int source, int destination) const {
-    return direct_nvlinks[static_cast<std::size_t>(source * gpus + destination)];
+    return direct_nvlinks[at_index(source * gpus + destination)];
   }
 };
 
 /// `network` is the node's, or the cluster's overrides of it. Faults slow links down, or take them off all routes; GPUs
-/// whose card has failed use the nearest of those that are left. Links have the same ids whatever the faults. Throws
-/// std::invalid_argument naming the vertices that cannot be reached, or what else makes routes impossible.
+/// whose card has failed use the nearest of those that are left. Links have the same ids with and without faults.
+/// Throws std::invalid_argument naming the vertices that cannot be reached, or what else makes routes impossible.
 NodeRoutes find_node_routes(const Node& node, const Network& network, const std::vector<Fault>& faults = {});
 
 /// The faults inside one node, bandwidths as its links state them: payload.

@@ -6,6 +6,8 @@
 #include <functional>
 #include <stdexcept>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 namespace {
 
@@ -18,12 +20,12 @@ std::vector<int> first_cycle(const std::vector<Set>& next) {
   const int count = static_cast<int>(next.size());
   const Set all = (Set{1} << count) - 1;
   // closes[visited]: the vertices v such that a walk that has visited this set and stands on v can be completed.
-  std::vector<Set> closes(static_cast<std::size_t>(all) + 1, 0);
+  std::vector<Set> closes(at_index(all) + 1, 0);
   for (Set visited = all; visited > 0; --visited) {
     if ((visited & 1) == 0) continue;  // every walk starts at vertex 0
     for (Set rest = visited; rest != 0; rest &= rest - 1) {
       const int at = std::countr_zero(rest);
-      const Set leads_to = next[static_cast<std::size_t>(at)];
+      const Set leads_to = next[at_index(at)];
       bool can_close = visited == all && (leads_to & 1) != 0;
       for (Set open = leads_to & ~visited; open != 0 && !can_close; open &= open - 1) {
         const int step = std::countr_zero(open);
@@ -36,7 +38,7 @@ std::vector<int> first_cycle(const std::vector<Set>& next) {
   std::vector<int> cycle = {0};
   Set visited = 1;
   while (visited != all) {
-    Set open = next[static_cast<std::size_t>(cycle.back())] & ~visited;
+    Set open = next[at_index(cycle.back())] & ~visited;
     while ((closes[visited | bit(std::countr_zero(open))] & bit(std::countr_zero(open))) == 0) open &= open - 1;
     cycle.push_back(std::countr_zero(open));
     visited |= bit(cycle.back());
@@ -64,8 +66,8 @@ std::vector<int> widest_cycle(const std::vector<std::vector<BytesPerSecond>>& ca
     std::vector<Set> next(capacity.size(), 0);
     for (int from = 0; from < count; ++from) {
       for (int to = 0; to < count; ++to) {
-        if (from != to && capacity[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)] >= narrowest) {
-          next[static_cast<std::size_t>(from)] |= bit(to);
+        if (from != to && capacity[at_index(from)][at_index(to)] >= narrowest) {
+          next[at_index(from)] |= bit(to);
         }
       }
     }

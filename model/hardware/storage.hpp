@@ -10,8 +10,8 @@
 
 namespace foretrain {
 
-/// disk: an arm that seeks and platters that turn. flash: SATA or NVMe. network: a server that others use as well (NFS,
-/// object stores).
+/// disk: an arm that seeks and platters that turn. flash: SATA or NVMe. network: a server that other machines use as
+/// well (NFS, object stores).
 enum class StorageKind { flash, disk, network };
 
 struct Storage {
@@ -21,7 +21,7 @@ struct Storage {
   BytesPerSecond write_bandwidth;  ///< the same for writes
   double random_read_iops = 0.0;   ///< small requests per second, many at once; a disk's follow from its mechanics
   double random_write_iops = 0.0;
-  Seconds read_latency;    ///< of one small request with nothing else to do; disk: the controller's overhead
+  Seconds read_latency;    ///< of one small uncontended request; disk: the controller's overhead
   Seconds write_latency;   ///< the same for writes
   int queue_depth = 1024;  ///< requests that it takes at once: 32 with SATA, thousands with NVMe
   /// What one request at a time is read with, where that is less than `read_bandwidth` (a connection to a server).

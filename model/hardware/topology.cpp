@@ -15,8 +15,6 @@
 #include "model/hardware/ring_order.hpp"
 
 namespace foretrain {
-namespace {}  // namespace
-
 /// One node's tables; every node has the same, with its link ids shifted by node · links_per_node. Nodes with faults
 /// have tables of their own.
 struct Topology::Impl {
@@ -234,7 +232,7 @@ Route Topology::route(EndpointId source, EndpointId destination) const {
   if (impl_->is_server(destination)) {
     for (const LinkId link : route.links) {
       const auto times = std::count(route.links.begin(), route.links.end(), link);
-      route.bandwidth = std::min(route.bandwidth, link_bandwidth(link) / static_cast<double>(times));
+      route.bandwidth = std::min(route.bandwidth, link_bandwidth(link) / number(times));
     }
   }
   return route;

@@ -45,7 +45,7 @@ class Topology {
  public:
   /// Throws std::invalid_argument naming the unconnected vertices when the node is not connected, and when there are
   /// more GPUs per node asked for than the node has, several nodes without network cards, or a fabric or faults that
-  /// leave somebody without a way. check_node() and check_network() find such problems with the keys of the data file.
+  /// cut an endpoint off. check_node() and check_network() find such problems with the keys of the data file.
   explicit Topology(const Cluster& cluster);
   ~Topology();
   Topology(Topology&&) noexcept;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 namespace {
 
@@ -43,54 +45,7 @@ Bytes on_the_link(Bytes packet, LinkLayer layer) {
   return packet;
 }
 
-std::optional<NetworkProblem> check_mtu(const Transport& transport) {
-  const double mtu = transport.mtu.value();
-  if (is_rdma(transport.protocol)) {
-    for (const double size : {256.0, 512.0, 1024.0, 2048.0, 4096.0}) {
-      if (mtu == size) return std::nullopt;
-    }
-    return NetworkProblem{"mtu", fmt::format("RDMA has no packets of {} bytes", mtu),
-                          "256 B, 512 B, 1024 B, 2048 B or 4096 B of payload"};
-  }
-  const double headers = packet_headers(transport).value();
-  if (!(mtu > headers)) {
-    return NetworkProblem{"mtu", fmt::format("{} bytes, and the headers take {}", mtu, headers),
-                          "1500 B, or 9000 B for jumbo frames"};
-  }
-  if (transport.mtu > most_ip_packet || std::floor(mtu) != mtu) {
-    return NetworkProblem{"mtu", fmt::format("{} bytes", mtu), "whole bytes up to 65535 B"};
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
-std::optional<NetworkProblem> check_transport(const Transport& transport) {
-  if (auto problem = check_mtu(transport)) return problem;
-  if ((transport.link_layer == LinkLayer::infiniband) != (transport.protocol == Protocol::infiniband)) {
-    return NetworkProblem{"link_layer", "InfiniBand's packets on InfiniBand's links only",
-                          "ethernet for tcp, udp and roce"};
-  }
-  const bool limited = is_finite(transport.window) || transport.loss != 0.0 || transport.streams != 1;
-  if (limited && transport.protocol != Protocol::tcp) {
-    return NetworkProblem{"protocol", "window, loss and streams describe TCP connections", "protocol: tcp"};
-  }
-  if (!(transport.window > Bytes(0.0))) {
-    return NetworkProblem{"window", "nothing may be under way", "64 KiB, or more with window scaling"};
-  }
-  if (is_finite(transport.window) && transport.window.value() > most_window) {
-    return NetworkProblem{"window", fmt::format("{} bytes, more than TCP can say", transport.window.value()),
-                          "at most 1073725440 B"};
-  }
-  if (!(transport.loss >= 0.0 && transport.loss < 1.0)) {
-    return NetworkProblem{"loss", fmt::format("{} of all packets lost", transport.loss),
-                          "a share below 1, for example 1e-5"};
-  }
-  if (!(transport.message > Bytes(0.0))) return NetworkProblem{"message", "empty messages", "64 B, or leave it out"};
-  if (transport.streams < 1) return NetworkProblem{"streams", "no connection", "1 or more"};
-  return std::nullopt;
-}
-
+/// Headers of the transport and network layer in each packet: IP and TCP, IP and UDP, or what RDMA adds.
 Bytes packet_headers(const Transport& transport) {
   switch (transport.protocol) {
     case Protocol::udp:
@@ -105,48 +60,78 @@ Bytes packet_headers(const Transport& transport) {
   return Bytes(0.0);
 }
 
+/// The most payload that a packet carries; of TCP the maximum segment size.
 Bytes packet_payload(const Transport& transport) {
   return is_rdma(transport.protocol) ? transport.mtu : transport.mtu - packet_headers(transport);
 }
 
-namespace {
-
-double packets_of_message(Bytes message, const Transport& transport) {
-  return std::max(1.0, std::ceil(message / packet_payload(transport)));
+std::optional<HardwareProblem> check_mtu(const Transport& transport) {
+  const double mtu = transport.mtu.value();
+  if (is_rdma(transport.protocol)) {
+    for (const double size : {256.0, 512.0, 1024.0, 2048.0, 4096.0}) {
+      if (mtu == size) return std::nullopt;
+    }
+    return HardwareProblem{"mtu", fmt::format("RDMA has no packets of {} bytes", mtu),
+                           "256 B, 512 B, 1024 B, 2048 B or 4096 B of payload"};
+  }
+  const double headers = packet_headers(transport).value();
+  if (!(mtu > headers)) {
+    return HardwareProblem{"mtu", fmt::format("{} bytes, and the headers take {}", mtu, headers),
+                           "1500 B, or 9000 B for jumbo frames"};
+  }
+  if (transport.mtu > most_ip_packet || std::floor(mtu) != mtu) {
+    return HardwareProblem{"mtu", fmt::format("{} bytes", mtu), "whole bytes up to 65535 B"};
+  }
+  return std::nullopt;
 }
 
+}  // namespace
+
+std::optional<HardwareProblem> check_transport(const Transport& transport) {
+  if (auto problem = check_mtu(transport)) return problem;
+  if ((transport.link_layer == LinkLayer::infiniband) != (transport.protocol == Protocol::infiniband)) {
+    return HardwareProblem{"link_layer", "InfiniBand's packets on InfiniBand's links only",
+                           "ethernet for tcp, udp and roce"};
+  }
+  const bool limited = is_finite(transport.window) || transport.loss != 0.0 || transport.streams != 1;
+  if (limited && transport.protocol != Protocol::tcp) {
+    return HardwareProblem{"protocol", "window, loss and streams describe TCP connections", "protocol: tcp"};
+  }
+  if (!(transport.window > Bytes(0.0))) {
+    return HardwareProblem{"window", "nothing may be under way", "64 KiB, or more with window scaling"};
+  }
+  if (is_finite(transport.window) && transport.window.value() > most_window) {
+    return HardwareProblem{"window", fmt::format("{} bytes, more than TCP can say", transport.window.value()),
+                           "at most 1073725440 B"};
+  }
+  if (!(transport.loss >= 0.0 && transport.loss < 1.0)) {
+    return HardwareProblem{"loss", fmt::format("{} of all packets lost", transport.loss),
+                           "a share below 1, for example 1e-5"};
+  }
+  if (!(transport.message > Bytes(0.0))) return HardwareProblem{"message", "empty messages", "64 B, or leave it out"};
+  if (transport.streams < 1) return HardwareProblem{"streams", "no connection", "1 or more"};
+  return std::nullopt;
+}
+
+namespace {
+
 Bytes wire_bytes_of_message(Bytes message, const Transport& transport) {
-  const Bytes headers = packet_headers(transport);
-  const Bytes full = packet_payload(transport);
-  const double full_packets = packets_of_message(message, transport) - 1.0;
+  const Bytes headers = packet_headers(transport), full = packet_payload(transport);
+  const double full_packets = std::max(1.0, std::ceil(message / full)) - 1.0;
   const Bytes last = message - full * full_packets;
   const Bytes extended = is_rdma(transport.protocol) ? rdma_extended : Bytes(0.0);  // so long that nothing is padded
   return on_the_link(full + headers, transport.link_layer) * full_packets +
          on_the_link(last + headers, transport.link_layer) + extended;
 }
 
-/// Whole messages of a payload; what is left is one more.
-double whole_messages(Bytes payload, const Transport& transport) {
-  return is_finite(transport.message) ? std::floor(payload / transport.message) : 0.0;
-}
-
-/// Adds up `cost` of each message.
-template <typename T>
-T sum_over_messages(Bytes payload, const Transport& transport, T (*cost)(Bytes, const Transport&)) {
-  const double whole = whole_messages(payload, transport);
-  if (whole == 0.0) return cost(payload, transport);
-  const Bytes rest = payload - transport.message * whole;
-  return cost(transport.message, transport) * whole + (rest > Bytes(0.0) ? cost(rest, transport) : T(0.0));
-}
-
 }  // namespace
 
-double packets(Bytes payload, const Transport& transport) {
-  return sum_over_messages(payload, transport, packets_of_message);
-}
-
 Bytes wire_bytes(Bytes payload, const Transport& transport) {
-  return sum_over_messages(payload, transport, wire_bytes_of_message);
+  const double whole = is_finite(transport.message) ? std::floor(payload / transport.message) : 0.0;
+  if (whole == 0.0) return wire_bytes_of_message(payload, transport);
+  const Bytes rest = payload - transport.message * whole;
+  return wire_bytes_of_message(transport.message, transport) * whole +
+         (rest > Bytes(0.0) ? wire_bytes_of_message(rest, transport) : Bytes(0.0));
 }
 
 double payload_share(const Transport& transport) {
@@ -162,7 +147,7 @@ BytesPerSecond connection_rate(const Transport& transport, Seconds round_trip) {
   if (transport.loss > 0.0) {
     rate = std::min(rate, packet_payload(transport) / (round_trip * std::sqrt(2.0 * transport.loss / 3.0)));
   }
-  return rate * static_cast<double>(transport.streams);
+  return rate * number(transport.streams);
 }
 
 }  // namespace foretrain

@@ -2,11 +2,18 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "model/base/quantity.hpp"
-#include "model/hardware/problem.hpp"
 
 namespace foretrain {
+
+/// One thing that is wrong with a node or a network.
+struct HardwareProblem {
+  std::string key;   ///< dotted, below what was checked: "wiring", "mtu", "network.fabric.dimensions", "faults[0].card"
+  std::string text;  ///< what is wrong, naming parts and values
+  std::string expected;  ///< what would be right; of a node nothing
+};
 
 enum class Protocol { udp, tcp, roce, infiniband };
 
@@ -30,27 +37,18 @@ struct Transport {
 };
 
 /// Nothing for a transport that the functions below accept.
-std::optional<NetworkProblem> check_transport(const Transport& transport);
+std::optional<HardwareProblem> check_transport(const Transport& transport);
 
-/// Headers of the transport and network layer in each packet: IP and TCP, IP and UDP, or what RDMA adds.
-Bytes packet_headers(const Transport& transport);
-
-/// The most payload that a packet carries; of TCP the maximum segment size.
-Bytes packet_payload(const Transport& transport);
-
-/// Packets of a payload: its messages are cut to the MTU by the sender, so that no router has to (RFC 8085,
-/// section 3.2). An empty message is one packet.
-double packets(Bytes payload, const Transport& transport);
-
-/// Bytes that a payload takes on the wire in its direction: payload, headers of every packet and the link layer's. The
-/// acknowledgements that return are not in it.
+/// Bytes that a payload takes on the wire in its direction: payload, headers of every packet and the link layer's. Its
+/// messages are cut to the MTU by the sender, so that no router has to (RFC 8085, section 3.2); an empty message is one
+/// packet. The acknowledgements that return are not in it.
 Bytes wire_bytes(Bytes payload, const Transport& transport);
 
 /// Payload over wire bytes of an endless stream, or of one message after the other.
 double payload_share(const Transport& transport);
 
 /// The most that `streams` connections between two endpoints carry, payload alone, over a round trip of that length. No
-/// limit for other protocols than TCP, which wait for nobody here: UDP sends on, and RDMA's cards keep enough under
+/// limit for other protocols than TCP, which wait for no answer here: UDP sends on, and RDMA's cards keep enough under
 /// way.
 ///
 /// Two limits, the lower one counts. A window must be acknowledged before more is sent: window ÷ RTT (RFC 7323,

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 
 /// Edge filter: leaves out wires that start at a vertex which is neither the source nor lets traffic through.
@@ -16,7 +18,7 @@ struct WiringGraph::Passable {
 
   bool operator()(const Graph::edge_descriptor& edge) const {
     const int from = static_cast<int>(boost::source(edge, wiring->graph_));
-    if (from != source && !wiring->transit_[static_cast<std::size_t>(from)]) return false;
+    if (from != source && !wiring->transit_[at_index(from)]) return false;
     return through == Through::anything || wiring->graph_[edge].nvlink;
   }
 };
@@ -29,7 +31,7 @@ int WiringGraph::add_vertex(bool transit) {
 }
 
 void WiringGraph::add_wire(int from, int to, const Wire& wire) {
-  boost::add_edge(static_cast<std::size_t>(from), static_cast<std::size_t>(to), wire, graph_);
+  boost::add_edge(at_index(from), at_index(to), wire, graph_);
 }
 
 std::vector<std::optional<Path>> WiringGraph::paths_from(int source, Through through) const {
@@ -44,7 +46,7 @@ std::vector<std::optional<Path>> WiringGraph::paths_from(int source, Through thr
     return PathCost{path.hops + 1, std::min(path.narrowest, wire)};
   };
   boost::dijkstra_shortest_paths(
-      passable, static_cast<std::size_t>(source),
+      passable, at_index(source),
       boost::weight_map(boost::get(&Wire::bandwidth, graph_))
           .distance_map(boost::make_iterator_property_map(cost.begin(), index))
           .distance_compare(std::less<PathCost>{})
@@ -60,7 +62,7 @@ std::vector<std::optional<Path>> WiringGraph::paths_from(int source, Through thr
     Path path;
     path.cost = cost[target];
     path.vertices.push_back(static_cast<int>(target));
-    for (std::size_t at = target; at != static_cast<std::size_t>(source);) {
+    for (std::size_t at = target; at != at_index(source);) {
       const Wire& wire = graph_[arrived_by[at]];
       if (wire.link >= 0) path.links.push_back(wire.link);
       path.latency += wire.latency;

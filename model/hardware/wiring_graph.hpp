@@ -37,7 +37,7 @@ struct Path {
   PathCost cost;
 };
 
-/// GPUs and network cards begin and end paths but carry nothing for others; CPUs and switches do.
+/// GPUs and network cards begin and end paths but let no traffic through; CPUs and switches do.
 class WiringGraph {
  public:
   /// `transit[v]` says whether traffic may pass through vertex v.

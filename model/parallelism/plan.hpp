@@ -6,7 +6,7 @@
 
 #include "model/collectives/operation.hpp"
 #include "model/cost/compression.hpp"
-#include "model/cost/host.hpp"
+#include "model/cost/launches.hpp"
 #include "model/hardware/cluster.hpp"
 
 namespace foretrain {

@@ -18,7 +18,7 @@ constexpr std::int64_t most_gpus_per_node = 1024;
 
 /// Complains about what only the whole node shows, at the key to which it belongs.
 void require_possible(const Node& result, const MappingReader& node) {
-  for (const NodeProblem& problem : check_node(result)) {
+  for (const HardwareProblem& problem : check_node(result)) {
     const std::string section = split(problem.key, '.').front();
     throw ScenarioError(
         node.where(section), node.path(problem.key), problem.text,

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "model/cost/host.hpp"
+#include "model/cost/launches.hpp"
 
 namespace foretrain {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/base/error.hpp"
-#include "model/cost/host.hpp"
+#include "model/cost/launches.hpp"
 #include "model/tasks/front_end.hpp"
 #include "model/tasks/model_call.hpp"
 #include "model/tasks/task_blocks.hpp"

@@ -6,7 +6,7 @@
 
 #include "model/base/error.hpp"
 #include "model/collectives/contention.hpp"
-#include "model/cost/host.hpp"
+#include "model/cost/launches.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/memory/stage_memory.hpp"
 #include "model/training/gradient_sync.hpp"

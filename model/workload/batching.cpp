@@ -3,30 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
-
-namespace {
-
-/// The samples between two quantiles of length, renormalised.
-SampleMix part_of(const SampleMix& mix, double from, double to) {
-  SampleMix part;
-  part.limit = mix.limit;
-  double begin = 0.0;
-  double total = 0.0;
-  for (const Sample& sample : mix.samples) {
-    const double end = begin + sample.weight;
-    const double inside = std::min(end, to) - std::max(begin, from);
-    if (inside > 1e-12) {
-      part.samples.push_back({sample.tokens, sample.images, inside});
-      total += inside;
-    }
-    begin = end;
-  }
-  for (Sample& sample : part.samples) sample.weight /= total;
-  return part;
-}
-
-}  // namespace
 
 double SampleMix::tokens() const {
   double sum = 0.0;
@@ -48,22 +27,19 @@ std::vector<WeightedValue> SampleMix::lengths() const {
 
 SampleMix mix_of(const DataShape& data, double visual_tokens, std::int64_t limit) {
   SampleMix mix;
-  mix.limit = static_cast<double>(limit);
+  mix.limit = number(limit);
   const std::vector<WeightedValue> text = values_of(data.text);
   const std::vector<WeightedValue> images =
       visual_tokens > 0.0 ? whole_values_of(data.images) : std::vector<WeightedValue>{{0.0, 1.0}};
-  double whole = 0.0;
   for (const WeightedValue& count : images) {
     for (const WeightedValue& words : text) {
       const double tokens = std::max(std::round(count.value * visual_tokens + words.value), 1.0);
       const double weight = count.weight * words.weight;
-      whole += weight * tokens;
       mix.samples.push_back({std::min(tokens, mix.limit), count.value, weight});
     }
   }
   std::stable_sort(mix.samples.begin(), mix.samples.end(),
                    [](const Sample& a, const Sample& b) { return a.tokens < b.tokens; });
-  mix.truncated = 1.0 - mix.tokens() / whole;
   return mix;
 }
 
@@ -71,7 +47,8 @@ std::vector<SampleMix> length_classes(const SampleMix& mix, const Batching& batc
   if (batching.kind != Batching::Kind::bucketing) return {mix};
   std::vector<SampleMix> classes;
   for (int b = 0; b < batching.buckets; ++b) {
-    classes.push_back(part_of(mix, static_cast<double>(b) / batching.buckets, (b + 1.0) / batching.buckets));
+    const double from = number(b) / batching.buckets, to = (b + 1.0) / batching.buckets;
+    classes.push_back({between_quantiles(mix.samples, from, to), mix.limit});
   }
   return classes;
 }
@@ -84,7 +61,7 @@ PassTokens pass_tokens(double tokens, double count, double squares) {
 }
 
 BatchShape batch_shape(const SampleMix& mix, const Batching& batching, std::int64_t micro_batch, bool whole_rows) {
-  const auto m = static_cast<double>(micro_batch);
+  const auto m = number(micro_batch);
   const std::vector<WeightedValue> lengths = mix.lengths();
   BatchShape shape;
   shape.tokens_per_sample = mix.tokens();
@@ -92,7 +69,7 @@ BatchShape batch_shape(const SampleMix& mix, const Batching& batching, std::int6
   shape.mean.images = m * shape.images_per_sample;
 
   if (batching.kind == Batching::Kind::packing) {
-    const auto row = static_cast<double>(batching.length);
+    const auto row = number(batching.length);
     const double tokens = m * shape.tokens_per_sample / packed_share(mix, batching.length);
     const double rows = tokens / row;
     const double squares = m * moment(lengths, 2);
@@ -109,8 +86,8 @@ BatchShape batch_shape(const SampleMix& mix, const Batching& batching, std::int6
     double longest_square = 0.0;
     const std::vector<SampleMix> classes = length_classes(mix, batching);
     for (const SampleMix& part : classes) {
-      longest += largest_moment(part.lengths(), m, 1) / static_cast<double>(classes.size());
-      longest_square += largest_moment(part.lengths(), m, 2) / static_cast<double>(classes.size());
+      longest += largest_moment(part.lengths(), m, 1) / number(classes.size());
+      longest_square += largest_moment(part.lengths(), m, 2) / number(classes.size());
     }
     if (batching.kind == Batching::Kind::maximum) {
       longest = mix.limit;
@@ -121,7 +98,7 @@ BatchShape batch_shape(const SampleMix& mix, const Batching& batching, std::int6
     shape.largest.language = pass_tokens(m * most, m, m * most * most);
     for (const Sample& sample : mix.samples) shape.largest.images = std::max(shape.largest.images, m * sample.images);
   }
-  shape.computed_per_sample = static_cast<double>(shape.mean.language.tokens) / m;
+  shape.computed_per_sample = number(shape.mean.language.tokens) / m;
   return shape;
 }
 

@@ -43,8 +43,7 @@ struct Sample {
 /// All kinds of samples in ascending order of length; weights add up to 1.
 struct SampleMix {
   std::vector<Sample> samples;
-  double limit = 0.0;      ///< the longest sequence, to which longer samples are cut
-  double truncated = 0.0;  ///< share of the tokens that is cut off
+  double limit = 0.0;  ///< the longest sequence, to which longer samples are cut
 
   [[nodiscard]] double tokens() const;  ///< of a mean sample
   [[nodiscard]] double images() const;

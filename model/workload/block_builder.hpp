@@ -4,14 +4,14 @@
 
 #include <string>
 
+#include "model/base/number.hpp"
 #include "model/workload/build.hpp"
 #include "model/workload/plain_kernels.hpp"
 #include "model/workload/transformer_parameters.hpp"
 
 namespace foretrain {
 
-/// Collects the operators of a layer, forward and backward; all sizes for one rank. Keeps references to what it is made
-/// of.
+/// Collects the operators of a layer, forward and backward; all sizes for one rank. Keeps references to its arguments.
 class BlockBuilder {
  public:
   BlockBuilder(const TransformerConfig& config, const BuildOptions& options, bool weights = true)
@@ -27,13 +27,13 @@ class BlockBuilder {
   [[nodiscard]] std::int64_t tokens() const { return tokens_; }
   /// Tokens that norms, dropout and residual additions of one rank see: divided under sequence parallelism.
   [[nodiscard]] double norm_tokens() const {
-    return static_cast<double>(tokens_) / (options_.sequence_parallel ? options_.tensor : 1);
+    return number(tokens_) / (options_.sequence_parallel ? options_.tensor : 1);
   }
 
   /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and, unless w is frozen, a weight gradient.
   void linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
               Precision precision, std::int64_t batch = 1) const {
-    const Bytes weights = options_.casts_weights ? static_cast<double>(batch * n * k) * element_ : Bytes(0.0);
+    const Bytes weights = options_.casts_weights ? number(batch * n * k) * element_ : Bytes(0.0);
     const auto cast = [&](const char* what, double read, double written) {
       const Streaming work{StreamingKind::elementwise, read * weights, written * weights, Flops(0.0), false};
       return Operator{name + what, work, activations_, 1};
@@ -55,7 +55,7 @@ class BlockBuilder {
     linear(layer, name, m, n, k, options_.precision, batch);
     if (options_.precision != Precision::fp8) return;
     const auto cast = [&](std::int64_t elements) {
-      const Bytes size = element_ * static_cast<double>(batch * elements);
+      const Bytes size = element_ * number(batch * elements);
       return Operator{name + " cast", Streaming{StreamingKind::elementwise, size, size, Flops(0.0), true}, activations_,
                       1};
     };
@@ -66,30 +66,22 @@ class BlockBuilder {
   /// A memory-bound kernel over `elements` numbers: forward and backward passes as (reads, writes) per element.
   void stream(Layer& layer, const std::string& name, StreamingKind kind, double elements, double forward_reads,
               double forward_writes, double backward_reads, double backward_writes, int backward_kernels = 1) const {
-    const bool fusible = kind == StreamingKind::elementwise;
-    const Flops forward_flops(elements * forward_reads);
-    const Flops backward_flops(elements * backward_reads);
-    layer.forward.push_back({name,
-                             Streaming{kind, element_ * elements * forward_reads, element_ * elements * forward_writes,
-                                       forward_flops, fusible},
-                             activations_, 1});
-    layer.backward.push_back({name + " backward",
-                              Streaming{kind, element_ * elements * backward_reads,
-                                        element_ * elements * backward_writes, backward_flops, fusible},
-                              activations_, backward_kernels});
+    layer.forward.push_back(streaming_operator(name, kind, elements, forward_reads, forward_writes, activations_));
+    layer.backward.push_back(streaming_operator(name + " backward", kind, elements, backward_reads, backward_writes,
+                                                activations_, backward_kernels));
   }
 
   void norm(Layer& layer, const std::string& name) const {
     if (plain()) {
       const bool rms = config_.family == TransformerFamily::llama;
       append_streams(layer, name, rms ? plain_rms_norm(element_) : plain_layer_norm(element_),
-                     norm_tokens() * static_cast<double>(config_.hidden), activations_);
+                     norm_tokens() * number(config_.hidden), activations_);
       return;
     }
     // Forward reads x, writes y. Backward reads dy and x, writes dx; the scale's gradient is a second, smaller kernel
     // that reads both again from cache or memory.
-    stream(layer, name, StreamingKind::reduction, norm_tokens() * static_cast<double>(config_.hidden), 1, 1,
-           weights_ ? 3 : 2, 1, weights_ ? 2 : 1);
+    stream(layer, name, StreamingKind::reduction, norm_tokens() * number(config_.hidden), 1, 1, weights_ ? 3 : 2, 1,
+           weights_ ? 2 : 1);
   }
 
   /// A bias added by a kernel of its own; its gradient sums over tokens.
@@ -102,7 +94,7 @@ class BlockBuilder {
   /// bias + dropout + residual, in one kernel or three; the mask costs one byte an element.
   void residual(Layer& layer, const std::string& name) const {
     const double mask = has_dropout(config_.family) ? 1.0 / element_.value() : 0.0;
-    const double elements = norm_tokens() * static_cast<double>(config_.hidden);
+    const double elements = norm_tokens() * number(config_.hidden);
     if (plain()) {
       separate_bias(layer, name + " bias", elements);
       if (mask > 0.0) stream(layer, name + " dropout", StreamingKind::elementwise, elements, 1, 1 + mask, 1 + mask, 1);
@@ -119,7 +111,7 @@ class BlockBuilder {
     if (options_.tensor == 1) return;
     using Kind = LayerCollective::Kind;
     constexpr auto group = LayerCollective::Group::tensor;
-    const Bytes size = element_ * static_cast<double>(tokens_ * config_.hidden);
+    const Bytes size = element_ * number(tokens_ * config_.hidden);
     if (!options_.sequence_parallel) {
       layer.forward_collectives.push_back({Kind::all_reduce, group, size, halves, false});
       layer.backward_collectives.push_back({Kind::all_reduce, group, size, halves, false});
@@ -142,6 +134,14 @@ class BlockBuilder {
  private:
   void attention_half(Layer& layer) const;
   void ffn_half(Layer& layer) const;
+
+  // What a layer keeps for its backward pass, and needs while it runs, in transformer_memory.cpp. Of a block: in each
+  // way of recomputing, and what is run again; its forward operators must be there.
+  void set_block_memory(Layer& layer) const;
+  void keep_operators(Layer& layer) const;
+  void set_embedding_memory(Layer& layer) const;
+  /// The output layer with its loss over `rows` × `columns` logits.
+  void set_head_memory(Layer& layer, std::int64_t rows, std::int64_t columns) const;
 
   const TransformerConfig& config_;
   const BuildOptions& options_;

@@ -101,16 +101,4 @@ double largest_moment(const std::vector<WeightedValue>& values, double count, in
   return sum;
 }
 
-std::vector<WeightedValue> between_quantiles(const std::vector<WeightedValue>& values, double from, double to) {
-  std::vector<WeightedValue> part;
-  double begin = 0.0;
-  for (const WeightedValue& cell : values) {
-    const double end = begin + cell.weight;
-    const double inside = std::min(end, to) - std::max(begin, from);
-    if (inside > 1e-12) part.push_back({cell.value, inside});
-    begin = end;
-  }
-  return normalised(std::move(part));
-}
-
 }  // namespace foretrain

@@ -2,7 +2,7 @@
 // and a quadrature for a density. No random numbers.
 #pragma once
 
-#include <cstdint>
+#include <algorithm>
 #include <vector>
 
 namespace foretrain {
@@ -47,7 +47,24 @@ double moment(const std::vector<WeightedValue>& values, int power);
 /// weights up to it. Values must be normalised.
 double largest_moment(const std::vector<WeightedValue>& values, double count, int power = 1);
 
-/// The values between two quantiles, renormalised; a value that straddles an end is divided. 0 ≤ from < to ≤ 1.
-std::vector<WeightedValue> between_quantiles(const std::vector<WeightedValue>& values, double from, double to);
+/// Of values with weights that add up to 1, those between two quantiles, their weights divided by their sum; a value
+/// that straddles an end is divided. 0 ≤ from < to ≤ 1.
+template <typename Weighted>
+std::vector<Weighted> between_quantiles(const std::vector<Weighted>& values, double from, double to) {
+  std::vector<Weighted> part;
+  double begin = 0.0, total = 0.0;
+  for (const Weighted& value : values) {
+    const double end = begin + value.weight;
+    const double inside = std::min(end, to) - std::max(begin, from);
+    if (inside > 1e-12) {
+      part.push_back(value);
+      part.back().weight = inside;
+      total += inside;
+    }
+    begin = end;
+  }
+  for (Weighted& value : part) value.weight /= total;
+  return part;
+}
 
 }  // namespace foretrain

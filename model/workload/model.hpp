@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/base/number.hpp"
 #include "model/workload/batching.hpp"
 #include "model/workload/operator.hpp"
 
@@ -34,7 +35,7 @@ struct LayerCollective {
 struct WeightMatrix {
   std::int64_t rows = 1, columns = 1;
   std::int64_t count = 1;  ///< alike, as the experts of a layer are
-  [[nodiscard]] double elements() const { return static_cast<double>(rows) * static_cast<double>(columns); }
+  [[nodiscard]] double elements() const { return number(rows) * number(columns); }
   bool operator==(const WeightMatrix&) const = default;
 };
 
@@ -47,7 +48,6 @@ struct Layer {
   std::vector<LayerCollective> backward_collectives;
   double parameters = 0.0;                    ///< trainable numbers held by one tensor-parallel rank
   double frozen_parameters = 0.0;             ///< held but not trained, beside `parameters`
-  double expert_parameters = 0.0;             ///< of `parameters`, divided over the expert-parallel group
   std::vector<WeightMatrix> matrices;         ///< of `parameters`, the matrices in forward order; the rest are vectors
   Bytes saved;                                ///< activations kept for the backward pass without recomputation
   Bytes saved_selective;                      ///< with selective recomputation (attention recomputed)

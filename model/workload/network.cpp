@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/base/error.hpp"
+#include "model/base/number.hpp"
 #include "model/workload/network_operators.hpp"
 #include "model/workload/network_shapes.hpp"
 
@@ -105,9 +106,7 @@ class NetworkBuilder {
     for (const NetworkLayer& layer : layers) {
       if (layer.kind == NetworkLayer::Kind::repeat) {
         const std::vector<NetworkLayer>& body = repeated_body(layer);
-        for (std::int64_t i = 0; i < layer.times; ++i) {
-          input = walk_top_level(body, input);
-        }
+        for (std::int64_t i = 0; i < layer.times; ++i) input = walk_top_level(body, input);
         continue;
       }
       if (starts_layer(layer.kind)) {
@@ -124,9 +123,7 @@ class NetworkBuilder {
   }
 
   std::size_t walk(const std::vector<NetworkLayer>& layers, std::size_t input) {
-    for (const NetworkLayer& layer : layers) {
-      input = walk_layer(layer, input);
-    }
+    for (const NetworkLayer& layer : layers) input = walk_layer(layer, input);
     return input;
   }
 
@@ -142,9 +139,7 @@ class NetworkBuilder {
         return walk_branches(layer, input);
       case NetworkLayer::Kind::repeat: {
         const std::vector<NetworkLayer>& body = repeated_body(layer);
-        for (std::int64_t i = 0; i < layer.times; ++i) {
-          input = walk(body, input);
-        }
+        for (std::int64_t i = 0; i < layer.times; ++i) input = walk(body, input);
         return input;
       }
       case NetworkLayer::Kind::flatten:
@@ -170,12 +165,8 @@ class NetworkBuilder {
     const FeatureMap shape = output_shape(layer, in.shape);
     PrimitiveOperators operators = primitive_operators(layer, in.shape, shape, in.needs_gradient, settings_);
     const std::size_t output = add_tensor(shape, in.needs_gradient || operators.parameters > 0);
-    if (operators.keeps_input) {
-      keep(input);
-    }
-    if (operators.keeps_output) {
-      keep(output);
-    }
+    if (operators.keeps_input) keep(input);
+    if (operators.keeps_output) keep(output);
     layer_.saved += operators.kept;
     layer_.parameters += operators.parameters;
     layer_.matrices.insert(layer_.matrices.end(), operators.matrices.begin(), operators.matrices.end());
@@ -308,7 +299,7 @@ Model build_network(const NetworkConfig& config, std::string name, std::int64_t 
     model.parameters += group.repeat * group.layer.parameters;
     for (const Operator& op : group.layer.forward) {
       if (is_product(op)) {
-        model.forward_flops_per_sample += (group.repeat / static_cast<double>(micro_batch)) * flops(op);
+        model.forward_flops_per_sample += (group.repeat / number(micro_batch)) * flops(op);
       }
     }
   }

@@ -18,9 +18,9 @@ namespace foretrain {
 /// cross-entropy are added as a last layer, which no pipeline can split off.
 ///
 /// With 16-bit precisions activations take 2 bytes, trainable numbers are fp32 and cast once per pass (autocast); with
-/// fp8 activations stay bf16. Input samples are copied to the device in the number format of the activations.
-/// Kept for the backward pass: inputs of convolutions, linear layers, norms and pooling, outputs of ReLU and sigmoid,
-/// dropout masks and pooling indices; each tensor once, whoever keeps it (so ReLU in place costs nothing extra).
+/// fp8 activations stay bf16. Input samples are copied to the device in the number format of the activations. Kept for
+/// the backward pass: inputs of convolutions, linear layers, norms and pooling, outputs of ReLU and sigmoid, dropout
+/// masks and pooling indices; each tensor once, however many operators keep it (so ReLU in place costs nothing extra).
 ///
 /// Throws ScenarioError at NetworkLayer::where when shapes do not fit.
 Model build_network(const NetworkConfig& config, std::string name, std::int64_t micro_batch, Precision precision);

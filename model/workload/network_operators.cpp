@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 namespace {
 
@@ -17,7 +19,7 @@ Operator streaming(std::string name, const PassSettings& settings, Streaming wor
 }
 
 Flops per_element(double flops, const FeatureMap& shape, const PassSettings& settings) {
-  return Flops(flops * static_cast<double>(settings.batch) * shape.elements());
+  return Flops(flops * number(settings.batch) * shape.elements());
 }
 
 /// A map from one tensor to another of the same shape, which a compiler merges into its neighbours.
@@ -46,8 +48,8 @@ void append_weight_cast(std::vector<Operator>& operators, double weights, const 
 
 Operator bias_gradient(const FeatureMap& output, const PassSettings& settings) {
   return streaming("bias gradient", settings,
-                   {StreamingKind::reduction, settings.activation_bytes(output),
-                    static_cast<double>(output.channels) * fp32_size, per_element(1, output, settings), false});
+                   {StreamingKind::reduction, settings.activation_bytes(output), number(output.channels) * fp32_size,
+                    per_element(1, output, settings), false});
 }
 
 PrimitiveOperators convolution(const NetworkLayer& layer, const FeatureMap& input, const FeatureMap& output,
@@ -65,8 +67,7 @@ PrimitiveOperators convolution(const NetworkLayer& layer, const FeatureMap& inpu
                          .groups = layer.groups,
                          .pass = ConvolutionPass::forward};
   const std::int64_t channels_per_group = work.c / work.groups;
-  const double weights = static_cast<double>(work.k) * static_cast<double>(channels_per_group) *
-                         static_cast<double>(work.r) * static_cast<double>(work.s);
+  const double weights = number(work.k) * number(channels_per_group) * number(work.r) * number(work.s);
   const Bytes narrow = bytes_per_element(settings.activation_precision());
   const std::string name = fmt::format("conv {}x{}, {} to {}", work.r, work.s, work.c, work.k);
   const auto pass = [&](ConvolutionPass which, std::string_view suffix) {
@@ -76,7 +77,7 @@ PrimitiveOperators convolution(const NetworkLayer& layer, const FeatureMap& inpu
   };
 
   PrimitiveOperators result;
-  result.parameters = weights + (layer.bias ? static_cast<double>(work.k) : 0.0);
+  result.parameters = weights + (layer.bias ? number(work.k) : 0.0);
   result.matrices.push_back({work.k, channels_per_group * work.r * work.s});
   result.keeps_input = true;
   append_weight_cast(result.forward, weights, settings);
@@ -99,7 +100,7 @@ PrimitiveOperators linear(const NetworkLayer& layer, const FeatureMap& input, bo
                           const PassSettings& settings) {
   const std::int64_t in = input.channels;
   const std::int64_t out = layer.out;
-  const double weights = static_cast<double>(in) * static_cast<double>(out);
+  const double weights = number(in) * number(out);
   const Bytes narrow = bytes_per_element(settings.activation_precision());
   const std::string name = fmt::format("linear {} to {}", in, out);
   const auto product = [&](std::string_view suffix, const Matmul& work) {
@@ -107,7 +108,7 @@ PrimitiveOperators linear(const NetworkLayer& layer, const FeatureMap& input, bo
   };
 
   PrimitiveOperators result;
-  result.parameters = weights + (layer.bias ? static_cast<double>(out) : 0.0);
+  result.parameters = weights + (layer.bias ? number(out) : 0.0);
   result.matrices.push_back({out, in});
   result.keeps_input = true;
   append_weight_cast(result.forward, weights, settings);
@@ -129,9 +130,9 @@ PrimitiveOperators linear(const NetworkLayer& layer, const FeatureMap& input, bo
 // a second kernel.
 PrimitiveOperators batch_norm(const FeatureMap& shape, const PassSettings& settings) {
   const Bytes size = settings.activation_bytes(shape);
-  const Bytes per_channel = 2.0 * static_cast<double>(shape.channels) * fp32_size;
+  const Bytes per_channel = 2.0 * number(shape.channels) * fp32_size;
   PrimitiveOperators result;
-  result.parameters = 2.0 * static_cast<double>(shape.channels);
+  result.parameters = 2.0 * number(shape.channels);
   result.keeps_input = true;
   result.kept = per_channel;
   result.forward.push_back(streaming("batch norm", settings,
@@ -163,8 +164,8 @@ PrimitiveOperators max_pool(const NetworkLayer& layer, const FeatureMap& input, 
                             bool input_gradient, const PassSettings& settings) {
   const Bytes in = settings.activation_bytes(input);
   const Bytes out = settings.activation_bytes(output);
-  const Bytes indices = static_cast<double>(settings.batch) * output.elements() * pooling_index_size;
-  const Flops work = per_element(static_cast<double>(layer.kernel_h * layer.kernel_w), output, settings);
+  const Bytes indices = number(settings.batch) * output.elements() * pooling_index_size;
+  const Flops work = per_element(number(layer.kernel_h * layer.kernel_w), output, settings);
   PrimitiveOperators result;
   result.forward.push_back(streaming("max pool", settings, {StreamingKind::reduction, in, out + indices, work, false}));
   if (input_gradient) {
@@ -193,7 +194,7 @@ PrimitiveOperators average_pool(const FeatureMap& input, const FeatureMap& outpu
 
 PrimitiveOperators dropout(const FeatureMap& shape, bool input_gradient, const PassSettings& settings) {
   const Bytes size = settings.activation_bytes(shape);
-  const Bytes mask = static_cast<double>(settings.batch) * shape.elements() * mask_size;
+  const Bytes mask = number(settings.batch) * shape.elements() * mask_size;
   const Flops work = per_element(2, shape, settings);
   PrimitiveOperators result;
   result.forward.push_back(streaming("dropout", settings, {StreamingKind::elementwise, size, size + mask, work, true}));
@@ -269,8 +270,8 @@ Operator concatenation(const FeatureMap& output, const PassSettings& settings) {
 
 PrimitiveOperators loss_operators(const FeatureMap& logits, const PassSettings& settings) {
   const Bytes size = settings.activation_bytes(logits);
-  const Bytes probabilities = static_cast<double>(settings.batch) * logits.elements() * fp32_size;
-  const Bytes labels = static_cast<double>(settings.batch) * label_size;
+  const Bytes probabilities = number(settings.batch) * logits.elements() * fp32_size;
+  const Bytes labels = number(settings.batch) * label_size;
   const int casts = settings.casts_weights() ? 1 : 0;
   PrimitiveOperators result;
   result.kept = probabilities + labels;

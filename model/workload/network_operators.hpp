@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/base/number.hpp"
 #include "model/hardware/precision.hpp"
 #include "model/workload/model.hpp"
 #include "model/workload/model_config.hpp"
@@ -21,7 +22,7 @@ struct PassSettings {
   [[nodiscard]] Precision activation_precision() const { return storage_precision(precision); }
   /// Activations of the whole micro-batch.
   [[nodiscard]] Bytes activation_bytes(const FeatureMap& shape) const {
-    return static_cast<double>(batch) * shape.elements() * bytes_per_element(activation_precision());
+    return number(batch) * shape.elements() * bytes_per_element(activation_precision());
   }
   /// Trainable numbers are fp32 and cast to the activations' shorter format in each pass.
   [[nodiscard]] bool casts_weights() const {

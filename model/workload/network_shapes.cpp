@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "model/base/error.hpp"
 
 namespace foretrain {
@@ -65,39 +67,13 @@ FeatureMap pool(const NetworkLayer& layer, const FeatureMap& input) {
 std::string FeatureMap::text() const { return fmt::format("{}×{}×{}", channels, height, width); }
 
 std::string_view key(NetworkLayer::Kind kind) {
-  switch (kind) {
-    case NetworkLayer::Kind::convolution:
-      return "conv";
-    case NetworkLayer::Kind::linear:
-      return "linear";
-    case NetworkLayer::Kind::batch_norm:
-      return "batch_norm";
-    case NetworkLayer::Kind::relu:
-      return "relu";
-    case NetworkLayer::Kind::sigmoid:
-      return "sigmoid";
-    case NetworkLayer::Kind::gelu:
-      return "gelu";
-    case NetworkLayer::Kind::max_pool:
-      return "max_pool";
-    case NetworkLayer::Kind::average_pool:
-      return "average_pool";
-    case NetworkLayer::Kind::global_average_pool:
-      return "global_average_pool";
-    case NetworkLayer::Kind::flatten:
-      return "flatten";
-    case NetworkLayer::Kind::dropout:
-      return "dropout";
-    case NetworkLayer::Kind::local_response_norm:
-      return "local_response_norm";
-    case NetworkLayer::Kind::residual:
-      return "residual";
-    case NetworkLayer::Kind::branches:
-      return "branches";
-    case NetworkLayer::Kind::repeat:
-      return "repeat";
-  }
-  return "layer";
+  // In the order of the enumeration.
+  constexpr std::array<std::string_view, 15> keys = {"conv",     "linear",       "batch_norm",
+                                                     "relu",     "sigmoid",      "gelu",
+                                                     "max_pool", "average_pool", "global_average_pool",
+                                                     "flatten",  "dropout",      "local_response_norm",
+                                                     "residual", "branches",     "repeat"};
+  return keys[static_cast<std::size_t>(kind)];
 }
 
 FeatureMap output_shape(const NetworkLayer& layer, const FeatureMap& input) {

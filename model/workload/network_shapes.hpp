@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "model/base/number.hpp"
 #include "model/workload/model_config.hpp"
 
 namespace foretrain {
@@ -13,9 +14,7 @@ namespace foretrain {
 struct FeatureMap {
   std::int64_t channels = 0, height = 1, width = 1;
 
-  [[nodiscard]] double elements() const {
-    return static_cast<double>(channels) * static_cast<double>(height) * static_cast<double>(width);
-  }
+  [[nodiscard]] double elements() const { return number(channels) * number(height) * number(width); }
   [[nodiscard]] bool flat() const { return height == 1 && width == 1; }
   [[nodiscard]] std::string text() const;  ///< "64 × 56 × 56"
   bool operator==(const FeatureMap&) const = default;

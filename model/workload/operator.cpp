@@ -62,6 +62,14 @@ Matmul linear_weight_gradient(std::int64_t m, std::int64_t n, std::int64_t k, st
   return {.batch = batch, .m = n, .n = k, .k = m, .transpose_a = true};
 }
 
+Operator streaming_operator(std::string name, StreamingKind kind, double elements, double reads, double writes,
+                            Precision precision, int kernels) {
+  const Bytes all = bytes_per_element(precision) * elements;
+  const bool fusible = kind == StreamingKind::elementwise;
+  const Streaming work{kind, all * reads, all * writes, Flops(elements * reads), fusible};
+  return {std::move(name), work, precision, kernels};
+}
+
 Flops flops(const Operator& op) {
   return std::visit([](const auto& work) { return work_of(work); }, op.work);
 }

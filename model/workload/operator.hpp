@@ -76,6 +76,11 @@ struct Operator {
   bool operator==(const Operator&) const = default;
 };
 
+/// A memory-bound operator that reads and writes so many numbers of `precision` for each of `elements`, an operation
+/// for each number read. Elementwise ones are fusible.
+Operator streaming_operator(std::string name, StreamingKind kind, double elements, double reads, double writes,
+                            Precision precision, int kernels = 1);
+
 /// Multiplications and additions that the mathematics needs (2·m·n·k for a product), independent of the algorithm.
 Flops flops(const Operator& op);
 

@@ -10,6 +10,14 @@ using Kind = StreamingKind;
 StreamBytes cast_up(double e) { return {"cast to fp32", Kind::elementwise, e, wide, wide, e}; }
 StreamBytes cast_down(double e) { return {"cast from fp32", Kind::elementwise, wide, e, e, wide}; }
 
+/// Rotation of queries and keys as complex fp32 numbers.
+std::vector<StreamBytes> plain_rotary_embedding(Bytes element) {
+  const double e = element.value();
+  StreamBytes last = cast_down(e);
+  last.fusible = false;  // a compiler leaves one kernel between two matrix products
+  return {cast_up(e), {"rotation", Kind::elementwise, wide, wide, wide, wide}, last};
+}
+
 }  // namespace
 
 void append_streams(Layer& layer, const std::string& of, const std::vector<StreamBytes>& streams, double elements,
@@ -42,8 +50,8 @@ std::vector<StreamBytes> plain_layer_norm(Bytes element) {
   return {cast_up(e), norm, cast_down(e)};
 }
 
-// x · rsqrt(mean(x²) + ε) · weight. Backward: the weight's product reads dy, x̂ and the weight's share again for its own
-// gradient; the scale's reads dy and x for the row sums and writes dx; the square's adds its part to dx.
+// x · rsqrt(mean(x²) + ε) · weight. Backward: the weight's product reads dy, x̂ and the weight's share again for its
+// own gradient; the scale's reads dy and x for the row sums and writes dx; the square's adds its part to dx.
 std::vector<StreamBytes> plain_rms_norm(Bytes element) {
   const double e = element.value();
   return {cast_up(e),
@@ -52,13 +60,6 @@ std::vector<StreamBytes> plain_rms_norm(Bytes element) {
           {"scaling", Kind::elementwise, wide, wide, 5.0 * wide, 2.0 * wide, true, 3},
           cast_down(e),
           {"weight", Kind::elementwise, e, e, 3.0 * e, e, false, 2}};
-}
-
-std::vector<StreamBytes> plain_rotary_embedding(Bytes element) {
-  const double e = element.value();
-  StreamBytes last = cast_down(e);
-  last.fusible = false;  // a compiler leaves one kernel between two matrix products
-  return {cast_up(e), {"rotation", Kind::elementwise, wide, wide, wide, wide}, last};
 }
 
 std::vector<StreamBytes> plain_gated_activation(Bytes element) {

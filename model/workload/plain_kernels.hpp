@@ -33,8 +33,6 @@ std::vector<StreamBytes> plain_bias(Bytes element);
 std::vector<StreamBytes> plain_layer_norm(Bytes element);
 /// Root-mean-square norm written as powers, mean and products in fp32.
 std::vector<StreamBytes> plain_rms_norm(Bytes element);
-/// Rotation of queries and keys as complex fp32 numbers.
-std::vector<StreamBytes> plain_rotary_embedding(Bytes element);
 /// SiLU, then the product with the second half; per element of one half.
 std::vector<StreamBytes> plain_gated_activation(Bytes element);
 /// What standard attention launches over the scores beside softmax and dropout of the activations' width: scaling, the

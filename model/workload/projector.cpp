@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/workload/transformer_parameters.hpp"
 
 namespace foretrain {
@@ -61,40 +62,35 @@ void ProjectorBuilder::linear(const std::string& name, std::int64_t rows, std::i
   if (weights_) {
     layer_.backward.push_back(
         {name + " weight gradient", linear_weight_gradient(rows, outputs, inputs), options_.precision, 1});
-    layer_.saved += element_ * static_cast<double>(rows * inputs);
+    layer_.saved += element_ * number(rows * inputs);
   }
   inputs_ = inputs_ || weights_;
   layer_.matrices.push_back({outputs, inputs});
-  layer_.parameters += static_cast<double>(outputs * inputs) + (bias ? static_cast<double>(outputs) : 0.0);
+  layer_.parameters += number(outputs * inputs) + (bias ? number(outputs) : 0.0);
 }
 
 void ProjectorBuilder::stream(const std::string& name, StreamingKind kind, double elements, double reads, double writes,
                               double backward_reads, double backward_writes) {
-  const bool fusible = kind == StreamingKind::elementwise;
-  const Bytes all = element_ * elements;
-  layer_.forward.push_back(
-      {name, Streaming{kind, all * reads, all * writes, Flops(elements * reads), fusible}, precision_, 1});
+  layer_.forward.push_back(streaming_operator(name, kind, elements, reads, writes, precision_));
   if (!inputs_) return;
   layer_.backward.push_back(
-      {name + " backward",
-       Streaming{kind, all * backward_reads, all * backward_writes, Flops(elements * backward_reads), fusible},
-       precision_, 1});
+      streaming_operator(name + " backward", kind, elements, backward_reads, backward_writes, precision_));
 }
 
 /// Reads x, writes y; backward reads dy and x, writes dx; where it is trained, both are read again.
 void ProjectorBuilder::norm(const std::string& name, std::int64_t rows, std::int64_t width) {
-  const auto elements = static_cast<double>(rows * width);
+  const auto elements = number(rows * width);
   inputs_ = inputs_ || weights_;
   stream(name, StreamingKind::reduction, elements, 1, 1, weights_ ? 3 : 2, 1);
   layer_.saved += element_ * elements;
-  layer_.parameters += 2.0 * static_cast<double>(width);
+  layer_.parameters += 2.0 * number(width);
 }
 
 /// `queries` vectors of every image attend to its `keys` vectors.
 void ProjectorBuilder::attention(const std::string& name, std::int64_t queries, std::int64_t keys) {
   const ProjectorConfig& p = config_.projector;
-  const double all_queries = images_ * static_cast<double>(queries);
-  const double all_keys = images_ * static_cast<double>(keys);
+  const double all_queries = images_ * number(queries);
+  const double all_keys = images_ * number(keys);
   norm(name + " norm", rounded(all_queries), p.hidden);
   linear(name + " query", rounded(all_queries), p.hidden, p.hidden, true);
   linear(name + " key", rounded(all_keys), p.hidden, p.hidden, true);
@@ -111,17 +107,17 @@ void ProjectorBuilder::attention(const std::string& name, std::int64_t queries, 
   if (inputs_) {
     core.backward = true;
     layer_.backward.push_back({name + " backward", core, precision_, standard ? 5 : 2});
-    const double scores = standard ? 2.0 * images_ * static_cast<double>(p.heads * queries * keys) : 0.0;
-    layer_.saved += element_ * ((2.0 * all_queries + 2.0 * all_keys) * static_cast<double>(p.hidden) + scores);
+    const double scores = standard ? 2.0 * images_ * number(p.heads * queries * keys) : 0.0;
+    layer_.saved += element_ * ((2.0 * all_queries + 2.0 * all_keys) * number(p.hidden) + scores);
   }
   linear(name + " output", rounded(all_queries), p.hidden, p.hidden, true);
-  stream(name + " residual", StreamingKind::elementwise, all_queries * static_cast<double>(p.hidden), 2, 1, 1, 1);
+  stream(name + " residual", StreamingKind::elementwise, all_queries * number(p.hidden), 2, 1, 1, 1);
 }
 
 void ProjectorBuilder::mlp() {
   const ProjectorConfig& p = config_.projector;
   const std::int64_t joined = p.merge * p.merge;
-  const std::int64_t rows = rounded(images_ * static_cast<double>(patches(config_.vision) / joined));
+  const std::int64_t rows = rounded(images_ * number(patches(config_.vision) / joined));
   std::int64_t width = config_.vision.hidden * joined;
   for (std::int64_t i = 0; i < p.layers; ++i) {
     const bool last = i + 1 == p.layers;
@@ -129,17 +125,17 @@ void ProjectorBuilder::mlp() {
     linear("projector " + std::to_string(i + 1), rows, outputs, width, true);
     width = outputs;
     if (last) continue;
-    stream("projector activation", StreamingKind::elementwise, static_cast<double>(rows * width), 1, 1, 2, 1);
-    if (inputs_) layer_.saved += element_ * static_cast<double>(rows * width);
+    stream("projector activation", StreamingKind::elementwise, number(rows * width), 1, 1, 2, 1);
+    if (inputs_) layer_.saved += element_ * number(rows * width);
   }
 }
 
 void ProjectorBuilder::resampler() {
   const ProjectorConfig& p = config_.projector;
   const std::int64_t keys = patches(config_.vision);
-  const double rows = images_ * static_cast<double>(p.queries);
-  linear("resampler input", rounded(images_ * static_cast<double>(keys)), p.hidden, config_.vision.hidden, false);
-  layer_.parameters += static_cast<double>(p.queries * p.hidden);
+  const double rows = images_ * number(p.queries);
+  linear("resampler input", rounded(images_ * number(keys)), p.hidden, config_.vision.hidden, false);
+  layer_.parameters += number(p.queries * p.hidden);
   for (std::int64_t i = 0; i < p.layers; ++i) {
     const std::string block = "resampler " + std::to_string(i + 1);
     if (p.self_attention) attention(block + " self-attention", p.queries, p.queries);
@@ -147,10 +143,10 @@ void ProjectorBuilder::resampler() {
     if (p.ffn_hidden == 0) continue;
     norm(block + " ffn norm", rounded(rows), p.hidden);
     linear(block + " ffn up", rounded(rows), p.ffn_hidden, p.hidden, true);
-    stream(block + " activation", StreamingKind::elementwise, rows * static_cast<double>(p.ffn_hidden), 1, 1, 2, 1);
-    if (inputs_) layer_.saved += element_ * (rows * static_cast<double>(p.ffn_hidden));
+    stream(block + " activation", StreamingKind::elementwise, rows * number(p.ffn_hidden), 1, 1, 2, 1);
+    if (inputs_) layer_.saved += element_ * (rows * number(p.ffn_hidden));
     linear(block + " ffn down", rounded(rows), p.hidden, p.ffn_hidden, true);
-    stream(block + " ffn residual", StreamingKind::elementwise, rows * static_cast<double>(p.hidden), 2, 1, 1, 1);
+    stream(block + " ffn residual", StreamingKind::elementwise, rows * number(p.hidden), 2, 1, 1, 1);
   }
   norm("resampler norm", rounded(rows), p.hidden);
   linear("resampler output", rounded(rows), config_.language.hidden, p.hidden, false);
@@ -158,9 +154,9 @@ void ProjectorBuilder::resampler() {
 
 /// Embeddings of words and visual tokens are read, the joined sequence is written.
 void ProjectorBuilder::insertion(double sequence_tokens) {
-  stream("visual tokens inserted", StreamingKind::gather,
-         sequence_tokens * static_cast<double>(config_.language.hidden), 1, 1, 1, 1);
-  layer_.output = element_ * (sequence_tokens * static_cast<double>(config_.language.hidden));
+  stream("visual tokens inserted", StreamingKind::gather, sequence_tokens * number(config_.language.hidden), 1, 1, 1,
+         1);
+  layer_.output = element_ * (sequence_tokens * number(config_.language.hidden));
 }
 
 Layer ProjectorBuilder::finish() && {

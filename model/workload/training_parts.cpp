@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -51,7 +53,7 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
     const std::int64_t in = matrix.inputs;
     const std::int64_t out = matrix.outputs;
     std::vector<Operator> forward = {product(down, linear_forward(n, r, in)), product(up, linear_forward(n, out, r)),
-                                     addition(matrix.name + " adapter sum", static_cast<double>(n * out), p)};
+                                     addition(matrix.name + " adapter sum", number(n * out), p)};
     // The backward pass reads A's result, but what comes of the last matrix enters a sum alone.
     const bool last = matrix.name == "ffn down" && block.unread_tail > 0;
     if (last) {
@@ -64,10 +66,10 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
     block.backward.push_back(product(up + " weight gradient", linear_weight_gradient(n, out, r)));
     block.backward.push_back(product(down + " data gradient", linear_data_gradient(n, r, in)));
     block.backward.push_back(product(down + " weight gradient", linear_weight_gradient(n, r, in)));
-    block.backward.push_back(addition(matrix.name + " adapter gradient sum", static_cast<double>(n * in), p));
+    block.backward.push_back(addition(matrix.name + " adapter gradient sum", number(n * in), p));
     block.matrices.push_back({r, in});
     block.matrices.push_back({out, r});
-    const Bytes between = bytes_per_element(p) * static_cast<double>(n * r);  // A's result
+    const Bytes between = bytes_per_element(p) * number(n * r);  // A's result
     block.saved += between;
     block.saved_selective += between;
     block.saved_operators += between;
@@ -79,10 +81,10 @@ Bytes unneeded_activations(const std::optional<Lora>& lora, const TransformerCon
                            const AdaptedBlock& shape) {
   const bool attention = lora && lora->attention;
   const bool ffn = lora && lora->ffn;
-  const double routed = config.experts > 1 ? static_cast<double>(config.experts_per_token) : 1.0;
-  const auto tokens = static_cast<double>(shape.tokens);
-  const double norm = tokens / (shape.sequence_parallel ? shape.tensor : 1) * static_cast<double>(config.hidden);
-  const double activated = tokens * routed * static_cast<double>(config.ffn_hidden) / shape.tensor;
+  const double routed = config.experts > 1 ? number(config.experts_per_token) : 1.0;
+  const auto tokens = number(shape.tokens);
+  const double norm = tokens / (shape.sequence_parallel ? shape.tensor : 1) * number(config.hidden);
+  const double activated = tokens * routed * number(config.ffn_hidden) / shape.tensor;
   const double elements = (attention ? 0.0 : norm) + (ffn ? 0.0 : norm + activated);
   return bytes_per_element(shape.precision) * elements;
 }
@@ -115,7 +117,6 @@ PartGradients gradients_of(const TrainedParts& parts, bool with_vision) {
 void hold_weights(Layer& layer) {
   layer.frozen_parameters += layer.parameters;
   layer.parameters = 0.0;
-  layer.expert_parameters = 0.0;
   layer.matrices.clear();
 }
 
@@ -133,7 +134,7 @@ void forward_only(Layer& layer) {
 double lora_parameters(const Lora& lora, const TransformerConfig& config, int tensor) {
   double sum = 0.0;
   for (const AdaptedMatrix& matrix : adapted_matrices(lora, config, tensor)) {
-    sum += static_cast<double>(lora.rank * (matrix.inputs + matrix.outputs));
+    sum += number(lora.rank * (matrix.inputs + matrix.outputs));
   }
   return sum;
 }

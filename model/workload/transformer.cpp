@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/workload/block_builder.hpp"
 #include "model/workload/plain_kernels.hpp"
-#include "model/workload/transformer_memory.hpp"
 #include "model/workload/transformer_parameters.hpp"
 
 namespace foretrain {
@@ -34,8 +34,8 @@ void BlockBuilder::attention_half(Layer& layer) const {
     block_linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden, false);
   }
   layer.matrices.push_back({q_width + 2 * kv_width, c.hidden});
-  separate_bias(layer, "qkv bias", static_cast<double>(tokens_ * (q_width + 2 * kv_width)));
-  const auto queries = static_cast<double>(tokens_ * q_width), keys = static_cast<double>(tokens_ * kv_width);
+  separate_bias(layer, "qkv bias", number(tokens_ * (q_width + 2 * kv_width)));
+  const auto queries = number(tokens_ * q_width), keys = number(tokens_ * kv_width);
   if (plain()) {
     append_plain_copies(layer, c, options_, queries, keys);
   } else if (c.family == TransformerFamily::llama) {
@@ -56,7 +56,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
   core.fused_softmax = true;  // trainers with standard attention fuse scaling, mask and softmax (Megatron)
   core.native = !plain();     // plain code calls FlashAttention-2
   if (plain() && core.kind == AttentionKind::standard) {
-    const auto pairs = static_cast<double>(core.batch * core.heads * core.query_length * core.key_length);
+    const auto pairs = number(core.batch * core.heads * core.query_length * core.key_length);
     append_streams(layer, "scores", plain_scores(element_), pairs, activations_);
   }
   layer.forward.push_back({"attention", core, activations_, kernels});
@@ -66,7 +66,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
   if (options_.context > 1) {
     // Ring attention: every rank sees the keys and values of all others; a step's exchange runs beside the previous
     // step's products.
-    const Bytes keys_values = element_ * static_cast<double>(2 * batch_ * sequence_ * kv_width);
+    const Bytes keys_values = element_ * number(2 * batch_ * sequence_ * kv_width);
     constexpr auto group = LayerCollective::Group::context;
     layer.forward_collectives.push_back({LayerCollective::Kind::all_gather, group, keys_values, 1, true});
     layer.backward_collectives.push_back({LayerCollective::Kind::all_gather, group, keys_values, 1, true});
@@ -88,7 +88,7 @@ void BlockBuilder::ffn_half(Layer& layer) const {
     layer.matrices.push_back({c.experts, c.hidden});
     batch = std::max<std::int64_t>(c.experts / options_.expert, 1);
     rows = std::max<std::int64_t>(tokens_ * c.experts_per_token / batch, 1);
-    const auto routed = static_cast<double>(tokens_ * c.experts_per_token * c.hidden);
+    const auto routed = number(tokens_ * c.experts_per_token * c.hidden);
     stream(layer, "token dispatch", StreamingKind::gather, routed, 2, 2, 2, 2, 2);
     if (options_.expert > 1) {
       constexpr auto group = LayerCollective::Group::expert;
@@ -103,7 +103,7 @@ void BlockBuilder::ffn_half(Layer& layer) const {
     block_linear(layer, "ffn up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, c.experts > 1, batch);
   }
   layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch});
-  const auto activated = static_cast<double>(batch * rows * width);
+  const auto activated = number(batch * rows * width);
   separate_bias(layer, "ffn bias", activated);
   if (c.gated_ffn && plain()) {
     append_streams(layer, "activation", plain_gated_activation(element_), activated, activations_);
@@ -127,15 +127,14 @@ Layer BlockBuilder::block() const {
     // The last product reads what it saves before it runs; without a dropout mask nothing after that is saved.
     const auto last = std::find_if(layer.forward.rbegin(), layer.forward.rend(),
                                    [](const Operator& op) { return std::holds_alternative<Matmul>(op.work); });
-    layer.unread_tail = static_cast<std::size_t>(last - layer.forward.rbegin()) + 1;
+    layer.unread_tail = at_index(last - layer.forward.rbegin()) + 1;
   }
   tensor_collectives(layer, 2);
   std::reverse(layer.backward.begin(), layer.backward.end());
-  set_block_memory(layer, config_, options_);
+  set_block_memory(layer);
   const TransformerCounts n = transformer_counts(config_);
   const double t = options_.tensor;
-  const double experts = config_.experts > 1 ? static_cast<double>(options_.expert) : 1.0;
-  layer.expert_parameters = config_.experts > 1 ? n.ffn / t / experts : 0.0;
+  const double experts = config_.experts > 1 ? number(options_.expert) : 1.0;
   layer.parameters = n.attention / t + n.ffn / t / experts + n.norms;
   return layer;
 }
@@ -146,7 +145,7 @@ Layer BlockBuilder::embedding() const {
   layer.name = "embedding";
   layer.recomputable = false;
   const double t = options_.tensor;
-  const auto width = static_cast<double>(tokens_ * c.hidden);
+  const auto width = number(tokens_ * c.hidden);
   if (c.family == TransformerFamily::vit) {
     linear(layer, "patch projection", tokens_, c.hidden / options_.tensor, 3 * c.patch_size * c.patch_size,
            activations_);
@@ -160,14 +159,14 @@ Layer BlockBuilder::embedding() const {
   }
   if (plain() && c.family == TransformerFamily::bert) norm(layer, "embedding norm");
   if (plain() && c.vocabulary > 0) {
-    const auto numbers = static_cast<double>(c.vocabulary * c.hidden) / t;
+    const auto numbers = number(c.vocabulary * c.hidden) / t;
     append_streams(layer, "embedding table", plain_table_gradient(c.tied_embeddings), numbers, activations_);
   }
   if (has_dropout(c.family)) residual(layer, "embedding dropout");
   std::reverse(layer.backward.begin(), layer.backward.end());
   layer.parameters = transformer_counts(c).embedding / t;
   layer.matrices = embedding_matrices(c, options_.tensor);
-  set_embedding_memory(layer, config_, options_);
+  set_embedding_memory(layer);
   return layer;
 }
 
@@ -184,7 +183,7 @@ Layer BlockBuilder::head() const {
     rows = options_.micro_batch;
     outputs = c.classes;
   } else if (c.family == TransformerFamily::bert) {
-    rows = std::max<std::int64_t>(std::llround(masked_share * static_cast<double>(tokens_)), 1);
+    rows = std::max<std::int64_t>(std::llround(masked_share * number(tokens_)), 1);
     linear(layer, "masked-token transform", rows, c.hidden, c.hidden, activations_);
     linear(layer, "pooler", options_.micro_batch, c.hidden, c.hidden, activations_);
   }
@@ -193,12 +192,12 @@ Layer BlockBuilder::head() const {
   // Cross-entropy in fp32, one kernel a step as trainers run it eagerly: logits are widened (read e, write 4), each
   // row's maximum and sum are found (read 4), and log-probabilities written (read 4, write 4); backward, the one-hot
   // gradient is written (4), combined with the probabilities (read 8, write 4) and narrowed (read 4, write e).
-  const auto logits = static_cast<double>(rows * columns);
+  const auto logits = number(rows * columns);
   if (c.family == TransformerFamily::bert) separate_bias(layer, "logits bias", logits);
   const double wide = 4.0 / element_.value();
   stream(layer, "cross-entropy", StreamingKind::reduction, logits, 1 + 2 * wide, 2 * wide, 3 * wide, 2 * wide + 1, 3);
   if (t > 1) {
-    const Bytes size = element_ * static_cast<double>(tokens_ * c.hidden);
+    const Bytes size = element_ * number(tokens_ * c.hidden);
     using Kind = LayerCollective::Kind;
     constexpr auto group = LayerCollective::Group::tensor;
     if (options_.sequence_parallel) {
@@ -208,12 +207,12 @@ Layer BlockBuilder::head() const {
       layer.backward_collectives.push_back({Kind::all_reduce, group, size, 1, false});
     }
     // row maximum, sum of exponentials and target logit of each token
-    layer.forward_collectives.push_back({Kind::all_reduce, group, Bytes(4.0 * static_cast<double>(rows)), 3, false});
+    layer.forward_collectives.push_back({Kind::all_reduce, group, Bytes(4.0 * number(rows)), 3, false});
   }
   std::reverse(layer.backward.begin(), layer.backward.end());
-  layer.parameters = transformer_counts(c).head / static_cast<double>(t);
+  layer.parameters = transformer_counts(c).head / number(t);
   layer.matrices = head_matrices(c, options_.tensor);
-  set_head_memory(layer, rows, columns, config_, options_);
+  set_head_memory(layer, rows, columns);
   return layer;
 }
 
@@ -244,16 +243,16 @@ Model build_transformer(const TransformerConfig& config, const std::string& name
   Flops forward;
   for (const LayerGroup& group : model.layers) {
     for (const Operator& op : group.layer.forward) {
-      if (!std::holds_alternative<Streaming>(op.work)) forward += flops(op) * static_cast<double>(group.repeat);
+      if (!std::holds_alternative<Streaming>(op.work)) forward += flops(op) * number(group.repeat);
     }
   }
   // Per rank and micro-batch → whole model and one sample. Work divided over t, context and expert ranks adds up again.
-  const double ranks = static_cast<double>(options.tensor) * options.context;
-  model.forward_flops_per_sample = forward * (ranks / static_cast<double>(options.micro_batch));
-  model.tokens_per_sample = config.family == TransformerFamily::vit ? 0.0 : static_cast<double>(config.sequence);
+  const double ranks = number(options.tensor) * options.context;
+  model.forward_flops_per_sample = forward * (ranks / number(options.micro_batch));
+  model.tokens_per_sample = config.family == TransformerFamily::vit ? 0.0 : number(config.sequence);
   model.input_bytes_per_sample = config.family == TransformerFamily::vit
-                                     ? Bytes(12.0 * static_cast<double>(config.image_size * config.image_size))
-                                     : Bytes(8.0 * static_cast<double>(config.sequence));
+                                     ? Bytes(12.0 * number(config.image_size * config.image_size))
+                                     : Bytes(8.0 * number(config.sequence));
   return model;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 
 bool has_dropout(TransformerFamily family) {
@@ -21,11 +23,11 @@ std::int64_t tokens_of_sample(const TransformerConfig& c) {
 }
 
 TransformerCounts transformer_counts(const TransformerConfig& c) {
-  const auto h = static_cast<double>(c.hidden);
-  const auto q = static_cast<double>(c.heads * c.head_dim);
-  const auto kv = static_cast<double>(c.kv_heads * c.head_dim);
-  const auto f = static_cast<double>(c.ffn_hidden);
-  const auto v = static_cast<double>(c.vocabulary);
+  const auto h = number(c.hidden);
+  const auto q = number(c.heads * c.head_dim);
+  const auto kv = number(c.kv_heads * c.head_dim);
+  const auto f = number(c.ffn_hidden);
+  const auto v = number(c.vocabulary);
   const double bias = c.biases ? 1.0 : 0.0;
   const bool rms_norm = c.family == TransformerFamily::llama;
   const double norm = rms_norm || !c.biases ? h : 2.0 * h;  // scale, and shift where there are biases
@@ -34,14 +36,13 @@ TransformerCounts transformer_counts(const TransformerConfig& c) {
   n.attention = h * (q + 2.0 * kv) + q * h + bias * (q + 2.0 * kv + h);
   const double up = c.gated_ffn ? 2.0 : 1.0;
   n.ffn = (up + 1.0) * h * f + bias * (up * f + h);
-  if (c.experts > 1) n.ffn = static_cast<double>(c.experts) * n.ffn + h * static_cast<double>(c.experts);
+  if (c.experts > 1) n.ffn = number(c.experts) * n.ffn + h * number(c.experts);
   n.norms = 2.0 * norm;
   switch (c.family) {
     case TransformerFamily::vit: {
-      const double patch = 3.0 * static_cast<double>(c.patch_size * c.patch_size);
-      n.embedding =
-          patch * h + h + h + static_cast<double>(tokens_of_sample(c)) * h;  // projection, class token, positions
-      n.head = norm + h * static_cast<double>(c.classes) + static_cast<double>(c.classes);
+      const double patch = 3.0 * number(c.patch_size * c.patch_size);
+      n.embedding = patch * h + h + h + number(tokens_of_sample(c)) * h;  // projection, class token, positions
+      n.head = norm + h * number(c.classes) + number(c.classes);
       break;
     }
     case TransformerFamily::bert:
@@ -50,7 +51,7 @@ TransformerCounts transformer_counts(const TransformerConfig& c) {
       n.head = (h * h + h) + (h * h + h + norm + v);
       break;
     default:
-      n.embedding = v * h + (has_learned_positions(c.family) ? static_cast<double>(c.sequence) * h : 0.0);
+      n.embedding = v * h + (has_learned_positions(c.family) ? number(c.sequence) * h : 0.0);
       n.head = norm + (c.tied_embeddings ? 0.0 : v * h);
   }
   return n;
@@ -58,7 +59,7 @@ TransformerCounts transformer_counts(const TransformerConfig& c) {
 
 double transformer_parameters(const TransformerConfig& config) {
   const TransformerCounts n = transformer_counts(config);
-  return n.embedding + n.head + static_cast<double>(config.layers) * (n.attention + n.ffn + n.norms);
+  return n.embedding + n.head + number(config.layers) * (n.attention + n.ffn + n.norms);
 }
 
 std::vector<WeightMatrix> embedding_matrices(const TransformerConfig& c, std::int64_t tensor) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/workload/projector.hpp"
 #include "model/workload/transformer.hpp"
 #include "model/workload/transformer_parameters.hpp"
@@ -61,10 +62,10 @@ Assembly::Assembly(const TransformerConfig& language, const VisionLanguageConfig
   } else if (whole != nullptr) {
     data_ = usual_data(*whole);
   } else {
-    data_.text = {LengthDistribution::Kind::fixed, static_cast<double>(language.sequence), 0, 0, 0, 0, {}};
+    data_.text = {LengthDistribution::Kind::fixed, number(language.sequence), 0, 0, 0, 0, {}};
   }
   data_ = resolved(std::move(data_), language.sequence);
-  mix_ = samples_of(data_, whole == nullptr ? 0.0 : static_cast<double>(visual_tokens(*whole)), language.sequence);
+  mix_ = samples_of(data_, whole == nullptr ? 0.0 : number(visual_tokens(*whole)), language.sequence);
   // Standard attention computes all scores of a packed sequence and masks those between samples.
   batch_ = batch_shape(mix_, data_.batching, options.micro_batch, options.attention == AttentionKind::standard);
 }
@@ -81,15 +82,15 @@ Towers Assembly::towers(const PassShape& pass) const {
   towers.language = build_transformer(language_, name_, options, language);
   if (whole_ == nullptr) return towers;
 
-  const auto tokens = static_cast<double>(tokens_of_sample(whole_->vision));
+  const auto tokens = number(tokens_of_sample(whole_->vision));
   TowerOptions vision;
   options.pass = pass_tokens(pass.images * tokens, pass.images, pass.images * tokens * tokens);
   vision.embedding = vision.blocks = gradients_.vision;
   vision.headless = true;
   towers.vision = build_transformer(whole_->vision, name_, options, vision);
   for (LayerGroup& group : towers.vision.layers) group.layer.name = "vision " + group.layer.name;
-  towers.projector = build_projector(*whole_, pass.images, static_cast<double>(pass.language.tokens), options_,
-                                     gradients_.projector, gradients_.vision == Gradients::all);
+  towers.projector = build_projector(*whole_, pass.images, number(pass.language.tokens), options_, gradients_.projector,
+                                     gradients_.vision == Gradients::all);
   return towers;
 }
 
@@ -136,15 +137,15 @@ void Assembly::add_variation(Model& model, const Towers& mean) const {
   const double pairs = attention_flops(mean.language.layers);
   Flops all;
   for (const LayerGroup& group : mean.language.layers) {
-    all += products(group.layer.forward) * static_cast<double>(group.repeat);
+    all += products(group.layer.forward) * number(group.repeat);
   }
   WorkWeights work;
-  work.per_token = (all.value() - pairs) / static_cast<double>(pass.tokens);
-  work.per_pair = pairs / (static_cast<double>(pass.batch) * std::pow(static_cast<double>(pass.length), 2));
+  work.per_token = (all.value() - pairs) / number(pass.tokens);
+  work.per_pair = pairs / (number(pass.batch) * std::pow(number(pass.length), 2));
   if (whole_ != nullptr && batch_.mean.images > 0.0) {
     Flops images = products(mean.projector.forward);
     for (const LayerGroup& group : mean.vision.layers) {
-      images += products(group.layer.forward) * static_cast<double>(group.repeat);
+      images += products(group.layer.forward) * number(group.repeat);
     }
     work.per_image = images.value() / batch_.mean.images;
   }
@@ -163,7 +164,7 @@ Model Assembly::build() const {
     model.layers.push_back({with_memory_of(largest.projector, mean.projector), 1});
   }
   append(model, mean.language, largest.language);
-  const double ranks = static_cast<double>(options_.tensor) * options_.context;
+  const double ranks = number(options_.tensor) * options_.context;
   Flops forward;
   Flops backward;
   for (const LayerGroup& group : model.layers) {
@@ -172,7 +173,7 @@ Model Assembly::build() const {
     forward += products(group.layer.forward) * (parts * group.repeat);
     backward += products(group.layer.backward) * (parts * group.repeat);
   }
-  const auto samples = static_cast<double>(options_.micro_batch);
+  const auto samples = number(options_.micro_batch);
   model.forward_flops_per_sample = forward / samples;
   model.backward_flops_per_sample = backward / samples;
   model.tokens_per_sample = batch_.tokens_per_sample;
@@ -181,8 +182,8 @@ Model Assembly::build() const {
   use.computed_tokens = batch_.computed_per_sample;
   if (whole_ != nullptr) {
     use.images = batch_.images_per_sample;
-    use.visual_tokens = use.images * static_cast<double>(visual_tokens(*whole_));
-    const auto pixels = static_cast<double>(whole_->vision.image_size * whole_->vision.image_size);
+    use.visual_tokens = use.images * number(visual_tokens(*whole_));
+    const auto pixels = number(whole_->vision.image_size * whole_->vision.image_size);
     model.input_bytes_per_sample += Bytes(12.0 * pixels * use.images);  // three fp32 channels
   }
   if (whole_ != nullptr || options_.data) {
@@ -196,14 +197,14 @@ Model Assembly::build() const {
 
 DataShape usual_data(const VisionLanguageConfig& config) {
   DataShape data;
-  data.text.value = static_cast<double>(std::max<std::int64_t>(config.language.sequence - visual_tokens(config), 0));
+  data.text.value = number(std::max<std::int64_t>(config.language.sequence - visual_tokens(config), 0));
   return data;
 }
 
 SampleMix samples_of(const DataShape& data, const ModelConfig& model) {
   if (const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape)) {
     const std::int64_t sequence = whole->language.sequence;
-    return samples_of(resolved(data, sequence), static_cast<double>(visual_tokens(*whole)), sequence);
+    return samples_of(resolved(data, sequence), number(visual_tokens(*whole)), sequence);
   }
   const std::int64_t sequence = std::get<TransformerConfig>(model.shape).sequence;
   return samples_of(resolved(data, sequence), 0.0, sequence);

@@ -16,7 +16,7 @@
 #include "reports/table.hpp"
 #include "validate/host_calibration/calibrate.hpp"
 #include "validate/host_calibration/detect.hpp"
-#include "validate/host_replay/session.hpp"
+#include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"
 
 namespace foretrain {

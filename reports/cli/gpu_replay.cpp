@@ -6,7 +6,6 @@
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/process.hpp"
-#include "model/base/scratch_folder.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/measured_graph.hpp"

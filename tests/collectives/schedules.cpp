@@ -216,7 +216,7 @@ TEST_CASE("the checker finds what is wrong in the schedules that have switches, 
   ScheduleShape in_pieces(4);
   in_pieces.pieces = 2;
   using enum CollectiveOperation;
-  // Every transfer of a schedule is needed: whichever is left out, somebody ends without something.
+  // Every transfer of a schedule is needed: without any one of them, some rank misses a contribution.
   const std::pair<Schedule, CollectiveOperation> schedules[] = {
       {hierarchical_all_reduce(8, three_levels), all_reduce},
       {hierarchical_reduce_scatter(8, three_levels), reduce_scatter},

@@ -79,7 +79,7 @@ TEST_CASE("Flash answers queue depth over latency, up to its limit") {
   CHECK(name(large.bound) == "bandwidth");
 }
 
-TEST_CASE("Whatever the pattern, rate times time is what is in flight, and no limit is exceeded") {
+TEST_CASE("For every pattern, rate times time is what is in flight, and no limit is exceeded") {
   for (const char* storage_name :
        {"hdd-10k", "hdd-7200", "ssd-sata", "nvme-pcie3", "nvme-pcie4", "nfs-10g", "object-store"}) {
     const Storage storage = catalogue(storage_name);

@@ -1,4 +1,4 @@
-#include "model/cost/host.hpp"
+#include "model/cost/launches.hpp"
 #include "tests/catch.hpp"
 #include "tests/cost/machines.hpp"
 

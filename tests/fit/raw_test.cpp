@@ -121,7 +121,7 @@ TEST_CASE("machine.json is read as the driver wrote it, and complaints have a po
   }
 }
 
-TEST_CASE("What other readers' files hold in the same folder is left alone") {
+TEST_CASE("Files of other readers in the same folder are ignored") {
   // Training steps and replays lie beside the suites.
   const TemporaryFolder folder;
   folder.write("machine.json", synthetic::machine_json());

@@ -146,7 +146,7 @@ TEST_CASE("No point, one point and points that contradict each other give number
   CHECK(single.constants.empty());  // a point is needed for each constant, and one more for the error
   CHECK(single.calibration.streaming.kernel_us == start.streaming.kernel_us);
 
-  // The same kernels, half of them ten times as long: whatever comes out is finite and sensible.
+  // The same kernels, half of them ten times as long: the fit is still finite and sensible.
   std::vector<Observation> halves = kernels(truth, 0.02, 1);
   for (std::size_t i = 0; i < halves.size(); i += 2) halves[i].measured *= 10.0;
   const RobustFit torn = robust_fit(halves, both, start, 300);

@@ -27,7 +27,7 @@ Node complete_node() {
 /// The keys and texts of the problems, each as "key: text".
 std::vector<std::string> problems(const Node& node) {
   std::vector<std::string> texts;
-  for (const NodeProblem& problem : check_node(node)) texts.push_back(problem.key + ": " + problem.text);
+  for (const HardwareProblem& problem : check_node(node)) texts.push_back(problem.key + ": " + problem.text);
   return texts;
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("Figures that are zero or impossible are named by their key") {
 
 TEST_CASE("A node without GPU or CPU is named as such") {
   Node node;
-  const std::vector<NodeProblem> found = check_node(node);
+  const std::vector<HardwareProblem> found = check_node(node);
   REQUIRE(found.size() >= 2);
   CHECK(found[0].key == "gpus");
   CHECK(found[1].text == "a node needs at least one CPU");

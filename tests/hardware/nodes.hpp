@@ -43,6 +43,20 @@ inline Node pcie_switch_node(int gpus = 4, BytesPerSecond bandwidth = 16.0_GBps)
   return node;
 }
 
+/// Eight GPUs and two sockets (vertices 8 and 9): GPUs 2i, 2i + 1 and cards on switch i of four, by links of type 1;
+/// the sockets joined by one of type 2.
+inline void add_pcie_trees(Node& node) {
+  for (int i = 0; i < 4; ++i) {
+    const int plx = add_vertex(node, "plx" + std::to_string(i), VertexKind::pcie_switch);
+    node.links.push_back({2 * i, plx, 1, 1});
+    node.links.push_back({2 * i + 1, plx, 1, 1});
+    node.links.push_back({plx, 8 + i / 2, 1, 1});
+    node.nic_attachment.push_back(plx);
+  }
+  node.links.push_back({8, 9, 2, 1});
+  node.nic_attachment_link = node.link_types[1];
+}
+
 /// DGX-1 with V100: hybrid cube mesh of NVLink2 (25 GB/s a link), four PCIe switches (GPUs 2i, 2i + 1 and card i on
 /// switch i) of 16 GB/s, two sockets joined by 20 GB/s, four cards of 100 Gbit/s at full efficiency, 5 µs.
 inline Node dgx1_node() {
@@ -54,15 +68,7 @@ inline Node dgx1_node() {
   constexpr int single_links[][2] = {{0, 1}, {0, 2}, {1, 3}, {2, 6}, {3, 7}, {4, 5}, {4, 6}, {5, 7}};
   for (const auto& pair : double_links) node.links.push_back({pair[0], pair[1], 0, 2});
   for (const auto& pair : single_links) node.links.push_back({pair[0], pair[1], 0, 1});
-  for (int i = 0; i < 4; ++i) {
-    const int plx = add_vertex(node, "plx" + std::to_string(i), VertexKind::pcie_switch);
-    node.links.push_back({2 * i, plx, 1, 1});
-    node.links.push_back({2 * i + 1, plx, 1, 1});
-    node.links.push_back({plx, 8 + i / 2, 1, 1});
-    node.nic_attachment.push_back(plx);
-  }
-  node.links.push_back({8, 9, 2, 1});
-  node.nic_attachment_link = node.link_types[1];
+  add_pcie_trees(node);
   node.network = {4, 100.0_Gbitps, 1.0, 5.0_us, 1.0, true};
   return node;
 }
@@ -76,15 +82,7 @@ inline Node nvswitch_node() {
                      link_type("xgmi", LinkKind::socket, 100.0_GBps, 0.5_us)};
   const int nvswitch = add_vertex(node, "nvswitch", VertexKind::nvswitch);
   for (int gpu = 0; gpu < 8; ++gpu) node.links.push_back({gpu, nvswitch, 0, 12});
-  for (int i = 0; i < 4; ++i) {
-    const int plx = add_vertex(node, "plx" + std::to_string(i), VertexKind::pcie_switch);
-    node.links.push_back({2 * i, plx, 1, 1});
-    node.links.push_back({2 * i + 1, plx, 1, 1});
-    node.links.push_back({plx, 8 + i / 2, 1, 1});
-    node.nic_attachment.push_back(plx);
-  }
-  node.links.push_back({8, 9, 2, 1});
-  node.nic_attachment_link = node.link_types[1];
+  add_pcie_trees(node);
   node.network = {8, 200.0_Gbitps, 1.0, 5.0_us, 1.0, true};
   return node;
 }

@@ -33,9 +33,7 @@ TEST_CASE("A message is cut into packets of the MTU") {
   // A packet carries 1500 - 28 = 1472 B and takes 1538 B on the wire: one byte more needs a second, least frame.
   CHECK(wire_bytes(1472.0_B, udp).value() == 1538.0);
   CHECK(wire_bytes(1473.0_B, udp).value() == 1538.0 + 84.0);
-  CHECK(packets(1473.0_B, udp) == 2.0);
   // An empty message is still a packet.
-  CHECK(packets(0.0_B, udp) == 1.0);
   CHECK(wire_bytes(0.0_B, udp).value() == 84.0);
   // 1 MB = 679 × 1472 + 512: 680 packets, of which each adds 28 + 38 bytes.
   CHECK(wire_bytes(1.0_MB, udp).value() == 1e6 + 680 * 66);

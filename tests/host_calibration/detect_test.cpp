@@ -7,7 +7,6 @@
 #include "model/scenario/load.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
-#include "validate/host_calibration/arithmetic.hpp"
 #include "validate/host_calibration/last_cache.hpp"
 #include "validate/host_calibration/memory_kernels.hpp"
 #include "validate/host_calibration/processors.hpp"
@@ -128,7 +127,7 @@ TEST_CASE("The hardware file of a detected machine is one that scenarios accept"
       "test.yaml");
   CHECK(scenario.cluster.node.cpu.cores == 2);
   // What was measured goes before what is told: one unit, two processors of one core, and an L3 of full size in which
-  // strangers leave a line for 9 ms.
+  // other virtual machines leave a line for 9 ms.
   MeasuredBasics measured;
   measured.clock = Hertz(2.8e9);
   measured.multiply_adds = 1;
@@ -140,7 +139,7 @@ TEST_CASE("The hardware file of a detected machine is one that scenarios accept"
   CHECK(shared.cpu.hierarchy->caches[2].residence.value() == Approx(9e-3));
   CHECK(shared.cpu.hierarchy->caches[2].size == Bytes(307200 * 1024.0));
   CHECK(shared.cpu.hierarchy->caches[2].shared_by == 1);
-  // A processor that nobody described, on a machine that tells nothing of its caches.
+  // A processor without a description, on a machine that tells nothing of its caches.
   const Node other =
       node_of_hardware_file(hardware_file(parse_cpuinfo(unknown_processor), {Hertz(3e9), Bytes(0.0)}, Bytes(8e9)));
   CHECK(other.cpu.cores == 1);
@@ -155,7 +154,7 @@ TEST_CASE("How long a cache keeps data is where loads take half-way to memory's 
   CHECK(half_way({at(2, 40), at(6, 60), at(10, 100), at(20, 119)}, Seconds(120e-9)).value() == Approx(8e-3));
   // Noise in between: the last age that is still below counts.
   CHECK(half_way({at(2, 40), at(4, 90), at(6, 60), at(10, 100)}, Seconds(120e-9)).value() == Approx(8e-3));
-  // Still there after all that time: nobody else fills it. Gone at once: no later than the youngest age.
+  // Still there after all that time: no other machine fills the cache. Gone at once: no later than the youngest age.
   CHECK(half_way({at(2, 40), at(50, 45)}, Seconds(120e-9)).value() == 0.0);
   CHECK(half_way({at(2, 40)}, Seconds(30e-9)).value() == Approx(2e-3));
   CHECK(half_way({}, Seconds(120e-9)).value() == 0.0);

@@ -1,11 +1,11 @@
-// Measuring a disk: tiny sizes, to see that it works and leaves nothing behind. How fast it is, is nobody's business
-// here.
+// Measuring a disk: tiny sizes, to see that it works and leaves nothing behind. No test depends on how fast the disk
+// is.
 #include <filesystem>
 
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"
 #include "validate/host_calibration/calibrate.hpp"
-#include "validate/host_calibration/disk_access.hpp"
+#include "validate/host_calibration/disk_file.hpp"
 
 using namespace foretrain;
 

@@ -87,24 +87,24 @@ TEST_CASE("a worker that fails is named, and no host is left", "[host][network]"
   {
     const HostLab lab({{BytesPerSecond(1e8), BytesPerSecond(1e8)}, {BytesPerSecond(1e8), BytesPerSecond(1e8)}});
     name = lab.name(0);
-    HostTask task = plan({"cluster.nodes=2"}).task;
+    WorkerTask task = plan({"cluster.nodes=2"}).task;
     HostPrograms programs = find_host_programs();
-    // A peer that nobody listens for.
+    // An address at which no process listens.
     task.participants[1].address = "10.77.0.9";
     task.timeout = 5.0;
     try {
-      run_task(lab, programs, task);
+      run_workers(lab, programs, task);
       FAIL("should have failed");
     } catch (const ReplayError& error) {
       CHECK_THAT(error.what(), Catch::Contains("rank"));
     }
     programs.own = "/bin/false";
-    CHECK_THROWS_WITH(run_task(lab, programs, plan({"cluster.nodes=2"}).task), Catch::Contains("exit status 1"));
+    CHECK_THROWS_WITH(run_workers(lab, programs, plan({"cluster.nodes=2"}).task), Catch::Contains("exit status 1"));
     // One that hangs.
     programs.own = FORETRAIN_SOURCE_DIR "/tests/host_replay/hangs.sh";
     task = plan({"cluster.nodes=2"}).task;
     task.timeout = -4.5;  // half a second in all
-    CHECK_THROWS_WITH(run_task(lab, programs, task), Catch::Contains("not finished") && Catch::Contains("rank 1"));
+    CHECK_THROWS_WITH(run_workers(lab, programs, task), Catch::Contains("not finished") && Catch::Contains("rank 1"));
   }
   CHECK_FALSE(std::filesystem::exists("/run/netns/" + name));
 }

@@ -102,7 +102,7 @@ TEST_CASE("replicas with longer samples are waited for, once a step or in every 
   };
   CHECK(excess(each) > 0.3);
   CHECK(excess(once) == Approx(0.450 / 0.496 * excess(each)).epsilon(0.02));
-  // All alike: nobody waits.
+  // All replicas alike: none waits.
   CHECK(Built(scenario_of("micro_batch: 1", "zero: 2")).step.slowest_replica.value() == Approx(0.0).margin(1e-9));
   // The graph waits for it, and the breakdown shows it.
   for (const Built* built : {&once, &each}) {

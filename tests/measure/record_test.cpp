@@ -48,7 +48,7 @@ TEST_CASE("A record is one line of JSON with its values and what follows from th
   CHECK(json["state"]["power_w"] == 612.3);
 }
 
-TEST_CASE("Whatever stands in a text is read back as it was", "[measure]") {
+TEST_CASE("Any text is read back as it was", "[measure]") {
   Record record = matmul();
   record.name = "a \"quoted\" name \\ with a tab\t, a line\nbreak, \x01 and µs";
   record.note = "\x1f";

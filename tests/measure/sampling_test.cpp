@@ -86,6 +86,6 @@ TEST_CASE("Outliers are further from the median than three scaled median distanc
   // 4 sets the same median distance, and 3.5 + 6.6 is still inside.
   CHECK(outliers({1, 2, 3, 4, 5, 10.1}) == 0);
   CHECK(outliers({5, 5, 5, 5}) == 0);
-  CHECK(outliers({5, 5, 5, 5.1}) == 1);  // where all others agree, whatever differs stands out
+  CHECK(outliers({5, 5, 5, 5.1}) == 1);  // where all others agree, any value that differs stands out
   CHECK(outliers({1, 1000}) == 0);       // of two values none is the odd one
 }

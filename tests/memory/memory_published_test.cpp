@@ -119,7 +119,7 @@ TEST_CASE("torchtitan's peaks with FSDP are met within 8 %") {
 }
 
 TEST_CASE("ResNet-50 in fp32 needs about 90 MB an image") {
-  // 128 images are the batch that everybody trains on a V100 of 16 GB in fp32, and 256 do not fit (NVIDIA
+  // 128 images are the usual batch of published runs on a V100 of 16 GB in fp32, and 256 do not fit (NVIDIA
   // DeepLearningExamples, MLPerf references); on 32 GB they do.
   const auto footprint = [](const std::string& node, int batch) {
     return Training("resnet-50-dgx1-v100", {"cluster.node=" + node, "workload.train.precision=fp32",

@@ -100,7 +100,7 @@ TEST_CASE("a fused loss makes no fp32 copies") {
 
 TEST_CASE("a list of operators keeps every other product") {
   // llama3-8b per token: input 4096, q 4096, v 1024, attention's output 4096 and 32 fp32 sums, gate 14336, and eagerly
-  // down's 4096 that nobody reads; 2 bytes each.
+  // down's 4096 that no backward kernel reads; 2 bytes each.
   const auto kept = [](const std::string& execution) {
     const Training training("fit-fsdp-llama3-8b", {"plan.execution=" + execution});
     return training.model.layers[1].layer.saved_operators.value() / 16384.0;

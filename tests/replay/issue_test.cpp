@@ -11,7 +11,7 @@ using namespace foretrain::replay;
 namespace {
 
 /// Carries operations out as CUDA would, in steps of one operation of any stream, chosen at random among those that may
-/// go on: whatever it allows may happen on a device. Notes when each task began and ended.
+/// go on: every order that it can choose may happen on a device. Notes when each task began and ended.
 class Machine final : public Backend {
  public:
   Machine(const Graph& graph, int events, unsigned seed)
@@ -151,7 +151,7 @@ std::vector<int> order_of(const IssuePlan& plan) {
 
 }  // namespace
 
-TEST_CASE("whatever devices do in their own time, every dependency holds and nothing stands still", "[replay]") {
+TEST_CASE("in whatever order devices finish their work, every dependency holds and nothing stands still", "[replay]") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     const Graph graph = random_graph(seed, 1 + static_cast<int>(seed % 60));
     const IssuePlan plan = plan_issue(graph);

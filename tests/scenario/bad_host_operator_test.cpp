@@ -87,7 +87,7 @@ TEST_CASE("Bad descriptions of a processor's memory") {
   for (const Row& row : rows) check_complaint(with(row.text), row.key, row.wrong, row.right);
 }
 
-TEST_CASE("A processor whose memory nobody described is said so") {
+TEST_CASE("A processor whose memory is not described is refused by name") {
   check_complaint(scenario("{ kind: ^memory_walk, on: cpu, working_set: 1 MiB }", "host-veth"),
                   "workload.operator.kind", "is not described", "processors.yaml");
   check_complaint(

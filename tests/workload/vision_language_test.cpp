@@ -102,7 +102,7 @@ TEST_CASE("forward arithmetic of LLaVA-1.5, by hand") {
   const double language = 1252.0 * (2 * (blocks + 32000.0 * 4096) + 32 * 2.0 * 1253 * 4096);
   CHECK(model.forward_flops_per_sample.value() == Approx(encoder + projector + language).epsilon(1e-6));
   CHECK(flops_of(projector_of(model).forward) == Approx(projector));
-  // Trained whole: the backward pass is twice that, with two data gradients that nobody needs (of the images' patches
+  // Trained whole: the backward pass is twice that, with two data gradients that nothing needs (of the images' patches
   // and none of the projector).
   CHECK(model.backward_flops_per_sample->value() == Approx(2.0 * model.forward_flops_per_sample.value()).epsilon(1e-6));
   // Two images of 3 · 336² fp32 numbers and 1252 tokens of 8 bytes are copied to the device.

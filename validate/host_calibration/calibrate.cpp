@@ -145,18 +145,14 @@ std::vector<const BenchmarkRow*> rows_beyond_tolerance(const CalibrationReport& 
 }
 
 std::string to_json(const CalibrationReport& report) {
-  const HostMachine& machine = report.machine;
   ordered_json devices = ordered_json::array();
   for (const CalibratedDevice& device : report.devices) {
     devices.push_back({{"id", device.id}, {"kind", device.kind}, {"name", device.name}});
   }
-  const ordered_json machine_value = {{"processor", machine.processor},         {"cores", machine.cores},
-                                      {"memory_bytes", machine.memory.value()}, {"kernel", machine.kernel},
-                                      {"versions", machine.versions},           {"date", machine.date}};
   std::string text = fmt::format(
       "{{\n  \"kind\": \"{}\",\n  \"machine\": {},\n  \"devices\": {},\n  \"quick\": {},\n  \"complete\": {},\n"
       "  \"hardware\": {},\n  \"rows\": [",
-      report_kind, machine_value.dump(), devices.dump(), report.quick, report.complete,
+      report_kind, to_value(report.machine).dump(), devices.dump(), report.quick, report.complete,
       ordered_json(report.hardware).dump());
   // One line per row: differences between two files show which row they are in.
   const char* separator = "\n    ";
@@ -176,9 +172,7 @@ CalibrationReport read_calibration_report(const std::string& path) {
       throw ScenarioError(where, "kind", "no calibration of a machine", expected_file);
     }
     CalibrationReport report;
-    const json& machine = document.at("machine");
-    report.machine = {machine.at("processor"), machine.at("cores"),    Bytes(machine.at("memory_bytes")),
-                      machine.at("kernel"),    machine.at("versions"), machine.at("date")};
+    report.machine = machine_from(document.at("machine"));
     for (const json& device : document.at("devices")) {
       report.devices.push_back({device.at("id"), device.at("kind"), device.at("name")});
     }

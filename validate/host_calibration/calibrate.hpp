@@ -30,14 +30,14 @@ struct BenchmarkRow {
   std::string unit;       ///< base units: "s", "B/s", "FLOP/s", "1/s"
   double spread = 0.0;    ///< distance of the quartiles over the median
   int samples = 0;        ///< 0: not measured, `note` says why
-  double best = 0.0;      ///< the fastest sample: what disturbances on a shared machine leave alone
+  double best = 0.0;      ///< the fastest sample: the least disturbed one on a shared machine
   std::string note;
   std::string device = "cpu";  ///< entry of CalibrationReport::devices
   std::optional<double> predicted = std::nullopt;
   std::vector<double> values = {};  ///< the samples in order; of more than kept_samples as many, evenly spread
 
-  /// What a prediction is held against: of processor and memory the best sample, since others on a shared machine only
-  /// ever slow a walk down, and the prediction is that of a machine left alone; of disks and loaders the median.
+  /// What a prediction is held against: of processor and memory the best sample, since other programs on a shared
+  /// machine can only slow a walk down, and the prediction is that of an idle machine; of disks and loaders the median.
   [[nodiscard]] double reference() const;
   /// Predicted over reference(), less one.
   [[nodiscard]] std::optional<double> error() const;
@@ -51,7 +51,7 @@ struct CalibrationSettings {
   Node node;              ///< this machine as detected
 };
 
-/// Takes a row as soon as it is measured, so that an interruption costs no more than the one at work.
+/// Takes a row as soon as it is measured, so that an interruption loses only the row that is being measured.
 using RowSink = std::function<void(BenchmarkRow)>;
 
 /// One benchmark. `measure` sends its rows to the sink and throws Interrupted when the user ends the work; a machine

@@ -9,12 +9,11 @@
 
 #include "model/base/text.hpp"
 #include "model/scenario/hardware_reader.hpp"
-#include "validate/host_calibration/arithmetic.hpp"
 #include "validate/host_calibration/last_cache.hpp"
-#include "validate/host_replay/measurements.hpp"
 #include "validate/host_calibration/memory_kernels.hpp"
 #include "validate/host_calibration/pointer_chase.hpp"
 #include "validate/host_calibration/processors.hpp"
+#include "validate/host_replay/measurements.hpp"
 #include "validate/measure/sampling.hpp"
 
 namespace foretrain {
@@ -102,8 +101,33 @@ void look_at_cores(MeasuredBasics& measured) {
       multiply_adds = std::max(multiply_adds, multiply_adds_per_second() / clock);
     }
   }
-  // A tenth more than one a cycle proves a second unit; less may be a stranger's work on the core's other thread.
+  // A tenth more than one a cycle proves a second unit; less may be another virtual machine's work on the core's other
+  // thread.
   if (multiply_adds > 0.0) measured.multiply_adds = std::max(measured.multiply_adds, multiply_adds > 1.1 ? 2 : 1);
+}
+
+// How much of the last cache a pointer chase finds. Zero where the operating system tells of no such cache.
+// Working sets grow until a pointer chase over them takes more than half-way from the last cache's latency to memory's:
+// a machine that is shared gets less of that cache than it is told. Both latencies come from the same chase, at a size
+// well inside and at one well outside of what any machine could have.
+Bytes own_share_of_last_cache(const DetectedCpu& cpu) {
+  const DetectedCache* second = level_of(cpu, 2);
+  const DetectedCache* third = level_of(cpu, 3);
+  if (second == nullptr || third == nullptr) return Bytes(0.0);
+  const StoppingRule rule{.warm_up = 2, .least = 15, .most = 40, .target = 0.02, .budget = Seconds(0.15)};
+  const auto fastest = [&](Bytes size) {
+    PointerChase walk(static_cast<std::size_t>(size.value()), 64, PageKind::huge);
+    walk.chase(static_cast<std::int64_t>(std::min<std::size_t>(walk.places(), 1'000'000)));
+    return sample([&] { return walk.chase(60'000); }, rule).lowest();
+  };
+  const double inside = fastest(second->size * 2.0);
+  const double outside = fastest(std::max(third->size, Bytes(268435456.0)));
+  Bytes share = second->size * 2.0;
+  for (Bytes size = second->size * 3.0; size <= third->size; size = size * 1.25) {
+    if (fastest(size) > 0.5 * (inside + outside)) return share;
+    share = size;
+  }
+  return third->size;
 }
 
 }  // namespace
@@ -229,29 +253,6 @@ std::string hardware_file(const DetectedCpu& cpu, const MeasuredBasics& measured
   text += fmt::format(
       "  cpu.hierarchy: {{ kind: datasheet, text: \"sizes and ways from /sys/devices/system/cpu{}\" }}\n", last_cache);
   return text;
-}
-
-// Working sets grow until a pointer chase over them takes more than half-way from the last cache's latency to memory's:
-// a machine that is shared gets less of that cache than it is told. Both latencies come from the same chase, at a size
-// well inside and at one well outside of what any machine could have.
-Bytes own_share_of_last_cache(const DetectedCpu& cpu) {
-  const DetectedCache* second = level_of(cpu, 2);
-  const DetectedCache* third = level_of(cpu, 3);
-  if (second == nullptr || third == nullptr) return Bytes(0.0);
-  const StoppingRule rule{.warm_up = 2, .least = 15, .most = 40, .target = 0.02, .budget = Seconds(0.15)};
-  const auto fastest = [&](Bytes size) {
-    PointerChase walk(static_cast<std::size_t>(size.value()), 64, PageKind::huge);
-    walk.chase(static_cast<std::int64_t>(std::min<std::size_t>(walk.places(), 1'000'000)));
-    return sample([&] { return walk.chase(60'000); }, rule).lowest();
-  };
-  const double inside = fastest(second->size * 2.0);
-  const double outside = fastest(std::max(third->size, Bytes(268435456.0)));
-  Bytes share = second->size * 2.0;
-  for (Bytes size = second->size * 3.0; size <= third->size; size = size * 1.25) {
-    if (fastest(size) > 0.5 * (inside + outside)) return share;
-    share = size;
-  }
-  return third->size;
 }
 
 std::string detect_hardware_file(bool caches) {

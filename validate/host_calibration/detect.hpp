@@ -41,8 +41,8 @@ std::vector<DetectedCache> read_caches(const std::filesystem::path& folder);
 struct MeasuredBasics {
   Hertz clock;               ///< of a busy core, from a chain of additions
   Bytes shared_cache{};      ///< of the last cache, what this machine gets of it
-  Seconds residence{};       ///< CacheLevel::residence of the last cache, where strangers fill it
-  int threads_per_core = 0;  ///< as two threads at work show, whatever the operating system is told
+  Seconds residence{};       ///< CacheLevel::residence of the last cache, where other virtual machines fill it
+  int threads_per_core = 0;  ///< as two threads at work show, not as the operating system is told
   int multiply_adds = 0;     ///< vectors a cycle, as a loop in registers shows
 };
 
@@ -50,9 +50,6 @@ struct MeasuredBasics {
 /// sizes and ways are detected, latencies and bandwidths those of the processor's microarchitecture
 /// (scenarios/hardware/processors.yaml). Text of a hardware file; every figure states where it comes from.
 std::string hardware_file(const DetectedCpu& cpu, const MeasuredBasics& measured, Bytes memory);
-
-/// How much of the last cache a pointer chase finds. Zero where the operating system tells of no such cache.
-Bytes own_share_of_last_cache(const DetectedCpu& cpu);
 
 /// This machine now. Measures clock and vector units and, in a virtual machine and where `caches` matter, whether
 /// processors share a core and how long the last cache keeps this machine's data (seconds).

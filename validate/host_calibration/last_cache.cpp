@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "model/base/number.hpp"
 #include "validate/host_calibration/memory_kernels.hpp"
 #include "validate/host_calibration/pointer_chase.hpp"
 #include "validate/measure/clock.hpp"
@@ -41,7 +42,7 @@ Seconds residence_in_last_cache(Bytes second_level) {
           keep(memory_kernels().read(others.data(), others.size(), 2));
           while (now() - start < wait) throw_if_interrupted();
           const double before = now() - start, latency = kept.chase(loads);
-          ages.values.push_back(before + latency * static_cast<double>(loads) / 2.0);
+          ages.values.push_back(before + latency * number(loads) / 2.0);
           return latency;
         },
         {.warm_up = 1, .least = 9, .most = 9});

@@ -1,77 +1,49 @@
 #include "validate/host_calibration/loader_run.hpp"
 
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <stdexcept>
-#include <system_error>
+#include <thread>
 #include <vector>
 
-#include "validate/host_replay/session.hpp"
+#include "model/base/descriptor.hpp"
+#include "model/base/error.hpp"
+#include "model/base/number.hpp"
+#include "validate/measure/clock.hpp"
 #include "validate/measure/signals.hpp"
 
 namespace foretrain {
 
 namespace {
 
-[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
+/// Reads one token; false when the other end is closed.
+bool take(const Descriptor& reader, std::uint8_t& token) {
+  for (;;) {
+    const ssize_t n = read(reader.number(), &token, 1);
+    if (n == 1) return true;
+    if (n == 0 || errno != EINTR) return false;
+    if (interrupted()) return false;
+  }
+}
 
-class Pipe {
- public:
-  Pipe() {
-    if (pipe(ends_) != 0) fail("a pipe to a worker");
-  }
-  ~Pipe() {
-    close_reader();
-    close_writer();
-  }
-  Pipe(Pipe&& other) noexcept {
-    std::swap(ends_[0], other.ends_[0]);
-    std::swap(ends_[1], other.ends_[1]);
-  }
-  Pipe& operator=(Pipe&&) = delete;
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-
-  void close_reader() { close_end(ends_[0]); }
-  void close_writer() { close_end(ends_[1]); }
-
-  /// False when the other end is closed.
-  [[nodiscard]] bool take(std::uint8_t& token) const {
-    for (;;) {
-      const ssize_t n = read(ends_[0], &token, 1);
-      if (n == 1) return true;
-      if (n == 0 || errno != EINTR) return false;
-      if (interrupted()) return false;
-    }
-  }
-  [[nodiscard]] bool give(std::uint8_t token) const {
-    ssize_t n = -1;
-    while ((n = write(ends_[1], &token, 1)) < 0 && errno == EINTR) {
-    }
-    return n == 1;
-  }
-
- private:
-  static void close_end(int& end) {
-    if (end >= 0) close(end);
-    end = -1;
-  }
-  int ends_[2] = {-1, -1};
-};
+bool give(const Descriptor& writer, std::uint8_t token) {
+  ssize_t n = -1;
+  while ((n = write(writer.number(), &token, 1)) < 0 && errno == EINTR) continue;
+  return n == 1;
+}
 
 class SharedBytes {
  public:
   explicit SharedBytes(std::size_t size) : size_(size) {
     memory_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory_ == MAP_FAILED) fail("memory shared with workers");
+    if (memory_ == MAP_FAILED) throw_system_error("memory shared with workers");
   }
   ~SharedBytes() { munmap(memory_, size_); }
   SharedBytes(const SharedBytes&) = delete;
@@ -89,7 +61,7 @@ class Children {
   template <typename Work>
   void start(const Work& work) {
     const pid_t child = fork();
-    if (child < 0) fail("starting a worker");
+    if (child < 0) throw_system_error("starting a worker");
     if (child == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       work();
@@ -111,33 +83,22 @@ struct Queue {
   Pipe orders, done;
 };
 
-std::size_t slot_floats(const LoaderRun& run) {
-  return run.sample * floats_per_byte * static_cast<std::size_t>(run.batch);
-}
+std::size_t slot_floats(const LoaderRun& run) { return run.sample * at_index(run.batch); }
 
 /// Fills slots as they are ordered, until there are no more orders.
 void work(const LoaderRun& run, int worker, Queue& queue, float* slots) {
   std::vector<std::uint8_t> stored(run.sample);
-  std::size_t next = static_cast<std::size_t>(worker) * 7919U;
+  std::size_t next = at_index(worker) * 7919U;
   std::uint8_t slot = 0;
-  while (queue.orders.take(slot)) {
+  while (take(queue.orders.reader, slot)) {
     float* out = slots + slot * slot_floats(run);
     for (int i = 0; i < run.batch; ++i, next += 104'729U) {
       const auto offset = static_cast<off_t>(next % run.samples * run.sample);
       if (pread(run.file, stored.data(), run.sample, offset) != static_cast<ssize_t>(run.sample)) _exit(1);
-      const std::size_t floats = run.sample * floats_per_byte;
-      decode_sample(stored, {out + static_cast<std::size_t>(i) * floats, floats});
+      decode_sample(stored, {out + at_index(i) * run.sample, run.sample});
     }
-    if (!queue.done.give(slot)) break;
+    if (!give(queue.done.writer, slot)) break;
   }
-}
-
-void pass(Seconds time) {
-  if (!(time > Seconds(0.0))) return;
-  timespec duration{};
-  duration.tv_sec = static_cast<time_t>(time.value());
-  duration.tv_nsec = static_cast<long>((time.value() - static_cast<double>(duration.tv_sec)) * 1e9);
-  nanosleep(&duration, nullptr);
 }
 
 }  // namespace
@@ -154,28 +115,29 @@ void decode_sample(std::span<const std::uint8_t> stored, std::span<float> decode
 }
 
 Seconds measure_loader(const LoaderRun& run) {
-  const SharedBytes memory(slot_floats(run) * sizeof(float) * static_cast<std::size_t>(run.workers * run.prefetch));
-  std::vector<Queue> queues(static_cast<std::size_t>(run.workers));
+  const SharedBytes memory(slot_floats(run) * sizeof(float) * at_index(run.workers * run.prefetch));
+  std::vector<Queue> queues(at_index(run.workers));
   Children children;
   for (int w = 0; w < run.workers; ++w) {
     children.start([&] {
       for (int other = 0; other < run.workers; ++other) {
-        Queue& queue = queues[static_cast<std::size_t>(other)];
-        queue.orders.close_writer();
-        queue.done.close_reader();
+        Queue& queue = queues[at_index(other)];
+        queue.orders.writer.close();
+        queue.done.reader.close();
         if (other == w) continue;
-        queue.orders.close_reader();
-        queue.done.close_writer();
+        queue.orders.reader.close();
+        queue.done.writer.close();
       }
-      float* slots = memory.floats() + static_cast<std::size_t>(w * run.prefetch) * slot_floats(run);
-      work(run, w, queues[static_cast<std::size_t>(w)], slots);
+      float* slots = memory.floats() + at_index(w * run.prefetch) * slot_floats(run);
+      work(run, w, queues[at_index(w)], slots);
     });
   }
   for (Queue& queue : queues) {
-    queue.orders.close_reader();
-    queue.done.close_writer();
+    queue.orders.reader.close();
+    queue.done.writer.close();
     for (int slot = 0; slot < run.prefetch; ++slot) {
-      if (!queue.orders.give(static_cast<std::uint8_t>(slot))) throw std::runtime_error("a worker process ended");
+      if (!give(queue.orders.writer, static_cast<std::uint8_t>(slot)))
+        throw std::runtime_error("a worker process ended");
     }
   }
   // Whole rounds: every worker has given as many batches when the clock stops as when it started.
@@ -184,15 +146,15 @@ Seconds measure_loader(const LoaderRun& run) {
   double start = 0.0;
   for (int k = 0; k < settle + timed; ++k) {
     if (k == settle) start = now();
-    Queue& queue = queues[static_cast<std::size_t>(k % run.workers)];
+    Queue& queue = queues[at_index(k % run.workers)];
     std::uint8_t slot = 0;
-    if (!queue.done.take(slot)) {
+    if (!take(queue.done.reader, slot)) {
       throw_if_interrupted();
       throw std::runtime_error("a worker process ended");
     }
     // The next batch is ordered when one is taken; the step that uses it comes after.
-    if (!queue.orders.give(slot)) throw std::runtime_error("a worker process ended");
-    pass(run.step);
+    if (!give(queue.orders.writer, slot)) throw std::runtime_error("a worker process ended");
+    std::this_thread::sleep_for(std::chrono::duration<double>(run.step.value()));
   }
   return Seconds((now() - start) / timed);
 }
@@ -204,31 +166,24 @@ double measure_parallel_decoding(int processes, std::size_t sample, Seconds dura
     for (int p = 0; p < count; ++p) {
       children.start([&] {
         std::vector<std::uint8_t> stored(sample, 3);
-        std::vector<float> decoded(sample * floats_per_byte);
+        std::vector<float> decoded(sample);
         const double end = now() + duration.value();
-        std::uint8_t tenths = 0;
+        const std::uint8_t token = 0;
         for (std::size_t samples = 1; now() < end; ++samples) {
           decode_sample(stored, decoded);
-          if (samples % 4 == 0 && !results.give(tenths)) break;
+          if (samples % 4 == 0 && !give(results.writer, token)) break;
         }
       });
     }
-    results.close_writer();
+    results.writer.close();
     std::uint8_t token = 0;
     double four_samples = 0.0;
-    while (results.take(token)) ++four_samples;
+    while (take(results.reader, token)) ++four_samples;
     throw_if_interrupted();
     return four_samples;
   };
   const double alone = decoded_by(1);
   return alone > 0.0 ? decoded_by(processes) / alone : 1.0;
-}
-
-int usable_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
 }
 
 }  // namespace foretrain

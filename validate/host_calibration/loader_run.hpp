@@ -21,11 +21,8 @@ struct LoaderRun {
   Seconds step;                ///< how long the consumer keeps each batch
 };
 
-/// Floats that one stored byte becomes.
-inline constexpr std::size_t floats_per_byte = 1;
-
-/// What a worker does with one sample: undoes a difference filter, as PNG's, smooths and scales to floats. About as
-/// much work per byte as decoding a picture.
+/// What a worker does with one sample, each byte of which becomes a float: undoes a difference filter, as PNG's,
+/// smooths and scales to floats. About as much work per byte as decoding a picture.
 void decode_sample(std::span<const std::uint8_t> stored, std::span<float> decoded);
 
 /// Time between batches, at the consumer. Throws std::system_error when a process cannot be started, std::runtime_error
@@ -33,10 +30,7 @@ void decode_sample(std::span<const std::uint8_t> stored, std::span<float> decode
 Seconds measure_loader(const LoaderRun& run);
 
 /// How many processes' worth of decoding `processes` do together that decode on their own, without queues or memory to
-/// share: cores that work as many hands as they seem to give `processes`, threads of one core less.
+/// share: as many as there are processes where each has a core, less where they share cores as threads.
 double measure_parallel_decoding(int processes, std::size_t sample, Seconds duration);
-
-/// Processors that this process may use.
-int usable_processors();
 
 }  // namespace foretrain

@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "validate/host_calibration/host_memory.hpp"
-#include "validate/host_replay/session.hpp"
 
 namespace foretrain {
 
@@ -60,43 +59,23 @@ FORETRAIN_INLINE void gather(V& into, const std::byte* first, const std::byte* s
 
 // Sixteen vectors a turn, 1 KiB at most, so that the loop's own instructions do not count; as many passes as asked for
 // inside, so that calls, the last turn's mispredicted branch and the folding of the sums do not either.
-template <typename V>
+template <typename V, bool backward>
 FORETRAIN_INLINE std::uint64_t read_loop(const std::byte* data, std::size_t bytes, std::size_t passes) {
-  constexpr std::size_t v = sizeof(V);
+  constexpr std::ptrdiff_t v = sizeof(V), step = backward ? -v : v;
   V a{}, b{}, c{}, d{};
   for (std::size_t pass = 0; pass < passes; ++pass) {
-    for (const std::byte *at = data, *end = data + bytes; at != end; at += 16 * v) {
-      gather(a, at, at + v);
-      gather(b, at + 2 * v, at + 3 * v);
-      gather(c, at + 4 * v, at + 5 * v);
-      gather(d, at + 6 * v, at + 7 * v);
-      gather(a, at + 8 * v, at + 9 * v);
-      gather(b, at + 10 * v, at + 11 * v);
-      gather(c, at + 12 * v, at + 13 * v);
-      gather(d, at + 14 * v, at + 15 * v);
+    const std::byte* at = backward ? data + bytes - v : data;
+    for (std::size_t left = bytes; left != 0; left -= 16 * sizeof(V), at += 16 * step) {
+      gather(a, at, at + step);
+      gather(b, at + 2 * step, at + 3 * step);
+      gather(c, at + 4 * step, at + 5 * step);
+      gather(d, at + 6 * step, at + 7 * step);
+      gather(a, at + 8 * step, at + 9 * step);
+      gather(b, at + 10 * step, at + 11 * step);
+      gather(c, at + 12 * step, at + 13 * step);
+      gather(d, at + 14 * step, at + 15 * step);
     }
     asm volatile("" : : : "memory");  // each pass loads anew
-  }
-  return fold(a, b, c, d);
-}
-
-template <typename V>
-FORETRAIN_INLINE std::uint64_t read_backward_loop(const std::byte* data, std::size_t bytes, std::size_t passes) {
-  constexpr std::size_t v = sizeof(V);
-  V a{}, b{}, c{}, d{};
-  for (std::size_t pass = 0; pass < passes; ++pass) {
-    for (const std::byte* at = data + bytes; at != data;) {
-      at -= 16 * v;
-      gather(a, at + 15 * v, at + 14 * v);
-      gather(b, at + 13 * v, at + 12 * v);
-      gather(c, at + 11 * v, at + 10 * v);
-      gather(d, at + 9 * v, at + 8 * v);
-      gather(a, at + 7 * v, at + 6 * v);
-      gather(b, at + 5 * v, at + 4 * v);
-      gather(c, at + 3 * v, at + 2 * v);
-      gather(d, at + v, at);
-    }
-    asm volatile("" : : : "memory");
   }
   return fold(a, b, c, d);
 }
@@ -144,16 +123,18 @@ FORETRAIN_INLINE void copy_loop(std::byte* destination, const std::byte* source,
   }
 }
 
-#define FORETRAIN_KERNELS(NAME, V, TARGET)                                                                             \
-  TARGET std::uint64_t read_##NAME(const std::byte* d, std::size_t n, std::size_t p) { return read_loop<V>(d, n, p); } \
-  TARGET std::uint64_t back_##NAME(const std::byte* d, std::size_t n, std::size_t p) {                                 \
-    return read_backward_loop<V>(d, n, p);                                                                             \
-  }                                                                                                                    \
-  TARGET void write_##NAME(std::byte* d, std::size_t n, std::size_t p) { write_loop<V>(d, n, p); }                     \
-  TARGET void copy_##NAME(std::byte* to, const std::byte* from, std::size_t n, std::size_t p) {                        \
-    copy_loop<V>(to, from, n, p);                                                                                      \
-  }                                                                                                                    \
-  constexpr MemoryKernels kernels_##NAME{read_##NAME, back_##NAME, write_##NAME, copy_##NAME,                          \
+#define FORETRAIN_KERNELS(NAME, V, TARGET)                                                         \
+  TARGET std::uint64_t read_##NAME(const std::byte* d, std::size_t n, std::size_t p) {             \
+    return read_loop<V, false>(d, n, p);                                                           \
+  }                                                                                                \
+  TARGET std::uint64_t back_##NAME(const std::byte* d, std::size_t n, std::size_t p) {             \
+    return read_loop<V, true>(d, n, p);                                                            \
+  }                                                                                                \
+  TARGET void write_##NAME(std::byte* d, std::size_t n, std::size_t p) { write_loop<V>(d, n, p); } \
+  TARGET void copy_##NAME(std::byte* to, const std::byte* from, std::size_t n, std::size_t p) {    \
+    copy_loop<V>(to, from, n, p);                                                                  \
+  }                                                                                                \
+  constexpr MemoryKernels kernels_##NAME{read_##NAME, back_##NAME, write_##NAME, copy_##NAME,      \
                                          static_cast<int>(sizeof(V))};
 
 FORETRAIN_KERNELS(plain, V16, )
@@ -215,28 +196,6 @@ std::size_t read_random(const std::byte* data, std::size_t bytes, std::size_t bu
   keep(sum);
   seeds = state;
   return (bursts + streams - 1) / streams * streams * (burst / line);
-}
-
-double core_clock() {
-  constexpr int additions = 400'000;
-  double best = 0.0;
-  for (int repetition = 0; repetition < 25; ++repetition) {
-    std::uint64_t x = 1, one = 1;
-    const double start = now();
-    for (int i = 0; i < additions; i += 8) {
-#if defined(__x86_64__)
-      asm volatile(
-          "add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0"
-          : "+r"(x)
-          : "r"(one));
-#else
-      for (int j = 0; j < 8; ++j) asm volatile("add %0, %0, %1" : "+r"(x) : "r"(one));
-#endif
-    }
-    keep(x);
-    best = std::max(best, additions / (now() - start));
-  }
-  return best;
 }
 
 }  // namespace foretrain

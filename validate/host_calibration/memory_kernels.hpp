@@ -26,7 +26,4 @@ std::size_t read_strided(const std::byte* data, std::size_t bytes, std::size_t s
 /// multiples of the burst in `bytes` (a power of two); no load waits for another. Returns the number of loads.
 std::size_t read_random(const std::byte* data, std::size_t bytes, std::size_t burst, std::size_t bursts);
 
-/// A chain of integer additions, one a cycle on any processor of this century. Returns the core's clock in hertz.
-double core_clock();
-
 }  // namespace foretrain

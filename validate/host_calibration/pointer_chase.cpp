@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/base/number.hpp"
 #include "validate/measure/clock.hpp"
 #include "validate/measure/sampling.hpp"
 
@@ -52,7 +53,7 @@ double PointerChase::chase(std::int64_t loads) {
   keep(at);
   at_ = at;
   const std::int64_t done = (loads + unrolled - 1) / unrolled * unrolled;
-  return (thread_time() - start) / static_cast<double>(done);
+  return (thread_time() - start) / number(done);
 }
 
 }  // namespace foretrain

@@ -20,8 +20,8 @@ class PointerChase {
   /// Follows `loads` pointers from where the walk last stood. Returns the thread's time for one load, in seconds.
   double chase(std::int64_t loads);
   /// Of up to a million places: asks for all in the order of the walk without waiting for any, so that the next loads
-  /// find what a pass just before them leaves, however long strangers let it lie: at the walk's own pace it might never
-  /// come to lie there.
+  /// find what a pass just before them leaves in the caches. At the walk's own pace, other virtual machines might
+  /// displace it first.
   void touch() const;
   [[nodiscard]] std::size_t places() const { return places_; }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <thread>
 
+#include "model/base/number.hpp"
 #include "validate/measure/clock.hpp"
 
 namespace foretrain {
@@ -27,7 +28,7 @@ BoundTo::BoundTo(int processor) {
   sched_getaffinity(0, sizeof before_, &before_);
   cpu_set_t one;
   CPU_ZERO(&one);
-  CPU_SET(static_cast<std::size_t>(processor), &one);
+  CPU_SET(at_index(processor), &one);
   sched_setaffinity(0, sizeof one, &one);
 }
 
@@ -47,7 +48,37 @@ double multiply() {
   return 4.0 * turns / (now() - start);
 }
 
+// Twelve accumulators: more than two units of four cycles have on the way.
+#define FORETRAIN_TWELVE(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#define FORETRAIN_REGISTERS \
+  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm15"
+#define FORETRAIN_WIDE(N) "vfmadd231ps %%zmm15, %%zmm15, %%zmm" #N "\n"
+#define FORETRAIN_HALF(N) "vfmadd231ps %%ymm15, %%ymm15, %%ymm" #N "\n"
+#define FORETRAIN_ZERO(N) "vpxor %%xmm" #N ", %%xmm" #N ", %%xmm" #N "\n"  // no denormals, no infinities
+
+constexpr int fma_turns = 5'000, in_a_turn = 12;
+
+__attribute__((target("avx512f"))) double wide_fma() {
+  asm volatile(FORETRAIN_TWELVE(FORETRAIN_ZERO) FORETRAIN_ZERO(15) : : : FORETRAIN_REGISTERS);
+  const double start = now();
+  for (int i = 0; i < fma_turns; ++i) asm volatile(FORETRAIN_TWELVE(FORETRAIN_WIDE) : : : FORETRAIN_REGISTERS);
+  return fma_turns * in_a_turn / (now() - start);
+}
+
+__attribute__((target("avx2,fma"))) double half_fma() {
+  asm volatile(FORETRAIN_TWELVE(FORETRAIN_ZERO) FORETRAIN_ZERO(15) : : : FORETRAIN_REGISTERS);
+  const double start = now();
+  for (int i = 0; i < fma_turns; ++i) asm volatile(FORETRAIN_TWELVE(FORETRAIN_HALF) : : : FORETRAIN_REGISTERS);
+  return fma_turns * in_a_turn / (now() - start);
+}
+
 }  // namespace
+
+double multiply_adds_per_second() {
+  if (__builtin_cpu_supports("avx512f")) return wide_fma();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return half_fma();
+  return 0.0;
+}
 
 double work_of_two(int first, int second) {
   constexpr int trials = 20;
@@ -81,6 +112,7 @@ double work_of_two(int first, int second) {
 }
 #else
 double work_of_two(int, int) { return 0.0; }
+double multiply_adds_per_second() { return 0.0; }
 #endif
 
 int threads_of_first_core() {
@@ -92,6 +124,28 @@ int threads_of_first_core() {
     if (work < 1.5) ++count;  // half-way between one core and two
   }
   return processors.size() > 1 ? count : 0;
+}
+
+double core_clock() {
+  constexpr int additions = 400'000;
+  double best = 0.0;
+  for (int repetition = 0; repetition < 25; ++repetition) {
+    std::uint64_t x = 1, one = 1;
+    const double start = now();
+    for (int i = 0; i < additions; i += 8) {
+#if defined(__x86_64__)
+      asm volatile(
+          "add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0\n add %1, %0"
+          : "+r"(x)
+          : "r"(one));
+#else
+      for (int j = 0; j < 8; ++j) asm volatile("add %0, %0, %1" : "+r"(x) : "r"(one));
+#endif
+    }
+    asm volatile("" : : "r"(x));
+    best = std::max(best, additions / (now() - start));
+  }
+  return best;
 }
 
 }  // namespace foretrain

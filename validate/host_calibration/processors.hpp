@@ -1,4 +1,5 @@
-// The processors that this process may run on: binding to one, and whether two are threads of one core.
+// The processors that this process may run on: binding to one, how fast its core is, and whether two are threads of one
+// core.
 #pragma once
 
 #include <sched.h>
@@ -11,7 +12,7 @@ namespace foretrain {
 /// Numbers of the processors that this thread may run on, at least one.
 std::vector<int> own_processors();
 
-/// Binds the calling thread to one processor for as long as it lives. Where that is refused nothing changes.
+/// Binds the calling thread to one processor while the object lives. Where that is refused nothing changes.
 class BoundTo {
  public:
   explicit BoundTo(int processor);
@@ -24,11 +25,19 @@ class BoundTo {
 };
 
 /// Two threads that do nothing but multiply integers, of which a core starts one a cycle: together they do twice one's
-/// work on two cores and as much as one on the same. Strangers on the cores take from both, so that the best of several
-/// trials counts. Zero where nothing can be said (one processor, no x86).
+/// work on two cores and as much as one on the same. Other machines' work on the cores takes from both, so that the
+/// best of several trials counts. Zero where nothing can be said (one processor, no x86).
 double work_of_two(int first, int second);
 
 /// How many processors of the first one's core there are, itself included, by work_of_two(). Zero: nothing can be said.
 int threads_of_first_core();
+
+/// Clock of the calling thread's core in hertz: a chain of integer additions does one a cycle on any processor of this
+/// century.
+double core_clock();
+
+/// Fused multiply-adds of the widest vectors that the core does in a second, in registers alone. Zero where there is no
+/// loop for the processor.
+double multiply_adds_per_second();
 
 }  // namespace foretrain

@@ -10,11 +10,12 @@
 #include <thread>
 #include <vector>
 
+#include "model/base/number.hpp"
 #include "model/cost/memory_hierarchy.hpp"
 #include "model/scenario/workload_reader.hpp"
 #include "validate/host_calibration/memory_kernels.hpp"
 #include "validate/host_calibration/pointer_chase.hpp"
-#include "validate/host_replay/session.hpp"
+#include "validate/measure/clock.hpp"
 
 namespace foretrain {
 
@@ -31,7 +32,7 @@ class Walker {
  public:
   explicit Walker(const MemoryWalk& walk)
       : walk_(walk),
-        size_(size_of(walk.working_set) / static_cast<std::size_t>(walk.threads) / 1024 * 1024),
+        size_(size_of(walk.working_set) / at_index(walk.threads) / 1024 * 1024),
         pages_(walk.huge_pages ? PageKind::huge : PageKind::small) {
     if (size_ < 1024) throw std::invalid_argument("a walk for each thread needs 1 KiB");
     if (walk.remote) throw std::invalid_argument("memory of another socket is not measured");
@@ -74,7 +75,7 @@ class Walker {
   [[nodiscard]] std::size_t accesses_of_pass() const {
     if (walk_.pattern == WalkPattern::strided) return size_ / size_of(walk_.stride);
     const std::size_t copied = walk_.access == WalkAccess::copy ? size_ / 2 : size_;
-    return copied / static_cast<std::size_t>(memory_kernels().vector_bytes);
+    return copied / at_index(memory_kernels().vector_bytes);
   }
 
   void go_over(std::size_t passes) {
@@ -101,8 +102,8 @@ class Walker {
   std::unique_ptr<PointerChase> chase_;
 };
 
-/// All threads start together; the time of one access of the slowest. One thread alone is timed by what it ran, several
-/// by the clock: they only count as many where they ran at the same time.
+/// All threads start together; the time of one access of the slowest. A single thread is timed by the processor time
+/// that it got, several by the clock: their rates add up only as far as they ran at the same time.
 double run_together(std::vector<Walker>& walkers, std::size_t accesses) {
   std::atomic<std::size_t> ready{0};
   std::vector<double> times(walkers.size());
@@ -113,12 +114,13 @@ double run_together(std::vector<Walker>& walkers, std::size_t accesses) {
     const auto time = walkers.size() == 1 ? thread_time : now;
     const double start = time();
     const std::size_t done = walkers[i].go(accesses);
-    times[i] = (time() - start) / static_cast<double>(done);
+    times[i] = (time() - start) / number(done);
   };
-  std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < walkers.size(); ++i) threads.emplace_back(work, i);
-  work(0);
-  for (std::thread& thread : threads) thread.join();
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < walkers.size(); ++i) threads.emplace_back(work, i);
+    work(0);
+  }
   return *std::max_element(times.begin(), times.end());
 }
 
@@ -141,7 +143,7 @@ Sampled run_walk(const MemoryWalk& walk, const StoppingRule& rule) {
   const auto places = static_cast<std::size_t>(walk.working_set / Bytes(line));
   for (Walker& walker : walkers) walker.go(std::min<std::size_t>(2 * places, 4'000'000));
   for (;;) {
-    time = run_together(walkers, accesses) * static_cast<double>(accesses);
+    time = run_together(walkers, accesses) * number(accesses);
     if (time >= sample_seconds / 2 || accesses > 50'000'000) break;
     accesses *= 2;
   }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "model/hardware/cluster.hpp"
-#include "model/workload/memory_walk.hpp"
+#include "model/workload/host_operators.hpp"
 #include "validate/host_calibration/calibrate.hpp"
 
 namespace foretrain {

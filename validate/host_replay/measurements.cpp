@@ -13,9 +13,11 @@
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/hash.hpp"
+#include "model/base/number.hpp"
 #include "model/base/process.hpp"
 #include "model/base/statistics.hpp"
 #include "model/base/text.hpp"
+#include "model/hardware/transport.hpp"
 
 namespace foretrain {
 
@@ -54,11 +56,6 @@ std::vector<double> rounded_times(const std::vector<double>& seconds) {
   std::vector<double> result;
   for (const double value : seconds) result.push_back(std::round(value * 1e7) / 1e7);
   return result;
-}
-
-ordered_json to_value(const HostMachine& machine) {
-  return {{"processor", machine.processor}, {"cores", machine.cores},       {"memory_bytes", machine.memory.value()},
-          {"kernel", machine.kernel},       {"versions", machine.versions}, {"date", machine.date}};
 }
 
 ordered_json to_value(const HostMeasurement& run) {
@@ -120,7 +117,7 @@ HostMachine this_machine() {
   HostMachine machine;
   machine.processor = line_value("/proc/cpuinfo", "model name");
   machine.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  machine.memory = Bytes(static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE)));
+  machine.memory = Bytes(number(sysconf(_SC_PHYS_PAGES)) * number(sysconf(_SC_PAGESIZE)));
   utsname system{};
   if (uname(&system) == 0) machine.kernel = fmt::format("{} {}", system.sysname, system.release);
   for (const auto& command : {std::vector<std::string>{"ip", "-V"}, {"mpirun", "--version"}}) {
@@ -134,8 +131,25 @@ HostMachine this_machine() {
   return machine;
 }
 
+ordered_json to_value(const HostMachine& machine) {
+  return {{"processor", machine.processor}, {"cores", machine.cores},       {"memory_bytes", machine.memory.value()},
+          {"kernel", machine.kernel},       {"versions", machine.versions}, {"date", machine.date}};
+}
+
+HostMachine machine_from(const json& value) {
+  return {value.at("processor"), value.at("cores"),    Bytes(value.at("memory_bytes")),
+          value.at("kernel"),    value.at("versions"), value.at("date")};
+}
+
 std::string describe(const HostMachine& machine) {
   return fmt::format("{} with {} cores, {}", machine.processor, machine.cores, machine.kernel);
+}
+
+Bytes model_wire_bytes(const std::string& protocol, Bytes payload) {
+  Transport transport;
+  transport.protocol = protocol == "udp" ? Protocol::udp : Protocol::tcp;
+  transport.link_layer = LinkLayer::ethernet_in_software;
+  return wire_bytes(payload, transport);
 }
 
 Seconds HostMeasurement::median() const { return Seconds(foretrain::median(samples)); }
@@ -173,9 +187,7 @@ HostMeasurements read_host_measurements(const std::string& path) {
     const json document = json::parse(text);
     if (document.at("kind") != kind) throw ScenarioError(where, "kind", "no measurements of hosts", expected);
     HostMeasurements result;
-    const json& machine = document.at("machine");
-    result.machine = {machine.at("processor"), machine.at("cores"),    Bytes(machine.at("memory_bytes")),
-                      machine.at("kernel"),    machine.at("versions"), machine.at("date")};
+    result.machine = machine_from(document.at("machine"));
     for (const json& run : document.at("runs")) result.runs.push_back(run_from(run));
     for (const json& probe : document.at("probes")) result.probes.push_back(probe_from(probe));
     return result;

@@ -1,12 +1,13 @@
 // What replays measured, with everything that is needed to judge it later: machine, versions, every repetition.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "model/base/quantity.hpp"
-#include "validate/host_replay/launch.hpp"
-#include "validate/host_replay/plan.hpp"
+#include "validate/host_replay/replay_plan.hpp"
+#include "validate/host_replay/worker_processes.hpp"
 
 namespace foretrain {
 
@@ -19,6 +20,9 @@ struct HostMachine {
   std::string date;                   ///< ISO 8601, day
 };
 HostMachine this_machine();
+/// As an object of a JSON file, and back. Throws nlohmann::json::exception for another object.
+nlohmann::ordered_json to_value(const HostMachine& machine);
+HostMachine machine_from(const nlohmann::json& value);
 /// "Intel Xeon Processor, 2 cores, Linux 6.1".
 std::string describe(const HostMachine& machine);
 
@@ -60,6 +64,10 @@ struct HostMeasurements {
   std::vector<HostMeasurement> runs;
   std::vector<ProbeMeasurement> probes;
 };
+
+/// Bytes of a message between hosts by the packet model, in the message's direction, as Linux counts them on virtual
+/// links. `protocol` as in ProbeMeasurement.
+Bytes model_wire_bytes(const std::string& protocol, Bytes payload);
 
 std::string to_json(const HostMeasurements& measurements);
 /// Throws ScenarioError naming the file when it holds no measurements of hosts.

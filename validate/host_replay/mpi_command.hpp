@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "validate/host_replay/namespaces.hpp"
-#include "validate/host_replay/task.hpp"
+#include "validate/host_replay/worker_task.hpp"
 
 namespace foretrain {
 
@@ -15,6 +15,6 @@ int open_mpi_algorithm(const std::string& algorithm);
 
 /// The command line to start in the first rank's namespace; writes a host file and a launch agent into the task's
 /// folder.
-std::vector<std::string> mpi_command(const HostLab& lab, const std::string& program, const HostTask& task);
+std::vector<std::string> mpi_command(const HostLab& lab, const std::string& program, const WorkerTask& task);
 
 }  // namespace foretrain

@@ -16,9 +16,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <system_error>
 
 #include "model/base/error.hpp"
-#include "validate/host_replay/command.hpp"
+#include "model/base/number.hpp"
+#include "model/base/process.hpp"
+#include "model/base/text.hpp"
 #include "validate/measure/signals.hpp"
 
 namespace foretrain {
@@ -29,6 +32,18 @@ constexpr const char* folder = "/run/netns";
 constexpr const char* prefix = "foretrain-";
 
 std::atomic<int> next_number{0};
+
+/// Runs `ip` or `tc`, which must succeed. Throws UsageError with the command and what it said.
+FilterResult run_command(const std::vector<std::string>& command, const std::string& input = "") {
+  FilterResult result;
+  try {
+    result = run_filter(command, input);
+  } catch (const std::system_error& error) {
+    throw UsageError(fmt::format("{}: {}", command.front(), error.code().message()));
+  }
+  if (result.status == 0) return result;
+  throw UsageError(fmt::format("{}: {}", fmt::join(command, " "), trim(result.errors)));
+}
 
 /// Queues never overflow: every connection has at most `window` bytes under way (settings below), 16 hosts.
 constexpr double window = 1.5e6;
@@ -41,11 +56,11 @@ std::string bucket(const std::string& device, BytesPerSecond rate) {
                      shaped_rate(rate).burst.value(), queue_bytes);
 }
 
-/// TCP as large transfers on a quiet network want it, equal for whatever program runs:
+/// TCP as large transfers on a quiet network want it, equal for all executors:
 /// - nothing is lost, so the window should open fully and stay open: Reno, whose slow start ends at a loss only (that
 ///   of cubic when the queue grows, which it does behind a token bucket), no restart after a pause, no memory of
 ///   earlier connections;
-/// - no connection may fill the queue of its own card (limit_queue), where others wait behind it.
+/// - no connection may fill the queue of its own card (limit_queue), where other connections wait behind it.
 std::string tcp_settings() {
   return fmt::format(
       "cd /proc/sys/net/ipv4 && echo reno >tcp_congestion_control && echo 0 >tcp_slow_start_after_idle && "
@@ -70,12 +85,20 @@ std::vector<std::string> namespaces_there() {
   return names;
 }
 
+/// Processes that live in a namespace (there are none but the lab's own).
+std::vector<pid_t> processes_in(const std::string& name) {
+  std::vector<pid_t> processes;
+  std::istringstream text(run_filter({"ip", "netns", "pids", name}, "").output);
+  for (pid_t process = 0; text >> process;) processes.push_back(process);
+  return processes;
+}
+
 void delete_namespace(const std::string& name) noexcept {
   try {
     for (const pid_t process : processes_in(name)) kill(process, SIGKILL);
     run_command({"ip", "netns", "delete", name});
   } catch (const std::exception&) {
-    // Whatever is left is removed at the next start.
+    // What is left is removed at the next start.
   }
 }
 
@@ -101,7 +124,7 @@ ShapedRate shaped_rate(BytesPerSecond rate) {
   const double packet = ShapedRate::payload + ShapedRate::header;
   shape.segments = std::clamp(static_cast<int>(std::lround(rate.value() * 200e-6 / packet)), 4, 40);
   // The kernel's limit counts IP and TCP headers once.
-  shape.largest_packet = Bytes(shape.segments * static_cast<double>(ShapedRate::payload) + ShapedRate::header);
+  shape.largest_packet = Bytes(shape.segments * number(ShapedRate::payload) + ShapedRate::header);
   // The bucket must hold what a packet counts for: the headers of all its segments.
   shape.burst = Bytes(shape.segments * packet);
   return shape;
@@ -118,13 +141,6 @@ std::vector<std::string> leftovers(const std::vector<std::string>& names) {
     if (kill(process, 0) != 0 && errno == ESRCH) dead.push_back(name);
   }
   return dead;
-}
-
-std::vector<pid_t> processes_in(const std::string& name) {
-  std::vector<pid_t> processes;
-  std::istringstream text(run_filter({"ip", "netns", "pids", name}, "").output);
-  for (pid_t process = 0; text >> process;) processes.push_back(process);
-  return processes;
 }
 
 bool enter_namespace(const std::string& name) noexcept {
@@ -190,7 +206,7 @@ void HostLab::shape(const std::vector<HostRate>& hosts) {
   if (static_cast<int>(hosts.size()) != this->hosts()) throw std::invalid_argument("one rate per host");
   std::string ports;
   for (int host = 0; host < this->hosts(); ++host) {
-    const HostRate& rate = hosts[static_cast<std::size_t>(host)];
+    const HostRate& rate = hosts[at_index(host)];
     ports += bucket(fmt::format("port{}", host), rate.in);
     run_command({"tc", "-n", name(host), "-batch", "-"}, bucket("eth0", rate.out));
     // A packet that is larger than the receiving card's bucket would be cut there at great cost.
@@ -212,8 +228,7 @@ void HostLab::set_offload(bool joined) const {
 HostLab::Counters HostLab::counters(int host) const {
   const FilterResult result = run_command({"ip", "-n", name(host), "-s", "-j", "link", "show", "dev", "eth0"});
   const nlohmann::json link = nlohmann::json::parse(result.output).at(0).at("stats64");
-  return {link.at("tx").at("bytes"), link.at("tx").at("packets"), link.at("rx").at("bytes"),
-          link.at("rx").at("packets")};
+  return {link.at("tx").at("bytes"), link.at("tx").at("packets"), link.at("rx").at("bytes")};
 }
 
 void HostLab::remove() noexcept {

@@ -2,11 +2,10 @@
 // card held to a rate by token buckets.
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 #include <vector>
 
+#include "model/base/number.hpp"
 #include "model/base/quantity.hpp"
 
 namespace foretrain {
@@ -40,8 +39,8 @@ ShapedRate shaped_rate(BytesPerSecond rate);
 std::string why_no_namespaces();
 
 /// Makes the namespaces, and takes them away again on every way out: destructor, exception, SIGINT and SIGTERM (as long
-/// as whoever waits asks interrupted()). What dead processes left is removed first. Touches nothing that it did not
-/// make: its names are foretrain-PID-NUMBER, its addresses lie inside its own namespaces.
+/// as the caller, while it waits, asks interrupted()). What dead processes left is removed first. Touches nothing that
+/// it did not make: its names are foretrain-PID-NUMBER, its addresses lie inside its own namespaces.
 class HostLab {
  public:
   /// Throws UsageError with the command that failed and what it said.
@@ -51,16 +50,16 @@ class HostLab {
   HostLab& operator=(const HostLab&) = delete;
 
   [[nodiscard]] int hosts() const { return static_cast<int>(names_.size()); }
-  [[nodiscard]] const std::string& name(int host) const { return names_[static_cast<std::size_t>(host)]; }
+  [[nodiscard]] const std::string& name(int host) const { return names_[at_index(host)]; }
 
   /// Changes what the cards let through, without making the hosts anew.
   void shape(const std::vector<HostRate>& hosts);
   /// Lets the cards' drivers join segments (the default), or sends each as a packet of its own: interface counters then
   /// count every header.
   void set_offload(bool joined) const;
-  /// Bytes and packets that a host's card has sent and received, headers included.
+  /// What a host's card has sent and received, headers included.
   struct Counters {
-    double sent_bytes = 0.0, sent_packets = 0.0, received_bytes = 0.0, received_packets = 0.0;
+    double sent_bytes = 0.0, sent_packets = 0.0, received_bytes = 0.0;
   };
   [[nodiscard]] Counters counters(int host) const;
 
@@ -75,9 +74,6 @@ class HostLab {
 
 /// In a child between fork and exec: enters the namespace. Returns whether that worked.
 bool enter_namespace(const std::string& name) noexcept;
-
-/// Processes that live in a namespace (there are none but the lab's own).
-std::vector<pid_t> processes_in(const std::string& name);
 
 /// Names of namespaces that a dead foretrain left, among these.
 std::vector<std::string> leftovers(const std::vector<std::string>& names);

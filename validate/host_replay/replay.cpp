@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "model/base/error.hpp"
-#include "validate/host_replay/probe.hpp"
+#include "model/base/number.hpp"
+#include "validate/host_replay/worker.hpp"
 
 namespace foretrain {
 
@@ -32,16 +33,16 @@ const HostLab& HostReplayer::lab_for(const std::vector<HostRate>& hosts) {
 }
 
 HostMeasurement HostReplayer::run(const ReplayPlan& plan) {
-  const Samples samples = run_task(lab_for(plan.hosts), programs_, plan.task, plan.background);
+  const Samples samples = run_workers(lab_for(plan.hosts), programs_, plan.task, plan.background);
   HostMeasurement measured;
   measured.executor = name(plan.task.executor);
   measured.algorithm = plan.task.algorithm;
   measured.ranks = plan.task.ranks;
   measured.servers = plan.task.servers();
   for (int server = plan.task.ranks; server < static_cast<int>(plan.task.participants.size()); ++server) {
-    measured.shared_hosts |= plan.task.participants[static_cast<std::size_t>(server)].host < plan.task.ranks;
+    measured.shared_hosts |= plan.task.participants[at_index(server)].host < plan.task.ranks;
   }
-  measured.size = Bytes(static_cast<double>(plan.task.elements) * 4.0);
+  measured.size = Bytes(number(plan.task.elements) * 4.0);
   measured.rate = plan.hosts.front().out;
   measured.plan = plan_hash(plan);
   measured.samples = samples.seconds;
@@ -51,7 +52,7 @@ HostMeasurement HostReplayer::run(const ReplayPlan& plan) {
 
 ProbeMeasurement HostReplayer::probe(const std::string& protocol, Bytes payload, BytesPerSecond rate) {
   const bool round_trip = protocol == "round trip";
-  HostTask task;
+  WorkerTask task;
   task.algorithm = round_trip ? "probe_round_trip" : "probe_" + protocol;
   task.participants = {{0, host_address(0)}, {1, host_address(1)}};
   task.ranks = 2;
@@ -64,15 +65,14 @@ ProbeMeasurement HostReplayer::probe(const std::string& protocol, Bytes payload,
 
   // First the bytes of one repetition more than none: what the connection itself costs drops out.
   const auto traffic = [&](int repetitions) {
-    HostTask counted = task;
+    WorkerTask counted = task;
     counted.warmup = 0;
     counted.repetitions = repetitions;
     const HostLab::Counters before = lab.counters(0);
-    run_task(lab, programs_, counted);
+    run_workers(lab, programs_, counted);
     const HostLab::Counters after = lab.counters(0);
     return HostLab::Counters{after.sent_bytes - before.sent_bytes, after.sent_packets - before.sent_packets,
-                             after.received_bytes - before.received_bytes,
-                             after.received_packets - before.received_packets};
+                             after.received_bytes - before.received_bytes};
   };
   lab.set_offload(false);
   traffic(1);  // addresses are looked up once
@@ -87,7 +87,7 @@ ProbeMeasurement HostReplayer::probe(const std::string& protocol, Bytes payload,
   result.wire_bytes = (many.sent_bytes - few.sent_bytes) / counted;
   result.packets = (many.sent_packets - few.sent_packets) / counted;
   result.returned_bytes = (many.received_bytes - few.received_bytes) / counted;
-  for (const double seconds : run_task(lab, programs_, task).seconds) result.samples.push_back(seconds / messages);
+  for (const double seconds : run_workers(lab, programs_, task).seconds) result.samples.push_back(seconds / messages);
   return result;
 }
 

@@ -14,14 +14,15 @@
 #include <stdexcept>
 #include <string>
 
+#include "model/base/number.hpp"
 #include "model/base/text.hpp"
-#include "validate/host_replay/session.hpp"
+#include "validate/host_replay/worker.hpp"
 
 namespace {
 
 using namespace foretrain;
 
-std::function<void()> all_reduce(const HostTask& task, const std::shared_ptr<gloo::Context>& context,
+std::function<void()> all_reduce(const WorkerTask& task, const std::shared_ptr<gloo::Context>& context,
                                  std::vector<float>& values) {
   const std::vector<float*> pointers = {values.data()};
   const int count = static_cast<int>(values.size());
@@ -36,21 +37,21 @@ std::function<void()> all_reduce(const HostTask& task, const std::shared_ptr<glo
   throw std::runtime_error("Gloo has no all-reduce by " + task.algorithm + "; ring or halving_doubling");
 }
 
-void run(const HostTask& task, int process, MeetingPoint& meeting) {
+void run(const WorkerTask& task, int process, ProcessBarrier& barrier) {
   gloo::transport::tcp::attr attribute;
-  attribute.hostname = task.participants[static_cast<std::size_t>(process)].address;
+  attribute.hostname = task.participants[at_index(process)].address;
   const auto device = gloo::transport::tcp::CreateDevice(attribute);
   gloo::rendezvous::FileStore files(task.folder);
   gloo::rendezvous::PrefixStore store("gloo", files);
   const auto context = std::make_shared<gloo::rendezvous::Context>(process, task.ranks);
   context->connectFullMesh(store, const_cast<std::shared_ptr<gloo::transport::Device>&>(device));
 
-  std::vector<float> values(static_cast<std::size_t>(task.elements));
+  std::vector<float> values(at_index(task.elements));
   const std::function<void()> work = all_reduce(task, context, values);
   const auto prepare = [&] {
-    for (std::int64_t i = 0; i < task.elements; ++i) values[static_cast<std::size_t>(i)] = contribution(process, i);
+    for (std::int64_t i = 0; i < task.elements; ++i) values[at_index(i)] = contribution(process, i);
   };
-  measure(task, process, meeting, {prepare, work, [&] { check_sums(task, values); }});
+  measure(task, process, barrier, {prepare, work, [&] { check_sums(task, values); }});
 }
 
 }  // namespace

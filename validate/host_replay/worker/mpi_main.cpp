@@ -5,21 +5,22 @@
 
 #include <cstdio>
 
-#include "validate/host_replay/session.hpp"
+#include "model/base/number.hpp"
+#include "validate/host_replay/worker.hpp"
 
 namespace {
 
 using namespace foretrain;
 
-void run(const HostTask& task, int process, MeetingPoint& meeting) {
-  std::vector<float> values(static_cast<std::size_t>(task.elements));
+void run(const WorkerTask& task, int process, ProcessBarrier& barrier) {
+  std::vector<float> values(at_index(task.elements));
   const auto prepare = [&] {
-    for (std::int64_t i = 0; i < task.elements; ++i) values[static_cast<std::size_t>(i)] = contribution(process, i);
+    for (std::int64_t i = 0; i < task.elements; ++i) values[at_index(i)] = contribution(process, i);
   };
   const auto work = [&] {
     MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   };
-  measure(task, process, meeting, {prepare, work, [&] { check_sums(task, values); }});
+  measure(task, process, barrier, {prepare, work, [&] { check_sums(task, values); }});
 }
 
 }  // namespace

@@ -5,22 +5,20 @@
 #include <string>
 
 #include "model/base/text.hpp"
-#include "validate/host_replay/background.hpp"
-#include "validate/host_replay/key_value.hpp"
-#include "validate/host_replay/probe.hpp"
-#include "validate/host_replay/schedule_executor.hpp"
+#include "validate/host_replay/background_traffic.hpp"
+#include "validate/host_replay/worker.hpp"
 
 namespace {
 
 using namespace foretrain;
 
-void work(const HostTask& task, int process, MeetingPoint& meeting) {
+void work(const WorkerTask& task, int process, ProcessBarrier& barrier) {
   if (task.algorithm.starts_with("probe")) {
-    run_probe(task, process, meeting);
+    run_probe(task, process, barrier);
   } else if (task.executor == HostExecutor::server) {
-    run_key_value(task, process, meeting);
+    run_key_value(task, process, barrier);
   } else {
-    run_schedule(task, process, meeting);
+    run_schedule(task, process, barrier);
   }
 }
 

@@ -1,0 +1,43 @@
+#include <algorithm>
+#include <utility>
+
+#include "model/base/number.hpp"
+#include "model/cost/gemm.hpp"
+#include "model/cost/kernels.hpp"
+#include "model/cost/measured_matmul.hpp"
+
+namespace foretrain {
+namespace {
+
+// The longest power of two of bytes, at most 16, that divides every row of a matrix whose rows have `length` elements;
+// a vector is one row.
+Bytes aligned_load(std::int64_t rows, std::int64_t length, Bytes element) {
+  if (length == 1) length = rows;
+  constexpr Bytes longest(16.0);
+  const std::int64_t divides = length & -length;  // the longest power of two that does
+  return std::min(longest, number(divides) * element);
+}
+
+}  // namespace
+
+KernelTime matmul_time(const Matmul& work, Precision precision, const Gpu& gpu, const Calibration& calibration) {
+  const Bytes element = bytes_per_element(precision);
+  const double batch = number(work.batch);
+  const double m = number(work.m), n = number(work.n), k = number(work.k);
+  Gemm gemm{work.batch, work.m, work.n, work.k, precision, {}, {}, {}, {}};
+  gemm.operands = batch * (m * k + k * n) * element;
+  gemm.result =
+      batch * m * n *
+      (work.accumulate_fp32 ? 2.0 * bytes_per_element(Precision::fp32) : (work.accumulate ? 2.0 : 1.0) * element);
+  gemm.by_k = batch * k * ((work.transpose_a ? 0.0 : m) + (work.transpose_b ? n : 0.0)) * element;
+  if (!work.padded) {
+    const auto [a_rows, a_length] = work.transpose_a ? std::pair(work.k, work.m) : std::pair(work.m, work.k);
+    const auto [b_rows, b_length] = work.transpose_b ? std::pair(work.n, work.k) : std::pair(work.k, work.n);
+    gemm.load_width = std::min(aligned_load(a_rows, a_length, element), aligned_load(b_rows, b_length, element));
+  }
+  const GemmTime time = gemm_time(gemm, gpu, calibration);
+  const double factor = calibration.measured_matmuls.empty() ? 1.0 : measured_factor(work, precision, calibration);
+  return {time.total() * factor, time.bound};
+}
+
+}  // namespace foretrain

@@ -1,0 +1,158 @@
+// From scenarios to what is run, and measurements to files: everything that needs no host.
+#include "validate/host_replay/replay_plan.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "model/base/files.hpp"
+#include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
+#include "validate/host_replay/measurements.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+Scenario hosts(const std::vector<std::string>& overrides) {
+  setenv("FORETRAIN_SCENARIOS", FORETRAIN_SOURCE_DIR "/scenarios", 1);
+  return load_scenario("replay-hosts", overrides);
+}
+
+ReplayPlan plan(const std::vector<std::string>& overrides, HostExecutor executor = HostExecutor::own) {
+  ReplayOptions options;
+  options.executor = executor;
+  options.predicted = Seconds(0.1);
+  return plan_replay(hosts(overrides), options);
+}
+
+std::vector<int> host_of_each(const ReplayPlan& made) {
+  std::vector<int> result;
+  for (const Participant& p : made.task.participants) result.push_back(p.host);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a rank per host, and the whole schedule", "[host]") {
+  const ReplayPlan made = plan({});
+  CHECK(host_of_each(made) == std::vector<int>{0, 1, 2, 3});
+  CHECK(made.task.elements == 1'000'000);  // 4 MB of fp32
+  CHECK(made.task.phases.size() == 6);     // 2 (n - 1) phases of a ring of four
+  CHECK(made.hosts.size() == 4);
+  CHECK(made.hosts[0].out.value() == Approx(1.25e8));  // 1 Gbit/s
+  // A second and a half of 0.1 s each.
+  CHECK(made.task.repetitions == 15);
+}
+
+TEST_CASE("servers stand where the placement puts them", "[host]") {
+  const std::vector<std::string> server = {"workload.collective.algorithm=parameter_server",
+                                           "workload.collective.ranks=4"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), server.begin(), server.end());
+    return more;
+  };
+  // Dedicated ones on the hosts without ranks; colocated ones spread over the ranks' hosts.
+  CHECK(host_of_each(plan(with({"cluster.nodes=6", "workload.collective.servers=2",
+                                "workload.collective.placement=dedicated"}))) == std::vector<int>{0, 1, 2, 3, 4, 5});
+  CHECK(host_of_each(plan(with({"workload.collective.servers=2", "workload.collective.placement=colocated"}))) ==
+        std::vector<int>{0, 1, 2, 3, 0, 2});
+  // As many keys as servers unless more are asked for.
+  const ReplayPlan keys =
+      plan(with({"workload.collective.servers=2", "workload.collective.placement=colocated"}), HostExecutor::server);
+  CHECK(keys.task.keys == 2);
+}
+
+TEST_CASE("slower cards and others' traffic are taken over from the scenario", "[host]") {
+  const ReplayPlan made = plan({"cluster.faults=[{ node: 2, card: 0, bandwidth: 25 % }]",
+                                "background=[{ from: node0, to: node1 }, { from: gpu3, to: gpu1, rate: 100 Mbit/s }]"});
+  CHECK(made.hosts[2].out.value() == Approx(1.25e8 / 4));
+  CHECK(made.hosts[2].in.value() == Approx(1.25e8 / 4));
+  CHECK(made.hosts[1].out.value() == Approx(1.25e8));
+  REQUIRE(made.background.size() == 2);
+  CHECK(made.background[0].rate.value() == 0.0);  // as fast as it goes
+  CHECK(made.background[1].from == 3);
+  // The scenario's rate is payload; 1448 of 1514 bytes on the wire are.
+  CHECK(made.background[1].rate.value() == Approx(1.25e7 * 1514.0 / 1448.0));
+}
+
+TEST_CASE("what cannot be run on hosts is refused at its key", "[host]") {
+  const auto refuses = [](const std::vector<std::string>& overrides, const std::string& key) {
+    INFO(key);
+    try {
+      plan(overrides);
+      FAIL("was accepted");
+    } catch (const ScenarioError& error) {
+      CHECK(error.key() == key);
+    }
+  };
+  refuses({"workload.collective.operation=all_gather"}, "workload");
+  refuses({"workload.collective.size=4001 B"}, "workload.collective.size");
+  refuses({"workload.collective.algorithm=auto"}, "workload.collective.algorithm");
+  refuses({"cluster.nodes=17"}, "cluster.nodes");
+  refuses({"cluster.nodes=1"}, "cluster.nodes");
+  refuses({"cluster.network.nic_bandwidth=100 Gbit/s"}, "cluster.network");
+  refuses({"cluster.node=dgx-a100-80gb", "cluster.nodes=2"}, "cluster.gpus_per_node");
+  ReplayOptions slow;
+  slow.predicted = Seconds(1000.0);
+  CHECK_THROWS_AS(plan_replay(hosts({}), slow), ScenarioError);
+}
+
+TEST_CASE("buckets are small, and hold a whole packet with all its headers", "[host]") {
+  for (const double megabits : {10.0, 100.0, 1000.0, 10000.0}) {
+    const BytesPerSecond rate(megabits * 1e6 / 8.0);
+    const ShapedRate shape = shaped_rate(rate);
+    CHECK(shape.burst.value() == shape.segments * 1514.0);
+    CHECK(shape.largest_packet < Bytes(65536.0));  // the kernel's limit
+    CHECK(shape.segments >= 4);
+  }
+  // 200 us at 1 Gbit/s are 25,000 bytes: 16.5 segments.
+  CHECK(shaped_rate(BytesPerSecond(1.25e8)).segments == 17);
+}
+
+TEST_CASE("only what dead processes left is removed", "[host]") {
+  const std::string own = "foretrain-" + std::to_string(getpid()) + "-0";
+  // No process has a number this high: the kernel's limit is 2^22.
+  const std::vector<std::string> names = {
+      own, "foretrain-99999999-3", "someone-else", "foretrain-x-1", "foretrain-1-0", "foretrain-99999999"};
+  CHECK(leftovers(names) == std::vector<std::string>{"foretrain-99999999-3"});
+}
+
+TEST_CASE("measurements come back from their file; medians and spreads follow from the samples", "[host]") {
+  HostMeasurement run;
+  run.name = "ring, 4 hosts";
+  run.group = "host-own";
+  run.executor = "own";
+  run.algorithm = "ring";
+  run.ranks = 4;
+  run.size = Bytes(4e6);
+  run.rate = BytesPerSecond(1.25e8);
+  run.plan = plan_hash(plan({}));
+  run.samples = {0.4, 0.1, 0.2, 0.3};
+  run.predicted = Seconds(0.2);
+  // Sorted 0.1 0.2 0.3 0.4: the middle is 0.25; the quartiles 0.175 and 0.325 are 0.15 apart.
+  CHECK(run.median().value() == Approx(0.25));
+  CHECK(run.spread() == Approx(0.6));
+  CHECK(run.error() == Approx(-0.2));
+
+  const std::string file =
+      (std::filesystem::temp_directory_path() / ("foretrain-" + std::to_string(getpid()))).string();
+  HostMeasurements written{this_machine(), {run}, {}};
+  write_file(file, to_json(written));
+  CHECK(to_json(read_host_measurements(file)) == to_json(written));
+  write_file(file, "{}");
+  CHECK_THROWS_AS(read_host_measurements(file), ScenarioError);
+  std::filesystem::remove(file);
+  // Another plan has another hash; the same one the same.
+  CHECK(plan_hash(plan({})) == run.plan);
+  CHECK(plan_hash(plan({"workload.collective.size=8 MB"})) != run.plan);
+}
+
+TEST_CASE("the packet model says what cards of virtual hosts count", "[host]") {
+  // 64 bytes: Ethernet 14, IP 20, TCP 20 with 12 of timestamps; UDP's header is 8.
+  CHECK(model_wire_bytes("tcp", Bytes(64.0)).value() == 130.0);
+  CHECK(model_wire_bytes("udp", Bytes(64.0)).value() == 106.0);
+  // 4096 bytes are three segments of at most 1448.
+  CHECK(model_wire_bytes("tcp", Bytes(4096.0)).value() == 4096.0 + 3 * 66.0);
+}

@@ -1,0 +1,81 @@
+// What workers are told, and where the pieces of a message lie. Nothing here needs a network.
+#include "validate/host_replay/worker_task.hpp"
+
+#include "model/base/error.hpp"
+#include "model/collectives/algorithms.hpp"
+#include "tests/catch.hpp"
+#include "validate/host_replay/mpi_command.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+WorkerTask ring_task() {
+  WorkerTask task;
+  task.algorithm = "ring";
+  task.participants = {{0, "10.77.0.1"}, {1, "10.77.0.2"}, {2, "10.77.0.3"}};
+  task.ranks = 3;
+  task.elements = 10;
+  const Schedule ring = ring_all_reduce(3, 1);
+  task.chunks = ring.chunks;
+  for (int phase = 0; phase < ring.phases; ++phase) task.phases.push_back(ring.phase(phase));
+  task.folder = "/somewhere";
+  return task;
+}
+
+}  // namespace
+
+TEST_CASE("a task comes back from its file as it was written", "[host]") {
+  const WorkerTask task = ring_task();
+  const WorkerTask read = task_from_json(to_json(task));
+  // The text holds every field, so equal texts mean equal tasks.
+  CHECK(to_json(read) == to_json(task));
+  CHECK(read.phases.size() == 4);  // 2 (n - 1)
+  CHECK(read.phases[0][2].kind == TransferKind::reduce);
+}
+
+TEST_CASE("a task that names what does not exist is refused, not run", "[host]") {
+  WorkerTask task = ring_task();
+  task.phases[0][0].destination = 3;  // ranks 0 to 2
+  CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("do not exist"));
+  task = ring_task();
+  task.phases[1][1].first_chunk = 3;  // chunks 0 to 2
+  CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("do not exist"));
+  task = ring_task();
+  task.ranks = 4;
+  CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("impossible"));
+  CHECK_THROWS_WITH(task_from_json("{"), Catch::Contains("no task"));
+  CHECK_THROWS_WITH(task_from_json("{\"executor\": \"own\"}"), Catch::Contains("no task"));
+}
+
+TEST_CASE("chunks are whole values and cover the message without gaps", "[host]") {
+  // 10 values in 3 chunks: 4, 3 and 3.
+  const auto range = [](int first, int chunks) { return values_of({0, 1, first, chunks, TransferKind::copy}, 10, 3); };
+  CHECK(range(0, 1).count == 4);
+  CHECK(range(1, 1).first == 4);
+  CHECK(range(1, 1).count == 3);
+  CHECK(range(1, 2).count == 6);
+  CHECK(range(0, 3).count == 10);
+  CHECK_FALSE(range(0, 1).overlaps(range(1, 1)));
+  CHECK(range(0, 2).overlaps(range(1, 1)));
+}
+
+TEST_CASE("sums of contributions are exact in fp32, whatever the order", "[host]") {
+  // Whole numbers of at most 60 from up to 16 ranks add up to less than 2^24.
+  for (const std::int64_t i : {0, 1, 60, 61, 1'000'003}) {
+    double sum = 0.0;
+    for (int rank = 15; rank >= 0; --rank) sum += static_cast<double>(contribution(rank, i));
+    CHECK(static_cast<double>(expected_sum(16, i)) == sum);
+    CHECK(sum < 16777216.0);
+  }
+}
+
+TEST_CASE("executors and their algorithms are named", "[host]") {
+  CHECK(parse_executor("gloo") == HostExecutor::gloo);
+  CHECK(name(HostExecutor::server) == "server");
+  CHECK_THROWS_AS(parse_executor("nccl"), UsageError);
+  // coll_base_allreduce: 3 recursive doubling, 4 ring, 5 segmented ring, 6 Rabenseifner.
+  CHECK(open_mpi_algorithm("ring") == 4);
+  CHECK(open_mpi_algorithm("halving_doubling") == 6);
+  CHECK_THROWS_AS(open_mpi_algorithm("tree"), UsageError);
+}
