@@ -161,8 +161,8 @@ TaskGraph PreparedScenario::collective_graph() const {
   Block made{"collective", Category::communication, lowered, isolated_time(lowered, topology_, scenario_.background)};
   const CollectiveCall& call = collective()->call;
   if (recipes_ == Recipes::kept) {
-    made.recipe = recipe_of(CollectiveWork{call.operation, call.size, static_cast<int>(call.groups.front().size()),
-                                           call.algorithm, call.servers, call.placement});
+    made.recipe = recipe_of(call.operation, call.size, static_cast<int>(call.groups.front().size()), call.algorithm,
+                            call.servers, call.placement);
   }
   const BlockId block = builder.add_block(std::move(made));
   const ResourceId stream = builder.add_resource({"collective", ResourceKind::communication_stream, 0});
@@ -177,7 +177,7 @@ TaskGraph PreparedScenario::operator_graph() const {
   Block block{workload.op.name, Category::compute, time, time};
   if (recipes_ == Recipes::kept) {
     const auto n = static_cast<double>(workload.repeat);
-    block.recipe = recipe_of(KernelWork{workload.op, workload.repeat, time / n});
+    block.recipe = recipe_of(workload.op, workload.repeat, time / n);
   }
   const BlockId id = builder.add_block(std::move(block));
   builder.add_task({id, builder.add_resource({"gpu0", ResourceKind::device_stream})});

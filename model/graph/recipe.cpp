@@ -1,32 +1,42 @@
 #include "model/graph/recipe.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "model/cost/operator_cost.hpp"
+#include "model/graph/operator_fields.hpp"
+#include "model/scenario/checks.hpp"
 
 namespace foretrain {
 
 namespace {
 
+/// An operator as it is priced; what it is called in a file of work is stated when nothing is fused into it any more.
+struct Kernel {
+  Operator op;
+  int count = 1;
+  Seconds predicted;
+};
+
 /// A kernel of an operator that takes `parts` of them: traffic can be divided, other work is done by the first.
-KernelWork part_of(const Operator& op, int parts, Seconds predicted) {
-  KernelWork work{op, 1, predicted};
-  if (auto* streaming = std::get_if<Streaming>(&work.op.work); streaming != nullptr && parts > 1) {
+Kernel part_of(const Operator& op, int parts, Seconds predicted) {
+  Kernel kernel{op, 1, predicted};
+  if (auto* streaming = std::get_if<Streaming>(&kernel.op.work); streaming != nullptr && parts > 1) {
     const auto n = static_cast<double>(parts);
     streaming->read /= n;
     streaming->written /= n;
     streaming->flops /= n;
   }
-  work.op.kernels = 1;
-  return work;
+  kernel.op.kernels = 1;
+  return kernel;
 }
 
 /// What an elementwise operator costs in the kernel of the one before it: its further inputs.
-void fuse(std::vector<Work>& works, const Operator& op, Seconds predicted) {
+void fuse(std::vector<Kernel>& kernels, const Operator& op, Seconds predicted) {
   const auto& streaming = std::get<Streaming>(op.work);
   const Bytes extra = std::max(Bytes(0.0), streaming.read - streaming.written);
-  auto& producer = std::get<KernelWork>(works.back());
+  Kernel& producer = kernels.back();
   if (auto* before = std::get_if<Streaming>(&producer.op.work); before != nullptr && producer.count == 1) {
     before->read += extra;
     before->flops += streaming.flops;
@@ -34,7 +44,7 @@ void fuse(std::vector<Work>& works, const Operator& op, Seconds predicted) {
     Streaming inputs = streaming;
     inputs.read = extra;
     inputs.written = Bytes(0.0);
-    works.push_back(KernelWork{{op.name, inputs, op.precision, 1}, 1, predicted});
+    kernels.push_back({{op.name, inputs, op.precision, 1}, 1, predicted});
     return;
   }
   producer.op.name += " + " + op.name;
@@ -46,48 +56,78 @@ bool fusible(const Operator& op) {
   return streaming != nullptr && streaming->fusible;
 }
 
+Recipe stated_all(const std::vector<Kernel>& kernels) {
+  Recipe recipe;
+  try {
+    for (const Kernel& kernel : kernels) {
+      StatedOperator op = stated(kernel.op);
+      recipe.work.emplace_back(
+          KernelWork{kernel.op.name, std::move(op.kind), std::move(op.fields), kernel.count, kernel.predicted});
+    }
+  } catch (const NotReplayable& error) {
+    recipe.obstacle = error.what();
+  }
+  return recipe;
+}
+
 }  // namespace
 
-RecipePointer recipe_of(Work work) { return std::make_shared<const Recipe>(Recipe{{std::move(work)}}); }
+RecipePointer recipe_of(Work work) { return std::make_shared<const Recipe>(Recipe{{std::move(work)}, ""}); }
+
+RecipePointer recipe_of(const Operator& op, int count, Seconds predicted) {
+  return std::make_shared<const Recipe>(stated_all({{op, count, predicted}}));
+}
+
+RecipePointer recipe_of(CollectiveOperation operation, Bytes size, int ranks, SyncAlgorithm algorithm, int servers,
+                        ServerPlacement placement, int count) {
+  const bool naive = algorithm == SyncAlgorithm::naive;
+  CollectiveWork work{.size = std::max(Bytes(1.0), size), .ranks = ranks, .servers = naive ? 1 : servers};
+  work.count = count;
+  if (naive || has_servers(algorithm)) {
+    work.method = placement == ServerPlacement::cpu && !naive ? "server_cpu" : "server_gpu";
+  }
+  const bool possible = operation == CollectiveOperation::all_reduce;
+  return std::make_shared<const Recipe>(Recipe{{work}, possible ? "" : "a collective that is no all-reduce"});
+}
 
 RecipePointer joined(const RecipePointer& first, const RecipePointer& second) {
   if (!first || !second) return first ? first : second;
   Recipe both = *first;
   both.work.insert(both.work.end(), second->work.begin(), second->work.end());
+  if (both.obstacle.empty()) both.obstacle = second->obstacle;
   return std::make_shared<const Recipe>(std::move(both));
 }
 
-std::vector<Work> kernels_of(const std::vector<Operator>& ops, ExecutionMode mode, double stretch, const Gpu& gpu,
-                             const Calibration& calibration) {
+Recipe kernels_of(const std::vector<Operator>& ops, ExecutionMode mode, double stretch, const Gpu& gpu,
+                  const Calibration& calibration) {
   const bool compiled = mode == ExecutionMode::compiled;
-  std::vector<Work> works;
+  std::vector<Kernel> kernels;
   for (const Operator& op : ops) {
     const Seconds device = launched_cost(op, mode, compiled, gpu, calibration).device * stretch;
-    if (compiled && fusible(op) && !works.empty()) {
-      fuse(works, op, device);
+    if (compiled && fusible(op) && !kernels.empty()) {
+      fuse(kernels, op, device);
       continue;
     }
     const bool divided = std::holds_alternative<Streaming>(op.work) && op.kernels > 1;
     const int parts = divided ? op.kernels : 1;
-    KernelWork work = part_of(op, parts, device / static_cast<double>(parts));
-    work.count = parts;
-    works.emplace_back(std::move(work));
+    kernels.push_back(part_of(op, parts, device / static_cast<double>(parts)));
+    kernels.back().count = parts;
   }
-  return works;
+  return stated_all(kernels);
 }
 
 std::vector<RecipePointer> recipes_of(const LaunchPlan& plan, const std::vector<Operator>& ops) {
   std::vector<RecipePointer> recipes;
   for (const Launch& launch : plan.launches) {
-    Recipe recipe;
+    std::vector<Kernel> kernels;
     const Operator& op = ops[static_cast<std::size_t>(launch.operators.front())];
     if (launch.part == 0 || std::holds_alternative<Streaming>(op.work)) {
-      recipe.work.emplace_back(part_of(op, launch.parts, launch.device));
+      kernels.push_back(part_of(op, launch.parts, launch.device));
       for (std::size_t i = 1; i < launch.operators.size(); ++i) {
-        fuse(recipe.work, ops[static_cast<std::size_t>(launch.operators[i])], Seconds(0.0));
+        fuse(kernels, ops[static_cast<std::size_t>(launch.operators[i])], Seconds(0.0));
       }
     }
-    recipes.push_back(std::make_shared<const Recipe>(std::move(recipe)));
+    recipes.push_back(std::make_shared<const Recipe>(stated_all(kernels)));
   }
   return recipes;
 }

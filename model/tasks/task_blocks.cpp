@@ -71,29 +71,29 @@ Block TaskBlocks::copy(const ScenarioTask& task) const {
 Block TaskBlocks::block_of(const ScenarioTask& task) const {
   if (task.kind == ScenarioTask::Kind::copy) return copy_block(task);
   Block block = work(task);
-  if (recipes_ == Recipes::kept) block.recipe = recipe_of(described(task, block.isolated));
+  if (recipes_ == Recipes::kept) block.recipe = described(task, block.isolated);
   return block;
 }
 
-Work TaskBlocks::described(const ScenarioTask& task, Seconds time) const {
+RecipePointer TaskBlocks::described(const ScenarioTask& task, Seconds time) const {
   using Action = HostWork::Action;
   switch (task.kind) {
     case ScenarioTask::Kind::sleep:
-      return HostWork{Action::sleep, time};
+      return recipe_of(HostWork{Action::sleep, time});
     case ScenarioTask::Kind::synchronize:
-      return HostWork{Action::synchronize};
+      return recipe_of(HostWork{Action::synchronize});
     case ScenarioTask::Kind::item:
-      return HostWork{Action::wait};
+      return recipe_of(HostWork{Action::wait});
     case ScenarioTask::Kind::print:
-      return HostWork{Action::format, Seconds(scenario_.calibration.host.print_us * 1e-6), task.size};
+      return recipe_of(HostWork{Action::format, Seconds(scenario_.calibration.host.print_us * 1e-6), task.size});
     case ScenarioTask::Kind::page_lock:
-      return HostWork{Action::page_lock, {}, task.size};
+      return recipe_of(HostWork{Action::page_lock, {}, task.size});
     case ScenarioTask::Kind::copy:
     case ScenarioTask::Kind::op:
     case ScenarioTask::Kind::call:
       break;
   }
-  return KernelWork{task.op, 1, time};
+  return recipe_of(task.op, 1, time);
 }
 
 Block TaskBlocks::work(const ScenarioTask& task) const {

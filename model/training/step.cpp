@@ -8,11 +8,11 @@
 #include "model/collectives/contention.hpp"
 #include "model/cost/host.hpp"
 #include "model/cost/operator_cost.hpp"
+#include "model/memory/stage_memory.hpp"
 #include "model/training/gradient_sync.hpp"
 #include "model/training/layer_cost.hpp"
 #include "model/training/offload.hpp"
 #include "model/training/train_loader.hpp"
-#include "model/memory/stage_memory.hpp"
 
 namespace foretrain {
 
@@ -185,9 +185,8 @@ class StageBuilder {
     const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host);
     stage.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
     if (pricer_.keeps_recipes()) {
-      const std::vector<Work> works =
-          kernels_of({update}, ExecutionMode::eager, 1.0, scenario_.cluster.node.gpu, scenario_.calibration);
-      stage.optimizer_recipe = std::make_shared<const Recipe>(Recipe{works});
+      stage.optimizer_recipe = std::make_shared<const Recipe>(
+          kernels_of({update}, ExecutionMode::eager, 1.0, scenario_.cluster.node.gpu, scenario_.calibration));
     }
   }
 

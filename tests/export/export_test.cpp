@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <map>
 
-#include "model/tasks/task_list.hpp"
+#include "model/graph/operator_fields.hpp"
 #include "model/scenario/load.hpp"
+#include "model/tasks/task_list.hpp"
 #include "tests/catch.hpp"
-#include "validate/export/operator_fields.hpp"
 #include "validate/replay/graph_text.hpp"
 #include "validate/replay/issue.hpp"
 
@@ -37,8 +37,8 @@ const replay::Block& block_named(const replay::Graph& graph, const std::string& 
 
 double kernels_predicted(const replay::Block& block) {
   double sum = 0.0;
-  for (const replay::Work& work : block.work) {
-    if (const auto* kernel = std::get_if<replay::KernelWork>(&work)) sum += kernel->count * kernel->predicted;
+  for (const Work& work : block.work) {
+    if (const auto* kernel = std::get_if<KernelWork>(&work)) sum += kernel->count * kernel->predicted.value();
   }
   return sum;
 }
@@ -49,8 +49,8 @@ std::map<std::string, int> launches(const replay::Graph& graph, const std::strin
   for (const replay::Task& task : graph.tasks) {
     const replay::Block& block = graph.blocks[static_cast<std::size_t>(task.block)];
     if (block.name != block_name) continue;
-    for (const replay::Work& work : block.work) {
-      const auto& kernel = std::get<replay::KernelWork>(work);
+    for (const Work& work : block.work) {
+      const auto& kernel = std::get<KernelWork>(work);
       if (kernel.name != "copy into bucket") counts[kernel.name + " " + kernel.kind] += kernel.count;
     }
   }
@@ -179,18 +179,18 @@ TEST_CASE("replicas exchange each bucket once, by NCCL or by servers", "[export]
   const auto collectives = [&](const std::string& sync) {
     const replay::Graph graph = export_of(scenario(train(keys, "data: 2, sync: " + sync, "v100-workstation-x2")));
     CHECK(graph.gpus == 2);
-    std::int64_t bytes = 0;
+    Bytes bytes;
     std::string method;
     for (const replay::Task& task : graph.tasks) {
-      for (const replay::Work& work : graph.blocks[static_cast<std::size_t>(task.block)].work) {
-        const auto* collective = std::get_if<replay::CollectiveWork>(&work);
+      for (const Work& work : graph.blocks[static_cast<std::size_t>(task.block)].work) {
+        const auto* collective = std::get_if<CollectiveWork>(&work);
         if (collective == nullptr) continue;
-        bytes += collective->bytes * collective->count;
+        bytes += collective->size * static_cast<double>(collective->count);
         method = collective->method;
       }
     }
     // 11.2 million parameters of 4 bytes.
-    CHECK(static_cast<double>(bytes) == Approx(44.7e6).epsilon(0.01));
+    CHECK(bytes.value() == Approx(44.7e6).epsilon(0.01));
     return method;
   };
   CHECK(collectives("{ algorithm: auto }") == "nccl");
@@ -205,8 +205,7 @@ TEST_CASE("a list of tasks keeps its dependencies, but for those that the driver
   CHECK(graph.tasks[1].after == std::vector<int>{0});
   CHECK(graph.tasks[2].after == std::vector<int>{1});
   CHECK(graph.tasks[3].after == std::vector<int>{2});
-  const auto& product =
-      std::get<replay::KernelWork>(graph.blocks[static_cast<std::size_t>(graph.tasks[2].block)].work[0]);
+  const auto& product = std::get<KernelWork>(graph.blocks[static_cast<std::size_t>(graph.tasks[2].block)].work[0]);
   CHECK(product.kind == "matmul");
   CHECK(product.fields.at("m") == "1000");
   // 2000 launches in a queue that holds 1024: the dispatches wait for nothing on the device.
@@ -231,8 +230,8 @@ TEST_CASE("compiled calls run fewer kernels, and a fused activation costs none o
         mode + " }\n"));
     std::size_t kernels = 0;
     for (const replay::Task& task : graph.tasks) {
-      for (const replay::Work& work : graph.blocks[static_cast<std::size_t>(task.block)].work) {
-        kernels += std::holds_alternative<replay::KernelWork>(work) ? 1 : 0;
+      for (const Work& work : graph.blocks[static_cast<std::size_t>(task.block)].work) {
+        kernels += std::holds_alternative<KernelWork>(work) ? 1 : 0;
       }
     }
     return kernels;
@@ -277,10 +276,10 @@ TEST_CASE("what cannot be replayed on one machine's GPUs is refused at its key",
 
 TEST_CASE("every scenario of the catalogue is exported, or refused at a key", "[export]") {
   int exports = 0;
-  for (const char* name :
-       {"execution-mlp", "execution-lenet", "front-end-item-once", "front-end-print-each-iteration", "parallel-branches-one-front-end",
-        "parallel-small-operators-front-end", "overlap-compute-and-copy", "overlap-compute-then-copy", "accelerator-roofline", "sync-ring-4",
-        "traffic-powersgd", "hierarchy-l1", "loading-workers", "attention-packed"}) {
+  for (const char* name : {"execution-mlp", "execution-lenet", "front-end-item-once", "front-end-print-each-iteration",
+                           "parallel-branches-one-front-end", "parallel-small-operators-front-end",
+                           "overlap-compute-and-copy", "overlap-compute-then-copy", "accelerator-roofline",
+                           "sync-ring-4", "traffic-powersgd", "hierarchy-l1", "loading-workers", "attention-packed"}) {
     INFO(name);
     try {
       const replay::Graph graph = export_of(load_scenario(name));

@@ -50,12 +50,6 @@ class StatusPipe : public SuiteWatch {
   bool throttled_ = false;
 };
 
-std::string bus_id_of(int device) {
-  char text[32] = "";
-  GPU_CHECK(cudaDeviceGetPCIBusId(text, sizeof(text), device));
-  return text;
-}
-
 int measure_suite(const SuiteTask& task, const Suite& suite) {
   GPU_CHECK(cudaSetDevice(task.device));
   const Nvml nvml;

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "model/base/text.hpp"
-#include "model/tasks/task_blocks.hpp"
 #include "model/graph/timeline.hpp"
 #include "model/scenario/checks.hpp"
-#include "validate/export/operator_fields.hpp"
+#include "model/tasks/task_blocks.hpp"
 
 namespace foretrain {
 
@@ -27,37 +25,6 @@ const char* word_of(Fidelity fidelity) {
   }
   return "steps";
 }
-
-std::int64_t whole(Bytes size) { return std::llround(size.value()); }
-
-/// NCCL, or the project's own servers; "naive" is a server on the first GPU.
-std::string method_of(const CollectiveWork& work) {
-  if (work.algorithm == SyncAlgorithm::naive) return "server_gpu";
-  if (!has_servers(work.algorithm)) return "nccl";
-  return work.placement == ServerPlacement::cpu ? "server_cpu" : "server_gpu";
-}
-
-struct WorkExport {
-  replay::Work operator()(const KernelWork& work) const {
-    StatedOperator op = stated(work.op);
-    return replay::KernelWork{work.op.name, std::move(op.kind), std::move(op.fields), work.count,
-                              work.predicted.value()};
-  }
-  replay::Work operator()(const CopyWork& work) const {
-    return replay::CopyWork{work.from, work.to, whole(work.size), work.pinned};
-  }
-  replay::Work operator()(const CollectiveWork& work) const {
-    if (work.operation != CollectiveOperation::all_reduce) throw NotReplayable("a collective that is no all-reduce");
-    const bool naive = work.algorithm == SyncAlgorithm::naive;
-    return replay::CollectiveWork{method_of(work), std::max<std::int64_t>(1, whole(work.size)), work.ranks,
-                                  naive ? 1 : work.servers, work.count};
-  }
-  replay::Work operator()(const HostWork& work) const {
-    static_assert(static_cast<int>(HostWork::Action::page_lock) == static_cast<int>(replay::HostAction::page_lock));
-    return replay::HostWork{static_cast<replay::HostAction>(work.action), work.duration.value(), whole(work.size),
-                            work.kernels, work.graph};
-  }
-};
 
 class Exporter {
  public:
@@ -109,16 +76,13 @@ class Exporter {
   void add_block(const Block& block) {
     replay::Block added{block.name, word_of(block.category), block.isolated.value(), {}};
     if (block.recipe) {
-      for (const Work& work : block.recipe->work) {
-        try {
-          added.work.push_back(std::visit(WorkExport{}, work));
-        } catch (const NotReplayable& error) {
-          throw ScenarioError(position_of(scenario_, "workload"), "workload",
-                              fmt::format("{}: {} has no kernel to run", block.name, error.what()),
-                              "an operator that foretrain-gpu runs");
-        }
-        see(added.work.back());
+      if (!block.recipe->obstacle.empty()) {
+        throw ScenarioError(position_of(scenario_, "workload"), "workload",
+                            fmt::format("{}: {} has no kernel to run", block.name, block.recipe->obstacle),
+                            "an operator that foretrain-gpu runs");
       }
+      added.work = block.recipe->work;
+      for (const Work& work : added.work) see(work);
     } else if (block.isolated > Seconds(0.0)) {
       throw ScenarioError(position_of(scenario_, "workload"), "workload",
                           fmt::format("nothing is known that would do \"{}\"", block.name), "a plan without it");
@@ -126,13 +90,13 @@ class Exporter {
     result_.blocks.push_back(std::move(added));
   }
 
-  void see(const replay::Work& work) {
-    if (const auto* copy = std::get_if<replay::CopyWork>(&work)) {
+  void see(const Work& work) {
+    if (const auto* copy = std::get_if<CopyWork>(&work)) {
       for (const std::string& place : {copy->from, copy->to}) {
         if (const auto gpu = number_behind(place, "gpu")) see(*gpu);
       }
     }
-    if (const auto* collective = std::get_if<replay::CollectiveWork>(&work)) see(collective->ranks - 1);
+    if (const auto* collective = std::get_if<CollectiveWork>(&work)) see(collective->ranks - 1);
     if (const auto* train = std::get_if<TrainWorkload>(&scenario_.workload); train != nullptr) {
       see(scenario_.plan.data - 1);
     }

@@ -36,7 +36,8 @@ JsonObject header(const Graph& graph, const std::string& status, const std::stri
 
 /// What a piece of work is called, and its prediction.
 std::pair<std::string, double> describe(const Work& work) {
-  if (const auto* kernel = std::get_if<KernelWork>(&work)) return {kernel->name, kernel->predicted * kernel->count};
+  if (const auto* kernel = std::get_if<KernelWork>(&work))
+    return {kernel->name, kernel->predicted.value() * kernel->count};
   if (std::holds_alternative<CopyWork>(work)) return {"copy", 0.0};
   return {"collective", 0.0};
 }
@@ -73,9 +74,9 @@ std::string identity_of(const Graph& graph) {
   for (Block& block : bare.blocks) {
     block.predicted = 0.0;
     for (Work& work : block.work) {
-      if (auto* kernel = std::get_if<KernelWork>(&work)) kernel->predicted = 0.0;
+      if (auto* kernel = std::get_if<KernelWork>(&work)) kernel->predicted = Seconds(0.0);
       auto* host = std::get_if<HostWork>(&work);
-      if (host != nullptr && host->action == HostAction::dispatch) host->seconds = 0.0;
+      if (host != nullptr && host->action == HostWork::Action::dispatch) host->duration = Seconds(0.0);
     }
   }
   for (Task& task : bare.tasks) task.start = task.end = 0.0;

@@ -6,12 +6,6 @@ namespace foretrain::gpu {
 
 namespace {
 
-/// "cudaMalloc(&data, size) failed: out of memory (core/device.cpp:41)"; the folder that the sources lay in is no news.
-std::string message(const char* call, const std::string& why, const char* file, int line) {
-  const char* inside = std::strstr(file, "validate/cuda/");
-  return std::string(call) + " failed: " + why + " (" + (inside ? inside : file) + ":" + std::to_string(line) + ")";
-}
-
 const char* remedy_of(cudaError_t status) {
   switch (status) {
     case cudaErrorNoDevice:
@@ -39,6 +33,11 @@ const char* remedy_of(cudaError_t status) {
 }
 
 }  // namespace
+
+std::string failed_call(const char* call, const std::string& why, const char* file, int line) {
+  const char* inside = std::strstr(file, "validate/cuda/");
+  return std::string(call) + " failed: " + why + " (" + (inside ? inside : file) + ":" + std::to_string(line) + ")";
+}
 
 Fault fault_of(cudaError_t status) {
   switch (status) {
@@ -82,7 +81,7 @@ void check(cudaError_t status, const char* call, const char* file, int line) {
   std::string why = cudaGetErrorString(status);
   if (const char* remedy = remedy_of(status)) why += std::string("; ") + remedy;
   cudaGetLastError();  // errors that do not stick are not to be met again by the next call
-  throw GpuError(fault_of(status), message(call, why, file, line));
+  throw GpuError(fault_of(status), failed_call(call, why, file, line));
 }
 
 void check(cublasStatus_t status, const char* call, const char* file, int line) {
@@ -91,7 +90,7 @@ void check(cublasStatus_t status, const char* call, const char* file, int line) 
   if (status == CUBLAS_STATUS_ALLOC_FAILED) fault = Fault::out_of_memory;
   if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH) fault = Fault::unsupported;
   if (status == CUBLAS_STATUS_EXECUTION_FAILED) fault = Fault::device_lost;
-  throw GpuError(fault, message(call, cublasLtGetStatusString(status), file, line));
+  throw GpuError(fault, failed_call(call, cublasLtGetStatusString(status), file, line));
 }
 
 }  // namespace foretrain::gpu

@@ -12,12 +12,6 @@ namespace foretrain::gpu {
 
 namespace {
 
-std::string bus_id_of(int device) {
-  char text[32] = "";
-  GPU_CHECK(cudaDeviceGetPCIBusId(text, sizeof(text), device));
-  return text;
-}
-
 bool usable(double value) { return std::isfinite(value) && value >= 0.0; }
 
 }  // namespace

@@ -5,9 +5,8 @@
 #ifdef FORETRAIN_HAS_CUDNN
 #include <cudnn.h>
 #endif
-#ifdef FORETRAIN_HAS_NCCL
-#include <nccl.h>
-#endif
+
+#include "validate/cuda/collective/nccl.hpp"
 
 namespace foretrain::gpu {
 
@@ -40,12 +39,7 @@ Versions library_versions() {
   out.cudnn = cudnn >= 90000 ? dotted(cudnn / 10000, cudnn / 100 % 100, cudnn % 100)
                              : dotted(cudnn / 1000, cudnn / 100 % 10, cudnn % 100);
 #endif
-#ifdef FORETRAIN_HAS_NCCL
-  int nccl = 0;
-  if (ncclGetVersion(&nccl) == ncclSuccess) {  // 22703 is 2.27.3
-    out.nccl = dotted(nccl / 10000, nccl / 100 % 100, nccl % 100);
-  }
-#endif
+  out.nccl = nccl_version();
   return out;
 }
 

@@ -6,8 +6,6 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "validate/cuda/math/probe.hpp"
-
 namespace foretrain::gpu {
 
 namespace {
@@ -164,7 +162,7 @@ void ConvolutionRunner::choose(const RunnerSetting& setting) {
   const int sets = gpu::operand_sets(setting.rotation, bytes());
   for (int i = 0; i < sets; ++i) {
     const auto take = [&](const ImageTensor& image) {
-      return setting.memory.take(image.bytes(), fill_of(image.format));
+      return setting.memory.take(image.bytes(), image.format);
     };
     sets_.push_back({take(tensors_.input), take(tensors_.filter), take(tensors_.output)});
     const Operands& operands = sets_.back();
@@ -188,17 +186,11 @@ void ConvolutionRunner::launch(cudaStream_t stream, int turn) {
 }
 
 /// One number of the result, from the definition; sums run over a line of channels, or a plane, at once.
-double ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStream_t stream, double& magnitudes,
-                                 double& squares) const {
+SumOfProducts ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStream_t stream) const {
   const ConvolutionShape& s = shape_;
   const Operands& data = sets_.front();
   const std::int64_t group_inputs = s.c / s.groups, group_outputs = s.k / s.groups;
-  double sum = 0.0;
-  const auto add = [&](double x, double y) {
-    sum += x * y;
-    magnitudes += std::abs(x * y);
-    squares += x * y * x * y;
-  };
+  SumOfProducts sum;
   const auto line = [&](const ImageTensor& tensor, const void* memory, std::int64_t start, int along,
                         std::int64_t count) {
     return read_elements(tensor.format, memory, start, tensor.strides[static_cast<std::size_t>(along)], count, stream);
@@ -215,7 +207,7 @@ double ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStr
         for (std::int64_t q = 0; q < s.q; ++q) {
           const std::int64_t column = q * s.stride - s.pad_w + place[3];
           if (column < 0 || column >= s.w) continue;
-          add(x[static_cast<std::size_t>(row * s.w + column)], dy[static_cast<std::size_t>(p * s.q + q)]);
+          sum.add(x[static_cast<std::size_t>(row * s.w + column)], dy[static_cast<std::size_t>(p * s.q + q)]);
         }
       }
     }
@@ -246,7 +238,7 @@ double ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStr
         weights = line(tensors_.filter, data.filter,
                        tensors_.filter.place(group * group_outputs, place[1] % group_inputs, r, t), 0, group_outputs);
       }
-      for (std::size_t i = 0; i < values.size(); ++i) add(values[i], weights[i]);
+      for (std::size_t i = 0; i < values.size(); ++i) sum.add(values[i], weights[i]);
     }
   }
   return sum;
@@ -255,12 +247,10 @@ double ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStr
 void ConvolutionRunner::verify(cudaStream_t stream) {
   launch(stream, 0);
   const bool weights = shape_.pass == ConvolutionPass::weight_gradient;
-  const ImageTensor& result = weights                                   ? tensors_.filter
-                              : shape_.pass == ConvolutionPass::forward ? tensors_.output
-                                                                        : tensors_.input;
-  void* const data = weights                                   ? sets_.front().filter
-                     : shape_.pass == ConvolutionPass::forward ? sets_.front().output
-                                                               : sets_.front().input;
+  const Operands& operands = sets_.front();
+  const bool forward = shape_.pass == ConvolutionPass::forward;
+  const ImageTensor& result = weights ? tensors_.filter : forward ? tensors_.output : tensors_.input;
+  const void* const data = weights ? operands.filter : forward ? operands.output : operands.input;
   // Rounding of sums, and what Winograd's and Fourier's ways lose, which grows with the sums' typical size.
   const bool narrow = shape_.precision != "fp32" && shape_.precision != "fp64";
   const double of_magnitudes = narrow ? 1e-4 : 1e-5, of_size = narrow ? 0.03 : 2e-3;
@@ -268,13 +258,12 @@ void ConvolutionRunner::verify(cudaStream_t stream) {
   const auto a = samples_below(result.sizes[0], samples), b = samples_below(result.sizes[1], samples),
              c = samples_below(result.sizes[2], samples), d = samples_below(result.sizes[3], samples);
   for (std::size_t i = 0; i < (weights ? 2U : 3U); ++i) {
-    double magnitudes = 0.0, squares = 0.0;
-    const double sum = sum_at({a[i], b[i], c[i], d[i]}, stream, magnitudes, squares);
+    const SumOfProducts sum = sum_at({a[i], b[i], c[i], d[i]}, stream);
     const double rounding = 4.0 * rounding_of(result.format);
-    const double tolerance =
-        of_magnitudes * magnitudes + (of_size + rounding) * std::sqrt(squares) + rounding * std::abs(sum) + 1e-6;
+    const double tolerance = of_magnitudes * sum.magnitudes + (of_size + rounding) * std::sqrt(sum.squares) +
+                             rounding * std::abs(sum.sum) + 1e-6;
     expect_close("convolution number " + std::to_string(i),
-                 read_element(result.format, data, result.place(a[i], b[i], c[i], d[i]), stream), sum, tolerance);
+                 read_element(result.format, data, result.place(a[i], b[i], c[i], d[i]), stream), sum.sum, tolerance);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "validate/cuda/math/cudnn_graph.hpp"
 #include "validate/cuda/math/operator_runner.hpp"
+#include "validate/cuda/math/probe.hpp"
 
 namespace foretrain::gpu {
 
@@ -65,8 +66,7 @@ class ConvolutionRunner final : public OperatorRunner {
   };
 
   void choose(const RunnerSetting& setting);
-  [[nodiscard]] double sum_at(const std::vector<std::int64_t>& place, cudaStream_t stream, double& magnitudes,
-                              double& squares) const;
+  [[nodiscard]] SumOfProducts sum_at(const std::vector<std::int64_t>& place, cudaStream_t stream) const;
 
   ConvolutionShape shape_;
   ConvolutionTensors tensors_;

@@ -76,7 +76,7 @@ StreamingRunner::StreamingRunner(Parts parts, const RunnerSetting& setting) : pa
   for (const Tensor& tensor : parts_.tensors) {
     if (!tensor.own) continue;
     const DeviceBuffer& buffer = own_.emplace_back(bytes_of(tensor));
-    buffer.fill(fill_of(tensor.format), stream.get());
+    buffer.fill(tensor.format, stream.get());
   }
   const int sets = gpu::operand_sets(setting.rotation, bytes());
   for (int set = 0; set < sets; ++set) {
@@ -84,7 +84,7 @@ StreamingRunner::StreamingRunner(Parts parts, const RunnerSetting& setting) : pa
     std::size_t owned = 0;
     for (const Tensor& tensor : parts_.tensors) {
       operands.push_back(tensor.own ? own_[owned++].data()
-                                    : setting.memory.take(bytes_of(tensor), fill_of(tensor.format)));
+                                    : setting.memory.take(bytes_of(tensor), tensor.format));
     }
     sets_.push_back(std::move(operands));
   }

@@ -199,7 +199,7 @@ class CopySuite {
   struct DeviceMemory {
     explicit DeviceMemory(std::size_t bytes) : buffer(bytes) {
       const Stream stream;
-      buffer.fill(Fill::bytes, stream.get());
+      buffer.fill(Format::int8, stream.get());
       stream.synchronize();
     }
     [[nodiscard]] void* data() const { return buffer.data(); }

@@ -176,7 +176,7 @@ class MemorySuite {
   /// What a point works on.
   struct Buffers {
     Buffers(const MemorySuite& suite, std::size_t bytes) : data(bytes), folded(suite.grid_.warps() * 4) {
-      data.fill(Fill::bytes, stream.get());
+      data.fill(Format::int8, stream.get());
       stream.synchronize();
     }
     [[nodiscard]] std::uint32_t* out() const { return folded.as<std::uint32_t>(); }

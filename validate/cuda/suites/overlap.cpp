@@ -56,8 +56,8 @@ class Accumulation final : public Load {
  public:
   static constexpr std::size_t bytes = 512 * mib;
   Accumulation() : x_(bytes), y_(bytes) {
-    x_.fill(Fill::uniform_fp32, own_.get());
-    y_.fill(Fill::uniform_fp32, own_.get());
+    x_.fill(Format::fp32, own_.get());
+    y_.fill(Format::fp32, own_.get());
     own_.synchronize();
   }
   void launch(int /*turn*/) override {
@@ -72,7 +72,7 @@ class HostCopy final : public Load {
  public:
   static constexpr std::size_t bytes = 64 * mib;
   explicit HostCopy(bool to_device) : to_device_(to_device), host_(bytes, true), device_(bytes) {
-    device_.fill(Fill::bytes, own_.get());
+    device_.fill(Format::int8, own_.get());
     own_.synchronize();
   }
   void launch(int /*turn*/) override {
@@ -106,7 +106,7 @@ class AllReduce final : public Load {
       const OnDevice on(member.device);
       send_.emplace_back(bytes);
       receive_.emplace_back(bytes);
-      send_.back().fill(Fill::uniform_fp32, member.stream->get(), static_cast<std::uint64_t>(member.rank) + 1);
+      send_.back().fill(Format::fp32, member.stream->get(), static_cast<std::uint64_t>(member.rank) + 1);
       from_.push_back(send_.back().as<float>());
       to_.push_back(receive_.back().as<float>());
     }

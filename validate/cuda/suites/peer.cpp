@@ -23,7 +23,7 @@ struct End {
     done = std::make_unique<Event>(false);
     send = DeviceBuffer(bytes);
     receive = DeviceBuffer(bytes);
-    send.fill(Fill::bytes, stream->get(), static_cast<std::uint64_t>(on) + 1);
+    send.fill(Format::int8, stream->get(), static_cast<std::uint64_t>(on) + 1);
     stream->synchronize();
   }
   int device;

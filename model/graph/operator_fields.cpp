@@ -1,4 +1,4 @@
-#include "validate/export/operator_fields.hpp"
+#include "model/graph/operator_fields.hpp"
 
 #include <fmt/format.h>
 
