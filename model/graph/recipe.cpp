@@ -60,9 +60,10 @@ Recipe stated_all(const std::vector<Kernel>& kernels) {
   Recipe recipe;
   try {
     for (const Kernel& kernel : kernels) {
-      StatedOperator op = stated(kernel.op);
-      recipe.work.emplace_back(
-          KernelWork{kernel.op.name, std::move(op.kind), std::move(op.fields), kernel.count, kernel.predicted});
+      KernelWork work = stated(kernel.op);
+      work.count = kernel.count;
+      work.predicted = kernel.predicted;
+      recipe.work.emplace_back(std::move(work));
     }
   } catch (const NotReplayable& error) {
     recipe.obstacle = error.what();

@@ -113,7 +113,7 @@ TEST_CASE("an operator that was stated reads back as the same operator", "[expor
                  .backward = true},
        Precision::bf16, 1}};
   for (const Operator& op : ops) {
-    const StatedOperator stated_op = stated(op);
+    const KernelWork stated_op = stated(op);
     std::string text = "cluster: { node: h200-x1 }\nworkload: { operator: { kind: " + stated_op.kind;
     for (const auto& [key, value] : stated_op.fields) text += ", " + key + ": " + value;
     const Scenario back = scenario(text + " } }\n");

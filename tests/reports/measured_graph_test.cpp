@@ -75,7 +75,7 @@ TEST_CASE("a graph that was run is predicted anew, unless it has changed since",
   better.hardware = "a100-pcie-x1";
   better.predicted = 4.4e-3;
   better.tasks[1].end = 2.5e-3;
-  std::get<KernelWork>(better.blocks[0].work[0]).predicted = 1.3_ms;
+  std::get<KernelWork>(better.blocks[0].work[0]).predicted = Seconds(1.3e-3);
   predict_again(graph, better);
   CHECK(graph.error() == Approx(0.1));
   CHECK(graph.hardware == "a100-pcie-x1");

@@ -175,7 +175,7 @@ Machine probe_machine(const Nvml& nvml, int measured_device) {
   machine.gpus = device_count();
   std::vector<Gpu> gpus;
   for (int device = 0; device < machine.gpus; ++device) gpus.push_back(gpu_of(device, nvml));
-  std::vector<std::string> descriptions, links, quoted;
+  std::vector<std::string> descriptions, links;
   for (const Gpu& gpu : gpus) {
     descriptions.push_back(json_of(gpu));
     machine.identity += gpu.name + ", ";
@@ -187,7 +187,6 @@ Machine probe_machine(const Nvml& nvml, int measured_device) {
   const Versions versions = library_versions();
   machine.identity += "driver " + gpus.front().nvml.driver + ", CUDA " + versions.runtime + ", measured on GPU " +
                       std::to_string(measured_device);
-  for (const std::string& warning : machine.warnings) quoted.push_back(json_quoted(warning));
   utsname system{};
   uname(&system);
   JsonObject libraries;
@@ -200,7 +199,7 @@ Machine probe_machine(const Nvml& nvml, int measured_device) {
       .number("measured_device", measured_device)
       .raw("gpus", json_list(descriptions))
       .raw("links", json_list(links));
-  machine.json = out.raw("warnings", json_list(quoted)).str();
+  machine.json = out.texts("warnings", machine.warnings).str();
   return machine;
 }
 

@@ -14,17 +14,7 @@ namespace foretrain {
 
 namespace {
 
-const char* word_of(Fidelity fidelity) {
-  switch (fidelity) {
-    case Fidelity::estimate:
-      return "estimate";
-    case Fidelity::flows:
-      return "flows";
-    case Fidelity::steps:
-      break;
-  }
-  return "steps";
-}
+constexpr const char* fidelity_words[] = {"estimate", "flows", "steps"};
 
 class Exporter {
  public:
@@ -33,10 +23,10 @@ class Exporter {
   replay::Graph run(const Execution& execution) && {
     result_.scenario = scenario_.name;
     result_.hardware = scenario_.cluster.node.name;
-    result_.replicated = std::holds_alternative<TrainWorkload>(scenario_.workload) ||
-                         std::holds_alternative<CollectiveWorkload>(scenario_.workload);
-    result_.capture = std::holds_alternative<TrainWorkload>(scenario_.workload) &&
-                      scenario_.plan.execution == ExecutionMode::cuda_graph;
+    const bool trains = std::holds_alternative<TrainWorkload>(scenario_.workload);
+    result_.replicated = trains || std::holds_alternative<CollectiveWorkload>(scenario_.workload);
+    result_.capture = trains && scenario_.plan.execution == ExecutionMode::cuda_graph;
+    if (trains) see(scenario_.plan.data - 1);
     result_.predicted = execution.makespan.value();
     add_resources();
     add_blocks();
@@ -97,9 +87,6 @@ class Exporter {
       }
     }
     if (const auto* collective = std::get_if<CollectiveWork>(&work)) see(collective->ranks - 1);
-    if (const auto* train = std::get_if<TrainWorkload>(&scenario_.workload); train != nullptr) {
-      see(scenario_.plan.data - 1);
-    }
   }
 
   /// A queue that is full makes its host thread wait: the driver sees to that, so it is no event of a replay.
@@ -155,7 +142,7 @@ replay::Graph exported(const Scenario& scenario, const std::string& name, const 
                        const Execution& execution, Fidelity fidelity) {
   replay::Graph result = Exporter(scenario, graph).run(execution);
   result.name = name;
-  result.fidelity = word_of(fidelity);
+  result.fidelity = fidelity_words[static_cast<std::size_t>(fidelity)];
   return result;
 }
 

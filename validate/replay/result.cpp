@@ -12,18 +12,6 @@ namespace foretrain::replay {
 
 namespace {
 
-std::string numbers(const std::vector<double>& values) {
-  std::vector<std::string> texts;
-  for (const double value : values) texts.push_back(json_number(value));
-  return json_list(texts);
-}
-
-std::string texts(const std::vector<std::string>& values) {
-  std::vector<std::string> quoted;
-  for (const std::string& value : values) quoted.push_back(json_quoted(value));
-  return json_list(quoted);
-}
-
 JsonObject header(const Graph& graph, const std::string& status, const std::string& machine) {
   JsonObject object;
   object.text("kind", "foretrain gpu replay").number("version", 1.0).text("status", status);
@@ -89,11 +77,11 @@ std::string to_json(const Graph& graph, const Result& result, const std::string&
   JsonObject object = header(graph, "measured", machine);
   const Sampled steps{result.steps};
   object.raw("step", JsonObject()
-                         .raw("values", numbers(result.steps))
+                         .numbers("values", result.steps)
                          .number("median", steps.median())
                          .number("spread", steps.spread())
                          .str());
-  object.number("host_s", result.host_launch).number("memory_bytes", result.memory).raw("notes", texts(result.notes));
+  object.number("host_s", result.host_launch).number("memory_bytes", result.memory).texts("notes", result.notes);
   std::vector<std::string> tasks, work;
   for (std::size_t i = 0; i < result.tasks.size(); ++i) tasks.push_back(task_text(graph, i, result.tasks[i]));
   for (const WorkTime& time : result.work) work.push_back(work_text(graph, time));
@@ -101,7 +89,7 @@ std::string to_json(const Graph& graph, const Result& result, const std::string&
 }
 
 std::string to_json(const Graph& graph, const std::string& status, const std::string& why, const std::string& machine) {
-  return header(graph, status, machine).raw("notes", texts({why})).str() + "\n";
+  return header(graph, status, machine).texts("notes", std::vector{why}).str() + "\n";
 }
 
 }  // namespace foretrain::replay

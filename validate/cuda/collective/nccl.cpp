@@ -169,8 +169,7 @@ void Communicators::launch(Operation operation, const Extent& extent, const std:
 void Communicators::all_reduce(const std::vector<float*>& data, std::size_t elements,
                                const std::vector<cudaStream_t>& streams) {
   group("all_reduce", [&](std::size_t i) {
-    GPU_CHECK(
-        ncclAllReduce(data[i], data[i], elements, ncclFloat, ncclSum, members_[i].communicator, streams[i]));
+    GPU_CHECK(ncclAllReduce(data[i], data[i], elements, ncclFloat, ncclSum, members_[i].communicator, streams[i]));
   });
 }
 

@@ -55,7 +55,6 @@ class Communicators {
 
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }
-  [[nodiscard]] Watchdog& watchdog() { return dog_; }
 
   /// Puts the operation on all members' streams: from send[i] into receive[i] (device memory of member i), fp32.
   void launch(Operation operation, const Extent& extent, const std::vector<const float*>& send,

@@ -1,6 +1,5 @@
 #include "validate/cuda/collective/peer_access.hpp"
 
-
 namespace foretrain::gpu {
 
 namespace {

@@ -40,7 +40,8 @@ class Store {
   virtual float* slot(std::size_t worker, const Key& key) = 0;
   virtual float* sum(const Key& key) = 0;
   /// On the server's stream, whose GPU is current. The inputs stay where they are as long as the bucket's plan lives.
-  virtual void add(float* sum, const std::vector<const float*>& inputs, std::uint64_t elements, const Server& server) = 0;
+  virtual void add(float* sum, const std::vector<const float*>& inputs, std::uint64_t elements,
+                   const Server& server) = 0;
 };
 
 /// Page-locked memory of the host; its processors add, in a function that the server's stream calls.

@@ -26,7 +26,8 @@ void DeviceBuffer::fill(Format format, cudaStream_t stream, std::uint64_t seed) 
   with_any_type(format, [&]<typename T>() {
     const std::size_t count = size() / sizeof(T);
     if (count == 0) return;
-    fill_kernel<T><<<blocks_for(static_cast<std::int64_t>(count), 16384), block_size, 0, stream>>>(as<T>(), count, seed);
+    fill_kernel<T>
+        <<<blocks_for(static_cast<std::int64_t>(count), 16384), block_size, 0, stream>>>(as<T>(), count, seed);
     GPU_CHECK(cudaGetLastError());
   });
 }

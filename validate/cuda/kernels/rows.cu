@@ -188,9 +188,8 @@ void with_width(std::int64_t columns, Work work) {
 
 template <typename Work>
 void over_rows(Format format, std::int64_t columns, Work work) {
-  with_type(format, [&]<typename T>() {
-    with_width<T>(columns, [&]<int width>() { work.template operator()<T, width>(); });
-  });
+  with_type(format,
+            [&]<typename T>() { with_width<T>(columns, [&]<int width>() { work.template operator()<T, width>(); }); });
   GPU_CHECK(cudaGetLastError());
 }
 

@@ -1,14 +1,89 @@
-#ifdef FORETRAIN_HAS_CUDNN
-#include "validate/cuda/math/convolution.hpp"
+// 2-D convolutions and their gradients by cuDNN.
+#include "validate/cuda/math/operator_runner.hpp"
 
+#ifdef FORETRAIN_HAS_CUDNN
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
+#include <vector>
+
+#include "validate/cuda/math/cudnn_graph.hpp"
+#include "validate/cuda/math/probe.hpp"
+#endif
 
 namespace foretrain::gpu {
 
+#ifdef FORETRAIN_HAS_CUDNN
+
 namespace {
+
+enum class ConvolutionPass { forward, data_gradient, weight_gradient };
+
+/// Input [n, c, h, w], filter [k, c / groups, r, s], output [n, k, p, q], as in Convolution
+/// (model/workload/operator.hpp).
+struct ConvolutionShape {
+  std::int64_t n = 1, c = 1, h = 1, w = 1, k = 1, r = 1, s = 1, p = 1, q = 1;
+  std::int64_t stride = 1, pad_h = 0, pad_w = 0, groups = 1;
+  ConvolutionPass pass = ConvolutionPass::forward;
+  std::string precision = "fp32";
+};
+
+/// A tensor of four extents, of which the second is channels: they lie last in memory for 16-bit formats, as cuDNN's
+/// tensor-core kernels want them, and image by image otherwise.
+struct ImageTensor {
+  Format format = Format::fp32;
+  std::vector<std::int64_t> sizes, strides;
+  [[nodiscard]] std::size_t bytes() const {
+    return static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]) * size_of(format);
+  }
+  [[nodiscard]] std::int64_t place(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
+    return a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3];
+  }
+};
+
+struct ConvolutionTensors {
+  ImageTensor input, filter, output;
+};
+
+/// Identifiers of a convolution's tensors in its graph.
+struct ConvolutionIds {
+  std::int64_t input = 0, filter = 0, output = 0;
+};
+
+class ConvolutionRunner final : public OperatorRunner {
+ public:
+  /// Of the first plans that cuDNN's heuristic (mode A) offers with at most 1 GiB of workspace, the one that is fastest
+  /// on these operands, as trainers that let cuDNN search get it; parameters() says which it was and how much slower
+  /// the first was. fp32 keeps to fp32 arithmetic, tf32 may use tensor cores.
+  ConvolutionRunner(const ConvolutionShape& shape, const RunnerSetting& setting);
+
+  void launch(cudaStream_t stream, int turn) override;
+  void verify(cudaStream_t stream) override;
+  [[nodiscard]] std::size_t bytes() const override {
+    return tensors_.input.bytes() + tensors_.filter.bytes() + tensors_.output.bytes();
+  }
+  [[nodiscard]] int operand_sets() const override { return static_cast<int>(sets_.size()); }
+  [[nodiscard]] std::map<std::string, std::string> parameters() const override;
+
+ private:
+  struct Operands {
+    void *input, *filter, *output;
+  };
+
+  void choose(const RunnerSetting& setting);
+  [[nodiscard]] SumOfProducts sum_at(const std::vector<std::int64_t>& place, cudaStream_t stream) const;
+
+  ConvolutionShape shape_;
+  ConvolutionTensors tensors_;
+  std::vector<Operands> sets_;
+  CudnnGraph graph_;
+  ConvolutionIds ids_;
+  std::vector<GraphPlan> plan_;  ///< the one that was chosen
+  std::vector<CudnnDescriptor> packs_;
+  std::size_t rank_ = 0, candidates_ = 0;
+  double first_over_best_ = 1.0;
+};
 
 constexpr std::int64_t most_workspace = std::int64_t{1} << 30;
 constexpr int most_candidates = 4;
@@ -69,16 +144,6 @@ PassAttributes attributes_of(ConvolutionPass pass) {
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
-}
-
-}  // namespace
-
-std::size_t ImageTensor::bytes() const {
-  return static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]) * size_of(format);
-}
-
-std::int64_t ImageTensor::place(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
-  return a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3];
 }
 
 ConvolutionShape convolution_shape(const OperatorSpec& spec) {
@@ -161,9 +226,7 @@ void ConvolutionRunner::choose(const RunnerSetting& setting) {
   void* const workspace = setting.memory.workspace(static_cast<std::size_t>(std::max<std::int64_t>(needed, 16)));
   const int sets = gpu::operand_sets(setting.rotation, bytes());
   for (int i = 0; i < sets; ++i) {
-    const auto take = [&](const ImageTensor& image) {
-      return setting.memory.take(image.bytes(), image.format);
-    };
+    const auto take = [&](const ImageTensor& image) { return setting.memory.take(image.bytes(), image.format); };
     sets_.push_back({take(tensors_.input), take(tensors_.filter), take(tensors_.output)});
     const Operands& operands = sets_.back();
     packs_.push_back(variant_pack(
@@ -278,5 +341,18 @@ std::map<std::string, std::string> ConvolutionRunner::parameters() const {
           {"layout", size_of(tensors_.input.format) == 2 ? "nhwc" : "nchw"}};
 }
 
-}  // namespace foretrain::gpu
+}  // namespace
+
+std::unique_ptr<OperatorRunner> make_convolution(const OperatorSpec& spec, const RunnerSetting& setting) {
+  return std::make_unique<ConvolutionRunner>(convolution_shape(spec), setting);
+}
+
+#else
+
+std::unique_ptr<OperatorRunner> make_convolution(const OperatorSpec&, const RunnerSetting&) {
+  throw GpuError(Fault::unsupported, "this build is without cuDNN: install it and build again (CUDNN_HOME)");
+}
+
 #endif
+
+}  // namespace foretrain::gpu

@@ -184,8 +184,9 @@ std::vector<CudnnDescriptor> CudnnGraph::configurations(const CudnnDescriptor& g
 std::vector<GraphPlan> CudnnGraph::plans(int most, std::int64_t workspace, const EngineFilter& filter) {
   CudnnDescriptor& graph = keep(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   const cudnnHandle_t handle = cudnn_on(nullptr);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(operations_.size()),
-            operations_.data())
+  graph
+      .set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(operations_.size()),
+           operations_.data())
       .set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle)
       .finish();
   std::vector<GraphPlan> plans;

@@ -14,17 +14,12 @@ struct FormatRow {
   std::size_t size;
   double rounding;
   cudaDataType_t type;
-  Format format;
 };
 
-constexpr FormatRow rows[] = {{Format::fp64, 8, 0x1p-53, CUDA_R_64F},
-                              {Format::fp32, 4, 0x1p-24, CUDA_R_32F},
-                              {Format::fp16, 2, 0x1p-11, CUDA_R_16F},
-                              {Format::bf16, 2, 0x1p-8, CUDA_R_16BF},
-                              {Format::fp8, 1, 0x1p-4, CUDA_R_8F_E4M3},
-                              {Format::int8, 1, 0.0, CUDA_R_8I},
-                              {Format::int32, 4, 0.0, CUDA_R_32I},
-                              {Format::int64, 8, 0.0, CUDA_R_64I}};
+constexpr FormatRow rows[] = {{Format::fp64, 8, 0x1p-53, CUDA_R_64F},   {Format::fp32, 4, 0x1p-24, CUDA_R_32F},
+                              {Format::fp16, 2, 0x1p-11, CUDA_R_16F},   {Format::bf16, 2, 0x1p-8, CUDA_R_16BF},
+                              {Format::fp8, 1, 0x1p-4, CUDA_R_8F_E4M3}, {Format::int8, 1, 0.0, CUDA_R_8I},
+                              {Format::int32, 4, 0.0, CUDA_R_32I},      {Format::int64, 8, 0.0, CUDA_R_64I}};
 
 const FormatRow& row_of(Format format) { return rows[static_cast<std::size_t>(format)]; }
 

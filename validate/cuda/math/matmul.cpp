@@ -132,8 +132,7 @@ MatmulRunner::MatmulRunner(const MatmulShape& shape, const RunnerSetting& settin
   workspace_ = setting.memory.workspace(workspace_bytes);
   const int sets = setting.rotation == no_operands ? 0 : gpu::operand_sets(setting.rotation, bytes());
   for (int i = 0; i < sets; ++i) {
-    sets_.push_back({setting.memory.take(a_.bytes(), a_.format),
-                     setting.memory.take(b_.bytes(), b_.format),
+    sets_.push_back({setting.memory.take(a_.bytes(), a_.format), setting.memory.take(b_.bytes(), b_.format),
                      setting.memory.take(c_.bytes(), c_.format)});
   }
 }
@@ -190,20 +189,17 @@ void MatmulRunner::choose() {
 
 void MatmulRunner::launch_on(cudaStream_t stream, const void* a, const void* b, void* c, float alpha) {
   // The host's alpha and beta are read during the call, in the scale type.
-  const double alpha_64 = alpha;
-  const double beta_64 = shape_.accumulate ? 1.0 : 0.0;
-  const float beta = shape_.accumulate ? 1.0F : 0.0F;
-  const auto alpha_int = static_cast<std::int32_t>(alpha);
-  const std::int32_t beta_int = 0;
-  const void* scales[2] = {&alpha, &beta};
-  if (shape_.precision == "fp64") {
-    scales[0] = &alpha_64;
-    scales[1] = &beta_64;
-  } else if (shape_.precision == "int8") {
-    scales[0] = &alpha_int;
-    scales[1] = &beta_int;
-  }
-  GPU_CHECK(cublasLtMatmul(handle(), product_.get(), scales[0], b, layout_b_.get(), a, layout_a_.get(), scales[1], c,
+  union Number {
+    float fp32;
+    double fp64;
+    std::int32_t int32;
+  };
+  const auto number = [this](float value) {
+    if (shape_.precision == "fp64") return Number{.fp64 = value};
+    return shape_.precision == "int8" ? Number{.int32 = static_cast<std::int32_t>(value)} : Number{.fp32 = value};
+  };
+  const Number factor = number(alpha), kept = number(shape_.accumulate ? 1.0F : 0.0F);
+  GPU_CHECK(cublasLtMatmul(handle(), product_.get(), &factor, b, layout_b_.get(), a, layout_a_.get(), &kept, c,
                            layout_c_.get(), c, layout_c_.get(), &chosen_.algo, workspace_, workspace_bytes, stream));
 }
 

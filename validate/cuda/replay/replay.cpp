@@ -250,7 +250,7 @@ class Replayer final : public replay::Backend {
     });
   }
 
-  /// Work that nobody launches is there when the device is: the device is kept busy until all of it has been handed
+  /// Work without a launch is there when the device is: the device is kept busy until all of it has been handed
   /// over, as far as its queues hold it.
   void gate() {
     const bool host = std::any_of(graph_.resources.begin(), graph_.resources.end(),

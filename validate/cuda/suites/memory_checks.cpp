@@ -1,5 +1,3 @@
-#include "validate/cuda/suites/memory_checks.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <functional>
