@@ -13,12 +13,12 @@
 #include "model/cost/memory_hierarchy.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/cost/storage.hpp"
-#include "model/training/communication_ratio.hpp"
-#include "model/tasks/model_call.hpp"
-#include "model/training/train_loader.hpp"
-#include "model/parallelism/layout.hpp"
 #include "model/memory/memory.hpp"
 #include "model/memory/memory_remedies.hpp"
+#include "model/parallelism/layout.hpp"
+#include "model/tasks/model_call.hpp"
+#include "model/training/communication_ratio.hpp"
+#include "model/training/train_loader.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {
@@ -161,8 +161,8 @@ TaskGraph PreparedScenario::collective_graph() const {
   Block made{"collective", Category::communication, lowered, isolated_time(lowered, topology_, scenario_.background)};
   const CollectiveCall& call = collective()->call;
   if (recipes_ == Recipes::kept) {
-    made.recipe = recipe_of(call.operation, call.size, static_cast<int>(call.groups.front().size()), call.algorithm,
-                            call.servers, call.placement);
+    made.recipe = recipe_of(collective_work(call.operation, call.size, static_cast<int>(call.groups.front().size()),
+                                            call.algorithm, call.servers, call.placement));
   }
   const BlockId block = builder.add_block(std::move(made));
   const ResourceId stream = builder.add_resource({"collective", ResourceKind::communication_stream, 0});
@@ -177,7 +177,7 @@ TaskGraph PreparedScenario::operator_graph() const {
   Block block{workload.op.name, Category::compute, time, time};
   if (recipes_ == Recipes::kept) {
     const auto n = static_cast<double>(workload.repeat);
-    block.recipe = recipe_of(workload.op, workload.repeat, time / n);
+    block.recipe = recipe_of(PricedOperator{workload.op, workload.repeat, time / n});
   }
   const BlockId id = builder.add_block(std::move(block));
   builder.add_task({id, builder.add_resource({"gpu0", ResourceKind::device_stream})});
@@ -263,7 +263,7 @@ StepResult PreparedScenario::step_result(StepParts parts, Fidelity fidelity) con
   r.step_time = parts.step_time;
   r.breakdown = parts.breakdown;
   r.communication = std::move(parts.communication);
-  r.communication_to_compute = communication_ratio(scenario_, workload, step, topology_, r);
+  r.communication_to_compute = communication_ratio(scenario_, workload, step, topology_, r.breakdown, r.communication);
   r.samples_per_second = static_cast<double>(workload.global_batch) / r.step_time.value();
   r.tokens_per_second = r.samples_per_second * prepared.model.tokens_per_sample;
   const auto gpus = static_cast<double>(worker_gpus(scenario_.plan, scenario_.cluster));

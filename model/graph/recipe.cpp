@@ -5,23 +5,14 @@
 #include <utility>
 
 #include "model/cost/operator_cost.hpp"
-#include "model/graph/operator_fields.hpp"
-#include "model/scenario/checks.hpp"
 
 namespace foretrain {
 
 namespace {
 
-/// An operator as it is priced; what it is called in a file of work is stated when nothing is fused into it any more.
-struct Kernel {
-  Operator op;
-  int count = 1;
-  Seconds predicted;
-};
-
 /// A kernel of an operator that takes `parts` of them: traffic can be divided, other work is done by the first.
-Kernel part_of(const Operator& op, int parts, Seconds predicted) {
-  Kernel kernel{op, 1, predicted};
+PricedOperator part_of(const Operator& op, int parts, Seconds predicted) {
+  PricedOperator kernel{op, 1, predicted};
   if (auto* streaming = std::get_if<Streaming>(&kernel.op.work); streaming != nullptr && parts > 1) {
     const auto n = static_cast<double>(parts);
     streaming->read /= n;
@@ -33,10 +24,10 @@ Kernel part_of(const Operator& op, int parts, Seconds predicted) {
 }
 
 /// What an elementwise operator costs in the kernel of the one before it: its further inputs.
-void fuse(std::vector<Kernel>& kernels, const Operator& op, Seconds predicted) {
+void fuse(std::vector<PricedOperator>& kernels, const Operator& op, Seconds predicted) {
   const auto& streaming = std::get<Streaming>(op.work);
   const Bytes extra = std::max(Bytes(0.0), streaming.read - streaming.written);
-  Kernel& producer = kernels.back();
+  PricedOperator& producer = kernels.back();
   if (auto* before = std::get_if<Streaming>(&producer.op.work); before != nullptr && producer.count == 1) {
     before->read += extra;
     before->flops += streaming.flops;
@@ -56,53 +47,33 @@ bool fusible(const Operator& op) {
   return streaming != nullptr && streaming->fusible;
 }
 
-Recipe stated_all(const std::vector<Kernel>& kernels) {
-  Recipe recipe;
-  try {
-    for (const Kernel& kernel : kernels) {
-      KernelWork work = stated(kernel.op);
-      work.count = kernel.count;
-      work.predicted = kernel.predicted;
-      recipe.work.emplace_back(std::move(work));
-    }
-  } catch (const NotReplayable& error) {
-    recipe.obstacle = error.what();
-  }
-  return recipe;
-}
+Recipe recipe_from(const std::vector<PricedOperator>& kernels) { return {{kernels.begin(), kernels.end()}}; }
 
 }  // namespace
 
-RecipePointer recipe_of(Work work) { return std::make_shared<const Recipe>(Recipe{{std::move(work)}, ""}); }
+RecipePointer recipe_of(RecipeWork work) { return std::make_shared<const Recipe>(Recipe{{std::move(work)}}); }
 
-RecipePointer recipe_of(const Operator& op, int count, Seconds predicted) {
-  return std::make_shared<const Recipe>(stated_all({{op, count, predicted}}));
-}
-
-RecipePointer recipe_of(CollectiveOperation operation, Bytes size, int ranks, SyncAlgorithm algorithm, int servers,
-                        ServerPlacement placement, int count) {
+CollectiveWork collective_work(CollectiveOperation operation, Bytes size, int ranks, SyncAlgorithm algorithm,
+                               int servers, ServerPlacement placement, int count) {
   const bool naive = algorithm == SyncAlgorithm::naive;
-  CollectiveWork work{.size = std::max(Bytes(1.0), size), .ranks = ranks, .servers = naive ? 1 : servers};
-  work.count = count;
-  if (naive || has_servers(algorithm)) {
-    work.method = placement == ServerPlacement::cpu && !naive ? "server_cpu" : "server_gpu";
-  }
-  const bool possible = operation == CollectiveOperation::all_reduce;
-  return std::make_shared<const Recipe>(Recipe{{work}, possible ? "" : "a collective that is no all-reduce"});
+  CollectiveWork work{"nccl", std::max(Bytes(1.0), size), ranks, naive ? 1 : servers, count};
+  if (has_servers(algorithm)) work.method = placement == ServerPlacement::cpu ? "server_cpu" : "server_gpu";
+  if (naive) work.method = "server_gpu";
+  if (operation != CollectiveOperation::all_reduce) work.method.clear();
+  return work;
 }
 
 RecipePointer joined(const RecipePointer& first, const RecipePointer& second) {
   if (!first || !second) return first ? first : second;
   Recipe both = *first;
   both.work.insert(both.work.end(), second->work.begin(), second->work.end());
-  if (both.obstacle.empty()) both.obstacle = second->obstacle;
   return std::make_shared<const Recipe>(std::move(both));
 }
 
 Recipe kernels_of(const std::vector<Operator>& ops, ExecutionMode mode, double stretch, const Gpu& gpu,
                   const Calibration& calibration) {
   const bool compiled = mode == ExecutionMode::compiled;
-  std::vector<Kernel> kernels;
+  std::vector<PricedOperator> kernels;
   for (const Operator& op : ops) {
     const Seconds device = launched_cost(op, mode, compiled, gpu, calibration).device * stretch;
     if (compiled && fusible(op) && !kernels.empty()) {
@@ -114,13 +85,13 @@ Recipe kernels_of(const std::vector<Operator>& ops, ExecutionMode mode, double s
     kernels.push_back(part_of(op, parts, device / static_cast<double>(parts)));
     kernels.back().count = parts;
   }
-  return stated_all(kernels);
+  return recipe_from(kernels);
 }
 
 std::vector<RecipePointer> recipes_of(const LaunchPlan& plan, const std::vector<Operator>& ops) {
   std::vector<RecipePointer> recipes;
   for (const Launch& launch : plan.launches) {
-    std::vector<Kernel> kernels;
+    std::vector<PricedOperator> kernels;
     const Operator& op = ops[static_cast<std::size_t>(launch.operators.front())];
     if (launch.part == 0 || std::holds_alternative<Streaming>(op.work)) {
       kernels.push_back(part_of(op, launch.parts, launch.device));
@@ -128,7 +99,7 @@ std::vector<RecipePointer> recipes_of(const LaunchPlan& plan, const std::vector<
         fuse(kernels, ops[static_cast<std::size_t>(launch.operators[i])], Seconds(0.0));
       }
     }
-    recipes.push_back(std::make_shared<const Recipe>(stated_all(kernels)));
+    recipes.push_back(std::make_shared<const Recipe>(recipe_from(kernels)));
   }
   return recipes;
 }

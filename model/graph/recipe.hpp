@@ -4,31 +4,40 @@
 
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "model/base/work.hpp"
+#include "model/collectives/operation.hpp"
 #include "model/cost/launches.hpp"
-#include "model/graph/work.hpp"
-#include "model/scenario/scenario.hpp"
+#include "model/hardware/gpu.hpp"
 
 namespace foretrain {
 
 /// Whether blocks keep what they do. Predictions need their durations alone.
 enum class Recipes : bool { none = false, kept = true };
 
+/// An operator on the device, launched `count` times, and what one of these was predicted to take. It becomes a
+/// KernelWork where a graph is exported, in the words of scenarios.
+struct PricedOperator {
+  Operator op = {};
+  int count = 1;
+  Seconds predicted = {};
+};
+
+using RecipeWork = std::variant<PricedOperator, CopyWork, CollectiveWork, HostWork>;
+
 /// Done in this order.
 struct Recipe {
-  std::vector<Work> work;
-  std::string obstacle;  ///< what of it no executor can do ("attention with a bias"); empty where all can be done
+  std::vector<RecipeWork> work;
 };
 using RecipePointer = std::shared_ptr<const Recipe>;
 
-RecipePointer recipe_of(Work work);
-/// An operator, launched `count` times, and what one of these was predicted to take.
-RecipePointer recipe_of(const Operator& op, int count, Seconds predicted);
+RecipePointer recipe_of(RecipeWork work);
 /// A collective of `ranks` GPUs, `count` times: by NCCL, or by the project's own servers; "naive" is a server on the
 /// first GPU.
-RecipePointer recipe_of(CollectiveOperation operation, Bytes size, int ranks, SyncAlgorithm algorithm, int servers,
-                        ServerPlacement placement, int count = 1);
+CollectiveWork collective_work(CollectiveOperation operation, Bytes size, int ranks, SyncAlgorithm algorithm,
+                               int servers, ServerPlacement placement, int count = 1);
 /// One behind the other; either may be nothing.
 RecipePointer joined(const RecipePointer& first, const RecipePointer& second);
 

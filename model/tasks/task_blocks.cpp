@@ -71,29 +71,29 @@ Block TaskBlocks::copy(const ScenarioTask& task) const {
 Block TaskBlocks::block_of(const ScenarioTask& task) const {
   if (task.kind == ScenarioTask::Kind::copy) return copy_block(task);
   Block block = work(task);
-  if (recipes_ == Recipes::kept) block.recipe = described(task, block.isolated);
+  if (recipes_ == Recipes::kept) block.recipe = recipe_of(described(task, block.isolated));
   return block;
 }
 
-RecipePointer TaskBlocks::described(const ScenarioTask& task, Seconds time) const {
+RecipeWork TaskBlocks::described(const ScenarioTask& task, Seconds time) const {
   using Action = HostWork::Action;
   switch (task.kind) {
     case ScenarioTask::Kind::sleep:
-      return recipe_of(HostWork{Action::sleep, time});
+      return HostWork{Action::sleep, time};
     case ScenarioTask::Kind::synchronize:
-      return recipe_of(HostWork{Action::synchronize});
+      return HostWork{Action::synchronize};
     case ScenarioTask::Kind::item:
-      return recipe_of(HostWork{Action::wait});
+      return HostWork{Action::wait};
     case ScenarioTask::Kind::print:
-      return recipe_of(HostWork{Action::format, Seconds(scenario_.calibration.host.print_us * 1e-6), task.size});
+      return HostWork{Action::format, Seconds(scenario_.calibration.host.print_us * 1e-6), task.size};
     case ScenarioTask::Kind::page_lock:
-      return recipe_of(HostWork{Action::page_lock, {}, task.size});
+      return HostWork{Action::page_lock, {}, task.size};
     case ScenarioTask::Kind::copy:
     case ScenarioTask::Kind::op:
     case ScenarioTask::Kind::call:
       break;
   }
-  return recipe_of(task.op, 1, time);
+  return PricedOperator{task.op, 1, time};
 }
 
 Block TaskBlocks::work(const ScenarioTask& task) const {

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <fstream>
 
+#include "validate/cuda/collective/nccl.hpp"
 #include "validate/cuda/core/device.hpp"
 #include "validate/cuda/core/versions.hpp"
 #include "validate/measure/json_object.hpp"
@@ -191,7 +192,7 @@ Machine probe_machine(const Nvml& nvml, int measured_device) {
   uname(&system);
   JsonObject libraries;
   libraries.text("cuda_runtime", versions.runtime).text("cuda_driver", versions.driver);
-  libraries.text("cublaslt", versions.cublaslt).text("cudnn", versions.cudnn).text("nccl", versions.nccl);
+  libraries.text("cublaslt", versions.cublaslt).text("cudnn", versions.cudnn).text("nccl", nccl_version());
   JsonObject out;
   out.text("date", today()).text("identity", machine.identity).text("kernel", system.release);
   out.text("processor", processor()).text("driver", gpus.front().nvml.driver).raw("versions", libraries.str());

@@ -9,12 +9,31 @@
 #include "model/graph/timeline.hpp"
 #include "model/scenario/checks.hpp"
 #include "model/tasks/task_blocks.hpp"
+#include "validate/export/operator_fields.hpp"
 
 namespace foretrain {
 
 namespace {
 
 constexpr const char* fidelity_words[] = {"estimate", "flows", "steps"};
+
+/// A recipe's work in the words of scenarios. Throws NotReplayable.
+struct Stated {
+  Work operator()(const PricedOperator& priced) const {
+    KernelWork work = stated(priced.op);
+    work.count = priced.count;
+    work.predicted = priced.predicted;
+    return work;
+  }
+  Work operator()(const CollectiveWork& work) const {
+    if (work.method.empty()) throw NotReplayable("a collective that is no all-reduce");
+    return work;
+  }
+  template <typename Other>
+  Work operator()(const Other& work) const {
+    return work;
+  }
+};
 
 class Exporter {
  public:
@@ -66,13 +85,16 @@ class Exporter {
   void add_block(const Block& block) {
     replay::Block added{block.name, word_of(block.category), block.isolated.value(), {}};
     if (block.recipe) {
-      if (!block.recipe->obstacle.empty()) {
-        throw ScenarioError(position_of(scenario_, "workload"), "workload",
-                            fmt::format("{}: {} has no kernel to run", block.name, block.recipe->obstacle),
-                            "an operator that foretrain-gpu runs");
+      for (const RecipeWork& work : block.recipe->work) {
+        try {
+          added.work.push_back(std::visit(Stated{}, work));
+        } catch (const NotReplayable& error) {
+          throw ScenarioError(position_of(scenario_, "workload"), "workload",
+                              fmt::format("{}: {} has no kernel to run", block.name, error.what()),
+                              "an operator that foretrain-gpu runs");
+        }
+        see(added.work.back());
       }
-      added.work = block.recipe->work;
-      for (const Work& work : added.work) see(work);
     } else if (block.isolated > Seconds(0.0)) {
       throw ScenarioError(position_of(scenario_, "workload"), "workload",
                           fmt::format("nothing is known that would do \"{}\"", block.name), "a plan without it");

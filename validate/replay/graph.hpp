@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/graph/work.hpp"
+#include "model/base/work.hpp"
 
 namespace foretrain::replay {
 

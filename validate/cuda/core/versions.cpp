@@ -6,8 +6,6 @@
 #include <cudnn.h>
 #endif
 
-#include "validate/cuda/collective/nccl.hpp"
-
 namespace foretrain::gpu {
 
 namespace {
@@ -39,7 +37,6 @@ Versions library_versions() {
   out.cudnn = cudnn >= 90000 ? dotted(cudnn / 10000, cudnn / 100 % 100, cudnn % 100)
                              : dotted(cudnn / 1000, cudnn / 100 % 10, cudnn % 100);
 #endif
-  out.nccl = nccl_version();
   return out;
 }
 

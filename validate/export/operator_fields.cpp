@@ -1,4 +1,4 @@
-#include "model/graph/operator_fields.hpp"
+#include "validate/export/operator_fields.hpp"
 
 #include <fmt/format.h>
 

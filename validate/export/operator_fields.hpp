@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "model/graph/work.hpp"
+#include "model/base/work.hpp"
 #include "model/workload/operator.hpp"
 
 namespace foretrain {

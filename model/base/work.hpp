@@ -28,7 +28,8 @@ struct CopyWork {
   bool operator==(const CopyWork&) const = default;
 };
 
-/// An all-reduce of all GPUs of a data-parallel group. `method`: nccl | server_cpu | server_gpu.
+/// An all-reduce of all GPUs of a data-parallel group. `method`: nccl | server_cpu | server_gpu; empty for another
+/// collective, which no executor does.
 struct CollectiveWork {
   std::string method = "nccl";
   Bytes size = {};  ///< as nccl-tests counts it
