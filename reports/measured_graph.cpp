@@ -137,9 +137,9 @@ void predict_again(MeasuredGraph& measured, const replay::Graph& graph) {
     measured.tasks[i].predicted_end = Seconds(graph.tasks.at(i).end);
   }
   for (MeasuredWork& work : measured.work) {
-    const replay::Work& piece = graph.blocks.at(work.block_number).work.at(work.work_number);
-    if (const auto* kernel = std::get_if<replay::KernelWork>(&piece)) {
-      work.predicted = Seconds(kernel->predicted * kernel->count);
+    const Work& piece = graph.blocks.at(work.block_number).work.at(work.work_number);
+    if (const auto* kernel = std::get_if<KernelWork>(&piece)) {
+      work.predicted = kernel->predicted * static_cast<double>(kernel->count);
     }
   }
 }

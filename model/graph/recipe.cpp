@@ -1,6 +1,7 @@
 #include "model/graph/recipe.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "model/cost/operator_cost.hpp"
@@ -10,23 +11,23 @@ namespace foretrain {
 namespace {
 
 /// A kernel of an operator that takes `parts` of them: traffic can be divided, other work is done by the first.
-KernelWork part_of(const Operator& op, int parts, Seconds predicted) {
-  KernelWork work{op, 1, predicted};
-  if (auto* streaming = std::get_if<Streaming>(&work.op.work); streaming != nullptr && parts > 1) {
+PricedOperator part_of(const Operator& op, int parts, Seconds predicted) {
+  PricedOperator kernel{op, 1, predicted};
+  if (auto* streaming = std::get_if<Streaming>(&kernel.op.work); streaming != nullptr && parts > 1) {
     const auto n = static_cast<double>(parts);
     streaming->read /= n;
     streaming->written /= n;
     streaming->flops /= n;
   }
-  work.op.kernels = 1;
-  return work;
+  kernel.op.kernels = 1;
+  return kernel;
 }
 
 /// What an elementwise operator costs in the kernel of the one before it: its further inputs.
-void fuse(std::vector<Work>& works, const Operator& op, Seconds predicted) {
+void fuse(std::vector<PricedOperator>& kernels, const Operator& op, Seconds predicted) {
   const auto& streaming = std::get<Streaming>(op.work);
   const Bytes extra = std::max(Bytes(0.0), streaming.read - streaming.written);
-  auto& producer = std::get<KernelWork>(works.back());
+  PricedOperator& producer = kernels.back();
   if (auto* before = std::get_if<Streaming>(&producer.op.work); before != nullptr && producer.count == 1) {
     before->read += extra;
     before->flops += streaming.flops;
@@ -34,7 +35,7 @@ void fuse(std::vector<Work>& works, const Operator& op, Seconds predicted) {
     Streaming inputs = streaming;
     inputs.read = extra;
     inputs.written = Bytes(0.0);
-    works.push_back(KernelWork{{op.name, inputs, op.precision, 1}, 1, predicted});
+    kernels.push_back({{op.name, inputs, op.precision, 1}, 1, predicted});
     return;
   }
   producer.op.name += " + " + op.name;
@@ -46,9 +47,21 @@ bool fusible(const Operator& op) {
   return streaming != nullptr && streaming->fusible;
 }
 
+Recipe recipe_from(const std::vector<PricedOperator>& kernels) { return {{kernels.begin(), kernels.end()}}; }
+
 }  // namespace
 
-RecipePointer recipe_of(Work work) { return std::make_shared<const Recipe>(Recipe{{std::move(work)}}); }
+RecipePointer recipe_of(RecipeWork work) { return std::make_shared<const Recipe>(Recipe{{std::move(work)}}); }
+
+CollectiveWork collective_work(CollectiveOperation operation, Bytes size, int ranks, SyncAlgorithm algorithm,
+                               int servers, ServerPlacement placement, int count) {
+  const bool naive = algorithm == SyncAlgorithm::naive;
+  CollectiveWork work{"nccl", std::max(Bytes(1.0), size), ranks, naive ? 1 : servers, count};
+  if (has_servers(algorithm)) work.method = placement == ServerPlacement::cpu ? "server_cpu" : "server_gpu";
+  if (naive) work.method = "server_gpu";
+  if (operation != CollectiveOperation::all_reduce) work.method.clear();
+  return work;
+}
 
 RecipePointer joined(const RecipePointer& first, const RecipePointer& second) {
   if (!first || !second) return first ? first : second;
@@ -57,37 +70,36 @@ RecipePointer joined(const RecipePointer& first, const RecipePointer& second) {
   return std::make_shared<const Recipe>(std::move(both));
 }
 
-std::vector<Work> kernels_of(const std::vector<Operator>& ops, ExecutionMode mode, double stretch, const Gpu& gpu,
-                             const Calibration& calibration) {
+Recipe kernels_of(const std::vector<Operator>& ops, ExecutionMode mode, double stretch, const Gpu& gpu,
+                  const Calibration& calibration) {
   const bool compiled = mode == ExecutionMode::compiled;
-  std::vector<Work> works;
+  std::vector<PricedOperator> kernels;
   for (const Operator& op : ops) {
     const Seconds device = launched_cost(op, mode, compiled, gpu, calibration).device * stretch;
-    if (compiled && fusible(op) && !works.empty()) {
-      fuse(works, op, device);
+    if (compiled && fusible(op) && !kernels.empty()) {
+      fuse(kernels, op, device);
       continue;
     }
     const bool divided = std::holds_alternative<Streaming>(op.work) && op.kernels > 1;
     const int parts = divided ? op.kernels : 1;
-    KernelWork work = part_of(op, parts, device / static_cast<double>(parts));
-    work.count = parts;
-    works.emplace_back(std::move(work));
+    kernels.push_back(part_of(op, parts, device / static_cast<double>(parts)));
+    kernels.back().count = parts;
   }
-  return works;
+  return recipe_from(kernels);
 }
 
 std::vector<RecipePointer> recipes_of(const LaunchPlan& plan, const std::vector<Operator>& ops) {
   std::vector<RecipePointer> recipes;
   for (const Launch& launch : plan.launches) {
-    Recipe recipe;
+    std::vector<PricedOperator> kernels;
     const Operator& op = ops[static_cast<std::size_t>(launch.operators.front())];
     if (launch.part == 0 || std::holds_alternative<Streaming>(op.work)) {
-      recipe.work.emplace_back(part_of(op, launch.parts, launch.device));
+      kernels.push_back(part_of(op, launch.parts, launch.device));
       for (std::size_t i = 1; i < launch.operators.size(); ++i) {
-        fuse(recipe.work, ops[static_cast<std::size_t>(launch.operators[i])], Seconds(0.0));
+        fuse(kernels, ops[static_cast<std::size_t>(launch.operators[i])], Seconds(0.0));
       }
     }
-    recipes.push_back(std::make_shared<const Recipe>(std::move(recipe)));
+    recipes.push_back(std::make_shared<const Recipe>(recipe_from(kernels)));
   }
   return recipes;
 }

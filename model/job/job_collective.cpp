@@ -35,7 +35,7 @@ class CollectiveJob final : public Job {
     Block block{"collective", Category::communication, uncontended, std::move(lowered)};
     if (recipes == Recipes::kept) {
       block.recipe = recipe_of(
-          CollectiveWork{call_.operation, call_.size, ranks_, call_.algorithm, call_.servers, call_.placement});
+          collective_work(call_.operation, call_.size, ranks_, call_.algorithm, call_.servers, call_.placement));
     }
     graph_ = graph_of_one(std::move(block), {"collective", ResourceKind::communication_stream});
   }

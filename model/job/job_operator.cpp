@@ -52,7 +52,7 @@ class OperatorJob final : public Job {
     const auto* op = std::get_if<OperatorWorkload>(&scenario.workload);
     Block block{op != nullptr ? op->op.name : "access", Category::compute, cost_.time};
     if (op != nullptr && recipes == Recipes::kept) {
-      block.recipe = recipe_of(KernelWork{op->op, op->repeat, cost_.time / static_cast<double>(op->repeat)});
+      block.recipe = recipe_of(PricedOperator{op->op, op->repeat, cost_.time / static_cast<double>(op->repeat)});
     }
     graph_ = graph_of_one(std::move(block), {"gpu0", ResourceKind::device_stream});
   }

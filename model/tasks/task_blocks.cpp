@@ -75,7 +75,7 @@ Block TaskBlocks::block_of(const ScenarioTask& task) const {
   return block;
 }
 
-Work TaskBlocks::described(const ScenarioTask& task, Seconds time) const {
+RecipeWork TaskBlocks::described(const ScenarioTask& task, Seconds time) const {
   using Action = HostWork::Action;
   switch (task.kind) {
     case ScenarioTask::Kind::sleep:
@@ -93,7 +93,7 @@ Work TaskBlocks::described(const ScenarioTask& task, Seconds time) const {
     case ScenarioTask::Kind::call:
       break;
   }
-  return KernelWork{task.op, 1, time};
+  return PricedOperator{task.op, 1, time};
 }
 
 Block TaskBlocks::work(const ScenarioTask& task) const {

@@ -42,7 +42,7 @@ class TaskBlocks {
   [[nodiscard]] std::vector<Operator> operators(const ScenarioTask& task) const;
   [[nodiscard]] Block copy(const ScenarioTask& task) const;
   [[nodiscard]] Block work(const ScenarioTask& task) const;
-  [[nodiscard]] Work described(const ScenarioTask& task, Seconds time) const;
+  [[nodiscard]] RecipeWork described(const ScenarioTask& task, Seconds time) const;
 
   const Scenario& scenario_;
   const Topology& topology_;

@@ -83,8 +83,8 @@ int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size,
   for (LoweredPhase& phase : shared.lowered.phases) repeat_phase(phase, pieces);
   shared.uncontended = isolated_time(shared.lowered, topology_, scenario_.background);
   if (pricer_.keeps_recipes()) {
-    shared.recipe = recipe_of(CollectiveWork{operation, call.size, replicas_, call.algorithm, call.servers,
-                                             call.placement, static_cast<int>(std::lround(pieces))});
+    shared.recipe = recipe_of(collective_work(operation, call.size, replicas_, call.algorithm, call.servers,
+                                              call.placement, static_cast<int>(std::lround(pieces))));
   }
   const int index = static_cast<int>(step_.transfers.size());
   step_.transfers.push_back(std::move(shared));

@@ -72,8 +72,8 @@ LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, c
 RecipePointer LayerPricer::recipe(const std::vector<Operator>& ops) const {
   if (!keeps_recipes() || ops.empty()) return nullptr;
   return std::make_shared<const Recipe>(
-      Recipe{kernels_of(ops, scenario_.plan.execution, scenario_.calibration.step.kernel_stretch,
-                        scenario_.cluster.node.gpu, scenario_.calibration)});
+      kernels_of(ops, scenario_.plan.execution, scenario_.calibration.step.kernel_stretch, scenario_.cluster.node.gpu,
+                 scenario_.calibration));
 }
 
 /// Operators that run again in the backward pass.

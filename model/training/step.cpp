@@ -185,9 +185,8 @@ class StageBuilder {
     const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host);
     stage.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
     if (pricer_.keeps_recipes()) {
-      const std::vector<Work> works =
-          kernels_of({update}, ExecutionMode::eager, 1.0, scenario_.cluster.node.gpu, scenario_.calibration);
-      stage.optimizer_recipe = std::make_shared<const Recipe>(Recipe{works});
+      stage.optimizer_recipe = std::make_shared<const Recipe>(
+          kernels_of({update}, ExecutionMode::eager, 1.0, scenario_.cluster.node.gpu, scenario_.calibration));
     }
   }
 

@@ -36,8 +36,8 @@ const replay::Block& block_named(const replay::Graph& graph, const std::string& 
 
 double kernels_predicted(const replay::Block& block) {
   double sum = 0.0;
-  for (const replay::Work& work : block.work) {
-    if (const auto* kernel = std::get_if<replay::KernelWork>(&work)) sum += kernel->count * kernel->predicted;
+  for (const Work& work : block.work) {
+    if (const auto* kernel = std::get_if<KernelWork>(&work)) sum += kernel->count * kernel->predicted.value();
   }
   return sum;
 }
@@ -48,8 +48,8 @@ std::map<std::string, int> launches(const replay::Graph& graph, const std::strin
   for (const replay::Task& task : graph.tasks) {
     const replay::Block& block = graph.blocks[static_cast<std::size_t>(task.block)];
     if (block.name != block_name) continue;
-    for (const replay::Work& work : block.work) {
-      const auto& kernel = std::get<replay::KernelWork>(work);
+    for (const Work& work : block.work) {
+      const auto& kernel = std::get<KernelWork>(work);
       if (kernel.name != "copy into bucket") counts[kernel.name + " " + kernel.kind] += kernel.count;
     }
   }
@@ -112,7 +112,7 @@ TEST_CASE("an operator that was stated reads back as the same operator", "[expor
                  .backward = true},
        Precision::bf16, 1}};
   for (const Operator& op : ops) {
-    const StatedOperator stated_op = stated(op);
+    const KernelWork stated_op = stated(op);
     std::string text = "cluster: { node: h200-x1 }\nworkload: { operator: { kind: " + stated_op.kind;
     for (const auto& [key, value] : stated_op.fields) text += ", " + key + ": " + value;
     const Scenario back = scenario(text + " } }\n");
@@ -178,18 +178,18 @@ TEST_CASE("replicas exchange each bucket once, by NCCL or by servers", "[export]
   const auto collectives = [&](const std::string& sync) {
     const replay::Graph graph = export_of(scenario(train(keys, "data: 2, sync: " + sync, "v100-workstation-x2")));
     CHECK(graph.gpus == 2);
-    std::int64_t bytes = 0;
+    Bytes bytes;
     std::string method;
     for (const replay::Task& task : graph.tasks) {
-      for (const replay::Work& work : graph.blocks[static_cast<std::size_t>(task.block)].work) {
-        const auto* collective = std::get_if<replay::CollectiveWork>(&work);
+      for (const Work& work : graph.blocks[static_cast<std::size_t>(task.block)].work) {
+        const auto* collective = std::get_if<CollectiveWork>(&work);
         if (collective == nullptr) continue;
-        bytes += collective->bytes * collective->count;
+        bytes += collective->size * static_cast<double>(collective->count);
         method = collective->method;
       }
     }
     // 11.2 million parameters of 4 bytes.
-    CHECK(static_cast<double>(bytes) == Approx(44.7e6).epsilon(0.01));
+    CHECK(bytes.value() == Approx(44.7e6).epsilon(0.01));
     return method;
   };
   CHECK(collectives("{ algorithm: auto }") == "nccl");
@@ -204,8 +204,7 @@ TEST_CASE("a list of tasks keeps its dependencies, but for those that the driver
   CHECK(graph.tasks[1].after == std::vector<int>{0});
   CHECK(graph.tasks[2].after == std::vector<int>{1});
   CHECK(graph.tasks[3].after == std::vector<int>{2});
-  const auto& product =
-      std::get<replay::KernelWork>(graph.blocks[static_cast<std::size_t>(graph.tasks[2].block)].work[0]);
+  const auto& product = std::get<KernelWork>(graph.blocks[static_cast<std::size_t>(graph.tasks[2].block)].work[0]);
   CHECK(product.kind == "matmul");
   CHECK(product.fields.at("m") == "1000");
   // 2000 launches in a queue that holds 1024: the dispatches wait for nothing on the device.
@@ -230,8 +229,8 @@ TEST_CASE("compiled calls run fewer kernels, and a fused activation costs none o
         mode + " }\n"));
     std::size_t kernels = 0;
     for (const replay::Task& task : graph.tasks) {
-      for (const replay::Work& work : graph.blocks[static_cast<std::size_t>(task.block)].work) {
-        kernels += std::holds_alternative<replay::KernelWork>(work) ? 1 : 0;
+      for (const Work& work : graph.blocks[static_cast<std::size_t>(task.block)].work) {
+        kernels += std::holds_alternative<KernelWork>(work) ? 1 : 0;
       }
     }
     return kernels;

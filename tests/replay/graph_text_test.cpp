@@ -5,7 +5,9 @@
 
 #include "tests/catch.hpp"
 
+using namespace foretrain;
 using namespace foretrain::replay;
+using HostAction = HostWork::Action;
 
 namespace {
 
@@ -21,15 +23,15 @@ Graph small_graph() {
                      {"launches", ResourceKind::path, 0},
                      {"gpu1", ResourceKind::stream, 1},
                      {"gpu1:d2h", ResourceKind::copies, 1}};
-  graph.blocks = {{"dispatch", "host", 7e-6, {HostWork{HostAction::dispatch, 7e-6, 0, 1, false}}},
+  graph.blocks = {{"dispatch", "host", 7e-6, {HostWork{HostAction::dispatch, 7.0_us, {}, 1, false}}},
                   {"launch", "host", 0.0, {HostWork{HostAction::launch}}},
                   {"linear 1 + relu",
                    "compute",
                    1.0 / 3.0,
-                   {KernelWork{"linear 1", "matmul", {{"m", "64"}, {"k", "64"}, {"n", "64"}}, 1, 1e-5},
-                    KernelWork{"relu", "traffic", {{"read", "4"}, {"written", "4"}}, 3, 1e-6}}},
-                  {"read", "communication", 1e-5, {CopyWork{"gpu1", "cpu", 8, false}}},
-                  {"sum", "communication", 1e-3, {CollectiveWork{"server_cpu", 100, 2, 1, 2}}}};
+                   {KernelWork{"linear 1", "matmul", {{"m", "64"}, {"k", "64"}, {"n", "64"}}, 1, 10.0_us},
+                    KernelWork{"relu", "traffic", {{"read", "4"}, {"written", "4"}}, 3, 1.0_us}}},
+                  {"read", "communication", 1e-5, {CopyWork{"gpu1", "cpu", 8.0_B, false}}},
+                  {"sum", "communication", 1e-3, {CollectiveWork{"server_cpu", 100.0_B, 2, 1, 2}}}};
   graph.tasks = {{0, 0, {}, 0.0, 7e-6},
                  {1, 1, {0}, 7e-6, 8e-6},
                  {2, 2, {1}, 8e-6, 0.3},

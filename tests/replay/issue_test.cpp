@@ -6,7 +6,9 @@
 
 #include "tests/catch.hpp"
 
+using namespace foretrain;
 using namespace foretrain::replay;
+using HostAction = HostWork::Action;
 
 namespace {
 
@@ -84,9 +86,11 @@ class Machine final : public Backend {
   std::mt19937 random_;
 };
 
-Block kernel(const std::string& name = "k") { return {name, "compute", 1.0, {KernelWork{"k", "traffic", {}, 1, 1.0}}}; }
+Block kernel(const std::string& name = "k") {
+  return {name, "compute", 1.0, {KernelWork{"k", "traffic", {}, 1, 1.0_s}}};
+}
 Block host(HostAction action, int kernels = 0, bool graph = false) {
-  return {"h", "host", 1.0, {HostWork{action, 0.0, 0, kernels, graph}}};
+  return {"h", "host", 1.0, {HostWork{action, {}, {}, kernels, graph}}};
 }
 
 /// Streams, copies, a host thread and a path; tasks that wait for any three earlier ones.

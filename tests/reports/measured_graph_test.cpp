@@ -24,9 +24,9 @@ replay::Graph synthetic_graph() {
   graph.blocks = {{"forward",
                    "compute",
                    1e-3,
-                   {replay::KernelWork{"linear", "matmul", {{"m", "1"}}, 1, 8e-4},
-                    replay::KernelWork{"relu", "traffic", {{"read", "1"}}, 2, 1e-4}}},
-                  {"copy", "communication", 1e-3, {replay::CopyWork{"gpu0", "cpu", 1000, true}}}};
+                   {KernelWork{"linear", "matmul", {{"m", "1"}}, 1, 800.0_us},
+                    KernelWork{"relu", "traffic", {{"read", "1"}}, 2, 100.0_us}}},
+                  {"copy", "communication", 1e-3, {CopyWork{"gpu0", "cpu", 1000.0_B, true}}}};
   graph.tasks = {{0, 0, {}, 0.0, 1e-3}, {0, 0, {}, 1e-3, 2e-3}, {1, 1, {1}, 2e-3, 3e-3}};
   return graph;
 }
@@ -75,7 +75,7 @@ TEST_CASE("a graph that was run is predicted anew, unless it has changed since",
   better.hardware = "a100-pcie-x1";
   better.predicted = 4.4e-3;
   better.tasks[1].end = 2.5e-3;
-  std::get<replay::KernelWork>(better.blocks[0].work[0]).predicted = 1.3e-3;
+  std::get<KernelWork>(better.blocks[0].work[0]).predicted = Seconds(1.3e-3);
   predict_again(graph, better);
   CHECK(graph.error() == Approx(0.1));
   CHECK(graph.hardware == "a100-pcie-x1");
@@ -83,7 +83,7 @@ TEST_CASE("a graph that was run is predicted anew, unless it has changed since",
   CHECK(graph.work[0].predicted.value() == 1.3e-3);
   CHECK(graph.work[1].predicted.value() == Approx(2e-4));  // two launches of 0.1 ms
   better.predicted = 9.9e-3;
-  std::get<replay::KernelWork>(better.blocks[0].work[0]).fields["m"] = "2";
+  std::get<KernelWork>(better.blocks[0].work[0]).fields["m"] = "2";
   predict_again(graph, better);
   CHECK(graph.predicted.value() == 4.4e-3);
   CHECK_THAT(graph.notes.back(), Catch::Contains("has changed"));

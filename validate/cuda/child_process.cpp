@@ -69,7 +69,7 @@ ChildProcess::Next ChildProcess::next_line(std::string& line, double seconds) {
       buffer_.erase(0, end + 1);
       return Next::line;
     }
-    if (interrupted()) return Next::signal;
+    throw_if_interrupted();
     const double left = until - now();
     if (left <= 0.0) return Next::timeout;
     pollfd wanted{pipe_, POLLIN, 0};
@@ -84,7 +84,21 @@ ChildProcess::Next ChildProcess::next_line(std::string& line, double seconds) {
   }
 }
 
-std::optional<int> ChildProcess::wait(double seconds) {
+ChildProcess::Ending ChildProcess::listen(const std::function<void(const std::string& line)>& hear, double seconds) {
+  try {
+    for (std::string line;;) {
+      const Next next = next_line(line, seconds);
+      if (next == Next::timeout) return Ending::silent;
+      if (next == Next::end) return wait(seconds) ? Ending::ended : Ending::lingering;
+      hear(line);
+    }
+  } catch (const Interrupted&) {
+    end(10.0);
+    throw;
+  }
+}
+
+bool ChildProcess::wait(double seconds) {
   const double until = now() + seconds;
   while (!status_) {
     int status = 0;
@@ -95,14 +109,14 @@ std::optional<int> ChildProcess::wait(double seconds) {
     const timespec nap{0, 2'000'000};
     nanosleep(&nap, nullptr);
   }
-  return status_;
+  return status_.has_value();
 }
 
 bool ChildProcess::end(double patience) {
   kill(process_, SIGTERM);
   if (wait(patience)) return true;
   kill(process_, SIGKILL);
-  return wait(10.0).has_value();
+  return wait(10.0);
 }
 
 std::string ending_of(int wait_status) {

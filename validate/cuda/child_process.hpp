@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,15 +21,21 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  enum class Next { line, timeout, end, signal };
-  /// Waits for the next line. `end`: the child closed the pipe; `signal`: the user ended the work.
-  Next next_line(std::string& line, double seconds);
-  /// Waits until the child has ended; nothing when it has not after this time. As waitpid() tells it.
-  std::optional<int> wait(double seconds);
+  enum class Ending { ended, silent, lingering };
+  /// Hands each line to `hear` until the child closes the pipe, then waits for its end, of which status() tells.
+  /// `silent`: it said nothing for so many seconds; `lingering`: it closed the pipe and did not end for as long. Throws
+  /// Interrupted, after it has ended the child, when the user ends the work.
+  Ending listen(const std::function<void(const std::string& line)>& hear, double seconds);
+  /// Of a child that has ended, as waitpid() tells it.
+  [[nodiscard]] int status() const { return status_.value(); }
   /// SIGTERM, and SIGKILL after `patience` seconds. False when not even that ends it: it hangs in the driver.
   bool end(double patience);
 
  private:
+  enum class Next { line, timeout, end };
+  Next next_line(std::string& line, double seconds);
+  bool wait(double seconds);
+
   pid_t process_ = -1;
   int pipe_ = -1;
   std::string buffer_;

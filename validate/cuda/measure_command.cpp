@@ -4,7 +4,6 @@
 #include "validate/cuda/collective/launcher.hpp"
 #include "validate/cuda/commands.hpp"
 #include "validate/cuda/suite_process.hpp"
-#include "validate/cuda/suites/collective.hpp"
 #include "validate/cuda/supervisor.hpp"
 #include "validate/measure/signals.hpp"
 
@@ -42,29 +41,24 @@ int measure_command(const std::vector<std::string>& words) {
   const Arguments arguments(words,
                             {.flags = {"--quick", "--unverified"},
                              .values = {"--output", "--only", "--device", "--point-limit", "--suite", "--pass-over"}});
-  const std::string folder = arguments.text("--output");
-  const bool quick = arguments.has("--quick");
-  const bool verify = !arguments.has("--unverified");
-  const int device = arguments.integer("--device", 0, 0);
+  SuiteTask common{.folder = arguments.text("--output"),
+                   .quick = arguments.has("--quick"),
+                   .verify = !arguments.has("--unverified"),
+                   .device = arguments.integer("--device", 0, 0),
+                   .passed_over = arguments.all("--pass-over")};
   if (arguments.has("--suite")) {
-    const Suite& suite = suite_named(arguments.text("--suite"));
-    return run_suite_process({.suite = std::string(suite.name),
-                              .folder = folder,
-                              .quick = quick,
-                              .verify = verify,
-                              .device = device,
-                              .passed_over = arguments.all("--pass-over")});
+    common.suite = &suite_named(arguments.text("--suite"));
+    return run_suite_process(common);
   }
   const Launched who = who_is_this();
   if (who.rank > 0) {
     check_together(arguments);
     catch_signals();
-    follow_collective(verify);
+    follow_collective(common.verify);
     return exit_status::done;
   }
-  MeasureTask task{.folder = folder, .suites = {}, .quick = quick, .verify = verify, .device = device};
-  task.processes = who.size;
-  task.point_limit_s = arguments.integer("--point-limit", who.size > 1 ? 300 : quick ? 60 : 180, 1);
+  MeasureTask task{.common = common, .suites = {}, .processes = who.size};
+  task.point_limit_s = arguments.integer("--point-limit", who.size > 1 ? 300 : common.quick ? 60 : 180, 1);
   if (who.size > 1) {
     check_together(arguments);
     task.suites.push_back(&suite_named("collective"));

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <fstream>
 
+#include "validate/cuda/collective/nccl.hpp"
 #include "validate/cuda/core/device.hpp"
 #include "validate/cuda/core/versions.hpp"
 #include "validate/measure/json_object.hpp"
@@ -21,12 +22,6 @@ struct Gpu {
   std::string name, bus_id;
   NvmlDescription nvml;
 };
-
-int attribute(cudaDeviceAttr which, int device) {
-  int value = 0;
-  GPU_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return value;
-}
 
 /// Attributes that came late: nothing where the driver does not know them.
 std::optional<int> optional_attribute(cudaDeviceAttr which, int device) {
@@ -61,9 +56,8 @@ int device_count() {
 Gpu gpu_of(int device, const Nvml& nvml) {
   cudaDeviceProp properties{};
   GPU_CHECK(cudaGetDeviceProperties(&properties, device));
-  std::array<char, 32> bus_id{};
-  GPU_CHECK(cudaDeviceGetPCIBusId(bus_id.data(), bus_id.size(), device));
-  return {device, properties.name, bus_id.data(), nvml.describe(bus_id.data())};
+  const std::string bus_id = bus_id_of(device);
+  return {device, properties.name, bus_id, nvml.describe(bus_id)};
 }
 
 std::string json_of(const Gpu& gpu) {
@@ -73,23 +67,23 @@ std::string json_of(const Gpu& gpu) {
   GPU_CHECK(cudaGetDeviceProperties(&properties, d));
   JsonObject out;
   out.number("index", d).text("name", gpu.name).text("bus_id", gpu.bus_id);
-  out.text("compute_capability", std::to_string(attribute(cudaDevAttrComputeCapabilityMajor, d)) + "." +
-                                     std::to_string(attribute(cudaDevAttrComputeCapabilityMinor, d)));
-  out.number("sms", attribute(cudaDevAttrMultiProcessorCount, d));
-  out.number("sm_clock_hz", attribute(cudaDevAttrClockRate, d) * 1e3);
-  out.number("memory_clock_hz", attribute(cudaDevAttrMemoryClockRate, d) * 1e3);
+  out.text("compute_capability", std::to_string(device_attribute(cudaDevAttrComputeCapabilityMajor, d)) + "." +
+                                     std::to_string(device_attribute(cudaDevAttrComputeCapabilityMinor, d)));
+  out.number("sms", device_attribute(cudaDevAttrMultiProcessorCount, d));
+  out.number("sm_clock_hz", device_attribute(cudaDevAttrClockRate, d) * 1e3);
+  out.number("memory_clock_hz", device_attribute(cudaDevAttrMemoryClockRate, d) * 1e3);
   if (nvml.max_sm_mhz) out.number("max_sm_clock_hz", *nvml.max_sm_mhz * 1e6);
   if (nvml.max_memory_mhz) out.number("max_memory_clock_hz", *nvml.max_memory_mhz * 1e6);
   out.number("memory_bytes", static_cast<double>(properties.totalGlobalMem));
-  out.number("memory_bus_bits", attribute(cudaDevAttrGlobalMemoryBusWidth, d));
-  out.number("l2_bytes", attribute(cudaDevAttrL2CacheSize, d));
-  out.number("shared_memory_per_sm_bytes", attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor, d));
+  out.number("memory_bus_bits", device_attribute(cudaDevAttrGlobalMemoryBusWidth, d));
+  out.number("l2_bytes", device_attribute(cudaDevAttrL2CacheSize, d));
+  out.number("shared_memory_per_sm_bytes", device_attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor, d));
   out.number("shared_memory_per_block_bytes", optional_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, d));
-  out.number("registers_per_sm", attribute(cudaDevAttrMaxRegistersPerMultiprocessor, d));
-  out.number("threads_per_sm", attribute(cudaDevAttrMaxThreadsPerMultiProcessor, d));
-  out.number("copy_engines", attribute(cudaDevAttrAsyncEngineCount, d));
-  out.flag("integrated", attribute(cudaDevAttrIntegrated, d) != 0);
-  out.flag("ecc", nvml.ecc ? *nvml.ecc : attribute(cudaDevAttrEccEnabled, d) != 0);
+  out.number("registers_per_sm", device_attribute(cudaDevAttrMaxRegistersPerMultiprocessor, d));
+  out.number("threads_per_sm", device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor, d));
+  out.number("copy_engines", device_attribute(cudaDevAttrAsyncEngineCount, d));
+  out.flag("integrated", device_attribute(cudaDevAttrIntegrated, d) != 0);
+  out.flag("ecc", nvml.ecc ? *nvml.ecc : device_attribute(cudaDevAttrEccEnabled, d) != 0);
   out.flag("mig", nvml.mig).flag("persistence", nvml.persistence);
   out.number("power_limit_w", nvml.power_limit_w).number("default_power_limit_w", nvml.default_power_limit_w);
   out.number("pcie_generation", nvml.pcie_generation).number("pcie_width", nvml.pcie_width);
@@ -182,7 +176,7 @@ Machine probe_machine(const Nvml& nvml, int measured_device) {
   machine.gpus = device_count();
   std::vector<Gpu> gpus;
   for (int device = 0; device < machine.gpus; ++device) gpus.push_back(gpu_of(device, nvml));
-  std::vector<std::string> descriptions, links, quoted;
+  std::vector<std::string> descriptions, links;
   for (const Gpu& gpu : gpus) {
     descriptions.push_back(json_of(gpu));
     machine.identity += gpu.name + ", ";
@@ -194,12 +188,11 @@ Machine probe_machine(const Nvml& nvml, int measured_device) {
   const Versions versions = library_versions();
   machine.identity += "driver " + gpus.front().nvml.driver + ", CUDA " + versions.runtime + ", measured on GPU " +
                       std::to_string(measured_device);
-  for (const std::string& warning : machine.warnings) quoted.push_back(json_quoted(warning));
   utsname system{};
   uname(&system);
   JsonObject libraries;
   libraries.text("cuda_runtime", versions.runtime).text("cuda_driver", versions.driver);
-  libraries.text("cublaslt", versions.cublaslt).text("cudnn", versions.cudnn).text("nccl", versions.nccl);
+  libraries.text("cublaslt", versions.cublaslt).text("cudnn", versions.cudnn).text("nccl", nccl_version());
   JsonObject out;
   out.text("date", today()).text("identity", machine.identity).text("kernel", system.release);
   out.text("processor", processor()).text("driver", gpus.front().nvml.driver).raw("versions", libraries.str());
@@ -207,7 +200,7 @@ Machine probe_machine(const Nvml& nvml, int measured_device) {
       .number("measured_device", measured_device)
       .raw("gpus", json_list(descriptions))
       .raw("links", json_list(links));
-  machine.json = out.raw("warnings", json_list(quoted)).str();
+  machine.json = out.texts("warnings", machine.warnings).str();
   return machine;
 }
 
@@ -220,7 +213,7 @@ void try_device(int device) {
   GPU_CHECK(cudaSetDevice(device));
   const Stream stream;
   const DeviceBuffer buffer(1024);
-  buffer.fill(Fill::bytes, stream.get());
+  buffer.fill(Format::int8, stream.get());
   stream.synchronize();
 }
 

@@ -1,19 +1,15 @@
 // foretrain-gpu replay: every graph in a process of its own, so that what goes wrong on the GPU ends with it.
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
 
 #include "validate/cuda/arguments.hpp"
 #include "validate/cuda/child_process.hpp"
 #include "validate/cuda/commands.hpp"
 #include "validate/cuda/core/error.hpp"
 #include "validate/cuda/core/nvml.hpp"
+#include "validate/cuda/files.hpp"
 #include "validate/cuda/probe.hpp"
 #include "validate/cuda/replay/replay.hpp"
 #include "validate/measure/signals.hpp"
@@ -25,21 +21,6 @@ namespace {
 
 std::string result_path(const std::string& folder, const replay::Graph& graph) {
   return folder + "/replay-" + graph.name + ".json";
-}
-
-std::string file_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// Replaces the file in one step.
-void write_whole(const std::string& path, const std::string& text) {
-  const std::string beside = path + ".tmp";
-  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  if (!out) throw std::system_error(errno, std::generic_category(), beside);
-  std::filesystem::rename(beside, path);
 }
 
 /// Whether the folder holds this graph's replay already, by this machine's identity.
@@ -56,11 +37,11 @@ int run_one(const std::string& path, const std::string& folder, bool quick) {
   const Nvml nvml;
   const std::string machine = probe_machine(nvml, 0).json;
   try {
-    write_whole(result_path(folder, graph), to_json(graph, run_replay(graph, quick), machine));
+    replace_file(result_path(folder, graph), to_json(graph, run_replay(graph, quick), machine));
     return exit_status::done;
   } catch (const GpuError& error) {
     const bool skipped = error.fault() == Fault::unsupported || error.fault() == Fault::out_of_memory;
-    write_whole(result_path(folder, graph), to_json(graph, skipped ? "skipped" : "failed", error.what(), machine));
+    replace_file(result_path(folder, graph), to_json(graph, skipped ? "skipped" : "failed", error.what(), machine));
     throw;
   }
 }
@@ -70,21 +51,19 @@ bool run_in_child(const std::string& path, const std::string& folder, bool quick
   std::vector<std::string> words = {"replay", "--graph", path, "-o", folder};
   if (quick) words.emplace_back("--quick");
   ChildProcess child(words, STDOUT_FILENO);
-  std::string line;
-  ChildProcess::Next next{};
-  while ((next = child.next_line(line, seconds)) == ChildProcess::Next::line) {
-  }
-  if (next == ChildProcess::Next::signal) throw Interrupted();
-  if (next == ChildProcess::Next::timeout) {
+  const auto ending = child.listen([](const std::string&) {}, seconds);
+  if (ending == ChildProcess::Ending::silent) {
     std::fprintf(stderr, "%s: not done after %.0f s: ended\n", path.c_str(), seconds);
     child.end(2.0);
     return false;
   }
-  const std::optional<int> status = child.wait(seconds);
-  if (status && WIFEXITED(*status)) return WEXITSTATUS(*status) == exit_status::done;
-  const std::string ending = status ? ending_of(*status) : "does not end";
-  std::fprintf(stderr, "%s: the process %s\n", path.c_str(), ending.c_str());
-  return false;
+  const bool lingers = ending == ChildProcess::Ending::lingering;
+  if (lingers || !WIFEXITED(child.status())) {
+    const std::string how = lingers ? "does not end" : ending_of(child.status());
+    std::fprintf(stderr, "%s: the process %s\n", path.c_str(), how.c_str());
+    return false;
+  }
+  return WEXITSTATUS(child.status()) == exit_status::done;
 }
 
 }  // namespace
@@ -124,7 +103,7 @@ int replay_command(const std::vector<std::string>& words) {
     std::string outcome = "measured";
     if (graph.gpus > machine.gpus) {
       outcome = "it needs " + std::to_string(graph.gpus) + " GPUs; " + std::to_string(machine.gpus) + " are here";
-      write_whole(path, to_json(graph, "skipped", outcome, machine.json));
+      replace_file(path, to_json(graph, "skipped", outcome, machine.json));
     } else if (is_done(path, graph, machine.identity)) {
       outcome = "measured before";
     } else if (!run_in_child(arguments.files()[i], folder, quick, seconds)) {

@@ -7,15 +7,15 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <system_error>
 
 #include "validate/cuda/arguments.hpp"
 #include "validate/cuda/child_process.hpp"
 #include "validate/cuda/commands.hpp"
+#include "validate/cuda/files.hpp"
 #include "validate/cuda/suite_process.hpp"
 #include "validate/measure/clock.hpp"
+#include "validate/measure/json_object.hpp"
 #include "validate/measure/signals.hpp"
 
 namespace foretrain::gpu {
@@ -47,48 +47,31 @@ class FolderLock {
   int file_ = -1;
 };
 
-std::string read_file(const std::string& path) {
-  std::ostringstream all;
-  if (std::ifstream in(path, std::ios::binary); in) all << in.rdbuf();
-  return all.str();
-}
-
-void write_file(const std::string& path, const std::string& text) {
-  const std::string beside = path + ".part";
-  std::ofstream out(beside, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) throw std::system_error(errno, std::generic_category(), beside);
-  std::filesystem::rename(beside, path);
-}
-
 /// Asks a child what the machine is made of, and writes it beside the measurements. Returns how many GPUs there are.
 int probe_into(const std::string& folder, int device) {
   ChildProcess child({"probe", "--device", std::to_string(device)}, STDOUT_FILENO);
   std::string json;
-  std::string line;
-  ChildProcess::Next next{};
-  while ((next = child.next_line(line, probe_limit_s)) == ChildProcess::Next::line) json = line;
-  if (next == ChildProcess::Next::signal) throw Interrupted();
-  if (next == ChildProcess::Next::timeout) {
+  const auto ending = child.listen([&](const std::string& line) { json = line; }, probe_limit_s);
+  if (ending == ChildProcess::Ending::silent) {
     child.end(5.0);
     throw GpuError(Fault::unavailable, "the driver does not answer: see dmesg for Xid errors; a reboot may be needed");
   }
-  const std::optional<int> status = child.wait(probe_limit_s);
-  if (!status || !WIFEXITED(*status) || WEXITSTATUS(*status) != 0) {
-    if (status && WIFEXITED(*status))
-      throw GpuError(Fault::unavailable, "no usable GPU (see above): nothing was measured");
+  if (ending == ChildProcess::Ending::lingering || !WIFEXITED(child.status())) {
+    const bool lingers = ending == ChildProcess::Ending::lingering;
     throw GpuError(Fault::unavailable, "the process that asks what the machine is made of " +
-                                           (status ? ending_of(*status) : std::string("does not end")));
+                                           (lingers ? "does not end" : ending_of(child.status())));
+  }
+  if (WEXITSTATUS(child.status()) != exit_status::done) {
+    throw GpuError(Fault::unavailable, "no usable GPU (see above): nothing was measured");
   }
   const std::string path = folder + "/machine.json";
-  const std::string before = json_text_field(read_file(path), "identity");
+  const std::string before = json_text_field(file_text(path), "identity");
   const std::string identity = json_text_field(json, "identity");
   if (!before.empty() && before != identity) {
     throw UsageError(folder + " holds measurements of another machine (" + before + "; this one is " + identity +
                      "): choose another folder");
   }
-  write_file(path, json + "\n");
+  replace_file(path, json + "\n");
   const std::string head = "\"gpu_count\":";
   const std::size_t start = json.find(head);
   return start == std::string::npos ? 0 : std::atoi(json.c_str() + start + head.size());
@@ -98,7 +81,7 @@ int probe_into(const std::string& folder, int device) {
 struct SuiteOutcome {
   std::vector<std::string> notes;  ///< to be listed at the end
   double seconds = 0.0;
-  int late = 0;             ///< whether time was up before its last point
+  bool late = false;        ///< whether time was up before its last point
   bool incomplete = false;  ///< beyond points that failed
   bool unusable = false;    ///< the GPU has gone: nothing more can be measured
 };
@@ -126,20 +109,15 @@ class SuiteSupervisor {
   bool run_process() {
     at_work_.clear();
     fatal_.clear();
-    std::vector<std::string> words = {"measure", "--suite", std::string(suite_.name), "-o", task_.folder};
-    words.insert(words.end(), {"--device", std::to_string(task_.device)});
-    if (task_.quick) words.emplace_back("--quick");
-    if (!task_.verify) words.emplace_back("--unverified");
+    std::vector<std::string> words = {"measure", "--suite", std::string(suite_.name), "-o", task_.common.folder};
+    words.insert(words.end(), {"--device", std::to_string(task_.common.device)});
+    if (task_.common.quick) words.emplace_back("--quick");
+    if (!task_.common.verify) words.emplace_back("--unverified");
     for (const std::string& name : passed_over_) words.insert(words.end(), {"--pass-over", name});
     ChildProcess child(words, status_descriptor);
-    ChildProcess::Next next{};
-    for (std::string line; (next = child.next_line(line, task_.point_limit_s)) == ChildProcess::Next::line;) hear(line);
+    const auto ending = child.listen([this](const std::string& line) { hear(line); }, task_.point_limit_s);
     show("");
-    if (next == ChildProcess::Next::signal) {
-      child.end(10.0);
-      throw Interrupted();
-    }
-    if (next == ChildProcess::Next::timeout) {
+    if (ending == ChildProcess::Ending::silent) {
       const std::string limit = std::to_string(static_cast<int>(task_.point_limit_s)) + " s";
       if (!child.end(1.0)) {
         outcome_.unusable = true;
@@ -148,12 +126,11 @@ class SuiteSupervisor {
       }
       return blame("hung: nothing was heard for " + limit + ", so its process was ended");
     }
-    const std::optional<int> status = child.wait(task_.point_limit_s);
-    if (!status) {
+    if (ending == ChildProcess::Ending::lingering) {
       child.end(3.0);
       return blame("does not end");
     }
-    return judge(*status);
+    return judge(child.status());
   }
 
   bool judge(int status) {
@@ -186,10 +163,10 @@ class SuiteSupervisor {
     Record record;
     record.suite = suite_.name;
     record.name = at_work_;
-    record.device = task_.device;
+    record.device = task_.common.device;
     record.status = RecordStatus::failed;
     record.note = why;
-    Journal(journal_path(task_.folder, record.suite)).append(record);
+    Journal(journal_path(task_.common.folder, suite_)).append(record);
     passed_over_.push_back(at_work_);
     return true;
   }
@@ -209,7 +186,7 @@ class SuiteSupervisor {
     } else if (word == "end" && rest.rfind("failed", 0) != 0) {
       at_work_.clear();  // a failed point may be what the process ends with
     } else if (word == "late") {
-      outcome_.late = 1;
+      outcome_.late = true;
     } else if (word == "warn") {
       outcome_.notes.push_back("warning: " + rest);
     } else if (word == "fatal") {
@@ -226,24 +203,24 @@ class SuiteSupervisor {
 
 /// One row of the table at the end, and what is to be said below it. True where something could not be measured.
 bool summarise(const MeasureTask& task, const Suite& suite, const SuiteOutcome& outcome) {
-  const Journal journal(journal_path(task.folder, std::string(suite.name)));
+  const Journal journal(journal_path(task.common.folder, suite));
   const auto count = [&](RecordStatus status) { return static_cast<int>(journal.count(status)); };
   std::fprintf(stderr, "%-12s %9d %9d %9d %9.1f\n", std::string(suite.name).c_str(), count(RecordStatus::measured),
                count(RecordStatus::failed), count(RecordStatus::skipped), outcome.seconds);
   for (const auto& [name, why] : journal.failed())
     std::fprintf(stderr, "  failed: %s: %s\n", name.c_str(), why.c_str());
   for (const std::string& text : outcome.notes) std::fprintf(stderr, "  %s\n", text.c_str());
-  if (outcome.late != 0) std::fputs("  its time was up: run again for the points that are left\n", stderr);
-  return outcome.incomplete || outcome.unusable || outcome.late != 0 || journal.failures() > 0;
+  if (outcome.late) std::fputs("  its time was up: run again for the points that are left\n", stderr);
+  return outcome.incomplete || outcome.unusable || outcome.late || journal.failures() > 0;
 }
 
 }  // namespace
 
 int measure(const MeasureTask& task) {
   catch_signals();
-  std::filesystem::create_directories(task.folder);
-  const FolderLock lock(task.folder);
-  const int gpus = probe_into(task.folder, task.device);
+  std::filesystem::create_directories(task.common.folder);
+  const FolderLock lock(task.common.folder);
+  const int gpus = probe_into(task.common.folder, task.common.device);
   std::vector<SuiteOutcome> outcomes;
   bool ended = false;
   std::size_t done = 0;
@@ -258,6 +235,7 @@ int measure(const MeasureTask& task) {
     try {
       outcomes.push_back(SuiteSupervisor(task, suite).run());
     } catch (const Interrupted&) {
+      show("");
       outcomes.push_back({.notes = {"interrupted"}, .incomplete = true});
       ended = true;
     }

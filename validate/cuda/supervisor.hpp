@@ -10,11 +10,8 @@
 namespace foretrain::gpu {
 
 struct MeasureTask {
-  std::string folder;
+  SuiteTask common;  ///< of all suites
   std::vector<const Suite*> suites;
-  bool quick = false;
-  bool verify = true;
-  int device = 0;
   int processes = 1;           ///< that measure together, one GPU each
   double point_limit_s = 0.0;  ///< a child that says nothing for longer hangs
 };

@@ -3,59 +3,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "model/base/text.hpp"
-#include "model/tasks/task_blocks.hpp"
 #include "model/graph/timeline.hpp"
 #include "model/scenario/checks.hpp"
+#include "model/tasks/task_blocks.hpp"
 #include "validate/export/operator_fields.hpp"
 
 namespace foretrain {
 
 namespace {
 
-const char* word_of(Fidelity fidelity) {
-  switch (fidelity) {
-    case Fidelity::estimate:
-      return "estimate";
-    case Fidelity::flows:
-      return "flows";
-    case Fidelity::steps:
-      break;
-  }
-  return "steps";
-}
+constexpr const char* fidelity_words[] = {"estimate", "flows", "steps"};
 
-std::int64_t whole(Bytes size) { return std::llround(size.value()); }
-
-/// NCCL, or the project's own servers; "naive" is a server on the first GPU.
-std::string method_of(const CollectiveWork& work) {
-  if (work.algorithm == SyncAlgorithm::naive) return "server_gpu";
-  if (!has_servers(work.algorithm)) return "nccl";
-  return work.placement == ServerPlacement::cpu ? "server_cpu" : "server_gpu";
-}
-
-struct WorkExport {
-  replay::Work operator()(const KernelWork& work) const {
-    StatedOperator op = stated(work.op);
-    return replay::KernelWork{work.op.name, std::move(op.kind), std::move(op.fields), work.count,
-                              work.predicted.value()};
+/// A recipe's work in the words of scenarios. Throws NotReplayable.
+struct Stated {
+  Work operator()(const PricedOperator& priced) const {
+    KernelWork work = stated(priced.op);
+    work.count = priced.count;
+    work.predicted = priced.predicted;
+    return work;
   }
-  replay::Work operator()(const CopyWork& work) const {
-    return replay::CopyWork{work.from, work.to, whole(work.size), work.pinned};
+  Work operator()(const CollectiveWork& work) const {
+    if (work.method.empty()) throw NotReplayable("a collective that is no all-reduce");
+    return work;
   }
-  replay::Work operator()(const CollectiveWork& work) const {
-    if (work.operation != CollectiveOperation::all_reduce) throw NotReplayable("a collective that is no all-reduce");
-    const bool naive = work.algorithm == SyncAlgorithm::naive;
-    return replay::CollectiveWork{method_of(work), std::max<std::int64_t>(1, whole(work.size)), work.ranks,
-                                  naive ? 1 : work.servers, work.count};
-  }
-  replay::Work operator()(const HostWork& work) const {
-    static_assert(static_cast<int>(HostWork::Action::page_lock) == static_cast<int>(replay::HostAction::page_lock));
-    return replay::HostWork{static_cast<replay::HostAction>(work.action), work.duration.value(), whole(work.size),
-                            work.kernels, work.graph};
+  template <typename Other>
+  Work operator()(const Other& work) const {
+    return work;
   }
 };
 
@@ -66,10 +42,10 @@ class Exporter {
   replay::Graph run(const Execution& execution) && {
     result_.scenario = scenario_.name;
     result_.hardware = scenario_.cluster.node.name;
-    result_.replicated = std::holds_alternative<TrainWorkload>(scenario_.workload) ||
-                         std::holds_alternative<CollectiveWorkload>(scenario_.workload);
-    result_.capture = std::holds_alternative<TrainWorkload>(scenario_.workload) &&
-                      scenario_.plan.execution == ExecutionMode::cuda_graph;
+    const bool trains = std::holds_alternative<TrainWorkload>(scenario_.workload);
+    result_.replicated = trains || std::holds_alternative<CollectiveWorkload>(scenario_.workload);
+    result_.capture = trains && scenario_.plan.execution == ExecutionMode::cuda_graph;
+    if (trains) see(scenario_.plan.data - 1);
     result_.predicted = execution.makespan.value();
     add_resources();
     add_blocks();
@@ -109,9 +85,9 @@ class Exporter {
   void add_block(const Block& block) {
     replay::Block added{block.name, word_of(block.category), block.uncontended.value(), {}};
     if (block.recipe) {
-      for (const Work& work : block.recipe->work) {
+      for (const RecipeWork& work : block.recipe->work) {
         try {
-          added.work.push_back(std::visit(WorkExport{}, work));
+          added.work.push_back(std::visit(Stated{}, work));
         } catch (const NotReplayable& error) {
           throw ScenarioError(position_of(scenario_, "workload"), "workload",
                               fmt::format("{}: {} has no kernel to run", block.name, error.what()),
@@ -126,16 +102,13 @@ class Exporter {
     result_.blocks.push_back(std::move(added));
   }
 
-  void see(const replay::Work& work) {
-    if (const auto* copy = std::get_if<replay::CopyWork>(&work)) {
+  void see(const Work& work) {
+    if (const auto* copy = std::get_if<CopyWork>(&work)) {
       for (const std::string& place : {copy->from, copy->to}) {
         if (const auto gpu = number_behind(place, "gpu")) see(*gpu);
       }
     }
-    if (const auto* collective = std::get_if<replay::CollectiveWork>(&work)) see(collective->ranks - 1);
-    if (const auto* train = std::get_if<TrainWorkload>(&scenario_.workload); train != nullptr) {
-      see(scenario_.plan.data - 1);
-    }
+    if (const auto* collective = std::get_if<CollectiveWork>(&work)) see(collective->ranks - 1);
   }
 
   /// A queue that is full makes its host thread wait: the driver sees to that, so it is no event of a replay.
@@ -183,7 +156,7 @@ replay::Graph exported(const Scenario& scenario, const std::string& name, const 
                        const Execution& execution, Fidelity fidelity) {
   replay::Graph result = Exporter(scenario, graph).run(execution);
   result.name = name;
-  result.fidelity = word_of(fidelity);
+  result.fidelity = fidelity_words[static_cast<std::size_t>(fidelity)];
   return result;
 }
 

@@ -1,18 +1,13 @@
-// An operator of the model as `workload.operator` would state it, for those who run it.
+// An operator of the model as `workload.operator` would state it, for executors that run it.
 #pragma once
 
-#include <map>
 #include <stdexcept>
 #include <string>
 
+#include "model/base/work.hpp"
 #include "model/workload/operator.hpp"
 
 namespace foretrain {
-
-struct StatedOperator {
-  std::string kind;
-  std::map<std::string, std::string> fields;
-};
 
 /// Some operators have no kernels to run them: packed sequences, probes of memory.
 class NotReplayable : public std::runtime_error {
@@ -20,8 +15,9 @@ class NotReplayable : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A streaming operator, of which the model knows the bytes alone, becomes `traffic` { read, written, flops }; all
-/// others read back as the same operator (model/scenario/operator_reader.cpp), names apart. Throws NotReplayable.
-StatedOperator stated(const Operator& op);
+/// Launched once, without its prediction. A streaming operator, of which the model knows the bytes alone, becomes
+/// `traffic` { read, written, flops }; all others read back as the same operator (model/scenario/operator_reader.cpp),
+/// names apart. Throws NotReplayable.
+KernelWork stated(const Operator& op);
 
 }  // namespace foretrain

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "model/base/error.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/cost/power.hpp"
 #include "validate/fit/constant_row.hpp"
-#include "validate/fit/nelder_mead.hpp"
 #include "validate/fit/process_scaling.hpp"
 #include "validate/fit/robust_fit.hpp"
 
@@ -28,32 +26,6 @@ std::set<std::pair<std::size_t, bool>> energies_of(const std::vector<FitRow>& ro
   }
   return energies;
 }
-
-/// Mean over groups, so that a long table does not outvote a short one.
-class Objective {
- public:
-  explicit Objective(const std::vector<FitRow>& rows) : rows_(rows) {
-    std::map<std::string, std::size_t> index;
-    for (const FitRow& row : rows) {
-      group_.push_back(index.emplace(row.group, index.size()).first->second);
-      if (group_.back() == size_.size()) size_.push_back(0.0);
-      size_[group_.back()] += 1.0;
-    }
-  }
-  double operator()(const Calibration& calibration) const {
-    double sum = 0.0;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const double distance = std::log(predicted(rows_[i], calibration) / rows_[i].measured.value());
-      sum += robust_loss(distance) / size_[group_[i]];
-    }
-    return sum / static_cast<double>(size_.size());
-  }
-
- private:
-  const std::vector<FitRow>& rows_;
-  std::vector<std::size_t> group_;
-  std::vector<double> size_;
-};
 
 /// Generations whose energy a source other than these GPUs fixes: fitted or measured constants of the calibration.
 std::set<std::size_t> known_generations(const Calibration& calibration, bool tensor, std::size_t except) {
@@ -128,28 +100,19 @@ double mape_of_gpu(const std::vector<GroupError>& errors, const std::string& gpu
 
 FitResult fit(const std::vector<FitRow>& rows, const std::vector<std::string>& constants, const Calibration& start,
               int budget) {
-  std::vector<const ConstantRow*> fields;
-  std::vector<SearchVariable> variables;
-  Calibration trial = start;
-  for (const std::string& name : constants) {
-    fields.push_back(&constant_row(name));
-    variables.push_back({fields.back()->field(trial), fields.back()->minimum, fields.back()->maximum});
+  std::vector<Observation> points;
+  for (const FitRow& row : rows) {
+    points.push_back({row.name, row.group, row.measured,
+                      [&row](const Calibration& calibration) { return Seconds(predicted(row, calibration)); }});
   }
-  const auto put = [&](const std::vector<double>& values) {
-    for (std::size_t i = 0; i < fields.size(); ++i) fields[i]->field(trial) = values[i];
-  };
-  const Objective objective(rows);
-  const Minimum minimum = minimise(
-      [&](const std::vector<double>& values) {
-        put(values);
-        return objective(trial);
-      },
-      variables, budget);
-  put(minimum.at);
-  FitResult result{trial, {}, errors_of(rows, trial), minimum.evaluations};
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    result.constants.push_back({constants[i], variables[i].start, minimum.at[i]});
+  const Minimum minimum = least_loss(points, constants, start, budget);
+  FitResult result{start, {}, {}, minimum.evaluations};
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    double& value = constant_row(constants[i]).field(result.calibration);
+    result.constants.push_back({constants[i], value, minimum.at[i]});
+    value = minimum.at[i];
   }
+  result.errors = errors_of(rows, result.calibration);
   return result;
 }
 

@@ -50,9 +50,8 @@ struct FitResult {
   int evaluations = 0;
 };
 
-/// Minimises the mean over groups of the mean of sqrt(d² + 0.02²), d = ln(predicted / measured): like absolute errors
-/// for outliers, smooth for the rest. `constants` name rows of calibration_rows(); the others stay as they are. Throws
-/// UsageError for an unknown name.
+/// By least_loss() (robust_fit.hpp): every group weighs the same, and outliers hardly matter. `constants` name rows of
+/// calibration_rows(); the others stay as they are. Throws UsageError for an unknown name.
 FitResult fit(const std::vector<FitRow>& rows, const std::vector<std::string>& constants, const Calibration& start,
               int budget = 4000);
 

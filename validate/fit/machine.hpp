@@ -28,7 +28,6 @@ struct MeasuredGpu {
   std::optional<int> copy_engines;
   std::optional<int> pcie_generation, pcie_width;
   int nvlinks = 0;  ///< that are up
-  SourcePosition where;
 
   /// Two transfers per clock and line of the bus. Empty where the driver tells no memory clock or bus width.
   [[nodiscard]] std::optional<BytesPerSecond> peak_bandwidth() const;

@@ -56,7 +56,6 @@ class Loose {
 MeasuredGpu read_gpu_entry(const Field& field) {
   const Loose keys(field);
   MeasuredGpu gpu;
-  gpu.where = field.where();
   gpu.index = static_cast<int>(keys.need("index").integer({0, 1024}));
   gpu.name = keys.need("name").text();
   gpu.compute_capability = keys.need("compute_capability").number(Zero::refused);

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "model/base/files.hpp"
-#include "model/base/statistics.hpp"
 #include "model/base/text.hpp"
+#include "validate/measure/sampling.hpp"
 
 namespace foretrain {
 
@@ -54,10 +54,9 @@ std::map<std::string, std::string> texts_of(const json& object, const char* key)
 
 RecordStatus status_of(const json& object) {
   const std::string word = text_of(object, "status");
-  if (word == "measured") return RecordStatus::measured;
-  if (word == "failed") return RecordStatus::failed;
-  if (word == "skipped") return RecordStatus::skipped;
-  throw Wrong{"status", fmt::format("unknown status \"{}\"", word), "measured, failed or skipped"};
+  const auto status = foretrain::status_of(word);
+  if (!status) throw Wrong{"status", fmt::format("unknown status \"{}\"", word), "measured, failed or skipped"};
+  return *status;
 }
 
 std::vector<double> values_of(const json& object) {
@@ -69,27 +68,6 @@ std::vector<double> values_of(const json& object) {
     values.push_back(value);
   }
   return values;
-}
-
-double number_or_zero(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0.0;
-}
-
-std::optional<DeviceState> state_of(const json& object) {
-  const auto found = object.find("state");
-  if (found == object.end() || !found->is_object()) return std::nullopt;
-  DeviceState state;
-  state.sm_mhz = number_or_zero(*found, "sm_mhz");
-  state.memory_mhz = number_or_zero(*found, "memory_mhz");
-  state.power_w = number_or_zero(*found, "power_w");
-  state.temperature_c = number_or_zero(*found, "temperature_c");
-  if (const auto reasons = found->find("throttle"); reasons != found->end() && reasons->is_array()) {
-    for (const json& reason : *reasons) {
-      if (reason.is_string()) state.throttle.push_back(reason);
-    }
-  }
-  return state;
 }
 
 /// A measured point must have values, and what the model is to predict must be longer than nothing.
@@ -111,9 +89,8 @@ Record record_of(const json& object) {
   record.status = status_of(object);
   record.scenario = texts_of(object, "scenario");
   record.parameters = texts_of(object, "parameters");
-  record.device = static_cast<int>(number_or_zero(object, "device"));
+  if (object.contains("device") && object["device"].is_number()) record.device = object["device"];
   if (object.contains("note")) record.note = text_of(object, "note");
-  record.state = state_of(object);
   if (record.status != RecordStatus::measured) return record;
   record.unit = text_of(object, "unit");
   record.values = values_of(object);
@@ -148,12 +125,9 @@ void count(const RawPoint& point, SuiteCount& suite) {
 
 }  // namespace
 
-double RawPoint::median() const { return foretrain::median(record.values); }
+double RawPoint::median() const { return Sampled{record.values}.median(); }
 
-double RawPoint::spread() const {
-  const double middle = median();
-  return middle == 0.0 ? 0.0 : (quantile(record.values, 0.75) - quantile(record.values, 0.25)) / middle;
-}
+double RawPoint::spread() const { return Sampled{record.values}.spread(); }
 
 bool RawPoint::held_out() const {
   const std::string word = parameter("held_out");
@@ -197,7 +171,6 @@ RawMeasurements read_measurements(const std::filesystem::path& folder) {
     throw ScenarioError(where, "", "no folder", "a folder that `foretrain-gpu measure -o` wrote");
   }
   RawMeasurements raw;
-  raw.folder = folder;
   raw.machine = read_machine(folder / "machine.json");
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

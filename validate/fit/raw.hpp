@@ -19,7 +19,7 @@ namespace foretrain {
 inline constexpr std::array<std::string_view, 10> gpu_suites = {
     "launch", "memory", "copy", "gemm", "convolution", "attention", "streaming", "peer", "collective", "overlap"};
 
-/// One measured point and the line that it stands in.
+/// One measured point, without the state that the device was in, and the line that it stands in.
 struct RawPoint {
   Record record;
   SourcePosition where;
@@ -39,7 +39,6 @@ struct SuiteCount {
 };
 
 struct RawMeasurements {
-  std::filesystem::path folder;
   Machine machine;
   std::vector<RawPoint> points;              ///< measured ones, by suite, in the order of their lines
   std::map<std::string, SuiteCount> suites;  ///< by name; what failed or was skipped counts here alone

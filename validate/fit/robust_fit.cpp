@@ -9,7 +9,6 @@
 
 #include "model/base/error.hpp"
 #include "validate/fit/constant_row.hpp"
-#include "validate/fit/nelder_mead.hpp"
 
 namespace foretrain {
 
@@ -40,7 +39,7 @@ class Problem {
 
   [[nodiscard]] std::size_t constants() const { return rows_.size(); }
   [[nodiscard]] const ConstantRow& row(std::size_t i) const { return *rows_[i]; }
-  [[nodiscard]] double published(std::size_t i) const { return published_[i]; }
+  [[nodiscard]] const Values& published() const { return published_; }
   [[nodiscard]] std::size_t groups() const { return size_.size(); }
   [[nodiscard]] std::size_t group_of(std::size_t point) const { return group_[point]; }
   [[nodiscard]] double size_of(std::size_t group) const { return size_[group]; }
@@ -103,12 +102,18 @@ class Problem {
   Values size_;
 };
 
-Values searched(Problem& problem, const Values& start, int budget) {
+std::vector<const ConstantRow*> rows_named(const std::vector<std::string>& names) {
+  std::vector<const ConstantRow*> rows;
+  for (const std::string& name : names) rows.push_back(&constant_row(name));
+  return rows;
+}
+
+Minimum searched(Problem& problem, const Values& start, int budget) {
   std::vector<SearchVariable> variables;
   for (std::size_t i = 0; i < problem.constants(); ++i) {
     variables.push_back({start[i], problem.row(i).minimum, problem.row(i).maximum});
   }
-  return minimise([&](const Values& values) { return problem.loss(values); }, variables, budget).at;
+  return minimise([&](const Values& values) { return problem.loss(values); }, variables, budget);
 }
 
 /// One Gauss-Newton step of iteratively reweighted least squares, halved until it gains. Nothing where none does.
@@ -142,7 +147,7 @@ std::optional<Values> better(Problem& problem, const Values& values) {
 }
 
 Values minimum_of(Problem& problem, const Values& start, int budget) {
-  Values values = searched(problem, start, budget);
+  Values values = searched(problem, start, budget).at;
   for (int step = 0; step < gauss_newton_steps; ++step) {
     const auto next = better(problem, values);
     if (!next) break;
@@ -226,12 +231,8 @@ std::optional<Worst> worst_of(Problem& problem, const Values& values, const std:
 /// Constants on which a point depends.
 std::vector<std::string> with_response(const std::vector<Observation>& points, const std::vector<std::string>& names,
                                        const Calibration& start, std::vector<Undetermined>& undetermined) {
-  std::vector<const ConstantRow*> rows;
-  for (const std::string& name : names) rows.push_back(&constant_row(name));
-  Problem problem(points, rows, start);
-  Values values;
-  for (std::size_t i = 0; i < rows.size(); ++i) values.push_back(problem.published(i));
-  const std::vector<Values> jacobian = problem.jacobian(values);
+  Problem problem(points, rows_named(names), start);
+  const std::vector<Values> jacobian = problem.jacobian(problem.published());
   std::vector<std::string> kept;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool responds = std::any_of(jacobian[i].begin(), jacobian[i].end(),
@@ -249,6 +250,12 @@ std::vector<std::string> with_response(const std::vector<Observation>& points, c
 
 double robust_loss(double distance) { return std::hypot(distance, smooth_below); }
 
+Minimum least_loss(const std::vector<Observation>& points, const std::vector<std::string>& constants,
+                   const Calibration& start, int budget) {
+  Problem problem(points, rows_named(constants), start);
+  return searched(problem, problem.published(), budget);
+}
+
 RobustFit robust_fit(const std::vector<Observation>& points, const std::vector<std::string>& constants,
                      const Calibration& start, int budget) {
   RobustFit result{start, {}, {}, {}, {}};
@@ -256,9 +263,7 @@ RobustFit robust_fit(const std::vector<Observation>& points, const std::vector<s
   Values values;
   for (const std::string& name : names) values.push_back(constant_row(name).field(result.calibration));
   while (!names.empty()) {
-    std::vector<const ConstantRow*> rows;
-    for (const std::string& name : names) rows.push_back(&constant_row(name));
-    Problem problem(points, rows, start);
+    Problem problem(points, rows_named(names), start);
     values = minimum_of(problem, values, budget);
     std::vector<std::size_t> all, free;
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -275,7 +280,7 @@ RobustFit robust_fit(const std::vector<Observation>& points, const std::vector<s
     result.calibration = problem.at(values);
     for (std::size_t i = 0; i < names.size(); ++i) {
       const auto place = std::find(free.begin(), free.end(), i);
-      RobustConstant constant{names[i], problem.published(i), values[i], 0.0, place == free.end()};
+      RobustConstant constant{names[i], problem.published()[i], values[i], 0.0, place == free.end()};
       if (!constant.at_bound) {
         const auto k = static_cast<std::size_t>(place - free.begin());
         constant.standard_error = std::sqrt((*covariance)[k][k]);

@@ -7,6 +7,7 @@
 
 #include "model/base/quantity.hpp"
 #include "model/cost/calibration.hpp"
+#include "validate/fit/nelder_mead.hpp"
 #include "validate/fit/symmetric.hpp"
 
 namespace foretrain {
@@ -22,6 +23,11 @@ struct Observation {
 /// The loss of one point, d = ln(predicted / measured): sqrt(d² + 0.02²). Quadratic for points within two percent, for
 /// outliers their distance (pseudo-Huber; Charbonnier et al. 1997).
 double robust_loss(double distance);
+
+/// Minimises the mean over groups of the mean loss over `constants`, which name rows of calibration_rows(), by Nelder
+/// and Mead's search alone: their values, in this order. Throws UsageError for an unknown name.
+Minimum least_loss(const std::vector<Observation>& points, const std::vector<std::string>& constants,
+                   const Calibration& start, int budget);
 
 struct RobustConstant {
   std::string name;
@@ -42,8 +48,7 @@ struct RobustFit {
   Matrix covariance;                          ///< of these, in their units
 };
 
-/// Minimises the mean over groups of the mean loss over `constants`, which name rows of calibration_rows(): Nelder and
-/// Mead's search, then Gauss-Newton steps. The covariance is the sandwich A⁻¹ B A⁻¹ of M-estimators (Huber and
+/// least_loss(), then Gauss-Newton steps. The covariance is the sandwich A⁻¹ B A⁻¹ of M-estimators (Huber and
 /// Ronchetti, Robust Statistics, 2009, section 7.6) with A = Σ w ψ' JᵀJ, B = Σ w² ψ² JᵀJ; ψ' and ψ² are means of each
 /// group, ψ² scaled by n / (n − p) for the p constants fitted, and J the derivatives of ln(predicted) by differences of
 /// one percent. Constants on which no point depends, and those whose standard error is above half of the larger of

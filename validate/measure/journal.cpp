@@ -9,16 +9,13 @@
 #include <sstream>
 #include <system_error>
 
+#include "validate/measure/json_object.hpp"
+
 namespace foretrain {
 
 namespace {
 
 [[noreturn]] void fail(const std::string& path) { throw std::system_error(errno, std::generic_category(), path); }
-
-RecordStatus status_of(const std::string& word) {
-  if (word == "failed") return RecordStatus::failed;
-  return word == "skipped" ? RecordStatus::skipped : RecordStatus::measured;
-}
 
 }  // namespace
 
@@ -61,7 +58,7 @@ std::map<std::string, std::string> Journal::failed() const {
 
 void Journal::note_line(const std::string& line) {
   const std::string name = json_text_field(line, "name");
-  const RecordStatus status = status_of(json_text_field(line, "status"));
+  const RecordStatus status = status_of(json_text_field(line, "status")).value_or(RecordStatus::measured);
   if (status == RecordStatus::failed && has(name)) return;  // a failure takes away nothing that is known
   points_[name] = {status, json_text_field(line, "note")};
 }

@@ -1,59 +1,29 @@
 #include "validate/measure/record.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <stdexcept>
 
 #include "model/base/statistics.hpp"
+#include "validate/measure/json_object.hpp"
+#include "validate/measure/sampling.hpp"
 
 namespace foretrain {
 
 namespace {
 
-const char* word_of(RecordStatus status) {
-  switch (status) {
-    case RecordStatus::measured:
-      return "measured";
-    case RecordStatus::failed:
-      return "failed";
-    case RecordStatus::skipped:
-      return "skipped";
-  }
-  return "";
-}
-
-template <typename List, typename Text>
-std::string joined(const List& list, char open, char close, Text text) {
-  std::string out(1, open);
-  for (const auto& item : list) {
-    if (out.size() > 1) out += ',';
-    out += text(item);
-  }
-  return out + close;
-}
-
-std::string object_of(const std::map<std::string, std::string>& fields) {
-  return joined(fields, '{', '}',
-                [](const auto& field) { return json_quoted(field.first) + ":" + json_quoted(field.second); });
-}
-
-std::string state_text(const DeviceState& state) {
-  return "{\"sm_mhz\":" + json_number(state.sm_mhz) + ",\"memory_mhz\":" + json_number(state.memory_mhz) +
-         ",\"power_w\":" + json_number(state.power_w) + ",\"temperature_c\":" + json_number(state.temperature_c) +
-         ",\"throttle\":" + joined(state.throttle, '[', ']', json_quoted) + "}";
-}
-
-/// What is computed from the values stands beside them, for readers that do not compute.
-std::string summary_of(const std::vector<double>& values) {
-  const double middle = median(values);
-  const double spread = middle == 0.0 ? 0.0 : (quantile(values, 0.75) - quantile(values, 0.25)) / middle;
-  return ",\"median\":" + json_number(middle) + ",\"spread\":" + json_number(spread) +
-         ",\"best\":" + json_number(*std::min_element(values.begin(), values.end())) +
-         ",\"outliers\":" + std::to_string(outliers(values));
-}
+constexpr const char* status_words[] = {"measured", "failed", "skipped"};
 
 }  // namespace
+
+std::string word_of(RecordStatus status) { return status_words[static_cast<std::size_t>(status)]; }
+
+std::optional<RecordStatus> status_of(const std::string& word) {
+  for (const RecordStatus status : {RecordStatus::measured, RecordStatus::failed, RecordStatus::skipped}) {
+    if (word == word_of(status)) return status;
+  }
+  return std::nullopt;
+}
 
 int outliers(const std::vector<double>& values) {
   if (values.size() < 3) return 0;
@@ -65,59 +35,26 @@ int outliers(const std::vector<double>& values) {
       std::count_if(distances.begin(), distances.end(), [&](double distance) { return distance > limit; }));
 }
 
-std::string json_quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      constexpr const char* digits = "0123456789abcdef";
-      out += std::string("\\u00") + digits[(c >> 4) & 15] + digits[c & 15];
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
-std::string json_text_field(const std::string& line, const std::string& name) {
-  const std::string head = json_quoted(name) + ":\"";
-  std::size_t at = line.find(head);
-  std::string out;
-  if (at == std::string::npos) return out;
-  for (at += head.size(); at < line.size() && line[at] != '"'; ++at) {
-    if (line[at] != '\\' || at + 1 == line.size()) {
-      out += line[at];
-    } else if (line[++at] == 'u' && at + 4 < line.size()) {
-      out += static_cast<char>(std::stoi(line.substr(at + 1, 4), nullptr, 16));
-      at += 4;
-    } else {
-      out += line[at];
-    }
-  }
-  return out;
-}
-
-std::string json_number(double value) {
-  if (!std::isfinite(value)) throw std::invalid_argument("a measurement is not a finite number");
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
-  return {text, end};
-}
-
 std::string to_json_line(const Record& record) {
   if (record.status == RecordStatus::measured && record.values.empty()) {
     throw std::invalid_argument(record.name + ": measured, but without a value");
   }
-  std::string out = "{\"suite\":" + json_quoted(record.suite) + ",\"name\":" + json_quoted(record.name) +
-                    ",\"status\":\"" + word_of(record.status) + "\",\"scenario\":" + object_of(record.scenario) +
-                    ",\"parameters\":" + object_of(record.parameters) + ",\"device\":" + std::to_string(record.device) +
-                    ",\"unit\":" + json_quoted(record.unit) +
-                    ",\"values\":" + joined(record.values, '[', ']', json_number);
-  if (!record.values.empty()) out += summary_of(record.values);
-  if (record.state) out += ",\"state\":" + state_text(*record.state);
-  return out + ",\"note\":" + json_quoted(record.note) + "}\n";
+  JsonObject line;
+  line.text("suite", record.suite).text("name", record.name).text("status", word_of(record.status));
+  line.texts("scenario", record.scenario).texts("parameters", record.parameters);
+  line.number("device", record.device).text("unit", record.unit).numbers("values", record.values);
+  if (!record.values.empty()) {  // what is computed from them, for readers that do not compute
+    const Sampled sampled{record.values};
+    line.number("median", sampled.median()).number("spread", sampled.spread()).number("best", sampled.lowest());
+    line.number("outliers", outliers(record.values));
+  }
+  if (record.state) {
+    JsonObject state;
+    state.number("sm_mhz", record.state->sm_mhz).number("memory_mhz", record.state->memory_mhz);
+    state.number("power_w", record.state->power_w).number("temperature_c", record.state->temperature_c);
+    line.raw("state", state.texts("throttle", record.state->throttle).str());
+  }
+  return line.text("note", record.note).str() + "\n";
 }
 
 }  // namespace foretrain

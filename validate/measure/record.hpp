@@ -19,6 +19,9 @@ struct DeviceState {
 };
 
 enum class RecordStatus { measured, failed, skipped };
+std::string word_of(RecordStatus status);
+/// Nothing for an unknown word.
+std::optional<RecordStatus> status_of(const std::string& word);
 
 struct Record {
   std::string suite;
@@ -41,12 +44,5 @@ int outliers(const std::vector<double>& values);
 
 /// One line with its end. Throws std::invalid_argument for values that are not finite, or none in a measured record.
 std::string to_json_line(const Record& record);
-
-/// A text in quotation marks, as JSON wants it.
-std::string json_quoted(const std::string& text);
-/// The text of the first field of this name in a line that was written here; "" where there is none.
-std::string json_text_field(const std::string& line, const std::string& name);
-/// The shortest text that reads back as the same number. Throws std::invalid_argument for what is not finite.
-std::string json_number(double value);
 
 }  // namespace foretrain

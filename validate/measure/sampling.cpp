@@ -14,7 +14,10 @@ double Sampled::median() const { return foretrain::median(values); }
 
 double Sampled::lowest() const { return *std::min_element(values.begin(), values.end()); }
 
-double Sampled::spread() const { return (quantile(values, 0.75) - quantile(values, 0.25)) / median(); }
+double Sampled::spread() const {
+  const double middle = median();
+  return middle == 0.0 ? 0.0 : (quantile(values, 0.75) - quantile(values, 0.25)) / middle;
+}
 
 double median_uncertainty(std::vector<double> values) {
   const auto n = static_cast<double>(values.size());

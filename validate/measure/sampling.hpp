@@ -23,7 +23,7 @@ struct Sampled {
 
   [[nodiscard]] double median() const;
   [[nodiscard]] double lowest() const;
-  /// Distance of the quartiles over the median.
+  /// Distance of the quartiles over the median; 0 where that is 0.
   [[nodiscard]] double spread() const;
 };
 

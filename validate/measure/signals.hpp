@@ -1,4 +1,4 @@
-// Ctrl-C and `kill` end a measurement in good order: whoever waits asks, throws, and destructors clean up.
+// Ctrl-C and `kill` end a measurement in good order: code that waits asks for it, throws, and destructors clean up.
 #pragma once
 
 #include <stdexcept>

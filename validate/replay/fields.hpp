@@ -30,7 +30,7 @@ class Fields {
   std::vector<int> list(const std::string& key, int most);
   /// All that is left.
   std::map<std::string, std::string> rest();
-  /// Throws GraphFileError for a key that nobody took.
+  /// Throws GraphFileError for a key that was not taken.
   void finish() const;
 
   [[noreturn]] void fail(const std::string& got, const std::string& expected) const;

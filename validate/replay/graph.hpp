@@ -2,56 +2,12 @@
 // without the libraries of either. graph_text.hpp writes and reads them as a file.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "model/base/work.hpp"
+
 namespace foretrain::replay {
-
-/// An operator, launched `count` times. `kind` and `fields` are those of `workload.operator`, or `traffic` { read,
-/// written, flops }: a kernel of which the model knows the bytes alone.
-struct KernelWork {
-  std::string name, kind;
-  std::map<std::string, std::string> fields;
-  int count = 1;
-  double predicted = 0.0;  ///< seconds, of one
-  bool operator==(const KernelWork&) const = default;
-};
-
-/// Between "gpu0", "gpu1", "cpu", …; pageable memory of a host is fresh.
-struct CopyWork {
-  std::string from, to;
-  std::int64_t bytes = 0;
-  bool pinned = true;
-  bool operator==(const CopyWork&) const = default;
-};
-
-/// An all-reduce of all GPUs that take part, `count` times one after the other. `method`: nccl | server_cpu |
-/// server_gpu.
-struct CollectiveWork {
-  std::string method = "nccl";
-  std::int64_t bytes = 0;
-  int ranks = 1;
-  int servers = 1;
-  int count = 1;
-  bool operator==(const CollectiveWork&) const = default;
-};
-
-enum class HostAction { dispatch, launch, sleep, wait, synchronize, format, page_lock };
-
-/// What the host thread does, as HostWork of model/graph/recipe.hpp says.
-struct HostWork {
-  HostAction action = HostAction::wait;
-  double seconds = 0.0;    ///< sleep, format; of a dispatch the prediction
-  std::int64_t bytes = 0;  ///< page_lock
-  int kernels = 0;         ///< dispatch: tasks on the device that it hands over
-  bool graph = false;      ///< dispatch: as one CUDA graph
-  bool operator==(const HostWork&) const = default;
-};
-
-using Work = std::variant<KernelWork, CopyWork, CollectiveWork, HostWork>;
 
 /// Done in this order; nothing where a task only marks a moment.
 struct Block {

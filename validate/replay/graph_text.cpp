@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -37,27 +38,29 @@ std::string number_text(double value) {
   return {text.data(), result.ptr};
 }
 
+std::string bytes_text(Bytes size) { return std::to_string(std::llround(size.value())); }
+
 const char* flag_text(bool value) { return value ? "true" : "false"; }
 
 struct WorkText {
   std::string operator()(const KernelWork& work) const {
     std::string line = "kernel kind=" + quoted(work.kind) + " count=" + std::to_string(work.count) +
-                       " predicted=" + number_text(work.predicted) + " name=" + quoted(work.name);
+                       " predicted=" + number_text(work.predicted.value()) + " name=" + quoted(work.name);
     for (const auto& [key, value] : work.fields) line += " " + key + "=" + quoted(value);
     return line;
   }
   std::string operator()(const CopyWork& work) const {
-    return "copy from=" + quoted(work.from) + " to=" + quoted(work.to) + " bytes=" + std::to_string(work.bytes) +
+    return "copy from=" + quoted(work.from) + " to=" + quoted(work.to) + " bytes=" + bytes_text(work.size) +
            " pinned=" + flag_text(work.pinned);
   }
   std::string operator()(const CollectiveWork& work) const {
-    return "collective method=" + work.method + " bytes=" + std::to_string(work.bytes) +
+    return "collective method=" + work.method + " bytes=" + bytes_text(work.size) +
            " ranks=" + std::to_string(work.ranks) + " servers=" + std::to_string(work.servers) +
            " count=" + std::to_string(work.count);
   }
   std::string operator()(const HostWork& work) const {
     return "host action=" + action_words[static_cast<std::size_t>(work.action)] +
-           " seconds=" + number_text(work.seconds) + " bytes=" + std::to_string(work.bytes) +
+           " seconds=" + number_text(work.duration.value()) + " bytes=" + bytes_text(work.size) +
            " kernels=" + std::to_string(work.kernels) + " graph=" + flag_text(work.graph);
   }
 };
@@ -168,12 +171,16 @@ class GraphReader {
     return place;
   }
 
+  static Bytes read_bytes(Fields& fields, std::int64_t least) {
+    return Bytes(static_cast<double>(fields.integer("bytes", least, most_bytes)));
+  }
+
   Work read_work(Fields& fields) const {
     if (fields.keyword() == "kernel") {
       KernelWork work;
       work.kind = fields.text("kind");
       work.count = static_cast<int>(fields.integer("count", 1, most));
-      work.predicted = fields.number("predicted");
+      work.predicted = Seconds(fields.number("predicted"));
       work.name = fields.text("name");
       work.fields = fields.rest();
       return work;
@@ -182,23 +189,23 @@ class GraphReader {
       CopyWork work;
       work.from = read_place(fields, "from");
       work.to = read_place(fields, "to");
-      work.bytes = fields.integer("bytes", 0, most_bytes);
+      work.size = read_bytes(fields, 0);
       work.pinned = fields.flag("pinned");
       return work;
     }
     if (fields.keyword() == "collective") {
       CollectiveWork work;
       work.method = fields.one_of("method", method_words);
-      work.bytes = fields.integer("bytes", 1, most_bytes);
+      work.size = read_bytes(fields, 1);
       work.ranks = static_cast<int>(fields.integer("ranks", graph_.gpus, graph_.gpus));
       work.servers = static_cast<int>(fields.integer("servers", 1, most_gpus));
       work.count = static_cast<int>(fields.integer("count", 1, most));
       return work;
     }
     HostWork work;
-    work.action = place_of<HostAction>(fields.one_of("action", action_words), action_words);
-    work.seconds = fields.number("seconds");
-    work.bytes = fields.integer("bytes", 0, most_bytes);
+    work.action = place_of<HostWork::Action>(fields.one_of("action", action_words), action_words);
+    work.duration = Seconds(fields.number("seconds"));
+    work.size = read_bytes(fields, 0);
     work.kernels = static_cast<int>(fields.integer("kernels", 0, most));
     work.graph = fields.flag("graph");
     return work;
@@ -225,8 +232,8 @@ class GraphReader {
       const auto* host = std::get_if<HostWork>(&work);
       const bool on_host = resource.kind == ResourceKind::host;
       const bool fits = resource.kind == ResourceKind::path
-                            ? host != nullptr && host->action == HostAction::launch
-                            : (host != nullptr && host->action != HostAction::launch) == on_host;
+                            ? host != nullptr && host->action == HostWork::Action::launch
+                            : (host != nullptr && host->action != HostWork::Action::launch) == on_host;
       const bool kernel = std::holds_alternative<KernelWork>(work);
       if (fits && !(kernel && resource.kind == ResourceKind::copies)) continue;
       fields.fail("resource " + resource.name + " cannot do block " + std::to_string(task.block),

@@ -89,7 +89,7 @@ class Planner {
     const Block& block = graph_.blocks[static_cast<std::size_t>(graph_.tasks[task].block)];
     if (block.work.empty()) return nullptr;
     const auto* host = std::get_if<HostWork>(&block.work.front());
-    return host != nullptr && host->action == HostAction::dispatch && host->graph ? host : nullptr;
+    return host != nullptr && host->action == HostWork::Action::dispatch && host->graph ? host : nullptr;
   }
 
   /// How many tasks from this one on belong to one CUDA graph: 1 for a task that is launched by itself.

@@ -1,5 +1,5 @@
 // In which order one host thread hands a task graph to streams: which stream, which events, when the host waits. What
-// is done on a device is somebody else's (Backend), so that the order is tested without one.
+// is done on a device is the Backend's, so that the order is tested without one.
 //
 // A CUDA stream works in the order in which it was given its work; events carry dependencies between streams; the host
 // thread does one thing after the other. Tasks of a resource keep their order. What can be handed over without waiting

@@ -12,18 +12,6 @@ namespace foretrain::replay {
 
 namespace {
 
-std::string numbers(const std::vector<double>& values) {
-  std::vector<std::string> texts;
-  for (const double value : values) texts.push_back(json_number(value));
-  return json_list(texts);
-}
-
-std::string texts(const std::vector<std::string>& values) {
-  std::vector<std::string> quoted;
-  for (const std::string& value : values) quoted.push_back(json_quoted(value));
-  return json_list(quoted);
-}
-
 JsonObject header(const Graph& graph, const std::string& status, const std::string& machine) {
   JsonObject object;
   object.text("kind", "foretrain gpu replay").number("version", 1.0).text("status", status);
@@ -36,7 +24,8 @@ JsonObject header(const Graph& graph, const std::string& status, const std::stri
 
 /// What a piece of work is called, and its prediction.
 std::pair<std::string, double> describe(const Work& work) {
-  if (const auto* kernel = std::get_if<KernelWork>(&work)) return {kernel->name, kernel->predicted * kernel->count};
+  if (const auto* kernel = std::get_if<KernelWork>(&work))
+    return {kernel->name, kernel->predicted.value() * kernel->count};
   if (std::holds_alternative<CopyWork>(work)) return {"copy", 0.0};
   return {"collective", 0.0};
 }
@@ -73,9 +62,9 @@ std::string identity_of(const Graph& graph) {
   for (Block& block : bare.blocks) {
     block.predicted = 0.0;
     for (Work& work : block.work) {
-      if (auto* kernel = std::get_if<KernelWork>(&work)) kernel->predicted = 0.0;
+      if (auto* kernel = std::get_if<KernelWork>(&work)) kernel->predicted = Seconds(0.0);
       auto* host = std::get_if<HostWork>(&work);
-      if (host != nullptr && host->action == HostAction::dispatch) host->seconds = 0.0;
+      if (host != nullptr && host->action == HostWork::Action::dispatch) host->duration = Seconds(0.0);
     }
   }
   for (Task& task : bare.tasks) task.start = task.end = 0.0;
@@ -88,11 +77,11 @@ std::string to_json(const Graph& graph, const Result& result, const std::string&
   JsonObject object = header(graph, "measured", machine);
   const Sampled steps{result.steps};
   object.raw("step", JsonObject()
-                         .raw("values", numbers(result.steps))
+                         .numbers("values", result.steps)
                          .number("median", steps.median())
                          .number("spread", steps.spread())
                          .str());
-  object.number("host_s", result.host_launch).number("memory_bytes", result.memory).raw("notes", texts(result.notes));
+  object.number("host_s", result.host_launch).number("memory_bytes", result.memory).texts("notes", result.notes);
   std::vector<std::string> tasks, work;
   for (std::size_t i = 0; i < result.tasks.size(); ++i) tasks.push_back(task_text(graph, i, result.tasks[i]));
   for (const WorkTime& time : result.work) work.push_back(work_text(graph, time));
@@ -100,7 +89,7 @@ std::string to_json(const Graph& graph, const Result& result, const std::string&
 }
 
 std::string to_json(const Graph& graph, const std::string& status, const std::string& why, const std::string& machine) {
-  return header(graph, status, machine).raw("notes", texts({why})).str() + "\n";
+  return header(graph, status, machine).texts("notes", std::vector{why}).str() + "\n";
 }
 
 }  // namespace foretrain::replay

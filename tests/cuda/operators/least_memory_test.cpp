@@ -8,10 +8,10 @@ using gpu::least_memory;
 
 namespace {
 
-replay::Block block(replay::Work work) { return {"b", "compute", 1.0, {std::move(work)}}; }
+replay::Block block(Work work) { return {"b", "compute", 1.0, {std::move(work)}}; }
 
-replay::KernelWork matmul(const std::string& n, const std::string& precision) {
-  return {"m", "matmul", {{"m", n}, {"n", n}, {"k", n}, {"precision", precision}}, 1, 0.0};
+KernelWork matmul(const std::string& n, const std::string& precision) {
+  return {"m", "matmul", {{"m", n}, {"n", n}, {"k", n}, {"precision", precision}}, 1};
 }
 
 }  // namespace
@@ -24,8 +24,8 @@ TEST_CASE("operators of one stream share memory, streams of one GPU and copies a
                      {"gpu1", replay::ResourceKind::stream, 1},
                      {"gpu0:d2h", replay::ResourceKind::copies, 0}};
   graph.blocks = {block(matmul("1000", "fp32")), block(matmul("1000", "bf16")),
-                  block(replay::KernelWork{"t", "traffic", {{"read", "100"}, {"written", "50"}}, 1, 0.0}),
-                  block(replay::CopyWork{"gpu0", "cpu", 1000, true})};
+                  block(KernelWork{"t", "traffic", {{"read", "100"}, {"written", "50"}}, 1}),
+                  block(CopyWork{"gpu0", "cpu", 1000.0_B, true})};
   // Three matrices of a million fp32 numbers; half of that in bf16 comes behind it on the same stream.
   graph.tasks = {{0, 0, {}}, {1, 0, {}}};
   CHECK(least_memory(graph) == 12'000'000);

@@ -89,8 +89,8 @@ TEST_CASE("A run that was killed goes on, and each point is there once", "[gpu]"
 
 TEST_CASE("Ctrl-C ends a run in good order, and what was measured is kept", "[gpu]") {
   const MeasuredFolder folder;
-  // Each wait takes 5 ms here, so that the run is still at work after a second.
-  const FilterResult run = folder.measure("launch,copy", "slow=5", {"timeout", "--preserve-status", "-s", "INT", "1"});
+  // Each wait takes 30 ms here, so that the run is still at its first suite after a second.
+  const FilterResult run = folder.measure("launch,copy", "slow=30", {"timeout", "--preserve-status", "-s", "INT", "1"});
   INFO(run.errors);
   CHECK(run.status == 130);
   CHECK(run.errors.find("interrupted") != std::string::npos);

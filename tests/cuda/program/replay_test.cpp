@@ -11,14 +11,14 @@ using Json = nlohmann::json;
 
 namespace {
 
-using replay::HostAction;
+using HostAction = HostWork::Action;
 using replay::ResourceKind;
 
-replay::KernelWork traffic(const std::string& bytes) {
-  return {"activation", "traffic", {{"read", bytes}, {"written", bytes}}, 2, 1e-6};
+KernelWork traffic(const std::string& bytes) {
+  return {"activation", "traffic", {{"read", bytes}, {"written", bytes}}, 2, 1.0_us};
 }
-replay::KernelWork product(const std::string& size) {
-  return {"product", "matmul", {{"m", size}, {"n", size}, {"k", size}, {"precision", "fp32"}}, 1, 1e-5};
+KernelWork product(const std::string& size) {
+  return {"product", "matmul", {{"m", size}, {"n", size}, {"k", size}, {"precision", "fp32"}}, 1, 10.0_us};
 }
 
 /// A bit of everything that one GPU does: kernels by themselves and as a CUDA graph, copies both ways, pageable and
@@ -36,7 +36,7 @@ replay::Graph everything() {
                  {"gpu0:d2h", ResourceKind::copies, 0},
                  {"gpu0:h2d", ResourceKind::copies, 0}};
   const auto host = [](HostAction action, int kernels = 0, bool graph = false) {
-    return replay::Block{"host", "host", 1e-6, {replay::HostWork{action, 1e-5, 4096, kernels, graph}}};
+    return replay::Block{"host", "host", 1e-6, {HostWork{action, 10.0_us, 4096.0_B, kernels, graph}}};
   };
   g.blocks = {host(HostAction::dispatch, 1),
               host(HostAction::launch),
@@ -45,11 +45,11 @@ replay::Graph everything() {
               {"small", "compute", 1e-6, {traffic("4096")}},
               host(HostAction::sleep),
               host(HostAction::page_lock),
-              {"to host", "communication", 1e-6, {replay::CopyWork{"gpu0", "cpu", 4096, false}}},
-              {"to device", "communication", 1e-6, {replay::CopyWork{"cpu", "gpu0", 4096, true}}},
+              {"to host", "communication", 1e-6, {CopyWork{"gpu0", "cpu", 4096.0_B, false}}},
+              {"to device", "communication", 1e-6, {CopyWork{"cpu", "gpu0", 4096.0_B, true}}},
               host(HostAction::format),
               host(HostAction::synchronize),
-              {"sum", "communication", 1e-5, {replay::CollectiveWork{"server_cpu", 4096, 1, 1, 2}}}};
+              {"sum", "communication", 1e-5, {CollectiveWork{"server_cpu", 4096.0_B, 1, 1, 2}}}};
   g.tasks = {{0, 0, {}}, {1, 1, {0}}, {2, 2, {1}}, {3, 0, {}},  {1, 1, {3}}, {4, 2, {4}},   {4, 2, {}},
              {5, 0, {}}, {6, 0, {}},  {7, 3, {6}}, {8, 4, {9}}, {9, 0, {9}}, {11, 2, {10}}, {10, 0, {12}}};
   for (std::size_t i = 0; i < g.tasks.size(); ++i) g.tasks[i].end = 1e-3;
@@ -157,7 +157,7 @@ TEST_CASE("What does not fit says what it needs; other graphs are run", "[gpu]")
 TEST_CASE("An operator that cannot be run is named", "[gpu]") {
   const Replays replays;
   replay::Graph odd = captured();
-  odd.blocks[0].work = {replay::KernelWork{"riddle", "crystal_ball", {}, 1, 0.0}};
+  odd.blocks[0].work = {KernelWork{"riddle", "crystal_ball", {}, 1}};
   const FilterResult run = replays.run({replays.write(odd)});
   CHECK(run.status == 1);
   CHECK_THAT(run.errors, Catch::Contains("riddle") && Catch::Contains("crystal_ball"));

@@ -10,12 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "validate/cuda/collective/gradient_type.hpp"
-
 namespace foretrain::gpu {
 
-/// sum[i] = inputs[0][i] + inputs[1][i] + …, in this order. Half-precision types are added in fp32 and rounded once.
-void add_serial(GradientType type, void* sum, std::span<const void* const> inputs, std::size_t elements);
+/// sum[i] = inputs[0][i] + inputs[1][i] + …, in this order.
+void add_serial(float* sum, std::span<const float* const> inputs, std::size_t elements);
 
 /// Threads that share each sum. Calls from several threads are carried out one after the other.
 class HostAdder {
@@ -27,7 +25,7 @@ class HostAdder {
   HostAdder(const HostAdder&) = delete;
   HostAdder& operator=(const HostAdder&) = delete;
 
-  void add(GradientType type, void* sum, std::span<const void* const> inputs, std::size_t elements);
+  void add(float* sum, std::span<const float* const> inputs, std::size_t elements);
   [[nodiscard]] int threads() const { return static_cast<int>(helpers_.size()) + 1; }
 
  private:

@@ -23,39 +23,37 @@ std::map<std::string, std::string> nccl_parameters() {
   return parameters;
 }
 
-#ifndef FORETRAIN_HAS_NCCL
-
-std::string nccl_version() { return ""; }
-
-#else
-
 std::string nccl_version() {
+#ifdef FORETRAIN_HAS_NCCL
   int version = 0;
-  GPU_CHECK(ncclGetVersion(&version));
-  // Up to 2.8 the code was 1000·major + 100·minor + patch (nccl.h).
-  const int major = version >= 10000 ? version / 10000 : version / 1000;
-  const int minor = version >= 10000 ? version / 100 % 100 : version / 100 % 10;
-  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(version % 100);
+  if (ncclGetVersion(&version) == ncclSuccess) {  // 22703 is 2.27.3; up to 2.8 it was 1000·major + 100·minor + patch
+    const int major = version >= 10000 ? version / 10000 : version / 1000;
+    const int minor = version >= 10000 ? version / 100 % 100 : version / 100 % 10;
+    return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(version % 100);
+  }
+#endif
+  return "";
 }
+
+#ifdef FORETRAIN_HAS_NCCL
 
 void check(ncclResult_t status, const char* call, const char* file, int line) {
   if (status == ncclSuccess || status == ncclInProgress) return;
-  const char* inside = std::strstr(file, "validate/cuda/");
-  std::string text = std::string(call) + " failed: " + ncclGetErrorString(status);
+  std::string why = ncclGetErrorString(status);
   Fault fault = Fault::failed;
   if (status == ncclUnhandledCudaError) {
     // NCCL passes on what CUDA said; what CUDA remembers tells whether the context is gone.
     const cudaError_t cause = cudaGetLastError();
     if (cause != cudaSuccess) {
       fault = fault_of(cause);
-      text += std::string(": ") + cudaGetErrorString(cause);
+      why += std::string(": ") + cudaGetErrorString(cause);
     }
   }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 13, 0)
   const char* last = ncclGetLastError(nullptr);
-  if (last != nullptr && *last != '\0') text += std::string(": ") + last;
+  if (last != nullptr && *last != '\0') why += std::string(": ") + last;
 #endif
-  throw GpuError(fault, text + " (" + (inside ? inside : file) + ":" + std::to_string(line) + "); see NCCL_DEBUG=INFO");
+  throw GpuError(fault, failed_call(call, why, file, line) + "; see NCCL_DEBUG=INFO");
 }
 
 namespace {
@@ -110,36 +108,6 @@ void Communicators::throw_if_overdue() {
 
 namespace {
 
-/// A group of calls that is closed on every way out.
-class Group {
- public:
-  Group() { GPU_CHECK(ncclGroupStart()); }
-  ~Group() {
-    if (open_) ncclGroupEnd();
-  }
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
-  void close() {
-    open_ = false;
-    GPU_CHECK(ncclGroupEnd());
-  }
-
- private:
-  bool open_ = true;
-};
-
-ncclDataType_t nccl_type(GradientType type) {
-  switch (type) {
-    case GradientType::fp32:
-      return ncclFloat32;
-    case GradientType::fp16:
-      return ncclFloat16;
-    case GradientType::bf16:
-      return ncclBfloat16;
-  }
-  return ncclFloat32;
-}
-
 void launch_one(Operation operation, const Extent& extent, int ranks, const Member& member, const float* send,
                 float* receive) {
   ncclComm_t comm = member.communicator;
@@ -174,15 +142,17 @@ void launch_one(Operation operation, const Extent& extent, int ranks, const Memb
 
 }  // namespace
 
-void Communicators::launch(Operation operation, const Extent& extent, const std::vector<const float*>& send,
-                           const std::vector<float*>& receive) {
-  const Watchdog::Guard guard(dog_, std::string(word_of(operation)) + " on " + std::to_string(ranks_) + " GPUs");
+void Communicators::group(const std::string& what, const std::function<void(std::size_t member)>& call) {
+  const Watchdog::Guard guard(dog_, what + " on " + std::to_string(ranks_) + " GPUs");
   try {
-    Group group;
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      launch_one(operation, extent, ranks_, members_[i], send[i], receive[i]);
+    GPU_CHECK(ncclGroupStart());
+    try {
+      for (std::size_t i = 0; i < members_.size(); ++i) call(i);
+    } catch (...) {
+      ncclGroupEnd();
+      throw;
     }
-    group.close();
+    GPU_CHECK(ncclGroupEnd());
   } catch (const GpuError&) {
     throw_if_overdue();  // then the error is only the consequence of aborting
     throw;
@@ -190,21 +160,17 @@ void Communicators::launch(Operation operation, const Extent& extent, const std:
   throw_if_overdue();
 }
 
-void Communicators::all_reduce(GradientType type, const std::vector<void*>& data, std::size_t elements,
+void Communicators::launch(Operation operation, const Extent& extent, const std::vector<const float*>& send,
+                           const std::vector<float*>& receive) {
+  group(std::string(word_of(operation)),
+        [&](std::size_t i) { launch_one(operation, extent, ranks_, members_[i], send[i], receive[i]); });
+}
+
+void Communicators::all_reduce(const std::vector<float*>& data, std::size_t elements,
                                const std::vector<cudaStream_t>& streams) {
-  const Watchdog::Guard guard(dog_, "all_reduce on " + std::to_string(ranks_) + " GPUs");
-  try {
-    Group group;
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      GPU_CHECK(
-          ncclAllReduce(data[i], data[i], elements, nccl_type(type), ncclSum, members_[i].communicator, streams[i]));
-    }
-    group.close();
-  } catch (const GpuError&) {
-    throw_if_overdue();
-    throw;
-  }
-  throw_if_overdue();
+  group("all_reduce", [&](std::size_t i) {
+    GPU_CHECK(ncclAllReduce(data[i], data[i], elements, ncclFloat, ncclSum, members_[i].communicator, streams[i]));
+  });
 }
 
 void Communicators::wait(const std::string& what) {

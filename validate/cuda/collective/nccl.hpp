@@ -8,10 +8,10 @@
 #include <nccl.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <vector>
 
-#include "validate/cuda/collective/gradient_type.hpp"
 #include "validate/cuda/collective/operations.hpp"
 #include "validate/cuda/collective/peer_access.hpp"
 #include "validate/cuda/collective/watchdog.hpp"
@@ -55,14 +55,12 @@ class Communicators {
 
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }
-  [[nodiscard]] Watchdog& watchdog() { return dog_; }
 
   /// Puts the operation on all members' streams: from send[i] into receive[i] (device memory of member i), fp32.
   void launch(Operation operation, const Extent& extent, const std::vector<const float*>& send,
               const std::vector<float*>& receive);
   /// Sums in place, on streams of the caller's choice: data[i] and streams[i] of member i.
-  void all_reduce(GradientType type, const std::vector<void*>& data, std::size_t elements,
-                  const std::vector<cudaStream_t>& streams);
+  void all_reduce(const std::vector<float*>& data, std::size_t elements, const std::vector<cudaStream_t>& streams);
   /// Waits for all members' streams as nccl-tests does, asking NCCL for errors the while. `what` names the work.
   /// Throws GpuError; Fault::timeout when NCCL takes too long.
   void wait(const std::string& what);
@@ -72,6 +70,8 @@ class Communicators {
   void abort() noexcept;
 
  private:
+  /// Calls of NCCL, one for each member, that it carries out together.
+  void group(const std::string& what, const std::function<void(std::size_t member)>& call);
   /// Aborts what runs, and throws Fault::timeout.
   void throw_if_overdue();
 

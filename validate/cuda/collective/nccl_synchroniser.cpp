@@ -1,7 +1,7 @@
 #include <stdexcept>
 
 #include "validate/cuda/collective/nccl.hpp"
-#include "validate/cuda/collective/synchronisers.hpp"
+#include "validate/cuda/collective/synchroniser.hpp"
 #include "validate/cuda/core/error.hpp"
 
 namespace foretrain::gpu {
@@ -22,15 +22,15 @@ namespace {
 class NcclSynchroniser final : public Synchroniser {
  public:
   explicit NcclSynchroniser(const SynchroniserOptions& options)
-      : type_(options.type), largest_(options.largest_bucket), communicators_(options.devices) {}
+      : largest_(options.largest_bucket), communicators_(options.devices) {}
 
   void synchronise(std::span<const WorkerBucket> workers, std::size_t elements) override {
     if (workers.size() != communicators_.members().size() || elements > largest_) {
       throw std::invalid_argument("another number of workers, or a larger bucket, than announced");
     }
-    std::vector<void*> data;
+    std::vector<float*> data;
     for (const WorkerBucket& worker : workers) data.push_back(worker.data);
-    communicators_.all_reduce(type_, data, elements, streams_of(workers));
+    communicators_.all_reduce(data, elements, streams_of(workers));
   }
 
   void wait(std::span<const WorkerBucket> workers) override {
@@ -46,7 +46,6 @@ class NcclSynchroniser final : public Synchroniser {
     return streams;
   }
 
-  GradientType type_;
   std::size_t largest_;
   Communicators communicators_;
 };

@@ -25,23 +25,9 @@ double sum_at(int ranks, std::uint64_t index) {
 }  // namespace
 
 std::string_view word_of(Operation operation) {
-  switch (operation) {
-    case Operation::all_reduce:
-      return "all_reduce";
-    case Operation::all_gather:
-      return "all_gather";
-    case Operation::reduce_scatter:
-      return "reduce_scatter";
-    case Operation::broadcast:
-      return "broadcast";
-    case Operation::reduce:
-      return "reduce";
-    case Operation::all_to_all:
-      return "all_to_all";
-    case Operation::send_receive:
-      return "send_receive";
-  }
-  return "";
+  constexpr std::string_view words[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
+                                        "reduce",     "all_to_all", "send_receive"};
+  return words[static_cast<std::size_t>(operation)];
 }
 
 const std::vector<Operation>& operations() {

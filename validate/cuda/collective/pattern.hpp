@@ -25,10 +25,4 @@ FORETRAIN_HOST_DEVICE inline float contribution(int rank, std::uint64_t index) {
   return static_cast<float>(static_cast<int>(bits >> 51) - 4096) * (1.0F / 4096.0F);
 }
 
-/// The same with three bits, multiples of ¼ in [-1, 1): exact sums of up to 64 ranks in bf16, which has 8 bits.
-FORETRAIN_HOST_DEVICE inline float coarse_contribution(int rank, std::uint64_t index) {
-  const std::uint64_t bits = mixed(static_cast<std::uint64_t>(rank + 1) * 0x9e3779b97f4a7c15ULL + mixed(index + 1));
-  return static_cast<float>(static_cast<int>(bits >> 61) - 4) * 0.25F;
-}
-
 }  // namespace foretrain::gpu

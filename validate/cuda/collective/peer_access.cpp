@@ -1,9 +1,5 @@
 #include "validate/cuda/collective/peer_access.hpp"
 
-#include <algorithm>
-
-#include "validate/cuda/core/error.hpp"
-
 namespace foretrain::gpu {
 
 namespace {
@@ -28,8 +24,7 @@ bool enable(int from, int to) {
 }  // namespace
 
 std::vector<PeerLink> peer_links() {
-  int count = 0;
-  GPU_CHECK(cudaGetDeviceCount(&count));
+  const int count = visible_devices();
   std::vector<PeerLink> links;
   for (int first = 0; first < count; ++first) {
     for (int second = first + 1; second < count; ++second) {
@@ -48,12 +43,6 @@ std::vector<PeerLink> peer_links() {
   }
   return links;
 }
-
-OnDevice::OnDevice(int device) {
-  GPU_CHECK(cudaGetDevice(&previous_));
-  GPU_CHECK(cudaSetDevice(device));
-}
-OnDevice::~OnDevice() { cudaSetDevice(previous_); }
 
 PeerAccess::PeerAccess(int first, int second) : ways_{{first, second, false}, {second, first, false}} {
   for (Way& way : ways_) way.ours = enable(way.from, way.to);

@@ -4,24 +4,13 @@
 #include <vector>
 
 #include "validate/cuda/collective/peer_design.hpp"
+#include "validate/cuda/core/device.hpp"
 
 namespace foretrain::gpu {
 
 /// Every pair of visible GPUs, with what CUDA says of the link: whether peer access and native atomics (NVLink has
 /// them, PCIe has not) are possible both ways, and its rank among the links.
 std::vector<PeerLink> peer_links();
-
-/// Sets the current device while it lives.
-class OnDevice {
- public:
-  explicit OnDevice(int device);
-  ~OnDevice();
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-
- private:
-  int previous_ = 0;
-};
 
 /// Peer access between two GPUs, both ways, while it lives. What was on before stays on. Throws GpuError
 /// (Fault::unsupported where the GPUs cannot).

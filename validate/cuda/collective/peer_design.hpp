@@ -16,19 +16,17 @@ struct PeerLink {
   bool access = false;  ///< whether each can reach the other's memory directly
 };
 
-enum class PeerDirection { one_way, both_ways };
-
+/// Copies back to back.
 struct PeerPoint {
   int source = 0, destination = 0;
-  PeerDirection direction = PeerDirection::one_way;
-  bool access = true;    ///< peer access on; off: the driver copies through host memory
-  bool latency = false;  ///< one copy at a time, waited for on the host; else back to back
+  bool both_ways = false;  ///< both directions at once
+  bool access = true;      ///< peer access on; off: the driver copies through host memory
   std::uint64_t bytes = 0;
 };
 
-/// Pairs are unordered, each is measured in both directions and in both at once, with peer access (where it can be) and
-/// without. First one pair per kind of link with everything; quick: no more than that, in larger steps of size. Then
-/// the other pairs with access, then without it, where the ladder is coarser.
+/// Pairs are unordered, each is measured in both directions and in both at once. First one pair per kind of link, with
+/// peer access (where it can be) and without; quick: no more than that, in larger steps of size. Then the other pairs
+/// by the better way alone, in these larger steps.
 std::vector<PeerPoint> peer_points(const std::vector<PeerLink>& links, bool quick);
 
 /// Name and parameters. No scenario states a bare copy between two GPUs.

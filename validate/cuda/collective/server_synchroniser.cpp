@@ -13,14 +13,12 @@
 #include "validate/cuda/collective/host_adder.hpp"
 #include "validate/cuda/collective/keys.hpp"
 #include "validate/cuda/collective/peer_access.hpp"
-#include "validate/cuda/collective/synchronisers.hpp"
+#include "validate/cuda/collective/synchroniser.hpp"
 #include "validate/cuda/core/device.hpp"
 
 namespace foretrain::gpu {
 
 namespace {
-
-char* at(void* base, std::uint64_t byte) { return static_cast<char*>(base) + byte; }
 
 struct Lane {
   int device = 0;
@@ -39,29 +37,28 @@ class Store {
  public:
   virtual ~Store() = default;
   /// Where worker w puts this key; null where the server reads the worker's own bucket.
-  virtual void* slot(std::size_t worker, const Key& key) = 0;
-  virtual void* sum(const Key& key) = 0;
+  virtual float* slot(std::size_t worker, const Key& key) = 0;
+  virtual float* sum(const Key& key) = 0;
   /// On the server's stream, whose GPU is current. The inputs stay where they are as long as the bucket's plan lives.
-  virtual void add(void* sum, const std::vector<const void*>& inputs, std::uint64_t elements, const Server& server) = 0;
+  virtual void add(float* sum, const std::vector<const float*>& inputs, std::uint64_t elements,
+                   const Server& server) = 0;
 };
 
 /// Page-locked memory of the host; its processors add, in a function that the server's stream calls.
 class HostStore final : public Store {
  public:
   explicit HostStore(const SynchroniserOptions& options)
-      : type_(options.type), adder_(options.threads), sum_(options.largest_bucket * bytes_of(options.type), true) {
+      : adder_(options.threads), sum_(options.largest_bucket * sizeof(float), true) {
     for (std::size_t w = 0; w < options.devices.size(); ++w) {
-      slots_.push_back(std::make_unique<HostBuffer>(options.largest_bucket * bytes_of(options.type), true));
+      slots_.push_back(std::make_unique<HostBuffer>(options.largest_bucket * sizeof(float), true));
     }
   }
-  void* slot(std::size_t worker, const Key& key) override {
-    return at(slots_[worker]->data(), key.first * bytes_of(type_));
-  }
-  void* sum(const Key& key) override { return at(sum_.data(), key.first * bytes_of(type_)); }
-  void add(void* sum, const std::vector<const void*>& inputs, std::uint64_t elements, const Server& server) override {
+  float* slot(std::size_t worker, const Key& key) override { return slots_[worker]->as<float>() + key.first; }
+  float* sum(const Key& key) override { return sum_.as<float>() + key.first; }
+  void add(float* sum, const std::vector<const float*>& inputs, std::uint64_t elements, const Server& server) override {
     // The function may run much later, or again and again from a graph: what it is told must outlive this call.
     std::unique_ptr<Sum>& kept = sums_[{sum, elements}];
-    if (!kept) kept = std::make_unique<Sum>(Sum{&adder_, type_, sum, inputs, elements});
+    if (!kept) kept = std::make_unique<Sum>(Sum{&adder_, sum, inputs, elements});
     GPU_CHECK(cudaLaunchHostFunc(server.stream->get(), run, kept.get()));
   }
   [[nodiscard]] int threads() const { return adder_.threads(); }
@@ -69,28 +66,25 @@ class HostStore final : public Store {
  private:
   struct Sum {
     HostAdder* adder;
-    GradientType type;
-    void* sum;
-    std::vector<const void*> inputs;
+    float* sum;
+    std::vector<const float*> inputs;
     std::uint64_t elements;
   };
   static void CUDART_CB run(void* argument) {
     const Sum& job = *static_cast<const Sum*>(argument);
-    job.adder->add(job.type, job.sum, job.inputs, job.elements);
+    job.adder->add(job.sum, job.inputs, job.elements);
   }
 
-  GradientType type_;
   HostAdder adder_;
   HostBuffer sum_;
   std::vector<std::unique_ptr<HostBuffer>> slots_;
-  std::map<std::pair<void*, std::uint64_t>, std::unique_ptr<Sum>> sums_;
+  std::map<std::pair<float*, std::uint64_t>, std::unique_ptr<Sum>> sums_;
 };
 
 /// Memory of the servers' GPUs. A worker on a server's own GPU leaves its bucket where it is.
 class DeviceStore final : public Store {
  public:
-  DeviceStore(const SynchroniserOptions& options, const std::vector<Server>& servers) : type_(options.type) {
-    const std::size_t width = bytes_of(options.type);
+  DeviceStore(const SynchroniserOptions& options, const std::vector<Server>& servers) {
     for (const Key& key : cut_into_keys(options.largest_bucket, options.servers, options.keys)) {
       longest_ = std::max<std::uint64_t>(longest_, key.count + key_alignment);
       keys_per_server_ = std::max<std::size_t>(keys_per_server_, index_on_server(key, options) + 1);
@@ -98,7 +92,7 @@ class DeviceStore final : public Store {
     servers_ = static_cast<std::uint64_t>(options.servers);
     for (const Server& server : servers) {
       const OnDevice on(server.device);
-      const std::size_t bytes = longest_ * keys_per_server_ * width;
+      const std::size_t bytes = longest_ * keys_per_server_ * sizeof(float);
       sums_.emplace_back(bytes);
       std::vector<DeviceBuffer>& slots = slots_.emplace_back();
       for (const int device : options.devices) {
@@ -106,13 +100,13 @@ class DeviceStore final : public Store {
       }
     }
   }
-  void* slot(std::size_t worker, const Key& key) override {
+  float* slot(std::size_t worker, const Key& key) override {
     const DeviceBuffer& buffer = slots_[static_cast<std::size_t>(key.server)][worker];
-    return buffer.size() == 0 ? nullptr : at(buffer.data(), offset(key));
+    return buffer.size() == 0 ? nullptr : buffer.as<float>() + offset(key);
   }
-  void* sum(const Key& key) override { return at(sums_[static_cast<std::size_t>(key.server)].data(), offset(key)); }
-  void add(void* sum, const std::vector<const void*>& inputs, std::uint64_t elements, const Server& server) override {
-    add_on_device(type_, sum, inputs, elements, server.stream->get());
+  float* sum(const Key& key) override { return sums_[static_cast<std::size_t>(key.server)].as<float>() + offset(key); }
+  void add(float* sum, const std::vector<const float*>& inputs, std::uint64_t elements, const Server& server) override {
+    add_on_device(sum, inputs, elements, server.stream->get());
   }
 
  private:
@@ -121,10 +115,9 @@ class DeviceStore final : public Store {
   }
   /// Each key has a place of its own of the longest key's length.
   [[nodiscard]] std::uint64_t offset(const Key& key) const {
-    return static_cast<std::uint64_t>(key.index) / servers_ * longest_ * bytes_of(type_);
+    return static_cast<std::uint64_t>(key.index) / servers_ * longest_;
   }
 
-  GradientType type_;
   std::uint64_t longest_ = key_alignment, servers_ = 1;
   std::size_t keys_per_server_ = 1;
   std::vector<DeviceBuffer> sums_;
@@ -172,9 +165,8 @@ class ServerSynchroniser final : public Synchroniser {
   }
 
   [[nodiscard]] Server make_server(int index) const {
-    const std::vector<int>& chosen = options_.server_devices.empty() ? options_.devices : options_.server_devices;
     Server server;
-    server.device = chosen[static_cast<std::size_t>(index) % chosen.size()];
+    server.device = options_.devices[static_cast<std::size_t>(index) % options_.devices.size()];
     const OnDevice on(server.device);
     server.stream = std::make_unique<Stream>();
     return server;
@@ -216,7 +208,7 @@ class ServerSynchroniser final : public Synchroniser {
     lane.ready->record(worker.stream);
     GPU_CHECK(cudaStreamWaitEvent(lane.push->get(), lane.ready->get(), 0));
     for (std::size_t k = 0; k < keys.size(); ++k) {
-      if (void* slot = store_->slot(w, keys[k])) copy(slot, part(worker, keys[k]), keys[k], *lane.push);
+      if (float* slot = store_->slot(w, keys[k])) copy(slot, part(worker, keys[k]), keys[k], *lane.push);
       event_of(lane.pushed, k).record(lane.push->get());
     }
   }
@@ -224,10 +216,10 @@ class ServerSynchroniser final : public Synchroniser {
   void add(std::size_t k, const Key& key, std::span<const WorkerBucket> workers) {
     const Server& server = servers_[static_cast<std::size_t>(key.server)];
     const OnDevice on(server.device);
-    std::vector<const void*> inputs;
+    std::vector<const float*> inputs;
     for (std::size_t w = 0; w < lanes_.size(); ++w) {
       GPU_CHECK(cudaStreamWaitEvent(server.stream->get(), lanes_[w].pushed[k]->get(), 0));
-      const void* slot = store_->slot(w, key);
+      const float* slot = store_->slot(w, key);
       inputs.push_back(slot != nullptr ? slot : part(workers[w], key));
     }
     store_->add(store_->sum(key), inputs, key.count, server);
@@ -248,13 +240,11 @@ class ServerSynchroniser final : public Synchroniser {
     GPU_CHECK(cudaStreamWaitEvent(worker.stream, lane.done->get(), 0));
   }
 
-  [[nodiscard]] void* part(const WorkerBucket& worker, const Key& key) const {
-    return at(worker.data, key.first * bytes_of(options_.type));
-  }
+  static float* part(const WorkerBucket& worker, const Key& key) { return worker.data + key.first; }
 
-  void copy(void* to, const void* from, const Key& key, const Stream& stream) const {
+  static void copy(float* to, const float* from, const Key& key, const Stream& stream) {
     // Addresses are unique over all GPUs and the host: CUDA sees by itself which way this copy goes.
-    GPU_CHECK(cudaMemcpyAsync(to, from, key.count * bytes_of(options_.type), cudaMemcpyDefault, stream.get()));
+    GPU_CHECK(cudaMemcpyAsync(to, from, key.count * sizeof(float), cudaMemcpyDefault, stream.get()));
   }
 
   SynchroniserOptions options_;

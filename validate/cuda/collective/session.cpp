@@ -16,12 +16,6 @@ namespace {
 constexpr double batch_s = 0.02;
 constexpr std::uint64_t most_elements = (1ULL << 32) / sizeof(float);
 
-std::string bus_id_of(int device) {
-  char text[32] = "";
-  GPU_CHECK(cudaDeviceGetPCIBusId(text, sizeof(text), device));
-  return text;
-}
-
 /// All processes have heard of it, and can go on together.
 class AgreedError : public GpuError {
   using GpuError::GpuError;

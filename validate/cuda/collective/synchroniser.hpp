@@ -10,13 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "validate/cuda/collective/gradient_type.hpp"
-
 namespace foretrain::gpu {
 
 /// One worker's gradients of a bucket, in the memory of its GPU.
 struct WorkerBucket {
-  void* data = nullptr;
+  float* data = nullptr;
   cudaStream_t stream = nullptr;  ///< of the worker's GPU; the same stream in every call
 };
 
@@ -30,11 +28,9 @@ struct SynchroniserOptions {
   SynchronisationMethod method = SynchronisationMethod::nccl;
   std::vector<int> devices;        ///< the GPU of each worker, all different
   std::size_t largest_bucket = 0;  ///< elements; staging memory is made for these once
-  GradientType type = GradientType::fp32;
-  int servers = 1;                       ///< parameter server: key k lives on server k mod servers
-  int keys = 0;                          ///< parameter server: a bucket is cut into this many; 0: one per server
-  std::vector<int> server_devices = {};  ///< server_gpu: the GPU of each server; empty: the workers' GPUs in turn
-  int threads = 0;                       ///< server_cpu: threads that add; 0: as many as the host's processors warrant
+  int servers = 1;  ///< parameter server: key k lives on server k mod servers, on the workers' GPUs in turn
+  int keys = 0;     ///< parameter server: a bucket is cut into this many; 0: one per server
+  int threads = 0;  ///< server_cpu: threads that add; 0: as many as the host's processors warrant
 };
 
 /// All workers live in this process, one GPU each. Calls come from one thread.
@@ -56,8 +52,8 @@ class Synchroniser {
 /// that contradict each other.
 std::unique_ptr<Synchroniser> make_synchroniser(const SynchroniserOptions& options);
 
-/// Runs one bucket with known contents and compares every element with the expected sum. Throws GpuError with
-/// Fault::failed that names the first wrong element.
-void verify(Synchroniser& synchroniser, const SynchroniserOptions& options, std::size_t elements);
+// The kinds, each in a file of its own.
+std::unique_ptr<Synchroniser> make_nccl_synchroniser(const SynchroniserOptions& options);
+std::unique_ptr<Synchroniser> make_server_synchroniser(const SynchroniserOptions& options);
 
 }  // namespace foretrain::gpu

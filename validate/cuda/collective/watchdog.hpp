@@ -15,8 +15,8 @@ class Limit {
  public:
   enum class Due {
     nothing,
-    give_up,  ///< whoever polls gives up by himself
-    abort,    ///< nobody did, the caller is stuck inside the library: its operations are to be aborted
+    give_up,  ///< a caller that polls is to give up
+    abort,    ///< the caller did not, it is stuck inside the library: its operations are to be aborted
     exit      ///< even that did not help
   };
   /// Seconds after the beginning. By default below the minute after which the parent ends a process that is silent.
@@ -43,7 +43,7 @@ std::string overdue_message(double seconds, const std::string& what);
 class Watchdog {
  public:
   struct Actions {
-    /// Called once, in a thread that nobody waits for: it may block.
+    /// Called once, in a thread that the watchdog does not wait for: it may block.
     std::function<void()> abort;
     /// Called when aborting did not help; by default prints the message and ends the process with status 1.
     std::function<void(const std::string& message)> exit;
@@ -64,7 +64,7 @@ class Watchdog {
    private:
     Watchdog* dog_;
   };
-  /// Whether the time of the guarded work is up: whoever waits for it stops waiting.
+  /// Whether the time of the guarded work is up: its caller is to stop waiting for it.
   [[nodiscard]] bool overdue() const;
   /// Whether it aborted anything: errors that the library reports now are only the consequence.
   [[nodiscard]] bool aborted() const;

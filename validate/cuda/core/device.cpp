@@ -8,6 +8,12 @@
 
 namespace foretrain::gpu {
 
+OnDevice::OnDevice(int device) {
+  GPU_CHECK(cudaGetDevice(&previous_));
+  GPU_CHECK(cudaSetDevice(device));
+}
+OnDevice::~OnDevice() { cudaSetDevice(previous_); }
+
 Stream::Stream() { GPU_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
 Stream::~Stream() { cudaStreamDestroy(stream_); }
 void Stream::synchronize() const { GPU_CHECK(cudaStreamSynchronize(stream_)); }
@@ -65,6 +71,32 @@ HostBuffer::~HostBuffer() {
   } else {
     std::free(data_);
   }
+}
+
+int device_attribute(cudaDeviceAttr which) {
+  int device = 0;
+  GPU_CHECK(cudaGetDevice(&device));
+  return device_attribute(which, device);
+}
+
+int device_attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  GPU_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return value;
+}
+
+std::size_t l2_bytes() { return static_cast<std::size_t>(std::max(0, device_attribute(cudaDevAttrL2CacheSize))); }
+
+std::string bus_id_of(int device) {
+  char text[32] = "";
+  GPU_CHECK(cudaDeviceGetPCIBusId(text, sizeof(text), device));
+  return text;
+}
+
+int visible_devices() {
+  int count = 0;
+  GPU_CHECK(cudaGetDeviceCount(&count));
+  return count;
 }
 
 std::size_t usable_memory() {

@@ -5,10 +5,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "validate/cuda/core/error.hpp"
 
 namespace foretrain::gpu {
+
+/// Sets the current device while it lives.
+class OnDevice {
+ public:
+  explicit OnDevice(int device);
+  ~OnDevice();
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int previous_ = 0;
+};
 
 class Stream {
  public:
@@ -41,8 +54,8 @@ class Event {
 /// Seconds between two recorded events that have happened.
 double elapsed(const Event& start, const Event& end);
 
-/// How random data is laid down.
-enum class Fill { uniform_fp64, uniform_fp32, uniform_fp16, uniform_bf16, uniform_fp8, uniform_int8, bytes };
+/// How an element is stored. tf32 is arithmetic on fp32 elements.
+enum class Format { fp64, fp32, fp16, bf16, fp8, int8, int32, int64 };
 
 /// Memory of the current device. Its contents are random: zeros take less power, and hide what was never written.
 class DeviceBuffer {
@@ -59,8 +72,8 @@ class DeviceBuffer {
   [[nodiscard]] T* as() const {
     return static_cast<T*>(data_);
   }
-  /// Uniform in [-1, 1] (int8: the whole range), the same for the same seed. In stream order.
-  void fill(Fill format, cudaStream_t stream, std::uint64_t seed = 1) const;
+  /// Uniform in [-1, 1] (integers: random bytes), the same for the same seed. In stream order.
+  void fill(Format format, cudaStream_t stream, std::uint64_t seed = 1) const;
 
  private:
   void* data_ = nullptr;
@@ -86,6 +99,15 @@ class HostBuffer {
   std::size_t size_ = 0;
   bool pinned_;
 };
+
+/// Of the current device, or of another.
+int device_attribute(cudaDeviceAttr which);
+int device_attribute(cudaDeviceAttr which, int device);
+/// Bytes of the current device's second cache.
+std::size_t l2_bytes();
+/// PCI address of a GPU ("0000:17:00.0"), by which NVML finds it.
+std::string bus_id_of(int device);
+int visible_devices();
 
 /// What of the device's memory a measurement may take: nine tenths of what is free now.
 std::size_t usable_memory();

@@ -28,6 +28,9 @@ class GpuError : public std::runtime_error {
   Fault fault_;
 };
 
+/// "cudaMalloc(&data, size) failed: out of memory (validate/cuda/core/device.cpp:41)".
+std::string failed_call(const char* call, const std::string& why, const char* file, int line);
+
 /// Fault and text of a status, with the remedy where there is one. No throw for success.
 void check(cudaError_t status, const char* call, const char* file, int line);
 void check(cublasStatus_t status, const char* call, const char* file, int line);

@@ -12,10 +12,7 @@ namespace {
 
 constexpr std::chrono::milliseconds interval(20);
 
-}  // namespace
-
-std::optional<DeviceState> summary_of(const std::vector<DeviceState>& samples) {
-  if (samples.empty()) return std::nullopt;
+DeviceState summary_of(const std::vector<DeviceState>& samples) {
   const auto middle = [&](double DeviceState::*field) {
     std::vector<double> values;
     for (const DeviceState& sample : samples) values.push_back(sample.*field);
@@ -29,6 +26,8 @@ std::optional<DeviceState> summary_of(const std::vector<DeviceState>& samples) {
                      middle(&DeviceState::temperature_c),
                      {reasons.begin(), reasons.end()}};
 }
+
+}  // namespace
 
 StateSampler::StateSampler(const Nvml& nvml, std::string bus_id) : nvml_(nvml), bus_id_(std::move(bus_id)) {
   if (nvml_.available()) thread_ = std::thread([this] { sample_until_told(); });

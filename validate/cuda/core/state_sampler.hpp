@@ -12,9 +12,6 @@
 
 namespace foretrain::gpu {
 
-/// Medians of the samples, and every reason for lower clocks that any of them named. Nothing for no samples.
-std::optional<DeviceState> summary_of(const std::vector<DeviceState>& samples);
-
 /// Asks NVML every 20 ms from a thread of its own, from construction until finish() or destruction.
 class StateSampler {
  public:
@@ -22,7 +19,8 @@ class StateSampler {
   ~StateSampler();
   StateSampler(const StateSampler&) = delete;
   StateSampler& operator=(const StateSampler&) = delete;
-  /// What was shorter than the first interval is asked about once, now. Nothing where NVML does not answer.
+  /// Medians of the samples, and every reason for lower clocks that any of them named. What was shorter than the first
+  /// interval is asked about once, now. Nothing where NVML does not answer.
   std::optional<DeviceState> finish();
 
  private:

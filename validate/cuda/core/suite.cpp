@@ -1,6 +1,9 @@
 #include "validate/cuda/core/suite.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <utility>
 
@@ -12,22 +15,26 @@ namespace foretrain::gpu {
 
 namespace {
 
-std::string bus_id_of(int device) {
-  char text[32] = "";
-  GPU_CHECK(cudaDeviceGetPCIBusId(text, sizeof(text), device));
-  return text;
-}
-
 bool usable(double value) { return std::isfinite(value) && value >= 0.0; }
 
 }  // namespace
 
-SuiteRun::SuiteRun(std::string_view suite, SuiteOptions options, Journal& journal, const Nvml& nvml)
-    : suite_(suite),
-      options_(std::move(options)),
+void tell_parent(const std::string& word, std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  const std::string line = word + " " + text + "\n";
+  for (std::size_t written = 0; written < line.size();) {
+    const ssize_t n = write(status_descriptor, line.data() + written, line.size() - written);
+    if (n < 0 && errno != EINTR) return;  // the parent is gone
+    if (n > 0) written += static_cast<std::size_t>(n);
+  }
+}
+
+SuiteRun::SuiteRun(const SuiteTask& task, Journal& journal, const Nvml& nvml)
+    : task_(task),
+      deadline_(now() + (task.quick ? task.suite->quick_budget_s : task.suite->budget_s)),
       journal_(journal),
       nvml_(nvml),
-      bus_id_(bus_id_of(options_.device)) {}
+      bus_id_(bus_id_of(task.device)) {}
 
 StoppingRule SuiteRun::rule() const {
   if (quick()) return {.warm_up = 1, .least = 5, .most = 30, .target = 0.01, .budget = Seconds(0.1)};
@@ -35,10 +42,15 @@ StoppingRule SuiteRun::rule() const {
 }
 
 void SuiteRun::keep(Record& record) {
-  record.suite = suite_;
+  record.suite = task_.suite->name;
   record.device = device();
   journal_.append(record);
-  if (options_.watch != nullptr) options_.watch->point_ends(record);
+  tell_parent("end", word_of(record.status) + " " + record.name);
+  if (!record.state) return;
+  for (const char* reason : {"thermal", "hardware_thermal", "power_brake", "hardware"}) {
+    const std::vector<std::string>& found = record.state->throttle;
+    throttled_ = throttled_ || std::find(found.begin(), found.end(), reason) != found.end();
+  }
 }
 
 bool SuiteRun::point(Record record, const std::function<Sampled()>& measure) {
@@ -47,12 +59,13 @@ bool SuiteRun::point(Record record, const std::function<Sampled()>& measure) {
 
 bool SuiteRun::point(Record record, const std::function<Sampled(Record&)>& measure) {
   throw_if_interrupted();
-  if (journal_.has(record.name) || options_.passed_over.count(record.name) != 0) return true;
-  if (now() > options_.deadline) {
-    if (options_.watch != nullptr) options_.watch->out_of_time(record.name);
+  const auto& passed_over = task_.passed_over;
+  if (journal_.has(record.name) || std::count(passed_over.begin(), passed_over.end(), record.name) > 0) return true;
+  if (now() > deadline_) {
+    tell_parent("late", record.name);
     return false;
   }
-  if (options_.watch != nullptr) options_.watch->point_begins(record.name);
+  tell_parent("begin", record.name);
   try {
     StateSampler sampler(nvml_, bus_id_);
     record.values = measure(record).values;
@@ -87,9 +100,9 @@ void SuiteRun::skip(Record record, const std::string& why) {
 
 const std::vector<Suite>& suites() {
   static const std::vector<Suite> table = {
-      {"launch", "kernel launches, graphs, events, streams", 45, 8, false, run_launch},
+      {"launch", "kernel launches, graphs, events", 45, 8, false, run_launch},
       {"memory", "device memory and L2: reads, writes, copies, strides, pointer chases", 90, 15, false, run_memory},
-      {"copy", "copies between host and device, page-locking", 90, 12, false, run_copy},
+      {"copy", "copies between host and device, page-locked allocation", 90, 12, false, run_copy},
       {"gemm", "matrix products by cuBLASLt", 180, 20, false, run_gemm},
       {"convolution", "convolutions by cuDNN", 100, 12, false, run_convolution},
       {"attention", "attention by cuDNN, and unfused", 150, 14, false, run_attention},

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,35 +13,35 @@
 
 namespace foretrain::gpu {
 
-/// Who watches over a suite hears of each point when it begins and when it ends, so that a hang can be named.
-class SuiteWatch {
- public:
-  virtual ~SuiteWatch() = default;
-  virtual void point_begins(const std::string& name) = 0;
-  virtual void point_ends(const Record& record) = 0;
-  /// The time is up: this point and what follows is left for the next run.
-  virtual void out_of_time(const std::string& name) = 0;
-};
+/// Tells the process's parent of each point when it begins and when it ends, so that it can name a hang: one line each
+/// on status_descriptor, "begin NAME", "end STATUS NAME", "late NAME" (the time is up: this point and what follows is
+/// left for the next run), "warn TEXT" and, before the process gives up, "fatal TEXT".
+inline constexpr int status_descriptor = 3;
+void tell_parent(const std::string& word, std::string text);
 
-struct SuiteOptions {
+struct Suite;
+
+/// One suite, measured into a folder.
+struct SuiteTask {
+  const Suite* suite = nullptr;
+  std::string folder;
   bool quick = false;
+  bool verify = true;  ///< whether own kernels are checked against the host before they are timed
   int device = 0;
-  double deadline = 0.0;              ///< on now()'s clock: points that would begin after it are left for the next run
-  std::set<std::string> passed_over;  ///< points that ended a process of this run, and are not tried again in it
-  bool verify = true;                 ///< whether kernels are checked against the host before they are timed
-  SuiteWatch* watch = nullptr;
+  std::vector<std::string> passed_over;  ///< points that ended a process of this run, and are not tried again in it
 };
 
 /// What every suite is given. Points are kept as soon as they are measured.
 class SuiteRun {
  public:
-  SuiteRun(std::string_view suite, SuiteOptions options, Journal& journal, const Nvml& nvml);
+  /// Points that would begin after the suite's budget are left for the next run.
+  SuiteRun(const SuiteTask& task, Journal& journal, const Nvml& nvml);
 
-  [[nodiscard]] bool quick() const { return options_.quick; }
-  [[nodiscard]] int device() const { return options_.device; }
+  [[nodiscard]] bool quick() const { return task_.quick; }
+  [[nodiscard]] int device() const { return task_.device; }
   /// Whether own kernels are checked against the host before they are timed. False only with `--unverified`, by which
   /// the program is tested on machines without a GPU, where a kernel computes nothing.
-  [[nodiscard]] bool verify() const { return options_.verify; }
+  [[nodiscard]] bool verify() const { return task_.verify; }
   /// How often a point is repeated: fewer and shorter with --quick.
   [[nodiscard]] StoppingRule rule() const;
 
@@ -56,15 +55,18 @@ class SuiteRun {
   bool point(Record record, const std::function<Sampled(Record&)>& measure);
   /// Notes why a point is not measured.
   void skip(Record record, const std::string& why);
+  /// Whether the device lowered its clocks by heat or for want of power.
+  [[nodiscard]] bool throttled() const { return throttled_; }
 
  private:
   void keep(Record& record);
 
-  std::string suite_;
-  SuiteOptions options_;
+  const SuiteTask& task_;
+  double deadline_;  ///< on now()'s clock
   Journal& journal_;
   const Nvml& nvml_;
   std::string bus_id_;
+  bool throttled_ = false;
 };
 
 struct Suite {
@@ -80,7 +82,7 @@ const std::vector<Suite>& suites();
 /// Null where there is none of this name.
 const Suite* find_suite(std::string_view name);
 
-// One function per suite, in files of their own (suites/NAME.cpp).
+// One function per suite (suites/NAME.cpp; those of single operators in suites/operator_suite.cpp).
 void run_launch(SuiteRun& run);
 void run_memory(SuiteRun& run);
 void run_copy(SuiteRun& run);
@@ -91,5 +93,9 @@ void run_streaming(SuiteRun& run);
 void run_peer(SuiteRun& run);
 void run_collective(SuiteRun& run);
 void run_overlap(SuiteRun& run);
+
+/// What processes of rank 1 and above do while that of rank 0 runs the suite collective: they take part, and write
+/// nothing. Returns when rank 0 says that this was all. Throws GpuError.
+void follow_collective(bool verify);
 
 }  // namespace foretrain::gpu

@@ -12,14 +12,6 @@ namespace {
 /// A stream takes about a thousand launches before the host has to wait.
 constexpr int longest_batch = 512;
 
-std::size_t l2_bytes() {
-  int device = 0;
-  int bytes = 0;
-  GPU_CHECK(cudaGetDevice(&device));
-  GPU_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device));
-  return static_cast<std::size_t>(std::max(bytes, 0));
-}
-
 }  // namespace
 
 Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRule& rule, Seconds least_batch) {
@@ -37,23 +29,6 @@ Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRu
   const double once = std::max(batch(2), 1e-7);
   const int count = static_cast<int>(std::clamp(std::ceil(least_batch.value() / once), 1.0, double{longest_batch}));
   return sample([&] { return batch(count); }, rule);
-}
-
-Sampled time_cold(const Stream& stream, const Launch& launch, const StoppingRule& rule) {
-  const Event start;
-  const Event end;
-  const DeviceBuffer flush(std::max<std::size_t>(2 * l2_bytes(), 1));
-  int turn = 0;
-  const auto once = [&] {
-    GPU_CHECK(cudaMemsetAsync(flush.data(), turn & 0xff, flush.size(), stream.get()));
-    start.record(stream.get());
-    launch(stream.get(), turn++);
-    end.record(stream.get());
-    end.synchronize();
-    return elapsed(start, end);
-  };
-  once();
-  return sample(once, rule);
 }
 
 Sampled time_host(const std::function<void()>& work, const StoppingRule& rule) {

@@ -17,9 +17,6 @@ using Launch = std::function<void(cudaStream_t stream, int turn)>;
 Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRule& rule,
                     Seconds least_batch = Seconds(2e-3));
 
-/// Seconds of one launch whose operands are in no cache: before each one, outside the time, twice the L2 is written.
-Sampled time_cold(const Stream& stream, const Launch& launch, const StoppingRule& rule);
-
 /// Seconds of `work` on the host's clock; for what the host itself waits for.
 Sampled time_host(const std::function<void()>& work, const StoppingRule& rule);
 

@@ -5,9 +5,6 @@
 #ifdef FORETRAIN_HAS_CUDNN
 #include <cudnn.h>
 #endif
-#ifdef FORETRAIN_HAS_NCCL
-#include <nccl.h>
-#endif
 
 namespace foretrain::gpu {
 
@@ -39,12 +36,6 @@ Versions library_versions() {
   const std::size_t cudnn = cudnnGetVersion();  // 90100 is 9.1.0 since version 9, 8907 was 8.9.7
   out.cudnn = cudnn >= 90000 ? dotted(cudnn / 10000, cudnn / 100 % 100, cudnn % 100)
                              : dotted(cudnn / 1000, cudnn / 100 % 10, cudnn % 100);
-#endif
-#ifdef FORETRAIN_HAS_NCCL
-  int nccl = 0;
-  if (ncclGetVersion(&nccl) == ncclSuccess) {  // 22703 is 2.27.3
-    out.nccl = dotted(nccl / 10000, nccl / 100 % 100, nccl % 100);
-  }
 #endif
   return out;
 }

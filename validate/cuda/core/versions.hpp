@@ -7,7 +7,7 @@ namespace foretrain::gpu {
 
 /// "13.0"; "" for what was not built in.
 struct Versions {
-  std::string runtime, driver, cublaslt, cudnn, nccl;
+  std::string runtime, driver, cublaslt, cudnn;
 };
 Versions library_versions();
 

@@ -1,3 +1,4 @@
+#include "validate/cuda/collective/pattern.hpp"
 #include "validate/cuda/kernels/vector.cuh"
 #include "validate/cuda/math/streaming_kernels.hpp"
 
@@ -73,10 +74,10 @@ __global__ void reduction_kernel(ElementwiseOperands operands, std::int64_t elem
 /// Calls `work` with the number of inputs as a constant where it is small, so that their loads are in flight together.
 template <typename Work>
 void with_inputs(int count, Work work) {
-  if (count == 1) return work(std::integral_constant<int, 1>());
-  if (count == 2) return work(std::integral_constant<int, 2>());
-  if (count == 3) return work(std::integral_constant<int, 3>());
-  return work(std::integral_constant<int, 0>());
+  if (count == 1) return work.template operator()<1>();
+  if (count == 2) return work.template operator()<2>();
+  if (count == 3) return work.template operator()<3>();
+  return work.template operator()<0>();
 }
 
 __global__ void traffic_kernel(const uint4* read, std::int64_t reads, uint4* written, std::int64_t writes) {
@@ -114,20 +115,17 @@ __global__ void cast_kernel(const float* from, T* to, std::int64_t elements) {
 
 __global__ void indices_kernel(std::int64_t* indices, std::int64_t count, std::int64_t limit, std::uint64_t seed) {
   for (std::int64_t i = global_thread(); i < count; i += all_threads()) {
-    std::uint64_t z = (seed + static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15ULL;  // SplitMix64
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    indices[i] = static_cast<std::int64_t>((z ^ (z >> 31)) % static_cast<std::uint64_t>(limit));
+    const std::uint64_t bits = mixed((seed + static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15ULL);
+    indices[i] = static_cast<std::int64_t>(bits % static_cast<std::uint64_t>(limit));
   }
 }
 
 }  // namespace
 
 void elementwise(Format format, const ElementwiseOperands& operands, std::int64_t elements, cudaStream_t stream) {
-  with_type(format, [&](auto number) {
-    using T = decltype(number);
-    with_inputs(operands.input_count, [&](auto inputs) {
-      elementwise_kernel<T, decltype(inputs)::value>
+  with_type(format, [&]<typename T>() {
+    with_inputs(operands.input_count, [&]<int inputs>() {
+      elementwise_kernel<T, inputs>
           <<<blocks_for(elements / full_width<T> + 1), block_size, 0, stream>>>(operands, elements);
     });
   });
@@ -136,10 +134,9 @@ void elementwise(Format format, const ElementwiseOperands& operands, std::int64_
 
 void reduction(Format format, const ElementwiseOperands& operands, std::int64_t elements, float* result, float* scratch,
                cudaStream_t stream) {
-  with_type(format, [&](auto number) {
-    using T = decltype(number);
-    with_inputs(operands.input_count, [&](auto inputs) {
-      reduction_kernel<T, decltype(inputs)::value>
+  with_type(format, [&]<typename T>() {
+    with_inputs(operands.input_count, [&]<int inputs>() {
+      reduction_kernel<T, inputs>
           <<<blocks_for(elements / full_width<T> + 1, reduction_blocks), block_size, 0, stream>>>(operands, elements,
                                                                                                   result, scratch);
     });
@@ -159,8 +156,7 @@ void traffic(const void* read, std::int64_t read_bytes, void* written, std::int6
 }
 
 void cast(Format format, const float* from, void* to, std::int64_t elements, cudaStream_t stream) {
-  with_type(format, [&](auto number) {
-    using T = decltype(number);
+  with_type(format, [&]<typename T>() {
     cast_kernel<T><<<blocks_for(elements / 4 + 4), block_size, 0, stream>>>(from, static_cast<T*>(to), elements);
   });
   GPU_CHECK(cudaGetLastError());

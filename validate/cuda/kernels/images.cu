@@ -163,10 +163,9 @@ dim3 grid_of(const ImageShape& shape) {
 
 template <typename Work>
 void over_images(Format format, const ImageShape& shape, Work work) {
-  with_type(format, [&](auto number) {
-    using T = decltype(number);
-    if (shape.plane % full_width<T> == 0) return work(number, std::integral_constant<int, full_width<T>>());
-    return work(number, std::integral_constant<int, 1>());
+  with_type(format, [&]<typename T>() {
+    if (shape.plane % full_width<T> == 0) return work.template operator()<T, full_width<T>>();
+    return work.template operator()<T, 1>();
   });
   GPU_CHECK(cudaGetLastError());
 }
@@ -185,9 +184,7 @@ void clear_pairs(float* pairs, const ImageShape& shape, cudaStream_t stream) {
 void batch_norm_forward(Format format, const void* x, const float* scale, const float* shift, void* y, float* sums,
                         const ImageShape& shape, cudaStream_t stream) {
   clear_pairs(sums, shape, stream);
-  over_images(format, shape, [&](auto number, auto width) {
-    using T = decltype(number);
-    constexpr int w = decltype(width)::value;
+  over_images(format, shape, [&]<typename T, int w>() {
     const unsigned threads = threads_for_plane(shape, w);
     channel_sums_kernel<T, w><<<grid_of(shape), threads, 0, stream>>>(static_cast<const T*>(x), sums, shape);
     GPU_CHECK(cudaGetLastError());
@@ -199,9 +196,7 @@ void batch_norm_forward(Format format, const void* x, const float* scale, const 
 void batch_norm_backward(Format format, const void* x, const void* dy, const float* scale, const float* sums,
                          float* gradients, void* dx, const ImageShape& shape, cudaStream_t stream) {
   clear_pairs(gradients, shape, stream);
-  over_images(format, shape, [&](auto number, auto width) {
-    using T = decltype(number);
-    constexpr int w = decltype(width)::value;
+  over_images(format, shape, [&]<typename T, int w>() {
     const unsigned threads = threads_for_plane(shape, w);
     channel_gradient_sums_kernel<T, w><<<grid_of(shape), threads, 0, stream>>>(
         static_cast<const T*>(x), static_cast<const T*>(dy), sums, gradients, shape);
@@ -214,8 +209,7 @@ void batch_norm_backward(Format format, const void* x, const void* dy, const flo
 void pooling_forward(Format format, const void* x, void* y, std::int64_t* indices, const PoolingShape& shape,
                      cudaStream_t stream) {
   const std::int64_t outputs = shape.maps * shape.out_height * shape.out_width;
-  with_type(format, [&](auto number) {
-    using T = decltype(number);
+  with_type(format, [&]<typename T>() {
     pooling_kernel<T><<<blocks_for(outputs), block_size, 0, stream>>>(static_cast<const T*>(x), static_cast<T*>(y),
                                                                       indices, shape, outputs);
   });
@@ -225,8 +219,7 @@ void pooling_forward(Format format, const void* x, void* y, std::int64_t* indice
 void pooling_backward(Format format, const void* dy, const std::int64_t* indices, void* dx, const PoolingShape& shape,
                       cudaStream_t stream) {
   const std::int64_t inputs = shape.maps * shape.height * shape.width;
-  with_type(format, [&](auto number) {
-    using T = decltype(number);
+  with_type(format, [&]<typename T>() {
     pooling_gradient_kernel<T><<<blocks_for(inputs), block_size, 0, stream>>>(static_cast<const T*>(dy), indices,
                                                                               static_cast<T*>(dx), shape, inputs);
   });

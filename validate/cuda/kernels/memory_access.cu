@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "validate/cuda/core/error.hpp"
+#include "validate/cuda/core/device.hpp"
 #include "validate/cuda/kernels/memory_access.hpp"
 
 namespace foretrain::gpu {
@@ -108,10 +108,8 @@ __global__ void chase_kernel(const std::uint32_t* data, std::uint32_t steps, std
 }  // namespace
 
 AccessGrid access_grid(int device) {
-  int sms = 0;
-  int threads = 0;
-  GPU_CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
-  GPU_CHECK(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, device));
+  const int sms = device_attribute(cudaDevAttrMultiProcessorCount, device);
+  const int threads = device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor, device);
   return {static_cast<unsigned>(sms * std::max(1, threads / static_cast<int>(AccessGrid::threads)))};
 }
 

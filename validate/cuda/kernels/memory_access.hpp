@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "validate/cuda/collective/pattern.hpp"
+
 namespace foretrain::gpu {
 
 /// The shape of every kernel here: as many threads as the GPU holds at once, none waits for another.
@@ -44,11 +46,9 @@ void launch_chase_setup(std::uint32_t* data, std::uint32_t lines, cudaStream_t s
 /// One thread follows the ring for `steps` from where `at` says, and writes there where it ended.
 void launch_chase(const std::uint32_t* data, std::uint32_t steps, std::uint32_t* at, cudaStream_t stream);
 
-#ifdef __CUDACC__
-#define FORETRAIN_HOST_DEVICE __host__ __device__
-#else
-#define FORETRAIN_HOST_DEVICE
-#endif
+/// Runs each of these kernels once on small data and compares with the host: they are timed only when they read and
+/// write what they should. Throws GpuError with Fault::failed, which says what is wrong.
+void check_memory_kernels(int device);
 
 /// MurmurHash3's finaliser, scaled to [0, count) as Lemire does ("Fast Random Integer Generation in an Interval",
 /// 2019); `count` is at most 2³².

@@ -182,14 +182,14 @@ __global__ void layer_norm_parameters_kernel(const T* x, const T* dy, NormStatis
 /// Calls `work` with how many numbers of each row can be read at once: 16 bytes' worth where rows begin at such places.
 template <typename T, typename Work>
 void with_width(std::int64_t columns, Work work) {
-  if (columns % full_width<T> == 0) return work(std::integral_constant<int, full_width<T>>());
-  return work(std::integral_constant<int, 1>());
+  if (columns % full_width<T> == 0) return work.template operator()<full_width<T>>();
+  return work.template operator()<1>();
 }
 
 template <typename Work>
 void over_rows(Format format, std::int64_t columns, Work work) {
   with_type(format,
-            [&](auto number) { with_width<decltype(number)>(columns, [&](auto width) { work(number, width); }); });
+            [&]<typename T>() { with_width<T>(columns, [&]<int width>() { work.template operator()<T, width>(); }); });
   GPU_CHECK(cudaGetLastError());
 }
 
@@ -197,9 +197,7 @@ void over_rows(Format format, std::int64_t columns, Work work) {
 
 void masked_softmax_forward(Format format, const void* x, void* y, std::int64_t rows, std::int64_t columns,
                             std::int64_t queries, cudaStream_t stream) {
-  over_rows(format, columns, [&](auto number, auto width) {
-    using T = decltype(number);
-    constexpr int w = decltype(width)::value;
+  over_rows(format, columns, [&]<typename T, int w>() {
     softmax_kernel<T, T, w, false><<<static_cast<unsigned>(rows), threads_for_row(columns / w), 0, stream>>>(
         static_cast<const T*>(x), static_cast<T*>(y), columns, queries);
   });
@@ -207,9 +205,7 @@ void masked_softmax_forward(Format format, const void* x, void* y, std::int64_t 
 
 void mask_scores(Format format, void* x, std::int64_t rows, std::int64_t columns, std::int64_t queries,
                  cudaStream_t stream) {
-  over_rows(format, columns, [&](auto number, auto width) {
-    using T = decltype(number);
-    constexpr int w = decltype(width)::value;
+  over_rows(format, columns, [&]<typename T, int w>() {
     mask_kernel<T, w><<<static_cast<unsigned>(rows), threads_for_row(columns / w), 0, stream>>>(static_cast<T*>(x),
                                                                                                 columns, queries);
   });
@@ -222,9 +218,7 @@ void softmax_forward(Format format, const void* x, void* y, std::int64_t rows, s
 
 void softmax_backward(Format format, const void* y, const void* dy, void* dx, std::int64_t rows, std::int64_t columns,
                       cudaStream_t stream) {
-  over_rows(format, columns, [&](auto number, auto width) {
-    using T = decltype(number);
-    constexpr int w = decltype(width)::value;
+  over_rows(format, columns, [&]<typename T, int w>() {
     softmax_gradient_kernel<T, w><<<static_cast<unsigned>(rows), threads_for_row(columns / w), 0, stream>>>(
         static_cast<const T*>(y), static_cast<const T*>(dy), static_cast<T*>(dx), columns);
   });
@@ -232,9 +226,7 @@ void softmax_backward(Format format, const void* y, const void* dy, void* dx, st
 
 void cross_entropy_forward(Format format, const void* logits, const std::int64_t* labels, float* log_probabilities,
                            float* loss, std::int64_t rows, std::int64_t columns, cudaStream_t stream) {
-  over_rows(format, columns, [&](auto number, auto width) {
-    using T = decltype(number);
-    constexpr int w = decltype(width)::value;
+  over_rows(format, columns, [&]<typename T, int w>() {
     softmax_kernel<T, float, w, true><<<static_cast<unsigned>(rows), threads_for_row(columns / w), 0, stream>>>(
         static_cast<const T*>(logits), log_probabilities, columns, 0);
   });
@@ -248,8 +240,7 @@ void cross_entropy_backward(Format format, const float* log_probabilities, const
   GPU_CHECK(cudaMemsetAsync(sparse, 0, static_cast<std::size_t>(elements) * sizeof(float), stream));
   loss_gradient_kernel<<<blocks_for(rows), block_size, 0, stream>>>(labels, sparse, rows, columns);
   GPU_CHECK(cudaGetLastError());
-  with_width<float>(columns, [&](auto width) {
-    constexpr int w = decltype(width)::value;
+  with_width<float>(columns, [&]<int w>() {
     log_softmax_gradient_kernel<w><<<static_cast<unsigned>(rows), threads_for_row(columns / w), 0, stream>>>(
         log_probabilities, sparse, wide, columns);
   });
@@ -259,9 +250,7 @@ void cross_entropy_backward(Format format, const float* log_probabilities, const
 
 void layer_norm_forward(Format format, const void* x, const float* scale, const float* shift, void* y,
                         NormStatistics statistics, std::int64_t rows, std::int64_t columns, cudaStream_t stream) {
-  over_rows(format, columns, [&](auto number, auto width) {
-    using T = decltype(number);
-    constexpr int w = decltype(width)::value;
+  over_rows(format, columns, [&]<typename T, int w>() {
     layer_norm_kernel<T, w><<<static_cast<unsigned>(rows), threads_for_row(columns / w), 0, stream>>>(
         static_cast<const T*>(x), scale, shift, static_cast<T*>(y), statistics, columns);
   });
@@ -273,9 +262,7 @@ void layer_norm_backward(Format format, const void* x, const void* dy, const flo
   const std::size_t bytes = static_cast<std::size_t>(columns) * sizeof(float);
   GPU_CHECK(cudaMemsetAsync(scale_gradient, 0, bytes, stream));
   GPU_CHECK(cudaMemsetAsync(shift_gradient, 0, bytes, stream));
-  over_rows(format, columns, [&](auto number, auto width) {
-    using T = decltype(number);
-    constexpr int w = decltype(width)::value;
+  over_rows(format, columns, [&]<typename T, int w>() {
     layer_norm_gradient_kernel<T, w><<<static_cast<unsigned>(rows), threads_for_row(columns / w), 0, stream>>>(
         static_cast<const T*>(x), static_cast<const T*>(dy), scale, statistics, static_cast<T*>(dx), columns);
     GPU_CHECK(cudaGetLastError());

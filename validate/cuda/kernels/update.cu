@@ -183,13 +183,13 @@ template <typename Work>
 void with_rule(UpdateRule rule, Work work) {
   switch (rule) {
     case UpdateRule::sgd:
-      return work(std::integral_constant<UpdateRule, UpdateRule::sgd>());
+      return work.template operator()<UpdateRule::sgd>();
     case UpdateRule::momentum:
-      return work(std::integral_constant<UpdateRule, UpdateRule::momentum>());
+      return work.template operator()<UpdateRule::momentum>();
     case UpdateRule::adam:
-      return work(std::integral_constant<UpdateRule, UpdateRule::adam>());
+      return work.template operator()<UpdateRule::adam>();
     case UpdateRule::adamw:
-      return work(std::integral_constant<UpdateRule, UpdateRule::adamw>());
+      return work.template operator()<UpdateRule::adamw>();
   }
 }
 
@@ -197,15 +197,13 @@ void with_rule(UpdateRule rule, Work work) {
 
 void embedding_forward(Format format, const void* table, const std::int64_t* tokens, void* y, std::int64_t count,
                        std::int64_t width, cudaStream_t stream) {
-  with_type(format, [&](auto number) {
-    using T = decltype(number);
-    const auto launch = [&](auto pack) {
-      constexpr int w = decltype(pack)::value;
+  with_type(format, [&]<typename T>() {
+    const auto launch = [&]<int w>() {
       embedding_kernel<T, w><<<blocks_for(count * (width / w)), block_size, 0, stream>>>(
           static_cast<const T*>(table), tokens, static_cast<T*>(y), count, width / w);
     };
-    if (width % full_width<T> == 0) return launch(std::integral_constant<int, full_width<T>>());
-    return launch(std::integral_constant<int, 1>());
+    if (width % full_width<T> == 0) return launch.template operator()<full_width<T>>();
+    return launch.template operator()<1>();
   });
   GPU_CHECK(cudaGetLastError());
 }
@@ -214,8 +212,7 @@ void embedding_backward(Format format, const void* dy, const std::int64_t* token
                         std::int64_t width, std::int64_t vocabulary, cudaStream_t stream) {
   if (width % 2 != 0) throw GpuError(Fault::unsupported, "the embedding's gradient needs an even width");
   GPU_CHECK(cudaMemsetAsync(gradient, 0, static_cast<std::size_t>(vocabulary * width) * size_of(format), stream));
-  with_type(format, [&](auto number) {
-    using T = decltype(number);
+  with_type(format, [&]<typename T>() {
     embedding_gradient_kernel<T><<<blocks_for(count * (width / 2)), block_size, 0, stream>>>(
         static_cast<const T*>(dy), tokens, static_cast<T*>(gradient), count, width);
   });
@@ -223,10 +220,9 @@ void embedding_backward(Format format, const void* dy, const std::int64_t* token
 }
 
 void fused_update(UpdateRule rule, Format copy_format, const UpdateOperands& operands, cudaStream_t stream) {
-  with_type(copy_format, [&](auto number) {
-    using T = decltype(number);
-    with_rule(rule, [&](auto constant) {
-      update_kernel<decltype(constant)::value, T>
+  with_type(copy_format, [&]<typename T>() {
+    with_rule(rule, [&]<UpdateRule update>() {
+      update_kernel<update, T>
           <<<blocks_for(operands.count / 4 + 4), block_size, 0, stream>>>(operands, UpdateCoefficients());
     });
   });
@@ -263,8 +259,7 @@ void separate_update(UpdateRule rule, Format copy_format, const UpdateOperands& 
 std::int64_t norm_chunks() { return chunks; }
 
 void norm_of_chunks(Format format, const void* gradients, std::int64_t count, float* sums, cudaStream_t stream) {
-  with_type(format, [&](auto number) {
-    using T = decltype(number);
+  with_type(format, [&]<typename T>() {
     // Always all of the chunks: those without work write 0.
     norm_kernel<T>
         <<<static_cast<unsigned>(chunks), block_size, 0, stream>>>(static_cast<const T*>(gradients), count, sums);
@@ -281,8 +276,7 @@ void clipping_factor(const float* sums, std::int64_t count, float* total, float*
 }
 
 void scale_by(Format format, void* gradients, std::int64_t count, const float* factor, cudaStream_t stream) {
-  with_type(format, [&](auto number) {
-    using T = decltype(number);
+  with_type(format, [&]<typename T>() {
     scale_kernel<T><<<blocks_for(count / full_width<T> + full_width<T>), block_size, 0, stream>>>(
         static_cast<T*>(gradients), count, factor);
   });

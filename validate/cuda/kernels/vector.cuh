@@ -3,8 +3,10 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "validate/cuda/math/format.hpp"
 
@@ -12,22 +14,13 @@ namespace foretrain::gpu {
 
 inline constexpr unsigned block_size = 256;
 
-__device__ inline float to_float(float x) { return x; }
-__device__ inline float to_float(__half x) { return __half2float(x); }
-__device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
 template <typename T>
-__device__ T from_float(float x);
-template <>
-__device__ inline float from_float<float>(float x) {
-  return x;
+__device__ float to_float(T x) {
+  return static_cast<float>(x);
 }
-template <>
-__device__ inline __half from_float<__half>(float x) {
-  return __float2half(x);
-}
-template <>
-__device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
-  return __float2bfloat16(x);
+template <typename T>
+__device__ T from_float(float x) {
+  return static_cast<T>(x);
 }
 
 /// `width` consecutive numbers, loaded and stored as one access of up to 16 bytes.
@@ -89,13 +82,24 @@ inline unsigned threads_for_row(std::int64_t units) {
   return static_cast<unsigned>(32 * (warps < 1 ? 1 : warps < 32 ? warps : 32));
 }
 
-/// Calls `work` with a number of the type that the format stores. Throws GpuError with Fault::unsupported.
+/// Calls `work` with the type that the format stores, as its template argument. Throws GpuError with
+/// Fault::unsupported.
 template <typename Work>
 void with_type(Format format, Work work) {
-  if (format == Format::fp32) return work(float{});
-  if (format == Format::fp16) return work(__half{});
-  if (format == Format::bf16) return work(__nv_bfloat16{});
+  if (format == Format::fp32) return work.template operator()<float>();
+  if (format == Format::fp16) return work.template operator()<__half>();
+  if (format == Format::bf16) return work.template operator()<__nv_bfloat16>();
   throw GpuError(Fault::unsupported, "own kernels exist for fp32, tf32, fp16 and bf16");
+}
+/// The same for every format.
+template <typename Work>
+void with_any_type(Format format, Work work) {
+  if (format == Format::fp64) return work.template operator()<double>();
+  if (format == Format::fp8) return work.template operator()<__nv_fp8_e4m3>();
+  if (format == Format::int8) return work.template operator()<std::int8_t>();
+  if (format == Format::int32) return work.template operator()<std::int32_t>();
+  if (format == Format::int64) return work.template operator()<std::int64_t>();
+  with_type(format, work);
 }
 
 }  // namespace foretrain::gpu

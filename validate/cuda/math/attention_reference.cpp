@@ -109,16 +109,6 @@ void verify_key_gradients(const AttentionShape& s, const AttentionTensors& t, co
 
 }  // namespace
 
-void SumOfProducts::add(double a, double b) {
-  sum += a * b;
-  magnitudes += std::abs(a * b);
-  squares += a * b * a * b;
-}
-
-double SumOfProducts::tolerance(Format format) const {
-  return 1e-3 * magnitudes + 8.0 * rounding_of(format) * (std::sqrt(squares) + std::abs(sum)) + 1e-6;
-}
-
 void verify_attention(const AttentionShape& shape, const AttentionTensors& tensors, cudaStream_t stream) {
   const Groups groups = groups_of(shape);
   const Reader read(shape, stream);

@@ -2,17 +2,9 @@
 #pragma once
 
 #include "validate/cuda/math/attention_shape.hpp"
-#include "validate/cuda/math/format.hpp"
+#include "validate/cuda/math/probe.hpp"
 
 namespace foretrain::gpu {
-
-/// A sum and the sizes of its terms, for tolerances.
-struct SumOfProducts {
-  double sum = 0.0, magnitudes = 0.0, squares = 0.0;
-  void add(double a, double b);
-  /// Inner results are rounded to the format: a part of each term, at random.
-  [[nodiscard]] double tolerance(Format format) const;
-};
 
 /// [batch, heads, sequence, head_dim] of the queries and their results, kv_heads for keys and values.
 struct AttentionTensors {

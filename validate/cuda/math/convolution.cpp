@@ -1,16 +1,89 @@
-#ifdef FORETRAIN_HAS_CUDNN
-#include "validate/cuda/math/convolution.hpp"
+// 2-D convolutions and their gradients by cuDNN.
+#include "validate/cuda/math/operator_runner.hpp"
 
+#ifdef FORETRAIN_HAS_CUDNN
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
+#include <vector>
 
+#include "validate/cuda/math/cudnn_graph.hpp"
 #include "validate/cuda/math/probe.hpp"
+#endif
 
 namespace foretrain::gpu {
 
+#ifdef FORETRAIN_HAS_CUDNN
+
 namespace {
+
+enum class ConvolutionPass { forward, data_gradient, weight_gradient };
+
+/// Input [n, c, h, w], filter [k, c / groups, r, s], output [n, k, p, q], as in Convolution
+/// (model/workload/operator.hpp).
+struct ConvolutionShape {
+  std::int64_t n = 1, c = 1, h = 1, w = 1, k = 1, r = 1, s = 1, p = 1, q = 1;
+  std::int64_t stride = 1, pad_h = 0, pad_w = 0, groups = 1;
+  ConvolutionPass pass = ConvolutionPass::forward;
+  std::string precision = "fp32";
+};
+
+/// A tensor of four extents, of which the second is channels: they lie last in memory for 16-bit formats, as cuDNN's
+/// tensor-core kernels want them, and image by image otherwise.
+struct ImageTensor {
+  Format format = Format::fp32;
+  std::vector<std::int64_t> sizes, strides;
+  [[nodiscard]] std::size_t bytes() const {
+    return static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]) * size_of(format);
+  }
+  [[nodiscard]] std::int64_t place(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
+    return a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3];
+  }
+};
+
+struct ConvolutionTensors {
+  ImageTensor input, filter, output;
+};
+
+/// Identifiers of a convolution's tensors in its graph.
+struct ConvolutionIds {
+  std::int64_t input = 0, filter = 0, output = 0;
+};
+
+class ConvolutionRunner final : public OperatorRunner {
+ public:
+  /// Of the first plans that cuDNN's heuristic (mode A) offers with at most 1 GiB of workspace, the one that is fastest
+  /// on these operands, as trainers that let cuDNN search get it; parameters() says which it was and how much slower
+  /// the first was. fp32 keeps to fp32 arithmetic, tf32 may use tensor cores.
+  ConvolutionRunner(const ConvolutionShape& shape, const RunnerSetting& setting);
+
+  void launch(cudaStream_t stream, int turn) override;
+  void verify(cudaStream_t stream) override;
+  [[nodiscard]] std::size_t bytes() const override {
+    return tensors_.input.bytes() + tensors_.filter.bytes() + tensors_.output.bytes();
+  }
+  [[nodiscard]] int operand_sets() const override { return static_cast<int>(sets_.size()); }
+  [[nodiscard]] std::map<std::string, std::string> parameters() const override;
+
+ private:
+  struct Operands {
+    void *input, *filter, *output;
+  };
+
+  void choose(const RunnerSetting& setting);
+  [[nodiscard]] SumOfProducts sum_at(const std::vector<std::int64_t>& place, cudaStream_t stream) const;
+
+  ConvolutionShape shape_;
+  ConvolutionTensors tensors_;
+  std::vector<Operands> sets_;
+  CudnnGraph graph_;
+  ConvolutionIds ids_;
+  std::vector<GraphPlan> plan_;  ///< the one that was chosen
+  std::vector<CudnnDescriptor> packs_;
+  std::size_t rank_ = 0, candidates_ = 0;
+  double first_over_best_ = 1.0;
+};
 
 constexpr std::int64_t most_workspace = std::int64_t{1} << 30;
 constexpr int most_candidates = 4;
@@ -71,16 +144,6 @@ PassAttributes attributes_of(ConvolutionPass pass) {
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
-}
-
-}  // namespace
-
-std::size_t ImageTensor::bytes() const {
-  return static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]) * size_of(format);
-}
-
-std::int64_t ImageTensor::place(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
-  return a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3];
 }
 
 ConvolutionShape convolution_shape(const OperatorSpec& spec) {
@@ -163,9 +226,7 @@ void ConvolutionRunner::choose(const RunnerSetting& setting) {
   void* const workspace = setting.memory.workspace(static_cast<std::size_t>(std::max<std::int64_t>(needed, 16)));
   const int sets = gpu::operand_sets(setting.rotation, bytes());
   for (int i = 0; i < sets; ++i) {
-    const auto take = [&](const ImageTensor& image) {
-      return setting.memory.take(image.bytes(), fill_of(image.format));
-    };
+    const auto take = [&](const ImageTensor& image) { return setting.memory.take(image.bytes(), image.format); };
     sets_.push_back({take(tensors_.input), take(tensors_.filter), take(tensors_.output)});
     const Operands& operands = sets_.back();
     packs_.push_back(variant_pack(
@@ -188,17 +249,11 @@ void ConvolutionRunner::launch(cudaStream_t stream, int turn) {
 }
 
 /// One number of the result, from the definition; sums run over a line of channels, or a plane, at once.
-double ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStream_t stream, double& magnitudes,
-                                 double& squares) const {
+SumOfProducts ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStream_t stream) const {
   const ConvolutionShape& s = shape_;
   const Operands& data = sets_.front();
   const std::int64_t group_inputs = s.c / s.groups, group_outputs = s.k / s.groups;
-  double sum = 0.0;
-  const auto add = [&](double x, double y) {
-    sum += x * y;
-    magnitudes += std::abs(x * y);
-    squares += x * y * x * y;
-  };
+  SumOfProducts sum;
   const auto line = [&](const ImageTensor& tensor, const void* memory, std::int64_t start, int along,
                         std::int64_t count) {
     return read_elements(tensor.format, memory, start, tensor.strides[static_cast<std::size_t>(along)], count, stream);
@@ -215,7 +270,7 @@ double ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStr
         for (std::int64_t q = 0; q < s.q; ++q) {
           const std::int64_t column = q * s.stride - s.pad_w + place[3];
           if (column < 0 || column >= s.w) continue;
-          add(x[static_cast<std::size_t>(row * s.w + column)], dy[static_cast<std::size_t>(p * s.q + q)]);
+          sum.add(x[static_cast<std::size_t>(row * s.w + column)], dy[static_cast<std::size_t>(p * s.q + q)]);
         }
       }
     }
@@ -246,7 +301,7 @@ double ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStr
         weights = line(tensors_.filter, data.filter,
                        tensors_.filter.place(group * group_outputs, place[1] % group_inputs, r, t), 0, group_outputs);
       }
-      for (std::size_t i = 0; i < values.size(); ++i) add(values[i], weights[i]);
+      for (std::size_t i = 0; i < values.size(); ++i) sum.add(values[i], weights[i]);
     }
   }
   return sum;
@@ -255,12 +310,10 @@ double ConvolutionRunner::sum_at(const std::vector<std::int64_t>& place, cudaStr
 void ConvolutionRunner::verify(cudaStream_t stream) {
   launch(stream, 0);
   const bool weights = shape_.pass == ConvolutionPass::weight_gradient;
-  const ImageTensor& result = weights                                   ? tensors_.filter
-                              : shape_.pass == ConvolutionPass::forward ? tensors_.output
-                                                                        : tensors_.input;
-  void* const data = weights                                   ? sets_.front().filter
-                     : shape_.pass == ConvolutionPass::forward ? sets_.front().output
-                                                               : sets_.front().input;
+  const Operands& operands = sets_.front();
+  const bool forward = shape_.pass == ConvolutionPass::forward;
+  const ImageTensor& result = weights ? tensors_.filter : forward ? tensors_.output : tensors_.input;
+  const void* const data = weights ? operands.filter : forward ? operands.output : operands.input;
   // Rounding of sums, and what Winograd's and Fourier's ways lose, which grows with the sums' typical size.
   const bool narrow = shape_.precision != "fp32" && shape_.precision != "fp64";
   const double of_magnitudes = narrow ? 1e-4 : 1e-5, of_size = narrow ? 0.03 : 2e-3;
@@ -268,13 +321,12 @@ void ConvolutionRunner::verify(cudaStream_t stream) {
   const auto a = samples_below(result.sizes[0], samples), b = samples_below(result.sizes[1], samples),
              c = samples_below(result.sizes[2], samples), d = samples_below(result.sizes[3], samples);
   for (std::size_t i = 0; i < (weights ? 2U : 3U); ++i) {
-    double magnitudes = 0.0, squares = 0.0;
-    const double sum = sum_at({a[i], b[i], c[i], d[i]}, stream, magnitudes, squares);
+    const SumOfProducts sum = sum_at({a[i], b[i], c[i], d[i]}, stream);
     const double rounding = 4.0 * rounding_of(result.format);
-    const double tolerance =
-        of_magnitudes * magnitudes + (of_size + rounding) * std::sqrt(squares) + rounding * std::abs(sum) + 1e-6;
+    const double tolerance = of_magnitudes * sum.magnitudes + (of_size + rounding) * std::sqrt(sum.squares) +
+                             rounding * std::abs(sum.sum) + 1e-6;
     expect_close("convolution number " + std::to_string(i),
-                 read_element(result.format, data, result.place(a[i], b[i], c[i], d[i]), stream), sum, tolerance);
+                 read_element(result.format, data, result.place(a[i], b[i], c[i], d[i]), stream), sum.sum, tolerance);
   }
 }
 
@@ -289,5 +341,18 @@ std::map<std::string, std::string> ConvolutionRunner::parameters() const {
           {"layout", size_of(tensors_.input.format) == 2 ? "nhwc" : "nchw"}};
 }
 
-}  // namespace foretrain::gpu
+}  // namespace
+
+std::unique_ptr<OperatorRunner> make_convolution(const OperatorSpec& spec, const RunnerSetting& setting) {
+  return std::make_unique<ConvolutionRunner>(convolution_shape(spec), setting);
+}
+
+#else
+
+std::unique_ptr<OperatorRunner> make_convolution(const OperatorSpec&, const RunnerSetting&) {
+  throw GpuError(Fault::unsupported, "this build is without cuDNN: install it and build again (CUDNN_HOME)");
+}
+
 #endif
+
+}  // namespace foretrain::gpu

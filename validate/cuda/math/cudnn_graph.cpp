@@ -14,12 +14,6 @@ namespace {
 /// Making plans may compile kernels; after so many seconds what was found must do.
 constexpr double search_budget_s = 2.0;
 
-/// Names of cuDNN 9.8, by number, so that this also builds with headers before it.
-constexpr auto heuristic_device = static_cast<cudnnBackendAttributeName_t>(204);
-constexpr auto plan_device = static_cast<cudnnBackendAttributeName_t>(407);
-constexpr auto device_json = static_cast<cudnnBackendAttributeName_t>(2702);
-constexpr auto device_descriptor = static_cast<cudnnBackendDescriptorType_t>(38);
-
 bool not_supported(cudnnStatus_t status) { return status / 1000 == CUDNN_STATUS_NOT_SUPPORTED / 1000; }
 
 Fault fault_of(cudnnStatus_t status) {
@@ -71,9 +65,8 @@ void check(cudnnStatus_t status, const char* call, const char* file, int line) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   char why[512] = "";
   cudnnGetLastErrorString(why, sizeof(why));
-  throw GpuError(fault_of(status), std::string(call) + " failed: " + cudnnGetErrorString(status) +
-                                       (why[0] != 0 ? std::string(": ") + why : "") + " (" + file + ":" +
-                                       std::to_string(line) + ")");
+  const std::string said = cudnnGetErrorString(status) + (why[0] != 0 ? std::string(": ") + why : "");
+  throw GpuError(fault_of(status), failed_call(call, said, file, line));
 }
 
 cudnnHandle_t cudnn_on(cudaStream_t stream) {
@@ -166,12 +159,10 @@ CudnnDescriptor& CudnnGraph::operation(cudnnBackendDescriptorType_t type) {
   return made;
 }
 
-std::vector<CudnnDescriptor> CudnnGraph::configurations(const CudnnDescriptor& graph, cudnnBackendHeurMode_t mode,
-                                                        const CudnnDescriptor* device) {
+std::vector<CudnnDescriptor> CudnnGraph::configurations(const CudnnDescriptor& graph, cudnnBackendHeurMode_t mode) {
   CudnnDescriptor& heuristic = keep(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph)
       .set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
-  if (device != nullptr) heuristic.set(heuristic_device, *device);
   std::vector<CudnnDescriptor> found;
   if (!heuristic.finish_if_supported()) return found;
   std::int64_t count = 0;
@@ -190,29 +181,25 @@ std::vector<CudnnDescriptor> CudnnGraph::configurations(const CudnnDescriptor& g
   return found;
 }
 
-std::vector<GraphPlan> CudnnGraph::plans(int most, std::int64_t workspace, const EngineFilter& filter,
-                                         const CudnnDescriptor* device) {
+std::vector<GraphPlan> CudnnGraph::plans(int most, std::int64_t workspace, const EngineFilter& filter) {
   CudnnDescriptor& graph = keep(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  const cudnnHandle_t handle = device == nullptr ? cudnn_on(nullptr) : nullptr;
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(operations_.size()),
-            operations_.data());
-  if (device == nullptr) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
-  graph.finish();
+  const cudnnHandle_t handle = cudnn_on(nullptr);
+  graph
+      .set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<std::int64_t>(operations_.size()),
+           operations_.data())
+      .set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle)
+      .finish();
   std::vector<GraphPlan> plans;
   const double end = now() + search_budget_s;
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (CudnnDescriptor& configuration : configurations(graph, mode, device)) {
+    for (CudnnDescriptor& configuration : configurations(graph, mode)) {
       if (static_cast<int>(plans.size()) >= most || (!plans.empty() && now() > end)) return plans;
       const Engine engine = engine_of(configuration);
       if (filter.no_tensor_cores && engine.tensor_cores) continue;
       if (filter.no_narrower_inputs && engine.narrower_inputs) continue;
       CudnnDescriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-      plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-      if (device != nullptr) {
-        plan.set(plan_device, *device);
-      } else {
-        plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
-      }
+      plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration)
+          .set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
       if (!plan.finish_if_supported()) continue;
       std::array<std::int64_t, 1> needed = {0};
       read(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, needed);
@@ -224,14 +211,6 @@ std::vector<GraphPlan> CudnnGraph::plans(int most, std::int64_t workspace, const
   }
   if (plans.empty()) throw GpuError(Fault::unsupported, "cuDNN has no engine for this on this GPU");
   return plans;
-}
-
-CudnnDescriptor described_gpu(const std::string& json) {
-  if (cudnnGetVersion() < 90800) throw GpuError(Fault::unsupported, "this cuDNN plans for no GPU but the current one");
-  CudnnDescriptor device(device_descriptor);
-  device.set(device_json, CUDNN_TYPE_CHAR, static_cast<std::int64_t>(json.size()), json.data());
-  device.finish();
-  return device;
 }
 
 CudnnDescriptor variant_pack(const std::map<std::int64_t, void*>& pointers, void* workspace) {

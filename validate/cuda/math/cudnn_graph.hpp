@@ -83,22 +83,15 @@ class CudnnGraph {
   CudnnDescriptor& operation(cudnnBackendDescriptorType_t type);
   /// Closes the graph and asks the heuristics: up to `most` plans that this GPU can run within `workspace` bytes, in
   /// the heuristics' order (mode A, then fall-backs). Throws GpuError with Fault::unsupported when there is none.
-  /// `device`: a description of a GPU to plan for (see described_gpu()); without, the current GPU.
-  std::vector<GraphPlan> plans(int most, std::int64_t workspace, const EngineFilter& filter,
-                               const CudnnDescriptor* device = nullptr);
+  std::vector<GraphPlan> plans(int most, std::int64_t workspace, const EngineFilter& filter);
 
  private:
-  std::vector<CudnnDescriptor> configurations(const CudnnDescriptor& graph, cudnnBackendHeurMode_t mode,
-                                              const CudnnDescriptor* device);
+  std::vector<CudnnDescriptor> configurations(const CudnnDescriptor& graph, cudnnBackendHeurMode_t mode);
 
   std::deque<CudnnDescriptor> kept_;  // a deque's elements stay where they are
   std::map<std::int64_t, CudnnDescriptor*> tensors_;
   std::vector<cudnnBackendDescriptor_t> operations_;
 };
-
-/// A GPU described in cuDNN's JSON, for which graphs can be planned where there is none: that is how their patterns are
-/// tested. Throws GpuError with Fault::unsupported where this cuDNN cannot.
-CudnnDescriptor described_gpu(const std::string& json);
 
 /// The pointers of one set of operands, in the form that a launch takes.
 CudnnDescriptor variant_pack(const std::map<std::int64_t, void*>& pointers, void* workspace);

@@ -14,27 +14,14 @@ struct FormatRow {
   std::size_t size;
   double rounding;
   cudaDataType_t type;
-  Fill fill;
 };
 
-constexpr FormatRow rows[] = {{Format::fp64, 8, 0x1p-53, CUDA_R_64F, Fill::uniform_fp64},
-                              {Format::fp32, 4, 0x1p-24, CUDA_R_32F, Fill::uniform_fp32},
-                              {Format::fp16, 2, 0x1p-11, CUDA_R_16F, Fill::uniform_fp16},
-                              {Format::bf16, 2, 0x1p-8, CUDA_R_16BF, Fill::uniform_bf16},
-                              {Format::fp8, 1, 0x1p-4, CUDA_R_8F_E4M3, Fill::uniform_fp8},
-                              {Format::int8, 1, 0.0, CUDA_R_8I, Fill::uniform_int8},
-                              {Format::int32, 4, 0.0, CUDA_R_32I, Fill::bytes},
-                              {Format::int64, 8, 0.0, CUDA_R_64I, Fill::bytes}};
+constexpr FormatRow rows[] = {{Format::fp64, 8, 0x1p-53, CUDA_R_64F},   {Format::fp32, 4, 0x1p-24, CUDA_R_32F},
+                              {Format::fp16, 2, 0x1p-11, CUDA_R_16F},   {Format::bf16, 2, 0x1p-8, CUDA_R_16BF},
+                              {Format::fp8, 1, 0x1p-4, CUDA_R_8F_E4M3}, {Format::int8, 1, 0.0, CUDA_R_8I},
+                              {Format::int32, 4, 0.0, CUDA_R_32I},      {Format::int64, 8, 0.0, CUDA_R_64I}};
 
 const FormatRow& row_of(Format format) { return rows[static_cast<std::size_t>(format)]; }
-
-int attribute(cudaDeviceAttr which) {
-  int device = 0;
-  int value = 0;
-  GPU_CHECK(cudaGetDevice(&device));
-  GPU_CHECK(cudaDeviceGetAttribute(&value, which, device));
-  return value;
-}
 
 void require(const std::string& precision, int least) {
   const int have = compute_capability();
@@ -51,7 +38,6 @@ void require(const std::string& precision, int least) {
 std::size_t size_of(Format format) { return row_of(format).size; }
 double rounding_of(Format format) { return row_of(format).rounding; }
 cudaDataType_t cuda_type(Format format) { return row_of(format).type; }
-Fill fill_of(Format format) { return row_of(format).fill; }
 
 Format format_of(const std::string& precision) {
   if (precision == "fp64") return Format::fp64;
@@ -75,10 +61,10 @@ Format format_of(const std::string& precision) {
 }
 
 int compute_capability() {
-  return 10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);
+  return 10 * device_attribute(cudaDevAttrComputeCapabilityMajor) + device_attribute(cudaDevAttrComputeCapabilityMinor);
 }
 
-int multiprocessors() { return std::max(attribute(cudaDevAttrMultiProcessorCount), 1); }
+int multiprocessors() { return std::max(device_attribute(cudaDevAttrMultiProcessorCount), 1); }
 
 int operand_sets(int asked, std::size_t bytes) {
   if (asked > 0) return asked;

@@ -10,16 +10,11 @@
 
 namespace foretrain::gpu {
 
-/// How an element is stored. tf32 is arithmetic on fp32 elements.
-enum class Format { fp64, fp32, fp16, bf16, fp8, int8, int32, int64 };
-
 /// Bytes of an element.
 std::size_t size_of(Format format);
 /// Distance of the numbers next to 1, halved: the relative error of rounding. 0 for integers.
 double rounding_of(Format format);
 cudaDataType_t cuda_type(Format format);
-/// Random contents of a buffer of such elements.
-Fill fill_of(Format format);
 
 /// Format in which elements of a scenario's `precision` are stored: tf32 in fp32. Throws std::invalid_argument for an
 /// unknown word, GpuError with Fault::unsupported for formats without kernels here (int4), and for those that the

@@ -129,8 +129,8 @@ void FusedAttention::take_operands(const RunnerSetting& setting) {
   const std::int64_t needed =
       std::max(forward_->plans.front().workspace, shape_.backward ? back_plans_.front().workspace : 0);
   void* const workspace = setting.memory.workspace(static_cast<std::size_t>(std::max<std::int64_t>(needed, 16)));
-  const auto take = [&](std::size_t size) { return setting.memory.take(size, fill_of(format_)); };
-  const auto take_fp32 = [&](std::size_t size) { return setting.memory.take(size, Fill::uniform_fp32); };
+  const auto take = [&](std::size_t size) { return setting.memory.take(size, format_); };
+  const auto take_fp32 = [&](std::size_t size) { return setting.memory.take(size, Format::fp32); };
   const int sets = gpu::operand_sets(setting.rotation, bytes());
   for (int i = 0; i < sets; ++i) {
     Tensors t{};

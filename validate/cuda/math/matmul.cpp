@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "validate/cuda/core/per_device.hpp"
-#include "validate/cuda/math/matmul_names.hpp"
 #include "validate/cuda/math/probe.hpp"
 
 namespace foretrain::gpu {
@@ -70,6 +69,14 @@ void set(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t attribute,
   GPU_CHECK(cublasLtMatmulDescSetAttribute(product, attribute, &value, sizeof(value)));
 }
 
+/// What cuBLASLt says of the algorithm that it chose; 0 for what it does not say.
+std::uint32_t chosen(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
+  std::uint32_t value = 0;
+  std::size_t written = 0;
+  const auto status = cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof(value), &written);
+  return status == CUBLAS_STATUS_SUCCESS ? value : 0;
+}
+
 void check_alignment(const MatmulShape& shape, Format format) {
   const auto multiple = [](std::int64_t size, std::int64_t of) { return size % of == 0; };
   if (format == Format::int8 && !(multiple(shape.n, 4) && multiple(shape.k, 4))) {
@@ -125,9 +132,8 @@ MatmulRunner::MatmulRunner(const MatmulShape& shape, const RunnerSetting& settin
   workspace_ = setting.memory.workspace(workspace_bytes);
   const int sets = setting.rotation == no_operands ? 0 : gpu::operand_sets(setting.rotation, bytes());
   for (int i = 0; i < sets; ++i) {
-    sets_.push_back({setting.memory.take(a_.bytes(), fill_of(a_.format)),
-                     setting.memory.take(b_.bytes(), fill_of(b_.format)),
-                     setting.memory.take(c_.bytes(), fill_of(c_.format))});
+    sets_.push_back({setting.memory.take(a_.bytes(), a_.format), setting.memory.take(b_.bytes(), b_.format),
+                     setting.memory.take(c_.bytes(), c_.format)});
   }
 }
 
@@ -183,20 +189,17 @@ void MatmulRunner::choose() {
 
 void MatmulRunner::launch_on(cudaStream_t stream, const void* a, const void* b, void* c, float alpha) {
   // The host's alpha and beta are read during the call, in the scale type.
-  const double alpha_64 = alpha;
-  const double beta_64 = shape_.accumulate ? 1.0 : 0.0;
-  const float beta = shape_.accumulate ? 1.0F : 0.0F;
-  const auto alpha_int = static_cast<std::int32_t>(alpha);
-  const std::int32_t beta_int = 0;
-  const void* scales[2] = {&alpha, &beta};
-  if (shape_.precision == "fp64") {
-    scales[0] = &alpha_64;
-    scales[1] = &beta_64;
-  } else if (shape_.precision == "int8") {
-    scales[0] = &alpha_int;
-    scales[1] = &beta_int;
-  }
-  GPU_CHECK(cublasLtMatmul(handle(), product_.get(), scales[0], b, layout_b_.get(), a, layout_a_.get(), scales[1], c,
+  union Number {
+    float fp32;
+    double fp64;
+    std::int32_t int32;
+  };
+  const auto number = [this](float value) {
+    if (shape_.precision == "fp64") return Number{.fp64 = value};
+    return shape_.precision == "int8" ? Number{.int32 = static_cast<std::int32_t>(value)} : Number{.fp32 = value};
+  };
+  const Number factor = number(alpha), kept = number(shape_.accumulate ? 1.0F : 0.0F);
+  GPU_CHECK(cublasLtMatmul(handle(), product_.get(), &factor, b, layout_b_.get(), a, layout_a_.get(), &kept, c,
                            layout_c_.get(), c, layout_c_.get(), &chosen_.algo, workspace_, workspace_bytes, stream));
 }
 
@@ -235,33 +238,35 @@ void MatmulRunner::verify(cudaStream_t stream) {
   for (const Sample& sample : samples) {
     const auto row = line(a_, operands.a, sample.batch, sample.row, !shape_.transpose_a);
     const auto column = line(b_, operands.b, sample.batch, sample.column, shape_.transpose_b);
-    double sum = sample.before, magnitudes = std::abs(sample.before), squares = 0.0;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const double product = row[i] * column[i];
-      sum += product;
-      magnitudes += std::abs(product);
-      squares += product * product;
-    }
-    const double tolerance = accumulation_error(shape_.precision) * magnitudes +
-                             4.0 * rounding_of(c_.format) * (std::abs(sum) + std::sqrt(squares));
+    SumOfProducts sum{sample.before, std::abs(sample.before), 0.0};
+    for (std::size_t i = 0; i < row.size(); ++i) sum.add(row[i], column[i]);
+    const double tolerance = accumulation_error(shape_.precision) * sum.magnitudes +
+                             4.0 * rounding_of(c_.format) * (std::abs(sum.sum) + std::sqrt(sum.squares));
     expect_close("matmul element " + std::to_string(sample.row) + "," + std::to_string(sample.column),
-                 read_element(c_.format, operands.c, place(sample), stream), sum, tolerance);
+                 read_element(c_.format, operands.c, place(sample), stream), sum.sum, tolerance);
   }
 }
 
 int MatmulRunner::kernels() const {
-  const auto config = matmul_config(chosen_.algo);
-  return config.splits > 1 && config.reduction_scheme > CUBLASLT_REDUCTION_SCHEME_INPLACE ? 2 : 1;
+  const bool reduces = chosen(chosen_.algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) > CUBLASLT_REDUCTION_SCHEME_INPLACE;
+  return reduces && chosen(chosen_.algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) > 1 ? 2 : 1;
 }
 
 std::map<std::string, std::string> MatmulRunner::parameters() const {
-  auto chosen = texts_of(matmul_config(chosen_.algo));
-  chosen["workspace_bytes"] = std::to_string(chosen_.workspaceSize);
+  const auto number = [&](cublasLtMatmulAlgoConfigAttributes_t attribute) {
+    return std::to_string(chosen(chosen_.algo, attribute));
+  };
   char waves[32] = "";
   std::snprintf(waves, sizeof(waves), "%.3f", static_cast<double>(chosen_.wavesCount));
-  chosen["waves"] = waves;
-  if (along_k_only(a_.format)) chosen["storage"] = "both operands along k";
-  return chosen;
+  std::map<std::string, std::string> texts = {
+      {"algorithm", number(CUBLASLT_ALGO_CONFIG_ID) + "." + number(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION)},
+      {"tile", number(CUBLASLT_ALGO_CONFIG_TILE_ID)},
+      {"stages", number(CUBLASLT_ALGO_CONFIG_STAGES_ID)},
+      {"split_k", number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM)},
+      {"workspace_bytes", std::to_string(chosen_.workspaceSize)},
+      {"waves", waves}};
+  if (along_k_only(a_.format)) texts["storage"] = "both operands along k";
+  return texts;
 }
 
 }  // namespace foretrain::gpu

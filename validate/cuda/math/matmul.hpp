@@ -49,6 +49,7 @@ class MatmulRunner final : public OperatorRunner {
   [[nodiscard]] std::size_t bytes() const override { return a_.bytes() + b_.bytes() + c_.bytes(); }
   [[nodiscard]] int operand_sets() const override { return static_cast<int>(sets_.size()); }
   [[nodiscard]] int kernels() const override;
+  /// Tile and stages by cuBLASLt's numbers (cublasLtMatmulTile_t, cublasLtMatmulStages_t).
   [[nodiscard]] std::map<std::string, std::string> parameters() const override;
 
   /// For operators made of several: C = alpha · A · B on operands given at launch, each aligned to 256 bytes.

@@ -4,9 +4,9 @@
 
 namespace foretrain::gpu {
 
-void* OwnOperands::take(std::size_t bytes, Fill fill) {
+void* OwnOperands::take(std::size_t bytes, Format format) {
   DeviceBuffer& buffer = buffers_.emplace_back(bytes);
-  buffer.fill(fill, stream_, seed_++);
+  buffer.fill(format, stream_, seed_++);
   return buffer.data();
 }
 
@@ -21,20 +21,20 @@ void* OwnOperands::workspace(std::size_t bytes) {
 
 void OperandPool::begin_operator() { ++operator_; }
 
-void* OperandPool::take(std::size_t bytes, Fill fill) {
+void* OperandPool::take(std::size_t bytes, Format format) {
   Slot* oldest = nullptr;
   if (allocated_ + bytes > limit_) {
     for (Slot& slot : slots_) {
-      if (slot.fill != fill || slot.buffer.size() < bytes || slot.last_operator == operator_) continue;
+      if (slot.format != format || slot.buffer.size() < bytes || slot.last_operator == operator_) continue;
       if (oldest == nullptr || slot.last_operator < oldest->last_operator) oldest = &slot;
     }
   }
   if (oldest == nullptr) {
     // Also past the limit, where no buffer fits: an operator must have its operands.
     DeviceBuffer buffer(bytes);
-    buffer.fill(fill, stream_, seed_++);
+    buffer.fill(format, stream_, seed_++);
     allocated_ += bytes;
-    slots_.push_back({std::move(buffer), fill, operator_});
+    slots_.push_back({std::move(buffer), format, operator_});
     oldest = &slots_.back();
   }
   oldest->last_operator = operator_;

@@ -15,9 +15,9 @@ class OperandMemory {
   virtual ~OperandMemory() = default;
   /// To be called before the operands of an operator are taken: no two of one operator share memory.
   virtual void begin_operator() = 0;
-  /// At least this many bytes, 256-byte aligned, random as `fill` says; valid as long as this object.
+  /// At least this many bytes, 256-byte aligned, random numbers of the format; valid as long as this object.
   /// Throws GpuError with Fault::out_of_memory.
-  virtual void* take(std::size_t bytes, Fill fill) = 0;
+  virtual void* take(std::size_t bytes, Format format) = 0;
   /// Scratch memory that operators share when they run one after the other, as on one stream.
   virtual void* workspace(std::size_t bytes) = 0;
 };
@@ -27,7 +27,7 @@ class OwnOperands final : public OperandMemory {
  public:
   explicit OwnOperands(cudaStream_t stream) : stream_(stream) {}
   void begin_operator() override {}
-  void* take(std::size_t bytes, Fill fill) override;
+  void* take(std::size_t bytes, Format format) override;
   void* workspace(std::size_t bytes) override;
 
  private:
@@ -44,14 +44,13 @@ class OperandPool final : public OperandMemory {
  public:
   OperandPool(cudaStream_t stream, std::size_t limit) : stream_(stream), limit_(limit) {}
   void begin_operator() override;
-  void* take(std::size_t bytes, Fill fill) override;
+  void* take(std::size_t bytes, Format format) override;
   void* workspace(std::size_t bytes) override;
-  [[nodiscard]] std::size_t allocated() const { return allocated_; }
 
  private:
   struct Slot {
     DeviceBuffer buffer;
-    Fill fill;
+    Format format;
     long last_operator;
   };
   cudaStream_t stream_;

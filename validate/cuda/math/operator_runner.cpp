@@ -3,7 +3,6 @@
 #include <stdexcept>
 
 #include "validate/cuda/math/attention_shape.hpp"
-#include "validate/cuda/math/convolution.hpp"
 #include "validate/cuda/math/matmul.hpp"
 #include "validate/cuda/math/streaming.hpp"
 
@@ -22,31 +21,26 @@ Made make_matmul(const OperatorSpec& spec, const RunnerSetting& setting) {
   return std::make_unique<MatmulRunner>(matmul_shape(spec), setting);
 }
 
-#ifdef FORETRAIN_HAS_CUDNN
-Made make_convolution(const OperatorSpec& spec, const RunnerSetting& setting) {
-  return std::make_unique<ConvolutionRunner>(convolution_shape(spec), setting);
+template <StreamingParts (*parts)(const OperatorSpec&)>
+Made make_streaming(const OperatorSpec& spec, const RunnerSetting& setting) {
+  return std::make_unique<StreamingRunner>(parts(spec), setting);
 }
-#else
-Made make_convolution(const OperatorSpec&, const RunnerSetting&) {
-  throw GpuError(Fault::unsupported, "this build is without cuDNN: install it and build again (CUDNN_HOME)");
-}
-#endif
 
 constexpr RunnerRow rows[] = {{"matmul", make_matmul},
                               {"convolution", make_convolution},
                               {"attention", make_attention},
-                              {"elementwise", make_elementwise},
-                              {"reduction", make_reduction},
-                              {"copy", make_copy},
-                              {"traffic", make_traffic},
-                              {"softmax", make_softmax},
-                              {"layer_norm", make_layer_norm},
-                              {"cross_entropy", make_cross_entropy},
-                              {"batch_norm", make_batch_norm},
-                              {"pooling", make_pooling},
-                              {"embedding", make_embedding},
-                              {"optimizer", make_optimizer},
-                              {"gradient_clipping", make_gradient_clipping}};
+                              {"elementwise", make_streaming<elementwise_parts>},
+                              {"reduction", make_streaming<reduction_parts>},
+                              {"copy", make_streaming<copy_parts>},
+                              {"traffic", make_streaming<traffic_parts>},
+                              {"softmax", make_streaming<softmax_parts>},
+                              {"layer_norm", make_streaming<layer_norm_parts>},
+                              {"cross_entropy", make_streaming<cross_entropy_parts>},
+                              {"batch_norm", make_streaming<batch_norm_parts>},
+                              {"pooling", make_streaming<pooling_parts>},
+                              {"embedding", make_streaming<embedding_parts>},
+                              {"optimizer", make_streaming<optimizer_parts>},
+                              {"gradient_clipping", make_streaming<gradient_clipping_parts>}};
 
 }  // namespace
 

@@ -16,6 +16,16 @@ void expect_close(const std::string& what, double got, double expected, double t
   throw GpuError(Fault::failed, what + text);
 }
 
+void SumOfProducts::add(double a, double b) {
+  sum += a * b;
+  magnitudes += std::abs(a * b);
+  squares += a * b * a * b;
+}
+
+double SumOfProducts::tolerance(Format format) const {
+  return 1e-3 * magnitudes + 8.0 * rounding_of(format) * (std::sqrt(squares) + std::abs(sum)) + 1e-6;
+}
+
 std::vector<std::int64_t> samples_below(std::int64_t limit, int count) {
   // Steps of the golden ratio cover a range evenly (Knuth, "The Art of Computer Programming", 6.4).
   std::vector<std::int64_t> samples = {0};

@@ -90,7 +90,7 @@ StandardAttention::StandardAttention(const AttentionShape& shape, const RunnerSe
   const std::size_t of_scores = by_keys_.c().bytes();
   const int sets = gpu::operand_sets(setting.rotation, bytes());
   for (int i = 0; i < sets; ++i) {
-    const auto take = [&](std::size_t size) { return setting.memory.take(size, fill_of(format_)); };
+    const auto take = [&](std::size_t size) { return setting.memory.take(size, format_); };
     Tensors t{};
     t.q = take(of_queries);
     t.k = take(of_keys);

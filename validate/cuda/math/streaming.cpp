@@ -12,13 +12,13 @@ namespace foretrain::gpu {
 
 namespace {
 
-std::size_t bytes_of(const StreamingRunner::Tensor& tensor) {
+std::size_t bytes_of(const StreamingTensor& tensor) {
   // Rounded up, so that a kernel's last sixteen bytes lie inside.
   return (to_size(tensor.elements) * size_of(tensor.format) + 15) / 16 * 16;
 }
 
 /// The sum over the inputs of their number `i`.
-double sum_of_inputs(Format format, const StreamingRunner::Operands& operands, int inputs, std::int64_t i,
+double sum_of_inputs(Format format, const StreamingOperands& operands, int inputs, std::int64_t i,
                      cudaStream_t stream) {
   double sum = 0.0;
   for (int k = 0; k < inputs; ++k) sum += read_element(format, operands[to_size(k)], i, stream);
@@ -39,11 +39,11 @@ ElementwiseCounts counts_of(const OperatorSpec& spec) {
   return {spec.integer("elements"), static_cast<int>(inputs), static_cast<int>(outputs), streaming_format(spec)};
 }
 
-std::vector<StreamingRunner::Tensor> tensors_of(const ElementwiseCounts& counts) {
+std::vector<StreamingTensor> tensors_of(const ElementwiseCounts& counts) {
   return {to_size(counts.inputs + counts.outputs), {counts.format, counts.elements}};
 }
 
-ElementwiseOperands operands_of(const ElementwiseCounts& counts, const StreamingRunner::Operands& operands) {
+ElementwiseOperands operands_of(const ElementwiseCounts& counts, const StreamingOperands& operands) {
   ElementwiseOperands kernel;
   kernel.input_count = counts.inputs;
   kernel.output_count = counts.outputs;
@@ -52,7 +52,7 @@ ElementwiseOperands operands_of(const ElementwiseCounts& counts, const Streaming
   return kernel;
 }
 
-void verify_outputs(const ElementwiseCounts& counts, const StreamingRunner::Operands& operands, cudaStream_t stream) {
+void verify_outputs(const ElementwiseCounts& counts, const StreamingOperands& operands, cudaStream_t stream) {
   for (int j = 0; j < counts.outputs; ++j) {
     const auto expected = [&](std::int64_t i) {
       return 0.5 * (j + 1) * sum_of_inputs(counts.format, operands, counts.inputs, i, stream);
@@ -66,25 +66,23 @@ void verify_outputs(const ElementwiseCounts& counts, const StreamingRunner::Oper
 
 std::size_t to_size(std::int64_t number) { return static_cast<std::size_t>(number); }
 
-StreamingRunner::StreamingRunner(Parts parts, const RunnerSetting& setting) : parts_(std::move(parts)) {
-  for (const Tensor& tensor : parts_.tensors) {
+StreamingRunner::StreamingRunner(StreamingParts parts, const RunnerSetting& setting) : parts_(std::move(parts)) {
+  for (const StreamingTensor& tensor : parts_.tensors) {
     if (tensor.elements < 0) throw std::invalid_argument("an operator with a size below 0");
   }
   setting.memory.begin_operator();
   const Stream stream;
-  Operands own;
-  for (const Tensor& tensor : parts_.tensors) {
+  for (const StreamingTensor& tensor : parts_.tensors) {
     if (!tensor.own) continue;
     const DeviceBuffer& buffer = own_.emplace_back(bytes_of(tensor));
-    buffer.fill(fill_of(tensor.format), stream.get());
+    buffer.fill(tensor.format, stream.get());
   }
   const int sets = gpu::operand_sets(setting.rotation, bytes());
   for (int set = 0; set < sets; ++set) {
-    Operands operands;
+    StreamingOperands operands;
     std::size_t owned = 0;
-    for (const Tensor& tensor : parts_.tensors) {
-      operands.push_back(tensor.own ? own_[owned++].data()
-                                    : setting.memory.take(bytes_of(tensor), fill_of(tensor.format)));
+    for (const StreamingTensor& tensor : parts_.tensors) {
+      operands.push_back(tensor.own ? own_[owned++].data() : setting.memory.take(bytes_of(tensor), tensor.format));
     }
     sets_.push_back(std::move(operands));
   }
@@ -93,7 +91,7 @@ StreamingRunner::StreamingRunner(Parts parts, const RunnerSetting& setting) : pa
     return;
   }
   GPU_CHECK(cudaDeviceSynchronize());  // the memory may fill on a stream of its own
-  for (const Operands& operands : sets_) parts_.prepare(operands, stream.get());
+  for (const StreamingOperands& operands : sets_) parts_.prepare(operands, stream.get());
   stream.synchronize();
 }
 
@@ -101,9 +99,15 @@ void StreamingRunner::launch(cudaStream_t stream, int turn) {
   parts_.launch(sets_[to_size(turn) % sets_.size()], stream);
 }
 
+void StreamingRunner::verify(cudaStream_t stream) {
+  if (parts_.verify) return parts_.verify(sets_.front(), stream);
+  parts_.launch(sets_.front(), stream);
+  if (parts_.check) parts_.check(sets_.front(), stream);
+}
+
 std::size_t StreamingRunner::bytes() const {
   std::size_t sum = 0;
-  for (const Tensor& tensor : parts_.tensors) sum += bytes_of(tensor);
+  for (const StreamingTensor& tensor : parts_.tensors) sum += bytes_of(tensor);
   return sum;
 }
 
@@ -135,23 +139,20 @@ bool is_backward(const OperatorSpec& spec) {
   return pass == "backward";
 }
 
-MadeRunner make_elementwise(const OperatorSpec& spec, const RunnerSetting& setting) {
+StreamingParts elementwise_parts(const OperatorSpec& spec) {
   const ElementwiseCounts counts = counts_of(spec);
-  StreamingRunner::Parts parts;
+  StreamingParts parts;
   parts.tensors = tensors_of(counts);
   parts.launch = [counts](const auto& operands, cudaStream_t stream) {
     elementwise(counts.format, operands_of(counts, operands), counts.elements, stream);
   };
-  parts.verify = [counts, launch = parts.launch](const auto& operands, cudaStream_t stream) {
-    launch(operands, stream);
-    verify_outputs(counts, operands, stream);
-  };
-  return std::make_unique<StreamingRunner>(std::move(parts), setting);
+  parts.check = [counts](const auto& operands, cudaStream_t stream) { verify_outputs(counts, operands, stream); };
+  return parts;
 }
 
-MadeRunner make_reduction(const OperatorSpec& spec, const RunnerSetting& setting) {
+StreamingParts reduction_parts(const OperatorSpec& spec) {
   const ElementwiseCounts counts = counts_of(spec);
-  StreamingRunner::Parts parts;
+  StreamingParts parts;
   parts.tensors = tensors_of(counts);
   const std::size_t result = parts.tensors.size();
   parts.tensors.push_back({Format::fp32, 1, true});
@@ -160,17 +161,16 @@ MadeRunner make_reduction(const OperatorSpec& spec, const RunnerSetting& setting
     GPU_CHECK(cudaMemsetAsync(operands[result + 1], 0, to_size(reduction_scratch()) * sizeof(float), stream));
   };
   parts.launch = [counts, result](const auto& operands, cudaStream_t stream) {
-    reduction(counts.format, operands_of(counts, operands), counts.elements, static_cast<float*>(operands[result]),
-              static_cast<float*>(operands[result + 1]), stream);
+    reduction(counts.format, operands_of(counts, operands), counts.elements, floats(operands[result]),
+              floats(operands[result + 1]), stream);
   };
-  parts.verify = [counts, result, launch = parts.launch](const auto& operands, cudaStream_t stream) {
-    launch(operands, stream);
+  parts.check = [counts, result](const auto& operands, cudaStream_t stream) {
     verify_outputs(counts, operands, stream);
     // Of large tensors the first part alone is added up here, after a launch over that part.
     ElementwiseCounts part = counts;
     part.elements = std::min<std::int64_t>(counts.elements, 1 << 20);
-    reduction(part.format, operands_of(part, operands), part.elements, static_cast<float*>(operands[result]),
-              static_cast<float*>(operands[result + 1]), stream);
+    reduction(part.format, operands_of(part, operands), part.elements, floats(operands[result]),
+              floats(operands[result + 1]), stream);
     double sum = 0.0, magnitudes = 0.0;
     for (int k = 0; k < part.inputs; ++k) {
       for (const double value : read_elements(part.format, operands[to_size(k)], 0, 1, part.elements, stream)) {
@@ -180,34 +180,32 @@ MadeRunner make_reduction(const OperatorSpec& spec, const RunnerSetting& setting
     }
     expect_close("reduction", read_element(Format::fp32, operands[result], 0, stream), sum, 1e-5 * magnitudes + 1e-6);
   };
-  return std::make_unique<StreamingRunner>(std::move(parts), setting);
+  return parts;
 }
 
-MadeRunner make_copy(const OperatorSpec& spec, const RunnerSetting& setting) {
+StreamingParts copy_parts(const OperatorSpec& spec) {
   const std::int64_t size = spec.size("size");
-  StreamingRunner::Parts parts;
+  StreamingParts parts;
   parts.tensors = {{Format::int8, size}, {Format::int8, size}};
   parts.launch = [size](const auto& operands, cudaStream_t stream) {
     GPU_CHECK(cudaMemcpyAsync(operands[1], operands[0], to_size(size), cudaMemcpyDeviceToDevice, stream));
   };
-  parts.verify = [size, launch = parts.launch](const auto& operands, cudaStream_t stream) {
-    launch(operands, stream);
+  parts.check = [size](const auto& operands, cudaStream_t stream) {
     const auto expected = [&](std::int64_t i) { return read_element(Format::int8, operands[0], i, stream); };
     expect_numbers("copy", Format::int8, operands[1], size, expected, 0.0, stream);
   };
-  return std::make_unique<StreamingRunner>(std::move(parts), setting);
+  return parts;
 }
 
-MadeRunner make_traffic(const OperatorSpec& spec, const RunnerSetting& setting) {
+StreamingParts traffic_parts(const OperatorSpec& spec) {
   const std::int64_t read = std::llround(spec.number_or("read", 0.0));
   const std::int64_t written = std::llround(spec.number_or("written", 0.0));
-  StreamingRunner::Parts parts;
+  StreamingParts parts;
   parts.tensors = {{Format::int8, read}, {Format::int8, written}};
   parts.launch = [read, written](const auto& operands, cudaStream_t stream) {
     traffic(operands[0], read, operands[1], written, stream);
   };
-  parts.verify = parts.launch;  // it computes nothing that means something
-  return std::make_unique<StreamingRunner>(std::move(parts), setting);
+  return parts;
 }
 
 }  // namespace foretrain::gpu

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "validate/cuda/math/format.hpp"
@@ -10,37 +9,39 @@
 
 namespace foretrain::gpu {
 
+struct StreamingTensor {
+  Format format = Format::fp32;
+  std::int64_t elements = 1;
+  /// One for all sets of operands, and no other operator's: what must keep its contents (indices, counters).
+  bool own = false;
+};
+using StreamingOperands = std::vector<void*>;  ///< one for each tensor
+
 /// An operator of own kernels: which tensors it has, what puts it on a stream, and what its results must be.
+struct StreamingParts {
+  using Work = std::function<void(const StreamingOperands&, cudaStream_t)>;
+  std::vector<StreamingTensor> tensors;
+  Work prepare;  ///< contents that are not random numbers; once for every set of operands; may be empty
+  Work launch;
+  Work check;   ///< compares the results of a launch; throws GpuError; empty where they mean nothing
+  Work verify;  ///< where a launch followed by `check` does not do: launches by itself, and compares
+  int kernels = 1;
+};
+
 class StreamingRunner final : public OperatorRunner {
  public:
-  struct Tensor {
-    Format format = Format::fp32;
-    std::int64_t elements = 1;
-    /// One for all sets of operands, and no other operator's: what must keep its contents (indices, counters).
-    bool own = false;
-  };
-  using Operands = std::vector<void*>;  ///< one for each tensor
-  using Work = std::function<void(const Operands&, cudaStream_t)>;
-  struct Parts {
-    std::vector<Tensor> tensors;
-    Work prepare;  ///< contents that are not random numbers; once for every set of operands; may be empty
-    Work launch;
-    Work verify;  ///< launches, and compares; throws GpuError
-    int kernels = 1;
-  };
-
-  StreamingRunner(Parts parts, const RunnerSetting& setting);
+  StreamingRunner(StreamingParts parts, const RunnerSetting& setting);
 
   void launch(cudaStream_t stream, int turn) override;
-  void verify(cudaStream_t stream) override { parts_.verify(sets_.front(), stream); }
+  void verify(cudaStream_t stream) override;
   [[nodiscard]] std::size_t bytes() const override;
   [[nodiscard]] int operand_sets() const override { return static_cast<int>(sets_.size()); }
   [[nodiscard]] int kernels() const override { return parts_.kernels; }
 
  private:
-  Parts parts_;
+  StreamingParts parts_;
   std::vector<DeviceBuffer> own_;
-  std::vector<Operands> sets_;
+  std::vector<StreamingOperands> sets_;
 };
 
 /// Compares sampled numbers of a result with expected(i), within `relative` of that and rounding of the format.
@@ -54,19 +55,19 @@ Format streaming_format(const OperatorSpec& spec);
 /// `pass: forward | backward` (= forward).
 bool is_backward(const OperatorSpec& spec);
 std::size_t to_size(std::int64_t number);
+inline float* floats(void* tensor) { return static_cast<float*>(tensor); }
 
-using MadeRunner = std::unique_ptr<OperatorRunner>;
-MadeRunner make_elementwise(const OperatorSpec& spec, const RunnerSetting& setting);
-MadeRunner make_reduction(const OperatorSpec& spec, const RunnerSetting& setting);
-MadeRunner make_copy(const OperatorSpec& spec, const RunnerSetting& setting);
-MadeRunner make_traffic(const OperatorSpec& spec, const RunnerSetting& setting);
-MadeRunner make_softmax(const OperatorSpec& spec, const RunnerSetting& setting);
-MadeRunner make_layer_norm(const OperatorSpec& spec, const RunnerSetting& setting);
-MadeRunner make_cross_entropy(const OperatorSpec& spec, const RunnerSetting& setting);
-MadeRunner make_batch_norm(const OperatorSpec& spec, const RunnerSetting& setting);
-MadeRunner make_pooling(const OperatorSpec& spec, const RunnerSetting& setting);
-MadeRunner make_embedding(const OperatorSpec& spec, const RunnerSetting& setting);
-MadeRunner make_optimizer(const OperatorSpec& spec, const RunnerSetting& setting);
-MadeRunner make_gradient_clipping(const OperatorSpec& spec, const RunnerSetting& setting);
+StreamingParts elementwise_parts(const OperatorSpec& spec);
+StreamingParts reduction_parts(const OperatorSpec& spec);
+StreamingParts copy_parts(const OperatorSpec& spec);
+StreamingParts traffic_parts(const OperatorSpec& spec);
+StreamingParts softmax_parts(const OperatorSpec& spec);
+StreamingParts layer_norm_parts(const OperatorSpec& spec);
+StreamingParts cross_entropy_parts(const OperatorSpec& spec);
+StreamingParts batch_norm_parts(const OperatorSpec& spec);
+StreamingParts pooling_parts(const OperatorSpec& spec);
+StreamingParts embedding_parts(const OperatorSpec& spec);
+StreamingParts optimizer_parts(const OperatorSpec& spec);
+StreamingParts gradient_clipping_parts(const OperatorSpec& spec);
 
 }  // namespace foretrain::gpu

@@ -13,8 +13,6 @@ namespace foretrain::gpu {
 
 namespace {
 
-float* floats(void* tensor) { return static_cast<float*>(tensor); }
-
 struct Images {
   ImageShape shape;
   Format format;
@@ -26,13 +24,13 @@ struct Images {
 
 enum BatchNormTensor { bn_x, bn_scale, bn_shift, bn_sums, bn_result, bn_dy, bn_gradients };
 
-void run_batch_norm(const Images& images, const StreamingRunner::Operands& t, cudaStream_t stream) {
+void run_batch_norm(const Images& images, const StreamingOperands& t, cudaStream_t stream) {
   batch_norm_forward(images.format, t[bn_x], floats(t[bn_scale]), floats(t[bn_shift]), t[bn_result], floats(t[bn_sums]),
                      images.shape, stream);
 }
 
 /// Sum over a channel of the numbers of `compute(x, dy)`; without dy it is 0.
-double channel_sum(const Images& images, const StreamingRunner::Operands& t, std::int64_t channel, bool gradient,
+double channel_sum(const Images& images, const StreamingOperands& t, std::int64_t channel, bool gradient,
                    const std::function<double(double, double)>& compute, cudaStream_t stream) {
   double sum = 0.0;
   for (std::int64_t image = 0; image < images.shape.batch; ++image) {
@@ -48,7 +46,7 @@ double channel_sum(const Images& images, const StreamingRunner::Operands& t, std
 struct ChannelStatistics {
   double mean, inverse;
 };
-ChannelStatistics statistics_of(const Images& images, const StreamingRunner::Operands& t, std::int64_t channel,
+ChannelStatistics statistics_of(const Images& images, const StreamingOperands& t, std::int64_t channel,
                                 cudaStream_t stream) {
   const auto count = static_cast<double>(images.shape.batch * images.shape.plane);
   const double mean = channel_sum(
@@ -62,7 +60,7 @@ ChannelStatistics statistics_of(const Images& images, const StreamingRunner::Ope
 }
 
 /// Compares sampled numbers of a channel with expected(x, dy).
-void expect_channel(const char* what, const Images& images, const StreamingRunner::Operands& t, std::int64_t channel,
+void expect_channel(const char* what, const Images& images, const StreamingOperands& t, std::int64_t channel,
                     bool gradient, const std::function<double(double, double)>& expected, cudaStream_t stream) {
   for (const std::int64_t image : samples_below(images.shape.batch, 2)) {
     for (const std::int64_t i : samples_below(images.shape.plane, 4)) {
@@ -75,7 +73,7 @@ void expect_channel(const char* what, const Images& images, const StreamingRunne
   }
 }
 
-void verify_batch_norm(const Images& images, const StreamingRunner::Operands& t, cudaStream_t stream) {
+void verify_batch_norm(const Images& images, const StreamingOperands& t, cudaStream_t stream) {
   for (const std::int64_t channel : samples_below(images.shape.channels, 2)) {
     const ChannelStatistics s = statistics_of(images, t, channel, stream);
     const double scale = read_element(Format::fp32, t[bn_scale], channel, stream);
@@ -85,7 +83,7 @@ void verify_batch_norm(const Images& images, const StreamingRunner::Operands& t,
   }
 }
 
-void verify_batch_norm_gradient(const Images& images, const StreamingRunner::Operands& t, cudaStream_t stream) {
+void verify_batch_norm_gradient(const Images& images, const StreamingOperands& t, cudaStream_t stream) {
   const auto count = static_cast<double>(images.shape.batch * images.shape.plane);
   for (const std::int64_t channel : samples_below(images.shape.channels, 2)) {
     const ChannelStatistics s = statistics_of(images, t, channel, stream);
@@ -137,7 +135,7 @@ Pooling pooling_of(const OperatorSpec& spec) {
 
 enum PoolingTensor { pool_x, pool_y, pool_indices };
 
-std::int64_t* indices_of(const Pooling& pooling, const StreamingRunner::Operands& t) {
+std::int64_t* indices_of(const Pooling& pooling, const StreamingOperands& t) {
   return pooling.maximum ? static_cast<std::int64_t*>(t[pool_indices]) : nullptr;
 }
 
@@ -166,7 +164,7 @@ double pooled(const Pooling& pooling, const void* x, std::int64_t output, cudaSt
 }
 
 /// Sum of the gradients of the windows that a number of the input lies in, or for the maximum won.
-double spread(const Pooling& pooling, const StreamingRunner::Operands& t, std::int64_t input, cudaStream_t stream) {
+double spread(const Pooling& pooling, const StreamingOperands& t, std::int64_t input, cudaStream_t stream) {
   const PoolingShape& s = pooling.shape;
   const std::int64_t map = input / (s.height * s.width), place = input % (s.height * s.width);
   const std::int64_t windows = s.out_height * s.out_width;
@@ -190,12 +188,12 @@ double spread(const Pooling& pooling, const StreamingRunner::Operands& t, std::i
 
 }  // namespace
 
-MadeRunner make_batch_norm(const OperatorSpec& spec, const RunnerSetting& setting) {
+StreamingParts batch_norm_parts(const OperatorSpec& spec) {
   const Images images{{spec.integer("batch"), spec.integer("channels"), spec.integer("height") * spec.integer("width")},
                       streaming_format(spec)};
   const std::int64_t channels = images.shape.channels;
   const bool backward = is_backward(spec);
-  StreamingRunner::Parts parts;
+  StreamingParts parts;
   parts.kernels = 2;
   parts.tensors = {{images.format, images.elements()},
                    {Format::fp32, channels, true},
@@ -204,11 +202,8 @@ MadeRunner make_batch_norm(const OperatorSpec& spec, const RunnerSetting& settin
                    {images.format, images.elements()}};
   if (!backward) {
     parts.launch = [images](const auto& t, cudaStream_t stream) { run_batch_norm(images, t, stream); };
-    parts.verify = [images](const auto& t, cudaStream_t stream) {
-      run_batch_norm(images, t, stream);
-      verify_batch_norm(images, t, stream);
-    };
-    return std::make_unique<StreamingRunner>(std::move(parts), setting);
+    parts.check = [images](const auto& t, cudaStream_t stream) { verify_batch_norm(images, t, stream); };
+    return parts;
   }
   parts.tensors.push_back({images.format, images.elements()});
   parts.tensors.push_back({Format::fp32, 2 * channels});
@@ -222,12 +217,12 @@ MadeRunner make_batch_norm(const OperatorSpec& spec, const RunnerSetting& settin
     launch(t, stream);
     verify_batch_norm_gradient(images, t, stream);
   };
-  return std::make_unique<StreamingRunner>(std::move(parts), setting);
+  return parts;
 }
 
-MadeRunner make_pooling(const OperatorSpec& spec, const RunnerSetting& setting) {
+StreamingParts pooling_parts(const OperatorSpec& spec) {
   const Pooling pooling = pooling_of(spec);
-  StreamingRunner::Parts parts;
+  StreamingParts parts;
   parts.tensors = {{pooling.format, pooling.inputs()},
                    {pooling.format, pooling.outputs()},
                    {Format::int64, pooling.maximum ? pooling.outputs() : 0, true}};
@@ -236,23 +231,21 @@ MadeRunner make_pooling(const OperatorSpec& spec, const RunnerSetting& setting) 
   };
   if (!is_backward(spec)) {
     parts.launch = forward;
-    parts.verify = [pooling, forward](const auto& t, cudaStream_t stream) {
-      forward(t, stream);
+    parts.check = [pooling](const auto& t, cudaStream_t stream) {
       const auto expected = [&](std::int64_t output) { return pooled(pooling, t[pool_x], output, stream); };
       expect_numbers("pooling", pooling.format, t[pool_y], pooling.outputs(), expected, 1e-6, stream);
     };
-    return std::make_unique<StreamingRunner>(std::move(parts), setting);
+    return parts;
   }
   parts.prepare = forward;  // for the places of the maxima; its results then serve as gradients
   parts.launch = [pooling](const auto& t, cudaStream_t stream) {
     pooling_backward(pooling.format, t[pool_y], indices_of(pooling, t), t[pool_x], pooling.shape, stream);
   };
-  parts.verify = [pooling, launch = parts.launch](const auto& t, cudaStream_t stream) {
-    launch(t, stream);
+  parts.check = [pooling](const auto& t, cudaStream_t stream) {
     const auto expected = [&](std::int64_t input) { return spread(pooling, t, input, stream); };
     expect_numbers("pooling gradient", pooling.format, t[pool_x], pooling.inputs(), expected, 1e-6, stream);
   };
-  return std::make_unique<StreamingRunner>(std::move(parts), setting);
+  return parts;
 }
 
 }  // namespace foretrain::gpu

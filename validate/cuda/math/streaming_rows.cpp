@@ -60,14 +60,13 @@ Numbers softmax_of(const Numbers& x) {
   return y;
 }
 
-MadeRunner softmax_gradient(const Rows& shape, const RunnerSetting& setting) {
-  StreamingRunner::Parts parts;
+StreamingParts softmax_gradient(const Rows& shape) {
+  StreamingParts parts;
   parts.tensors.assign(3, {shape.format, shape.elements()});
   parts.launch = [shape](const auto& t, cudaStream_t stream) {
     softmax_backward(shape.format, t[0], t[1], t[2], shape.rows, shape.columns, stream);
   };
-  parts.verify = [shape, launch = parts.launch](const auto& t, cudaStream_t stream) {
-    launch(t, stream);
+  parts.check = [shape](const auto& t, cudaStream_t stream) {
     const auto expected = [&](std::int64_t row) {
       const Numbers y = row_of(shape.format, t[0], row, shape.columns, stream);
       Numbers dx = row_of(shape.format, t[1], row, shape.columns, stream);
@@ -78,14 +77,14 @@ MadeRunner softmax_gradient(const Rows& shape, const RunnerSetting& setting) {
     };
     expect_rows("softmax gradient", shape, shape.format, t[2], expected, 1e-4, stream);
   };
-  return std::make_unique<StreamingRunner>(std::move(parts), setting);
+  return parts;
 }
 
 enum LayerNormTensor { ln_x, ln_scale, ln_shift, ln_mean, ln_inverse, ln_result, ln_dy, ln_dscale, ln_dshift };
-std::vector<StreamingRunner::Tensor> layer_norm_tensors(const Rows& shape) {
-  std::vector<StreamingRunner::Tensor> tensors = {{shape.format, shape.elements()}, {Format::fp32, shape.columns},
-                                                  {Format::fp32, shape.columns},    {Format::fp32, shape.rows, true},
-                                                  {Format::fp32, shape.rows, true}, {shape.format, shape.elements()}};
+std::vector<StreamingTensor> layer_norm_tensors(const Rows& shape) {
+  std::vector<StreamingTensor> tensors = {{shape.format, shape.elements()}, {Format::fp32, shape.columns},
+                                          {Format::fp32, shape.columns},    {Format::fp32, shape.rows, true},
+                                          {Format::fp32, shape.rows, true}, {shape.format, shape.elements()}};
   if (!shape.backward) return tensors;
   tensors.push_back({shape.format, shape.elements()});
   tensors.push_back({Format::fp32, shape.columns});
@@ -93,17 +92,16 @@ std::vector<StreamingRunner::Tensor> layer_norm_tensors(const Rows& shape) {
   return tensors;
 }
 
-NormStatistics statistics_of(const StreamingRunner::Operands& t) {
+NormStatistics statistics_of(const StreamingOperands& t) {
   return {static_cast<float*>(t[ln_mean]), static_cast<float*>(t[ln_inverse])};
 }
-float* floats(void* tensor) { return static_cast<float*>(tensor); }
 
-void run_layer_norm(const Rows& s, const StreamingRunner::Operands& t, cudaStream_t stream) {
+void run_layer_norm(const Rows& s, const StreamingOperands& t, cudaStream_t stream) {
   layer_norm_forward(s.format, t[ln_x], floats(t[ln_scale]), floats(t[ln_shift]), t[ln_result], statistics_of(t),
                      s.rows, s.columns, stream);
 }
 
-void verify_layer_norm(const Rows& s, const StreamingRunner::Operands& t, cudaStream_t stream) {
+void verify_layer_norm(const Rows& s, const StreamingOperands& t, cudaStream_t stream) {
   const Numbers scale = row_of(Format::fp32, t[ln_scale], 0, s.columns, stream);
   const Numbers shift = row_of(Format::fp32, t[ln_shift], 0, s.columns, stream);
   const auto expected = [&](std::int64_t row) {
@@ -119,7 +117,7 @@ void verify_layer_norm(const Rows& s, const StreamingRunner::Operands& t, cudaSt
   expect_rows("layer norm", s, s.format, t[ln_result], expected, 1e-4, stream);
 }
 
-void verify_layer_norm_gradient(const Rows& s, const StreamingRunner::Operands& t, cudaStream_t stream) {
+void verify_layer_norm_gradient(const Rows& s, const StreamingOperands& t, cudaStream_t stream) {
   const Numbers scale = row_of(Format::fp32, t[ln_scale], 0, s.columns, stream);
   const auto expected = [&](std::int64_t row) {
     const double mean = read_element(Format::fp32, t[ln_mean], row, stream);
@@ -157,10 +155,10 @@ void verify_layer_norm_gradient(const Rows& s, const StreamingRunner::Operands& 
   }
 }
 
-MadeRunner cross_entropy_gradient(const Rows& shape, const RunnerSetting& setting) {
+StreamingParts cross_entropy_gradient(const Rows& shape) {
   enum { logarithms, labels, sparse, wide, gradient };
   const bool casts = shape.format != Format::fp32;
-  StreamingRunner::Parts parts;
+  StreamingParts parts;
   parts.kernels = casts ? 4 : 3;
   parts.tensors = {{Format::fp32, shape.elements()},
                    {Format::int64, shape.rows, true},
@@ -174,8 +172,7 @@ MadeRunner cross_entropy_gradient(const Rows& shape, const RunnerSetting& settin
     cross_entropy_backward(shape.format, floats(t[logarithms]), static_cast<const std::int64_t*>(t[labels]),
                            floats(t[sparse]), floats(t[wide]), t[gradient], shape.rows, shape.columns, stream);
   };
-  parts.verify = [shape, casts, launch = parts.launch](const auto& t, cudaStream_t stream) {
-    launch(t, stream);
+  parts.check = [shape, casts](const auto& t, cudaStream_t stream) {
     const auto expected = [&](std::int64_t row) {
       Numbers dx = row_of(Format::fp32, t[logarithms], row, shape.columns, stream);
       const auto label = static_cast<std::size_t>(read_element(Format::int64, t[labels], row, stream));
@@ -185,59 +182,52 @@ MadeRunner cross_entropy_gradient(const Rows& shape, const RunnerSetting& settin
     };
     expect_rows("cross-entropy gradient", shape, shape.format, t[casts ? gradient : wide], expected, 1e-4, stream);
   };
-  return std::make_unique<StreamingRunner>(std::move(parts), setting);
+  return parts;
 }
 
 }  // namespace
 
-MadeRunner make_softmax(const OperatorSpec& spec, const RunnerSetting& setting) {
+StreamingParts softmax_parts(const OperatorSpec& spec) {
   const Rows shape = rows_of(spec);
-  if (shape.backward) return softmax_gradient(shape, setting);
-  StreamingRunner::Parts parts;
+  if (shape.backward) return softmax_gradient(shape);
+  StreamingParts parts;
   parts.tensors.assign(2, {shape.format, shape.elements()});
   parts.launch = [shape](const auto& t, cudaStream_t stream) {
     softmax_forward(shape.format, t[0], t[1], shape.rows, shape.columns, stream);
   };
-  parts.verify = [shape, launch = parts.launch](const auto& t, cudaStream_t stream) {
-    launch(t, stream);
+  parts.check = [shape](const auto& t, cudaStream_t stream) {
     const auto expected = [&](std::int64_t row) {
       return softmax_of(row_of(shape.format, t[0], row, shape.columns, stream));
     };
     expect_rows("softmax", shape, shape.format, t[1], expected, 1e-5, stream);
   };
-  return std::make_unique<StreamingRunner>(std::move(parts), setting);
+  return parts;
 }
 
-MadeRunner make_layer_norm(const OperatorSpec& spec, const RunnerSetting& setting) {
+StreamingParts layer_norm_parts(const OperatorSpec& spec) {
   const Rows shape = rows_of(spec);
-  StreamingRunner::Parts parts;
+  StreamingParts parts;
   parts.tensors = layer_norm_tensors(shape);
   parts.kernels = shape.backward ? 2 : 1;
   if (!shape.backward) {
     parts.launch = [shape](const auto& t, cudaStream_t stream) { run_layer_norm(shape, t, stream); };
-    parts.verify = [shape](const auto& t, cudaStream_t stream) {
-      run_layer_norm(shape, t, stream);
-      verify_layer_norm(shape, t, stream);
-    };
-    return std::make_unique<StreamingRunner>(std::move(parts), setting);
+    parts.check = [shape](const auto& t, cudaStream_t stream) { verify_layer_norm(shape, t, stream); };
+    return parts;
   }
   parts.prepare = [shape](const auto& t, cudaStream_t stream) { run_layer_norm(shape, t, stream); };  // for statistics
   parts.launch = [shape](const auto& t, cudaStream_t stream) {
     layer_norm_backward(shape.format, t[ln_x], t[ln_dy], floats(t[ln_scale]), statistics_of(t), t[ln_result],
                         floats(t[ln_dscale]), floats(t[ln_dshift]), shape.rows, shape.columns, stream);
   };
-  parts.verify = [shape, launch = parts.launch](const auto& t, cudaStream_t stream) {
-    launch(t, stream);
-    verify_layer_norm_gradient(shape, t, stream);
-  };
-  return std::make_unique<StreamingRunner>(std::move(parts), setting);
+  parts.check = [shape](const auto& t, cudaStream_t stream) { verify_layer_norm_gradient(shape, t, stream); };
+  return parts;
 }
 
-MadeRunner make_cross_entropy(const OperatorSpec& spec, const RunnerSetting& setting) {
+StreamingParts cross_entropy_parts(const OperatorSpec& spec) {
   const Rows shape = rows_of(spec);
-  if (shape.backward) return cross_entropy_gradient(shape, setting);
+  if (shape.backward) return cross_entropy_gradient(shape);
   enum { logits, labels, logarithms, loss };
-  StreamingRunner::Parts parts;
+  StreamingParts parts;
   parts.kernels = 2;
   parts.tensors = {{shape.format, shape.elements()},
                    {Format::int64, shape.rows, true},
@@ -250,8 +240,7 @@ MadeRunner make_cross_entropy(const OperatorSpec& spec, const RunnerSetting& set
     cross_entropy_forward(shape.format, t[logits], static_cast<const std::int64_t*>(t[labels]), floats(t[logarithms]),
                           floats(t[loss]), shape.rows, shape.columns, stream);
   };
-  parts.verify = [shape, launch = parts.launch](const auto& t, cudaStream_t stream) {
-    launch(t, stream);
+  parts.check = [shape](const auto& t, cudaStream_t stream) {
     const auto expected = [&](std::int64_t row) {
       Numbers y = softmax_of(row_of(shape.format, t[logits], row, shape.columns, stream));
       for (double& value : y) value = std::log(value);
@@ -259,7 +248,7 @@ MadeRunner make_cross_entropy(const OperatorSpec& spec, const RunnerSetting& set
     };
     expect_rows("cross-entropy", shape, Format::fp32, t[logarithms], expected, 1e-5, stream);
   };
-  return std::make_unique<StreamingRunner>(std::move(parts), setting);
+  return parts;
 }
 
 }  // namespace foretrain::gpu

@@ -12,8 +12,6 @@ namespace foretrain::gpu {
 
 namespace {
 
-float* floats(void* tensor) { return static_cast<float*>(tensor); }
-
 /// The parameters of one of `tensors` parts as equal as can be; parts begin at multiples of 16 numbers.
 struct Part {
   std::int64_t first, count;
@@ -61,7 +59,7 @@ struct Update {
 
 enum UpdateTensor { weights, gradients, first_state, second_state, short_copy, scratch };
 
-UpdateOperands operands_of(const Update& update, const StreamingRunner::Operands& t, const Part& part) {
+UpdateOperands operands_of(const Update& update, const StreamingOperands& t, const Part& part) {
   UpdateOperands operands{};
   operands.weights = floats(t[weights]) + part.first;
   operands.gradients = floats(t[gradients]) + part.first;
@@ -75,7 +73,7 @@ UpdateOperands operands_of(const Update& update, const StreamingRunner::Operands
   return operands;
 }
 
-void run_update(const Update& update, const StreamingRunner::Operands& t, cudaStream_t stream) {
+void run_update(const Update& update, const StreamingOperands& t, cudaStream_t stream) {
   if (update.fused) {
     fused_update(update.rule, update.copy, operands_of(update, t, {0, update.parameters}), stream);
     return;
@@ -94,7 +92,7 @@ double updated_weight(UpdateRule rule, double weight, double gradient, double fi
   return weight - c.rate * first / (std::sqrt(second) + c.epsilon);
 }
 
-void verify_update(const Update& update, const StreamingRunner::Operands& t, cudaStream_t stream) {
+void verify_update(const Update& update, const StreamingOperands& t, cudaStream_t stream) {
   const auto read = [&](UpdateTensor which, std::int64_t i) { return read_element(Format::fp32, t[which], i, stream); };
   const bool first = update.rule != UpdateRule::sgd;
   const bool second = update.rule == UpdateRule::adam || update.rule == UpdateRule::adamw;
@@ -123,7 +121,7 @@ struct Clipping {
 
 enum ClippingTensor { clipped, chunk_sums, total, factor };
 
-void run_clipping(const Clipping& clipping, const StreamingRunner::Operands& t, cudaStream_t stream) {
+void run_clipping(const Clipping& clipping, const StreamingOperands& t, cudaStream_t stream) {
   constexpr float largest = 1.0F;
   const auto size = static_cast<std::int64_t>(size_of(clipping.format));
   const auto start = [&](const Part& part) { return static_cast<char*>(t[clipped]) + part.first * size; };
@@ -139,7 +137,7 @@ void run_clipping(const Clipping& clipping, const StreamingRunner::Operands& t, 
   for (const Part& part : parts) scale_by(clipping.format, start(part), part.count, floats(t[factor]), stream);
 }
 
-void verify_clipping(const Clipping& clipping, const StreamingRunner::Operands& t, cudaStream_t stream) {
+void verify_clipping(const Clipping& clipping, const StreamingOperands& t, cudaStream_t stream) {
   const auto samples = samples_below(clipping.parameters, 8);
   std::vector<double> before;
   for (const std::int64_t i : samples) before.push_back(read_element(clipping.format, t[clipped], i, stream));
@@ -164,7 +162,7 @@ void verify_clipping(const Clipping& clipping, const StreamingRunner::Operands& 
 
 }  // namespace
 
-MadeRunner make_optimizer(const OperatorSpec& spec, const RunnerSetting& setting) {
+StreamingParts optimizer_parts(const OperatorSpec& spec) {
   const std::int64_t parameters = spec.integer("parameters"), tensors = spec.integer_or("tensors", 1);
   const std::string precision = spec.text_or("precision", "fp32");
   // fp8 training keeps bf16 weights beside the fp32 ones.
@@ -173,7 +171,7 @@ MadeRunner make_optimizer(const OperatorSpec& spec, const RunnerSetting& setting
                       parameters};
   const bool first = update.rule != UpdateRule::sgd;
   const bool second = update.rule == UpdateRule::adam || update.rule == UpdateRule::adamw;
-  StreamingRunner::Parts parts;
+  StreamingParts parts;
   parts.tensors = {{Format::fp32, parameters},
                    {Format::fp32, parameters},
                    {Format::fp32, first ? parameters : 0},
@@ -189,30 +187,30 @@ MadeRunner make_optimizer(const OperatorSpec& spec, const RunnerSetting& setting
   };
   parts.launch = [update](const auto& t, cudaStream_t stream) { run_update(update, t, stream); };
   parts.verify = [update](const auto& t, cudaStream_t stream) { verify_update(update, t, stream); };
-  return std::make_unique<StreamingRunner>(std::move(parts), setting);
+  return parts;
 }
 
-MadeRunner make_gradient_clipping(const OperatorSpec& spec, const RunnerSetting& setting) {
+StreamingParts gradient_clipping_parts(const OperatorSpec& spec) {
   const std::int64_t parameters = spec.integer("parameters"), tensors = spec.integer_or("tensors", 1);
   const std::string precision = spec.text_or("precision", "fp32");
   const Clipping clipping{format_of(precision == "fp8" ? "bf16" : precision), spec.text_or("fused", "true") == "true",
                           parts_of(parameters, tensors), parameters};
   const auto chunks = static_cast<std::int64_t>(clipping.fused ? 1 : clipping.parts.size()) * norm_chunks();
-  StreamingRunner::Parts parts;
+  StreamingParts parts;
   parts.tensors = {{clipping.format, parameters}, {Format::fp32, chunks}, {Format::fp32, 1}, {Format::fp32, 1}};
   parts.kernels = clipping.fused ? 4 : 2 * static_cast<int>(clipping.parts.size()) + 2;
   parts.launch = [clipping](const auto& t, cudaStream_t stream) { run_clipping(clipping, t, stream); };
   parts.verify = [clipping](const auto& t, cudaStream_t stream) { verify_clipping(clipping, t, stream); };
-  return std::make_unique<StreamingRunner>(std::move(parts), setting);
+  return parts;
 }
 
-MadeRunner make_embedding(const OperatorSpec& spec, const RunnerSetting& setting) {
+StreamingParts embedding_parts(const OperatorSpec& spec) {
   const std::int64_t count = spec.integer("tokens"), width = spec.integer("width");
   const std::int64_t vocabulary = spec.integer("vocabulary");
   const Format format = streaming_format(spec);
   const bool backward = is_backward(spec);
   enum { table, tokens, rows };
-  StreamingRunner::Parts parts;
+  StreamingParts parts;
   parts.kernels = backward ? 2 : 1;
   parts.tensors = {{format, vocabulary * width}, {Format::int64, count, true}, {format, count * width}};
   parts.prepare = [count, vocabulary](const auto& t, cudaStream_t stream) {
@@ -226,8 +224,7 @@ MadeRunner make_embedding(const OperatorSpec& spec, const RunnerSetting& setting
       embedding_forward(format, t[table], numbers, t[rows], count, width, stream);
     }
   };
-  parts.verify = [=, launch = parts.launch](const auto& t, cudaStream_t stream) {
-    launch(t, stream);
+  parts.check = [=](const auto& t, cudaStream_t stream) {
     const auto numbers = read_elements(Format::int64, t[tokens], 0, 1, count, stream);
     if (!backward) {
       const auto expected = [&](std::int64_t i) {
@@ -251,7 +248,7 @@ MadeRunner make_embedding(const OperatorSpec& spec, const RunnerSetting& setting
                    8.0 * rounding_of(format) * magnitudes + 1e-7);
     }
   };
-  return std::make_unique<StreamingRunner>(std::move(parts), setting);
+  return parts;
 }
 
 }  // namespace foretrain::gpu

@@ -44,14 +44,14 @@ std::size_t least_memory(const replay::Graph& graph) {
   std::map<int, double> operands;  // of the largest operator, by stream
   double copies = 0.0, bucket = 0.0;
   for (const replay::Task& task : graph.tasks) {
-    for (const replay::Work& work : graph.blocks[static_cast<std::size_t>(task.block)].work) {
-      if (const auto* kernel = std::get_if<replay::KernelWork>(&work)) {
+    for (const Work& work : graph.blocks[static_cast<std::size_t>(task.block)].work) {
+      if (const auto* kernel = std::get_if<KernelWork>(&work)) {
         double& largest = operands[task.resource];
         largest = std::max(largest, operands_of({kernel->kind, kernel->fields}));
-      } else if (const auto* copy = std::get_if<replay::CopyWork>(&work)) {
-        copies = std::max(copies, 2.0 * static_cast<double>(copy->bytes));
-      } else if (const auto* collective = std::get_if<replay::CollectiveWork>(&work)) {
-        bucket = std::max(bucket, static_cast<double>(collective->bytes));
+      } else if (const auto* copy = std::get_if<CopyWork>(&work)) {
+        copies = std::max(copies, 2.0 * copy->size.value());
+      } else if (const auto* collective = std::get_if<CollectiveWork>(&work)) {
+        bucket = std::max(bucket, collective->size.value());
       }
     }
   }

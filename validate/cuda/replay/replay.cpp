@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/base/statistics.hpp"
+#include "validate/cuda/core/executable_graph.hpp"
 #include "validate/cuda/kernels/idle.hpp"
 #include "validate/cuda/replay/timings.hpp"
 #include "validate/cuda/replay/work.hpp"
@@ -26,23 +27,6 @@ class NamedRange {
   ~NamedRange() { nvtxRangePop(); }
   NamedRange(const NamedRange&) = delete;
   NamedRange& operator=(const NamedRange&) = delete;
-};
-
-/// A captured and instantiated graph.
-class ExecutableGraph {
- public:
-  explicit ExecutableGraph(cudaGraph_t captured) {
-    const cudaError_t status = cudaGraphInstantiate(&graph_, captured, 0);
-    (void)cudaGraphDestroy(captured);
-    GPU_CHECK(status);
-  }
-  ~ExecutableGraph() { (void)cudaGraphExecDestroy(graph_); }
-  ExecutableGraph(const ExecutableGraph&) = delete;
-  ExecutableGraph& operator=(const ExecutableGraph&) = delete;
-  void launch(cudaStream_t stream) const { GPU_CHECK(cudaGraphLaunch(graph_, stream)); }
-
- private:
-  cudaGraphExec_t graph_ = nullptr;
 };
 
 enum class Detail { step, tasks, work };
@@ -162,7 +146,7 @@ class Replayer final : public replay::Backend {
     const NamedRange range(block_of(task).name);
     const double begin = detail_ == Detail::step ? 0.0 : now();
     if (stream < 0) {
-      for (const replay::Work& work : block_of(task).work) work_.do_on_host(std::get<replay::HostWork>(work));
+      for (const Work& work : block_of(task).work) work_.do_on_host(std::get<HostWork>(work));
     } else {
       put(task, stream);
     }
@@ -186,10 +170,10 @@ class Replayer final : public replay::Backend {
     if (detail_ == Detail::step) return;
     const double end = now();
     host_[task] = {begin, end};
-    const std::vector<replay::Work>& work = block_of(task).work;
-    const auto* host = work.empty() ? nullptr : std::get_if<replay::HostWork>(&work.front());
+    const std::vector<Work>& work = block_of(task).work;
+    const auto* host = work.empty() ? nullptr : std::get_if<HostWork>(&work.front());
     if (host != nullptr) {
-      dispatch_ = host->action == replay::HostAction::dispatch ? task : -1;
+      dispatch_ = host->action == HostWork::Action::dispatch ? task : -1;
       to_launch_ = host->graph ? 1 : host->kernels;
     } else if (dispatch_ >= 0 && to_launch_ > 0) {
       host_[dispatch_].second = end;
@@ -251,26 +235,22 @@ class Replayer final : public replay::Backend {
     if (graph) return;
     const ReplayStreams::Lane& lane = streams_.lanes(operation.stream).front();
     const OnDevice here(lane.device);
-    cudaGraph_t captured = nullptr;
-    GPU_CHECK(cudaStreamBeginCapture(lane.stream->get(), cudaStreamCaptureModeThreadLocal));
-    for (int i = 0; i < operation.count; ++i) put(operation.task + i, operation.stream);
-    GPU_CHECK(cudaStreamEndCapture(lane.stream->get(), &captured));
-    graph = std::make_unique<ExecutableGraph>(captured);
+    graph = std::make_unique<ExecutableGraph>(*lane.stream, [&] {
+      for (int i = 0; i < operation.count; ++i) put(operation.task + i, operation.stream);
+    });
   }
 
   void capture_step() {
     const OnDevice first(0);
     step(Detail::step);  // libraries make what they need before they are captured
-    cudaGraph_t captured = nullptr;
-    GPU_CHECK(cudaStreamBeginCapture(streams_.origin().get(), cudaStreamCaptureModeThreadLocal));
-    streams_.fork();
-    replay::issue(plan_, *this);
-    streams_.join();
-    GPU_CHECK(cudaStreamEndCapture(streams_.origin().get(), &captured));
-    whole_ = std::make_unique<ExecutableGraph>(captured);
+    whole_ = std::make_unique<ExecutableGraph>(streams_.origin(), [&] {
+      streams_.fork();
+      replay::issue(plan_, *this);
+      streams_.join();
+    });
   }
 
-  /// Work that nobody launches is there when the device is: the device is kept busy until all of it has been handed
+  /// Work without a launch is there when the device is: the device is kept busy until all of it has been handed
   /// over, as far as its queues hold it.
   void gate() {
     const bool host = std::any_of(graph_.resources.begin(), graph_.resources.end(),
@@ -278,9 +258,8 @@ class Replayer final : public replay::Backend {
     if (host || whole_) return;
     constexpr double per_operation_s = 10e-6, longest_s = 20e-3;
     const double seconds = std::min(longest_s, per_operation_s * static_cast<double>(plan_.operations.size()));
-    int kilohertz = 0;
-    GPU_CHECK(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, 0));
-    launch_spin(static_cast<std::int64_t>(seconds * 1e3 * kilohertz), streams_.origin().get());
+    const double cycles = seconds * 1e3 * device_attribute(cudaDevAttrClockRate, 0);
+    launch_spin(static_cast<std::int64_t>(cycles), streams_.origin().get());
   }
 
   const replay::Graph& graph_;

@@ -13,21 +13,16 @@ namespace foretrain::gpu {
 
 namespace {
 
-std::size_t to_size(std::int64_t bytes) { return static_cast<std::size_t>(bytes); }
+std::size_t to_size(Bytes size) { return static_cast<std::size_t>(size.value()); }
 
 int device_of(const std::string& place) { return place.starts_with("gpu") ? std::stoi(place.substr(3)) : -1; }
 
-std::size_t elements_of(const replay::CollectiveWork& work) {
-  return std::max<std::size_t>(1, to_size(work.bytes) / bytes_of(GradientType::fp32));
+std::size_t elements_of(const CollectiveWork& work) {
+  return std::max<std::size_t>(1, to_size(work.size) / sizeof(float));
 }
 
 /// Operands come back after a few times the L2, so that a step's operators find theirs in memory, as they would.
-std::size_t pool_limit(int device) {
-  cudaDeviceProp properties{};
-  GPU_CHECK(cudaGetDeviceProperties(&properties, device));
-  constexpr std::size_t times = 4, least = std::size_t{256} << 20;
-  return std::max(least, times * static_cast<std::size_t>(std::max(0, properties.l2CacheSize)));
-}
+std::size_t pool_limit() { return std::max(std::size_t{256} << 20, 4 * l2_bytes()); }
 
 std::string sized(std::size_t bytes) {
   char text[32];
@@ -46,30 +41,30 @@ struct ReplayWork::Exchange {
 };
 
 ReplayWork::ReplayWork(const replay::Graph& graph, const ReplayStreams& streams) : graph_(graph), streams_(streams) {
-  std::size_t free_before = 0, free_after = 0, total = 0;
+  std::size_t free = 0, total = 0;
   const OnDevice first(0);
-  GPU_CHECK(cudaMemGetInfo(&free_before, &total));
+  GPU_CHECK(cudaMemGetInfo(&free, &total));
   const std::size_t least = least_memory(graph);
-  if (least > free_before) {
+  if (least > free) {
     throw GpuError(Fault::out_of_memory,
-                   graph.name + " needs at least " + sized(least) + " of memory on a GPU; " + sized(free_before) +
+                   graph.name + " needs at least " + sized(least) + " of memory on a GPU; " + sized(free) +
                        " of " + sized(total) +
                        " are free: export it with a smaller batch, or end what else uses the GPU");
   }
   std::size_t copies = 0, pinned = 0, pageable = 0;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const replay::Task& task = graph.tasks[t];
-    const std::vector<replay::Work>& pieces = block_of(static_cast<int>(t)).work;
+    const std::vector<Work>& pieces = block_of(static_cast<int>(t)).work;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (const auto* kernel = std::get_if<replay::KernelWork>(&pieces[i])) {
+      if (const auto* kernel = std::get_if<KernelWork>(&pieces[i])) {
         make_kernel(*kernel, task.block, i, task.resource);
-      } else if (const auto* copy = std::get_if<replay::CopyWork>(&pieces[i])) {
-        copies = std::max(copies, to_size(copy->bytes));
+      } else if (const auto* copy = std::get_if<CopyWork>(&pieces[i])) {
+        copies = std::max(copies, to_size(copy->size));
         if (!copy->from.starts_with("gpu") || !copy->to.starts_with("gpu")) {
           std::size_t& host = copy->pinned ? pinned : pageable;
-          host = std::max(host, to_size(copy->bytes));
+          host = std::max(host, to_size(copy->size));
         }
-      } else if (const auto* collective = std::get_if<replay::CollectiveWork>(&pieces[i])) {
+      } else if (const auto* collective = std::get_if<CollectiveWork>(&pieces[i])) {
         make_exchange(*collective, task.resource);
       }
     }
@@ -99,15 +94,13 @@ ReplayWork::ReplayWork(const replay::Graph& graph, const ReplayStreams& streams)
     for (const ReplayStreams::Lane& lane : streams.lanes(std::get<2>(key))) {
       const OnDevice here(lane.device);
       options.devices.push_back(lane.device);
-      exchange->buckets.emplace_back(exchange->elements * bytes_of(GradientType::fp32));
-      exchange->buckets.back().fill(Fill::uniform_fp32, lane.stream->get());
+      exchange->buckets.emplace_back(exchange->elements * sizeof(float));
+      exchange->buckets.back().fill(Format::fp32, lane.stream->get());
       lane.stream->synchronize();
-      exchange->workers.push_back({exchange->buckets.back().data(), lane.stream->get()});
+      exchange->workers.push_back({exchange->buckets.back().as<float>(), lane.stream->get()});
     }
     exchange->synchroniser = make_synchroniser(options);
   }
-  GPU_CHECK(cudaMemGetInfo(&free_after, &total));
-  allocated_ = free_before > free_after ? free_before - free_after : 0;
 }
 
 ReplayWork::~ReplayWork() {
@@ -122,13 +115,13 @@ const replay::Block& ReplayWork::block_of(int task) const {
 }
 
 /// A block that many tasks refer to has one runner: a hundred calls of a small model read the same weights.
-void ReplayWork::make_kernel(const replay::KernelWork& work, int block, std::size_t index, int resource) {
+void ReplayWork::make_kernel(const KernelWork& work, int block, std::size_t index, int resource) {
   for (const ReplayStreams::Lane& lane : streams_.lanes(resource)) {
     std::unique_ptr<OperatorRunner>& runner = runners_[{block, index, resource, lane.device}];
     if (runner) continue;
     const OnDevice here(lane.device);
     std::unique_ptr<OperandPool>& pool = pools_[{resource, lane.device}];
-    if (!pool) pool = std::make_unique<OperandPool>(lane.stream->get(), pool_limit(lane.device));
+    if (!pool) pool = std::make_unique<OperandPool>(lane.stream->get(), pool_limit());
     const OperatorSpec spec{work.kind, work.fields};
     try {
       pool->begin_operator();
@@ -140,11 +133,10 @@ void ReplayWork::make_kernel(const replay::KernelWork& work, int block, std::siz
     } catch (const std::invalid_argument& error) {
       throw GpuError(Fault::unsupported, work.name + " (" + name_of(spec) + "): " + error.what());
     }
-    choices_[name_of(spec)] = runner->parameters();
   }
 }
 
-void ReplayWork::make_exchange(const replay::CollectiveWork& work, int resource) {
+void ReplayWork::make_exchange(const CollectiveWork& work, int resource) {
   std::unique_ptr<Exchange>& exchange = exchanges_[{work.method, work.servers, resource}];
   if (!exchange) exchange = std::make_unique<Exchange>();
   exchange->elements = std::max(exchange->elements, elements_of(work));
@@ -152,24 +144,24 @@ void ReplayWork::make_exchange(const replay::CollectiveWork& work, int resource)
 
 void ReplayWork::put(int task, std::size_t index, int turn) {
   const replay::Task& stated = graph_.tasks[static_cast<std::size_t>(task)];
-  const replay::Work& work = block_of(task).work[index];
-  if (const auto* collective = std::get_if<replay::CollectiveWork>(&work)) {
+  const Work& work = block_of(task).work[index];
+  if (const auto* collective = std::get_if<CollectiveWork>(&work)) {
     put_collective(*collective, stated.resource);
     return;
   }
   for (const ReplayStreams::Lane& lane : streams_.lanes(stated.resource)) {
     const OnDevice here(lane.device);
-    if (const auto* kernel = std::get_if<replay::KernelWork>(&work)) {
+    if (const auto* kernel = std::get_if<KernelWork>(&work)) {
       OperatorRunner& runner = *runners_.at({stated.block, index, stated.resource, lane.device});
       for (int i = 0; i < kernel->count; ++i) runner.launch(lane.stream->get(), turn);
-    } else if (const auto* copy = std::get_if<replay::CopyWork>(&work)) {
+    } else if (const auto* copy = std::get_if<CopyWork>(&work)) {
       put_copy(*copy, lane);
     }
   }
 }
 
-void ReplayWork::put_copy(const replay::CopyWork& work, const ReplayStreams::Lane& lane) {
-  const std::size_t bytes = to_size(work.bytes);
+void ReplayWork::put_copy(const CopyWork& work, const ReplayStreams::Lane& lane) {
+  const std::size_t bytes = to_size(work.size);
   if (bytes == 0) return;
   const int from = device_of(work.from), to = device_of(work.to);
   const cudaStream_t stream = lane.stream->get();
@@ -206,32 +198,32 @@ void ReplayWork::put_copy(const replay::CopyWork& work, const ReplayStreams::Lan
   GPU_CHECK(cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, stream));
 }
 
-void ReplayWork::put_collective(const replay::CollectiveWork& work, int resource) {
+void ReplayWork::put_collective(const CollectiveWork& work, int resource) {
   Exchange& exchange = *exchanges_.at({work.method, work.servers, resource});
   const OnDevice here(0);
   for (int i = 0; i < work.count; ++i) exchange.synchroniser->synchronise(exchange.workers, elements_of(work));
 }
 
-void ReplayWork::do_on_host(const replay::HostWork& work) {
+void ReplayWork::do_on_host(const HostWork& work) {
   switch (work.action) {
-    case replay::HostAction::sleep:
-    case replay::HostAction::format: {  // the text is a framework's: the host is busy for as long as it would be
-      const double end = now() + work.seconds;
+    case HostWork::Action::sleep:
+    case HostWork::Action::format: {  // the text is a framework's: the host is busy for as long as it would be
+      const double end = now() + work.duration.value();
       while (now() < end) {
       }
       break;
     }
-    case replay::HostAction::page_lock: {
+    case HostWork::Action::page_lock: {
       void* data = nullptr;
-      if (work.bytes == 0) break;
-      GPU_CHECK(cudaHostAlloc(&data, to_size(work.bytes), cudaHostAllocPortable));
+      if (work.size == Bytes(0.0)) break;
+      GPU_CHECK(cudaHostAlloc(&data, to_size(work.size), cudaHostAllocPortable));
       locked_.push_back(data);
       break;
     }
-    case replay::HostAction::dispatch:     // the launches behind it are the real ones
-    case replay::HostAction::launch:       // and so is their way to the device
-    case replay::HostAction::wait:         // the event has been waited for
-    case replay::HostAction::synchronize:  // the events of all that was launched, too
+    case HostWork::Action::dispatch:     // the launches behind it are the real ones
+    case HostWork::Action::launch:       // and so is their way to the device
+    case HostWork::Action::wait:         // the event has been waited for
+    case HostWork::Action::synchronize:  // the events of all that was launched, too
       break;
   }
 }

@@ -28,28 +28,22 @@ class ReplayWork {
   /// Puts piece `index` of the task's block on the task's stream of every GPU that has it. `turn` counts steps.
   void put(int task, std::size_t index, int turn);
   /// Does what the host thread has to do; what it waits for has happened.
-  void do_on_host(const replay::HostWork& work);
+  void do_on_host(const HostWork& work);
   /// Gives memory back that the last step allocated on the host.
   void end_step();
   /// Waits until all GPUs have finished, watching for errors.
   void wait();
 
-  /// Bytes of operands and buffers on the first GPU.
-  [[nodiscard]] std::size_t allocated() const { return allocated_; }
   /// "nccl 2.28.9", …; empty without synchronisation.
   [[nodiscard]] std::vector<std::string> synchronisers() const;
-  /// Runners' choices, by what they run.
-  [[nodiscard]] const std::map<std::string, std::map<std::string, std::string>>& choices() const { return choices_; }
 
  private:
   struct Exchange;
 
-  void make_kernel(const replay::KernelWork& work, int block, std::size_t index, int resource);
-  void make_copy(const replay::CopyWork& work);
-  void make_exchange(const replay::CollectiveWork& work, int resource);
-  void put_copy(const replay::CopyWork& work, const ReplayStreams::Lane& lane);
-  void put_collective(const replay::CollectiveWork& work, int resource);
-  void* device_buffer(int device, std::size_t bytes);
+  void make_kernel(const KernelWork& work, int block, std::size_t index, int resource);
+  void make_exchange(const CollectiveWork& work, int resource);
+  void put_copy(const CopyWork& work, const ReplayStreams::Lane& lane);
+  void put_collective(const CollectiveWork& work, int resource);
   [[nodiscard]] const replay::Block& block_of(int task) const;
 
   const replay::Graph& graph_;
@@ -62,8 +56,6 @@ class ReplayWork {
   std::map<std::tuple<std::string, int, int>, std::unique_ptr<Exchange>> exchanges_;  ///< by method, servers, resource
   std::vector<std::pair<void*, std::size_t>> fresh_;                                  ///< pageable memory of this step
   std::vector<void*> locked_;  ///< page-locked memory of this step
-  std::map<std::string, std::map<std::string, std::string>> choices_;
-  std::size_t allocated_ = 0;
 };
 
 }  // namespace foretrain::gpu

@@ -13,15 +13,14 @@ struct Shape {
 };
 
 void add(PointList& points, const Shape& s, const char* kind, const char* precision, bool quick) {
-  const auto number = [](std::int64_t value) { return std::to_string(value); };
   OperatorSpec spec{"attention",
-                    {{"batch", number(s.batch)},
-                     {"heads", number(s.heads)},
-                     {"sequence", number(s.sequence)},
-                     {"head_dim", number(s.head_dim)},
+                    {{"batch", std::to_string(s.batch)},
+                     {"heads", std::to_string(s.heads)},
+                     {"sequence", std::to_string(s.sequence)},
+                     {"head_dim", std::to_string(s.head_dim)},
                      {"attention", kind},
                      {"precision", precision}}};
-  if (s.kv_heads != s.heads) spec.fields["kv_heads"] = number(s.kv_heads);
+  if (s.kv_heads != s.heads) spec.fields["kv_heads"] = std::to_string(s.kv_heads);
   if (s.causal) spec.fields["causal"] = "true";
   points.add(spec, kind, quick);
   spec.fields["backward"] = "true";

@@ -1,6 +1,5 @@
 // NCCL's collectives over every number of GPUs, in the manner of nccl-tests. One process drives all GPUs of a machine;
 // under mpirun or srun one process per GPU, of which rank 0 writes.
-#include "validate/cuda/suites/collective.hpp"
 #include "validate/cuda/collective/design.hpp"
 #include "validate/cuda/collective/nccl.hpp"
 #include "validate/cuda/collective/session.hpp"
@@ -31,8 +30,7 @@ void follow_collective(bool /*verify*/) { throw GpuError(Fault::unsupported, wit
 namespace {
 
 std::vector<int> devices_of_this_process(World& world, const Launched& who) {
-  int visible = 0;
-  GPU_CHECK(cudaGetDeviceCount(&visible));
+  const int visible = visible_devices();
   if (world.size() > 1) {
     const std::vector<std::string> machines = world.gather(machine_name());
     return {device_of(who.local_rank ? *who.local_rank : local_rank_of(world.rank(), machines), visible)};

@@ -85,20 +85,19 @@ constexpr Layer layers[] = {
     {"vit", 64, 3, 224, 768, "16", 16, "0"}};
 
 void add(PointList& points, const Layer& layer, const char* precision, bool quick) {
-  const auto number = [](std::int64_t value) { return std::to_string(value); };
   OperatorSpec spec{"convolution",
-                    {{"batch", number(layer.batch)},
-                     {"channels", number(layer.channels)},
-                     {"height", number(layer.side)},
-                     {"width", number(layer.side)},
-                     {"filters", number(layer.filters)},
+                    {{"batch", std::to_string(layer.batch)},
+                     {"channels", std::to_string(layer.channels)},
+                     {"height", std::to_string(layer.side)},
+                     {"width", std::to_string(layer.side)},
+                     {"filters", std::to_string(layer.filters)},
                      {"kernel", layer.kernel},
-                     {"stride", number(layer.stride)},
+                     {"stride", std::to_string(layer.stride)},
                      {"pad", layer.pad},
                      {"precision", precision}}};
-  if (layer.groups > 1) spec.fields["groups"] = number(layer.groups);
+  if (layer.groups > 1) spec.fields["groups"] = std::to_string(layer.groups);
   for (const char* pass : {"forward", "data_gradient", "weight_gradient"}) {
-    // No one needs the gradient of the images.
+    // Training does not need the gradient of the images.
     if (pass == std::string("data_gradient") && layer.channels <= 3) continue;
     spec.fields["pass"] = pass;
     points.add(spec, layer.network, quick);

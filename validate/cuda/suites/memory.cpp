@@ -9,7 +9,6 @@
 
 #include "validate/cuda/core/suite.hpp"
 #include "validate/cuda/kernels/memory_access.hpp"
-#include "validate/cuda/suites/memory_checks.hpp"
 #include "validate/cuda/suites/points.hpp"
 
 namespace foretrain::gpu {
@@ -38,11 +37,10 @@ std::vector<std::size_t> sizes(std::size_t first, std::size_t last, std::size_t 
 class MemorySuite {
  public:
   explicit MemorySuite(SuiteRun& run)
-      : run_(run), grid_(access_grid(run.device())), room_(std::min(usable_memory(), 16 * gib)) {
-    int bytes = 0;
-    GPU_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, run.device()));
-    l2_ = std::max<std::size_t>(static_cast<std::size_t>(bytes), mib);
-  }
+      : run_(run),
+        grid_(access_grid(run.device())),
+        room_(std::min(usable_memory(), 16 * gib)),
+        l2_(std::max(l2_bytes(), mib)) {}
 
   void sequential() {
     const std::size_t factor = run_.quick() ? 4 : 2;
@@ -176,7 +174,7 @@ class MemorySuite {
   /// What a point works on.
   struct Buffers {
     Buffers(const MemorySuite& suite, std::size_t bytes) : data(bytes), folded(suite.grid_.warps() * 4) {
-      data.fill(Fill::bytes, stream.get());
+      data.fill(Format::int8, stream.get());
       stream.synchronize();
     }
     [[nodiscard]] std::uint32_t* out() const { return folded.as<std::uint32_t>(); }
@@ -205,7 +203,7 @@ class MemorySuite {
   SuiteRun& run_;
   AccessGrid grid_;
   std::size_t room_;
-  std::size_t l2_ = 0;
+  std::size_t l2_;
 };
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include "validate/cuda/suites/memory_checks.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -38,7 +36,7 @@ class Check {
  public:
   explicit Check(int device)
       : grid_(access_grid(device)), data_(word_count * 4), other_(word_count * 4), fold_(grid_.warps() * 4) {
-    data_.fill(Fill::bytes, stream_.get(), 7);
+    data_.fill(Format::int8, stream_.get(), 7);
     host_ = words_of(data_, stream_);
   }
 

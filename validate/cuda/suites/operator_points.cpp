@@ -4,16 +4,14 @@
 #include <cmath>
 #include <utility>
 
+#include "model/base/hash.hpp"
+
 namespace foretrain::gpu {
 
 namespace {
 
-/// FNV-1a (Fowler, Noll and Vo), of which the upper half is the better mixed.
-std::uint64_t hash_of(const std::string& name) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return hash >> 32;
-}
+/// The upper half of FNV-1a is the better mixed.
+std::uint64_t hash_of(const std::string& name) { return fnv_1a(name) >> 32; }
 
 }  // namespace
 
@@ -38,12 +36,7 @@ std::vector<OperatorPoint> PointList::finish() const {
   return points;
 }
 
-double Draw::uniform() {
-  std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
+double Draw::uniform() { return static_cast<double>(split_mix(state_) >> 11) * 0x1p-53; }
 
 std::int64_t Draw::logarithmic(std::int64_t least, std::int64_t most, std::int64_t unit) {
   const auto low = static_cast<double>(least), high = static_cast<double>(most), step = static_cast<double>(unit);

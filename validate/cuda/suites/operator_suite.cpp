@@ -1,20 +1,11 @@
-#include "validate/cuda/suites/operator_suite.hpp"
-
-#include <algorithm>
-
+// Suites of single operators: one record for each point of a design.
+#include "validate/cuda/core/suite.hpp"
 #include "validate/cuda/math/operator_runner.hpp"
+#include "validate/cuda/suites/operator_points.hpp"
 
 namespace foretrain::gpu {
 
 namespace {
-
-std::size_t l2_bytes() {
-  int device = 0;
-  int bytes = 0;
-  GPU_CHECK(cudaGetDevice(&device));
-  GPU_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device));
-  return static_cast<std::size_t>(std::max(bytes, 0));
-}
 
 /// Hundreds of points share a suite's time: each has less of it than points of other suites.
 StoppingRule rule_of(const SuiteRun& run) {
@@ -36,8 +27,9 @@ Record record_of(const OperatorPoint& point) {
   return record;
 }
 
-}  // namespace
-
+/// Makes each point's operator, checks its results, and times it: launched back to back, with operands that rotate so
+/// that they come from device memory (`parameters.cache: cold`) or, where all sets that there are still fit into the
+/// L2, from there (`warm`). Only quick points with --quick.
 void measure_operators(SuiteRun& run, const std::vector<OperatorPoint>& points) {
   const Stream stream;
   const std::size_t l2 = l2_bytes();
@@ -63,5 +55,12 @@ void measure_operators(SuiteRun& run, const std::vector<OperatorPoint>& points) 
     if (!in_time) return;
   }
 }
+
+}  // namespace
+
+void run_gemm(SuiteRun& run) { measure_operators(run, gemm_points()); }
+void run_convolution(SuiteRun& run) { measure_operators(run, convolution_points()); }
+void run_attention(SuiteRun& run) { measure_operators(run, attention_points()); }
+void run_streaming(SuiteRun& run) { measure_operators(run, streaming_points()); }
 
 }  // namespace foretrain::gpu

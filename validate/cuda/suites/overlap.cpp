@@ -1,8 +1,6 @@
 // Compute slowed by communication, and communication by compute: a matrix product (bound by the multiprocessors) and a
 // sum of long vectors (bound by the device's memory), beside copies between host and device, and beside NCCL's
 // all_reduce of all GPUs where there are several.
-#include <unistd.h>
-
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -13,7 +11,7 @@
 #include "validate/cuda/collective/nccl.hpp"
 #include "validate/cuda/core/suite.hpp"
 #include "validate/cuda/math/matmul.hpp"
-#include "validate/cuda/suites/overlap_kernels.hpp"
+#include "validate/cuda/math/streaming_kernels.hpp"
 
 namespace foretrain::gpu {
 
@@ -56,12 +54,12 @@ class Accumulation final : public Load {
  public:
   static constexpr std::size_t bytes = 512 * mib;
   Accumulation() : x_(bytes), y_(bytes) {
-    x_.fill(Fill::uniform_fp32, own_.get());
-    y_.fill(Fill::uniform_fp32, own_.get());
+    x_.fill(Format::fp32, own_.get());
+    y_.fill(Format::fp32, own_.get());
     own_.synchronize();
   }
   void launch(int /*turn*/) override {
-    launch_accumulate(y_.as<float>(), x_.as<float>(), bytes / sizeof(float), own_.get());
+    elementwise(Format::fp32, {{x_.data(), y_.data()}, {y_.data()}, 2, 1}, bytes / sizeof(float), own_.get());
   }
 
  private:
@@ -72,7 +70,7 @@ class HostCopy final : public Load {
  public:
   static constexpr std::size_t bytes = 64 * mib;
   explicit HostCopy(bool to_device) : to_device_(to_device), host_(bytes, true), device_(bytes) {
-    device_.fill(Fill::bytes, own_.get());
+    device_.fill(Format::int8, own_.get());
     own_.synchronize();
   }
   void launch(int /*turn*/) override {
@@ -91,12 +89,6 @@ class HostCopy final : public Load {
 
 #ifdef FORETRAIN_HAS_NCCL
 
-int visible_devices() {
-  int count = 0;
-  GPU_CHECK(cudaGetDeviceCount(&count));
-  return count;
-}
-
 /// On all GPUs; the stream is that of the measured one.
 class AllReduce final : public Load {
  public:
@@ -106,7 +98,7 @@ class AllReduce final : public Load {
       const OnDevice on(member.device);
       send_.emplace_back(bytes);
       receive_.emplace_back(bytes);
-      send_.back().fill(Fill::uniform_fp32, member.stream->get(), static_cast<std::uint64_t>(member.rank) + 1);
+      send_.back().fill(Format::fp32, member.stream->get(), static_cast<std::uint64_t>(member.rank) + 1);
       from_.push_back(send_.back().as<float>());
       to_.push_back(receive_.back().as<float>());
     }
@@ -130,10 +122,6 @@ class AllReduce final : public Load {
   std::vector<const float*> from_;
   std::vector<float*> to_;
 };
-
-#else
-
-int visible_devices() { return 1; }
 
 #endif
 
@@ -264,43 +252,6 @@ bool measure_beside(SuiteRun& run, const Kind& kind, const Kind& other) {
   });
 }
 
-#ifdef FORETRAIN_HAS_NCCL
-
-/// Multiprocessors that NCCL's kernel holds while it runs.
-bool measure_multiprocessors(SuiteRun& run) {
-  Record record;
-  record.name = "multiprocessors of all_reduce";
-  record.parameters = nccl_parameters();
-  record.parameters["quantity"] = "multiprocessors";
-  record.parameters["ranks"] = std::to_string(visible_devices());
-  record.unit = "1";
-  return run.point(record, [&] {
-    const OnDevice on(run.device());
-    const std::size_t bytes = std::min<std::size_t>(usable_memory() / 3, 2048 * mib) / mib * mib;
-    AllReduce reduction(bytes, run.device());
-    Census census;
-    const Stream stream;
-    const int all = census.free_now(stream);
-    const Event done(false);
-    return sample(
-        [&] {
-          reduction.launch(0);
-          done.record(reduction.stream());
-          usleep(1000);  // until its kernels have begun on every GPU
-          const int free = census.free_now(stream);
-          const cudaError_t running = cudaEventQuery(done.get());
-          reduction.wait();
-          if (running == cudaSuccess) {
-            throw GpuError(Fault::unsupported, "the all_reduce ended before the multiprocessors were counted");
-          }
-          return static_cast<double>(all - free);
-        },
-        {.warm_up = 1, .least = 5, .most = 5, .target = 0.0, .budget = Seconds(1.0)});
-  });
-}
-
-#endif
-
 }  // namespace
 
 void run_overlap(SuiteRun& run) {
@@ -316,9 +267,6 @@ void run_overlap(SuiteRun& run) {
       if (!measure_beside(run, kind, other) || !measure_beside(run, other, kind)) return;
     }
   }
-#ifdef FORETRAIN_HAS_NCCL
-  if (visible_devices() > 1) measure_multiprocessors(run);
-#endif
 }
 
 }  // namespace foretrain::gpu

@@ -23,7 +23,7 @@ struct End {
     done = std::make_unique<Event>(false);
     send = DeviceBuffer(bytes);
     receive = DeviceBuffer(bytes);
-    send.fill(Fill::bytes, stream->get(), static_cast<std::uint64_t>(on) + 1);
+    send.fill(Format::int8, stream->get(), static_cast<std::uint64_t>(on) + 1);
     stream->synchronize();
   }
   int device;
@@ -65,25 +65,16 @@ void verify(const End& from, const End& to) {
 Sampled time_copies(const End& a, const End& b, const PeerPoint& point, const StoppingRule& rule) {
   const OnDevice on(a.device);
   std::uint64_t turn = 0;
-  if (point.latency) {
-    return time_host(
-        [&] {
-          copy(a, b, point.bytes, turn++);
-          a.stream->synchronize();
-        },
-        rule);
-  }
   const Event start;
   const Event end;
-  const bool both = point.direction == PeerDirection::both_ways;
   const auto batch = [&](int count) {
     start.record(a.stream->get());
-    if (both) GPU_CHECK(cudaStreamWaitEvent(b.stream->get(), start.get(), 0));
+    if (point.both_ways) GPU_CHECK(cudaStreamWaitEvent(b.stream->get(), start.get(), 0));
     for (int i = 0; i < count; ++i, ++turn) {
       copy(a, b, point.bytes, turn);
-      if (both) copy(b, a, point.bytes, turn);
+      if (point.both_ways) copy(b, a, point.bytes, turn);
     }
-    if (both) {
+    if (point.both_ways) {
       b.done->record(b.stream->get());
       GPU_CHECK(cudaStreamWaitEvent(a.stream->get(), b.done->get(), 0));
     }

@@ -4,10 +4,18 @@ namespace foretrain::gpu {
 
 namespace {
 
-void name_field(std::string& name, const std::string& key, const std::string& value) {
-  name += " " + key + "=";
+void add_to_name(Record& record, const std::string& key, const std::string& value) {
+  record.name += " " + key + "=";
   for (const char c : value) {
-    if (c != ' ') name += c;
+    if (c != ' ') record.name += c;
+  }
+}
+
+void add(Record& record, const Fields& parameters) {
+  record.unit = "s";
+  for (const auto& [key, value] : parameters) {
+    record.parameters[key] = value;
+    add_to_name(record, key, value);
   }
 }
 
@@ -15,28 +23,19 @@ void name_field(std::string& name, const std::string& key, const std::string& va
 
 Record operator_point(const Fields& operator_keys, const Fields& parameters) {
   Record record;
-  record.unit = "s";
   record.name = operator_keys.front().second;
   for (const auto& [key, value] : operator_keys) {
     record.scenario["workload.operator." + key] = value;
-    if (key != "kind") name_field(record.name, key, value);
+    if (key != "kind") add_to_name(record, key, value);
   }
-  for (const auto& [key, value] : parameters) {
-    record.parameters[key] = value;
-    name_field(record.name, key, value);
-  }
+  add(record, parameters);
   return record;
 }
 
 Record plain_point(const std::string& what, const Fields& parameters) {
   Record record;
-  record.unit = "s";
-  record.name = what;
-  record.parameters["what"] = what;
-  for (const auto& [key, value] : parameters) {
-    record.parameters[key] = value;
-    name_field(record.name, key, value);
-  }
+  record.name = record.parameters["what"] = what;
+  add(record, parameters);
   return record;
 }
 
