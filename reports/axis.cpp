@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "model/base/format.hpp"
 #include "reports/table.hpp"
 
 namespace foretrain {
@@ -18,15 +19,35 @@ TimeUnit time_unit(Seconds largest) {
   return unit == units.end() ? units.back() : *unit;
 }
 
-std::string logarithmic_tics(double low, double high, bool powers_alone) {
-  std::string tics;
+double Axis::place(double value) const {
+  return logarithmic ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
+}
+
+bool spans_decades(double low, double high) {
+  constexpr double widest_linear_ratio = 15.0;
+  return low > 0.0 && high / low > widest_linear_ratio;
+}
+
+std::vector<Tic> logarithmic_tics(double low, double high) {
+  const bool powers_alone = high / low > 300.0;
+  std::vector<Tic> tics;
   for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= high; power *= 10.0) {
     for (const double step : {1.0, 2.0, 5.0}) {
-      if (powers_alone && step != 1.0) continue;
-      tics += fmt::format("{}{:.6g}", tics.empty() ? "" : ", ", step * power);
+      const double at = step * power;
+      if ((powers_alone && step != 1.0) || at < low * (1.0 - 1e-9) || at > high) continue;
+      tics.push_back({at, fmt::format("{:.6g}", at)});
     }
   }
-  return "(" + tics + ")";
+  return tics;
+}
+
+std::vector<Tic> binary_tics(double low, double high) {
+  const double factor = std::exp2(std::max(1.0, std::ceil(std::log2(high / low) / 7.0)));
+  std::vector<Tic> tics;
+  for (double size = std::exp2(std::ceil(std::log2(low))); size <= high; size *= factor) {
+    tics.push_back({size, format_binary_bytes(Bytes(size))});
+  }
+  return tics;
 }
 
 int text_width(std::string_view text, int font_pixels) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/figure.hpp"
 #include "validate/host_replay/measurements.hpp"
 
 namespace foretrain {
@@ -26,7 +27,6 @@ struct ReplayPanel {
 /// One panel for each group whose name begins with `prefix`, in order of appearance.
 std::vector<ReplayPanel> replay_panels(const std::vector<HostMeasurement>& runs, const std::string& prefix);
 
-/// The panels as SVG. Throws as run_gnuplot does, and std::invalid_argument when there is no point.
-std::string to_svg(const std::vector<ReplayPanel>& panels);
+Figure to_figure(const std::vector<ReplayPanel>& panels);
 
 }  // namespace foretrain
