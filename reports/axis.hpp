@@ -43,8 +43,15 @@ bool spans_decades(double low, double high);
 /// The powers of ten of a logarithmic axis and, unless these are many, twice and five times them.
 std::vector<Tic> logarithmic_tics(double low, double high);
 
-/// Powers of two as sizes in bytes ("64 KiB"), about seven of them.
+/// Powers of two as sizes in bytes ("64 KiB"), at most ten of them.
 std::vector<Tic> binary_tics(double low, double high);
+
+/// Where the axis leaves them open, a range around the values and tics: linear ones that go `upward` start at zero, the
+/// rest has some room on both sides.
+void set_range(Axis& axis, const std::vector<double>& values, bool upward);
+
+/// Along x, leaves out the labels that would touch the one before them.
+void drop_crowded(Axis& axis, int pixels);
 
 /// Width in pixels to set aside for a line of text in the pictures' sans serif font, of which only the viewer knows the
 /// exact shape.

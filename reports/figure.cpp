@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "reports/gnuplot.hpp"
@@ -16,7 +15,7 @@ namespace foretrain {
 namespace {
 
 // Pixels.
-constexpr int title_font = 15, small_font = 12, title_line = 25, small_line = 18;
+constexpr int title_font = 15, plain_font = 13, small_font = 12, title_line = 25, small_line = 18;
 constexpr int least_left = 80, least_right = 28, gap = 14;
 constexpr std::string_view grey = "#666666", black = "#000000";
 
@@ -31,46 +30,7 @@ bool is_blank(const Axis& axis) {
   return axis.name.empty() && !axis.tics.empty() && widest_label(axis.tics, axis.font) == 0;
 }
 
-// ---- ranges and colours that the figure leaves open
-
-/// A range around the values: linear ones upward from zero, the rest with some room on both sides.
-void set_range(Axis& axis, const std::vector<double>& values, bool upward) {
-  if (axis.low == axis.high) {
-    double low = std::numeric_limits<double>::infinity(), high = -low;
-    for (const double value : values) {
-      if (!std::isfinite(value) || (axis.logarithmic && value <= 0.0)) continue;
-      low = std::min(low, value);
-      high = std::max(high, value);
-    }
-    if (low > high) low = high = 1.0;
-    if (axis.logarithmic) {
-      const double room = upward ? 1.4 : std::max(1.08, std::pow(high / low, 0.02));
-      axis.low = low / room;
-      axis.high = high * room;
-    } else if (upward) {
-      axis.high = high > 0.0 ? high * 1.07 : 1.0;
-    } else {
-      const double room = high > low ? (high - low) * 0.02 : 0.5;
-      axis.low = low - room;
-      axis.high = high + room;
-    }
-  }
-  if (!axis.logarithmic || !axis.tics.empty()) return;
-  axis.tics = axis.binary ? binary_tics(axis.low, axis.high) : logarithmic_tics(axis.low, axis.high);
-}
-
-/// Along x, without the labels that would touch the one before them.
-void drop_crowded(Axis& axis, int pixels) {
-  double free = -1e9;
-  std::erase_if(axis.tics, [&](const Tic& tic) {
-    if (tic.label.empty()) return false;
-    const double half = 0.5 * text_width(tic.label, axis.font), at = axis.place(tic.at) * pixels;
-    if (at - half < free) return true;
-    free = at + half + 0.5 * axis.font;
-    return false;
-  });
-}
-
+/// Chooses what the panel leaves open: ranges, tics and colours.
 void complete(Panel& panel) {
   std::vector<double> across, up;
   std::size_t colour = 0;
@@ -142,8 +102,9 @@ struct Margins {
 Margins margins_of(const Panel& panel, Legend legend) {
   Margins margins{24, least_right, gap, gap};
   if (!is_blank(panel.y)) {
-    const int name = panel.y.name.empty() ? 0 : 2 * panel.y.font;
-    margins.left = std::max(least_left, 24 + widest_label(panel.y.tics, panel.y.font) + name);
+    // gnuplot leaves room for labels of its plain font, whatever theirs.
+    const int name = panel.y.name.empty() ? 0 : 2 * plain_font;
+    margins.left = std::max(least_left, 24 + widest_label(panel.y.tics, plain_font) + name);
   }
   const auto reserve = [&](double beyond) { margins.right = std::max(margins.right, static_cast<int>(beyond) + gap); };
   reserve(text_width(panel.title, title_font) - panel.width);
@@ -183,23 +144,31 @@ struct Canvas {
   }
 };
 
-/// Row after row; the plot areas of a row begin at one height.
-Canvas lay_out(std::vector<Panel> panels, std::size_t columns, Legend legend, int top) {
+/// Row after row. The plot areas of a row begin at one height, those of a column at one distance from the left.
+Canvas lay_out(const std::vector<Panel>& panels, std::size_t columns, Legend legend, int top) {
+  columns = std::min(columns, panels.size());
+  std::vector<Margins> margins;
+  for (const Panel& panel : panels) margins.push_back(margins_of(panel, legend));
+  std::vector<int> lefts(columns), steps(columns);  // of each column: its margin, and how far away the next one begins
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    const std::size_t column = i % columns;
+    lefts[column] = std::max(lefts[column], margins[i].left);
+    const bool last = column + 1 == columns || i + 1 == panels.size();
+    if (!last) steps[column] = std::max(steps[column], panels[i].width + margins[i].right);
+  }
   Canvas canvas{0, top, {}};
   for (std::size_t first = 0; first < panels.size(); first += columns) {
     const std::size_t end = std::min(panels.size(), first + columns);
-    Margins row;
-    for (std::size_t i = first; i < end; ++i) row.top = std::max(row.top, margins_of(panels[i], legend).top);
-    int x = 0, bottom = 0;
+    int x = 0, above = 0, below = 0;
+    for (std::size_t i = first; i < end; ++i) above = std::max(above, margins[i].top);
     for (std::size_t i = first; i < end; ++i) {
-      const Margins margins = margins_of(panels[i], legend);
-      bottom = std::max(bottom, panels[i].height + margins.bottom);
-      const int width = margins.left + panels[i].width + margins.right;
-      canvas.panels.push_back({std::move(panels[i]), x + margins.left, canvas.height + row.top});
-      x += width;
+      below = std::max(below, panels[i].height + margins[i].bottom);
+      x += lefts[i - first];
+      canvas.panels.push_back({panels[i], x, canvas.height + above});
+      canvas.width = std::max(canvas.width, x + panels[i].width + margins[i].right);
+      x += steps[i - first];
     }
-    canvas.width = std::max(canvas.width, x);
-    canvas.height += row.top + bottom;
+    canvas.height += above + below;
   }
   return canvas;
 }

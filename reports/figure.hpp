@@ -65,7 +65,7 @@ struct Label {
   int font = 12;
 };
 
-/// Things are drawn in the order in which they stand: series over levels, labels over both.
+/// Series are drawn in their order, levels over them, labels over both.
 struct Panel {
   std::string title = {}, subtitle = {};
   int width = 0, height = 0;  ///< of the area between the axes, in pixels

@@ -1,4 +1,4 @@
-#include "reports/plot_attention.hpp"
+#include "reports/time_curves.hpp"
 
 #include <fmt/format.h>
 

@@ -60,14 +60,12 @@ void add_series(Panel& plot, const BandwidthPanel& panel, double (*value)(const 
 std::string to_text(const BandwidthFigure& bandwidth) {
   std::string text;
   for (const BandwidthPanel& panel : bandwidth.panels) {
-    TextTable table(std::vector<Align>(1 + 2 * panel.curves.size(), Align::right));
     std::vector<std::string> header = {"message"};
     for (const BandwidthCurve& curve : panel.curves) {
       header.push_back(curve.name);
       header.emplace_back("bus");
     }
-    table.add_row(header);
-    table.add_rule();
+    TextTable table(std::string(header.size(), 'r'), header);
     for (std::size_t i = 0; i < bandwidth.sizes.size(); ++i) {
       std::vector<std::string> row = {format_bytes(bandwidth.sizes[i])};
       for (const BandwidthCurve& curve : panel.curves) {

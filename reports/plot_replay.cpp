@@ -1,4 +1,4 @@
-#include "reports/plot_replay.hpp"
+#include "reports/replay.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "reports/plot_scaling.hpp"
+#include "reports/time_curves.hpp"
 
 #include <fmt/format.h>
 

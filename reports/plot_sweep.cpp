@@ -1,4 +1,4 @@
-#include "reports/plot_sweep.hpp"
+#include "reports/time_curves.hpp"
 
 #include <fmt/format.h>
 

@@ -54,11 +54,8 @@ std::vector<std::vector<std::string>> time_cells(const std::string& axis, const 
 }
 
 std::string table_text(const std::vector<std::vector<std::string>>& rows) {
-  TextTable table(std::vector<Align>(rows.front().size(), Align::right));
-  for (const auto& row : rows) {
-    table.add_row(row);
-    if (&row == &rows.front()) table.add_rule();
-  }
+  TextTable table(std::string(rows.front().size(), 'r'), rows.front());
+  for (std::size_t i = 1; i < rows.size(); ++i) table.add_row(rows[i]);
   return table.text(2);
 }
 

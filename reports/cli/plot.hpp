@@ -26,15 +26,21 @@ struct PlotOptions {
   [[nodiscard]] const std::string& file() const { return files.front(); }
 };
 
-/// A subcommand as the help describes it, and which of the shared options it has.
+/// What a picture's subcommand takes besides one input and an output that it can do without.
+enum PlotTakes : unsigned {
+  many_inputs = 1,  ///< one or more
+  any_inputs = 2,   ///< none or more
+  must_draw = 4,    ///< there is no text, so there must be an output
+  takes_overrides = 8,
+  takes_fidelity = 16,
+  takes_jobs = 32
+};
+
+/// A subcommand as the help describes it.
 struct PlotCommand {
   const char *name, *what;
-  const char *input, *input_what;        ///< the argument: "FILE", "scenarios that train a model"
-  enum { one, many, any } inputs = one;  ///< exactly one; one or more; none or more
-  bool draws_only = false;               ///< there must be an output; else it is drawn besides a text
-  bool scenarios = false;                ///< --set
-  bool fidelity = false;
-  bool jobs = false;
+  const char *input, *input_what;    ///< the argument: "FILE", "scenarios that train a model"
+  unsigned takes = 0;                ///< of PlotTakes
   const char* variations = nullptr;  ///< what --vary is for; null: there is no such option
 };
 

@@ -8,7 +8,7 @@
 #include "model/scenario/load.hpp"
 #include "model/scenario/names.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/plot_attention.hpp"
+#include "reports/time_curves.hpp"
 
 namespace foretrain {
 
@@ -95,11 +95,8 @@ void add_plot_attention(CLI::App& plot, ExitStatus& status) {
   const auto options = std::make_shared<AttentionOptions>();
   CLI::App* command =
       add_plot_command(plot, status,
-                       {.name = "attention",
-                        .what = "time and memory of attention over the length, by algorithm",
-                        .input = "FILE",
-                        .input_what = "a scenario with one attention operator",
-                        .scenarios = true},
+                       {"attention", "time and memory of attention over the length, by algorithm", "FILE",
+                        "a scenario with one attention operator", takes_overrides},
                        [options](const PlotOptions& shared) { return show(shared, predict(shared, *options), true); });
   command->add_option("--lengths", options->lengths, "sequence lengths (default: 128 to 32768)")
       ->delimiter(',')

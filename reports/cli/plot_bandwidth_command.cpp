@@ -165,18 +165,12 @@ ExitStatus run(const PlotOptions& shared, const BandwidthOptions& options) {
 
 void add_plot_bandwidth(CLI::App& plot, ExitStatus& status) {
   const auto options = std::make_shared<BandwidthOptions>();
-  CLI::App* command =
-      add_plot_command(plot, status,
-                       {.name = "bandwidth",
-                        .what = "bus bandwidth and time of a collective by message size, for several algorithms",
-                        .input = "FILE",
-                        .input_what = "scenarios with a collective: one panel each",
-                        .inputs = PlotCommand::many,
-                        .scenarios = true,
-                        .fidelity = true,
-                        .jobs = true,
-                        .variations = "one panel per combination of values, as in `foretrain sweep`"},
-                       [options](const PlotOptions& shared) { return run(shared, *options); });
+  CLI::App* command = add_plot_command(
+      plot, status,
+      {"bandwidth", "bus bandwidth and time of a collective by message size, for several algorithms", "FILE",
+       "scenarios with a collective: one panel each", many_inputs | takes_overrides | takes_fidelity | takes_jobs,
+       "one panel per combination of values, as in `foretrain sweep`"},
+      [options](const PlotOptions& shared) { return run(shared, *options); });
   command->add_option("--algorithms", options->algorithms, "values of workload.collective.algorithm (default: auto)")
       ->delimiter(',')
       ->type_name("NAME,NAME,…");

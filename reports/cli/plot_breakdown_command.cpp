@@ -54,18 +54,12 @@ ExitStatus run(const PlotOptions& options, bool rates) {
 
 void add_plot_breakdown(CLI::App& plot, ExitStatus& status) {
   const auto rates = std::make_shared<bool>(false);
-  add_plot_command(plot, status,
-                   {.name = "breakdown",
-                    .what = "where the time of a step goes, one stacked bar per scenario",
-                    .input = "FILE",
-                    .input_what = "scenarios that train a model",
-                    .inputs = PlotCommand::many,
-                    .draws_only = true,
-                    .scenarios = true,
-                    .fidelity = true,
-                    .jobs = true,
-                    .variations = "one bar per combination of values, as in `foretrain sweep`"},
-                   [rates](const PlotOptions& options) { return run(options, *rates); })
+  add_plot_command(
+      plot, status,
+      {"breakdown", "where the time of a step goes, one stacked bar per scenario", "FILE",
+       "scenarios that train a model", many_inputs | must_draw | takes_overrides | takes_fidelity | takes_jobs,
+       "one bar per combination of values, as in `foretrain sweep`"},
+      [rates](const PlotOptions& options) { return run(options, *rates); })
       ->add_flag("--rates", *rates, "write samples per second beside the bars");
 }
 

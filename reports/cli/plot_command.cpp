@@ -13,15 +13,16 @@ CLI::App* add_plot_command(CLI::App& plot, ExitStatus& status, const PlotCommand
   const auto options = std::make_shared<PlotOptions>();
   CLI::App* app = plot.add_subcommand(command.name, command.what);
   CLI::Option* input = app->add_option(command.input, options->files, command.input_what);
-  if (command.inputs != PlotCommand::any) input->required();
-  if (command.inputs == PlotCommand::one) input->expected(1);
-  app->add_option("-o,--output", options->output, command.draws_only ? "where the picture goes" : "draw it as well")
+  const auto takes = [&](PlotTakes what) { return (command.takes & what) != 0; };
+  if (!takes(any_inputs)) input->required();
+  if (!takes(any_inputs) && !takes(many_inputs)) input->expected(1);
+  app->add_option("-o,--output", options->output, takes(must_draw) ? "where the picture goes" : "draw it as well")
       ->type_name("OUT.svg")
-      ->required(command.draws_only);
+      ->required(takes(must_draw));
   if (command.variations != nullptr) add_variations(*app, options->variations, command.variations);
-  if (command.fidelity) add_fidelity(*app, options->fidelity);
-  if (command.scenarios) add_overrides(*app, options->overrides);
-  if (command.jobs) add_jobs(*app, options->jobs);
+  if (takes(takes_fidelity)) add_fidelity(*app, options->fidelity);
+  if (takes(takes_overrides)) add_overrides(*app, options->overrides);
+  if (takes(takes_jobs)) add_jobs(*app, options->jobs);
   app->callback([options, &status, run = std::move(run)] { status = run(*options); });
   return app;
 }

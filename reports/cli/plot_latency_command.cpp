@@ -34,11 +34,8 @@ LatencyFigure latency_of(CalibrationReport report) {
 
 void add_plot_latency(CLI::App& plot, ExitStatus& status) {
   add_plot_command(plot, status,
-                   {.name = "latency",
-                    .what = "latency of this machine's memory by working set, beside the model",
-                    .input = "CALIBRATION",
-                    .input_what = "what `foretrain calibrate -o` wrote",
-                    .draws_only = true},
+                   {"latency", "latency of this machine's memory by working set, beside the model", "CALIBRATION",
+                    "what `foretrain calibrate -o` wrote", must_draw},
                    [](const PlotOptions& options) {
                      const LatencyFigure latency = latency_of(read_calibration_report(options.file()));
                      if (!latency.points.empty()) return draw(options, to_figure(latency));

@@ -21,11 +21,8 @@ void add_plot_map(CLI::App& plot, ExitStatus& status) {
   const auto keys = std::make_shared<MapKeys>();
   CLI::App* command =
       add_plot_command(plot, status,
-                       {.name = "map",
-                        .what = "when does a parameter server win? A heat map of what `foretrain sweep` wrote",
-                        .input = "RESULTS.csv",
-                        .input_what = "tables with rings and parameter servers",
-                        .inputs = PlotCommand::many},
+                       {"map", "when does a parameter server win? A heat map of what `foretrain sweep` wrote",
+                        "RESULTS.csv", "tables with rings and parameter servers", many_inputs},
                        [keys](const PlotOptions& options) { return run(options, *keys); });
   command->add_option("--x", keys->x, "key across (default: cluster.network.nic_bandwidth)")->type_name("KEY");
   command->add_option("--y", keys->y, "key upwards (default: workload.collective.size)")->type_name("KEY");

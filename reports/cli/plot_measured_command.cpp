@@ -61,11 +61,7 @@ constexpr std::array<FolderPicture, 3> folder_pictures = {
       [](const RawMeasurements&, const std::vector<PredictedPoint>& points) { return bus_bandwidth_figure(points); }}}};
 
 PlotCommand folder_command(const char* name, const char* what) {
-  return {.name = name,
-          .what = what,
-          .input = "DIR",
-          .input_what = "a folder that foretrain-gpu measured",
-          .draws_only = true};
+  return {name, what, "DIR", "a folder that foretrain-gpu measured", must_draw};
 }
 
 }  // namespace

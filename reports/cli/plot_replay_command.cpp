@@ -1,7 +1,7 @@
 #include "model/base/error.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/measured_graph.hpp"
-#include "reports/plot_replay.hpp"
+#include "reports/replay.hpp"
 #include "validate/host_replay/measurements.hpp"
 
 namespace foretrain {
@@ -24,11 +24,8 @@ ExitStatus run(const PlotOptions& options, const std::string& group) {
 void add_plot_replay(CLI::App& plot, ExitStatus& status) {
   const auto group = std::make_shared<std::string>("host-scaling");
   const PlotCommand command = {
-      .name = "replay",
-      .what = "replayed all-reduces by number of workers, or the timeline of one graph on GPUs, beside predictions",
-      .input = "MEASUREMENTS",
-      .input_what = "what `foretrain replay -o` wrote, or replay-NAME.json",
-      .draws_only = true};
+      "replay", "replayed all-reduces by number of workers, or the timeline of one graph on GPUs, beside predictions",
+      "MEASUREMENTS", "what `foretrain replay -o` wrote, or replay-NAME.json", must_draw};
   add_plot_command(plot, status, command, [group](const PlotOptions& options) { return run(options, *group); })
       ->add_option("--group", *group, "one panel for each group whose name begins so")
       ->type_name("NAME");

@@ -23,12 +23,9 @@ RooflineFigure roofline_of(const PlotOptions& options, const std::string& measur
 
 void add_plot_roofline(CLI::App& plot, ExitStatus& status) {
   const auto measurements = std::make_shared<std::string>();
-  const PlotCommand command = {.name = "roofline",
-                               .what = "operators beneath the roofs of their GPU: FLOP per byte against FLOP/s",
-                               .input = "FILE",
-                               .input_what = "scenarios: an operator, tasks, or training, whose operators are added up",
-                               .inputs = PlotCommand::any,
-                               .scenarios = true};
+  const PlotCommand command = {"roofline", "operators beneath the roofs of their GPU: FLOP per byte against FLOP/s",
+                               "FILE", "scenarios: an operator, tasks, or training, whose operators are added up",
+                               any_inputs | takes_overrides};
   add_plot_command(
       plot, status, command,
       [measurements](const PlotOptions& options) { return show(options, roofline_of(options, *measurements), true); })

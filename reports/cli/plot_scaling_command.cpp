@@ -7,7 +7,7 @@
 #include "model/base/error.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/plot_scaling.hpp"
+#include "reports/time_curves.hpp"
 #include "sim/predict.hpp"
 
 namespace foretrain {
@@ -132,16 +132,11 @@ ExitStatus run(const PlotOptions& shared, ScalingOptions options) {
 
 void add_plot_scaling(CLI::App& plot, ExitStatus& status) {
   const auto options = std::make_shared<ScalingOptions>();
-  CLI::App* command = add_plot_command(plot, status,
-                                       {.name = "scaling",
-                                        .what = "step time by number of GPUs, for each way of synchronising",
-                                        .input = "FILE",
-                                        .input_what = "scenarios that train a model: one panel each",
-                                        .inputs = PlotCommand::many,
-                                        .scenarios = true,
-                                        .fidelity = true,
-                                        .jobs = true},
-                                       [options](const PlotOptions& shared) { return run(shared, *options); });
+  CLI::App* command = add_plot_command(
+      plot, status,
+      {"scaling", "step time by number of GPUs, for each way of synchronising", "FILE",
+       "scenarios that train a model: one panel each", many_inputs | takes_overrides | takes_fidelity | takes_jobs},
+      [options](const PlotOptions& shared) { return run(shared, *options); });
   command->add_option("--gpus", options->gpus, "numbers of GPUs (default: 1,2,4,8,16)")
       ->delimiter(',')
       ->type_name("N,N,…")

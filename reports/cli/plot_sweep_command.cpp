@@ -8,7 +8,7 @@
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/names.hpp"
-#include "reports/plot_sweep.hpp"
+#include "reports/time_curves.hpp"
 
 namespace foretrain {
 
@@ -50,7 +50,7 @@ std::string curve_name(const Case& row, std::size_t keys) {
 
 void add_parts(const std::vector<Outcome>& outcomes, SweepFigure& figure) {
   constexpr double worth_drawing = 0.01;  // of a step, somewhere
-  for (const auto& [name, part] : breakdown_parts) {
+  for (const auto& [name, key, part] : breakdown_parts) {
     TimeCurve curve{std::string(name), {}};
     bool drawn = false;
     for (const Outcome& outcome : outcomes) {
@@ -108,15 +108,12 @@ SweepFigure predict_sweep(const PlotOptions& options) {
 
 void add_plot_sweep(CLI::App& plot, ExitStatus& status) {
   const PlotCommand command = {
-      .name = "sweep",
-      .what = "time over the values of one key, and its best value",
-      .input = "FILE",
-      .input_what = "the scenario to vary",
-      .scenarios = true,
-      .fidelity = true,
-      .jobs = true,
-      .variations =
-          "the axis, as in `foretrain sweep`; further ones make a curve for each combination of their values"};
+      "sweep",
+      "time over the values of one key, and its best value",
+      "FILE",
+      "the scenario to vary",
+      takes_overrides | takes_fidelity | takes_jobs,
+      "the axis, as in `foretrain sweep`; further ones make a curve for each combination of their values"};
   add_plot_command(plot, status, command,
                    [](const PlotOptions& options) {
                      const SweepFigure sweep = predict_sweep(options);

@@ -42,15 +42,11 @@ ExitStatus run(const PlotOptions& shared, const TimelineOptions& options) {
 
 void add_plot_timeline(CLI::App& plot, ExitStatus& status) {
   const auto options = std::make_shared<TimelineOptions>();
-  CLI::App* command = add_plot_command(plot, status,
-                                       {.name = "timeline",
-                                        .what = "what runs where, and when: a bar for each task",
-                                        .input = "FILE",
-                                        .input_what = "a scenario of tasks, a collective or a training step",
-                                        .draws_only = true,
-                                        .scenarios = true,
-                                        .fidelity = true},
-                                       [options](const PlotOptions& shared) { return run(shared, *options); });
+  CLI::App* command = add_plot_command(
+      plot, status,
+      {"timeline", "what runs where, and when: a bar for each task", "FILE",
+       "a scenario of tasks, a collective or a training step", must_draw | takes_overrides | takes_fidelity},
+      [options](const PlotOptions& shared) { return run(shared, *options); });
   command->add_option("--from", options->from, "leave out what lies before (default: the start)")->type_name("TIME");
   command->add_option("--until", options->until, "leave out what lies behind (default: the end)")->type_name("TIME");
 }

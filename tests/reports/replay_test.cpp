@@ -2,8 +2,6 @@
 #include "reports/replay.hpp"
 
 #include "model/scenario/cases.hpp"
-#include "reports/plot_replay.hpp"
-#include "reports/replay_table.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
