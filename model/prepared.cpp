@@ -13,12 +13,12 @@
 #include "model/cost/memory_hierarchy.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/cost/storage.hpp"
-#include "model/training/communication_ratio.hpp"
-#include "model/tasks/model_call.hpp"
-#include "model/training/train_loader.hpp"
-#include "model/parallelism/layout.hpp"
 #include "model/memory/memory.hpp"
 #include "model/memory/memory_remedies.hpp"
+#include "model/parallelism/layout.hpp"
+#include "model/tasks/model_call.hpp"
+#include "model/training/communication_ratio.hpp"
+#include "model/training/train_loader.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {
@@ -263,7 +263,7 @@ StepResult PreparedScenario::step_result(StepParts parts, Fidelity fidelity) con
   r.step_time = parts.step_time;
   r.breakdown = parts.breakdown;
   r.communication = std::move(parts.communication);
-  r.communication_to_compute = communication_ratio(scenario_, workload, step, topology_, r);
+  r.communication_to_compute = communication_ratio(scenario_, workload, step, topology_, r.breakdown, r.communication);
   r.samples_per_second = static_cast<double>(workload.global_batch) / r.step_time.value();
   r.tokens_per_second = r.samples_per_second * prepared.model.tokens_per_sample;
   const auto gpus = static_cast<double>(worker_gpus(scenario_.plan, scenario_.cluster));

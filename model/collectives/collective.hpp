@@ -8,7 +8,6 @@
 #include "model/collectives/schedule.hpp"
 #include "model/cost/calibration.hpp"
 #include "model/hardware/topology.hpp"
-#include "model/scenario/scenario.hpp"
 
 namespace foretrain {
 

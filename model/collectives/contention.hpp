@@ -4,10 +4,25 @@
 #include <span>
 #include <vector>
 
+#include "model/base/error.hpp"
 #include "model/collectives/collective.hpp"
-#include "model/scenario/scenario.hpp"
 
 namespace foretrain {
+
+/// One end of background traffic.
+struct BackgroundPlace {
+  enum class Kind { gpu, node_memory, memory_of_gpu };  ///< memory_of_gpu: of the socket that is nearest to the GPU
+  Kind kind = Kind::gpu;
+  int number = 0;  ///< GPU rank, or node
+  int socket = 0;  ///< node_memory
+};
+
+/// Traffic of others, which lasts as long as the scenario: another job, data loading, checkpoint writing.
+struct BackgroundFlow {
+  BackgroundPlace from, to;
+  BytesPerSecond rate = BytesPerSecond::infinity();  ///< at most; infinite: all that its fair share allows
+  SourcePosition where;                              ///< of its destination
+};
 
 /// A background flow on concrete hardware. It never ends and has no use for more than `rate`.
 struct BackgroundRoute {

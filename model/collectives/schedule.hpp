@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/base/quantity.hpp"
-#include "model/scenario/scenario.hpp"
+#include "model/collectives/operation.hpp"
 
 namespace foretrain {
 

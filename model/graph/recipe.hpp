@@ -7,8 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "model/collectives/operation.hpp"
 #include "model/cost/launches.hpp"
-#include "model/scenario/scenario.hpp"
+#include "model/hardware/gpu.hpp"
 
 namespace foretrain {
 

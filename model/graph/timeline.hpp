@@ -1,12 +1,20 @@
 // An execution as bars: what ran where, and when.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "model/graph/task_graph.hpp"
-#include "model/result.hpp"
 
 namespace foretrain {
+
+/// One bar of a timeline.
+struct TimelineEntry {
+  std::string resource, name;
+  Seconds start, duration;
+  int micro_batch = -1;
+  std::string category;  ///< compute, communication, optimizer, host or data
+};
 
 /// The category's name in results and exported graphs.
 const char* word_of(Category category);

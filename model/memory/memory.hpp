@@ -3,7 +3,6 @@
 
 #include "model/memory/memory_parts.hpp"
 #include "model/memory/stage_memory.hpp"
-#include "model/result.hpp"
 #include "model/scenario/scenario.hpp"
 #include "model/workload/model.hpp"
 

@@ -35,6 +35,17 @@ struct MemoryParts {
   [[nodiscard]] Bytes total() const;
 };
 
+/// The fullest GPU at its fullest moment; `workspace` is all that the other four are not.
+struct MemoryFootprint {
+  Bytes weights, gradients, optimizer, activations, workspace;
+  Bytes capacity;
+  Bytes host = {}, host_capacity = {};  ///< what is offloaded by all GPUs of a node, and the node's memory
+  [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + workspace; }
+  [[nodiscard]] bool fits_gpu() const { return total() <= capacity; }
+  [[nodiscard]] bool fits_host() const { return host <= host_capacity || !(host > Bytes(0.0)); }
+  [[nodiscard]] bool fits() const { return fits_gpu() && fits_host(); }
+};
+
 enum class MemoryPhase { forward, loss, backward, optimizer };
 std::string_view name(MemoryPhase phase);
 

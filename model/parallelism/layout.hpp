@@ -3,8 +3,9 @@
 
 #include <vector>
 
-#include "model/scenario/scenario.hpp"
+#include "model/parallelism/plan.hpp"
 #include "model/workload/build.hpp"
+#include "model/workload/training.hpp"
 
 namespace foretrain {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "model/scenario/scenario.hpp"
+#include "model/parallelism/plan.hpp"
 
 namespace foretrain {
 

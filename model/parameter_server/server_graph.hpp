@@ -13,9 +13,25 @@
 #include <vector>
 
 #include "model/parameter_server/store.hpp"
-#include "model/result.hpp"
 
 namespace foretrain {
+
+/// How many updates of others were applied between a worker's pull of a key and its own push of it.
+struct Staleness {
+  double mean = 0.0, p50 = 0.0, p90 = 0.0, p99 = 0.0, max = 0.0;
+};
+
+/// What training with parameter servers shows beside the step.
+struct ParameterServerResult {
+  int workers = 0;
+  int servers = 0;
+  double imbalance = 1.0;              ///< parameters of the fullest server ÷ mean
+  std::optional<Staleness> staleness;  ///< simulations only
+  double link_utilisation = 0.0;       ///< of the busiest link that servers send or receive over, from 0 to 1
+  double cpu_utilisation = 0.0;        ///< of the busiest server: adding up and updating
+  // Alone, each of these would be the step; on average none is shorter.
+  Seconds compute_bound, link_bound, server_bound;
+};
 
 /// How much is simulated. The first iterations fill the pipeline of messages and do not count.
 struct Iterations {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "model/cost/launches.hpp"
-#include "model/result.hpp"
 #include "model/scenario/scenario.hpp"
 #include "model/workload/model.hpp"
 
@@ -21,6 +20,20 @@ LaunchPlan plan_call(const std::vector<Operator>& ops, bool backward, ExecutionM
 
 /// A workload.tasks call of a model. Throws ScenarioError for impossible shapes.
 LaunchPlan plan_call(const ModelCall& call, ExecutionMode mode, const Gpu& gpu, const Calibration& calibration);
+
+/// How a model's operators are executed; times and bytes of one call.
+struct ModelCallResult {
+  ExecutionMode execution = ExecutionMode::eager;
+  int operators = 0;
+  int kernels = 0;      ///< launched
+  int fused = 0;        ///< operators done in another one's kernel
+  int folded = 0;       ///< operators that depend on weights alone, done once when the code was compiled
+  Seconds host;         ///< the front end's time to launch them
+  Seconds device;       ///< the kernels' time
+  Bytes intermediates;  ///< results in device memory between the kernels
+  /// Which of the two the calls wait for when there are many: the front end, or the device.
+  [[nodiscard]] bool front_end_bound() const { return host > device; }
+};
 
 ModelCallResult summary_of(const LaunchPlan& plan, ExecutionMode mode);
 

@@ -7,8 +7,8 @@
 #include "model/graph/recipe.hpp"
 #include "model/graph/task_graph.hpp"
 #include "model/hardware/topology.hpp"
-#include "model/result.hpp"
 #include "model/scenario/scenario.hpp"
+#include "model/tasks/model_call.hpp"
 
 namespace foretrain {
 

@@ -35,19 +35,20 @@ BytesPerSecond ring_bandwidth(const Scenario& scenario, const Topology& topology
 
 std::optional<CommunicationRatio> communication_ratio(const Scenario& scenario, const TrainWorkload& train,
                                                       const Step& step, const Topology& topology,
-                                                      const TrainResult& result) {
+                                                      const Breakdown& breakdown,
+                                                      const std::map<std::string, CommunicationTime>& communication) {
   const Plan& plan = scenario.plan;
   if (plan.data * plan.context < 2) return std::nullopt;
   const Seconds at_peak = step.model_flops_per_gpu / scenario.cluster.node.gpu.matrix_rate(train.precision);
   const BytesPerSecond bandwidth = ring_bandwidth(scenario, topology);
   Seconds transfers;
-  for (const auto& [name, time] : result.communication) {
+  for (const auto& [name, time] : communication) {
     if (name.starts_with("gradient") || name.starts_with("weight")) transfers += time.total;
   }
-  const bool possible = at_peak.value() > 0.0 && bandwidth.value() > 0.0 && result.breakdown.compute.value() > 0.0;
+  const bool possible = at_peak.value() > 0.0 && bandwidth.value() > 0.0 && breakdown.compute.value() > 0.0;
   if (!possible) return std::nullopt;
   const Bytes gradients = bytes_per_element(plan.sync.gradient_precision) * step.parameters_per_gpu;
-  return CommunicationRatio{gradients * 2.0 / bandwidth / at_peak, transfers / result.breakdown.compute};
+  return CommunicationRatio{gradients * 2.0 / bandwidth / at_peak, transfers / breakdown.compute};
 }
 
 }  // namespace foretrain

@@ -1,12 +1,19 @@
 // The rule of thumb for when synchronisation costs as much as computation, beside what the model finds.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 
-#include "model/training/step.hpp"
-#include "model/result.hpp"
+#include "model/training/step_times.hpp"
 
 namespace foretrain {
+
+/// Time of synchronisation over time of computation: 2·model/(bandwidth·batch·FLOPs), and as predicted.
+struct CommunicationRatio {
+  double formula = 0.0;
+  double simulated = 0.0;
+};
 
 /// formula: 2 · model / (bandwidth · batch · FLOPs), that is 2 · gradient bytes / bandwidth over the time of a
 /// replica's batch at the device's peak. The bandwidth is that of the narrowest hop of a ring through the replicas:
@@ -15,6 +22,7 @@ namespace foretrain {
 /// one replica.
 std::optional<CommunicationRatio> communication_ratio(const Scenario& scenario, const TrainWorkload& train,
                                                       const Step& step, const Topology& topology,
-                                                      const TrainResult& result);
+                                                      const Breakdown& breakdown,
+                                                      const std::map<std::string, CommunicationTime>& communication);
 
 }  // namespace foretrain

@@ -6,9 +6,21 @@
 #include <string>
 
 #include "model/training/step.hpp"
-#include "model/result.hpp"
 
 namespace foretrain {
+
+/// Adds up to the step.
+struct Breakdown {
+  Seconds compute, exposed_communication, pipeline_bubble, data_stall, host_overhead, optimizer;
+  [[nodiscard]] Seconds total() const {
+    return compute + exposed_communication + pipeline_bubble + data_stall + host_overhead + optimizer;
+  }
+};
+
+struct CommunicationTime {
+  Seconds total;
+  Seconds exposed;
+};
 
 /// Moments since the step began.
 struct StepTimes {

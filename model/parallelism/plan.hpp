@@ -1,0 +1,68 @@
+// How a training is spread over the GPUs of a cluster, and how its gradients are synchronised.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/collectives/operation.hpp"
+#include "model/cost/compression.hpp"
+#include "model/cost/host.hpp"
+#include "model/hardware/cluster.hpp"
+
+namespace foretrain {
+
+struct Sync {
+  SyncAlgorithm algorithm = SyncAlgorithm::automatic;
+  /// hierarchical: ranks per innermost group, groups per next larger group, …; what is left is the top level. Empty:
+  /// the ranks of a node, then the nodes.
+  std::vector<int> levels;
+  int servers = 1;
+  ServerPlacement placement = ServerPlacement::cpu;
+  enum class Consistency { synchronous, asynchronous, bounded } consistency = Consistency::synchronous;
+  int staleness = 0;                                                             ///< bounded(k)
+  enum class Assignment { balanced, hashed } assignment = Assignment::balanced;  ///< of keys to servers
+  Bytes split = Bytes(4e6);  ///< keys above this size are cut into pieces
+  enum class Priority { arrival, first_layer } priority = Priority::arrival;
+  bool barrier = false;       ///< no weight is pulled before all of the step's gradients are applied
+  bool local_reduce = false;  ///< a machine's GPUs add up first and push once
+  struct SlowWorkers {
+    int count = 0;
+    double factor = 1.0;  ///< of compute time
+  } slow_workers;
+  Bytes bucket = Bytes(25e6);
+  Bytes first_bucket;  ///< the first one to become ready, where it has a size of its own; zero: as the others
+  /// Whether gradients become ready layer by layer, and a layer larger than a bucket is cut, or tensor by tensor, and a
+  /// tensor is never cut (PyTorch's DistributedDataParallel).
+  enum class Bucketing { by_layer, by_tensor } bucketing = Bucketing::by_layer;
+  bool overlap = true;
+  bool every_micro_batch = false;  ///< gradients are synchronised after each micro-batch, not after the last alone
+  Precision gradient_precision = Precision::fp32;
+  Compression compression;
+};
+
+/// What is kept in host memory between its uses (key plan.offload: a word or a list of them).
+struct Offload {
+  bool optimizer = false;    ///< states and master weights; the host's cores do the update
+  bool parameters = false;   ///< weights; copied to the GPU layer by layer, in each pass
+  bool activations = false;  ///< what layers keep for the backward pass
+  [[nodiscard]] bool any() const { return optimizer || parameters || activations; }
+};
+
+struct Plan {
+  int data = 1, tensor = 1, pipeline = 1, interleave = 1, context = 1, expert = 1;
+  bool sequence_parallel = false;
+  int zero = 0;
+  bool reshard_after_forward = true;  ///< zero 3: weights are gathered again for the backward pass
+  Offload offload;
+  Sync sync;
+  bool single_process = false;  ///< one Python process drives all GPUs of a node (key plan.processes: single | per_gpu)
+  ExecutionMode execution = ExecutionMode::eager;
+};
+
+/// GPUs that train: all but those of machines that are dedicated parameter servers, one server each.
+constexpr std::int64_t worker_gpus(const Plan& plan, const Cluster& cluster) {
+  const bool dedicated = has_servers(plan.sync.algorithm) && plan.sync.placement == ServerPlacement::dedicated;
+  return (static_cast<std::int64_t>(cluster.nodes) - (dedicated ? plan.sync.servers : 0)) * cluster.gpus_per_node;
+}
+
+}  // namespace foretrain

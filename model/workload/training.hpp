@@ -1,0 +1,41 @@
+// What is trained, in which precision, with which optimizer: the training itself, whatever it runs on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "model/hardware/precision.hpp"
+#include "model/workload/batching.hpp"
+#include "model/workload/data_loader.hpp"
+#include "model/workload/model_config.hpp"
+#include "model/workload/training_parts.hpp"
+
+namespace foretrain {
+
+enum class Optimizer { sgd, momentum, adam, adamw, adamw_8bit };
+/// selective: attention is run again (arXiv 2205.05198); selective_operators: all but attention and every other matrix
+/// product is (torchtitan's list of operators); full: the whole layer.
+enum class Recompute { none, selective, selective_operators, full };
+
+struct TrainWorkload {
+  ModelConfig model;
+  std::int64_t global_batch = 1;  ///< samples per optimizer step over the whole cluster
+  std::int64_t micro_batch = 1;   ///< samples per replica per pass
+  Precision precision = Precision::bf16;
+  Optimizer optimizer = Optimizer::adamw;
+  Recompute recompute = Recompute::none;
+  AttentionKind attention = AttentionKind::flash;
+  KernelSet kernels = KernelSet::fused;
+  bool master_weights =
+      false;                ///< an fp32 copy of 2-byte weights beside the optimizer's two states (key master_weights)
+  bool fused_loss = false;  ///< cross-entropy makes no fp32 copies of the logits (key loss: eager | fused)
+  std::optional<double> training_samples;  ///< sequences or images to train on, for time_to_train
+  std::optional<DataLoader> loader;        ///< without: data are there when they are needed
+  TrainedParts parts;                      ///< frozen parts and adapters (keys freeze and lora)
+  std::optional<DataShape> data;           ///< how samples differ
+  /// Standard deviation of a worker's compute time from iteration to iteration, as a share of its mean: lognormal,
+  /// independent between workers (parameter servers; key compute_spread).
+  double compute_spread = 0.0;
+};
+
+}  // namespace foretrain
