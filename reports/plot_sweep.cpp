@@ -1,4 +1,4 @@
-#include "reports/time_curves.hpp"
+#include "reports/plot_sweep.hpp"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include "model/scenario/load.hpp"
 #include "model/scenario/names.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/time_curves.hpp"
+#include "reports/plot_attention.hpp"
 
 namespace foretrain {
 

@@ -7,7 +7,7 @@
 #include "model/base/error.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/time_curves.hpp"
+#include "reports/plot_scaling.hpp"
 #include "sim/predict.hpp"
 
 namespace foretrain {

@@ -8,7 +8,7 @@
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/names.hpp"
-#include "reports/time_curves.hpp"
+#include "reports/plot_sweep.hpp"
 
 namespace foretrain {
 
