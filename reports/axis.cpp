@@ -43,9 +43,8 @@ std::vector<Tic> logarithmic_tics(double low, double high) {
 }
 
 std::vector<Tic> binary_tics(double low, double high) {
-  const double factor = std::exp2(std::max(1.0, std::ceil(std::log2(high / low) / 9.0)));
   std::vector<Tic> tics;
-  for (double size = std::exp2(std::ceil(std::log2(low))); size <= high; size *= factor) {
+  for (double size = std::exp2(std::ceil(std::log2(low))); size <= high; size *= 2.0) {
     tics.push_back({size, format_binary_bytes(Bytes(size))});
   }
   return tics;
@@ -80,7 +79,9 @@ void drop_crowded(Axis& axis, int pixels) {
   double free = -1e9;
   std::erase_if(axis.tics, [&](const Tic& tic) {
     if (tic.label.empty()) return false;
-    const double half = 0.5 * text_width(tic.label, axis.font), at = axis.place(tic.at) * pixels;
+    // Powers of two count as equally wide, so that those which stay are evenly apart.
+    const double half = 0.5 * text_width(axis.binary ? "1.00 KiB" : tic.label, axis.font);
+    const double at = axis.place(tic.at) * pixels;
     if (at - half < free) return true;
     free = at + half + 0.5 * axis.font;
     return false;

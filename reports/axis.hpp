@@ -43,7 +43,7 @@ bool spans_decades(double low, double high);
 /// The powers of ten of a logarithmic axis and, unless these are many, twice and five times them.
 std::vector<Tic> logarithmic_tics(double low, double high);
 
-/// Powers of two as sizes in bytes ("64 KiB"), at most ten of them.
+/// Powers of two as sizes in bytes ("64 KiB").
 std::vector<Tic> binary_tics(double low, double high);
 
 /// Where the axis leaves them open, a range around the values and tics: linear ones that go `upward` start at zero, the

@@ -15,7 +15,7 @@ namespace foretrain {
 namespace {
 
 // Pixels.
-constexpr int title_font = 15, plain_font = 13, small_font = 12, title_line = 25, small_line = 18;
+constexpr int title_font = 15, small_font = 12, title_line = 25, small_line = 18;
 constexpr int least_left = 80, least_right = 28, gap = 14;
 constexpr std::string_view grey = "#666666", black = "#000000";
 
@@ -96,18 +96,19 @@ int height_of(const std::vector<Entry>& entries) {
 
 struct Margins {
   int left = 0, right = 0, top = 0, bottom = 0;
+  int title = 0;  ///< at the right as well, where another title stands beside this one
 };
 
 /// What a panel needs around its plot area; its legend too.
 Margins margins_of(const Panel& panel, Legend legend) {
   Margins margins{24, least_right, gap, gap};
   if (!is_blank(panel.y)) {
-    // gnuplot leaves room for labels of its plain font, whatever theirs.
-    const int name = panel.y.name.empty() ? 0 : 2 * plain_font;
-    margins.left = std::max(least_left, 24 + widest_label(panel.y.tics, plain_font) + name);
+    // gnuplot guesses generously how wide the labels are between an axis and its name.
+    const int guessed_font = panel.y.name.empty() ? panel.y.font : 20;
+    margins.left = std::max(least_left, 28 + widest_label(panel.y.tics, guessed_font));
   }
   const auto reserve = [&](double beyond) { margins.right = std::max(margins.right, static_cast<int>(beyond) + gap); };
-  reserve(text_width(panel.title, title_font) - panel.width);
+  margins.title = text_width(panel.title, title_font) - panel.width + gap;
   reserve(text_width(panel.subtitle, small_font) - panel.width);
   for (const Series& series : panel.series) {
     if (!series.end.empty()) reserve(gap + text_width(series.end, small_font));
@@ -154,7 +155,9 @@ Canvas lay_out(const std::vector<Panel>& panels, std::size_t columns, Legend leg
     const std::size_t column = i % columns;
     lefts[column] = std::max(lefts[column], margins[i].left);
     const bool last = column + 1 == columns || i + 1 == panels.size();
-    if (!last) steps[column] = std::max(steps[column], panels[i].width + margins[i].right);
+    if (last) continue;
+    const int title = panels[i + 1].title.empty() ? 0 : margins[i].title;
+    steps[column] = std::max(steps[column], panels[i].width + std::max(margins[i].right, title));
   }
   Canvas canvas{0, top, {}};
   for (std::size_t first = 0; first < panels.size(); first += columns) {
@@ -165,7 +168,7 @@ Canvas lay_out(const std::vector<Panel>& panels, std::size_t columns, Legend leg
       below = std::max(below, panels[i].height + margins[i].bottom);
       x += lefts[i - first];
       canvas.panels.push_back({panels[i], x, canvas.height + above});
-      canvas.width = std::max(canvas.width, x + panels[i].width + margins[i].right);
+      canvas.width = std::max(canvas.width, x + panels[i].width + std::max(margins[i].right, margins[i].title));
       x += steps[i - first];
     }
     canvas.height += above + below;
