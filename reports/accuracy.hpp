@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "reports/figure.hpp"
+
 namespace foretrain {
 
 /// One measured quantity of one case. Both numbers are in the quantity's base unit (s, 1/s, byte, byte/s).
@@ -84,5 +86,8 @@ ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons);
 /// of their measured/predicted; it multiplies the group's other predictions, and the comparisons it came from leave the
 /// errors. Memory is compared as it is: an efficiency factor says nothing about it.
 AccuracyReport accuracy_report(const std::vector<Comparison>& comparisons, std::vector<FailedCase> failed, int anchor);
+
+/// Predicted against measured, a panel per quantity: the solid diagonal is a perfect prediction, the dashed ones ±10 %.
+Figure to_figure(const AccuracyReport& report);
 
 }  // namespace foretrain

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
+#include "model/base/format.hpp"
 #include "reports/table.hpp"
 
 namespace foretrain {
@@ -18,15 +20,72 @@ TimeUnit time_unit(Seconds largest) {
   return unit == units.end() ? units.back() : *unit;
 }
 
-std::string logarithmic_tics(double low, double high, bool powers_alone) {
-  std::string tics;
+double Axis::place(double value) const {
+  return logarithmic ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
+}
+
+bool spans_decades(double low, double high) {
+  constexpr double widest_linear_ratio = 15.0;
+  return low > 0.0 && high / low > widest_linear_ratio;
+}
+
+std::vector<Tic> logarithmic_tics(double low, double high) {
+  const bool powers_alone = high / low > 1000.0;
+  std::vector<Tic> tics;
   for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= high; power *= 10.0) {
     for (const double step : {1.0, 2.0, 5.0}) {
-      if (powers_alone && step != 1.0) continue;
-      tics += fmt::format("{}{:.6g}", tics.empty() ? "" : ", ", step * power);
+      const double at = step * power;
+      if ((powers_alone && step != 1.0) || at < low * (1.0 - 1e-9) || at > high) continue;
+      tics.push_back({at, fmt::format("{:.6g}", at)});
     }
   }
-  return "(" + tics + ")";
+  return tics;
+}
+
+std::vector<Tic> binary_tics(double low, double high) {
+  std::vector<Tic> tics;
+  for (double size = std::exp2(std::ceil(std::log2(low))); size <= high; size *= 2.0) {
+    tics.push_back({size, format_binary_bytes(Bytes(size))});
+  }
+  return tics;
+}
+
+void set_range(Axis& axis, const std::vector<double>& values, bool upward) {
+  if (axis.low == axis.high) {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (const double value : values) {
+      if (!std::isfinite(value) || (axis.logarithmic && value <= 0.0)) continue;
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+    if (low > high) low = high = 1.0;
+    if (axis.logarithmic) {
+      const double room = upward ? 1.4 : std::max(1.08, std::pow(high / low, 0.02));
+      axis.low = low / room;
+      axis.high = high * room;
+    } else if (upward) {
+      axis.high = high > 0.0 ? high * 1.07 : 1.0;
+    } else {
+      const double room = high > low ? (high - low) * 0.02 : 0.5;
+      axis.low = low - room;
+      axis.high = high + room;
+    }
+  }
+  if (!axis.logarithmic || !axis.tics.empty()) return;
+  axis.tics = axis.binary ? binary_tics(axis.low, axis.high) : logarithmic_tics(axis.low, axis.high);
+}
+
+void drop_crowded(Axis& axis, int pixels) {
+  double free = -1e9;
+  std::erase_if(axis.tics, [&](const Tic& tic) {
+    if (tic.label.empty()) return false;
+    // Powers of two count as equally wide, so that those which stay are evenly apart.
+    const double half = 0.5 * text_width(axis.binary ? "1.00 KiB" : tic.label, axis.font);
+    const double at = axis.place(tic.at) * pixels;
+    if (at - half < free) return true;
+    free = at + half + 0.5 * axis.font;
+    return false;
+  });
 }
 
 int text_width(std::string_view text, int font_pixels) {

@@ -1,4 +1,4 @@
-// Axes of plots: which unit, which scale, and where labels go so that none covers another.
+// Axes of pictures: which unit, which scale, which tics, and where labels go so that none covers another.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,24 @@
 
 namespace foretrain {
 
+struct Tic {
+  double at = 0.0;
+  std::string label;
+};
+
+struct Axis {
+  std::string name = {};  ///< unit included
+  bool logarithmic = false;
+  double low = 0.0, high = 0.0;  ///< equal: as wide as what is drawn
+  std::vector<Tic> tics = {};    ///< none: chosen by the range. Along x, a label that would touch another is left out
+  bool binary = false;           ///< bytes, with tics at powers of two; only where logarithmic
+  bool grid = false;             ///< lines across the panel
+  int font = 13;
+
+  /// 0 at the axis' beginning, 1 at its end.
+  [[nodiscard]] double place(double value) const;
+};
+
 /// A unit for an axis of times.
 struct TimeUnit {
   std::string_view name;
@@ -19,12 +37,21 @@ struct TimeUnit {
 /// The unit in which the largest time is at least one: s, ms or µs.
 TimeUnit time_unit(Seconds largest);
 
-/// An axis is logarithmic once its largest value is more than this many times the smallest.
-inline constexpr double widest_linear_ratio = 15.0;
+/// Whether an axis with these values should be logarithmic.
+bool spans_decades(double low, double high);
 
-/// gnuplot's list of tics on a logarithmic axis: the powers of ten from `low` to `high` and, unless that is many, twice
-/// and five times them.
-std::string logarithmic_tics(double low, double high, bool powers_alone = false);
+/// The powers of ten of a logarithmic axis and, unless these are many, twice and five times them.
+std::vector<Tic> logarithmic_tics(double low, double high);
+
+/// Powers of two as sizes in bytes ("64 KiB").
+std::vector<Tic> binary_tics(double low, double high);
+
+/// Where the axis leaves them open, a range around the values and tics: linear ones that go `upward` start at zero, the
+/// rest has some room on both sides.
+void set_range(Axis& axis, const std::vector<double>& values, bool upward);
+
+/// Along x, leaves out the labels that would touch the one before them.
+void drop_crowded(Axis& axis, int pixels);
 
 /// Width in pixels to set aside for a line of text in the pictures' sans serif font, of which only the viewer knows the
 /// exact shape.

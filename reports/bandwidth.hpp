@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/base/quantity.hpp"
+#include "reports/figure.hpp"
 
 namespace foretrain {
 
@@ -34,10 +35,9 @@ struct BandwidthFigure {
 };
 
 /// A table per panel: sizes down; time and bus bandwidth of each algorithm across.
-std::string to_text(const BandwidthFigure& figure);
+std::string to_text(const BandwidthFigure& bandwidth);
 
-/// Bus bandwidth above, time below, one column per panel. Throws as run_gnuplot does, and std::invalid_argument for a
-/// panel without any point.
-std::string to_svg(const BandwidthFigure& figure);
+/// Bus bandwidth above, time below, one column per panel.
+Figure to_figure(const BandwidthFigure& bandwidth);
 
 }  // namespace foretrain

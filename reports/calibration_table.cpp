@@ -49,7 +49,7 @@ std::string parameters_text(const Parameters& parameters, const Parameters& said
 }
 
 std::string section(const CalibrationReport& report, const HostBenchmark& benchmark) {
-  TextTable table({Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::left});
+  TextTable table("lrrrrrl");
   const Parameters common = common_parameters(report, benchmark);
   std::vector<double> errors;
   bool any = false;

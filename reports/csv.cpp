@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
+#include "reports/names.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -10,27 +14,29 @@ std::string time_cell(Seconds time) { return fmt::format("{} s", time.value()); 
 std::string number_cell(double number) { return fmt::format("{}", number); }
 
 /// What a training step says in one column.
-using TrainCell = std::string (*)(const TrainResult&);
 struct Column {
   std::string name;
-  TrainCell train;
+  std::function<std::string(const TrainResult&)> train;
 };
 
-const std::vector<Column>& train_columns() {
-  static const std::vector<Column> columns = {
+std::vector<Column> make_train_columns() {
+  std::vector<Column> columns = {
       {"step_time", [](const TrainResult& t) { return time_cell(t.step_time); }},
       {"samples_per_second", [](const TrainResult& t) { return number_cell(t.samples_per_second); }},
       {"tokens_per_second", [](const TrainResult& t) { return number_cell(t.tokens_per_second); }},
-      {"mfu", [](const TrainResult& t) { return number_cell(t.mfu); }},
-      {"compute", [](const TrainResult& t) { return time_cell(t.breakdown.compute); }},
-      {"exposed_communication", [](const TrainResult& t) { return time_cell(t.breakdown.exposed_communication); }},
-      {"pipeline_bubble", [](const TrainResult& t) { return time_cell(t.breakdown.pipeline_bubble); }},
-      {"data_stall", [](const TrainResult& t) { return time_cell(t.breakdown.data_stall); }},
-      {"host_overhead", [](const TrainResult& t) { return time_cell(t.breakdown.host_overhead); }},
-      {"optimizer", [](const TrainResult& t) { return time_cell(t.breakdown.optimizer); }},
-      {"memory_per_gpu", [](const TrainResult& t) { return fmt::format("{:.0f} B", t.memory.total().value()); }},
-      {"fits", [](const TrainResult& t) { return std::string(t.memory.fits() ? "true" : "false"); }},
-  };
+      {"mfu", [](const TrainResult& t) { return number_cell(t.mfu); }}};
+  for (const BreakdownPart& part : breakdown_parts) {
+    columns.push_back(
+        {std::string(part.key), [part](const TrainResult& t) { return time_cell(t.breakdown.*part.time); }});
+  }
+  columns.push_back(
+      {"memory_per_gpu", [](const TrainResult& t) { return fmt::format("{:.0f} B", t.memory.total().value()); }});
+  columns.push_back({"fits", [](const TrainResult& t) { return std::string(t.memory.fits() ? "true" : "false"); }});
+  return columns;
+}
+
+const std::vector<Column>& train_columns() {
+  static const std::vector<Column> columns = make_train_columns();
   return columns;
 }
 

@@ -40,26 +40,6 @@ std::string without_titles(std::string svg) {
 
 }  // namespace
 
-std::string gnuplot_preamble(int width, int height) {
-  return fmt::format(R"(set encoding utf8
-set terminal svg size {},{} dynamic noenhanced font 'DejaVu Sans,Arial,Helvetica,sans-serif,13' background '#ffffff'
-set border 3 linecolor rgb '#4d4d4d'
-set tics nomirror out scale 0.6 textcolor rgb '#333333'
-set grid ytics linecolor rgb '#e4e4e4' linetype 1 linewidth 1
-unset key
-)",
-                     width, height);
-}
-
-std::string gnuplot_margins(int picture_width, int picture_height, int left, int right, int top, int bottom) {
-  const auto x = [&](int pixels) { return static_cast<double>(pixels) / picture_width; };
-  const auto y = [&](int pixels) { return 1.0 - static_cast<double>(pixels) / picture_height; };
-  return fmt::format(
-      "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\nset tmargin at screen {:.5f}\n"
-      "set bmargin at screen {:.5f}\n",
-      x(left), x(right), y(top), y(bottom));
-}
-
 std::string run_gnuplot(const std::string& script) {
   FilterResult result;
   try {

@@ -61,13 +61,9 @@ void write_train(Json& json, const TrainResult& train) {
   json["tokens_per_second_per_gpu"] = number(train.tokens_per_second_per_gpu);
   json["model_flops_per_second_per_gpu"] = number(train.model_flops_per_second_per_gpu.value());
   json["mfu"] = number(train.mfu);
-  const Breakdown& b = train.breakdown;
-  json["breakdown_s"] = {{"compute", seconds(b.compute)},
-                         {"exposed_communication", seconds(b.exposed_communication)},
-                         {"pipeline_bubble", seconds(b.pipeline_bubble)},
-                         {"data_stall", seconds(b.data_stall)},
-                         {"host_overhead", seconds(b.host_overhead)},
-                         {"optimizer", seconds(b.optimizer)}};
+  for (const auto& [label, key, time] : breakdown_parts) {
+    json["breakdown_s"][std::string(key)] = seconds(train.breakdown.*time);
+  }
   json["communication_s"] = Json::object();
   for (const auto& [collective, time] : train.communication) {
     json["communication_s"][collective] = {{"total", seconds(time.total)}, {"exposed", seconds(time.exposed)}};
@@ -87,15 +83,7 @@ void write_train(Json& json, const TrainResult& train) {
                              {"images", number(use.images)},
                              {"waiting_for_slowest_replica_s", seconds(use.slowest_replica)}};
   }
-  const MemoryFootprint& m = train.memory;
-  json["memory_per_gpu_bytes"] = {{"weights", bytes(m.weights)},     {"gradients", bytes(m.gradients)},
-                                  {"optimizer", bytes(m.optimizer)}, {"activations", bytes(m.activations)},
-                                  {"workspace", bytes(m.workspace)}, {"total", bytes(m.total())},
-                                  {"capacity", bytes(m.capacity)},   {"fits", m.fits()}};
-  if (m.host > Bytes(0.0)) {
-    json["memory_per_gpu_bytes"]["host"] = bytes(m.host);  // of all GPUs of a node, in the node's memory
-    json["memory_per_gpu_bytes"]["host_capacity"] = bytes(m.host_capacity);
-  }
+  json["memory_per_gpu_bytes"] = footprint_json(train.memory, train.memory.host > Bytes(0.0));
   json["bottleneck"] = train.bottleneck;
   if (train.execution) json["execution"] = call_json(*train.execution);
   json["time_to_train_s"] = train.time_to_train ? seconds(*train.time_to_train) : Json(nullptr);
@@ -194,13 +182,9 @@ TrainResult train_from(const Json& json) {
   train.tokens_per_second_per_gpu = number_from(json.at("tokens_per_second_per_gpu"));
   train.model_flops_per_second_per_gpu = FlopsPerSecond(number_from(json.at("model_flops_per_second_per_gpu")));
   train.mfu = number_from(json.at("mfu"));
-  const Json& b = json.at("breakdown_s");
-  train.breakdown = {.compute = seconds_from(b.at("compute")),
-                     .exposed_communication = seconds_from(b.at("exposed_communication")),
-                     .pipeline_bubble = seconds_from(b.at("pipeline_bubble")),
-                     .data_stall = seconds_from(b.at("data_stall")),
-                     .host_overhead = seconds_from(b.at("host_overhead")),
-                     .optimizer = seconds_from(b.at("optimizer"))};
+  for (const auto& [label, key, time] : breakdown_parts) {
+    train.breakdown.*time = seconds_from(json.at("breakdown_s").at(std::string(key)));
+  }
   for (const auto& [collective, time] : json.at("communication_s").items()) {
     train.communication[collective] = {seconds_from(time.at("total")), seconds_from(time.at("exposed"))};
   }
@@ -215,14 +199,12 @@ TrainResult train_from(const Json& json) {
                  number_from(use.at("images")), seconds_from(use.at("waiting_for_slowest_replica_s"))};
   }
   const Json& m = json.at("memory_per_gpu_bytes");
-  train.memory = {.weights = bytes_from(m.at("weights")),
-                  .gradients = bytes_from(m.at("gradients")),
-                  .optimizer = bytes_from(m.at("optimizer")),
-                  .activations = bytes_from(m.at("activations")),
-                  .workspace = bytes_from(m.at("workspace")),
-                  .capacity = bytes_from(m.at("capacity")),
-                  .host = m.contains("host") ? bytes_from(m.at("host")) : Bytes(0.0),
-                  .host_capacity = m.contains("host") ? bytes_from(m.at("host_capacity")) : Bytes(0.0)};
+  for (const auto& [label, key, size] : footprint_parts) train.memory.*size = bytes_from(m.at(std::string(key)));
+  train.memory.capacity = bytes_from(m.at("capacity"));
+  if (m.contains("host")) {
+    train.memory.host = bytes_from(m.at("host"));
+    train.memory.host_capacity = bytes_from(m.at("host_capacity"));
+  }
   train.bottleneck = json.at("bottleneck").get<std::string>();
   if (json.contains("execution")) train.execution = call_from(json.at("execution"));
   if (!json.at("time_to_train_s").is_null()) train.time_to_train = seconds_from(json.at("time_to_train_s"));
@@ -277,15 +259,27 @@ StepResult result_from(const Json& json) {
   return result;
 }
 
-Json statistics_json(const ErrorStatistics& s) {
+}  // namespace
+
+nlohmann::ordered_json footprint_json(const MemoryFootprint& m, bool host) {
+  Json json;
+  for (const auto& [label, key, size] : footprint_parts) json[std::string(key)] = bytes(m.*size);
+  json["total"] = bytes(m.total());
+  json["capacity"] = bytes(m.capacity);
+  json["fits"] = m.fits();
+  if (!host) return json;
+  json["host"] = bytes(m.host);  // of all GPUs of a node, in the node's memory
+  json["host_capacity"] = bytes(m.host_capacity);
+  return json;
+}
+
+nlohmann::ordered_json statistics_json(const ErrorStatistics& s) {
   return {{"n", s.n},
           {"mape", number(s.mape)},
           {"median_error", number(s.median_error)},
           {"bias", number(s.bias)},
           {"worst", number(s.worst)}};
 }
-
-}  // namespace
 
 std::string to_json(const StepResult& result) { return result_json(result).dump(2); }
 

@@ -1,6 +1,7 @@
 // Results as JSON: the names that scripts depend on.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,10 @@ std::string to_json(const std::vector<StepResult>& results);
 /// The inverse of to_json for one prediction (null becomes absent, or NaN where a number must be). Throws
 /// std::invalid_argument for a text that to_json does not write.
 StepResult result_from_json(std::string_view text);
+
+/// Objects that several reports contain: a GPU's memory, with the node's where `host`, and the errors of a group.
+nlohmann::ordered_json footprint_json(const MemoryFootprint& m, bool host);
+nlohmann::ordered_json statistics_json(const ErrorStatistics& s);
 
 /// `validate --json`.
 std::string to_json(const AccuracyReport& report);

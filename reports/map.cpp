@@ -184,9 +184,7 @@ Shares shares_of(const MapPanel& panel, const MapBand& band) {
 }
 
 std::string shares_table(const MapFigure& figure, const MapBand& band) {
-  TextTable table(std::vector<Align>(6, Align::right));
-  table.add_row({figure.panel.title, "servers faster", "within 5 %", "slower", "least", "most"});
-  table.add_rule();
+  TextTable table(std::string(6, 'r'), {figure.panel.title, "servers faster", "within 5 %", "slower", "least", "most"});
   for (const MapPanel& panel : figure.panels) {
     const Shares s = shares_of(panel, band);
     table.add_row({panel.label, std::to_string(s.faster), std::to_string(s.equal), std::to_string(s.slower),
@@ -198,11 +196,9 @@ std::string shares_table(const MapFigure& figure, const MapBand& band) {
 /// For each x, the largest y up to which the servers are faster, one row per panel.
 std::string border_table(const MapFigure& figure, const MapBand& band) {
   const std::size_t columns = figure.x.labels.size();
-  TextTable table(std::vector<Align>(columns + 1, Align::right));
   std::vector<std::string> header = {figure.panel.title};
   header.insert(header.end(), figure.x.labels.begin(), figure.x.labels.end());
-  table.add_row(header);
-  table.add_rule();
+  TextTable table(std::string(header.size(), 'r'), header);
   for (const MapPanel& panel : figure.panels) {
     std::vector<std::string> row = {panel.label};
     for (std::size_t x = 0; x < columns; ++x) {

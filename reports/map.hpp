@@ -9,6 +9,7 @@
 
 #include "model/base/csv.hpp"
 #include "model/base/quantity.hpp"
+#include "reports/figure.hpp"
 
 namespace foretrain {
 
@@ -73,7 +74,7 @@ MapFigure map_figure(const std::vector<CsvTable>& tables, const MapKeys& keys);
 /// For each comparison: how many cells of each panel are whose, and up to which y the servers are faster for each x.
 std::string to_text(const MapFigure& figure);
 
-/// One row of panels per comparison. Throws as run_gnuplot does.
-std::string map_svg(const MapFigure& figure);
+/// One row of panels per comparison, the scale of colours beneath.
+Figure to_figure(const MapFigure& map);
 
 }  // namespace foretrain

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/base/statistics.hpp"
+#include "reports/names.hpp"
 
 namespace foretrain {
 
@@ -17,11 +18,7 @@ void scale(TrainResult& train, double factor) {
   train.tokens_per_second_per_gpu /= factor;
   train.model_flops_per_second_per_gpu /= factor;
   train.mfu /= factor;
-  Breakdown& b = train.breakdown;
-  for (Seconds* part :
-       {&b.compute, &b.exposed_communication, &b.pipeline_bubble, &b.data_stall, &b.host_overhead, &b.optimizer}) {
-    *part *= factor;
-  }
+  for (const BreakdownPart& part : breakdown_parts) train.breakdown.*part.time *= factor;
   for (auto& [collective, time] : train.communication) {
     time.total *= factor;
     time.exposed *= factor;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "model/base/error.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/scenario/names.hpp"
@@ -18,26 +19,45 @@ namespace {
 
 constexpr double giga = 1e9;
 
-/// Curves by name, in the order of their first points.
-class CurveList {
+/// A panel on logarithmic axes that gets its points one by one.
+class Curves {
  public:
+  /// Without lines where `dots_alone`. Sizes along x are in bytes where `binary`.
+  Curves(std::string title, std::string x, std::string y, bool binary = true, bool dots_alone = false)
+      : width_(dots_alone ? 0.0 : 1.5) {
+    panel_ = {.title = std::move(title), .width = 456, .height = 278};
+    panel_.x = {.name = std::move(x), .logarithmic = true, .binary = binary};
+    panel_.y = {.name = std::move(y), .logarithmic = true, .grid = true};
+  }
+
+  /// Series stand in the order of their first points.
   void add(const std::string& name, double x, double y) {
     if (!(x > 0.0) || !(y > 0.0)) return;
-    auto curve = std::find_if(curves_.begin(), curves_.end(), [&](const Curve& c) { return c.name == name; });
-    if (curve == curves_.end()) curve = curves_.insert(curves_.end(), Curve{name, {}, true});
-    curve->points.emplace_back(x, y);
-  }
-  std::vector<Curve> take(bool lines = true) && {
-    for (Curve& curve : curves_) {
-      curve.line = lines;
-      std::sort(curve.points.begin(), curve.points.end());
+    auto series = std::ranges::find(panel_.series, name, &Series::name);
+    if (series == panel_.series.end()) {
+      series = panel_.series.insert(series, {.name = name, .line = width_, .dot = Dot::circle, .dot_size = 0.45});
     }
-    return std::move(curves_);
+    series->points.push_back({x, y});
+  }
+  void add_level(double at, const std::string& name) { panel_.levels.push_back({.at = at, .name = name}); }
+
+  Panel take() && {
+    for (Series& series : panel_.series)
+      std::ranges::sort(series.points, {}, [](const Point& p) { return std::pair(p.x, p.y); });
+    return std::move(panel_);
   }
 
  private:
-  std::vector<Curve> curves_;
+  Panel panel_;
+  double width_;
 };
+
+/// Two panels a row.
+Figure figure_of(std::vector<Panel> panels) {
+  std::erase_if(panels, [](const Panel& panel) { return panel.series.empty(); });
+  if (panels.empty()) throw UsageError("nothing of this kind was measured: there is nothing to draw");
+  return {.panels = std::move(panels), .columns = 2};
+}
 
 double number(const RawPoint& point, const std::string& key) {
   return std::strtod(point.parameter(key).c_str(), nullptr);
@@ -54,8 +74,8 @@ double gemm_work(const Matmul& work) {
          static_cast<double>(work.k);
 }
 
-CurvePanel device_memory(const std::vector<PredictedPoint>& points) {
-  CurveList curves;
+Panel device_memory(const std::vector<PredictedPoint>& points) {
+  Curves curves("Device memory, cold operands", "bytes moved", "GB/s");
   for (const PredictedPoint& point : points) {
     if (!point.op || point.raw->record.suite != "memory") continue;
     const auto* pass = std::get_if<Streaming>(&point.op->op.work);
@@ -66,17 +86,14 @@ CurvePanel device_memory(const std::vector<PredictedPoint>& points) {
     const std::string name = reads && writes ? (method.empty() ? "copy" : "copy, " + method) : reads ? "read" : "write";
     curves.add(name, bytes.value(), bytes / point.measured / BytesPerSecond(giga));
   }
-  CurvePanel panel{"Device memory, cold operands", "bytes moved", "GB/s", true, false, 0.0, "",
-                   std::move(curves).take()};
   if (!points.empty()) {
-    panel.line_at = points.front().scenario.cluster.node.gpu.memory_bandwidth.value() / giga;
-    panel.line_name = "peak of device memory";
+    curves.add_level(points.front().scenario.cluster.node.gpu.memory_bandwidth.value() / giga, "peak of device memory");
   }
-  return panel;
+  return std::move(curves).take();
 }
 
-CurvePanel walks(const std::vector<PredictedPoint>& points, bool chains) {
-  CurveList curves;
+Panel walks(const std::vector<PredictedPoint>& points, bool chains) {
+  Curves curves(chains ? "Pointer chase" : "Reads by working set", "working set", chains ? "ns per load" : "GB/s");
   for (const PredictedPoint& point : points) {
     const auto* walk = point.op ? std::get_if<MemoryAccess>(&point.op->op.work) : nullptr;
     if (walk == nullptr || (walk->pattern == AccessPattern::dependent) != chains) continue;
@@ -92,18 +109,12 @@ CurvePanel walks(const std::vector<PredictedPoint>& points, bool chains) {
                     walk->element.value());
     curves.add(name, walk->working_set.value(), walk->element.value() * walk->reads / point.measured.value() / giga);
   }
-  return {chains ? "Pointer chase" : "Reads by working set",
-          "working set",
-          chains ? "ns per load" : "GB/s",
-          true,
-          false,
-          0.0,
-          "",
-          std::move(curves).take()};
+  return std::move(curves).take();
 }
 
-CurvePanel copies(const RawMeasurements& raw, bool latency) {
-  CurveList curves;
+Panel copies(const RawMeasurements& raw, bool latency) {
+  Curves curves(latency ? "Host and device: one copy and its wait" : "Host and device: many copies in a row", "bytes",
+                latency ? "us" : "GB/s");
   for (const RawPoint* point : raw.of_suite("copy")) {
     if (point->parameter("what") != "host_copy") continue;
     const bool one_call = point->parameter("timing") == "host";
@@ -113,18 +124,11 @@ CurvePanel copies(const RawMeasurements& raw, bool latency) {
     const std::string name = point->parameter("memory") + " " + point->parameter("direction");
     curves.add(name, bytes, latency ? point->median() * 1e6 : bytes * ways / point->median() / giga);
   }
-  return {latency ? "Host and device: one copy and its wait" : "Host and device: many copies in a row",
-          "bytes",
-          latency ? "us" : "GB/s",
-          true,
-          false,
-          0.0,
-          "",
-          std::move(curves).take()};
+  return std::move(curves).take();
 }
 
-CurvePanel peers(const RawMeasurements& raw) {
-  CurveList curves;
+Panel peers(const RawMeasurements& raw) {
+  Curves curves("Between GPUs", "bytes", "GB/s");
   for (const RawPoint* point : raw.of_suite("peer")) {
     if (point->parameter("timing") != "stream") continue;
     const double bytes = number(*point, "bytes");
@@ -134,19 +138,19 @@ CurvePanel peers(const RawMeasurements& raw) {
                     point->parameter("peer_access") == "off" ? " through the host" : "");
     curves.add(name, bytes, bytes * (both ? 2.0 : 1.0) / point->median() / giga);
   }
-  std::vector<Curve> all = std::move(curves).take();
+  Panel panel = std::move(curves).take();
   constexpr std::size_t most = 12;  // further pairs look the same
-  if (all.size() > most) all.resize(most);
-  return {"Between GPUs", "bytes", "GB/s", true, false, 0.0, "", std::move(all)};
+  if (panel.series.size() > most) panel.series.resize(most);
+  return panel;
 }
 
 }  // namespace
 
-CurveFigure gemm_figure(const std::vector<PredictedPoint>& points) {
-  CurveFigure figure;
+Figure gemm_figure(const std::vector<PredictedPoint>& points) {
+  std::vector<Panel> panels;
   for (int p = 0; p < precision_count; ++p) {
     const auto precision = static_cast<Precision>(p);
-    CurveList curves;
+    Curves curves(fmt::format("Matrix products, {}", name(precision)), "GFLOP of one product", "TFLOP/s", false, true);
     // Classes in their own order, whatever the order of the points.
     for (const std::int64_t least : {std::int64_t{1}, std::int64_t{64}, std::int64_t{512}, std::int64_t{2048}}) {
       for (const PredictedPoint& point : points) {
@@ -158,32 +162,23 @@ CurveFigure gemm_figure(const std::vector<PredictedPoint>& points) {
         curves.add(side_class(shortest), gemm_work(*work) * 1e-9, gemm_work(*work) / seconds * 1e-12);
       }
     }
-    CurvePanel panel{fmt::format("Matrix products, {}", name(precision)),
-                     "GFLOP of one product",
-                     "TFLOP/s",
-                     false,
-                     false,
-                     0.0,
-                     "",
-                     std::move(curves).take(false)};
     if (!points.empty()) {
-      panel.line_at = points.front().scenario.cluster.node.gpu.matrix_rate(precision).value() * 1e-12;
-      panel.line_name = "peak";
+      curves.add_level(points.front().scenario.cluster.node.gpu.matrix_rate(precision).value() * 1e-12, "peak");
     }
-    figure.panels.push_back(std::move(panel));
+    panels.push_back(std::move(curves).take());
   }
-  return figure;
+  return figure_of(std::move(panels));
 }
 
-CurveFigure bandwidth_figure(const RawMeasurements& raw, const std::vector<PredictedPoint>& points) {
-  return {{device_memory(points), walks(points, false), walks(points, true), copies(raw, false), copies(raw, true),
-           peers(raw)}};
+Figure bandwidth_figure(const RawMeasurements& raw, const std::vector<PredictedPoint>& points) {
+  return figure_of({device_memory(points), walks(points, false), walks(points, true), copies(raw, false),
+                    copies(raw, true), peers(raw)});
 }
 
-CurveFigure bus_bandwidth_figure(const std::vector<PredictedPoint>& points) {
-  CurveFigure figure;
+Figure bus_bandwidth_figure(const std::vector<PredictedPoint>& points) {
+  std::vector<Panel> panels;
   for (const Named<CollectiveOperation>& operation : operation_words()) {
-    CurveList curves;
+    Curves curves(std::string(operation.word), "message", "bus bandwidth (GB/s)");
     for (const PredictedPoint& point : points) {
       const auto* collective = std::get_if<CollectiveWorkload>(&point.scenario.workload);
       if (collective == nullptr || collective->operation != operation.value) continue;
@@ -193,10 +188,9 @@ CurveFigure bus_bandwidth_figure(const std::vector<PredictedPoint>& points) {
       curves.add(gpus, collective->size.value(), rate(point.measured));
       curves.add(gpus + ", model", collective->size.value(), rate(predicted_time(point, point.scenario.calibration)));
     }
-    figure.panels.push_back({std::string(operation.word), "message", "bus bandwidth (GB/s)", true, false, 0.0, "",
-                             std::move(curves).take()});
+    panels.push_back(std::move(curves).take());
   }
-  return figure;
+  return figure_of(std::move(panels));
 }
 
 RooflineFigure measured_roofline(const std::vector<PredictedPoint>& points) {
@@ -226,24 +220,26 @@ AccuracyReport measured_accuracy(const GpuCalibration& fit) {
   return accuracy_report(comparisons, {}, 0);
 }
 
-CurveFigure error_distribution(const GpuCalibration& fit) {
+Figure error_distribution(const GpuCalibration& fit) {
   std::map<std::string, std::vector<double>> errors;
   for (const PointPair& pair : fit.pairs) {
     errors[pair.family + (pair.held_out ? ", held out" : "")].push_back(
         std::max(1e-4, std::abs(pair.predicted / pair.measured - 1.0)));
   }
-  CurvePanel panel{
-      "Points predicted at least so well", "error (%)", "share of the points (%)", false, true, 0.0, "", {}};
+  Panel panel{.title = "Points predicted at least so well", .width = 456, .height = 278};
+  panel.x = {.name = "error (%)", .logarithmic = true};
+  panel.y = {.name = "share of the points (%)", .grid = true};
   for (auto& [family, values] : errors) {
-    std::sort(values.begin(), values.end());
-    Curve curve{fmt::format("{} ({})", family, values.size()), {}, true};
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      curve.points.emplace_back(values[i] * 100.0,
-                                100.0 * static_cast<double>(i + 1) / static_cast<double>(values.size()));
+    std::ranges::sort(values);
+    Series series{
+        .name = fmt::format("{} ({})", family, values.size()), .line = 1.5, .dot = Dot::circle, .dot_size = 0.45};
+    const auto share = 100.0 / static_cast<double>(values.size());
+    for (const double error : values) {
+      series.points.push_back({error * 100.0, share * static_cast<double>(series.points.size() + 1)});
     }
-    panel.curves.push_back(std::move(curve));
+    panel.series.push_back(std::move(series));
   }
-  return {{panel}};
+  return figure_of({std::move(panel)});
 }
 
 }  // namespace foretrain

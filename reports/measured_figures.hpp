@@ -1,8 +1,8 @@
-// Pictures of a GPU's raw measurements.
+// Pictures of a GPU's raw measurements. Panels without any point are left out; UsageError where nothing is left.
 #pragma once
 
 #include "reports/accuracy.hpp"
-#include "reports/curves.hpp"
+#include "reports/figure.hpp"
 #include "reports/roofline.hpp"
 #include "validate/fit/gpu_fit.hpp"
 
@@ -10,14 +10,14 @@ namespace foretrain {
 
 /// Matrix products: rate over the work of one product, a panel per precision beneath its peak, points by their shortest
 /// side.
-CurveFigure gemm_figure(const std::vector<PredictedPoint>& points);
+Figure gemm_figure(const std::vector<PredictedPoint>& points);
 
 /// Bandwidth and latency: device memory and L2 by size, walks by working set, copies between host and device, copies
 /// between GPUs.
-CurveFigure bandwidth_figure(const RawMeasurements& raw, const std::vector<PredictedPoint>& points);
+Figure bandwidth_figure(const RawMeasurements& raw, const std::vector<PredictedPoint>& points);
 
 /// Bus bandwidth of collectives by message (nccl-tests' convention): a panel per operation, a curve per number of GPUs.
-CurveFigure bus_bandwidth_figure(const std::vector<PredictedPoint>& points);
+Figure bus_bandwidth_figure(const std::vector<PredictedPoint>& points);
 
 /// Measured operators beneath the roofs of their GPU: work and least traffic of the model, time as measured.
 RooflineFigure measured_roofline(const std::vector<PredictedPoint>& points);
@@ -26,6 +26,6 @@ RooflineFigure measured_roofline(const std::vector<PredictedPoint>& points);
 AccuracyReport measured_accuracy(const GpuCalibration& fit);
 
 /// Share of points whose error is at most so large, a curve per family.
-CurveFigure error_distribution(const GpuCalibration& fit);
+Figure error_distribution(const GpuCalibration& fit);
 
 }  // namespace foretrain

@@ -12,6 +12,7 @@
 #include "model/base/files.hpp"
 #include "model/base/format.hpp"
 #include "model/base/statistics.hpp"
+#include "reports/json.hpp"
 #include "reports/table.hpp"
 #include "validate/replay/result.hpp"
 
@@ -61,8 +62,6 @@ void read_measured(const json& document, MeasuredGraph& graph) {
                           work.at("tasks").get<int>()});
   }
 }
-
-std::string error_text(double error) { return fmt::format("{:+.1f} %", error * 100.0); }
 
 /// Replays of the same machine stand together under its name.
 std::string machines_text(const std::vector<MeasuredGraph>& graphs) {
@@ -171,9 +170,7 @@ std::vector<TaskError> worst_tasks(const MeasuredGraph& graph, std::size_t count
 }
 
 std::string measured_graphs_text(const std::vector<MeasuredGraph>& graphs) {
-  TextTable table({Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::right});
-  table.add_row({"graph", "predicted", "measured", "spread", "error", "host", "memory"});
-  table.add_rule();
+  TextTable table("lrrrrrr", {"graph", "predicted", "measured", "spread", "error", "host", "memory"});
   std::vector<Comparison> comparisons;
   std::string worst, failed;
   for (const MeasuredGraph& graph : graphs) {
@@ -182,7 +179,7 @@ std::string measured_graphs_text(const std::vector<MeasuredGraph>& graphs) {
       continue;
     }
     table.add_row({graph.name, format_seconds(graph.predicted), format_seconds(graph.measured()),
-                   format_percent(graph.spread()), error_text(graph.error()), format_seconds(graph.host),
+                   format_percent(graph.spread()), signed_percent(graph.error()), format_seconds(graph.host),
                    format_bytes(graph.memory)});
     comparisons.push_back({graph.name, "", "time", graph.measured().value(), graph.predicted.value()});
     worst += "  " + graph.name + "\n";
@@ -198,9 +195,9 @@ std::string measured_graphs_text(const std::vector<MeasuredGraph>& graphs) {
     const ErrorStatistics errors = error_statistics(comparisons);
     text += "Predicted and measured steps: medians; spread is the distance of the quartiles\n" + machines_text(graphs) +
             "\n\n" + table.text(2);
-    text +=
-        fmt::format("\n  {} graphs: median absolute error {:.1f} %, bias {}, worst {} ({})\n", errors.n,
-                    errors.median_error * 100.0, error_text(errors.bias), error_text(errors.worst), errors.worst_case);
+    text += fmt::format("\n  {} graphs: median absolute error {:.1f} %, bias {}, worst {} ({})\n", errors.n,
+                        errors.median_error * 100.0, signed_percent(errors.bias), signed_percent(errors.worst),
+                        errors.worst_case);
     text += "\nWhere prediction and measurement are furthest apart\n" + worst;
   }
   if (!failed.empty()) text += std::string(text.empty() ? "" : "\n") + "Not run\n" + failed;
@@ -237,12 +234,7 @@ std::string measured_graphs_json(const std::vector<MeasuredGraph>& graphs) {
                                    {"worst_tasks", worst},
                                    {"notes", graph.notes}});
   }
-  const ErrorStatistics errors = error_statistics(comparisons);
-  document["overall"] = {{"n", errors.n},
-                         {"mape", errors.mape},
-                         {"median_error", errors.median_error},
-                         {"bias", errors.bias},
-                         {"worst", errors.worst}};
+  document["overall"] = statistics_json(error_statistics(comparisons));
   return document.dump(2);
 }
 

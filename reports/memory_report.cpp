@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.hpp"
+#include "reports/json.hpp"
 #include "reports/table.hpp"
 
 namespace foretrain {
@@ -51,9 +52,7 @@ std::string phase_table(const MemoryTimeline& timeline) {
     header.emplace_back(name(phase));
   }
   header.emplace_back("");
-  std::vector<Align> align(columns.size() + 2, Align::right);
-  align.front() = align.back() = Align::left;
-  TextTable table(align);
+  TextTable table("l" + std::string(columns.size(), 'r') + "l");
   table.add_row(header);
   const MemoryParts& peak = timeline.moments[timeline.peak].parts;
   for (std::size_t p = 0; p < memory_part_count; ++p) {
@@ -121,15 +120,9 @@ std::string to_text(const MemoryReport& report) {
 }
 
 std::string to_json(const MemoryReport& report) {
-  const MemoryFootprint& m = report.footprint;
-  const auto bytes = [](Bytes size) { return std::llround(size.value()); };
   Json json;
   json["scenario"] = report.scenario;
-  json["memory_per_gpu_bytes"] = {{"weights", bytes(m.weights)},     {"gradients", bytes(m.gradients)},
-                                  {"optimizer", bytes(m.optimizer)}, {"activations", bytes(m.activations)},
-                                  {"workspace", bytes(m.workspace)}, {"total", bytes(m.total())},
-                                  {"capacity", bytes(m.capacity)},   {"fits", m.fits()},
-                                  {"host", bytes(m.host)},           {"host_capacity", bytes(m.host_capacity)}};
+  json["memory_per_gpu_bytes"] = footprint_json(report.footprint, true);
   json["stage"] = report.timeline.stage;
   json["peak"] = json_of(report.timeline.moments[report.timeline.peak]);
   json["micro_batch"] = report.micro_batch;

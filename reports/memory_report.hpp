@@ -7,6 +7,7 @@
 
 #include "model/memory/memory_parts.hpp"
 #include "model/result.hpp"
+#include "reports/figure.hpp"
 
 namespace foretrain {
 
@@ -26,7 +27,7 @@ std::string to_text(const MemoryReport& report);
 /// One object, sizes in bytes; "timeline" has every moment.
 std::string to_json(const MemoryReport& report);
 
-/// Stacked areas over the step with the peak marked and the capacity as a line. Throws as run_gnuplot does.
-std::string memory_svg(const MemoryReport& report);
+/// Stacked areas over the step with the peak marked and the capacity as a line.
+Figure to_figure(const MemoryReport& report);
 
 }  // namespace foretrain

@@ -19,18 +19,30 @@ inline constexpr std::string_view communication_ratio_leaves_out =
     "the (n-1)/n of a ring, the time that every message takes whatever its size, the share of link and device peaks "
     "that is reached, recomputation, and what compression saves; what overlaps is in neither";
 
-/// The parts of a step in the order in which tables and pictures show them.
+/// The parts of a step in the order in which tables and pictures show them: their names there and in JSON and CSV.
 struct BreakdownPart {
-  std::string_view name;
+  std::string_view name, key;
   Seconds Breakdown::*time;
 };
 inline constexpr std::array<BreakdownPart, 6> breakdown_parts = {
-    {{"compute", &Breakdown::compute},
-     {"exposed communication", &Breakdown::exposed_communication},
-     {"pipeline bubble", &Breakdown::pipeline_bubble},
-     {"waiting for data", &Breakdown::data_stall},
-     {"host overhead", &Breakdown::host_overhead},
-     {"optimizer", &Breakdown::optimizer}}};
+    {{"compute", "compute", &Breakdown::compute},
+     {"exposed communication", "exposed_communication", &Breakdown::exposed_communication},
+     {"pipeline bubble", "pipeline_bubble", &Breakdown::pipeline_bubble},
+     {"waiting for data", "data_stall", &Breakdown::data_stall},
+     {"host overhead", "host_overhead", &Breakdown::host_overhead},
+     {"optimizer", "optimizer", &Breakdown::optimizer}}};
+
+/// The same of what fills a GPU's memory.
+struct FootprintPart {
+  std::string_view name, key;
+  Bytes MemoryFootprint::*size;
+};
+inline constexpr std::array<FootprintPart, 5> footprint_parts = {
+    {{"weights", "weights", &MemoryFootprint::weights},
+     {"gradients", "gradients", &MemoryFootprint::gradients},
+     {"optimizer states", "optimizer", &MemoryFootprint::optimizer},
+     {"activations", "activations", &MemoryFootprint::activations},
+     {"workspace", "workspace", &MemoryFootprint::workspace}}};
 
 constexpr std::string_view name(Fidelity fidelity) { return fidelity_names[static_cast<std::size_t>(fidelity)]; }
 constexpr std::string_view name(ConstantKind kind) { return constant_kind_names[static_cast<std::size_t>(kind)]; }

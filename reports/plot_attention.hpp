@@ -6,14 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "model/base/quantity.hpp"
+#include "reports/time_curves.hpp"
 
 namespace foretrain {
 
-struct AttentionCurve {
-  std::string name;                           ///< the algorithm, as in scenarios
-  std::vector<std::optional<Seconds>> times;  ///< one per length; absent where it does not fit into the device
-  std::vector<Bytes> memory;                  ///< at its peak
+/// An algorithm, as scenarios name it: its times by length, absent where it does not fit into the device.
+struct AttentionCurve : TimeCurve {
+  std::vector<Bytes> memory;  ///< at its peak
 };
 
 struct AttentionFigure {
@@ -26,12 +25,12 @@ struct AttentionFigure {
 
 /// The shortest length of the figure from which on curve `later` takes less time than curve `first` wherever both fit;
 /// nothing where there is none.
-std::optional<std::int64_t> crossover(const AttentionFigure& figure, std::size_t first, std::size_t later);
+std::optional<std::int64_t> crossover(const AttentionFigure& attention, std::size_t first, std::size_t later);
 
 /// Lengths down, algorithms across, times and memory; under it where each algorithm begins to beat the first.
-std::string to_text(const AttentionFigure& figure);
+std::string to_text(const AttentionFigure& attention);
 
-/// Two panels as SVG, time and memory, all axes logarithmic. Throws as run_gnuplot does.
-std::string to_svg(const AttentionFigure& figure);
+/// Two panels, time and memory, all axes logarithmic.
+Figure to_figure(const AttentionFigure& attention);
 
 }  // namespace foretrain

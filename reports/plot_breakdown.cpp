@@ -4,19 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 
 #include "model/base/format.hpp"
-#include "reports/axis.hpp"
-#include "reports/gnuplot.hpp"
 #include "reports/names.hpp"
 
 namespace foretrain {
 
 namespace {
-
-// Pixels.
-constexpr int plot_width = 640, right = 100, top = 56, bottom = 66, bar_height = 46;
 
 // Bars are drawn in time while the longest is at most this many times the shortest.
 constexpr double widest_comparable_ratio = 12.0;
@@ -38,7 +32,7 @@ constexpr std::array<Paint, breakdown_parts.size()> paints = {{{"#0072B2", "#fff
 struct Scale {
   bool shares = false;
   TimeUnit unit{"s", Seconds(1.0)};
-  double longest = 0.0;  ///< right end of the longest bar, in the axis' unit
+  double longest = 100.0;  ///< right end of the longest bar, in the axis' unit
 
   /// Position on the axis of a time within a bar.
   [[nodiscard]] double place(Seconds time, const Breakdown& whole) const {
@@ -47,123 +41,58 @@ struct Scale {
 };
 
 Scale scale_of(const std::vector<BreakdownBar>& bars) {
-  const auto shorter = [](const BreakdownBar& a, const BreakdownBar& b) {
-    return a.breakdown.total() < b.breakdown.total();
-  };
-  const auto [shortest, longest] = std::minmax_element(bars.begin(), bars.end(), shorter);
-  const Seconds low = shortest->breakdown.total();
-  const Seconds high = longest->breakdown.total();
-  if (high > low * widest_comparable_ratio) return {true, {"s", Seconds(1.0)}, 100.0};
-  const TimeUnit unit = time_unit(high);
-  return {false, unit, high / unit.size};
+  const auto [low, high] = std::ranges::minmax(bars, {}, [](const BreakdownBar& bar) { return bar.breakdown.total(); });
+  const Seconds longest = high.breakdown.total();
+  if (longest > low.breakdown.total() * widest_comparable_ratio) return {.shares = true};
+  const TimeUnit unit = time_unit(longest);
+  return {false, unit, longest / unit.size};
 }
 
-/// The segments of one part in all bars, and their percentages.
-std::string part_data(const std::vector<BreakdownBar>& bars, const Scale& scale, std::size_t number,
-                      std::string& labels) {
-  const Seconds Breakdown::*time = breakdown_parts.at(number).time;
-  std::string data = fmt::format("$part{} << END\n", number);
-  for (std::size_t i = 0; i < bars.size(); ++i) {
-    const Breakdown& b = bars[i].breakdown;
-    Seconds before;
-    for (std::size_t earlier = 0; earlier < number; ++earlier) before += b.*breakdown_parts.at(earlier).time;
-    const double from = scale.place(before, b);
-    const double to = scale.place(before + b.*time, b);
-    const auto row = static_cast<double>(bars.size() - i);
-    data += fmt::format("{:.9g} {} {:.9g} {:.9g} {} {}\n", from, row, from, to, row - 0.34, row + 0.34);
+/// A bar from its left to its right end, and what is written in it and behind it.
+void add_bar(Panel& panel, std::vector<Series>& parts, const BreakdownBar& bar, const Scale& scale, double row) {
+  const Breakdown& b = bar.breakdown;
+  Seconds before;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Seconds time = b.*breakdown_parts.at(i).time;
+    const double from = scale.place(before, b), to = scale.place(before + time, b);
+    before += time;
+    if (!(time > Seconds(0))) continue;
+    parts[i].boxes.push_back({from, to, row - 0.34, row + 0.34});
     if ((to - from) / scale.longest < narrowest_labelled) continue;
-    labels += fmt::format("set label '{:.0f} %' at first {:.9g},{} center front textcolor rgb '{}' font ',12'\n",
-                          b.*time / b.total() * 100.0, (from + to) / 2.0, row, paints.at(number).text_color);
+    panel.labels.push_back({.text = fmt::format("{:.0f} %", time / b.total() * 100.0),
+                            .x = (from + to) / 2.0,
+                            .y = row,
+                            .colour = paints.at(i).text_color});
   }
-  return data + "END\n";
-}
-
-/// The parts that have a place in at least one bar.
-std::vector<std::size_t> used_parts(const std::vector<BreakdownBar>& bars) {
-  std::vector<std::size_t> used;
-  for (std::size_t i = 0; i < breakdown_parts.size(); ++i) {
-    const auto has_part = [&](const BreakdownBar& bar) {
-      return bar.breakdown.*breakdown_parts.at(i).time > Seconds(0);
-    };
-    if (std::any_of(bars.begin(), bars.end(), has_part)) used.push_back(i);
-  }
-  return used;
-}
-
-/// One line above the bars: a square and a name per part.
-std::string legend(const std::vector<std::size_t>& used, int left, int width, int height) {
-  constexpr int square = 12, gap = 16, line = 24, font = 12;
-  const auto entry_width = [&](std::size_t part) {
-    return square + 6 + text_width(breakdown_parts.at(part).name, font) + gap;
-  };
-  int total = 0;
-  for (const std::size_t part : used) total += entry_width(part);
-  int x = std::max(8, std::min(left, width - total));
-  const double y = 1.0 - static_cast<double>(line) / height;
-  std::string script;
-  for (const std::size_t part : used) {
-    script += fmt::format(
-        "set object rectangle center screen {:.5f},{:.5f} size screen {:.5f},{:.5f} fillcolor rgb '{}' fillstyle solid "
-        "noborder\n",
-        static_cast<double>(x + square / 2) / width, y, static_cast<double>(square) / width,
-        static_cast<double>(square) / height, paints.at(part).color);
-    script += fmt::format("set label '{}' at screen {:.5f},{:.5f} left font ',{}'\n", breakdown_parts.at(part).name,
-                          static_cast<double>(x + square + 6) / width, y, font);
-    x += entry_width(part);
-  }
-  return script;
-}
-
-std::string time_text(const BreakdownBar& bar) {
-  return format_seconds(bar.breakdown.total()) + (bar.remark.empty() ? "" : " · " + bar.remark);
-}
-
-/// Names at the left of the bars, times at their right.
-std::string bar_labels(const std::vector<BreakdownBar>& bars, const Scale& scale) {
-  std::string tics;
-  std::string script;
-  for (std::size_t i = 0; i < bars.size(); ++i) {
-    const std::size_t row = bars.size() - i;
-    const Breakdown& b = bars[i].breakdown;
-    tics += fmt::format("{}{} {}", tics.empty() ? "" : ", ", gnuplot_string(bars[i].label), row);
-    script += fmt::format("set label {} at first {:.9g},{} left offset 0.8,0\n", gnuplot_string(time_text(bars[i])),
-                          scale.place(b.total(), b), row);
-  }
-  return script + "set ytics (" + tics + ") scale 0\n";
+  panel.labels.push_back({.text = format_seconds(b.total()) + (bar.remark.empty() ? "" : " · " + bar.remark),
+                          .x = scale.place(b.total(), b),
+                          .y = row,
+                          .pin = Pin::left,
+                          .right = 8,
+                          .font = 13});
+  panel.y.tics.push_back({row, bar.label});
 }
 
 }  // namespace
 
-std::string breakdown_svg(const std::vector<BreakdownBar>& bars) {
-  if (bars.empty()) throw std::invalid_argument("there is no step to draw");
+Figure to_figure(const std::vector<BreakdownBar>& bars) {
+  if (bars.empty()) return {};
   const Scale scale = scale_of(bars);
-  const std::vector<std::size_t> used = used_parts(bars);
-  int left = 0;
-  int beside = right;
-  for (const BreakdownBar& bar : bars) {
-    left = std::max(left, 24 + text_width(bar.label));
-    if (!bar.remark.empty()) beside = std::max(beside, 24 + text_width(time_text(bar)));
+  const auto count = static_cast<double>(bars.size());
+  Panel panel{.width = 640, .height = 46 * static_cast<int>(bars.size())};
+  panel.x = {.name = scale.shares ? "share of the step (%)" : fmt::format("time of one step ({})", scale.unit.name),
+             .high = scale.longest,
+             .grid = true};
+  panel.y = {.low = 0.4, .high = count + 0.6};
+  std::vector<Series> parts;
+  for (std::size_t i = 0; i < breakdown_parts.size(); ++i) {
+    parts.push_back({.name = std::string(breakdown_parts.at(i).name), .colour = paints.at(i).color});
   }
-  const int width = left + plot_width + beside;
-  const int height = top + bottom + bar_height * static_cast<int>(bars.size());
-
-  std::string script = gnuplot_preamble(width, height);
-  script += gnuplot_margins(width, height, left, left + plot_width, top, height - bottom);
-  script += fmt::format("set xrange [0:{:.9g}]\nset yrange [0.4:{}.6]\nset xlabel '{}'\n", scale.longest, bars.size(),
-                        scale.shares ? "share of the step (%)" : fmt::format("time of one step ({})", scale.unit.name));
-  script +=
-      "unset grid\nset grid xtics linecolor rgb '#e4e4e4' linetype 1\nset border 1\nset style fill solid 1.0 "
-      "noborder\n";
-  script += legend(used, left, width, height) + bar_labels(bars, scale);
-  std::string plots;
-  for (const std::size_t part : used) {
-    std::string labels;
-    script += part_data(bars, scale, part, labels);
-    script += labels;
-    plots += fmt::format("{}$part{} using 1:2:3:4:5:6 with boxxyerror linecolor rgb '{}'",
-                         plots.empty() ? "plot " : ", ", part, paints.at(part).color);
+  for (std::size_t i = 0; i < bars.size(); ++i) add_bar(panel, parts, bars[i], scale, count - static_cast<double>(i));
+  for (Series& part : parts) {
+    if (!part.boxes.empty()) panel.series.push_back(std::move(part));
   }
-  return run_gnuplot(script + plots + "\n");
+  return {.panels = {std::move(panel)}};
 }
 
 }  // namespace foretrain

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/result.hpp"
+#include "reports/figure.hpp"
 
 namespace foretrain {
 
@@ -14,9 +15,8 @@ struct BreakdownBar {
   std::string remark = {};  ///< written behind the step's time, e.g. "10.2 samples/s"
 };
 
-/// The bars as SVG, in the given order from top to bottom: in units of time where the bars can be compared, in shares
-/// of the step where the longest would dwarf the shortest. Throws as run_gnuplot does, and std::invalid_argument for no
-/// bars.
-std::string breakdown_svg(const std::vector<BreakdownBar>& bars);
+/// The bars in the given order from top to bottom: in units of time where they can be compared, in shares of the step
+/// where the longest would dwarf the shortest.
+Figure to_figure(const std::vector<BreakdownBar>& bars);
 
 }  // namespace foretrain

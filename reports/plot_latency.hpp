@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/base/quantity.hpp"
+#include "reports/figure.hpp"
 
 namespace foretrain {
 
@@ -19,7 +20,6 @@ struct LatencyFigure {
   std::vector<std::pair<std::string, Bytes>> caches;
 };
 
-/// The figure as SVG. Throws as run_gnuplot does, and std::invalid_argument when there is no point.
-std::string to_svg(const LatencyFigure& figure);
+Figure to_figure(const LatencyFigure& latency);
 
 }  // namespace foretrain

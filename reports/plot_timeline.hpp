@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/result.hpp"
+#include "reports/figure.hpp"
 
 namespace foretrain {
 
@@ -15,9 +16,9 @@ struct TimelineFigure {
   Seconds until = Seconds::infinity();  ///< infinity: to the end
 };
 
-/// The figure as SVG. Host threads stand above the rest, otherwise rows keep the order of the entries. A bar that has
-/// room for it carries its name; bars too narrow to be seen apart are drawn as one. Throws as run_gnuplot does, and
-/// std::invalid_argument where nothing happens in the part that is shown.
-std::string to_svg(const TimelineFigure& figure);
+/// Host threads stand above the rest, otherwise rows keep the order of the entries. A bar that has room for it carries
+/// its name; bars too narrow to be seen apart are drawn as one. Throws std::invalid_argument where nothing happens in
+/// the part that is shown.
+Figure to_figure(const TimelineFigure& timeline);
 
 }  // namespace foretrain

@@ -124,9 +124,7 @@ RooflineFigure roofline_figure(const std::vector<Scenario>& scenarios) {
 std::string to_text(const RooflineFigure& figure) {
   std::string text;
   for (const RooflinePanel& panel : figure.panels) {
-    TextTable table({Align::left, Align::left, Align::right, Align::right, Align::right, Align::right, Align::left});
-    table.add_row({"operator", "precision", "time", "FLOP/byte", "TFLOP/s", "of the roof", "bound"});
-    table.add_rule();
+    TextTable table("llrrrrl", {"operator", "precision", "time", "FLOP/byte", "TFLOP/s", "of the roof", "bound"});
     for (const RooflinePoint& point : panel.points) {
       const bool drawn = point.drawable();
       table.add_row({point.name, std::string(name(point.precision)), format_seconds(point.time),

@@ -8,6 +8,7 @@
 #include "model/base/quantity.hpp"
 #include "model/hardware/precision.hpp"
 #include "model/scenario/scenario.hpp"
+#include "reports/figure.hpp"
 
 namespace foretrain {
 
@@ -51,6 +52,10 @@ struct RooflineFigure {
 /// One panel for each GPU, in the order of its first scenario. Scenarios may be an operator, tasks or training; the
 /// name of an operator scenario names its point. Throws UsageError for collectives, and as build_model does.
 RooflineFigure roofline_figure(const std::vector<Scenario>& scenarios);
+
+/// One panel per GPU; points are as large as their share of the panel's time, the longest are named. Throws UsageError
+/// for a panel without any point to draw.
+Figure to_figure(const RooflineFigure& roofline);
 
 /// Per GPU a table, longest time first: time, FLOP per byte, rate, share of the roof, bound.
 std::string to_text(const RooflineFigure& figure);

@@ -23,6 +23,8 @@ std::string repeat(std::string_view piece, std::size_t times) {
 
 std::string percent_text(double share) { return fmt::format("{:.1f} %", share * 100.0); }
 
+std::string signed_percent(double share) { return fmt::format("{:+.1f} %", share * 100.0); }
+
 std::size_t display_width(std::string_view text) {
   // Every byte but the continuation bytes 10xxxxxx starts a character.
   return static_cast<std::size_t>(
@@ -42,7 +44,7 @@ std::string TextTable::text(int indent) const {
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string padding(widths[i] - display_width(row[i]), ' ');
       if (i > 0) line.append(column_gap, ' ');
-      line += columns_[i] == Align::right ? padding + row[i] : row[i] + padding;
+      line += columns_[i] == 'r' ? padding + row[i] : row[i] + padding;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";

@@ -10,12 +10,16 @@ namespace foretrain {
 /// Columns of a page of text, those before each of its lines, and those of a bar in it.
 inline constexpr int page_width = 96, page_indent = 2, bar_width = 30;
 
-enum class Align { left, right };
-
 /// Columns of text, two blanks between them, each as wide as its widest cell.
 class TextTable {
  public:
-  explicit TextTable(std::vector<Align> columns) : columns_(std::move(columns)) {}
+  /// One letter per column: l aligns its cells at the left, r at the right.
+  explicit TextTable(std::string columns) : columns_(std::move(columns)) {}
+  /// With a header and a line under it.
+  TextTable(std::string columns, std::vector<std::string> header) : columns_(std::move(columns)) {
+    add_row(std::move(header));
+    add_rule();
+  }
 
   /// Adds a row; missing cells at its end are empty.
   void add_row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
@@ -25,12 +29,14 @@ class TextTable {
   [[nodiscard]] std::string text(int indent) const;
 
  private:
-  std::vector<Align> columns_;
+  std::string columns_;
   std::vector<std::vector<std::string>> rows_;  ///< an empty row is a rule
 };
 
 /// "12.3 %" of 0.123.
 std::string percent_text(double share);
+/// "+12.3 %" of 0.123: errors carry their sign.
+std::string signed_percent(double share);
 
 /// Number of characters of a UTF-8 text, each taken to be one column wide.
 std::size_t display_width(std::string_view text);

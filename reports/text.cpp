@@ -56,8 +56,8 @@ std::string headline(const StepResult& result, const TrainResult& train) {
 std::string breakdown_section(const TrainResult& train) {
   const Breakdown& b = train.breakdown;
   if (!(b.total() > Seconds(0))) return "";
-  TextTable table({Align::left, Align::right, Align::right, Align::left});
-  for (const auto& [label, part] : breakdown_parts) {
+  TextTable table("lrrl");
+  for (const auto& [label, key, part] : breakdown_parts) {
     const double share = b.*part / b.total();
     table.add_row({std::string(label), format_seconds(b.*part), format_percent(share), bar(share, bar_width)});
   }
@@ -76,7 +76,7 @@ std::string ratio_lines(const CommunicationRatio& ratio, bool verbose) {
 
 std::string communication_section(const TrainResult& train, bool verbose) {
   if (train.communication.empty()) return "";
-  TextTable table({Align::left, Align::right, Align::right, Align::right});
+  TextTable table("lrrr");
   table.add_row({"", "total", "hidden", "exposed"});
   for (const auto& [collective, time] : train.communication) {
     const Seconds hidden = time.total - time.exposed;  // less than a billionth is rounding
@@ -90,7 +90,7 @@ std::string communication_section(const TrainResult& train, bool verbose) {
 std::string token_section(const TrainResult& train) {
   if (!train.token_use) return "";
   const TokenUse& use = *train.token_use;
-  TextTable table({Align::left, Align::left});
+  TextTable table("ll");
   table.add_row({"tokens", fmt::format("{:.0f} of {:.0f} computed are useful ({})", use.tokens, use.computed,
                                        format_percent(use.useful_share()))});
   if (use.images > 0.0) {
@@ -107,7 +107,7 @@ std::string server_section(const StepResult& result) {
   if (!result.parameter_server) return "";
   const ParameterServerResult& p = *result.parameter_server;
   const auto counted = [](int n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
-  TextTable table({Align::left, Align::left});
+  TextTable table("ll");
   table.add_row({"fullest server", fmt::format("{:.2f} x the mean", p.imbalance)});
   table.add_row({"busy", fmt::format("busiest link {} · busiest server {}", format_percent(p.link_utilisation),
                                      format_percent(p.cpu_utilisation))});
@@ -125,14 +125,9 @@ std::string server_section(const StepResult& result) {
 std::string memory_section(const TrainResult& train) {
   const MemoryFootprint& m = train.memory;
   if (!(m.capacity > Bytes(0))) return "";
-  const std::array<std::pair<std::string_view, Bytes>, 5> parts = {{{"weights", m.weights},
-                                                                    {"gradients", m.gradients},
-                                                                    {"optimizer states", m.optimizer},
-                                                                    {"activations", m.activations},
-                                                                    {"workspace", m.workspace}}};
-  TextTable table({Align::left, Align::right, Align::left});
-  for (const auto& [label, size] : parts) {
-    table.add_row({std::string(label), format_bytes(size), bar(size / m.capacity, bar_width)});
+  TextTable table("lrl");
+  for (const auto& [label, key, size] : footprint_parts) {
+    table.add_row({std::string(label), format_bytes(m.*size), bar(m.*size / m.capacity, bar_width)});
   }
   return heading(fmt::format("Memory of the fullest GPU: {}, {} of {}", m.fits() ? "fits" : "DOES NOT FIT",
                              format_bytes(m.total()), format_bytes(m.capacity))) +
@@ -155,7 +150,7 @@ std::string provenance_section(const StepResult& result, bool verbose) {
     if (counts[i] > 0) text += fmt::format("{} {} {}", text.ends_with("constants") ? ":" : ",", counts[i], kinds[i]);
   }
   if (!verbose) return "\n" + line("Rests on", text + "; --verbose lists them with their sources");
-  TextTable table({Align::left, Align::right, Align::left, Align::left});
+  TextTable table("lrll");
   for (const Constant& c : result.provenance) {
     table.add_row({c.name, constant_value(c), std::string(name(c.kind)), c.source});
   }
@@ -190,7 +185,7 @@ std::string execution_section(const TrainResult& train) {
 std::string calls_section(const TasksResult& tasks) {
   if (tasks.calls.empty()) return "";
   std::string text = heading("One call of a model");
-  TextTable table({Align::left, Align::left, Align::right, Align::right, Align::left});
+  TextTable table("llrrl");
   table.add_row({"", "execution", "front end", "device", "waits for"});
   for (const auto& [id, call] : tasks.calls) {
     table.add_row({id, std::string(name(call.execution)), format_seconds(call.host), format_seconds(call.device),
@@ -242,7 +237,7 @@ std::string answer(const StepResult& result, bool verbose) {
                       : "");
   }
   if (!result.tasks) return "";
-  TextTable table({Align::left, Align::right});
+  TextTable table("lr");
   for (const auto& [id, finish] : result.tasks->finish) table.add_row({id, format_seconds(finish)});
   return line("Time", format_seconds(result.tasks->time) + likely_range(result)) + heading("Tasks finish at") +
          table.text(page_indent) + calls_section(*result.tasks);

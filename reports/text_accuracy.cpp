@@ -15,16 +15,12 @@ namespace {
 
 constexpr std::size_t most_names = 12;
 
-/// "+3.1 %": errors carry their sign.
-std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", fraction * 100.0); }
-std::string plain_percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100.0); }
-
 std::vector<std::string> statistics_cells(const std::string& name, const ErrorStatistics& s) {
   if (s.n == 0) return {name, "0"};
   return {name,
           std::to_string(s.n),
-          plain_percent(s.mape),
-          plain_percent(s.median_error),
+          percent_text(s.mape),
+          percent_text(s.median_error),
           signed_percent(s.bias),
           signed_percent(s.worst),
           s.worst_case};
@@ -56,9 +52,7 @@ std::string failed_section(const AccuracyReport& report) {
 
 /// Every case, as measured and as predicted, in the quantity's base unit.
 std::string case_table(const AccuracyReport& report) {
-  TextTable table({Align::left, Align::left, Align::left, Align::right, Align::right, Align::right});
-  table.add_row({"case", "group", "quantity", "measured", "predicted", "error"});
-  table.add_rule();
+  TextTable table("lllrrr", {"case", "group", "quantity", "measured", "predicted", "error"});
   for (const Comparison& c : report.cases) {
     table.add_row({c.name, c.group, c.quantity, fmt::format("{:.4g}", c.measured), fmt::format("{:.4g}", c.predicted),
                    signed_percent(c.error())});
@@ -74,11 +68,9 @@ std::string pairs_section(const PairReport& pairs) {
   if (pairs.n == 0) {
     return text + fmt::format("  There are none; {} pairs are closer together.\n", pairs.close);
   }
-  TextTable table({Align::left, Align::right, Align::right, Align::right});
-  table.add_row({"group", "pairs", "right", "share"});
-  table.add_rule();
+  TextTable table("lrrr", {"group", "pairs", "right", "share"});
   const auto add = [&](const std::string& name, int n, int right) {
-    table.add_row({name, std::to_string(n), std::to_string(right), plain_percent(static_cast<double>(right) / n)});
+    table.add_row({name, std::to_string(n), std::to_string(right), percent_text(static_cast<double>(right) / n)});
   };
   for (const PairGroup& group : pairs.groups) add(group.name, group.n, group.right);
   if (pairs.groups.size() > 1) {
@@ -88,9 +80,7 @@ std::string pairs_section(const PairReport& pairs) {
   text += table.text(page_indent);
   if (pairs.close > 0) text += fmt::format("\n  {} more pairs are closer together and do not count.\n", pairs.close);
   if (pairs.wrong.empty()) return text;
-  TextTable wrong({Align::left, Align::left, Align::left, Align::right, Align::right});
-  wrong.add_row({"better", "worse", "quantity", "measured", "predicted"});
-  wrong.add_rule();
+  TextTable wrong("lllrr", {"better", "worse", "quantity", "measured", "predicted"});
   for (const WrongPair& pair : pairs.wrong) {
     wrong.add_row({pair.better, pair.worse, pair.quantity, fmt::format("{:.2f} x", pair.measured),
                    fmt::format("{:.2f} x", pair.predicted)});
@@ -101,9 +91,7 @@ std::string pairs_section(const PairReport& pairs) {
 }  // namespace
 
 std::string to_text(const AccuracyReport& report, const TextOptions& options) {
-  TextTable table({Align::left, Align::right, Align::right, Align::right, Align::right, Align::right, Align::left});
-  table.add_row({"group", "n", "MAPE", "median", "bias", "worst", "worst case"});
-  table.add_rule();
+  TextTable table("lrrrrrl", {"group", "n", "MAPE", "median", "bias", "worst", "worst case"});
   for (const GroupAccuracy& group : report.groups) table.add_row(statistics_cells(group.name, group.statistics));
   table.add_rule();
   table.add_row(statistics_cells("all", report.overall));

@@ -10,9 +10,7 @@ namespace foretrain {
 namespace {
 
 std::string constants_text(const std::vector<FittedConstant>& constants) {
-  TextTable table({Align::left, Align::right, Align::right});
-  table.add_row({"constant", "before", "after"});
-  table.add_rule();
+  TextTable table("lrr", {"constant", "before", "after"});
   for (const FittedConstant& constant : constants) {
     table.add_row({constant.name, fmt::format("{:.4g}", constant.before), fmt::format("{:.4g}", constant.after)});
   }
@@ -20,12 +18,10 @@ std::string constants_text(const std::vector<FittedConstant>& constants) {
 }
 
 std::string errors_text(const std::vector<GroupError>& errors) {
-  TextTable table({Align::left, Align::left, Align::right, Align::right, Align::right});
-  table.add_row({"group", "GPU", "n", "MAPE", "bias"});
-  table.add_rule();
+  TextTable table("llrrr", {"group", "GPU", "n", "MAPE", "bias"});
   for (const GroupError& error : errors) {
-    table.add_row({error.group, error.gpu, fmt::format("{}", error.rows), percent_text(error.mape),
-                   fmt::format("{:+.1f} %", error.bias * 100.0)});
+    table.add_row(
+        {error.group, error.gpu, fmt::format("{}", error.rows), percent_text(error.mape), signed_percent(error.bias)});
   }
   return table.text(2);
 }
@@ -53,9 +49,7 @@ std::string to_text(const FitResult& result) {
 
 std::string to_text(const std::vector<LeftOut>& left_out) {
   std::string text = "Each GPU predicted by a fit on the others\n\n";
-  TextTable table({Align::left, Align::right, Align::right});
-  table.add_row({"left out", "n", "MAPE"});
-  table.add_rule();
+  TextTable table("lrr", {"left out", "n", "MAPE"});
   for (const LeftOut& left : left_out) {
     int rows = 0;
     for (const GroupError& group : left.predicted) rows += group.rows;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "validate/fit/fit.hpp"
+#include "validate/fit/gpu_fit.hpp"
 
 namespace foretrain {
 
@@ -17,5 +18,8 @@ std::string to_text(const std::vector<LeftOut>& left_out);
 /// The same for programs: `constants` {name: value}, `groups` [{group, gpu, n, mape, bias}], and `left_out` [{gpu,
 /// mape, by_rule {name: value}, groups}].
 std::string fit_json(const FitResult* result, const std::vector<LeftOut>& left_out);
+
+/// Machine and suites; constants with their standard errors; errors by group, fitted and held out; which bars are met.
+std::string to_text(const GpuCalibration& fit);
 
 }  // namespace foretrain

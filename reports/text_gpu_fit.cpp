@@ -1,4 +1,4 @@
-#include "reports/text_gpu_fit.hpp"
+#include "reports/text_fit.hpp"
 
 #include <fmt/format.h>
 
@@ -20,9 +20,7 @@ std::string machine_text(const GpuCalibration& fit) {
 }
 
 std::string suites_text(const GpuCalibration& fit) {
-  TextTable table({Align::left, Align::right, Align::right, Align::right});
-  table.add_row({"suite", "measured", "failed", "skipped"});
-  table.add_rule();
+  TextTable table("lrrr", {"suite", "measured", "failed", "skipped"});
   for (const auto& [name, count] : fit.suites) {
     table.add_row(
         {name, fmt::format("{}", count.measured), fmt::format("{}", count.failed), fmt::format("{}", count.skipped)});
@@ -36,9 +34,7 @@ std::string with_unit(const std::string& name, double value) {
 }
 
 std::string constants_text(const GpuCalibration& fit) {
-  TextTable table({Align::left, Align::right, Align::right, Align::right});
-  table.add_row({"constant", "published", "fitted", "standard error"});
-  table.add_rule();
+  TextTable table("lrrr", {"constant", "published", "fitted", "standard error"});
   for (const DirectConstant& constant : fit.direct) {
     table.add_row({constant.name, "", with_unit(constant.name, constant.value),
                    with_unit(constant.name, constant.standard_error)});
@@ -55,13 +51,11 @@ std::string constants_text(const GpuCalibration& fit) {
 }
 
 std::string errors_text(const GpuCalibration& fit) {
-  TextTable table({Align::left, Align::left, Align::right, Align::right, Align::right, Align::right, Align::left});
-  table.add_row({"points", "", "n", "MAPE", "bias", "worst", ""});
-  table.add_rule();
+  TextTable table("llrrrrl", {"points", "", "n", "MAPE", "bias", "worst", ""});
   for (const PointErrors& group : fit.errors) {
     table.add_row({group.group, group.held_out ? "held out" : "fitted", fmt::format("{}", group.points),
-                   percent_text(group.mape), fmt::format("{:+.1f} %", group.bias * 100.0),
-                   fmt::format("{:+.1f} %", group.worst * 100.0), group.worst_point});
+                   percent_text(group.mape), signed_percent(group.bias), signed_percent(group.worst),
+                   group.worst_point});
   }
   return table.text(2);
 }

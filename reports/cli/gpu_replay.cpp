@@ -1,12 +1,12 @@
 #include "reports/cli/gpu_replay.hpp"
 
 #include <filesystem>
-#include <system_error>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/process.hpp"
 #include "reports/cli/command.hpp"
+#include "reports/cli/gpu_program.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/measured_graph.hpp"
 #include "sim/predict.hpp"
@@ -16,14 +16,6 @@
 namespace foretrain {
 
 namespace {
-
-/// foretrain-gpu beside this program; it is built where a CUDA toolkit is found.
-std::filesystem::path gpu_program() {
-  std::error_code error;
-  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path program = own.parent_path() / "foretrain-gpu";
-  return std::filesystem::exists(program, error) ? program : std::filesystem::path();
-}
 
 [[noreturn]] void no_gpu(const std::string& name, const std::string& why) {
   throw UsageError("replay " + name + ": " + why + "; on a machine with a GPU validate/on_gpu.sh runs all, or take " +
@@ -66,10 +58,10 @@ bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity,
   const std::string graphs = scratch.path();
   export_graphs(scenarios, fidelity, graphs);  // what cannot be replayed is said first
   const std::string& name = scenarios.front().name;
-  const std::filesystem::path program = gpu_program();
-  if (program.empty()) no_gpu(name, "it runs on GPUs, and this build has no foretrain-gpu (no CUDA toolkit)");
+  const auto program = find_gpu_program();
+  if (!program) no_gpu(name, "it runs on GPUs, and this build has no foretrain-gpu (no CUDA toolkit)");
   const std::string results = folder.empty() ? graphs : folder;
-  std::vector<std::string> command = {program.string(), "replay"};
+  std::vector<std::string> command = {program->string(), "replay"};
   for (const NamedScenario& scenario : scenarios) {
     command.push_back(graphs + "/" + replay::file_name_of(scenario.name) + ".graph");
   }

@@ -19,7 +19,7 @@ constexpr std::array<ListRow, 3> lists = {{{"scenarios", "the scenarios that com
                                            {"models", "the models that it knows", list_models}}};
 
 void print_list(const ListRow& list) {
-  TextTable table({Align::left, Align::left, Align::left});
+  TextTable table("lll");
   for (const CatalogueEntry& entry : list.entries()) table.add_row({entry.name, entry.kind, entry.description});
   print(table.text(0));
 }

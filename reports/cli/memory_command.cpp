@@ -1,29 +1,19 @@
 #include "model/base/error.hpp"
-#include "model/base/files.hpp"
-#include "model/parallelism/layout.hpp"
 #include "model/memory/memory.hpp"
 #include "model/memory/memory_remedies.hpp"
+#include "model/parallelism/layout.hpp"
 #include "model/scenario/checks.hpp"
 #include "model/scenario/load.hpp"
 #include "model/workload/build.hpp"
-#include "reports/cli/command.hpp"
-#include "reports/cli/options.hpp"
-#include "reports/cli/plots.hpp"
+#include "reports/cli/plot.hpp"
 #include "reports/memory_report.hpp"
 
 namespace foretrain {
 
 namespace {
 
-struct MemoryOptions {
-  std::string file;
-  std::vector<std::string> overrides;
-  std::string output;
-  bool json = false;
-};
-
-MemoryReport memory_report(const MemoryOptions& options) {
-  const Scenario scenario = load_scenario(options.file, options.overrides);
+MemoryReport memory_report(const std::string& file, const std::vector<std::string>& overrides) {
+  const Scenario scenario = load_scenario(file, overrides);
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
   if (train == nullptr) {
     throw ScenarioError(position_of(scenario, "workload"), "workload", "nothing that is trained",
@@ -41,38 +31,34 @@ MemoryReport memory_report(const MemoryOptions& options) {
   return report;
 }
 
-ExitStatus run_memory(const MemoryOptions& options) {
-  const MemoryReport report = memory_report(options);
-  print(options.json ? to_json(report) + "\n" : to_text(report));
-  return ExitStatus::success;
-}
-
-ExitStatus run_plot(const MemoryOptions& options) {
-  const MemoryReport report = memory_report(options);
-  write_file(options.output, memory_svg(report));
-  return ExitStatus::success;
-}
-
 }  // namespace
 
 void add_memory(CLI::App& app, ExitStatus& status) {
-  const auto options = std::make_shared<MemoryOptions>();
+  struct Options {
+    std::string file;
+    std::vector<std::string> overrides;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "memory", "a GPU's memory over the step: its peak and what makes it, the largest micro-batch, remedies");
   command->add_option("FILE", options->file, "a scenario that trains a model")->required();
   add_overrides(*command, options->overrides);
   command->add_flag("--json", options->json, "JSON for programs, with every moment of the step");
-  command->callback([options, &status] { status = run_memory(*options); });
+  command->callback([options, &status] {
+    const MemoryReport report = memory_report(options->file, options->overrides);
+    print(options->json ? to_json(report) + "\n" : to_text(report));
+    status = ExitStatus::success;
+  });
 }
 
 void add_plot_memory(CLI::App& plot, ExitStatus& status) {
-  const auto options = std::make_shared<MemoryOptions>();
-  CLI::App* command =
-      plot.add_subcommand("memory-timeline", "what fills the fullest GPU's memory, layer by layer through the step");
-  command->add_option("FILE", options->file, "a scenario that trains a model")->required();
-  command->add_option("-o,--output", options->output, "where the picture goes")->type_name("OUT.svg")->required();
-  add_overrides(*command, options->overrides);
-  command->callback([options, &status] { status = run_plot(*options); });
+  add_plot_command(plot, status,
+                   {"memory-timeline", "what fills the fullest GPU's memory, layer by layer through the step", "FILE",
+                    "a scenario that trains a model", must_draw | takes_overrides},
+                   [](const PlotOptions& options) {
+                     return draw(options, to_figure(memory_report(options.file(), options.overrides)));
+                   });
 }
 
 }  // namespace foretrain

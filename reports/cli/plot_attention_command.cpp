@@ -3,36 +3,31 @@
 #include <algorithm>
 
 #include "model/base/error.hpp"
-#include "model/base/files.hpp"
 #include "model/cost/attention.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/scenario/load.hpp"
 #include "model/scenario/names.hpp"
-#include "reports/cli/options.hpp"
-#include "reports/cli/plots.hpp"
+#include "reports/cli/plot.hpp"
 #include "reports/plot_attention.hpp"
 
 namespace foretrain {
 
 namespace {
 
-struct AttentionCommand {
-  std::string file;
+struct AttentionOptions {
   std::vector<std::int64_t> lengths = {128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
   std::vector<std::string> kinds;
-  std::vector<std::string> overrides;
   bool constant_tokens = false;
-  std::string output;
 };
 
 /// Those asked for, or all that run on the GPU, standard attention first.
-std::vector<AttentionKind> kinds_to_draw(const AttentionCommand& command, const Operator& op, const Gpu& gpu) {
+std::vector<AttentionKind> kinds_to_draw(const AttentionOptions& options, const Operator& op, const Gpu& gpu) {
   std::vector<AttentionKind> kinds;
   for (const Named<AttentionKind>& word : attention_words()) {
     Attention work = std::get<Attention>(op.work);
     work.kind = word.value;
-    const bool asked = std::find(command.kinds.begin(), command.kinds.end(), word.word) != command.kinds.end();
-    if (!asked && (!command.kinds.empty() || word.value == AttentionKind::flash)) continue;
+    const bool asked = std::find(options.kinds.begin(), options.kinds.end(), word.word) != options.kinds.end();
+    if (!asked && (!options.kinds.empty() || word.value == AttentionKind::flash)) continue;
     if (const auto unsupported = unsupported_attention(work, op.precision, gpu)) {
       if (asked)
         throw UsageError(fmt::format("plot attention: {}: {}; {}", word.word, unsupported->wrong, unsupported->right));
@@ -40,7 +35,7 @@ std::vector<AttentionKind> kinds_to_draw(const AttentionCommand& command, const 
     }
     kinds.push_back(word.value);
   }
-  for (const std::string& kind : command.kinds) {
+  for (const std::string& kind : options.kinds) {
     const auto words = attention_words();
     if (std::none_of(words.begin(), words.end(), [&](const auto& word) { return word.word == kind; })) {
       throw UsageError(
@@ -52,34 +47,34 @@ std::vector<AttentionKind> kinds_to_draw(const AttentionCommand& command, const 
   return kinds;
 }
 
-AttentionFigure predict(const AttentionCommand& command) {
-  const Scenario scenario = load_scenario(command.file, command.overrides);
+AttentionFigure predict(const PlotOptions& shared, const AttentionOptions& options) {
+  const Scenario scenario = load_scenario(shared.file(), shared.overrides);
   const auto* workload = std::get_if<OperatorWorkload>(&scenario.workload);
   const auto* work = workload ? std::get_if<Attention>(&workload->op.work) : nullptr;
   if (work == nullptr)
-    throw UsageError(command.file + ": no attention operator; workload: { operator: { kind: attention, … } }");
+    throw UsageError(shared.file() + ": no attention operator; workload: { operator: { kind: attention, … } }");
   const Gpu& gpu = scenario.cluster.node.gpu;
   const Precision precision = workload->op.precision;
   AttentionFigure figure;
   figure.title = scenario.name;
   figure.passes = "forward and backward";
-  figure.lengths = command.lengths;
+  figure.lengths = options.lengths;
   std::sort(figure.lengths.begin(), figure.lengths.end());
   figure.capacity = gpu.memory;
   const std::int64_t tokens = work->batch * work->query_length;
-  if (command.constant_tokens) {  // longer ones would be more tokens
+  if (options.constant_tokens) {  // longer ones would be more tokens
     std::erase_if(figure.lengths, [&](std::int64_t length) { return length > tokens; });
     if (figure.lengths.empty())
       throw UsageError(fmt::format("plot attention: --lengths: none is within {} tokens", tokens));
   }
-  for (const AttentionKind kind : kinds_to_draw(command, workload->op, gpu)) {
-    AttentionCurve curve{std::string(name(kind)), {}, {}};
+  for (const AttentionKind kind : kinds_to_draw(options, workload->op, gpu)) {
+    AttentionCurve curve{{std::string(name(kind)), {}}, {}};
     for (const std::int64_t length : figure.lengths) {
       Attention shape = *work;
       shape.kind = kind;
       shape.packing.reset();
       shape.query_length = shape.key_length = length;
-      if (command.constant_tokens) shape.batch = std::max<std::int64_t>(tokens / length, 1);
+      if (options.constant_tokens) shape.batch = std::max<std::int64_t>(tokens / length, 1);
       Seconds time;
       for (const bool backward : {false, true}) {
         shape.backward = backward;
@@ -97,23 +92,18 @@ AttentionFigure predict(const AttentionCommand& command) {
 }  // namespace
 
 void add_plot_attention(CLI::App& plot, ExitStatus& status) {
-  const auto options = std::make_shared<AttentionCommand>();
-  CLI::App* command = plot.add_subcommand("attention", "time and memory of attention over the length, by algorithm");
-  command->add_option("FILE", options->file, "a scenario with one attention operator")->required();
+  const auto options = std::make_shared<AttentionOptions>();
+  CLI::App* command =
+      add_plot_command(plot, status,
+                       {"attention", "time and memory of attention over the length, by algorithm", "FILE",
+                        "a scenario with one attention operator", takes_overrides},
+                       [options](const PlotOptions& shared) { return show(shared, predict(shared, *options), true); });
   command->add_option("--lengths", options->lengths, "sequence lengths (default: 128 to 32768)")
       ->delimiter(',')
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}));
   command->add_option("--kinds", options->kinds, "algorithms (default: all that run on the GPU)")->delimiter(',');
   command->add_flag("--constant-tokens", options->constant_tokens,
                     "shorter sequences come in larger batches: batch times length stays that of the scenario");
-  command->add_option("-o,--output", options->output, "draw it as well")->type_name("OUT.svg");
-  add_overrides(*command, options->overrides);
-  command->callback([options, &status] {
-    const AttentionFigure figure = predict(*options);
-    if (!options->output.empty()) write_file(options->output, to_svg(figure));
-    print(to_text(figure));
-    status = ExitStatus::success;
-  });
 }
 
 }  // namespace foretrain

@@ -4,31 +4,22 @@
 #include <cmath>
 
 #include "model/base/error.hpp"
-#include "model/base/files.hpp"
 #include "model/base/units.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/scenario/cases.hpp"
 #include "model/scenario/checks.hpp"
 #include "model/scenario/names.hpp"
 #include "reports/bandwidth.hpp"
-#include "reports/cli/options.hpp"
-#include "reports/cli/plots.hpp"
-#include "reports/cli/vary.hpp"
+#include "reports/cli/plot.hpp"
 
 namespace foretrain {
 
 namespace {
 
-struct BandwidthCommand {
-  std::vector<std::string> files;
-  std::vector<std::string> variations;
-  std::vector<std::string> overrides;
+struct BandwidthOptions {
   std::vector<std::string> algorithms = {"auto"};
   std::vector<std::string> tables;
   std::string sizes = "1 KB..10 GB";
-  std::string output;
-  Fidelity fidelity = Fidelity::flows;
-  int jobs = 1;
 };
 
 constexpr int points_per_decade = 6;
@@ -105,12 +96,10 @@ std::vector<MeasuredCase> read_measured(const std::vector<std::string>& tables) 
 }
 
 /// One panel per file and combination of varied values.
-std::vector<Case> panel_cases(const BandwidthCommand& command) {
-  std::vector<Variation> variations;
-  for (const std::string& text : command.variations) variations.push_back(parse_variation(text));
+std::vector<Case> panel_cases(const PlotOptions& shared) {
   std::vector<Case> cases;
-  for (const std::string& file : command.files) {
-    for (Case& row : combinations(file, command.overrides, variations)) cases.push_back(std::move(row));
+  for (const std::string& file : shared.files) {
+    for (Case& row : combinations(file, shared.overrides, variations_of(shared))) cases.push_back(std::move(row));
   }
   return cases;
 }
@@ -132,26 +121,25 @@ BandwidthPanel empty_panel(const Scenario& scenario, const std::vector<MeasuredC
   return panel;
 }
 
-ExitStatus run(const BandwidthCommand& command) {
-  BandwidthFigure figure{parse_sizes(command.sizes), {}};
-  const std::vector<MeasuredCase> measured = read_measured(command.tables);
-  const std::vector<Case> panels = panel_cases(command);
+ExitStatus run(const PlotOptions& shared, const BandwidthOptions& options) {
+  BandwidthFigure figure{parse_sizes(options.sizes), {}};
+  const std::vector<MeasuredCase> measured = read_measured(options.tables);
+  const std::vector<Case> panels = panel_cases(shared);
   std::vector<Case> cases;
   for (const Case& row : panels) {
     figure.panels.push_back(empty_panel(scenario_of(row), measured));
-    for (const std::string& algorithm : command.algorithms) {
+    for (const std::string& algorithm : options.algorithms) {
       for (const Bytes size : figure.sizes) {
         cases.push_back(with(with(row, "workload.collective.algorithm", algorithm), "workload.collective.size",
                              fmt::format("{:.0f} B", size.value())));
       }
     }
   }
-  const std::vector<Outcome> outcomes = predict_with_progress(
-      cases.size(), command.jobs, [&](std::size_t i) { return predict_row(cases[i], command.fidelity); });
+  const std::vector<Outcome> outcomes = predict_cases(shared, cases);
   auto outcome = outcomes.begin();
   bool complete = true;
   for (BandwidthPanel& panel : figure.panels) {
-    for (const std::string& algorithm : command.algorithms) {
+    for (const std::string& algorithm : options.algorithms) {
       BandwidthCurve& curve = panel.curves.emplace_back(BandwidthCurve{algorithm, {}});
       std::string why;
       for (const Bytes size : figure.sizes) {
@@ -170,33 +158,28 @@ ExitStatus run(const BandwidthCommand& command) {
       warn(fmt::format("{}, {}: {}", panel.title, algorithm, why));
     }
   }
-  if (!command.output.empty()) write_file(command.output, to_svg(figure));
-  print(to_text(figure));
-  return complete ? ExitStatus::success : ExitStatus::prediction_failed;
+  return show(shared, figure, complete);
 }
 
 }  // namespace
 
 void add_plot_bandwidth(CLI::App& plot, ExitStatus& status) {
-  const auto options = std::make_shared<BandwidthCommand>();
-  CLI::App* command = plot.add_subcommand(
-      "bandwidth", "bus bandwidth and time of a collective by message size, for several algorithms");
-  command->add_option("FILE", options->files, "scenarios with a collective: one panel each")->required();
+  const auto options = std::make_shared<BandwidthOptions>();
+  CLI::App* command = add_plot_command(
+      plot, status,
+      {"bandwidth", "bus bandwidth and time of a collective by message size, for several algorithms", "FILE",
+       "scenarios with a collective: one panel each", many_inputs | takes_overrides | takes_fidelity | takes_jobs,
+       "one panel per combination of values, as in `foretrain sweep`"},
+      [options](const PlotOptions& shared) { return run(shared, *options); });
   command->add_option("--algorithms", options->algorithms, "values of workload.collective.algorithm (default: auto)")
       ->delimiter(',')
       ->type_name("NAME,NAME,…");
-  add_variations(*command, options->variations, "one panel per combination of values, as in `foretrain sweep`");
   command->add_option("--sizes", options->sizes, "from the smallest to the largest message (default: 1 KB..10 GB)")
       ->type_name("A..B");
   command
       ->add_option("--cases", options->tables,
                    "draw the measured points of these tables too, where machine, ranks and operation are the same")
       ->type_name("CASES.csv");
-  command->add_option("-o,--output", options->output, "draw it as well")->type_name("OUT.svg");
-  add_fidelity(*command, options->fidelity);
-  add_overrides(*command, options->overrides);
-  add_jobs(*command, options->jobs);
-  command->callback([options, &status] { status = run(*options); });
 }
 
 }  // namespace foretrain

@@ -1,9 +1,8 @@
 #include <algorithm>
 
 #include "model/base/error.hpp"
-#include "model/base/files.hpp"
 #include "model/base/units.hpp"
-#include "reports/cli/plots.hpp"
+#include "reports/cli/plot.hpp"
 #include "reports/plot_latency.hpp"
 #include "validate/host_calibration/calibrate.hpp"
 #include "validate/host_calibration/detect.hpp"
@@ -12,12 +11,8 @@ namespace foretrain {
 
 namespace {
 
-struct LatencyPlotCommand {
-  std::string calibration, output;
-};
-
 /// Predicted anew from the description in the file: the model may have become better since it was written.
-LatencyFigure figure_of(CalibrationReport report) {
+LatencyFigure latency_of(CalibrationReport report) {
   const Node node = node_of_hardware_file(report.hardware);
   predict_rows(report, node);
   LatencyFigure figure;
@@ -35,24 +30,17 @@ LatencyFigure figure_of(CalibrationReport report) {
   return figure;
 }
 
-ExitStatus run(const LatencyPlotCommand& command) {
-  const LatencyFigure figure = figure_of(read_calibration_report(command.calibration));
-  if (figure.points.empty()) {
-    throw UsageError("plot latency: " + command.calibration + " has no rows of memory_latency_curve");
-  }
-  write_file(command.output, to_svg(figure));
-  return ExitStatus::success;
-}
-
 }  // namespace
 
 void add_plot_latency(CLI::App& plot, ExitStatus& status) {
-  const auto options = std::make_shared<LatencyPlotCommand>();
-  CLI::App* command =
-      plot.add_subcommand("latency", "latency of this machine's memory by working set, beside the model");
-  command->add_option("CALIBRATION", options->calibration, "what `foretrain calibrate -o` wrote")->required();
-  command->add_option("-o,--output", options->output, "where the picture goes")->type_name("OUT.svg")->required();
-  command->callback([options, &status] { status = run(*options); });
+  add_plot_command(plot, status,
+                   {"latency", "latency of this machine's memory by working set, beside the model", "CALIBRATION",
+                    "what `foretrain calibrate -o` wrote", must_draw},
+                   [](const PlotOptions& options) {
+                     const LatencyFigure latency = latency_of(read_calibration_report(options.file()));
+                     if (!latency.points.empty()) return draw(options, to_figure(latency));
+                     throw UsageError("plot latency: " + options.file() + " has no rows of memory_latency_curve");
+                   });
 }
 
 }  // namespace foretrain

@@ -2,14 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <memory>
 
-#include "model/base/files.hpp"
-#include "reports/cli/options.hpp"
-#include "reports/cli/plots.hpp"
+#include "model/base/error.hpp"
+#include "reports/cli/plot.hpp"
 #include "reports/measured_figures.hpp"
-#include "reports/plot_accuracy.hpp"
 #include "reports/text.hpp"
 #include "validate/fit/direct_constants.hpp"
 
@@ -17,21 +15,10 @@ namespace foretrain {
 
 namespace {
 
-struct MeasuredCommand {
-  std::string folder, output, distribution;
-  int worst = 10;
-};
-
 /// The folder's points on the machine as measured, with published constants. `raw` must outlive them.
 PredictedPoints points_of(const RawMeasurements& raw) {
   const PredictedPoints plain = predicted_points(raw, node_document(raw.machine, {}));
   return predicted_points(raw, node_document(raw.machine, measured_figures(raw, plain.points)));
-}
-
-ExitStatus draw(const MeasuredCommand& command, CurveFigure (*figure)(const RawMeasurements&, const PredictedPoints&)) {
-  const RawMeasurements raw = read_measurements(command.folder);
-  write_file(command.output, to_svg(figure(raw, points_of(raw))));
-  return ExitStatus::success;
 }
 
 std::string worst_cases(const GpuCalibration& fit, int count) {
@@ -46,56 +33,54 @@ std::string worst_cases(const GpuCalibration& fit, int count) {
   return text;
 }
 
-ExitStatus draw_accuracy(const MeasuredCommand& command) {
-  const RawMeasurements raw = read_measurements(command.folder);
-  const GpuCalibration fit = fit_gpu(raw);
-  if (fit.pairs.empty()) throw UsageError(command.folder + " holds no point that the model predicts");
+struct AccuracyOptions {
+  std::string distribution;
+  int worst = 10;
+};
+
+ExitStatus draw_accuracy(const PlotOptions& shared, const AccuracyOptions& options) {
+  const GpuCalibration fit = fit_gpu(read_measurements(shared.file()));
+  if (fit.pairs.empty()) throw UsageError(shared.file() + " holds no point that the model predicts");
   const AccuracyReport report = measured_accuracy(fit);
-  write_file(command.output, accuracy_svg(report));
-  if (!command.distribution.empty()) write_file(command.distribution, to_svg(error_distribution(fit)));
-  print(to_text(report, {}) + "\n" + worst_cases(fit, command.worst));
+  draw(shared, to_figure(report));
+  if (!options.distribution.empty()) write_file(options.distribution, to_svg(error_distribution(fit)));
+  print(to_text(report, {}) + "\n" + worst_cases(fit, options.worst));
   return ExitStatus::success;
 }
 
-CLI::App* add_folder_command(CLI::App& plot, const char* name, const char* what,
-                             const std::shared_ptr<MeasuredCommand>& options) {
-  CLI::App* command = plot.add_subcommand(name, what);
-  command->add_option("DIR", options->folder, "a folder that foretrain-gpu measured")->required();
-  command->add_option("-o,--output", options->output, "where the picture goes")->type_name("OUT.svg")->required();
-  return command;
+/// A picture of a folder's points.
+struct FolderPicture {
+  const char *name, *what;
+  Figure (*figure)(const RawMeasurements& raw, const std::vector<PredictedPoint>& points);
+};
+constexpr std::array<FolderPicture, 3> folder_pictures = {
+    {{"gemm", "rates of measured matrix products by size and shape",
+      [](const RawMeasurements&, const std::vector<PredictedPoint>& points) { return gemm_figure(points); }},
+     {"curves", "measured bandwidth and latency of memory, copies and links by size", bandwidth_figure},
+     {"busbw", "measured bus bandwidth of collectives by message",
+      [](const RawMeasurements&, const std::vector<PredictedPoint>& points) { return bus_bandwidth_figure(points); }}}};
+
+PlotCommand folder_command(const char* name, const char* what) {
+  return {name, what, "DIR", "a folder that foretrain-gpu measured", must_draw};
 }
 
 }  // namespace
 
 void add_plot_measured(CLI::App& plot, ExitStatus& status) {
-  const auto gemm = std::make_shared<MeasuredCommand>();
-  add_folder_command(plot, "gemm", "rates of measured matrix products by size and shape", gemm)
-      ->callback([gemm, &status] {
-        status = draw(*gemm,
-                      [](const RawMeasurements&, const PredictedPoints& points) { return gemm_figure(points.points); });
-      });
-  const auto curves = std::make_shared<MeasuredCommand>();
-  add_folder_command(plot, "curves", "measured bandwidth and latency of memory, copies and links by size", curves)
-      ->callback([curves, &status] {
-        status = draw(*curves, [](const RawMeasurements& raw, const PredictedPoints& points) {
-          return bandwidth_figure(raw, points.points);
-        });
-      });
-  const auto busbw = std::make_shared<MeasuredCommand>();
-  add_folder_command(plot, "busbw", "measured bus bandwidth of collectives by message", busbw)
-      ->callback([busbw, &status] {
-        status = draw(*busbw, [](const RawMeasurements&, const PredictedPoints& points) {
-          return bus_bandwidth_figure(points.points);
-        });
-      });
-  const auto accuracy = std::make_shared<MeasuredCommand>();
-  CLI::App* command =
-      add_folder_command(plot, "accuracy", "a fit's predictions beside what was measured, worst first", accuracy);
-  command->add_option("--distribution", accuracy->distribution, "also draw how errors are distributed")
+  for (const FolderPicture& picture : folder_pictures) {
+    add_plot_command(plot, status, folder_command(picture.name, picture.what), [&picture](const PlotOptions& options) {
+      const RawMeasurements raw = read_measurements(options.file());
+      return draw(options, picture.figure(raw, points_of(raw).points));
+    });
+  }
+  const auto options = std::make_shared<AccuracyOptions>();
+  CLI::App* command = add_plot_command(
+      plot, status, folder_command("accuracy", "a fit's predictions beside what was measured, worst first"),
+      [options](const PlotOptions& shared) { return draw_accuracy(shared, *options); });
+  command->add_option("--distribution", options->distribution, "also draw how errors are distributed")
       ->type_name("OUT.svg");
-  command->add_option("--worst", accuracy->worst, "how many of the worst to list")
+  command->add_option("--worst", options->worst, "how many of the worst to list")
       ->check(CLI::Range(0, 1000).description(""));
-  command->callback([accuracy, &status] { status = draw_accuracy(*accuracy); });
 }
 
 }  // namespace foretrain

@@ -1,14 +1,9 @@
-#include <memory>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "model/base/error.hpp"
-#include "model/base/files.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/load.hpp"
-#include "reports/cli/options.hpp"
-#include "reports/cli/plots.hpp"
+#include "reports/cli/plot.hpp"
 #include "reports/plot_timeline.hpp"
 #include "sim/predict.hpp"
 
@@ -16,10 +11,8 @@ namespace foretrain {
 
 namespace {
 
-struct TimelineCommand {
-  std::string file, output, from, until;
-  std::vector<std::string> overrides;
-  Fidelity fidelity = Fidelity::flows;
+struct TimelineOptions {
+  std::string from, until;
 };
 
 Seconds date(const std::string& option, const std::string& text) {
@@ -30,34 +23,32 @@ Seconds date(const std::string& option, const std::string& text) {
   }
 }
 
-ExitStatus run(const TimelineCommand& command) {
-  StepResult result = predict(load_scenario(command.file, command.overrides), command.fidelity, Timeline::fill);
-  TimelineFigure figure;
-  figure.title = result.scenario;
-  figure.entries = std::move(result.timeline);
-  if (figure.entries.empty()) throw UsageError("plot timeline: a single operator has no timeline");
-  if (!command.from.empty()) figure.from = date("--from", command.from);
-  if (!command.until.empty()) figure.until = date("--until", command.until);
+ExitStatus run(const PlotOptions& shared, const TimelineOptions& options) {
+  StepResult result = predict(load_scenario(shared.file(), shared.overrides), shared.fidelity, Timeline::fill);
+  TimelineFigure timeline;
+  timeline.title = result.scenario;
+  timeline.entries = std::move(result.timeline);
+  if (timeline.entries.empty()) throw UsageError("plot timeline: a single operator has no timeline");
+  if (!options.from.empty()) timeline.from = date("--from", options.from);
+  if (!options.until.empty()) timeline.until = date("--until", options.until);
   try {
-    write_file(command.output, to_svg(figure));
+    return draw(shared, to_figure(timeline));
   } catch (const std::invalid_argument& error) {
     throw UsageError(std::string("plot timeline: ") + error.what());
   }
-  return ExitStatus::success;
 }
 
 }  // namespace
 
 void add_plot_timeline(CLI::App& plot, ExitStatus& status) {
-  const auto options = std::make_shared<TimelineCommand>();
-  CLI::App* command = plot.add_subcommand("timeline", "what runs where, and when: a bar for each task");
-  command->add_option("FILE", options->file, "a scenario of tasks, a collective or a training step")->required();
+  const auto options = std::make_shared<TimelineOptions>();
+  CLI::App* command = add_plot_command(
+      plot, status,
+      {"timeline", "what runs where, and when: a bar for each task", "FILE",
+       "a scenario of tasks, a collective or a training step", must_draw | takes_overrides | takes_fidelity},
+      [options](const PlotOptions& shared) { return run(shared, *options); });
   command->add_option("--from", options->from, "leave out what lies before (default: the start)")->type_name("TIME");
   command->add_option("--until", options->until, "leave out what lies behind (default: the end)")->type_name("TIME");
-  command->add_option("-o,--output", options->output, "where the picture goes")->type_name("OUT.svg")->required();
-  add_fidelity(*command, options->fidelity);
-  add_overrides(*command, options->overrides);
-  command->callback([options, &status] { status = run(*options); });
 }
 
 }  // namespace foretrain

@@ -17,7 +17,6 @@
 #include "reports/cli/options.hpp"
 #include "reports/measured_graph.hpp"
 #include "reports/replay.hpp"
-#include "reports/replay_table.hpp"
 #include "sim/predict.hpp"
 #include "validate/host_replay/replay.hpp"
 #include "validate/measure/signals.hpp"

@@ -15,7 +15,6 @@
 #include "reports/json.hpp"
 #include "reports/measured.hpp"
 #include "reports/pairs.hpp"
-#include "reports/plot_accuracy.hpp"
 #include "reports/text.hpp"
 
 namespace foretrain {
@@ -150,7 +149,7 @@ ExitStatus run(const ValidateOptions& options) {
   const std::vector<Outcome> outcomes = predict_with_progress(
       cases.size(), options.jobs, [&](std::size_t i) { return predict_row(cases[i], options.fidelity); });
   const AccuracyReport report = report_on(cases, outcomes, options);
-  if (!options.picture.empty() && !report.cases.empty()) write_file(options.picture, accuracy_svg(report));
+  if (!options.picture.empty() && !report.cases.empty()) write_file(options.picture, to_svg(to_figure(report)));
   print(options.json ? to_json(report) + "\n" : to_text(report, {options.verbose}));
   const bool passed = report.failed.empty() && meets_bars(report, bars) && meets_pairs_bar(report, pairs_bar);
   return passed ? ExitStatus::success : ExitStatus::prediction_failed;

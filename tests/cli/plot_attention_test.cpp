@@ -5,8 +5,8 @@ namespace foretrain::test {
 
 TEST_CASE("Attention by length is printed and drawn for what runs on the GPU") {
   const TemporaryFolder folder;
-  const FilterResult result = run_program(
-      {"plot", "attention", "attention-crossover", "--lengths", "512,128", "--constant-tokens", "-o", folder.file("a.svg")});
+  const FilterResult result = run_program({"plot", "attention", "attention-crossover", "--lengths", "512,128",
+                                           "--constant-tokens", "-o", folder.file("a.svg")});
   INFO(result.errors);
   CHECK(result.status == 0);
   CHECK_THAT(result.output, Catch::Contains("flash_2 is faster than standard at every length"));

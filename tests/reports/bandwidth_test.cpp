@@ -31,19 +31,19 @@ TEST_CASE("A bandwidth table has a row per size and two columns per algorithm") 
 }
 
 TEST_CASE("A bandwidth plot names curves and measured points, and is the same twice") {
-  const std::string svg = to_svg(figure());
+  const std::string svg = to_svg(to_figure(figure()));
   for (const char* piece : {"a machine", "auto, predicted", "ring, predicted", "measured", "bus bandwidth (GB/s)"}) {
     INFO(piece);
     CHECK_THAT(svg, Catch::Contains(piece));
   }
-  CHECK(svg == to_svg(figure()));
+  CHECK(svg == to_svg(to_figure(figure())));
 }
 
 TEST_CASE("A panel without any point cannot be drawn") {
   BandwidthFigure empty = figure();
   empty.panels[0].curves = {{"auto", {std::nullopt, std::nullopt}}};
   empty.panels[0].measured.clear();
-  CHECK_THROWS_AS(to_svg(empty), std::invalid_argument);
+  CHECK_THROWS_AS(to_svg(to_figure(empty)), std::invalid_argument);
 }
 
 }  // namespace foretrain::test

@@ -101,7 +101,7 @@ TEST_CASE("the timeline has predicted and measured rows of each place beside eac
         std::vector<std::string>{"gpu0, predicted", "gpu0, measured", "gpu0:d2h, predicted", "gpu0:d2h, measured"});
   CHECK(figure.entries[2].start.value() == 0.0);
   CHECK(figure.entries[2].duration.value() == Approx(1.5e-3));
-  CHECK_THAT(to_svg(figure), Catch::Contains("made up for a test"));
+  CHECK_THAT(to_svg(to_figure(figure)), Catch::Contains("made up for a test"));
 }
 
 TEST_CASE("graphs that could not be run are listed with the reason", "[replay]") {

@@ -1,7 +1,7 @@
 #include "model/base/error.hpp"
 #include "model/base/process.hpp"
+#include "reports/accuracy.hpp"
 #include "reports/gnuplot.hpp"
-#include "reports/plot_accuracy.hpp"
 #include "reports/plot_breakdown.hpp"
 #include "reports/plot_scaling.hpp"
 #include "reports/plot_sweep.hpp"
@@ -45,28 +45,30 @@ TEST_CASE("A sweep's table says where the step is shortest") {
 }
 
 TEST_CASE("A sweep is drawn with its key, its values, its curves and its best value") {
-  const std::string svg = to_svg(sweep_figure());
+  const std::string svg = to_svg(to_figure(sweep_figure()));
   for (const char* label : {"ResNet-50", "plan.sync.bucket", "1 MB", "100 MB", "time (ms)", "step  250 ms",
                             "compute  100 ms", "best: 25 MB"}) {
     INFO(label);
     CHECK(contains(svg, label));
   }
-  CHECK(svg == to_svg(sweep_figure()));
+  CHECK(svg == to_svg(to_figure(sweep_figure())));
 }
 
 TEST_CASE("A best value at the end of a sweep is not called the best") {
   SweepFigure figure = sweep_figure();
   figure.curves.front().times.back() = Seconds(0.1);
-  CHECK_FALSE(contains(to_svg(figure), "best:"));
+  CHECK_FALSE(contains(to_svg(to_figure(figure)), "best:"));
 }
 
 TEST_CASE("Sweeps of one value, over decades of time, and without any prediction") {
   SweepFigure figure = sweep_figure();
   figure.curves.front().times.front() = Seconds(300.0);
-  CHECK(contains(to_svg(figure), "time (s)"));
-  CHECK_NOTHROW(to_svg({"one", "key", {"2"}, {2.0}, {{"step", {Seconds(1.0)}}}, 1}));
-  CHECK_NOTHROW(to_svg({"zero", "key", {"0", "5"}, {0.0, 5.0}, {{"step", {Seconds(1.0), Seconds(2.0)}}}, 1}));
-  CHECK_THROWS_AS(to_svg({"none", "key", {"2"}, {2.0}, {{"step", {std::nullopt}}}, 1}), std::invalid_argument);
+  CHECK(contains(to_svg(to_figure(figure)), "time (s)"));
+  CHECK_NOTHROW(to_svg(to_figure(SweepFigure{"one", "key", {"2"}, {2.0}, {{"step", {Seconds(1.0)}}}, 1})));
+  CHECK_NOTHROW(to_svg(
+      to_figure(SweepFigure{"zero", "key", {"0", "5"}, {0.0, 5.0}, {{"step", {Seconds(1.0), Seconds(2.0)}}}, 1})));
+  CHECK_THROWS_AS(to_svg(to_figure(SweepFigure{"none", "key", {"2"}, {2.0}, {{"step", {std::nullopt}}}, 1})),
+                  std::invalid_argument);
 }
 
 TEST_CASE("A string of gnuplot keeps every character but control characters, and ends where it ends") {
@@ -78,18 +80,18 @@ TEST_CASE("A string of gnuplot keeps every character but control characters, and
 TEST_CASE("Names are drawn as they are, and never executed") {
   const std::filesystem::path trace = std::filesystem::current_path() / "pwned";
   std::filesystem::remove(trace);
-  const std::string svg = to_svg(figure_with_title(hostile_name));
+  const std::string svg = to_svg(to_figure(figure_with_title(hostile_name)));
   CHECK(contains(svg, "`touch pwned` $(touch pwned) \\n @x &lt;svg"));
   CHECK(contains(svg, "x_1"));
   CHECK_FALSE(std::filesystem::exists(trace));
 }
 
 TEST_CASE("The same figure gives the same bytes") {
-  CHECK(to_svg(figure_with_title("ResNet-50")) == to_svg(figure_with_title("ResNet-50")));
+  CHECK(to_svg(to_figure(figure_with_title("ResNet-50"))) == to_svg(to_figure(figure_with_title("ResNet-50"))));
 }
 
 TEST_CASE("A scaling plot names its axes with units, its curves and its title") {
-  const std::string svg = to_svg(figure_with_title("ResNet-50"));
+  const std::string svg = to_svg(to_figure(figure_with_title("ResNet-50")));
   for (const char* label :
        {"ResNet-50", "64 images per GPU", "time of one step (ms)", "GPUs", "ring  220 ms", "naive  400 ms"}) {
     INFO(label);
@@ -103,13 +105,14 @@ TEST_CASE("The table of a scaling figure reads as expected", "[golden]") {
 }
 
 TEST_CASE("A figure without any time is refused") {
-  CHECK_THROWS_AS(to_svg({{1, 2}, {{"empty", "", {{"ring", {std::nullopt, std::nullopt}}}}}}), std::invalid_argument);
-  CHECK_THROWS_AS(breakdown_svg({}), std::invalid_argument);
-  CHECK_THROWS_AS(accuracy_svg({}), std::invalid_argument);
+  CHECK_THROWS_AS(to_svg(to_figure(ScalingFigure{{1, 2}, {{"empty", "", {{"ring", {std::nullopt, std::nullopt}}}}}})),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(to_svg(to_figure(std::vector<BreakdownBar>{})), std::invalid_argument);
+  CHECK_THROWS_AS(to_svg(to_figure(AccuracyReport{})), std::invalid_argument);
 }
 
 TEST_CASE("A breakdown names the parts that occur, and no others") {
-  const std::string svg = breakdown_svg({{"one", large_step().train->breakdown}});
+  const std::string svg = to_svg(to_figure(std::vector<BreakdownBar>{{"one", large_step().train->breakdown}}));
   CHECK(contains(svg, "pipeline bubble"));
   CHECK(contains(svg, "time of one step (s)"));
   CHECK(contains(svg, "75 %"));  // 33 of 44 s are compute
@@ -118,7 +121,8 @@ TEST_CASE("A breakdown names the parts that occur, and no others") {
 
 TEST_CASE("Bars that cannot be compared in time are drawn in shares") {
   const Breakdown quick{Seconds(0.4), Seconds(0.1), Seconds(0), Seconds(0), Seconds(0), Seconds(0)};
-  const std::string svg = breakdown_svg({{"slow", large_step().train->breakdown}, {"quick", quick}});
+  const std::string svg =
+      to_svg(to_figure(std::vector<BreakdownBar>{{"slow", large_step().train->breakdown}, {"quick", quick}}));
   CHECK(contains(svg, "share of the step (%)"));
   CHECK(contains(svg, "500 ms"));
 }
@@ -126,7 +130,7 @@ TEST_CASE("Bars that cannot be compared in time are drawn in shares") {
 TEST_CASE("An accuracy plot has a panel per quantity and an entry per group") {
   const AccuracyReport report =
       accuracy_report({{"a", "alpha", "step_time", 1.0, 1.1}, {"b", "beta", "samples_per_second", 50.0, 45.0}}, {}, 0);
-  const std::string svg = accuracy_svg(report);
+  const std::string svg = to_svg(to_figure(report));
   for (const char* label : {"measured (s)", "measured (samples/s)", "alpha: 10.0 %, n = 1", "beta: 10.0 %, n = 1"}) {
     INFO(label);
     CHECK(contains(svg, label));

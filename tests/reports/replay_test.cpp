@@ -2,8 +2,6 @@
 #include "reports/replay.hpp"
 
 #include "model/scenario/cases.hpp"
-#include "reports/plot_replay.hpp"
-#include "reports/replay_table.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -73,5 +71,5 @@ TEST_CASE("curves are told apart by algorithm, servers and where these stand; po
   std::vector<std::string> names;
   for (const ReplayCurve& curve : panels[0].curves) names.push_back(curve.name);
   CHECK(names == std::vector<std::string>{"1 server", "4 servers", "a server on every worker"});
-  CHECK_THROWS_AS(to_svg(std::vector<ReplayPanel>{}), std::invalid_argument);
+  CHECK_THROWS_AS(to_svg(to_figure(std::vector<ReplayPanel>{})), std::invalid_argument);
 }

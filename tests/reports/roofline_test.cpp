@@ -4,7 +4,6 @@
 
 #include "model/base/error.hpp"
 #include "model/scenario/load.hpp"
-#include "reports/plot_roofline.hpp"
 #include "tests/catch.hpp"
 
 namespace foretrain::test {
@@ -69,17 +68,17 @@ TEST_CASE("Formats of one rate share a roof, and each GPU has a panel of its own
 
 TEST_CASE("The picture names its GPU, its roofs and its points; it is the same each time") {
   const RooflineFigure figure = roofline_figure({scenario(product)});
-  const std::string svg = roofline_svg(figure);
+  const std::string svg = to_svg(to_figure(figure));
   for (const char* text : {"a100-sxm-80gb", "fp16, bf16: 312 TFLOP/s", ">it<", "FLOP per byte"}) {
     CHECK_THAT(svg, Catch::Contains(text));
   }
-  CHECK(svg == roofline_svg(figure));
+  CHECK(svg == to_svg(to_figure(figure)));
   CHECK_THAT(to_text(figure), Catch::Contains("1365") && Catch::Contains("compute"));
 }
 
 TEST_CASE("Without arithmetic there is nothing to draw, and collectives have no roofline") {
   const RooflineFigure copies = roofline_figure({scenario("{ operator: { kind: copy, size: 1 GB } }")});
-  CHECK_THROWS_AS(roofline_svg(copies), UsageError);
+  CHECK_THROWS_AS(to_svg(to_figure(copies)), UsageError);
   CHECK_THAT(to_text(copies), Catch::Contains(" - "));
   CHECK_THROWS_AS(
       roofline_figure({load_scenario_text(

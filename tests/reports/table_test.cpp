@@ -13,7 +13,7 @@ TEST_CASE("Width counts characters, not bytes") {
 }
 
 TEST_CASE("Columns are as wide as their widest cell") {
-  TextTable table({Align::left, Align::right});
+  TextTable table("lr");
   table.add_row({"a", "10 µs"});
   table.add_row({"long", "1"});
   CHECK(table.text(1) == " a     10 µs\n long      1\n");

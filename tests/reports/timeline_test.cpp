@@ -21,25 +21,25 @@ std::size_t position(const std::string& svg, const std::string& text) { return s
 }  // namespace
 
 TEST_CASE("a timeline names its rows, the kinds of work and the bars that have room") {
-  const std::string svg = to_svg(two_rows());
+  const std::string svg = to_svg(to_figure(two_rows()));
   for (const char* text : {"gpu0", "cpu", "compute", "host", "a product and its launch"}) {
     CHECK(svg.find(text) != std::string::npos);
   }
   // 200 of 211 us on a plot of some hundred pixels hold the word; 7 us, 25 pixels, do not.
   CHECK(position(svg, "product") != std::string::npos);
   CHECK(position(svg, "dispatch") == std::string::npos);
-  CHECK(svg == to_svg(two_rows()));
+  CHECK(svg == to_svg(to_figure(two_rows())));
 }
 
 TEST_CASE("a timeline can show a part of the time") {
   TimelineFigure figure = two_rows();
   figure.until = Seconds(10e-6);  // before the product starts, 7 of 10 us are dispatch
-  const std::string svg = to_svg(figure);
+  const std::string svg = to_svg(to_figure(figure));
   CHECK(position(svg, "dispatch") != std::string::npos);
   CHECK(position(svg, "product") == std::string::npos);
   figure.from = Seconds(1.0);
   figure.until = Seconds::infinity();
-  CHECK_THROWS_AS(to_svg(figure), std::invalid_argument);
+  CHECK_THROWS_AS(to_svg(to_figure(figure)), std::invalid_argument);
 }
 
 TEST_CASE("bars too narrow to be seen apart are drawn as one") {
@@ -49,5 +49,5 @@ TEST_CASE("bars too narrow to be seen apart are drawn as one") {
   for (int i = 0; i < 10'000; ++i) {
     figure.entries.push_back({"gpu0", "kernel", Seconds(1e-6 * i), Seconds(1e-6), i, "compute"});
   }
-  CHECK(to_svg(figure).size() < 30'000);
+  CHECK(to_svg(to_figure(figure)).size() < 30'000);
 }

@@ -1,5 +1,3 @@
-#include "reports/cli/sweep_figure.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,11 +5,10 @@
 
 #include "model/base/error.hpp"
 #include "model/base/units.hpp"
-#include "model/scenario/cases.hpp"
 #include "model/scenario/load.hpp"
-#include "reports/cli/options.hpp"
-#include "reports/cli/vary.hpp"
+#include "reports/cli/plot.hpp"
 #include "reports/names.hpp"
+#include "reports/plot_sweep.hpp"
 
 namespace foretrain {
 
@@ -53,8 +50,8 @@ std::string curve_name(const Case& row, std::size_t keys) {
 
 void add_parts(const std::vector<Outcome>& outcomes, SweepFigure& figure) {
   constexpr double worth_drawing = 0.01;  // of a step, somewhere
-  for (const auto& [name, part] : breakdown_parts) {
-    SweepCurve curve{std::string(name), {}};
+  for (const auto& [name, key, part] : breakdown_parts) {
+    TimeCurve curve{std::string(name), {}};
     bool drawn = false;
     for (const Outcome& outcome : outcomes) {
       if (!outcome.result || !outcome.result->train) {
@@ -69,28 +66,25 @@ void add_parts(const std::vector<Outcome>& outcomes, SweepFigure& figure) {
   }
 }
 
-}  // namespace
-
-SweepFigure predict_sweep(const SweepFigureOptions& options) {
-  std::vector<Variation> variations;
-  for (const std::string& text : options.variations) variations.push_back(parse_variation(text));
-  if (variations.empty())
-    throw UsageError("plot sweep: name what varies, such as --vary 'plan.sync.bucket=1 MB,25 MB'");
+/// Predicts every point; the first varied key is the axis, the others make one curve per combination. A single curve of
+/// training steps comes with its parts: compute, exposed communication and what else takes time. Points without a
+/// prediction are absent, and the reasons are warnings.
+SweepFigure predict_sweep(const PlotOptions& options) {
+  std::vector<Variation> variations = variations_of(options);
   SweepFigure figure;
   Variation& axis = variations.front();
   sort_axis(axis, figure.values);
   figure.key = axis.key;
   figure.labels = axis.values;
-  figure.title = load_scenario(options.file, options.overrides).name;
+  figure.title = load_scenario(options.file(), options.overrides).name;
 
-  const std::vector<Case> cases = combinations(options.file, options.overrides, variations);
-  const std::vector<Outcome> outcomes = predict_with_progress(
-      cases.size(), options.jobs, [&](std::size_t i) { return predict_row(cases[i], options.fidelity); });
+  const std::vector<Case> cases = combinations(options.file(), options.overrides, variations);
+  const std::vector<Outcome> outcomes = predict_cases(options, cases);
   const std::size_t curves = cases.size() / figure.values.size();  // the axis changes slowest
   figure.steps = curves;
   for (std::size_t c = 0; c < curves; ++c) {
     const std::size_t keys = variations.size() - 1;
-    SweepCurve curve{keys == 0 ? "step" : curve_name(cases[c], keys), {}};
+    TimeCurve curve{keys == 0 ? "step" : curve_name(cases[c], keys), {}};
     for (std::size_t i = 0; i < figure.values.size(); ++i) {
       const Outcome& outcome = outcomes[i * curves + c];
       if (!outcome.result) warn(cases[i * curves + c].name + ": " + outcome.error);
@@ -108,6 +102,25 @@ SweepFigure predict_sweep(const SweepFigureOptions& options) {
     }
   }
   return figure;
+}
+
+}  // namespace
+
+void add_plot_sweep(CLI::App& plot, ExitStatus& status) {
+  const PlotCommand command = {
+      "sweep",
+      "time over the values of one key, and its best value",
+      "FILE",
+      "the scenario to vary",
+      takes_overrides | takes_fidelity | takes_jobs,
+      "the axis, as in `foretrain sweep`; further ones make a curve for each combination of their values"};
+  add_plot_command(plot, status, command,
+                   [](const PlotOptions& options) {
+                     const SweepFigure sweep = predict_sweep(options);
+                     return show(options, sweep, is_complete(sweep.curves));
+                   })
+      ->get_option("--vary")
+      ->required();
 }
 
 }  // namespace foretrain

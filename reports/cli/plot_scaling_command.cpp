@@ -1,0 +1,152 @@
+// The same training on more and more GPUs, by each of several synchronisation algorithms.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "model/base/error.hpp"
+#include "model/scenario/load.hpp"
+#include "reports/cli/plot.hpp"
+#include "reports/plot_scaling.hpp"
+#include "sim/predict.hpp"
+
+namespace foretrain {
+
+namespace {
+
+struct ScalingOptions {
+  std::vector<int> gpus = {1, 2, 4, 8, 16};
+  std::vector<std::string> algorithms = {"ring", "parameter_server", "naive"};
+  bool strong = false;  ///< the global batch stays as it is; else the batch per GPU does
+};
+
+const TrainWorkload& train_of(const Scenario& scenario) {
+  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+  if (train == nullptr) throw UsageError(scenario.name + ": plot scaling needs a scenario that trains a model");
+  return *train;
+}
+
+std::string_view sample_word(const ModelConfig& model) {
+  if (const auto* transformer = std::get_if<TransformerConfig>(&model.shape)) {
+    return transformer->family == TransformerFamily::vit ? "images" : "sequences";
+  }
+  const auto* network = std::get_if<NetworkConfig>(&model.shape);
+  return network != nullptr && network->height > 1 ? "images" : "samples";
+}
+
+std::string subtitle(const Scenario& scenario, bool strong) {
+  const TrainWorkload& train = train_of(scenario);
+  if (strong)
+    return fmt::format("{} {} in all, {}", train.global_batch, sample_word(train.model), name(train.precision));
+  const double per_gpu = static_cast<double>(train.global_batch) / scenario.cluster.gpus();
+  return fmt::format("{:.4g} {} per GPU, {}", per_gpu, sample_word(train.model), name(train.precision));
+}
+
+/// The overrides that put a scenario on `gpus` GPUs, filling node after node; nothing when they do not make whole
+/// nodes, whole replicas or a whole batch.
+std::optional<std::vector<std::string>> on_gpus(const Scenario& scenario, int gpus, bool strong) {
+  const int per_node = std::min(gpus, scenario.cluster.node.gpus);
+  const Plan& plan = scenario.plan;
+  const int replica = plan.tensor * plan.pipeline * plan.context;
+  const std::int64_t batch = train_of(scenario).global_batch;
+  const std::int64_t scaled = strong ? batch : batch * gpus / scenario.cluster.gpus();
+  const bool whole =
+      gpus % per_node == 0 && gpus % replica == 0 && (strong || batch * gpus % scenario.cluster.gpus() == 0);
+  if (!whole) return std::nullopt;
+  return std::vector<std::string>{
+      fmt::format("cluster.nodes={}", gpus / per_node), fmt::format("cluster.gpus_per_node={}", per_node),
+      fmt::format("plan.data={}", gpus / replica), fmt::format("workload.train.global_batch={}", scaled)};
+}
+
+/// One point of the figure.
+struct Prediction {
+  std::size_t file, algorithm, gpus;
+  std::vector<std::string> overrides;
+};
+
+std::vector<Prediction> points_of(const PlotOptions& shared, const ScalingOptions& options,
+                                  const std::vector<Scenario>& scenarios) {
+  std::vector<Prediction> points;
+  for (std::size_t f = 0; f < scenarios.size(); ++f) {
+    for (std::size_t g = 0; g < options.gpus.size(); ++g) {
+      const auto placed = on_gpus(scenarios[f], options.gpus[g], options.strong);
+      if (!placed) {
+        warn(fmt::format("{} is left out on {} GPUs: no whole nodes, replicas or batch", scenarios[f].name,
+                         options.gpus[g]));
+        continue;
+      }
+      for (std::size_t a = 0; a < options.algorithms.size(); ++a) {
+        std::vector<std::string> overrides = shared.overrides;
+        overrides.insert(overrides.end(), placed->begin(), placed->end());
+        overrides.push_back("plan.sync.algorithm=" + options.algorithms[a]);
+        points.push_back({f, a, g, std::move(overrides)});
+      }
+    }
+  }
+  return points;
+}
+
+/// "parameter server" for parameter_server.
+std::string words(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
+/// Predicts every point. Those without a prediction are absent, and the reasons are warnings.
+ScalingFigure predict_scaling(const PlotOptions& shared, const ScalingOptions& options) {
+  ScalingFigure figure{options.gpus, {}};
+  std::vector<Scenario> scenarios;
+  for (const std::string& file : shared.files) {
+    scenarios.push_back(load_scenario(file, shared.overrides));
+    ScalingPanel& panel =
+        figure.panels.emplace_back(ScalingPanel{scenarios.back().name, subtitle(scenarios.back(), options.strong), {}});
+    for (const std::string& algorithm : options.algorithms) {
+      panel.curves.push_back({words(algorithm), std::vector<std::optional<Seconds>>(options.gpus.size())});
+    }
+  }
+  const std::vector<Prediction> points = points_of(shared, options, scenarios);
+  const std::vector<Outcome> outcomes = predict_with_progress(points.size(), shared.jobs, [&](std::size_t i) {
+    return predict(load_scenario(shared.files[points[i].file], points[i].overrides), shared.fidelity);
+  });
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (outcomes[i].result) {
+      figure.panels[points[i].file].curves[points[i].algorithm].times[points[i].gpus] = outcomes[i].result->time();
+    } else {
+      warn(outcomes[i].error);
+    }
+  }
+  return figure;
+}
+
+ExitStatus run(const PlotOptions& shared, ScalingOptions options) {
+  std::ranges::sort(options.gpus);
+  const auto twice = std::ranges::unique(options.gpus);
+  options.gpus.erase(twice.begin(), twice.end());
+  const ScalingFigure scaling = predict_scaling(shared, options);
+  const bool complete =
+      std::ranges::all_of(scaling.panels, [](const ScalingPanel& panel) { return is_complete(panel.curves); });
+  return show(shared, scaling, complete);
+}
+
+}  // namespace
+
+void add_plot_scaling(CLI::App& plot, ExitStatus& status) {
+  const auto options = std::make_shared<ScalingOptions>();
+  CLI::App* command = add_plot_command(
+      plot, status,
+      {"scaling", "step time by number of GPUs, for each way of synchronising", "FILE",
+       "scenarios that train a model: one panel each", many_inputs | takes_overrides | takes_fidelity | takes_jobs},
+      [options](const PlotOptions& shared) { return run(shared, *options); });
+  command->add_option("--gpus", options->gpus, "numbers of GPUs (default: 1,2,4,8,16)")
+      ->delimiter(',')
+      ->type_name("N,N,…")
+      ->check(CLI::Range(1, 1 << 20).description(""));
+  command
+      ->add_option("--algorithms", options->algorithms,
+                   "values of plan.sync.algorithm (default: ring,parameter_server,naive)")
+      ->delimiter(',')
+      ->type_name("NAME,NAME,…");
+  command->add_flag("--strong", options->strong, "keep the global batch instead of the batch per GPU");
+}
+
+}  // namespace foretrain
