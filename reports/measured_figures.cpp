@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <map>
 
+#include "model/base/words.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/cost/operator_cost.hpp"
-#include "model/scenario/names.hpp"
 
 namespace foretrain {
 
@@ -182,18 +182,19 @@ CurveFigure bandwidth_figure(const RawMeasurements& raw, const std::vector<Predi
 
 CurveFigure bus_bandwidth_figure(const std::vector<PredictedPoint>& points) {
   CurveFigure figure;
-  for (const Named<CollectiveOperation>& operation : operation_words()) {
+  for (std::size_t i = 0; i < words_of<CollectiveOperation>.size(); ++i) {
+    const auto operation = static_cast<CollectiveOperation>(i);
     CurveList curves;
     for (const PredictedPoint& point : points) {
       const auto* collective = std::get_if<CollectiveWorkload>(&point.scenario.workload);
-      if (collective == nullptr || collective->operation != operation.value) continue;
+      if (collective == nullptr || collective->operation != operation) continue;
       const double factor = bus_bandwidth_factor(collective->operation, collective->ranks);
       const auto rate = [&](Seconds time) { return collective->size / time * factor / BytesPerSecond(giga); };
       const std::string gpus = fmt::format("{} GPUs", collective->ranks);
       curves.add(gpus, collective->size.value(), rate(point.measured));
       curves.add(gpus + ", model", collective->size.value(), rate(predicted_time(point, point.scenario.calibration)));
     }
-    figure.panels.push_back({std::string(operation.word), "message", "bus bandwidth (GB/s)", true, false, 0.0, "",
+    figure.panels.push_back({std::string(name(operation)), "message", "bus bandwidth (GB/s)", true, false, 0.0, "",
                              std::move(curves).take()});
   }
   return figure;

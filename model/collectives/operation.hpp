@@ -1,6 +1,8 @@
 // What collectives do, and how: operations, algorithms, and where servers stand.
 #pragma once
 
+#include "model/base/words.hpp"
+
 namespace foretrain {
 
 enum class SyncAlgorithm {
@@ -22,6 +24,11 @@ enum class SyncAlgorithm {
 /// Whether an algorithm has servers: Sync::servers, placement and consistency mean something.
 constexpr bool has_servers(SyncAlgorithm algorithm) {
   return algorithm == SyncAlgorithm::parameter_server || algorithm == SyncAlgorithm::hierarchical_parameter_server;
+}
+
+template <>
+constexpr std::string_view enumerator_word<SyncAlgorithm::automatic>() {
+  return "auto";
 }
 
 enum class ServerPlacement { cpu, gpu, dedicated, colocated };

@@ -26,18 +26,6 @@ KernelTime kernel_time(const Operator& op, const Gpu& gpu, const Calibration& ca
 
 }  // namespace
 
-std::string_view name(Bound bound) {
-  switch (bound) {
-    case Bound::compute:
-      return "compute";
-    case Bound::memory:
-      return "memory";
-    case Bound::latency:
-      break;
-  }
-  return "latency";
-}
-
 Seconds roofline(const Operator& op, const Gpu& gpu) {
   Flops work = flops(op);
   if (const auto* convolution = std::get_if<Convolution>(&op.work)) {

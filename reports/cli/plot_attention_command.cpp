@@ -4,10 +4,10 @@
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
+#include "model/base/words.hpp"
 #include "model/cost/attention.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/scenario/load.hpp"
-#include "model/scenario/names.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/plots.hpp"
 #include "reports/plot_attention.hpp"
@@ -28,21 +28,21 @@ struct AttentionCommand {
 /// Those asked for, or all that run on the GPU, standard attention first.
 std::vector<AttentionKind> kinds_to_draw(const AttentionCommand& command, const Operator& op, const Gpu& gpu) {
   std::vector<AttentionKind> kinds;
-  for (const Named<AttentionKind>& word : attention_words()) {
+  for (std::size_t i = 0; i < words_of<AttentionKind>.size(); ++i) {
+    const auto kind = static_cast<AttentionKind>(i);
     Attention work = std::get<Attention>(op.work);
-    work.kind = word.value;
-    const bool asked = std::find(command.kinds.begin(), command.kinds.end(), word.word) != command.kinds.end();
-    if (!asked && (!command.kinds.empty() || word.value == AttentionKind::flash)) continue;
+    work.kind = kind;
+    const bool asked = std::find(command.kinds.begin(), command.kinds.end(), name(kind)) != command.kinds.end();
+    if (!asked && (!command.kinds.empty() || kind == AttentionKind::flash)) continue;
     if (const auto unsupported = unsupported_attention(work, op.precision, gpu)) {
       if (asked)
-        throw UsageError(fmt::format("plot attention: {}: {}; {}", word.word, unsupported->wrong, unsupported->right));
+        throw UsageError(fmt::format("plot attention: {}: {}; {}", name(kind), unsupported->wrong, unsupported->right));
       continue;
     }
-    kinds.push_back(word.value);
+    kinds.push_back(kind);
   }
   for (const std::string& kind : command.kinds) {
-    const auto words = attention_words();
-    if (std::none_of(words.begin(), words.end(), [&](const auto& word) { return word.word == kind; })) {
+    if (std::ranges::find(words_of<AttentionKind>, kind) == words_of<AttentionKind>.end()) {
       throw UsageError(
           fmt::format("plot attention: --kinds {}: no such attention; standard, flash, memory_efficient, "
                       "flash_1, flash_2 or flash_3",

@@ -3,9 +3,9 @@
 
 #include <set>
 
-#include "model/tasks/task_blocks.hpp"
+#include "model/base/words.hpp"
 #include "model/scenario/checks.hpp"
-#include "model/scenario/names.hpp"
+#include "model/tasks/task_blocks.hpp"
 #include "validate/export/export.hpp"
 
 namespace foretrain {

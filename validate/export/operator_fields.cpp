@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/scenario/names.hpp"
+#include "model/base/words.hpp"
 
 namespace foretrain {
 
@@ -87,7 +87,7 @@ StatedOperator stated_work(const MemoryAccess&) { throw NotReplayable("a probe o
 StatedOperator stated(const Operator& op) {
   StatedOperator result = std::visit([](const auto& work) { return stated_work(work); }, op.work);
   if (!std::holds_alternative<Streaming>(op.work)) {
-    result.fields.emplace("precision", std::string(word_for(op.precision, all_precision_words())));
+    result.fields.emplace("precision", std::string(name(op.precision)));
   }
   return result;
 }
