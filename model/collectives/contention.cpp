@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/collectives/collective.hpp"
 #include "model/collectives/flow_classes.hpp"
-#include "model/collectives/flows.hpp"
 #include "model/collectives/link_load.hpp"
 
 namespace foretrain {

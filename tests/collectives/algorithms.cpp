@@ -7,6 +7,7 @@
 #include "model/collectives/exchange.hpp"
 #include "model/collectives/ring_paths.hpp"
 #include "tests/catch.hpp"
+#include "tests/collectives/rows.hpp"
 #include "tests/collectives/ranks.hpp"
 #include "tests/hardware/nodes.hpp"
 

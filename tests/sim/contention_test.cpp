@@ -13,6 +13,7 @@
 #include "sim/executor.hpp"
 #include "sim/predict.hpp"
 #include "tests/catch.hpp"
+#include "tests/collectives/rows.hpp"
 #include "tests/sim/graphs.hpp"
 
 using namespace foretrain;
