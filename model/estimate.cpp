@@ -18,7 +18,7 @@ StepResult estimate(const PreparedScenario& scenario) {
     return scenario.train_result(times, Fidelity::estimate);
   }
   if (const PreparedCollective* collective = scenario.collective()) {
-    return scenario.collective_result(isolated_time(collective->lowered, scenario.topology(), scenario.background()),
+    return scenario.collective_result(uncontended_time(collective->lowered, scenario.topology(), scenario.background()),
                                       Fidelity::estimate);
   }
   if (const PreparedLoader* loader = scenario.loader()) {

@@ -89,7 +89,7 @@ PreparedLoader prepare_loader(const LoaderWorkload& workload, const Scenario& sc
   const Bytes size = delivered_sample(workload.loader) * workload.batch;
   if (size > Bytes(0.0) && workload.loader.pinned && !workload.loader.transfer) {
     prepared.copy = copies_to_devices(size, topology, 1);
-    use.transfer = isolated_time(prepared.copy, topology, scenario.background);
+    use.transfer = uncontended_time(prepared.copy, topology, scenario.background);
   }
   prepared.pipeline = loader_pipeline(workload.loader, use, scenario.cluster.node, scenario.calibration);
   if (workload.loader.dataset) prepared.bytes = workload.loader.dataset->sample * workload.batch;
@@ -158,7 +158,8 @@ PreparedScenario::PreparedScenario(const Scenario& scenario, Recipes recipes)
 TaskGraph PreparedScenario::collective_graph() const {
   const LoweredCollective& lowered = collective()->lowered;
   TaskGraph::Builder builder;
-  Block made{"collective", Category::communication, lowered, isolated_time(lowered, topology_, scenario_.background)};
+  Block made{"collective", Category::communication, lowered,
+             uncontended_time(lowered, topology_, scenario_.background)};
   const CollectiveCall& call = collective()->call;
   if (recipes_ == Recipes::kept) {
     made.recipe = recipe_of(CollectiveWork{call.operation, call.size, static_cast<int>(call.groups.front().size()),

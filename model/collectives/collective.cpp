@@ -11,8 +11,8 @@
 #include "model/collectives/algorithm.hpp"
 #include "model/collectives/automatic.hpp"
 #include "model/collectives/collective.hpp"
+#include "model/collectives/contention.hpp"
 #include "model/collectives/exchange.hpp"
-#include "model/collectives/link_load.hpp"
 #include "model/collectives/network_effects.hpp"
 #include "model/collectives/placement.hpp"
 
@@ -212,15 +212,6 @@ LoweredCollective lower(const CollectiveCall& call, const Topology& topology, co
                        : lower_in_best_pieces(std::move(groups), algorithm.pieces, build, message_size(call), topology);
   add_network_effects(lowered, topology);
   return lowered;
-}
-
-Seconds uncontended_time(const LoweredCollective& lowered, const Topology& topology) {
-  LinkLoad load(topology);
-  Seconds time(0.0);
-  for (const LoweredPhase& phase : lowered.phases) {
-    time += (phase.latency + load.busiest(phase.flows)) * static_cast<double>(phase.repeat);
-  }
-  return time;
 }
 
 std::vector<Flow> merge_by_ends(std::vector<Flow> flows) {
