@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "model/scenario/names.hpp"
+#include "model/base/words.hpp"
 #include "reports/names.hpp"
 
 namespace foretrain {
@@ -41,9 +41,7 @@ Json call_json(const ModelCallResult& call) {
 
 ModelCallResult call_from(const Json& json) {
   ModelCallResult call;
-  for (const auto& row : execution_words()) {
-    if (row.word == json.at("execution").get<std::string>()) call.execution = row.value;
-  }
+  call.execution = value_of<ExecutionMode>(json.at("execution").get<std::string>()).value_or(call.execution);
   call.operators = json.at("operators").get<int>();
   call.kernels = json.at("kernels").get<int>();
   call.fused = json.at("fused_operators").get<int>();

@@ -9,9 +9,9 @@
 #include <map>
 
 #include "model/base/error.hpp"
+#include "model/base/words.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/cost/operator_cost.hpp"
-#include "model/scenario/names.hpp"
 
 namespace foretrain {
 
@@ -177,11 +177,12 @@ Figure bandwidth_figure(const RawMeasurements& raw, const std::vector<PredictedP
 
 Figure bus_bandwidth_figure(const std::vector<PredictedPoint>& points) {
   std::vector<Panel> panels;
-  for (const Named<CollectiveOperation>& operation : operation_words()) {
-    Curves curves(std::string(operation.word), "message", "bus bandwidth (GB/s)");
+  for (std::size_t i = 0; i < words_of<CollectiveOperation>.size(); ++i) {
+    const auto operation = static_cast<CollectiveOperation>(i);
+    Curves curves(std::string(name(operation)), "message", "bus bandwidth (GB/s)");
     for (const PredictedPoint& point : points) {
       const auto* collective = std::get_if<CollectiveWorkload>(&point.scenario.workload);
-      if (collective == nullptr || collective->operation != operation.value) continue;
+      if (collective == nullptr || collective->operation != operation) continue;
       const double factor = bus_bandwidth_factor(collective->operation, collective->ranks);
       const auto rate = [&](Seconds time) { return collective->size / time * factor / BytesPerSecond(giga); };
       const std::string gpus = fmt::format("{} GPUs", collective->ranks);

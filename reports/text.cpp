@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/base/format.hpp"
-#include "model/scenario/names.hpp"
+#include "model/base/words.hpp"
 #include "reports/names.hpp"
 #include "reports/table.hpp"
 

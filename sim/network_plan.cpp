@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "model/collectives/flows.hpp"
+#include "model/collectives/collective.hpp"
 
 namespace foretrain {
 

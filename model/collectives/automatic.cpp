@@ -13,7 +13,7 @@
 #include <cmath>
 #include <string>
 
-#include "model/collectives/flows.hpp"
+#include "model/collectives/collective.hpp"
 #include "model/collectives/network_effects.hpp"
 #include "model/collectives/traffic.hpp"
 

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "model/collectives/schedule.hpp"
+#include "model/base/quantity.hpp"
+#include "model/collectives/operation.hpp"
 #include "model/cost/calibration.hpp"
 #include "model/hardware/topology.hpp"
 
@@ -45,9 +46,9 @@ struct LoweredCollective {
 /// stand twice, or that the table has no schedule for, and where the hardware cannot carry the algorithm out.
 LoweredCollective lower(const CollectiveCall& call, const Topology& topology, const Calibration& calibration);
 
-/// Time without other traffic. Per phase: latency + the busiest link's bytes over its bandwidth, or
-/// more where the transport lets less through between two endpoints (LinkLoad).
-Seconds uncontended_time(const LoweredCollective& lowered, const Topology& topology);
+/// One flow for each pair of ends, with the bytes of all, ordered by source and destination. Bytes are added in the
+/// flows' own order.
+std::vector<Flow> merge_by_ends(std::vector<Flow> flows);
 
 /// nccl-tests' factor from algorithm bandwidth (size/time) to bus bandwidth: 2(n-1)/n for all-reduce, (n-1)/n for
 /// all-gather, reduce-scatter and all-to-all, 1 else. Source: nccl-tests doc/PERFORMANCE.md.

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/collectives/collective.hpp"
 #include "model/collectives/flow_classes.hpp"
-#include "model/collectives/flows.hpp"
 #include "model/collectives/link_load.hpp"
 
 namespace foretrain {
@@ -102,6 +102,7 @@ class ContendedPhases {
 
  private:
   bool meets_background(const LoweredPhase& phase) {
+    if (background_links_.empty()) return false;
     return std::ranges::any_of(phase.flows, [&](const Flow& flow) {
       crossed_.clear();
       if (flow.bytes > Bytes(0.0)) topology_.append_route(flow.source, flow.destination, crossed_);
@@ -157,9 +158,8 @@ std::vector<BackgroundRoute> background_routes(std::span<const BackgroundFlow> b
   return routes;
 }
 
-Seconds isolated_time(const LoweredCollective& lowered, const Topology& topology,
-                      std::span<const BackgroundFlow> background) {
-  if (background.empty()) return uncontended_time(lowered, topology);
+Seconds uncontended_time(const LoweredCollective& lowered, const Topology& topology,
+                         std::span<const BackgroundFlow> background) {
   ContendedPhases phases(topology, background_routes(background, topology));
   Seconds time;
   for (const LoweredPhase& phase : lowered.phases) time += phases.time(phase);

@@ -1,4 +1,4 @@
-// Collectives beside the traffic of others: what the estimate says where the simulator would let flows share links.
+// How long a collective takes that meets no other traffic of its job, alone on the hardware or beside the background.
 #pragma once
 
 #include <span>
@@ -34,11 +34,11 @@ struct BackgroundRoute {
 /// Throws ScenarioError for a flow that begins and ends in the same memory.
 std::vector<BackgroundRoute> background_routes(std::span<const BackgroundFlow> background, const Topology& topology);
 
-/// Time of a collective when nothing but the background moves. A phase that shares no link with it takes its latency
-/// and the busiest link's bytes over its bandwidth, as in uncontended_time. In every other phase all flows and the
-/// background share all links max–min fairly from the phase's first byte to its last: rates are worked out anew
-/// whenever a flow ends. Throws ScenarioError as background_routes does.
-Seconds isolated_time(const LoweredCollective& lowered, const Topology& topology,
-                      std::span<const BackgroundFlow> background);
+/// Time of a collective when nothing else of its job moves. Per phase: latency + the busiest link's bytes over its
+/// bandwidth, or more where the transport lets less through between two endpoints (LinkLoad). In a phase that shares a
+/// link with the background, all its flows and the background share all links max–min fairly from the phase's first
+/// byte to its last: rates are worked out anew whenever a flow ends. Throws ScenarioError as background_routes does.
+Seconds uncontended_time(const LoweredCollective& lowered, const Topology& topology,
+                         std::span<const BackgroundFlow> background = {});
 
 }  // namespace foretrain

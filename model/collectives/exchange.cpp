@@ -61,6 +61,13 @@ void append_pairs(const std::vector<int>& ranks, Bytes part, std::vector<Flow>& 
   }
 }
 
+/// Those in which something moves, each as late as its farthest message.
+std::vector<LoweredPhase> phases_of(std::vector<LoweredPhase> phases, const Topology& topology) {
+  std::erase_if(phases, [](const LoweredPhase& phase) { return phase.flows.empty(); });
+  for (LoweredPhase& phase : phases) phase.latency = latency_of(phase.flows, topology);
+  return phases;
+}
+
 }  // namespace
 
 std::vector<Flow> exchange_flows(const std::vector<int>& members, Bytes part, const Topology& topology) {
@@ -105,15 +112,19 @@ std::vector<Flow> exchange_flows(const std::vector<int>& members, Bytes part, co
   return flows;
 }
 
-std::vector<LoweredPhase> lower_all_to_all(const CollectiveCall& call, const Topology& topology) {
+std::vector<LoweredPhase> all_to_all_at_once(const CollectiveCall& call, const Topology& topology) {
+  LoweredPhase phase;
+  for (const std::vector<int>& group : call.groups) {
+    const std::vector<Flow> flows = exchange_flows(group, call.size / static_cast<double>(group.size()), topology);
+    phase.flows.insert(phase.flows.end(), flows.begin(), flows.end());
+  }
+  return phases_of({std::move(phase)}, topology);
+}
+
+std::vector<LoweredPhase> all_to_all_by_node(const CollectiveCall& call, const Topology& topology) {
   LoweredPhase inside, across;
   for (const std::vector<int>& group : call.groups) {
     const Bytes part = call.size / static_cast<double>(group.size());
-    if (call.algorithm != SyncAlgorithm::hierarchical) {
-      const std::vector<Flow> flows = exchange_flows(group, part, topology);
-      across.flows.insert(across.flows.end(), flows.begin(), flows.end());
-      continue;
-    }
     const std::vector<std::vector<int>> nodes = split_by_node(group, topology);
     for (const std::vector<int>& ranks : nodes) {
       append_pairs(ranks, part * static_cast<double>(nodes.size()), inside.flows);
@@ -125,13 +136,38 @@ std::vector<LoweredPhase> lower_all_to_all(const CollectiveCall& call, const Top
       across.flows.insert(across.flows.end(), flows.begin(), flows.end());
     }
   }
-  std::vector<LoweredPhase> phases;
-  for (LoweredPhase* phase : {&inside, &across}) {
-    if (phase->flows.empty()) continue;
-    phase->latency = latency_of(phase->flows, topology);
-    phases.push_back(std::move(*phase));
-  }
-  return phases;
+  return phases_of({std::move(inside), std::move(across)}, topology);
+}
+
+Schedule direct_all_to_all(int ranks, const ScheduleShape& /*shape*/) {
+  const auto phase = [ranks](int) {
+    Phase transfers;
+    transfers.reserve(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks));
+    for (int source = 0; source < ranks; ++source) {
+      for (int destination = 0; destination < ranks; ++destination) {
+        if (source == destination) continue;
+        transfers.push_back({source, destination, source * ranks + destination, 1, TransferKind::copy});
+      }
+    }
+    return transfers;
+  };
+  return {.ranks = ranks, .chunks = ranks * ranks, .phases = ranks > 1 ? 1 : 0, .phase = phase, .run_length = [](int) {
+            return 1;
+          }};
+}
+
+Schedule direct_send_receive(int ranks, const ScheduleShape& /*shape*/) {
+  const auto phase = [ranks](int) {
+    Phase transfers;
+    transfers.reserve(ranks);
+    for (int rank = 0; rank < ranks; ++rank) {
+      transfers.push_back({rank, (rank + 1) % ranks, rank, 1, TransferKind::copy});
+    }
+    return transfers;
+  };
+  return {.ranks = ranks, .chunks = ranks, .phases = ranks > 1 ? 1 : 0, .phase = phase, .run_length = [](int) {
+            return 1;
+          }};
 }
 
 }  // namespace foretrain

@@ -1,7 +1,9 @@
-// All-to-all among many ranks, with as many flows as ranks instead of pairs of ranks.
+// Exchanges: every rank has messages of its own for others. Their plain schedules and, among many ranks, flows that are
+// as many as the ranks instead of pairs of ranks.
 #pragma once
 
 #include "model/collectives/collective.hpp"
+#include "model/collectives/schedule.hpp"
 
 namespace foretrain {
 
@@ -13,11 +15,19 @@ namespace foretrain {
 /// ranks every rank and node.
 std::vector<Flow> exchange_flows(const std::vector<int>& members, Bytes part, const Topology& topology);
 
-/// The all-to-all of a call as phases of such flows: at once (one phase), or hierarchically (inside the nodes, between
-/// equal places, which need nodes with equally many ranks).
-std::vector<LoweredPhase> lower_all_to_all(const CollectiveCall& call, const Topology& topology);
+/// The all-to-all of a call as phases of such flows (Algorithm::all_to_all_of_many): in one phase, or inside the nodes
+/// and then between equal places, which need nodes with equally many ranks.
+std::vector<LoweredPhase> all_to_all_at_once(const CollectiveCall& call, const Topology& topology);
+std::vector<LoweredPhase> all_to_all_by_node(const CollectiveCall& call, const Topology& topology);
 
 /// Fewer ranks are lowered pair by pair.
 constexpr std::size_t fewest_ranks_aggregated = 65;
+
+/// Point-to-point patterns in one phase: all-to-all (every rank sends a part to every other) and the send-receive of
+/// nccl-tests (every rank sends its whole buffer to the next one). The message of the schedule is all ranks' buffers
+/// together (message_size), so that every part has one chunk of its own: part (s → d) of an all-to-all is chunk s·n +
+/// d.
+Schedule direct_all_to_all(int ranks, const ScheduleShape& shape);
+Schedule direct_send_receive(int ranks, const ScheduleShape& shape);
 
 }  // namespace foretrain

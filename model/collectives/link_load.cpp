@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/collectives/flows.hpp"
+#include "model/collectives/collective.hpp"
 
 namespace foretrain {
 

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/collectives/algorithm.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -110,6 +112,20 @@ std::vector<EndpointId> server_endpoints(const CollectiveCall& call, const std::
       return dedicated_servers(call, topology);
   }
   return {};
+}
+
+std::vector<std::vector<EndpointId>> place_participants(const CollectiveCall& call, const Topology& topology) {
+  const Algorithm& algorithm = algorithm_of(call.algorithm);
+  RingOrders orders(topology);
+  std::vector<std::vector<EndpointId>> placed;
+  for (const std::vector<int>& group : call.groups) {
+    placed.push_back(algorithm.order != nullptr ? algorithm.order(call, group, orders, topology) : group);
+    if (algorithm.has_servers && call.servers >= 1) {
+      const std::vector<EndpointId> servers = server_endpoints(call, group, topology);
+      placed.back().insert(placed.back().end(), servers.begin(), servers.end());
+    }
+  }
+  return placed;
 }
 
 }  // namespace foretrain

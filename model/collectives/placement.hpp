@@ -29,10 +29,6 @@ std::vector<std::vector<int>> split_by_node(const std::vector<int>& group, const
 /// and hierarchies want neighbours next to each other), then servers.
 std::vector<std::vector<EndpointId>> place_participants(const CollectiveCall& call, const Topology& topology);
 
-/// What the hardware says to the schedule of one group, whose ranks are in schedule order. Throws std::invalid_argument
-/// where the hardware cannot carry the algorithm out, or the group's shape does not suit it.
-ScheduleShape shape_of(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology);
-
 /// The endpoints of the servers of one group, for hosts their server processes (Topology::server_on). cpu: host memory,
 /// nearest to the group's first GPU for one server, spread over the group's nodes, then over their sockets, for
 /// several; gpu and colocated: GPUs of the group, evenly spread; dedicated: host memory of nodes on which no group has

@@ -2,7 +2,7 @@
 // message.
 #pragma once
 
-#include "model/collectives/schedule.hpp"
+#include "model/collectives/algorithm.hpp"
 
 namespace foretrain {
 
@@ -16,6 +16,19 @@ Schedule rings_all_reduce(int ranks, std::vector<WeightedRing> rings);
 /// which every rank has added its own (reduce).
 Schedule chains_broadcast(int ranks, std::vector<WeightedRing> rings);
 Schedule chains_reduce(int ranks, std::vector<WeightedRing> rings);
+
+/// The algorithm over the rings that `rings` names for so many ranks.
+template <std::vector<WeightedRing> (*rings)(int ranks, const ScheduleShape& shape)>
+Algorithm algorithm_over() {
+  return {
+      .all_reduce = [](int ranks, const ScheduleShape& shape) { return rings_all_reduce(ranks, rings(ranks, shape)); },
+      .all_gather = [](int ranks, const ScheduleShape& shape) { return rings_all_gather(ranks, rings(ranks, shape)); },
+      .reduce_scatter = [](int ranks,
+                           const ScheduleShape& shape) { return rings_reduce_scatter(ranks, rings(ranks, shape)); },
+      .broadcast = [](int ranks, const ScheduleShape& shape) { return chains_broadcast(ranks, rings(ranks, shape)); },
+      .reduce = [](int ranks, const ScheduleShape& shape) { return chains_reduce(ranks, rings(ranks, shape)); },
+  };
+}
 
 /// A range of chunks on its way.
 Transfer send(Transfer range, int source, int destination, TransferKind kind);

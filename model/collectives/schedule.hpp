@@ -83,16 +83,4 @@ Phase without_strides(const Phase& phase);
 /// What the checker found; empty when every rank ends with every contribution exactly once (for the operation).
 std::string check_schedule(const Schedule& schedule, CollectiveOperation operation);
 
-/// A row of the table of algorithms.
-struct AlgorithmRow {
-  SyncAlgorithm algorithm;
-  std::string name;  ///< as in scenarios
-  CollectiveOperation operation;
-  Schedule (*build)(int ranks, const ScheduleShape& shape);
-};
-const std::vector<AlgorithmRow>& algorithm_table();
-const AlgorithmRow* find_algorithm(SyncAlgorithm algorithm, CollectiveOperation operation);
-/// Names of the algorithms that carry out an operation, in the order of the table.
-std::vector<std::string> algorithms_for(CollectiveOperation operation);
-
 }  // namespace foretrain

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/collectives/flows.hpp"
+#include "model/collectives/collective.hpp"
 #include "model/collectives/link_load.hpp"
 #include "model/collectives/placement.hpp"
 

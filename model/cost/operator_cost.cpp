@@ -27,11 +27,6 @@ KernelTime kernel_time(const Operator& op, const Gpu& gpu, const Calibration& ca
 
 }  // namespace
 
-std::string_view name(Bound bound) {
-  constexpr std::array<std::string_view, 3> names = {"compute", "memory", "latency"};  // in the enumeration's order
-  return names[static_cast<std::size_t>(bound)];
-}
-
 Seconds roofline(const Operator& op, const Gpu& gpu) {
   Flops work = flops(op);
   if (const auto* convolution = std::get_if<Convolution>(&op.work)) {

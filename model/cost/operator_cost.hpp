@@ -13,9 +13,6 @@ namespace foretrain {
 /// What keeps an operator from being faster: arithmetic, traffic to memory, or neither (start-up and dependent steps).
 enum class Bound { compute, memory, latency };
 
-/// "compute", "memory" or "latency".
-std::string_view name(Bound bound);
-
 struct OperatorCost {
   Seconds device;  ///< from the start of its first kernel to the end of its last, launches hidden
   Flops flops;     ///< of the mathematics

@@ -3,16 +3,14 @@
 
 #include <array>
 #include <optional>
-#include <string_view>
 
 #include "model/base/quantity.hpp"
+#include "model/base/words.hpp"
 
 namespace foretrain {
 
 enum class Precision { fp64, fp32, tf32, fp16, bf16, fp8, int8, int4 };
-inline constexpr int precision_count = 8;
-inline constexpr std::array<std::string_view, precision_count> precision_names = {"fp64", "fp32", "tf32", "fp16",
-                                                                                  "bf16", "fp8",  "int8", "int4"};
+inline constexpr int precision_count = static_cast<int>(words_of<Precision>.size());
 
 /// Size of one element in memory (tf32 is stored as fp32).
 constexpr Bytes bytes_per_element(Precision p) {
@@ -21,6 +19,5 @@ constexpr Bytes bytes_per_element(Precision p) {
 }
 /// What weights, gradients and activations are kept in when a model trains in `p`: fp8 training casts from bf16.
 constexpr Precision storage_precision(Precision p) { return p == Precision::fp8 ? Precision::bf16 : p; }
-constexpr std::string_view name(Precision p) { return precision_names[static_cast<std::size_t>(p)]; }
 
 }  // namespace foretrain

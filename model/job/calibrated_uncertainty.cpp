@@ -13,13 +13,6 @@ namespace {
 
 constexpr double four_of_five = 1.2816;  // standard normal: 0.8 lies within
 
-const ConstantRow* row_of(const std::string& name) {
-  for (const ConstantRow& row : calibration_rows()) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
-
 double log_time(const Scenario& scenario) { return std::log(estimate(scenario).time().value()); }
 
 /// Differences of ln T for one standard error of each constant, towards the side that has room.
@@ -31,7 +24,7 @@ std::vector<double> responses(const Scenario& scenario) {
   const double here = log_time(trial);
   std::vector<double> result;
   for (std::size_t i = 0; i < fitted.names.size(); ++i) {
-    const ConstantRow* row = row_of(fitted.names[i]);
+    const ConstantRow* row = find_constant(fitted.names[i]);
     const double error = std::sqrt(fitted.covariance[i][i]);
     if (row == nullptr || !(error > 0.0)) {
       result.push_back(0.0);

@@ -31,7 +31,7 @@ class CollectiveJob final : public Job {
       : Job(scenario, fidelity), call_(call_of(scenario)), ranks_(static_cast<int>(call_.groups.front().size())) {
     LoweredCollective lowered = lower(call_, topology_, scenario.calibration);
     chosen_algorithm_ = lowered.chosen_algorithm;
-    const Seconds uncontended = isolated_time(lowered, topology_, scenario.background);
+    const Seconds uncontended = uncontended_time(lowered, topology_, scenario.background);
     Block block{"collective", Category::communication, uncontended, std::move(lowered)};
     if (recipes == Recipes::kept) {
       block.recipe = recipe_of(

@@ -20,7 +20,7 @@ class LoaderJob final : public Job {
     const bool moves = size > Bytes(0.0) && workload.loader.pinned && !workload.loader.transfer;
     if (moves) {
       copy = copies_to_devices(size, topology_, 1);
-      use.transfer = isolated_time(copy, topology_, scenario.background);
+      use.transfer = uncontended_time(copy, topology_, scenario.background);
     }
     pipeline_ = loader_pipeline(workload.loader, use, scenario.cluster.node, scenario.calibration);
     graph_ = build_loader_graph(pipeline_, Seconds(0.0), moves ? &copy : nullptr, fidelity);

@@ -10,11 +10,6 @@ std::string_view name(MemoryPart part) {
   return names.at(static_cast<std::size_t>(part));
 }
 
-std::string_view name(MemoryPhase phase) {
-  static constexpr std::array<std::string_view, 4> names = {"forward", "loss", "backward", "optimizer"};
-  return names.at(static_cast<std::size_t>(phase));
-}
-
 Bytes MemoryParts::total() const {
   Bytes sum;
   for (const Bytes part : size) sum += part;

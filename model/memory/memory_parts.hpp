@@ -47,7 +47,6 @@ struct MemoryFootprint {
 };
 
 enum class MemoryPhase { forward, loss, backward, optimizer };
-std::string_view name(MemoryPhase phase);
 
 /// One layer's work on one micro-batch, at its fullest.
 struct MemoryMoment {

@@ -60,7 +60,7 @@ struct Plan {
 };
 
 /// GPUs that train: all but those of machines that are dedicated parameter servers, one server each.
-constexpr std::int64_t worker_gpus(const Plan& plan, const Cluster& cluster) {
+inline std::int64_t worker_gpus(const Plan& plan, const Cluster& cluster) {
   const bool dedicated = has_servers(plan.sync.algorithm) && plan.sync.placement == ServerPlacement::dedicated;
   return (static_cast<std::int64_t>(cluster.nodes) - (dedicated ? plan.sync.servers : 0)) * cluster.gpus_per_node;
 }

@@ -148,7 +148,7 @@ BlockId GraphBuilder::local_block(const Lane& lane, const char* name, LoweredCol
       std::erase_if(phase.flows, [&](const Flow& flow) { return topology_.node_of(flow.source) != node; });
     }
   }
-  const Seconds uncontended = isolated_time(lowered, topology_, store_.background);
+  const Seconds uncontended = uncontended_time(lowered, topology_, store_.background);
   return builder_.add_block({name, Category::communication, uncontended, std::move(lowered)});
 }
 
@@ -169,8 +169,8 @@ void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
       all.insert(all.end(), flows[at_index(s)].begin(), flows[at_index(s)].end());
     }
     const Seconds together = store_.background.empty() ? load.busiest(all)
-                                                       : isolated_time({"", {{Seconds(0.0), std::move(all), 1}}},
-                                                                       topology_, store_.background);
+                                                       : uncontended_time({"", {{Seconds(0.0), std::move(all), 1}}},
+                                                                          topology_, store_.background);
     const std::vector<double>& parameters = store_.groups[at_index(g)].parameters;
     const double most = *std::ranges::max_element(parameters);
     for (int s = 0; s < servers_; ++s) {

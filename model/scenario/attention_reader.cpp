@@ -4,9 +4,9 @@
 
 #include <variant>
 
+#include "model/base/words.hpp"
 #include "model/cost/attention.hpp"
 #include "model/scenario/lengths_reader.hpp"
-#include "model/scenario/names.hpp"
 
 namespace foretrain {
 namespace {
@@ -58,7 +58,7 @@ Operator read_attention(const Field& field) {
   read_masks(keys, work);
   read_lengths(keys, work);
   work.head_dim = keys["head_dim"].integer(attention_size);
-  work.kind = keys.choice_or("attention", AttentionKind::flash, attention_words());
+  work.kind = keys.choice_or("attention", AttentionKind::flash);
   work.native = keys.flag_or("native", true);
   work.backward = keys.flag_or("backward", false);
   work.dropout = keys.flag_or("dropout", false);
@@ -87,7 +87,7 @@ Operator read_attention(const Field& field) {
   const std::string length =
       work.packing ? fmt::format("{} packed sequences", work.packing->sequences) : fmt::format("{}", work.query_length);
   return {fmt::format("attention {}x{}x{}x{}", work.batch, work.heads, length, work.head_dim), work,
-          keys.choice_or("precision", Precision::fp32, all_precision_words()), kernels};
+          keys.choice_or("precision", Precision::fp32), kernels};
 }
 
 void check_attention(const Operator& op, const Gpu& gpu, const Field& field) {

@@ -10,11 +10,11 @@
 #include "model/base/format.hpp"
 #include "model/base/number.hpp"
 #include "model/base/text.hpp"
+#include "model/base/words.hpp"
 #include "model/cost/measured_matmul.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
 #include "model/scenario/machine_calibration.hpp"
-#include "model/scenario/names.hpp"
 
 namespace foretrain {
 
@@ -22,17 +22,19 @@ namespace {
 
 void check_names(const Field& constants) {
   if (!constants.is_mapping()) constants.fail("constants are no mapping", "{ matmul.tensor_efficiency: { … }, … }");
-  std::vector<std::string> known;
-  for (const ConstantRow& row : calibration_rows()) known.push_back(row.name);
   for (const YamlEntry& entry : constants.node().entries) {
-    if (std::find(known.begin(), known.end(), entry.key) != known.end()) continue;
-    const auto nearest = nearest_word(entry.key, known);
-    throw ScenarioError(entry.where, join_path(constants.path(), entry.key), "unknown constant",
-                        nearest ? fmt::format("did you mean {}?", *nearest) : "a constant of calibration_rows()");
+    (void)known_constant(entry.key, entry.where, join_path(constants.path(), entry.key));
   }
 }
 
 }  // namespace
+
+const ConstantRow& known_constant(const std::string& name, const SourcePosition& where, const std::string& path) {
+  if (const ConstantRow* row = find_constant(name)) return *row;
+  const auto nearest = nearest_constant(name);
+  throw ScenarioError(where, path, "unknown constant",
+                      nearest ? fmt::format("did you mean {}?", *nearest) : "a constant of the base calibration");
+}
 
 double read_constant_value(const Field& value, const ConstantRow& row) {
   const double number = value.parse(
@@ -52,7 +54,7 @@ std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
         row.mapping({"gpu", "precision", "m", "n", "k", "batch", "time", "transpose_a", "transpose_b", "source"});
     MeasuredMatmul measured;
     measured.gpu = keys["gpu"].text();
-    measured.precision = keys["precision"].choice(all_precision_words());
+    measured.precision = keys["precision"].choice<Precision>();
     measured.batch = keys.integer_or("batch", 1, dimension);
     measured.m = keys["m"].integer(dimension);
     measured.n = keys["n"].integer(dimension);
@@ -86,7 +88,7 @@ Calibration read_calibration(const Field& document) {
     const double value = read_constant_value(keys["value"], row);
     row.field(calibration) = value;
     calibration.constants.push_back(
-        {row.name, value, row.unit, keys["kind"].choice(constant_kind_words()), keys["source"].text()});
+        {row.name, value, row.unit, keys["kind"].choice<ConstantKind>(), keys["source"].text()});
   }
   if (const auto rows = file.find("measured_matmuls")) calibration.measured_matmuls = read_measured_matmuls(*rows);
   return calibration;

@@ -21,6 +21,8 @@ Calibration read_calibration(const Field& document);
 /// Throws ScenarioError for a measured product that is faster than the GPU's datasheet allows by more than a seventh.
 void check_measured_matmuls(const Calibration& calibration, const Gpu& gpu);
 
+/// The constant with this name. Throws ScenarioError for an unknown one, naming the nearest.
+const ConstantRow& known_constant(const std::string& name, const SourcePosition& where, const std::string& path);
 /// The number of a constant in its row's unit, within its bounds.
 double read_constant_value(const Field& value, const ConstantRow& row);
 /// `[ { gpu, precision, m, n, k, batch (= 1), transpose_a, transpose_b (= false), time, source }, … ]`

@@ -14,22 +14,6 @@ namespace {
 
 constexpr double longest = 1e8;
 
-std::span<const Named<LengthDistribution::Kind>> distribution_words() {
-  static constexpr Named<LengthDistribution::Kind> words[] = {{"fixed", LengthDistribution::Kind::fixed},
-                                                              {"uniform", LengthDistribution::Kind::uniform},
-                                                              {"lognormal", LengthDistribution::Kind::lognormal},
-                                                              {"histogram", LengthDistribution::Kind::histogram}};
-  return words;
-}
-
-std::span<const Named<Batching::Kind>> batching_words() {
-  static constexpr Named<Batching::Kind> words[] = {{"maximum", Batching::Kind::maximum},
-                                                    {"padding", Batching::Kind::padding},
-                                                    {"bucketing", Batching::Kind::bucketing},
-                                                    {"packing", Batching::Kind::packing}};
-  return words;
-}
-
 double read_length(const Field& field) {
   const double length = field.number();
   if (!(length >= 0.0) || length > longest) {
@@ -81,7 +65,7 @@ LengthDistribution read_distribution(const Field& field) {
     throw ScenarioError(field.where(), join_path(field.path(), "distribution"), "this key is missing",
                         "fixed, uniform, lognormal or histogram; or a plain number");
   }
-  lengths.kind = Field(word->value, join_path(field.path(), "distribution")).choice(distribution_words());
+  lengths.kind = Field(word->value, join_path(field.path(), "distribution")).choice<LengthDistribution::Kind>();
   switch (lengths.kind) {
     case LengthDistribution::Kind::fixed:
       lengths.value = read_length(field.mapping({"distribution", "value"})["value"]);
@@ -110,11 +94,11 @@ LengthDistribution read_distribution(const Field& field) {
 Batching read_batching(const Field& field, std::int64_t sequence) {
   Batching batching;
   if (!field.is_mapping()) {
-    batching.kind = field.choice(batching_words());
+    batching.kind = field.choice<Batching::Kind>();
     return batching;
   }
   const MappingReader keys = field.mapping({"kind", "buckets", "length"});
-  batching.kind = keys["kind"].choice(batching_words());
+  batching.kind = keys["kind"].choice<Batching::Kind>();
   if (batching.kind != Batching::Kind::bucketing && keys.has("buckets")) {
     keys.fail("buckets", "buckets without bucketing", "kind: bucketing, or leave the key out");
   }
@@ -175,12 +159,9 @@ void read_freeze(const Field& field, const ModelConfig& model, TrainedParts& par
                "a language model or a vision–language model, or leave the key out");
   }
   enum class Part { vision, projector, language, embedding, blocks, head };
-  static constexpr Named<Part> words[] = {{"vision", Part::vision},     {"projector", Part::projector},
-                                          {"language", Part::language}, {"embedding", Part::embedding},
-                                          {"blocks", Part::blocks},     {"head", Part::head}};
   const bool with_vision = std::holds_alternative<VisionLanguageConfig>(model.shape);
   for (const Field& item : field.list_or_one()) {
-    const Part part = item.choice(std::span<const Named<Part>>(words));
+    const Part part = item.choice<Part>();
     if (!with_vision && (part == Part::vision || part == Part::projector)) {
       item.fail(fmt::format("{} has no {}", model.name, item.text()), "language, embedding, blocks or head");
     }
@@ -209,10 +190,9 @@ void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts
   }
   if (const auto targets = keys.find("targets")) {
     enum class Target { attention, ffn };
-    static constexpr Named<Target> words[] = {{"attention", Target::attention}, {"ffn", Target::ffn}};
     lora.attention = lora.ffn = false;
     for (const Field& item : targets->list_or_one()) {
-      const Target target = item.choice(std::span<const Named<Target>>(words));
+      const Target target = item.choice<Target>();
       lora.attention |= target == Target::attention;
       lora.ffn |= target == Target::ffn;
     }

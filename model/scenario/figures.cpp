@@ -23,17 +23,9 @@ bool has_path(const YamlNode& node, std::string_view path) {
 
 }  // namespace
 
-std::span<const Named<ConstantKind>> constant_kind_words() {
-  static constexpr Named<ConstantKind> words[] = {{"datasheet", ConstantKind::datasheet},
-                                                  {"measurement", ConstantKind::measurement},
-                                                  {"fit", ConstantKind::fit},
-                                                  {"assumption", ConstantKind::assumption}};
-  return words;
-}
-
 Source read_source(const Field& field) {
   const MappingReader source = field.mapping({"kind", "text"});
-  Source result{source["kind"].choice(constant_kind_words()), source["text"].text()};
+  Source result{source["kind"].choice<ConstantKind>(), source["text"].text()};
   if (trim(result.text).empty()) source.fail("text", "an empty source", "where the figure was published or measured");
   return result;
 }

@@ -17,7 +17,6 @@ struct Source {
   std::string text;
 };
 Source read_source(const Field& field);
-std::span<const Named<ConstantKind>> constant_kind_words();
 
 /// Collects the constants of one piece of hardware. `sources:` maps figures, or mappings of figures ("cpu",
 /// "network.efficiency"), to where they come from; `default` stands for all others. Figures that a scenario states or

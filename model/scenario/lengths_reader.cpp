@@ -14,10 +14,6 @@ constexpr IntegerRange length_range{1, 100'000'000};
 constexpr IntegerRange count_range{1, 100'000};
 
 enum class Distribution { uniform, normal, lognormal, exponential };
-constexpr Named<Distribution> quantile_words[] = {{"uniform", Distribution::uniform},
-                                                  {"normal", Distribution::normal},
-                                                  {"lognormal", Distribution::lognormal},
-                                                  {"exponential", Distribution::exponential}};
 
 // The normal distribution's quantile by bisection of its distribution function: exact to a thousandth of a token.
 double normal_quantile(double p) {
@@ -31,7 +27,7 @@ double normal_quantile(double p) {
 
 std::vector<std::int64_t> read_quantiles(const Field& field) {
   const MappingReader keys = field.mapping({"distribution", "count", "mean", "spread", "shortest", "longest"});
-  const auto kind = keys["distribution"].choice<Distribution>(quantile_words);
+  const auto kind = keys["distribution"].choice<Distribution>();
   const std::int64_t count = keys["count"].integer(count_range);
   const std::int64_t shortest = keys.integer_or("shortest", 1, length_range);
   const bool uniform = kind == Distribution::uniform, exponential = kind == Distribution::exponential;

@@ -20,16 +20,12 @@ Seconds time_of(const MappingReader& keys, std::string_view key) {
 }
 
 Dataset read_dataset(const Field& field) {
-  static constexpr Named<Dataset::Layout> layouts[] = {{"files", Dataset::Layout::files},
-                                                       {"archives", Dataset::Layout::archives}};
-  static constexpr Named<Dataset::Order> orders[] = {{"shuffled", Dataset::Order::shuffled},
-                                                     {"sequential", Dataset::Order::sequential}};
   const MappingReader keys = field.mapping({"samples", "sample", "layout", "order", "mapped"});
   Dataset dataset;
   dataset.sample = keys["sample"].quantity<Bytes>();
   if (keys.has("samples")) dataset.samples = static_cast<double>(keys["samples"].integer({1, 1'000'000'000'000}));
-  dataset.layout = keys.choice_or<Dataset::Layout>("layout", dataset.layout, layouts);
-  dataset.order = keys.choice_or<Dataset::Order>("order", dataset.order, orders);
+  dataset.layout = keys.choice_or("layout", dataset.layout);
+  dataset.order = keys.choice_or("order", dataset.order);
   dataset.mapped = keys.flag_or("mapped", false);
   return dataset;
 }
@@ -84,23 +80,20 @@ DataLoader read_loader(const Field& field, const Storage& usual) {
       {"workers",       "prefetch", "cores",   "per_sample",   "per",        "read",         "decode",  "preprocess",
        "augment",       "collate",  "dataset", "storage",      "epoch",      "keep_decoded", "decoded", "decode_on",
        "device_decode", "transfer", "pinned",  "non_blocking", "persistent", "spread"});
-  static constexpr Named<bool> units[] = {{"sample", false}, {"batch", true}};
-  static constexpr Named<bool> epochs[] = {{"cold", false}, {"warm", true}};
-  static constexpr Named<bool> places[] = {{"cpu", false}, {"gpu", true}};
   DataLoader loader;
   loader.workers = static_cast<int>(keys["workers"].integer({0, 10'000}));
   loader.prefetch = keys.int_or("prefetch", loader.prefetch, {1, 10'000});
   if (keys.has("cores")) loader.cores = static_cast<int>(keys["cores"].integer({1, 100'000}));
   loader.per_sample = time_of(keys, "per_sample");
-  loader.per_batch = keys.choice_or<bool>("per", false, units);
+  loader.per_batch = keys.flag_or("per", false, "sample", "batch");
   loader.stages = {time_of(keys, "read"), time_of(keys, "decode"), time_of(keys, "preprocess"),
                    time_of(keys, "augment"), time_of(keys, "collate")};
   if (const auto dataset = keys.find("dataset")) loader.dataset = read_dataset(*dataset);
   if (const auto storage = keys.find("storage")) loader.storage = read_storage(*storage);
-  loader.warm = keys.choice_or<bool>("epoch", false, epochs);
+  loader.warm = keys.flag_or("epoch", false, "cold", "warm");
   loader.keeps_decoded = keys.flag_or("keep_decoded", false);
   loader.decoded = keys.quantity_or("decoded", loader.decoded);
-  loader.decodes_on_device = keys.choice_or<bool>("decode_on", false, places);
+  loader.decodes_on_device = keys.flag_or("decode_on", false, "cpu", "gpu");
   loader.device_decode = time_of(keys, "device_decode");
   if (keys.has("transfer")) loader.transfer = time_of(keys, "transfer");
   loader.pinned = keys.flag_or("pinned", false);

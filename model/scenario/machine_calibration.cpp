@@ -17,22 +17,6 @@ namespace foretrain {
 
 namespace {
 
-const ConstantRow* known_row(const std::string& name) {
-  for (const ConstantRow& row : calibration_rows()) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
-
-const ConstantRow& row_of(const std::string& name, const SourcePosition& where, const std::string& path) {
-  if (const ConstantRow* row = known_row(name)) return *row;
-  std::vector<std::string> known;
-  for (const ConstantRow& row : calibration_rows()) known.push_back(row.name);
-  const auto nearest = nearest_word(name, known);
-  throw ScenarioError(where, path, "unknown constant",
-                      nearest ? fmt::format("did you mean {}?", *nearest) : "a constant of the base calibration");
-}
-
 /// Numbers of a covariance may be negative, which no quantity of a scenario is.
 double signed_number(const Field& field) {
   const std::string& text = field.text();
@@ -48,7 +32,7 @@ void read_constants(const Field& constants, Calibration& calibration) {
   if (!constants.is_mapping()) constants.fail("constants are no mapping", "{ matmul.fixed_us: { … }, … }");
   for (const YamlEntry& entry : constants.node().entries) {
     const std::string path = join_path(constants.path(), entry.key);
-    const ConstantRow& row = row_of(entry.key, entry.where, path);
+    const ConstantRow& row = known_constant(entry.key, entry.where, path);
     const MappingReader keys =
         Field(entry.value, path).mapping({"value", "kind", "standard_error", "published", "at_bound", "source"});
     const double value = read_constant_value(keys["value"], row);
@@ -56,7 +40,7 @@ void read_constants(const Field& constants, Calibration& calibration) {
     for (Constant& constant : calibration.constants) {
       if (constant.name != row.name) continue;
       constant.value = value;
-      constant.kind = keys["kind"].choice(constant_kind_words());
+      constant.kind = keys["kind"].choice<ConstantKind>();
       constant.source = keys["source"].text();
     }
     calibration.calibrated->fitted.push_back(row.name);
@@ -69,7 +53,7 @@ FittedUncertainty read_uncertainty(const Field& covariance, const std::optional<
   const MappingReader keys = covariance.mapping({"constants", "rows"});
   const std::vector<std::string>& fitted = calibration.calibrated->fitted;
   for (const Field& name : keys["constants"].list()) {
-    (void)row_of(name.text(), name.where(), name.path());
+    (void)known_constant(name.text(), name.where(), name.path());
     if (std::find(fitted.begin(), fitted.end(), name.text()) == fitted.end()) {
       name.fail(fmt::format("{} is not among this file's constants", name.text()), "a key of `constants`");
     }
@@ -129,7 +113,7 @@ void return_to_base(Calibration& calibration, bool same_generation) {
   for (const std::string& fitted : machine.fitted) {
     if (carries_over(fitted, same_generation)) continue;
     returned.insert(fitted);
-    const ConstantRow& row = *known_row(fitted);
+    const ConstantRow& row = *find_constant(fitted);
     row.field(calibration) = row.field(base);
   }
   for (std::size_t i = 0; i < calibration.constants.size(); ++i) {

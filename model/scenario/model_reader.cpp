@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware_reader.hpp"
-#include "model/scenario/names.hpp"
 #include "model/scenario/overrides.hpp"
 
 namespace foretrain {
@@ -16,13 +16,6 @@ namespace {
 
 /// Beside the families of transformers those of sequential networks, and models made of several.
 enum class Family { gpt, bert, mpt, llama, vit, mlp, cnn, vision_language };
-std::span<const Named<Family>> family_words() {
-  static constexpr Named<Family> words[] = {
-      {"gpt", Family::gpt}, {"bert", Family::bert}, {"mpt", Family::mpt}, {"llama", Family::llama},
-      {"vit", Family::vit}, {"mlp", Family::mlp},   {"cnn", Family::cnn}, {"vision_language", Family::vision_language}};
-  return words;
-}
-
 /// The model's keys with presets and config files put in.
 YamlNode resolve_model(const Field& field) {
   const YamlEntry* hf = field.is_mapping() ? field.node().find("hf") : nullptr;
@@ -49,7 +42,7 @@ ModelConfig read_model(const Field& written) {
     written.fail("this model has no family",
                  "family: gpt, bert, mpt, llama, vit, mlp, cnn or vision_language; or preset: NAME");
   }
-  const Family family = Field(family_entry->value, join_path(field.path(), "family")).choice(family_words());
+  const Family family = Field(family_entry->value, join_path(field.path(), "family")).choice<Family>();
   ModelConfig model;
   model.name = scalar_of(document, "name");
   if (model.name.empty()) model.name = family_entry->value.scalar;

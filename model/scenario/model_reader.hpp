@@ -7,8 +7,8 @@
 namespace foretrain {
 
 /// A catalogue name or path, `{ preset: NAME, … }` with some keys replaced, `{ hf: config.json, … }` likewise, or
-/// `{ family: …, … }`. Defaults of the families are applied (transformer_reader.cpp lists them). Throws ScenarioError
-/// for unknown or missing keys and impossible shapes.
+/// `{ family: …, … }`. Defaults of the families are applied (transformer_model_reader.cpp lists them). Throws
+/// ScenarioError for unknown or missing keys and impossible shapes.
 ModelConfig read_model(const Field& field);
 
 /// The keys of families gpt, bert, mpt, llama and vit.

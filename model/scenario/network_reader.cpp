@@ -16,19 +16,6 @@ namespace {
 
 constexpr int most = 1'000'000;
 
-std::span<const Named<Protocol>> protocol_words() {
-  static constexpr Named<Protocol> words[] = {
-      {"tcp", Protocol::tcp}, {"udp", Protocol::udp}, {"roce", Protocol::roce}, {"infiniband", Protocol::infiniband}};
-  return words;
-}
-
-std::span<const Named<LinkLayer>> link_layer_words() {
-  static constexpr Named<LinkLayer> words[] = {{"ethernet", LinkLayer::ethernet},
-                                               {"ethernet_in_software", LinkLayer::ethernet_in_software},
-                                               {"infiniband", LinkLayer::infiniband}};
-  return words;
-}
-
 /// A kind of network card of scenarios/hardware/cards.yaml.
 struct CardType {
   BytesPerSecond bandwidth;
@@ -44,9 +31,8 @@ CardType find_card_type(const Field& name, FigureLog& log) {
     if (entry.key != name.text()) continue;
     const Field written(entry.value, join_path(cards.path(), entry.key));
     const MappingReader card = written.mapping({"medium", "bandwidth", "source"});
-    static constexpr Named<bool> media[] = {{"ethernet", false}, {"infiniband", true}};
     log.add(card["bandwidth"], read_source(card["source"]));
-    return {card["bandwidth"].quantity<BytesPerSecond>(), card["medium"].choice<bool>(media)};
+    return {card["bandwidth"].quantity<BytesPerSecond>(), card["medium"].flag("ethernet", "infiniband")};
   }
   const std::optional<std::string> nearest = nearest_word(name.text(), known);
   name.fail(fmt::format("unknown card \"{}\"", name.text()),
@@ -126,15 +112,10 @@ Sites read_sites(const Field& field, FigureLog& log) {
 enum class FabricKind { single_switch, fat_tree, dragonfly, torus, sites };
 
 FabricKind read_kind(const Field& field) {
-  static constexpr Named<FabricKind> kinds[] = {{"single_switch", FabricKind::single_switch},
-                                                {"fat_tree", FabricKind::fat_tree},
-                                                {"dragonfly", FabricKind::dragonfly},
-                                                {"torus", FabricKind::torus},
-                                                {"sites", FabricKind::sites}};
   if (!field.is_mapping()) field.fail("no fabric", "a name, or { kind: fat_tree, … }");
   const YamlEntry* kind = field.node().find("kind");
   if (kind == nullptr) field.fail("no kind", "kind: single_switch, fat_tree, dragonfly, torus or sites");
-  return Field(kind->value, join_path(field.path(), "kind")).choice<FabricKind>(kinds);
+  return Field(kind->value, join_path(field.path(), "kind")).choice<FabricKind>();
 }
 
 Fabric read_shape(const Field& field, BytesPerSecond card, FigureLog& log) {
@@ -223,12 +204,11 @@ Transport read_transport(const Field& field, FigureLog& log) {
   const MappingReader transport =
       field.mapping({"protocol", "mtu", "link_layer", "message", "window", "loss", "streams"});
   Transport result;
-  result.protocol = transport["protocol"].choice(protocol_words());
+  result.protocol = transport["protocol"].choice<Protocol>();
   const bool infiniband = result.protocol == Protocol::infiniband;
   const bool rdma = infiniband || result.protocol == Protocol::roce;
   result.mtu = figure_or(transport, "mtu", Bytes(rdma ? 4096.0 : 1500.0), log);
-  result.link_layer =
-      transport.choice_or("link_layer", infiniband ? LinkLayer::infiniband : LinkLayer::ethernet, link_layer_words());
+  result.link_layer = transport.choice_or("link_layer", infiniband ? LinkLayer::infiniband : LinkLayer::ethernet);
   result.message = figure_or(transport, "message", result.message, log);
   result.window = figure_or(transport, "window", result.window, log);
   if (const auto loss = transport.find("loss")) log.add(*loss);

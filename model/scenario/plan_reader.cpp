@@ -8,7 +8,7 @@
 
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
-#include "model/scenario/names.hpp"
+#include "model/base/words.hpp"
 
 namespace foretrain {
 
@@ -85,13 +85,10 @@ double read_sent_share(const Field& field) {
 }
 
 void read_compression(const Field& field, Compression& compression) {
-  static constexpr Named<Compression::Kind> plain[] = {{"none", Compression::Kind::none},
-                                                       {"fp16", Compression::Kind::fp16},
-                                                       {"bf16", Compression::Kind::bf16},
-                                                       {"fp8", Compression::Kind::fp8}};
+  using enum Compression::Kind;
   const std::string_view text = field.text();
-  for (const auto& [word, kind] : plain) {
-    if (text != word) continue;
+  for (const Compression::Kind kind : {none, fp16, bf16, fp8}) {
+    if (text != name(kind)) continue;
     compression.kind = kind;
     return;
   }
@@ -111,14 +108,12 @@ void read_compression(const Field& field, Compression& compression) {
 
 /// Buckets, overlap and what is sent.
 void read_gradients(const MappingReader& keys, Sync& sync) {
-  static constexpr Named<Sync::Bucketing> bucketing_words[] = {{"by_layer", Sync::Bucketing::by_layer},
-                                                               {"by_tensor", Sync::Bucketing::by_tensor}};
   sync.bucket = keys.quantity_or("bucket", sync.bucket);
   sync.first_bucket = keys.quantity_or("first_bucket", sync.first_bucket);
-  sync.bucketing = keys.choice_or<Sync::Bucketing>("bucketing", sync.bucketing, bucketing_words);
+  sync.bucketing = keys.choice_or("bucketing", sync.bucketing);
   sync.overlap = keys.flag_or("overlap", sync.overlap);
   sync.every_micro_batch = keys.flag_or("every_micro_batch", sync.every_micro_batch);
-  sync.gradient_precision = keys.choice_or("gradient_precision", sync.gradient_precision, precision_words());
+  sync.gradient_precision = keys.choice_or("gradient_precision", sync.gradient_precision, training_precisions);
   if (const auto compression = keys.find("compression")) read_compression(*compression, sync.compression);
   sync.compression.error_feedback = keys.flag_or("error_feedback", sync.compression.error_feedback);
   if (keys.has("error_feedback") && sync.compression.kind == Compression::Kind::none) {
@@ -132,15 +127,15 @@ void read_sync(const Field& field, Sync& sync) {
       field.mapping({"algorithm", "levels", "servers", "placement", "consistency", "bucket", "first_bucket",
                      "bucketing", "overlap", "every_micro_batch", "gradient_precision", "compression", "error_feedback",
                      "assignment", "split", "priority", "barrier", "local_reduce", "slow_workers"});
-  sync.algorithm = keys.choice_or("algorithm", sync.algorithm, algorithm_words());
+  sync.algorithm = keys.choice_or("algorithm", sync.algorithm);
   if (const auto levels = keys.find("levels")) sync.levels = read_levels(*levels);
   sync.servers = keys.int_or("servers", sync.servers, {1, 100'000});
-  sync.placement = keys.choice_or("placement", sync.placement, placement_words());
+  sync.placement = keys.choice_or("placement", sync.placement);
   if (const auto consistency = keys.find("consistency")) read_consistency(*consistency, sync);
   read_gradients(keys, sync);
-  sync.assignment = keys.choice_or("assignment", sync.assignment, assignment_words());
+  sync.assignment = keys.choice_or("assignment", sync.assignment);
   sync.split = keys.quantity_or("split", sync.split);
-  sync.priority = keys.choice_or("priority", sync.priority, priority_words());
+  sync.priority = keys.choice_or("priority", sync.priority);
   sync.barrier = keys.flag_or("barrier", sync.barrier);
   sync.local_reduce = keys.flag_or("local_reduce", sync.algorithm == SyncAlgorithm::hierarchical_parameter_server);
   if (const auto slow = keys.find("slow_workers")) sync.slow_workers = read_slow_workers(*slow);
@@ -156,14 +151,10 @@ void read_sync(const Field& field, Sync& sync) {
 /// A word or a list of words; `none` stands alone.
 Offload read_offload(const Field& field) {
   enum class Word { none, optimizer, parameters, activations };
-  static constexpr Named<Word> words[] = {{"none", Word::none},
-                                          {"optimizer", Word::optimizer},
-                                          {"parameters", Word::parameters},
-                                          {"activations", Word::activations}};
   Offload offload;
   const std::vector<Field> list = field.list_or_one();
   for (const Field& item : list) {
-    const Word word = item.choice<Word>(words);
+    const Word word = item.choice<Word>();
     if (word == Word::none && list.size() > 1) item.fail("none beside other words", "none alone, or the other words");
     offload.optimizer |= word == Word::optimizer;
     offload.parameters |= word == Word::parameters;
@@ -172,9 +163,7 @@ Offload read_offload(const Field& field) {
   return offload;
 }
 
-ExecutionMode read_execution(const MappingReader& plan) {
-  return plan.choice_or("execution", ExecutionMode::eager, execution_words());
-}
+ExecutionMode read_execution(const MappingReader& plan) { return plan.choice_or("execution", ExecutionMode::eager); }
 
 /// How many replicas the GPUs have room for; 1 where the factors do not divide them (check_scenario complains then).
 int replicas_left(const Plan& plan, const Cluster& cluster) {
@@ -184,7 +173,6 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
 }
 
 Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster) {
-  static constexpr Named<bool> process_words[] = {{"single", true}, {"per_gpu", false}};
   const MappingReader keys =
       field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "sequence_parallel", "zero",
                      "reshard_after_forward", "offload", "sync", "execution", "processes"});
@@ -206,7 +194,7 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);
   plan.execution = read_execution(keys);
-  plan.single_process = keys.choice_or<bool>("processes", false, process_words);
+  plan.single_process = keys.flag_or("processes", false, "per_gpu", "single");
   return plan;
 }
 

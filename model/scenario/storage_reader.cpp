@@ -14,9 +14,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr Named<StorageKind> kind_words[] = {
-    {"flash", StorageKind::flash}, {"disk", StorageKind::disk}, {"network", StorageKind::network}};
-
 const YamlNode& catalogue_entry(const Field& name) {
   const Field file(cached_yaml_file((data_directory() / "hardware" / "storage.yaml").string()), "");
   const Field catalogue = file.mapping({"kind", "description", "storage"})["storage"];
@@ -63,7 +60,7 @@ class StorageReader {
 
   Storage read() {
     Storage result;
-    result.kind = keys_.choice_or<StorageKind>("kind", StorageKind::flash, kind_words);
+    result.kind = keys_.choice_or("kind", StorageKind::flash);
     result.name = keys_.text_or("name", "storage");
     result.read_bandwidth = needed<BytesPerSecond>("read_bandwidth");
     result.write_bandwidth = optional("write_bandwidth", result.read_bandwidth);
@@ -106,11 +103,10 @@ class StorageReader {
   }
 
   void refuse_of_others(StorageKind kind, StorageKind other, std::initializer_list<std::string_view> keys) const {
-    const auto word = [](StorageKind k) { return std::ranges::find(kind_words, k, &Named<StorageKind>::value)->word; };
     for (const std::string_view key : keys) {
       if (!keys_.has(key)) continue;
-      keys_.fail(key, fmt::format("{} storage has none", word(kind)),
-                 fmt::format("kind: {}, or leave the key out", word(other)));
+      keys_.fail(key, fmt::format("{} storage has none", name(kind)),
+                 fmt::format("kind: {}, or leave the key out", name(other)));
     }
   }
 
@@ -197,11 +193,9 @@ StorageWorkload read_storage_workload(const Field& field, const Storage& usual) 
   if (!workload.storage.exists()) {
     field.fail("the node has no storage", "storage: a name of scenarios/hardware/storage.yaml, or a mapping");
   }
-  static constexpr Named<AccessOrder> orders[] = {{"sequential", AccessOrder::sequential},
-                                                  {"random", AccessOrder::random}};
   DiskPattern& pattern = workload.pattern;
   pattern.write = keys["kind"].text() == "disk_write";
-  pattern.order = keys.choice_or<AccessOrder>("order", AccessOrder::random, orders);
+  pattern.order = keys.choice_or("order", AccessOrder::random);
   pattern.block = keys.quantity_or("block", pattern.block);
   pattern.queue_depth = keys.int_or("queue_depth", 1, {1, 1'000'000});
   pattern.streams = keys.int_or("streams", 1, {1, 1'000'000});

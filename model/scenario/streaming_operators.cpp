@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "model/scenario/names.hpp"
+#include "model/base/words.hpp"
 
 namespace foretrain {
 
@@ -15,10 +15,7 @@ constexpr double fp32_size = 4.0;
 constexpr double index_size = 8.0;  // PyTorch's labels, token numbers and pooling indices
 
 /// `pass: forward | backward` (= forward).
-bool read_backward(const MappingReader& keys) {
-  static constexpr Named<bool> passes[] = {{"forward", false}, {"backward", true}};
-  return keys.choice_or<bool>("pass", false, passes);
-}
+bool read_backward(const MappingReader& keys) { return keys.flag_or("pass", false, "forward", "backward"); }
 
 double read_extent(const MappingReader& keys, std::string_view key) {
   return static_cast<double>(keys[key].integer(extent));
@@ -95,7 +92,6 @@ Operator read_batch_norm(const Field& field) {
 /// precision
 /// (= fp32) }: max | average. Max pooling writes where each maximum was, and its gradient reads that.
 Operator read_pooling(const Field& field) {
-  static constexpr Named<bool> functions[] = {{"max", true}, {"average", false}};
   const MappingReader keys = field.mapping(
       {"batch", "channels", "height", "width", "kernel", "stride", "pad", "function", "pass", "precision"});
   const std::int64_t kernel = keys["kernel"].integer({1, 10'000});
@@ -109,7 +105,7 @@ Operator read_pooling(const Field& field) {
   const double in = maps * static_cast<double>(height * width);
   const double out = maps * static_cast<double>(((height + 2 * pad - kernel) / stride + 1) *
                                                 ((width + 2 * pad - kernel) / stride + 1));
-  const bool maximum = keys.choice_or<bool>("function", true, functions);
+  const bool maximum = keys.flag_or("function", true, "average", "max");
   const bool backward = read_backward(keys);
   const Precision precision = read_precision(keys);
   const double element = bytes_per_element(precision).value(), indices = maximum ? out * index_size : 0.0;

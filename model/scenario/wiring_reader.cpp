@@ -13,18 +13,11 @@ namespace foretrain {
 
 namespace {
 
-std::span<const Named<LinkKind>> link_kind_words() {
-  static constexpr Named<LinkKind> words[] = {{"pcie", LinkKind::pcie},         {"nvlink", LinkKind::nvlink},
-                                              {"nvswitch", LinkKind::nvswitch}, {"socket", LinkKind::socket},
-                                              {"memory", LinkKind::memory},     {"network", LinkKind::network}};
-  return words;
-}
-
 LinkType read_link_type(const std::string& name, const Field& field, FigureLog& log) {
   const MappingReader type = field.mapping(
       {"kind", "bandwidth", "latency", "full_duplex", "in_network_reduction", "collective_efficiency", "source"});
   LinkType result{name,
-                  type["kind"].choice(link_kind_words()),
+                  type["kind"].choice<LinkKind>(),
                   type["bandwidth"].quantity<BytesPerSecond>(),
                   type["latency"].quantity<Seconds>(Zero::allowed),
                   type.flag_or("full_duplex", true),

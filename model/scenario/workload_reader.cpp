@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "model/base/text.hpp"
+#include "model/base/words.hpp"
 #include "model/scenario/attention_reader.hpp"
 #include "model/scenario/data_reader.hpp"
 #include "model/scenario/loader_reader.hpp"
 #include "model/scenario/model_reader.hpp"
-#include "model/scenario/names.hpp"
 #include "model/scenario/storage_reader.hpp"
 #include "model/workload/vision_language.hpp"
 
@@ -56,19 +56,18 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
   result.states_global_batch = train.has("global_batch");
   workload.global_batch = train.integer_or("global_batch", 1, batch_range);
-  workload.precision = train.choice_or("precision", Precision::bf16, precision_words());
-  workload.optimizer = train.choice_or("optimizer", Optimizer::adamw, optimizer_words());
-  workload.recompute = train.choice_or("recompute", Recompute::none, recompute_words());
-  workload.attention = train.choice_or("attention", usual_attention(cluster.node.gpu), attention_words());
-  workload.kernels = train.choice_or("kernels", usual_kernels(workload.model), kernel_set_words());
+  workload.precision = train.choice_or("precision", Precision::bf16, training_precisions);
+  workload.optimizer = train.choice_or("optimizer", Optimizer::adamw);
+  workload.recompute = train.choice_or("recompute", Recompute::none);
+  workload.attention = train.choice_or("attention", usual_attention(cluster.node.gpu));
+  workload.kernels = train.choice_or("kernels", usual_kernels(workload.model));
   if (train.has("kernels") && std::holds_alternative<NetworkConfig>(workload.model.shape)) {
     train.fail("kernels", fmt::format("{} is a network of layers, each with its own kernels", workload.model.name),
                "a transformer, or leave the key out");
   }
   check_attention(workload.model, workload.attention, workload.precision, cluster.node.gpu, field);
   workload.master_weights = train.flag_or("master_weights", false);
-  static constexpr Named<bool> loss_words[] = {{"eager", false}, {"fused", true}};
-  workload.fused_loss = train.choice_or<bool>("loss", false, loss_words);
+  workload.fused_loss = train.flag_or("loss", false, "eager", "fused");
   if (const auto data = train.find("data")) workload.data = read_data(*data, workload.model);
   if (const auto freeze = train.find("freeze")) read_freeze(*freeze, workload.model, workload.parts);
   if (const auto lora = train.find("lora")) read_lora(*lora, workload.model, workload.parts);
@@ -85,7 +84,7 @@ void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& r
   const MappingReader keys =
       field.mapping({"operation", "size", "ranks", "groups", "layout", "algorithm", "levels", "servers", "placement"});
   CollectiveWorkload workload;
-  workload.operation = keys["operation"].choice(operation_words());
+  workload.operation = keys["operation"].choice<CollectiveOperation>();
   workload.size = keys["size"].quantity<Bytes>(Zero::allowed);
   workload.ranks = keys.int_or("ranks", cluster.gpus());
   if (workload.ranks > cluster.gpus()) {
@@ -97,19 +96,18 @@ void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& r
     keys.fail("groups", fmt::format("{} ranks cannot be divided into {} groups", workload.ranks, workload.groups),
               fmt::format("a divisor of {}", workload.ranks));
   }
-  workload.layout = keys.choice_or("layout", RankGrouping::blocked, layout_words());
-  if (const auto algorithm = keys.find("algorithm")) result.algorithm = algorithm->choice(algorithm_words());
+  workload.layout = keys.choice_or("layout", RankGrouping::blocked);
+  if (const auto algorithm = keys.find("algorithm")) result.algorithm = algorithm->choice<SyncAlgorithm>();
   if (const auto levels = keys.find("levels")) result.levels = read_levels(*levels);
   if (const auto servers = keys.find("servers")) result.servers = static_cast<int>(servers->integer({1, 100'000}));
-  if (const auto placement = keys.find("placement")) result.placement = placement->choice(placement_words());
+  if (const auto placement = keys.find("placement")) result.placement = placement->choice<ServerPlacement>();
   result.workload = workload;
 }
 
 /// Where an operator runs: `on: cpu` or `on: gpu`; what only processors have goes there by itself.
 bool runs_on_cpu(const Field& field, const std::string& kind) {
-  static constexpr Named<bool> places[] = {{"gpu", false}, {"cpu", true}};
   const YamlEntry* on = field.node().find("on");
-  if (on != nullptr) return Field(on->value, join_path(field.path(), "on")).choice<bool>(places);
+  if (on != nullptr) return Field(on->value, join_path(field.path(), "on")).flag("gpu", "cpu");
   const auto& of_gpu = operator_kinds();
   const auto& of_cpu = host_operator_kinds();
   return std::find(of_gpu.begin(), of_gpu.end(), kind) == of_gpu.end() &&

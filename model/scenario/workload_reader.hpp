@@ -32,7 +32,7 @@ const std::vector<std::string>& host_operator_kinds();
 /// `kind: memory_walk` with `on: gpu`: a pointer chase over its memory.
 HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu);
 
-/// `workload.tasks`: see tasks_reader.cpp for the grammar.
+/// `workload.tasks`: see tasks_workload_reader.cpp for the grammar.
 TasksWorkload read_tasks(const Field& field, const Cluster& cluster);
 
 }  // namespace foretrain

@@ -59,10 +59,15 @@ void Field::fail(std::string got, std::string expected) const {
   throw ScenarioError(where(), path_, std::move(got), std::move(expected));
 }
 
-void Field::fail_choice(const std::vector<std::string>& words) const {
-  const std::optional<std::string> nearest = nearest_word(text(), words);
+bool Field::flag(std::string_view no, std::string_view yes) const { return word(std::array{no, yes}) == 1; }
+
+std::size_t Field::word(std::span<const std::string_view> words) const {
+  const auto found = std::ranges::find(words, text());
+  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  const std::vector<std::string> known(words.begin(), words.end());
+  const std::optional<std::string> nearest = nearest_word(text(), known);
   fail(fmt::format("unknown value \"{}\"", text()),
-       nearest ? fmt::format("did you mean {}? Known are {}", *nearest, or_list(words)) : or_list(words));
+       nearest ? fmt::format("did you mean {}? Known are {}", *nearest, or_list(known)) : or_list(known));
 }
 
 MappingReader::MappingReader(const Field& field, std::vector<std::string_view> keys)
@@ -134,6 +139,11 @@ double MappingReader::number_or(std::string_view key, double fallback, Zero zero
 bool MappingReader::flag_or(std::string_view key, bool fallback) const {
   const std::optional<Field> value = find(key);
   return value ? value->flag() : fallback;
+}
+
+bool MappingReader::flag_or(std::string_view key, bool fallback, std::string_view no, std::string_view yes) const {
+  const std::optional<Field> value = find(key);
+  return value ? value->flag(no, yes) : fallback;
 }
 
 std::string MappingReader::text_or(std::string_view key, std::string_view fallback) const {

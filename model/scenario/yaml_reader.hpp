@@ -9,19 +9,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "model/base/quantity.hpp"
 #include "model/scenario/yaml_document.hpp"
 
 namespace foretrain {
-
-/// A word of a scenario and what it stands for.
-template <typename E>
-struct Named {
-  std::string_view word;
-  E value;
-};
 
 /// Whether a quantity of zero makes sense.
 enum class Zero { allowed, refused };
@@ -50,11 +44,16 @@ class Field {
   [[nodiscard]] std::int64_t integer(IntegerRange range = {}) const;
   [[nodiscard]] double number(Zero zero = Zero::allowed) const;
   [[nodiscard]] bool flag() const;
+  /// A flag with words of its own for false and true.
+  [[nodiscard]] bool flag(std::string_view no, std::string_view yes) const;
+  /// One of these words, and its place among them.
+  [[nodiscard]] std::size_t word(std::span<const std::string_view> words) const;
   /// See parse_quantity for the units.
   template <typename Q>
   [[nodiscard]] Q quantity(Zero zero = Zero::refused) const;
+  /// A value of an enumeration, by its name; only `allowed` ones where some are named.
   template <typename E>
-  [[nodiscard]] E choice(std::span<const Named<E>> table) const;
+  [[nodiscard]] E choice(std::span<const E> allowed = {}) const;
   /// A mapping with these keys and no others.
   [[nodiscard]] MappingReader mapping(std::initializer_list<std::string_view> keys) const;
   [[nodiscard]] MappingReader mapping_of(const std::vector<std::string>& keys) const;  ///< keys must outlive it
@@ -70,8 +69,6 @@ class Field {
   [[noreturn]] void fail(std::string got, std::string expected) const;
 
  private:
-  [[noreturn]] void fail_choice(const std::vector<std::string>& words) const;
-
   const YamlNode* node_;
   std::string path_;
 };
@@ -95,11 +92,13 @@ class MappingReader {
   [[nodiscard]] int int_or(std::string_view key, int fallback, IntegerRange range = {}) const;
   [[nodiscard]] double number_or(std::string_view key, double fallback, Zero zero = Zero::allowed) const;
   [[nodiscard]] bool flag_or(std::string_view key, bool fallback) const;
+  [[nodiscard]] bool flag_or(std::string_view key, bool fallback, std::string_view no, std::string_view yes) const;
   [[nodiscard]] std::string text_or(std::string_view key, std::string_view fallback) const;
   template <typename Q>
   [[nodiscard]] Q quantity_or(std::string_view key, Q fallback, Zero zero = Zero::refused) const;
   template <typename E>
-  [[nodiscard]] E choice_or(std::string_view key, E fallback, std::span<const Named<E>> table) const;
+  [[nodiscard]] E choice_or(std::string_view key, E fallback,
+                            std::type_identity_t<std::span<const E>> allowed = {}) const;
 
   /// Complains about a key's value (or, when it is not there, about the mapping).
   [[noreturn]] void fail(std::string_view key, std::string got, std::string expected) const;

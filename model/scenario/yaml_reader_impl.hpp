@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/base/units.hpp"
+#include "model/base/words.hpp"
 #include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
@@ -25,13 +26,11 @@ Q Field::quantity(Zero zero) const {
 }
 
 template <typename E>
-E Field::choice(std::span<const Named<E>> table) const {
-  for (const Named<E>& row : table) {
-    if (text() == row.word) return row.value;
-  }
-  std::vector<std::string> words;
-  for (const Named<E>& row : table) words.emplace_back(row.word);
-  fail_choice(words);
+E Field::choice(std::span<const E> allowed) const {
+  if (allowed.empty()) return static_cast<E>(word(words_of<E>));
+  std::vector<std::string_view> words;
+  for (const E value : allowed) words.push_back(name(value));
+  return allowed[word(words)];
 }
 
 template <typename Q>
@@ -41,9 +40,9 @@ Q MappingReader::quantity_or(std::string_view key, Q fallback, Zero zero) const 
 }
 
 template <typename E>
-E MappingReader::choice_or(std::string_view key, E fallback, std::span<const Named<E>> table) const {
+E MappingReader::choice_or(std::string_view key, E fallback, std::type_identity_t<std::span<const E>> allowed) const {
   const std::optional<Field> value = find(key);
-  return value ? value->choice<E>(table) : fallback;
+  return value ? value->choice<E>(allowed) : fallback;
 }
 
 }  // namespace foretrain

@@ -64,7 +64,7 @@ Block TaskBlocks::copy(const ScenarioTask& task) const {
   }
   LoweredCollective lowered{"copy",
                             {{topology_.route(source, destination).latency, {{source, destination, task.size}}, 1}}};
-  const Seconds time = isolated_time(lowered, topology_, scenario_.background);
+  const Seconds time = uncontended_time(lowered, topology_, scenario_.background);
   return {task.id, Category::communication, time, std::move(lowered)};
 }
 

@@ -81,7 +81,7 @@ int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size,
   shared.name = name;
   shared.lowered = lower(call, topology_, scenario_.calibration);
   for (LoweredPhase& phase : shared.lowered.phases) repeat_phase(phase, pieces);
-  shared.uncontended = isolated_time(shared.lowered, topology_, scenario_.background);
+  shared.uncontended = uncontended_time(shared.lowered, topology_, scenario_.background);
   if (pricer_.keeps_recipes()) {
     shared.recipe = recipe_of(collective_work(operation, call.size, replicas_, call.algorithm, call.servers,
                                               call.placement, static_cast<int>(std::lround(pieces))));

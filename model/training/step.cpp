@@ -71,7 +71,7 @@ SharedTransfer boundary_transfer(const Scenario& scenario, int stage, bool back,
   SharedTransfer shared;
   shared.name = "pipeline send/receive";
   shared.lowered = {"send/receive", {std::move(phase)}};
-  shared.uncontended = isolated_time(shared.lowered, topology, scenario.background);
+  shared.uncontended = uncontended_time(shared.lowered, topology, scenario.background);
   return shared;
 }
 
@@ -233,7 +233,7 @@ Seconds norm_time(const Scenario& scenario, const Topology& topology) {
   std::vector<int> ranks(static_cast<std::size_t>(topology.gpus()));
   for (int r = 0; r < topology.gpus(); ++r) ranks[static_cast<std::size_t>(r)] = r;
   norm.groups = {std::move(ranks)};
-  return isolated_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
+  return uncontended_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
 }
 
 }  // namespace

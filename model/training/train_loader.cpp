@@ -31,7 +31,7 @@ void add_loader(Step& step, const DataLoader& loader, const Scenario& scenario, 
     const int gpus = scenario.cluster.gpus_per_node;
     const Bytes per_gpu = sample * (static_cast<double>(train.global_batch) / plan.data);
     step.loader_copy = copies_to_devices(per_gpu, topology, gpus);
-    use.transfer = isolated_time(step.loader_copy, topology, scenario.background);
+    use.transfer = uncontended_time(step.loader_copy, topology, scenario.background);
   }
   const LoaderPipeline pipeline = loader_pipeline(loader, use, scenario.cluster.node, scenario.calibration);
   step.loader_interval = loader_bounds(pipeline).longest() + pipeline.restart;

@@ -1,6 +1,7 @@
 // What is trained, in which precision, with which optimizer: the training itself, whatever it runs on.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -11,6 +12,10 @@
 #include "model/workload/training_parts.hpp"
 
 namespace foretrain {
+
+/// The formats that models train in.
+inline constexpr std::array training_precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
+                                                   Precision::fp8};
 
 enum class Optimizer { sgd, momentum, adam, adamw, adamw_8bit };
 /// selective: attention is run again (arXiv 2205.05198); selective_operators: all but attention and every other matrix

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "model/base/error.hpp"
+#include "model/base/words.hpp"
 #include "model/cost/attention.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/scenario/load.hpp"
-#include "model/scenario/names.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/plot_attention.hpp"
 
@@ -23,21 +23,21 @@ struct AttentionOptions {
 /// Those asked for, or all that run on the GPU, standard attention first.
 std::vector<AttentionKind> kinds_to_draw(const AttentionOptions& options, const Operator& op, const Gpu& gpu) {
   std::vector<AttentionKind> kinds;
-  for (const Named<AttentionKind>& word : attention_words()) {
+  for (std::size_t i = 0; i < words_of<AttentionKind>.size(); ++i) {
+    const auto kind = static_cast<AttentionKind>(i);
     Attention work = std::get<Attention>(op.work);
-    work.kind = word.value;
-    const bool asked = std::find(options.kinds.begin(), options.kinds.end(), word.word) != options.kinds.end();
-    if (!asked && (!options.kinds.empty() || word.value == AttentionKind::flash)) continue;
+    work.kind = kind;
+    const bool asked = std::find(options.kinds.begin(), options.kinds.end(), name(kind)) != options.kinds.end();
+    if (!asked && (!options.kinds.empty() || kind == AttentionKind::flash)) continue;
     if (const auto unsupported = unsupported_attention(work, op.precision, gpu)) {
       if (asked)
-        throw UsageError(fmt::format("plot attention: {}: {}; {}", word.word, unsupported->wrong, unsupported->right));
+        throw UsageError(fmt::format("plot attention: {}: {}; {}", name(kind), unsupported->wrong, unsupported->right));
       continue;
     }
-    kinds.push_back(word.value);
+    kinds.push_back(kind);
   }
   for (const std::string& kind : options.kinds) {
-    const auto words = attention_words();
-    if (std::none_of(words.begin(), words.end(), [&](const auto& word) { return word.word == kind; })) {
+    if (std::ranges::find(words_of<AttentionKind>, kind) == words_of<AttentionKind>.end()) {
       throw UsageError(
           fmt::format("plot attention: --kinds {}: no such attention; standard, flash, memory_efficient, "
                       "flash_1, flash_2 or flash_3",

@@ -5,10 +5,10 @@
 
 #include "model/base/error.hpp"
 #include "model/base/units.hpp"
+#include "model/base/words.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/scenario/cases.hpp"
 #include "model/scenario/checks.hpp"
-#include "model/scenario/names.hpp"
 #include "reports/bandwidth.hpp"
 #include "reports/cli/plot.hpp"
 

@@ -140,7 +140,7 @@ void lower_and_simulate(benchmark::State& state, const Topology& topology, Colle
   for (auto _ : state) {
     const LoweredCollective lowered = lower(call, topology, calibration);
     GraphMaker make(topology);
-    const Seconds uncontended = isolated_time(lowered, topology, background);
+    const Seconds uncontended = uncontended_time(lowered, topology, background);
     benchmark::DoNotOptimize(uncontended);
     make.repeat(make.stream(), make.communication_block(lowered, uncontended));
     benchmark::DoNotOptimize(simulate(make.graph(), topology, Fidelity::flows, {background}).makespan);

@@ -3,11 +3,12 @@
 #include <map>
 #include <numeric>
 
-#include "model/collectives/collective.hpp"
+#include "model/collectives/contention.hpp"
 #include "model/collectives/exchange.hpp"
 #include "model/collectives/ring_paths.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives/ranks.hpp"
+#include "tests/collectives/rows.hpp"
 #include "tests/hardware/nodes.hpp"
 
 using namespace foretrain;

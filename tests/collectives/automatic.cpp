@@ -2,7 +2,7 @@
 #include <cmath>
 #include <map>
 
-#include "model/collectives/collective.hpp"
+#include "model/collectives/contention.hpp"
 #include "model/collectives/node_rings.hpp"
 #include "model/collectives/traffic.hpp"
 #include "model/scenario/calibration_reader.hpp"

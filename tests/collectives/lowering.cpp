@@ -1,6 +1,6 @@
 // Explicit algorithms on concrete links: the expected times are worked out by hand from bytes over bandwidth.
 
-#include "model/collectives/collective.hpp"
+#include "model/collectives/contention.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives/ranks.hpp"
 #include "tests/hardware/nodes.hpp"

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "model/collectives/algorithms.hpp"
+#include "model/collectives/algorithm.hpp"
 #include "model/scenario/load.hpp"
 #include "tests/catch.hpp"
 #include "validate/host_replay/replay.hpp"

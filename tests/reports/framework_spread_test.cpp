@@ -6,8 +6,8 @@
 #include <tuple>
 #include <vector>
 
+#include "model/base/words.hpp"
 #include "model/scenario/cases.hpp"
-#include "model/scenario/names.hpp"
 #include "reports/measured.hpp"
 #include "sim/predict.hpp"
 #include "tests/catch.hpp"

@@ -1,8 +1,8 @@
 #include "model/scenario/load.hpp"
 
+#include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/checks.hpp"
-#include "model/scenario/names.hpp"
 #include "model/scenario/plan_reader.hpp"
 #include "tests/base/temporary_folder.hpp"
 #include "tests/catch.hpp"

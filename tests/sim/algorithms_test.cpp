@@ -8,6 +8,7 @@
 
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
+#include "tests/collectives/rows.hpp"
 #include "tests/sim/graphs.hpp"
 
 using namespace foretrain;
@@ -110,7 +111,7 @@ TEST_CASE("servers spread unevenly over sockets: the busiest link is a bound tha
   const Topology topology(cluster_of(dgx1_node()));
   for (const SyncAlgorithm algorithm :
        {SyncAlgorithm::parameter_server, SyncAlgorithm::hierarchical_parameter_server}) {
-    const auto lowered = lower_row(*find_algorithm(algorithm, CollectiveOperation::all_reduce), 100.0_MB, topology, 3);
+    const auto lowered = lower_row({algorithm, "", CollectiveOperation::all_reduce, nullptr}, 100.0_MB, topology, 3);
     const double bound = uncontended_time(*lowered, topology).value();
     CHECK(time_of(*lowered, topology, Fidelity::flows) == Approx(bound).epsilon(1e-6));
     const double fair = time_of(*lowered, topology, Fidelity::steps);

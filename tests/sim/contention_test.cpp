@@ -13,6 +13,7 @@
 #include "sim/predict.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
+#include "tests/collectives/rows.hpp"
 #include "tests/sim/graphs.hpp"
 
 using namespace foretrain;
@@ -224,7 +225,7 @@ TEST_CASE("property: the estimate shares links beside background traffic as the 
       if (from != to)
         background.push_back(between_gpus(from, to, round % 2 == 0 ? BytesPerSecond::infinity() : 4.0_GBps));
     }
-    const double estimate = isolated_time(work, topology, background).value();
+    const double estimate = uncontended_time(work, topology, background).value();
     CHECK(simulated(work, topology, Fidelity::flows, background) == Approx(estimate).epsilon(1e-6));
   }
 }
@@ -276,7 +277,7 @@ TEST_CASE("what needs no link arrives at once, also beside contention") {
   const Topology topology(test_nodes::cluster_of(test_nodes::pcie_switch_node(4)));
   const EndpointId host = topology.host(0, 0);
   const LoweredCollective work = flows_at_once(0.0_s, {{topology.server_on(host), host, 1.0_GB}, {0, 1, 160.0_MB}});
-  CHECK(isolated_time(work, topology, std::vector{between_gpus(0, 2)}).value() == Approx(0.02));
+  CHECK(uncontended_time(work, topology, std::vector{between_gpus(0, 2)}).value() == Approx(0.02));
   CHECK(simulated(work, topology, Fidelity::flows, {between_gpus(0, 2)}) == Approx(0.02));
   CHECK(simulated(work, topology, Fidelity::steps, {between_gpus(0, 2)}) == Approx(0.02));
 }
@@ -354,7 +355,7 @@ TEST_CASE("estimate and flows and steps agree for every algorithm, alone and bes
         call.groups = one.groups;
         call.servers = 2;
         const LoweredCollective lowered = lower(call, topology, calibration);
-        const double estimate = isolated_time(lowered, topology, one.background).value();
+        const double estimate = uncontended_time(lowered, topology, one.background).value();
         // Alone, ranks of a double tree on eight ranks drift apart by one message in 70 (algorithms_test.cpp).
         const double alone = algorithm == SyncAlgorithm::double_tree ? 0.016 : 0.01;
         const double tolerance = one.background.empty() ? alone : 0.06;

@@ -3,8 +3,8 @@
 
 #include <set>
 
+#include "model/base/words.hpp"
 #include "model/scenario/checks.hpp"
-#include "model/scenario/names.hpp"
 #include "model/tasks/task_blocks.hpp"
 #include "validate/export/export.hpp"
 

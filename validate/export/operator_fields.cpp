@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/scenario/names.hpp"
+#include "model/base/words.hpp"
 
 namespace foretrain {
 
@@ -88,7 +88,7 @@ KernelWork stated_work(const MemoryAccess&) { throw NotReplayable("a probe of me
 KernelWork stated(const Operator& op) {
   KernelWork result = std::visit([](const auto& work) { return stated_work(work); }, op.work);
   if (!std::holds_alternative<Streaming>(op.work)) {
-    result.fields.emplace("precision", std::string(word_for(op.precision, all_precision_words())));
+    result.fields.emplace("precision", std::string(name(op.precision)));
   }
   result.name = op.name;
   return result;

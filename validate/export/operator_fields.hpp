@@ -16,8 +16,8 @@ class NotReplayable : public std::runtime_error {
 };
 
 /// Launched once, without its prediction. A streaming operator, of which the model knows the bytes alone, becomes
-/// `traffic` { read, written, flops }; all others read back as the same operator (model/scenario/operator_reader.cpp),
-/// names apart. Throws NotReplayable.
+/// `traffic` { read, written, flops }; all others read back as the same operator
+/// (model/scenario/operator_workload_reader.cpp), names apart. Throws NotReplayable.
 KernelWork stated(const Operator& op);
 
 }  // namespace foretrain

@@ -7,11 +7,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/base/words.hpp"
 #include "model/cost/measured_matmul.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/job/job.hpp"
 #include "model/scenario/load.hpp"
-#include "model/scenario/names.hpp"
 
 namespace foretrain {
 

@@ -8,6 +8,7 @@
 
 #include "model/base/format.hpp"
 #include "model/base/number.hpp"
+#include "model/collectives/algorithm.hpp"
 #include "model/collectives/placement.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/scenario/checks.hpp"
@@ -131,8 +132,8 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
   const CollectiveWorkload& work = all_reduce_of(scenario);
   check_cluster(scenario);
   const Sync& sync = scenario.plan.sync;
-  const AlgorithmRow* row = find_algorithm(sync.algorithm, work.operation);
-  if (row == nullptr) {
+  const Algorithm::Build build = algorithm_of(sync.algorithm).build(work.operation);
+  if (build == nullptr) {
     refuse(scenario, "workload.collective.algorithm", "`auto` leaves it to the library",
            "the algorithm to run: ring, tree, parameter_server, …");
   }
@@ -151,25 +152,26 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
   call.groups.front().resize(at_index(work.ranks));
   std::iota(call.groups.front().begin(), call.groups.front().end(), 0);
 
+  const std::string algorithm(name(sync.algorithm));
   ReplayPlan plan;
   plan.hosts = rates_of(scenario);
   WorkerTask& task = plan.task;
   task.executor = options.executor;
-  task.algorithm = row->name;
+  task.algorithm = algorithm;
   task.participants = participants_of(scenario, call);
   task.ranks = work.ranks;
   task.elements = static_cast<std::int64_t>(work.size.value() / 4.0);
   if (options.executor == HostExecutor::own) {
-    const Schedule schedule = row->build(work.ranks, shape_of(scenario));
+    const Schedule schedule = build(work.ranks, shape_of(scenario));
     if (schedule.servers != task.servers() || !schedule.switch_ports.empty()) {
-      refuse(scenario, "workload.collective.algorithm", row->name + " needs more than hosts",
+      refuse(scenario, "workload.collective.algorithm", algorithm + " needs more than hosts",
              "an algorithm of ranks and servers: ring, tree, parameter_server, …");
     }
     task.chunks = schedule.chunks;
     for (int phase = 0; phase < schedule.phases; ++phase) task.phases.push_back(without_strides(schedule.phase(phase)));
   } else if (options.executor == HostExecutor::server) {
     if (sync.algorithm != SyncAlgorithm::parameter_server) {
-      refuse(scenario, "workload.collective.algorithm", "the key-value servers run no " + row->name,
+      refuse(scenario, "workload.collective.algorithm", "the key-value servers run no " + algorithm,
              "parameter_server");
     }
     task.keys = options.keys > 0 ? options.keys : task.servers();

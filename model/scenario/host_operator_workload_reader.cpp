@@ -3,39 +3,12 @@
 
 #include "model/base/format.hpp"
 #include "model/base/text.hpp"
-#include "model/scenario/names.hpp"
+#include "model/base/words.hpp"
 #include "model/scenario/workload_reader.hpp"
 
 namespace foretrain {
 
 namespace {
-
-std::span<const Named<WalkPattern>> pattern_words() {
-  static constexpr Named<WalkPattern> words[] = {{"sequential", WalkPattern::sequential},
-                                                 {"strided", WalkPattern::strided},
-                                                 {"random", WalkPattern::random},
-                                                 {"pointer_chase", WalkPattern::pointer_chase}};
-  return words;
-}
-std::span<const Named<WalkAccess>> access_words() {
-  static constexpr Named<WalkAccess> words[] = {
-      {"read", WalkAccess::read}, {"write", WalkAccess::write}, {"copy", WalkAccess::copy}};
-  return words;
-}
-std::span<const Named<WalkDirection>> direction_words() {
-  static constexpr Named<WalkDirection> words[] = {{"forward", WalkDirection::forward},
-                                                   {"backward", WalkDirection::backward},
-                                                   {"alternating", WalkDirection::alternating}};
-  return words;
-}
-std::span<const Named<bool>> page_words() {
-  static constexpr Named<bool> words[] = {{"small", false}, {"huge", true}};
-  return words;
-}
-std::span<const Named<bool>> memory_words() {
-  static constexpr Named<bool> words[] = {{"local", false}, {"remote", true}};
-  return words;
-}
 
 int read_threads(const MappingReader& keys, const Cpu& cpu) {
   const int threads = keys.int_or("threads", 1);
@@ -54,17 +27,17 @@ HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
   const MemoryHierarchy& memory = *cpu.hierarchy;
   MemoryWalk walk;
   walk.working_set = keys["working_set"].quantity<Bytes>();
-  walk.pattern = keys.choice_or("pattern", WalkPattern::sequential, pattern_words());
-  walk.access = keys.choice_or("access", WalkAccess::read, access_words());
-  walk.direction = keys.choice_or("direction", WalkDirection::forward, direction_words());
+  walk.pattern = keys.choice_or("pattern", WalkPattern::sequential);
+  walk.access = keys.choice_or("access", WalkAccess::read);
+  walk.direction = keys.choice_or("direction", WalkDirection::forward);
   walk.element = keys.quantity_or<Bytes>("element", walk.element);
   walk.stride = keys.quantity_or<Bytes>("stride", walk.stride);
   walk.offset = keys.quantity_or<Bytes>("offset", walk.offset, Zero::allowed);
   walk.burst = keys.quantity_or<Bytes>("burst", walk.burst);
   walk.threads = read_threads(keys, cpu);
   walk.passes = keys.number_or("passes", 1.0, Zero::refused);
-  walk.huge_pages = keys.choice_or("pages", false, page_words());
-  walk.remote = keys.choice_or("memory", false, memory_words());
+  walk.huge_pages = keys.flag_or("pages", false, "small", "huge");
+  walk.remote = keys.flag_or("memory", false, "local", "remote");
   if (walk.working_set > cpu.memory) {
     keys.fail("working_set", fmt::format("{} has {}", cpu.name, format_binary_bytes(cpu.memory)),
               "a working set that fits");
@@ -92,20 +65,19 @@ HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
   if (walk.remote && (cpu.sockets < 2 || !(memory.remote_latency.value() > 0.0))) {
     keys.fail("memory", fmt::format("{} describes no memory of another socket", cpu.name), "memory: local");
   }
-  return {fmt::format("{} over {}", word_for(walk.pattern, pattern_words()), format_binary_bytes(walk.working_set)),
-          walk, 1};
+  return {fmt::format("{} over {}", name(walk.pattern), format_binary_bytes(walk.working_set)), walk, 1};
 }
 
 /// { m, n, k, precision (= fp32), threads (= all cores) }
 HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
   const MappingReader keys = field.mapping({"m", "n", "k", "precision", "threads"});
-  static constexpr Named<Precision> precisions[] = {{"fp32", Precision::fp32}, {"fp64", Precision::fp64}};
+  static constexpr std::array precisions = {Precision::fp32, Precision::fp64};
   constexpr IntegerRange dimension{1, 1'000'000};
   CpuMatmul work;
   work.m = keys["m"].integer(dimension);
   work.n = keys["n"].integer(dimension);
   work.k = keys["k"].integer(dimension);
-  work.precision = keys.choice_or<Precision>("precision", Precision::fp32, precisions);
+  work.precision = keys.choice_or("precision", Precision::fp32, precisions);
   work.threads = keys.has("threads") ? read_threads(keys, cpu) : cpu.cores;
   return {fmt::format("matmul {}x{}x{} on {}", work.m, work.n, work.k, cpu.name), work, 1};
 }
@@ -131,7 +103,7 @@ const std::vector<std::string>& host_operator_kinds() {
 HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
   const MappingReader keys = field.mapping({"working_set", "pattern"});
   const GpuChase walk{keys["working_set"].quantity<Bytes>()};
-  if (keys.choice_or("pattern", WalkPattern::pointer_chase, pattern_words()) != WalkPattern::pointer_chase) {
+  if (keys.choice_or("pattern", WalkPattern::pointer_chase) != WalkPattern::pointer_chase) {
     keys.fail("pattern", "a GPU's memory is only followed pointer by pointer", "pattern: pointer_chase, or on: cpu");
   }
   if (walk.working_set <= gpu.l2_cache) {

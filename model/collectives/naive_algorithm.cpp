@@ -1,6 +1,7 @@
 // Everybody sends everything to rank 0, which adds it up and sends the sum back: 2·(n-1)·S through one rank's link. The
 // other operations in the same spirit: whoever has data sends it straight to whoever needs it, all in one phase.
-#include "model/collectives/algorithms.hpp"
+#include "model/collectives/algorithm.hpp"
+#include "model/collectives/exchange.hpp"
 
 namespace foretrain {
 
@@ -41,20 +42,28 @@ Schedule make(int ranks, int chunks, int phases, std::function<Phase(int)> phase
 
 }  // namespace
 
-Schedule naive_all_reduce(int ranks, const ScheduleShape& /*shape*/) {
-  return make(ranks, 1, 2, [ranks](int index) { return index == 0 ? to_root(ranks) : from_root(ranks); });
-}
-Schedule naive_reduce(int ranks, const ScheduleShape& /*shape*/) {
-  return make(ranks, 1, 1, [ranks](int) { return to_root(ranks); });
-}
-Schedule naive_broadcast(int ranks, const ScheduleShape& /*shape*/) {
-  return make(ranks, 1, 1, [ranks](int) { return from_root(ranks); });
-}
-Schedule naive_reduce_scatter(int ranks, const ScheduleShape& /*shape*/) {
-  return make(ranks, ranks, 1, [ranks](int) { return everybody_to_everybody(ranks, TransferKind::reduce); });
-}
-Schedule naive_all_gather(int ranks, const ScheduleShape& /*shape*/) {
-  return make(ranks, ranks, 1, [ranks](int) { return everybody_to_everybody(ranks, TransferKind::copy); });
-}
+const Algorithm naive_algorithm = {
+    .all_reduce =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          return make(ranks, 1, 2, [ranks](int index) { return index == 0 ? to_root(ranks) : from_root(ranks); });
+        },
+    .all_gather =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          return make(ranks, ranks, 1, [ranks](int) { return everybody_to_everybody(ranks, TransferKind::copy); });
+        },
+    .reduce_scatter =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          return make(ranks, ranks, 1, [ranks](int) { return everybody_to_everybody(ranks, TransferKind::reduce); });
+        },
+    .broadcast =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          return make(ranks, 1, 1, [ranks](int) { return from_root(ranks); });
+        },
+    .reduce = [](int ranks,
+                 const ScheduleShape& /*shape*/) { return make(ranks, 1, 1, [ranks](int) { return to_root(ranks); }); },
+    .all_to_all = direct_all_to_all,
+    .send_receive = direct_send_receive,
+    .all_to_all_of_many = all_to_all_at_once,
+};
 
 }  // namespace foretrain

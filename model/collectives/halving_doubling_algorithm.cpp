@@ -5,7 +5,7 @@
 // Rabenseifner, Gropp, "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005).
 #include <bit>
 
-#include "model/collectives/algorithms.hpp"
+#include "model/collectives/algorithm.hpp"
 
 namespace foretrain {
 
@@ -129,24 +129,27 @@ Steps with_chunk_per_rank(int ranks) {
 
 }  // namespace
 
-Schedule halving_doubling_all_reduce(int ranks, const ScheduleShape& /*shape*/) {
-  return Steps(ranks).pairs(Pairs::give_all).halve().double_up().pairs(Pairs::get_all).schedule();
-}
-
-Schedule halving_doubling_reduce_scatter(int ranks, const ScheduleShape& /*shape*/) {
-  return with_chunk_per_rank(ranks).pairs(Pairs::give_all).halve().pairs(Pairs::get_own).schedule();
-}
-
-Schedule halving_doubling_all_gather(int ranks, const ScheduleShape& /*shape*/) {
-  return with_chunk_per_rank(ranks).pairs(Pairs::give_own).double_up().pairs(Pairs::get_all).schedule();
-}
-
-Schedule halving_doubling_broadcast(int ranks, const ScheduleShape& /*shape*/) {
-  return Steps(ranks).scatter().double_up().pairs(Pairs::get_all).schedule();
-}
-
-Schedule halving_doubling_reduce(int ranks, const ScheduleShape& /*shape*/) {
-  return Steps(ranks).pairs(Pairs::give_all).halve().gather().schedule();
-}
+const Algorithm halving_doubling_algorithm = {
+    .all_reduce =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          return Steps(ranks).pairs(Pairs::give_all).halve().double_up().pairs(Pairs::get_all).schedule();
+        },
+    .all_gather =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          return with_chunk_per_rank(ranks).pairs(Pairs::give_own).double_up().pairs(Pairs::get_all).schedule();
+        },
+    .reduce_scatter =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          return with_chunk_per_rank(ranks).pairs(Pairs::give_all).halve().pairs(Pairs::get_own).schedule();
+        },
+    .broadcast =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          return Steps(ranks).scatter().double_up().pairs(Pairs::get_all).schedule();
+        },
+    .reduce =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          return Steps(ranks).pairs(Pairs::give_all).halve().gather().schedule();
+        },
+};
 
 }  // namespace foretrain

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "model/collectives/algorithms.hpp"
+#include "model/collectives/algorithm.hpp"
 
 namespace foretrain {
 
@@ -111,16 +111,19 @@ Schedule make(int ranks, int ramp, void (*add)(const Tree&, int, int, Phase&)) {
 
 }  // namespace
 
-Schedule double_tree_all_reduce(int ranks, const ScheduleShape& /*shape*/) {
-  return make(ranks, 2 * make_tree(ranks, false).height, add_transfers);
-}
-
-Schedule double_tree_broadcast(int ranks, const ScheduleShape& /*shape*/) {
-  return make(ranks, make_tree(ranks, false).height + 1, add_broadcast);
-}
-
-Schedule double_tree_reduce(int ranks, const ScheduleShape& /*shape*/) {
-  return make(ranks, make_tree(ranks, false).height + 1, add_reduce);
-}
+const Algorithm double_tree_algorithm = {
+    .all_reduce =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          return make(ranks, 2 * make_tree(ranks, false).height, add_transfers);
+        },
+    .broadcast =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          return make(ranks, make_tree(ranks, false).height + 1, add_broadcast);
+        },
+    .reduce =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          return make(ranks, make_tree(ranks, false).height + 1, add_reduce);
+        },
+};
 
 }  // namespace foretrain

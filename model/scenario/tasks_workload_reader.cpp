@@ -12,9 +12,9 @@
 #include <algorithm>
 
 #include "model/base/text.hpp"
+#include "model/base/words.hpp"
 #include "model/scenario/attention_reader.hpp"
 #include "model/scenario/model_reader.hpp"
-#include "model/scenario/names.hpp"
 #include "model/scenario/workload_reader.hpp"
 
 namespace foretrain {
@@ -86,13 +86,12 @@ ModelCall read_call(const Field& field, bool backward, const Cluster& cluster) {
   ModelCall call;
   call.model = read_model(keys["model"]);
   call.batch = keys.integer_or("batch", 1, {1, 1'000'000'000});
-  call.precision = keys.choice_or("precision", Precision::fp32, precision_words());
+  call.precision = keys.choice_or("precision", Precision::fp32, training_precisions);
   const bool flash = cluster.node.gpu.compute_capability >= 7.5;  // as for workload.train
-  call.attention =
-      keys.choice_or("attention", flash ? AttentionKind::flash : AttentionKind::standard, attention_words());
+  call.attention = keys.choice_or("attention", flash ? AttentionKind::flash : AttentionKind::standard);
   check_attention(call.model, call.attention, call.precision, cluster.node.gpu, field);
   call.backward = backward;
-  if (const auto execution = keys.find("execution")) call.execution = execution->choice(execution_words());
+  if (const auto execution = keys.find("execution")) call.execution = execution->choice<ExecutionMode>();
   return call;
 }
 

@@ -3,7 +3,7 @@
 // Reduce is the way up alone, broadcast the way down.
 #include <bit>
 
-#include "model/collectives/algorithms.hpp"
+#include "model/collectives/algorithm.hpp"
 
 namespace foretrain {
 
@@ -29,20 +29,23 @@ Schedule make(int ranks, int phases, std::function<Phase(int)> phase) {
 
 }  // namespace
 
-Schedule tree_reduce(int ranks, const ScheduleShape& /*shape*/) {
-  const int depth = depth_of(ranks - 1);
-  return make(ranks, depth, [=](int index) { return edges(ranks, depth - index, true); });
-}
-
-Schedule tree_broadcast(int ranks, const ScheduleShape& /*shape*/) {
-  return make(ranks, depth_of(ranks - 1), [=](int index) { return edges(ranks, index + 1, false); });
-}
-
-Schedule tree_all_reduce(int ranks, const ScheduleShape& /*shape*/) {
-  const int depth = depth_of(ranks - 1);
-  return make(ranks, 2 * depth, [=](int index) {
-    return index < depth ? edges(ranks, depth - index, true) : edges(ranks, index - depth + 1, false);
-  });
-}
+const Algorithm tree_algorithm = {
+    .all_reduce =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          const int depth = depth_of(ranks - 1);
+          return make(ranks, 2 * depth, [=](int index) {
+            return index < depth ? edges(ranks, depth - index, true) : edges(ranks, index - depth + 1, false);
+          });
+        },
+    .broadcast =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          return make(ranks, depth_of(ranks - 1), [=](int index) { return edges(ranks, index + 1, false); });
+        },
+    .reduce =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          const int depth = depth_of(ranks - 1);
+          return make(ranks, depth, [=](int index) { return edges(ranks, depth - index, true); });
+        },
+};
 
 }  // namespace foretrain

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/scenario/names.hpp"
+#include "model/base/words.hpp"
 #include "model/scenario/streaming_operators.hpp"
 
 namespace foretrain {
@@ -46,11 +46,9 @@ UpdatePasses passes_of(Rule rule) {
 /// and gradients are fp32; a copy of the weights in a shorter precision is written too. Fused is one kernel over all
 /// tensors, otherwise each tensor has kernels of its own.
 Operator read_optimizer(const Field& field) {
-  static constexpr Named<Rule> rules[] = {
-      {"sgd", Rule::sgd}, {"momentum", Rule::momentum}, {"adam", Rule::adam}, {"adamw", Rule::adamw}};
   const MappingReader keys = field.mapping({"parameters", "algorithm", "tensors", "fused", "precision"});
   const auto parameters = static_cast<double>(keys["parameters"].integer(parameter_counts));
-  const UpdatePasses passes = passes_of(keys.choice_or<Rule>("algorithm", Rule::adamw, rules));
+  const UpdatePasses passes = passes_of(keys.choice_or("algorithm", Rule::adamw));
   const int tensors = keys.int_or("tensors", 1, {1, 10'000'000});
   const bool fused = keys.flag_or("fused", true);
   const Precision precision = read_precision(keys);
@@ -82,13 +80,9 @@ Operator read_gradient_clipping(const Field& field) {
 /// { pattern (= sequential), working_set, element (= 4 B), stride (strided only), reads }: sequential | strided |
 /// random | dependent reads on the GPU; `reads` is once through the working set where it is not stated.
 Operator read_memory_access(const Field& field) {
-  static constexpr Named<AccessPattern> patterns[] = {{"sequential", AccessPattern::sequential},
-                                                      {"strided", AccessPattern::strided},
-                                                      {"random", AccessPattern::random},
-                                                      {"dependent", AccessPattern::dependent}};
   const MappingReader keys = field.mapping({"pattern", "working_set", "element", "stride", "reads"});
   MemoryAccess work;
-  work.pattern = keys.choice_or<AccessPattern>("pattern", AccessPattern::sequential, patterns);
+  work.pattern = keys.choice_or("pattern", AccessPattern::sequential);
   work.working_set = keys["working_set"].quantity<Bytes>();
   if (const auto element = keys.find("element")) work.element = element->quantity<Bytes>();
   if (work.element > work.working_set) {

@@ -3,7 +3,7 @@
 // is that of one ring, on each ring's share. Source: NCCL's channels; Patarasuk and Yuan for the single ring.
 #include <algorithm>
 
-#include "model/collectives/algorithms.hpp"
+#include "model/collectives/ring_paths.hpp"
 #include "model/collectives/rings.hpp"
 
 namespace foretrain {
@@ -24,20 +24,14 @@ std::vector<WeightedRing> rings_of(int ranks, const ScheduleShape& shape) {
 
 }  // namespace
 
-Schedule multi_ring_reduce_scatter(int ranks, const ScheduleShape& shape) {
-  return rings_reduce_scatter(ranks, rings_of(ranks, shape));
-}
-Schedule multi_ring_all_gather(int ranks, const ScheduleShape& shape) {
-  return rings_all_gather(ranks, rings_of(ranks, shape));
-}
-Schedule multi_ring_all_reduce(int ranks, const ScheduleShape& shape) {
-  return rings_all_reduce(ranks, rings_of(ranks, shape));
-}
-Schedule multi_ring_broadcast(int ranks, const ScheduleShape& shape) {
-  return chains_broadcast(ranks, rings_of(ranks, shape));
-}
-Schedule multi_ring_reduce(int ranks, const ScheduleShape& shape) {
-  return chains_reduce(ranks, rings_of(ranks, shape));
-}
+const Algorithm multi_ring_algorithm = [] {
+  Algorithm rings = algorithm_over<rings_of>();
+  rings.shape = [](const CollectiveCall&, const std::vector<int>& group, const Topology& topology) {
+    ScheduleShape shape(1);
+    shape.rings = multi_rings(group, topology);
+    return shape;
+  };
+  return rings;
+}();
 
 }  // namespace foretrain

@@ -1,16 +1,14 @@
 #include <fmt/format.h>
 
 #include "model/base/text.hpp"
+#include "model/base/words.hpp"
 #include "model/scenario/attention_reader.hpp"
-#include "model/scenario/names.hpp"
 #include "model/scenario/streaming_operators.hpp"
 #include "model/scenario/workload_reader.hpp"
 
 namespace foretrain {
 
-Precision read_precision(const MappingReader& keys) {
-  return keys.choice_or("precision", Precision::fp32, all_precision_words());
-}
+Precision read_precision(const MappingReader& keys) { return keys.choice_or("precision", Precision::fp32); }
 
 namespace {
 
@@ -39,9 +37,6 @@ Operator read_matmul(const Field& field) {
 /// { batch, channels, height, width, filters, kernel, stride (= 1), pad (= 0), groups (= 1), pass (= forward),
 /// precision }
 Operator read_convolution(const Field& field) {
-  static constexpr Named<ConvolutionPass> passes[] = {{"forward", ConvolutionPass::forward},
-                                                      {"data_gradient", ConvolutionPass::data_gradient},
-                                                      {"weight_gradient", ConvolutionPass::weight_gradient}};
   const MappingReader keys = field.mapping(
       {"batch", "channels", "height", "width", "filters", "kernel", "stride", "pad", "groups", "pass", "precision"});
   Convolution work;
@@ -52,7 +47,7 @@ Operator read_convolution(const Field& field) {
   work.k = read_size(keys, "filters");
   work.groups = keys.integer_or("groups", 1, dimension);
   work.stride = keys.integer_or("stride", 1, {1, 10'000});
-  work.pass = keys.choice_or<ConvolutionPass>("pass", ConvolutionPass::forward, passes);
+  work.pass = keys.choice_or("pass", ConvolutionPass::forward);
   const auto pair = [](const Field& value, IntegerRange range) {
     if (value.is_scalar()) return std::pair{value.integer(range), value.integer(range)};
     const std::vector<Field> sides = value.list();

@@ -3,8 +3,8 @@
 #include <array>
 
 #include "model/base/text.hpp"
+#include "model/base/words.hpp"
 #include "model/scenario/model_reader.hpp"
-#include "model/scenario/names.hpp"
 
 namespace foretrain {
 

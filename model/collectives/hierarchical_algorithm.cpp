@@ -11,7 +11,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "model/collectives/algorithms.hpp"
+#include "model/collectives/algorithm.hpp"
+#include "model/collectives/exchange.hpp"
 #include "model/collectives/rings.hpp"
 
 namespace foretrain {
@@ -178,36 +179,6 @@ Schedule join(int ranks, int chunks, std::vector<Part> parts) {
 
 }  // namespace
 
-Schedule hierarchical_all_reduce(int ranks, const ScheduleShape& shape) {
-  const Levels levels = make_levels(ranks, shape);
-  std::vector<Part> parts;
-  for (std::size_t level = 0; level < levels.axes.size(); ++level) {
-    parts.push_back(ring_part(levels, level, TransferKind::reduce, false));
-  }
-  for (std::size_t level = levels.axes.size(); level-- > 0;) {
-    parts.push_back(ring_part(levels, level, TransferKind::copy, false));
-  }
-  return join(ranks, ranks, std::move(parts));
-}
-
-Schedule hierarchical_reduce_scatter(int ranks, const ScheduleShape& shape) {
-  const Levels levels = make_levels(ranks, shape);
-  std::vector<Part> parts;
-  for (std::size_t level = 0; level < levels.axes.size(); ++level) {
-    parts.push_back(ring_part(levels, level, TransferKind::reduce, true));
-  }
-  return join(ranks, ranks, std::move(parts));
-}
-
-Schedule hierarchical_all_gather(int ranks, const ScheduleShape& shape) {
-  const Levels levels = make_levels(ranks, shape);
-  std::vector<Part> parts;
-  for (std::size_t level = levels.axes.size(); level-- > 0;) {
-    parts.push_back(ring_part(levels, level, TransferKind::copy, true));
-  }
-  return join(ranks, ranks, std::move(parts));
-}
-
 namespace {
 
 /// Broadcast and reduce: a share of the message for each rank of a top-level group, in `pieces` chunks.
@@ -249,39 +220,135 @@ Schedule rooted(int ranks, const ScheduleShape& shape, bool towards_root) {
 
 }  // namespace
 
-Schedule hierarchical_broadcast(int ranks, const ScheduleShape& shape) { return rooted(ranks, shape, false); }
-Schedule hierarchical_reduce(int ranks, const ScheduleShape& shape) { return rooted(ranks, shape, true); }
+namespace {
 
-Schedule hierarchical_all_to_all(int ranks, const ScheduleShape& shape) {
-  const Levels levels = make_levels(ranks, shape);
-  const Axis top = levels.axes.back();
-  const int locals = top.stride, groups = top.size;
-  // The message from s to d is chunk s·n + d.
-  const auto inside = [=](int) {
-    Phase transfers;
-    for (int source = 0; source < ranks; ++source) {
-      const int base = source / locals * locals;
-      for (int place = 0; place < locals; ++place) {
-        if (base + place == source) continue;
-        transfers.push_back({source, base + place, source * ranks + place, groups, TransferKind::copy, locals});
-      }
+std::vector<int> levels_of(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology) {
+  const int per_node = equal_ranks_per_node(call, group, topology);
+  if (call.levels.empty()) return {per_node};
+  std::int64_t together = 1;
+  for (const int level : call.levels) {
+    together *= level;
+    if (per_node % together != 0 && together % per_node != 0) {
+      throw std::invalid_argument(
+          fmt::format("levels {}: groups of {} ranks cut through nodes of {}; sizes must multiply to a divisor or a "
+                      "multiple of the ranks of a node, for example [{}]",
+                      fmt::join(call.levels, " x "), together, per_node, per_node));
     }
-    return transfers;
-  };
-  const auto across = [=](int) {
-    Phase transfers;
-    for (int source = 0; source < ranks; ++source) {
-      const int base = source / locals * locals;
-      for (int group = 0; group < groups; ++group) {
-        const int destination = group * locals + source % locals;
-        if (destination == source) continue;
-        transfers.push_back({source, destination, base * ranks + destination, locals, TransferKind::copy, ranks});
-      }
+    if (together > static_cast<std::int64_t>(group.size()) || static_cast<std::int64_t>(group.size()) % together != 0) {
+      throw std::invalid_argument(fmt::format(
+          "levels {}: {} ranks cannot be cut into groups of {}; the product of the levels must divide the ranks",
+          fmt::join(call.levels, " x "), group.size(), together));
     }
-    return transfers;
-  };
-  std::vector<Part> parts = {{locals > 1 ? 1 : 0, inside, -1, {}, {}}, {groups > 1 ? 1 : 0, across, -1, {}, {}}};
-  return join(ranks, ranks * ranks, std::move(parts));
+  }
+  return call.levels;
 }
+
+ScheduleShape hierarchical_shape(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology) {
+  ScheduleShape shape(1);
+  shape.levels = levels_of(call, group, topology);
+  return shape;
+}
+
+/// Node by node; groups of the innermost level are neighbours, and in ring order.
+std::vector<int> level_order(const std::vector<int>& group, int innermost, RingOrders& orders,
+                             const Topology& topology) {
+  std::vector<int> result;
+  for (std::vector<int>& ranks : split_by_node(group, topology)) {
+    std::sort(ranks.begin(), ranks.end());
+    const int size = std::min(innermost, static_cast<int>(ranks.size()));
+    for (std::size_t first = 0; first < ranks.size(); first += static_cast<std::size_t>(size)) {
+      const std::size_t end = std::min(ranks.size(), first + static_cast<std::size_t>(size));
+      const std::vector<int> inner = orders.order({ranks.begin() + first, ranks.begin() + end});
+      result.insert(result.end(), inner.begin(), inner.end());
+    }
+  }
+  return result;
+}
+
+std::vector<int> hierarchical_order(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders,
+                                    const Topology& topology) {
+  if (call.operation == CollectiveOperation::all_to_all) {
+    std::vector<int> by_node;
+    for (const std::vector<int>& ranks : split_by_node(group, topology)) {
+      by_node.insert(by_node.end(), ranks.begin(), ranks.end());
+    }
+    return by_node;
+  }
+  return call.levels.empty() ? orders.order(group) : level_order(group, call.levels.front(), orders, topology);
+}
+
+}  // namespace
+
+const Algorithm hierarchical_algorithm = {
+    .all_reduce =
+        [](int ranks, const ScheduleShape& shape) {
+          const Levels levels = make_levels(ranks, shape);
+          std::vector<Part> parts;
+          for (std::size_t level = 0; level < levels.axes.size(); ++level) {
+            parts.push_back(ring_part(levels, level, TransferKind::reduce, false));
+          }
+          for (std::size_t level = levels.axes.size(); level-- > 0;) {
+            parts.push_back(ring_part(levels, level, TransferKind::copy, false));
+          }
+          return join(ranks, ranks, std::move(parts));
+        },
+    .all_gather =
+        [](int ranks, const ScheduleShape& shape) {
+          const Levels levels = make_levels(ranks, shape);
+          std::vector<Part> parts;
+          for (std::size_t level = levels.axes.size(); level-- > 0;) {
+            parts.push_back(ring_part(levels, level, TransferKind::copy, true));
+          }
+          return join(ranks, ranks, std::move(parts));
+        },
+    .reduce_scatter =
+        [](int ranks, const ScheduleShape& shape) {
+          const Levels levels = make_levels(ranks, shape);
+          std::vector<Part> parts;
+          for (std::size_t level = 0; level < levels.axes.size(); ++level) {
+            parts.push_back(ring_part(levels, level, TransferKind::reduce, true));
+          }
+          return join(ranks, ranks, std::move(parts));
+        },
+    .broadcast = [](int ranks, const ScheduleShape& shape) { return rooted(ranks, shape, false); },
+    .reduce = [](int ranks, const ScheduleShape& shape) { return rooted(ranks, shape, true); },
+    .all_to_all =
+        [](int ranks, const ScheduleShape& shape) {
+          const Levels levels = make_levels(ranks, shape);
+          const Axis top = levels.axes.back();
+          const int locals = top.stride, groups = top.size;
+          // The message from s to d is chunk s·n + d.
+          const auto inside = [=](int) {
+            Phase transfers;
+            for (int source = 0; source < ranks; ++source) {
+              const int base = source / locals * locals;
+              for (int place = 0; place < locals; ++place) {
+                if (base + place == source) continue;
+                transfers.push_back({source, base + place, source * ranks + place, groups, TransferKind::copy, locals});
+              }
+            }
+            return transfers;
+          };
+          const auto across = [=](int) {
+            Phase transfers;
+            for (int source = 0; source < ranks; ++source) {
+              const int base = source / locals * locals;
+              for (int group = 0; group < groups; ++group) {
+                const int destination = group * locals + source % locals;
+                if (destination == source) continue;
+                transfers.push_back(
+                    {source, destination, base * ranks + destination, locals, TransferKind::copy, ranks});
+              }
+            }
+            return transfers;
+          };
+          std::vector<Part> parts = {{locals > 1 ? 1 : 0, inside, -1, {}, {}},
+                                     {groups > 1 ? 1 : 0, across, -1, {}, {}}};
+          return join(ranks, ranks * ranks, std::move(parts));
+        },
+    .shape = hierarchical_shape,
+    .order = hierarchical_order,
+    .all_to_all_of_many = all_to_all_by_node,
+};
 
 }  // namespace foretrain

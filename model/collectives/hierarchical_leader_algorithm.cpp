@@ -9,7 +9,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "model/collectives/algorithms.hpp"
+#include "model/collectives/algorithm.hpp"
 #include "model/collectives/rings.hpp"
 
 namespace foretrain {
@@ -159,19 +159,36 @@ Schedule join(const SharedGroups& groups, std::vector<LeaderPart> parts) {
 
 }  // namespace
 
-Schedule hierarchical_leader_all_reduce(int ranks, const ScheduleShape& shape) {
-  const SharedGroups groups = make_groups(ranks, shape);
-  return join(groups, {inside_part(groups, true), ring_part(groups), inside_part(groups, false)});
+namespace {
+
+ScheduleShape leader_shape(const CollectiveCall& /*call*/, const std::vector<int>& group, const Topology& topology) {
+  ScheduleShape shape(1);
+  for (const std::vector<int>& ranks : split_by_node(group, topology)) {
+    shape.groups.push_back(static_cast<int>(ranks.size()));
+  }
+  return shape;
 }
 
-Schedule hierarchical_leader_broadcast(int ranks, const ScheduleShape& shape) {
-  const SharedGroups groups = make_groups(ranks, shape);
-  return join(groups, {chain_part(groups, false), inside_part(groups, false)});
-}
+}  // namespace
 
-Schedule hierarchical_leader_reduce(int ranks, const ScheduleShape& shape) {
-  const SharedGroups groups = make_groups(ranks, shape);
-  return join(groups, {inside_part(groups, true), chain_part(groups, true)});
-}
+const Algorithm hierarchical_leader_algorithm = {
+    .all_reduce =
+        [](int ranks, const ScheduleShape& shape) {
+          const SharedGroups groups = make_groups(ranks, shape);
+          return join(groups, {inside_part(groups, true), ring_part(groups), inside_part(groups, false)});
+        },
+    .broadcast =
+        [](int ranks, const ScheduleShape& shape) {
+          const SharedGroups groups = make_groups(ranks, shape);
+          return join(groups, {chain_part(groups, false), inside_part(groups, false)});
+        },
+    .reduce =
+        [](int ranks, const ScheduleShape& shape) {
+          const SharedGroups groups = make_groups(ranks, shape);
+          return join(groups, {inside_part(groups, true), chain_part(groups, true)});
+        },
+    .shape = leader_shape,
+    .order = ring_order,
+};
 
 }  // namespace foretrain

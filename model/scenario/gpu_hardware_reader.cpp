@@ -3,9 +3,9 @@
 #include <array>
 #include <utility>
 
+#include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware_reader.hpp"
-#include "model/scenario/names.hpp"
 #include "model/scenario/overrides.hpp"
 
 namespace foretrain {
@@ -15,20 +15,15 @@ namespace {
 constexpr std::array<std::string_view, 9> architectures = {"kepler", "pascal", "volta",     "turing", "ampere",
                                                            "ada",    "hopper", "blackwell", "host"};
 
-std::string read_architecture(const Field& field) {
-  std::vector<Named<std::string_view>> words;
-  for (const std::string_view word : architectures) words.push_back({word, word});
-  return std::string(field.choice<std::string_view>(words));
-}
+std::string read_architecture(const Field& field) { return std::string(architectures[field.word(architectures)]); }
 
 /// `{ fp32: 19.5 TFLOP/s, … }`; formats that are not listed have no unit of their own.
 std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, FigureLog& log) {
   const MappingReader rates = field.mapping({"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4"});
   std::array<FlopsPerSecond, precision_count> result{};
-  for (const Named<Precision>& precision : all_precision_words()) {
-    if (rates.has(precision.word)) {
-      result[static_cast<std::size_t>(precision.value)] = figure<FlopsPerSecond>(rates, precision.word, log);
-    }
+  for (std::size_t p = 0; p < result.size(); ++p) {
+    const std::string_view word = words_of<Precision>[p];
+    if (rates.has(word)) result[p] = figure<FlopsPerSecond>(rates, word, log);
   }
   return result;
 }

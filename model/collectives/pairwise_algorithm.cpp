@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "model/collectives/algorithms.hpp"
+#include "model/collectives/algorithm.hpp"
 
 namespace foretrain {
 
@@ -58,15 +58,16 @@ Schedule make(int ranks, int chunks, std::vector<What> rounds) {
 
 }  // namespace
 
-Schedule pairwise_reduce_scatter(int ranks, const ScheduleShape& /*shape*/) {
-  return make(ranks, ranks, {What::parts_for_partner});
-}
-Schedule pairwise_all_gather(int ranks, const ScheduleShape& /*shape*/) { return make(ranks, ranks, {What::own_part}); }
-Schedule pairwise_all_reduce(int ranks, const ScheduleShape& /*shape*/) {
-  return make(ranks, ranks, {What::parts_for_partner, What::own_part});
-}
-Schedule pairwise_all_to_all(int ranks, const ScheduleShape& /*shape*/) {
-  return make(ranks, ranks * ranks, {What::messages});
-}
+const Algorithm pairwise_algorithm = {
+    .all_reduce =
+        [](int ranks, const ScheduleShape& /*shape*/) {
+          return make(ranks, ranks, {What::parts_for_partner, What::own_part});
+        },
+    .all_gather = [](int ranks, const ScheduleShape& /*shape*/) { return make(ranks, ranks, {What::own_part}); },
+    .reduce_scatter = [](int ranks,
+                         const ScheduleShape& /*shape*/) { return make(ranks, ranks, {What::parts_for_partner}); },
+    .all_to_all = [](int ranks,
+                     const ScheduleShape& /*shape*/) { return make(ranks, ranks * ranks, {What::messages}); },
+};
 
 }  // namespace foretrain

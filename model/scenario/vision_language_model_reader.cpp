@@ -11,12 +11,6 @@ namespace {
 
 constexpr IntegerRange width{1, 100'000'000};
 
-std::span<const Named<ProjectorConfig::Kind>> projector_words() {
-  static constexpr Named<ProjectorConfig::Kind> words[] = {{"mlp", ProjectorConfig::Kind::mlp},
-                                                           {"resampler", ProjectorConfig::Kind::resampler}};
-  return words;
-}
-
 /// A transformer as a part: a preset's name, { preset: NAME, … } or { family: …, … }.
 TransformerConfig read_part(const Field& field, bool vision) {
   const ModelConfig model = read_model(field);
@@ -64,8 +58,8 @@ ProjectorConfig read_resampler(const MappingReader& keys, const VisionLanguageCo
 ProjectorConfig read_projector(const Field& field, const VisionLanguageConfig& config) {
   const YamlEntry* kind = field.is_mapping() ? field.node().find("kind") : nullptr;
   const bool resampler =
-      kind != nullptr &&
-      Field(kind->value, join_path(field.path(), "kind")).choice(projector_words()) == ProjectorConfig::Kind::resampler;
+      kind != nullptr && Field(kind->value, join_path(field.path(), "kind")).choice<ProjectorConfig::Kind>() ==
+                             ProjectorConfig::Kind::resampler;
   if (resampler) {
     return read_resampler(
         field.mapping({"kind", "queries", "layers", "hidden", "heads", "ffn_hidden", "self_attention"}), config);

@@ -11,7 +11,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "model/collectives/algorithms.hpp"
+#include "model/collectives/algorithm.hpp"
 #include "model/collectives/rings.hpp"
 
 namespace foretrain {
@@ -177,47 +177,85 @@ SharedFabric make_fabric(int ranks, const ScheduleShape& shape) { return std::ma
 
 }  // namespace
 
-Schedule in_network_all_reduce(int ranks, const ScheduleShape& shape) {
-  const SharedFabric f = make_fabric(ranks, shape);
-  Stages stages;
-  add_up_inside(f, stages);
-  cross_network(f, Up::sums, Down::share, stages);
-  gather_inside(f, stages);
-  return pipeline(f, stages);
+namespace {
+
+bool all_reduce_in_switch(EndpointId source, EndpointId destination, const Topology& topology, bool network) {
+  const Route route = topology.route(source, destination);
+  const auto reduces = [&](LinkId link) {
+    const bool counts = !network || topology.link_kind(link) == LinkKind::network;
+    return !counts || topology.in_network_reduction(link);
+  };
+  return route.links.size() > 1 && std::all_of(route.links.begin(), route.links.end(), reduces);
 }
 
-Schedule in_network_reduce_scatter(int ranks, const ScheduleShape& shape) {
-  const SharedFabric f = make_fabric(ranks, shape);
-  Stages stages;
-  add_up_inside(f, stages);
-  cross_network(f, Up::sums, Down::own, stages);
-  return pipeline(f, stages);
+ScheduleShape in_network_shape(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology) {
+  ScheduleShape shape(equal_ranks_per_node(call, group, topology));
+  const std::vector<std::vector<int>> nodes = split_by_node(group, topology);
+  const std::vector<int>& first = nodes.front();
+  shape.switches_inside = first.size() > 1 && all_reduce_in_switch(first[0], first[1], topology, false);
+  if (nodes.size() == 1 && first.size() > 1 && !shape.switches_inside) {
+    throw std::invalid_argument(
+        "in_network needs switches that add up: NVLink SHARP, on NVSwitches of the H100's generation and later "
+        "(in_network_reduction: true in a link type); use ring or multi_ring here");
+  }
+  if (nodes.size() > 1 && !all_reduce_in_switch(first[0], nodes[1][0], topology, true)) {
+    throw std::invalid_argument(
+        "in_network between nodes needs switches that add up (InfiniBand SHARP); network: { in_network_reduction: true "
+        "} "
+        "if the fabric has them, or use hierarchical");
+  }
+  return shape;
 }
 
-Schedule in_network_all_gather(int ranks, const ScheduleShape& shape) {
-  const SharedFabric f = make_fabric(ranks, shape);
-  Stages stages;
-  cross_network(f, Up::own, Down::share, stages);
-  gather_inside(f, stages);
-  return pipeline(f, stages);
-}
+}  // namespace
 
-Schedule in_network_broadcast(int ranks, const ScheduleShape& shape) {
-  const SharedFabric f = make_fabric(ranks, shape);
-  Stages stages;
-  share_at_root(f, true, stages);
-  cross_network(f, Up::share_of_node_0, Down::share, stages);
-  gather_inside(f, stages);
-  return pipeline(f, stages);
-}
-
-Schedule in_network_reduce(int ranks, const ScheduleShape& shape) {
-  const SharedFabric f = make_fabric(ranks, shape);
-  Stages stages;
-  add_up_inside(f, stages);
-  cross_network(f, Up::sums, Down::share_to_node_0, stages);
-  share_at_root(f, false, stages);
-  return pipeline(f, stages);
-}
+const Algorithm in_network_algorithm = {
+    .all_reduce =
+        [](int ranks, const ScheduleShape& shape) {
+          const SharedFabric f = make_fabric(ranks, shape);
+          Stages stages;
+          add_up_inside(f, stages);
+          cross_network(f, Up::sums, Down::share, stages);
+          gather_inside(f, stages);
+          return pipeline(f, stages);
+        },
+    .all_gather =
+        [](int ranks, const ScheduleShape& shape) {
+          const SharedFabric f = make_fabric(ranks, shape);
+          Stages stages;
+          cross_network(f, Up::own, Down::share, stages);
+          gather_inside(f, stages);
+          return pipeline(f, stages);
+        },
+    .reduce_scatter =
+        [](int ranks, const ScheduleShape& shape) {
+          const SharedFabric f = make_fabric(ranks, shape);
+          Stages stages;
+          add_up_inside(f, stages);
+          cross_network(f, Up::sums, Down::own, stages);
+          return pipeline(f, stages);
+        },
+    .broadcast =
+        [](int ranks, const ScheduleShape& shape) {
+          const SharedFabric f = make_fabric(ranks, shape);
+          Stages stages;
+          share_at_root(f, true, stages);
+          cross_network(f, Up::share_of_node_0, Down::share, stages);
+          gather_inside(f, stages);
+          return pipeline(f, stages);
+        },
+    .reduce =
+        [](int ranks, const ScheduleShape& shape) {
+          const SharedFabric f = make_fabric(ranks, shape);
+          Stages stages;
+          add_up_inside(f, stages);
+          cross_network(f, Up::sums, Down::share_to_node_0, stages);
+          share_at_root(f, false, stages);
+          return pipeline(f, stages);
+        },
+    .shape = in_network_shape,
+    .order = ring_order,
+    .pieces = {1, 4, 16, 64},
+};
 
 }  // namespace foretrain

@@ -8,11 +8,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/collectives/algorithm.hpp"
 #include "model/collectives/automatic.hpp"
 #include "model/collectives/collective.hpp"
+#include "model/collectives/contention.hpp"
 #include "model/collectives/exchange.hpp"
-#include "model/collectives/flows.hpp"
-#include "model/collectives/link_load.hpp"
 #include "model/collectives/network_effects.hpp"
 #include "model/collectives/placement.hpp"
 
@@ -51,7 +51,12 @@ struct ScheduledGroups {
   std::vector<std::vector<EndpointId>> placed;
 };
 
-std::vector<ScheduledGroups> schedule_groups(const CollectiveCall& call, const AlgorithmRow& row,
+ScheduleShape shape_of(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology) {
+  const Algorithm& algorithm = algorithm_of(call.algorithm);
+  return algorithm.shape != nullptr ? algorithm.shape(call, group, topology) : ScheduleShape(1);
+}
+
+std::vector<ScheduledGroups> schedule_groups(const CollectiveCall& call, Algorithm::Build build,
                                              const Topology& topology) {
   const int ranks = static_cast<int>(call.groups.front().size());
   std::vector<ScheduledGroups> result;
@@ -59,7 +64,7 @@ std::vector<ScheduledGroups> schedule_groups(const CollectiveCall& call, const A
     ScheduleShape shape = shape_of(call, {endpoints.begin(), endpoints.begin() + ranks}, topology);
     auto same = std::find_if(result.begin(), result.end(), [&](const auto& other) { return other.shape == shape; });
     if (same == result.end()) {
-      Schedule schedule = row.build(ranks, shape);
+      Schedule schedule = build(ranks, shape);
       same = result.insert(result.end(), {std::move(shape), std::move(schedule), {}});
     }
     same->placed.push_back(std::move(endpoints));
@@ -162,15 +167,15 @@ std::vector<LoweredPhase> lower_phases(const std::vector<ScheduledGroups>& all, 
   return lowered;
 }
 
-/// In-network reductions choose the number of pieces by size, as the libraries that drive the switches do.
-std::vector<LoweredPhase> lower_in_best_pieces(std::vector<ScheduledGroups> all, const AlgorithmRow& row, Bytes message,
-                                               const Topology& topology) {
+/// The fastest of several numbers of pieces.
+std::vector<LoweredPhase> lower_in_best_pieces(std::vector<ScheduledGroups> all, const std::vector<int>& numbers,
+                                               Algorithm::Build build, Bytes message, const Topology& topology) {
   std::vector<LoweredPhase> best;
   Seconds least = Seconds(std::numeric_limits<double>::infinity());
-  for (const int pieces : {1, 4, 16, 64}) {
+  for (const int pieces : numbers) {
     for (ScheduledGroups& groups : all) {
       groups.shape.pieces = pieces;
-      groups.schedule = row.build(groups.schedule.ranks, groups.shape);
+      groups.schedule = build(groups.schedule.ranks, groups.shape);
     }
     LoweredCollective candidate{.chosen_algorithm = {}, .phases = lower_phases(all, message, topology)};
     const Seconds time = uncontended_time(candidate, topology);
@@ -188,33 +193,40 @@ LoweredCollective lower(const CollectiveCall& call, const Topology& topology, co
   check_call(call, topology);
   if (call.algorithm == SyncAlgorithm::automatic) return lower_automatic(call, topology, calibration);
 
-  const AlgorithmRow* row = find_algorithm(call.algorithm, call.operation);
-  if (row == nullptr) {
+  const Algorithm& algorithm = algorithm_of(call.algorithm);
+  const Algorithm::Build build = algorithm.build(call.operation);
+  if (build == nullptr) {
     throw std::invalid_argument(fmt::format("this algorithm has no schedule for this operation; these have one: {}",
                                             fmt::join(algorithms_for(call.operation), ", ")));
   }
-  LoweredCollective lowered{.chosen_algorithm = row->name, .phases = {}};
+  LoweredCollective lowered{.chosen_algorithm = std::string(name(call.algorithm)), .phases = {}};
   const bool many = call.groups.front().size() >= fewest_ranks_aggregated;
-  if (many && call.operation == CollectiveOperation::all_to_all && call.algorithm != SyncAlgorithm::pairwise) {
+  if (many && call.operation == CollectiveOperation::all_to_all && algorithm.all_to_all_of_many != nullptr) {
     for (const std::vector<int>& group : call.groups) shape_of(call, group, topology);  // refuses what does not suit
-    lowered.phases = lower_all_to_all(call, topology);
+    lowered.phases = algorithm.all_to_all_of_many(call, topology);
     return lowered;
   }
-  std::vector<ScheduledGroups> groups = schedule_groups(call, *row, topology);
-  lowered.phases = call.algorithm == SyncAlgorithm::in_network
-                       ? lower_in_best_pieces(std::move(groups), *row, message_size(call), topology)
-                       : lower_phases(groups, message_size(call), topology);
+  std::vector<ScheduledGroups> groups = schedule_groups(call, build, topology);
+  lowered.phases = algorithm.pieces.empty()
+                       ? lower_phases(groups, message_size(call), topology)
+                       : lower_in_best_pieces(std::move(groups), algorithm.pieces, build, message_size(call), topology);
   add_network_effects(lowered, topology);
   return lowered;
 }
 
-Seconds uncontended_time(const LoweredCollective& lowered, const Topology& topology) {
-  LinkLoad load(topology);
-  Seconds time(0.0);
-  for (const LoweredPhase& phase : lowered.phases) {
-    time += (phase.latency + load.busiest(phase.flows)) * static_cast<double>(phase.repeat);
+std::vector<Flow> merge_by_ends(std::vector<Flow> flows) {
+  const auto ends = [](const Flow& flow) { return std::pair(flow.source, flow.destination); };
+  if (!std::ranges::is_sorted(flows, {}, ends)) std::ranges::stable_sort(flows, {}, ends);
+  std::size_t kept = 0;
+  for (const Flow& flow : flows) {
+    if (kept > 0 && ends(flows[kept - 1]) == ends(flow)) {
+      flows[kept - 1].bytes += flow.bytes;
+    } else {
+      flows[kept++] = flow;
+    }
   }
-  return time;
+  flows.resize(kept);
+  return flows;
 }
 
 double bus_bandwidth_factor(CollectiveOperation operation, int ranks) {

@@ -1,0 +1,86 @@
+#include "model/collectives/algorithm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <stdexcept>
+
+namespace foretrain {
+
+namespace {
+
+/// "node 0 has 8, node 1 has 4": the first node of every different number.
+std::string describe(const std::vector<std::vector<int>>& nodes, const Topology& topology) {
+  std::map<std::size_t, int> first_with;
+  for (const std::vector<int>& ranks : nodes) first_with.try_emplace(ranks.size(), topology.node_of(ranks.front()));
+  std::string text;
+  for (auto entry = first_with.rbegin(); entry != first_with.rend(); ++entry) {
+    text += fmt::format("{}node {} has {}", text.empty() ? "" : ", ", entry->second, entry->first);
+  }
+  return text;
+}
+
+}  // namespace
+
+Algorithm::Build Algorithm::build(CollectiveOperation operation) const {
+  switch (operation) {
+    case CollectiveOperation::all_reduce:
+      return all_reduce;
+    case CollectiveOperation::all_gather:
+      return all_gather;
+    case CollectiveOperation::reduce_scatter:
+      return reduce_scatter;
+    case CollectiveOperation::broadcast:
+      return broadcast;
+    case CollectiveOperation::reduce:
+      return reduce;
+    case CollectiveOperation::all_to_all:
+      return all_to_all;
+    case CollectiveOperation::send_receive:
+      return send_receive;
+  }
+  return nullptr;
+}
+
+const Algorithm& algorithm_of(SyncAlgorithm algorithm) {
+  static const Algorithm automatic;
+  static const std::array all = {
+      &automatic,
+#define ALGORITHM(name) &name##_algorithm,
+#include "model/collectives/algorithms.def"
+  };
+  return *all[static_cast<std::size_t>(algorithm)];
+}
+
+bool has_servers(SyncAlgorithm algorithm) { return algorithm_of(algorithm).has_servers; }
+
+std::vector<std::string> algorithms_for(CollectiveOperation operation) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < words_of<SyncAlgorithm>.size(); ++i) {
+    const auto algorithm = static_cast<SyncAlgorithm>(i);
+    if (algorithm_of(algorithm).build(operation) != nullptr) words.emplace_back(name(algorithm));
+  }
+  return words;
+}
+
+std::vector<int> ring_order(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders,
+                            const Topology& /*topology*/) {
+  return is_exchange(call.operation) ? group : orders.order(group);
+}
+
+int equal_ranks_per_node(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology) {
+  const std::vector<std::vector<int>> nodes = split_by_node(group, topology);
+  const bool equal = std::all_of(nodes.begin(), nodes.end(),
+                                 [&](const std::vector<int>& ranks) { return ranks.size() == nodes.front().size(); });
+  if (!equal) {
+    throw std::invalid_argument(fmt::format(
+        "{} needs the same number of ranks on every node, but {}; use whole nodes, or hierarchical_leader, which takes "
+        "groups of any size",
+        name(call.algorithm), describe(nodes, topology)));
+  }
+  return static_cast<int>(nodes.front().size());
+}
+
+}  // namespace foretrain

@@ -1,0 +1,56 @@
+// A synchronisation algorithm as one value: the schedules that it has, and what it must know of the hardware. Each is
+// written in a file of its own, NAME_algorithm.cpp, and named in algorithms.def.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/collectives/collective.hpp"
+#include "model/collectives/placement.hpp"
+#include "model/collectives/schedule.hpp"
+
+namespace foretrain {
+
+struct Algorithm {
+  /// The schedule of an operation; null where the algorithm has no textbook form of it.
+  using Build = Schedule (*)(int ranks, const ScheduleShape& shape);
+  Build all_reduce = nullptr;
+  Build all_gather = nullptr;
+  Build reduce_scatter = nullptr;
+  Build broadcast = nullptr;
+  Build reduce = nullptr;
+  Build all_to_all = nullptr;
+  Build send_receive = nullptr;
+
+  /// What the hardware says to the schedule of one group, whose ranks are in schedule order; null: nothing. Throws
+  /// std::invalid_argument where the hardware cannot carry the algorithm out, or the group's shape does not suit it.
+  ScheduleShape (*shape)(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology) = nullptr;
+  /// A group's ranks in the order in which the schedule numbers them; null: as the caller names them.
+  std::vector<int> (*order)(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders,
+                            const Topology& topology) = nullptr;
+  /// The all-to-all among many ranks, with as many flows as ranks instead of pairs of ranks (exchange.hpp); null: as
+  /// its schedule says.
+  std::vector<LoweredPhase> (*all_to_all_of_many)(const CollectiveCall& call, const Topology& topology) = nullptr;
+  bool has_servers = false;
+  /// Numbers of pieces of which lower() takes the fastest, as the libraries that drive switches do; none: as the shape
+  /// says.
+  std::vector<int> pieces = {};
+
+  [[nodiscard]] Build build(CollectiveOperation operation) const;
+};
+
+#define ALGORITHM(name) extern const Algorithm name##_algorithm;
+#include "model/collectives/algorithms.def"
+
+/// SyncAlgorithm::automatic has no schedules of its own.
+const Algorithm& algorithm_of(SyncAlgorithm algorithm);
+/// Words of the algorithms that carry out an operation, in the order of algorithms.def.
+std::vector<std::string> algorithms_for(CollectiveOperation operation);
+
+/// Algorithm::order of rings: neighbours next to each other. Who sends to whom is part of an exchange's meaning.
+std::vector<int> ring_order(const CollectiveCall& call, const std::vector<int>& group, RingOrders& orders,
+                            const Topology& topology);
+/// How many ranks a group has on each of its nodes. Throws std::invalid_argument where these are different numbers.
+int equal_ranks_per_node(const CollectiveCall& call, const std::vector<int>& group, const Topology& topology);
+
+}  // namespace foretrain
