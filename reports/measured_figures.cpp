@@ -182,7 +182,7 @@ CurveFigure bandwidth_figure(const RawMeasurements& raw, const std::vector<Predi
 
 CurveFigure bus_bandwidth_figure(const std::vector<PredictedPoint>& points) {
   CurveFigure figure;
-  for (std::size_t i = 0; i < words_of<CollectiveOperation>.size(); ++i) {
+  for (std::size_t i = 0; i < names_of<CollectiveOperation>.size(); ++i) {
     const auto operation = static_cast<CollectiveOperation>(i);
     CurveList curves;
     for (const PredictedPoint& point : points) {
