@@ -177,7 +177,7 @@ Figure bandwidth_figure(const RawMeasurements& raw, const std::vector<PredictedP
 
 Figure bus_bandwidth_figure(const std::vector<PredictedPoint>& points) {
   std::vector<Panel> panels;
-  for (std::size_t i = 0; i < words_of<CollectiveOperation>.size(); ++i) {
+  for (std::size_t i = 0; i < names_of<CollectiveOperation>.size(); ++i) {
     const auto operation = static_cast<CollectiveOperation>(i);
     Curves curves(std::string(name(operation)), "message", "bus bandwidth (GB/s)");
     for (const PredictedPoint& point : points) {

@@ -37,18 +37,18 @@ constexpr auto list_words(std::index_sequence<number...>) {
 /// The words of an enumeration whose values are 0, 1, 2, … (24 at most), in that order.
 template <typename E>
 requires std::is_enum_v<E>
-inline constexpr auto words_of = detail::list_words<E>(std::make_index_sequence<24>());
+inline constexpr auto names_of = detail::list_words<E>(std::make_index_sequence<24>());
 
 /// A value's word.
 template <typename E>
 requires std::is_enum_v<E>
-constexpr std::string_view name(E value) { return words_of<E>[static_cast<std::size_t>(value)]; }
+constexpr std::string_view name(E value) { return names_of<E>[static_cast<std::size_t>(value)]; }
 
 /// The value that a word names.
 template <typename E>
 constexpr std::optional<E> value_of(std::string_view word) {
-  for (std::size_t i = 0; i < words_of<E>.size(); ++i) {
-    if (words_of<E>[i] == word) return static_cast<E>(i);
+  for (std::size_t i = 0; i < names_of<E>.size(); ++i) {
+    if (names_of<E>[i] == word) return static_cast<E>(i);
   }
   return std::nullopt;
 }

@@ -58,7 +58,7 @@ bool has_servers(SyncAlgorithm algorithm) { return algorithm_of(algorithm).has_s
 
 std::vector<std::string> algorithms_for(CollectiveOperation operation) {
   std::vector<std::string> words;
-  for (std::size_t i = 0; i < words_of<SyncAlgorithm>.size(); ++i) {
+  for (std::size_t i = 0; i < names_of<SyncAlgorithm>.size(); ++i) {
     const auto algorithm = static_cast<SyncAlgorithm>(i);
     if (algorithm_of(algorithm).build(operation) != nullptr) words.emplace_back(name(algorithm));
   }

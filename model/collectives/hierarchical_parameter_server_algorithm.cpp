@@ -60,34 +60,37 @@ ScheduleShape machine_shape(const CollectiveCall& call, const std::vector<int>& 
   return shape;
 }
 
+/// Inside every machine, then with the servers, then inside again.
+Schedule machines_first(int ranks, const ScheduleShape& shape) {
+  if (shape.parts < 1) throw std::invalid_argument("a parameter server needs at least one server");
+  if (shape.ranks_per_node < 1 || ranks % shape.ranks_per_node != 0) {
+    throw std::invalid_argument(fmt::format(
+        "hierarchical_parameter_server: {} ranks on machines of {}; every machine must have the same number", ranks,
+        shape.ranks_per_node));
+  }
+  const Machines machines{ranks, shape.ranks_per_node, shape.parts};
+  const int inner = machines.locals - 1;
+  const auto phase = [=](int index) {
+    if (index < inner) return machines.hop(index + 1, TransferKind::reduce);
+    if (index < inner + 2) return machines.exchange(index == inner);
+    return machines.hop(index - inner - 2, TransferKind::copy);
+  };
+  const auto run_length = [=](int index) {
+    if (index < inner) return inner - index;
+    return index < inner + 2 ? 1 : 2 * inner + 2 - index;
+  };
+  return {.ranks = ranks,
+          .servers = machines.servers,
+          .chunks = machines.chunks,
+          .phases = 2 * inner + 2,
+          .phase = phase,
+          .run_length = run_length};
+}
+
 }  // namespace
 
 const Algorithm hierarchical_parameter_server_algorithm = {
-    .all_reduce = [](int ranks, const ScheduleShape& shape) -> Schedule {
-      if (shape.parts < 1) throw std::invalid_argument("a parameter server needs at least one server");
-      if (shape.ranks_per_node < 1 || ranks % shape.ranks_per_node != 0) {
-        throw std::invalid_argument(fmt::format(
-            "hierarchical_parameter_server: {} ranks on machines of {}; every machine must have the same number", ranks,
-            shape.ranks_per_node));
-      }
-      const Machines machines{ranks, shape.ranks_per_node, shape.parts};
-      const int inner = machines.locals - 1;
-      const auto phase = [=](int index) {
-        if (index < inner) return machines.hop(index + 1, TransferKind::reduce);
-        if (index < inner + 2) return machines.exchange(index == inner);
-        return machines.hop(index - inner - 2, TransferKind::copy);
-      };
-      const auto run_length = [=](int index) {
-        if (index < inner) return inner - index;
-        return index < inner + 2 ? 1 : 2 * inner + 2 - index;
-      };
-      return {.ranks = ranks,
-              .servers = machines.servers,
-              .chunks = machines.chunks,
-              .phases = 2 * inner + 2,
-              .phase = phase,
-              .run_length = run_length};
-    },
+    .all_reduce = machines_first,
     .shape = machine_shape,
     .order = ring_order,
     .has_servers = true,

@@ -10,7 +10,7 @@
 namespace foretrain {
 
 enum class Precision { fp64, fp32, tf32, fp16, bf16, fp8, int8, int4 };
-inline constexpr int precision_count = static_cast<int>(words_of<Precision>.size());
+inline constexpr int precision_count = static_cast<int>(names_of<Precision>.size());
 
 /// Size of one element in memory (tf32 is stored as fp32).
 constexpr Bytes bytes_per_element(Precision p) {

@@ -22,7 +22,7 @@ std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, Figur
   const MappingReader rates = field.mapping({"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4"});
   std::array<FlopsPerSecond, precision_count> result{};
   for (std::size_t p = 0; p < result.size(); ++p) {
-    const std::string_view word = words_of<Precision>[p];
+    const std::string_view word = names_of<Precision>[p];
     if (rates.has(word)) result[p] = figure<FlopsPerSecond>(rates, word, log);
   }
   return result;

@@ -27,7 +27,7 @@ Q Field::quantity(Zero zero) const {
 
 template <typename E>
 E Field::choice(std::span<const E> allowed) const {
-  if (allowed.empty()) return static_cast<E>(word(words_of<E>));
+  if (allowed.empty()) return static_cast<E>(word(names_of<E>));
   std::vector<std::string_view> words;
   for (const E value : allowed) words.push_back(name(value));
   return allowed[word(words)];

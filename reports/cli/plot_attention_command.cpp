@@ -23,7 +23,7 @@ struct AttentionOptions {
 /// Those asked for, or all that run on the GPU, standard attention first.
 std::vector<AttentionKind> kinds_to_draw(const AttentionOptions& options, const Operator& op, const Gpu& gpu) {
   std::vector<AttentionKind> kinds;
-  for (std::size_t i = 0; i < words_of<AttentionKind>.size(); ++i) {
+  for (std::size_t i = 0; i < names_of<AttentionKind>.size(); ++i) {
     const auto kind = static_cast<AttentionKind>(i);
     Attention work = std::get<Attention>(op.work);
     work.kind = kind;
@@ -37,7 +37,7 @@ std::vector<AttentionKind> kinds_to_draw(const AttentionOptions& options, const 
     kinds.push_back(kind);
   }
   for (const std::string& kind : options.kinds) {
-    if (std::ranges::find(words_of<AttentionKind>, kind) == words_of<AttentionKind>.end()) {
+    if (std::ranges::find(names_of<AttentionKind>, kind) == names_of<AttentionKind>.end()) {
       throw UsageError(
           fmt::format("plot attention: --kinds {}: no such attention; standard, flash, memory_efficient, "
                       "flash_1, flash_2 or flash_3",

@@ -17,8 +17,8 @@ struct AlgorithmRow {
 
 inline std::vector<AlgorithmRow> algorithm_table() {
   std::vector<AlgorithmRow> rows;
-  for (std::size_t a = 0; a < words_of<SyncAlgorithm>.size(); ++a) {
-    for (std::size_t o = 0; o < words_of<CollectiveOperation>.size(); ++o) {
+  for (std::size_t a = 0; a < names_of<SyncAlgorithm>.size(); ++a) {
+    for (std::size_t o = 0; o < names_of<CollectiveOperation>.size(); ++o) {
       const auto algorithm = static_cast<SyncAlgorithm>(a);
       const auto operation = static_cast<CollectiveOperation>(o);
       const Algorithm::Build build = algorithm_of(algorithm).build(operation);

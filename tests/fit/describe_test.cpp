@@ -47,7 +47,7 @@ TEST_CASE("Peak rates from operations per clock are those of datasheets") {
     const Gpu made = described(as_told(known, (geforce ? "NVIDIA GeForce " : "NVIDIA ") + entry.name));
     const double tolerance = known.compute_capability >= 9.0 ? 0.09 : 0.04;
     for (std::size_t p = 0; p < precision_count; ++p) {
-      INFO(entry.name << " " << words_of<Precision>[p]);
+      INFO(entry.name << " " << names_of<Precision>[p]);
       if (known.tensor_rate[p].value() > 0.0) {
         CHECK(made.tensor_rate[p] / known.tensor_rate[p] == Approx(1.0).epsilon(tolerance));
         ++compared;
