@@ -209,17 +209,17 @@ TrainResult train_from(const Json& json) {
   return train;
 }
 
-template <typename Names>
-std::size_t index_of(const Names& names, const std::string& wanted) {
-  const auto found = std::find(names.begin(), names.end(), wanted);
-  if (found == names.end()) throw std::invalid_argument("result: unknown word " + wanted);
-  return static_cast<std::size_t>(found - names.begin());
+template <typename E>
+E named_by(const Json& word) {
+  const std::optional<E> value = value_of<E>(word.get<std::string>());
+  if (!value) throw std::invalid_argument("result: unknown word " + word.get<std::string>());
+  return *value;
 }
 
 StepResult result_from(const Json& json) {
   StepResult result;
   result.scenario = json.at("scenario").get<std::string>();
-  result.fidelity = static_cast<Fidelity>(index_of(fidelity_names, json.at("fidelity").get<std::string>()));
+  result.fidelity = named_by<Fidelity>(json.at("fidelity"));
   if (json.contains("step_time_s")) {
     result.train = train_from(json);
     if (json.contains("parameter_server")) result.parameter_server = servers_from(json.at("parameter_server"));
@@ -248,10 +248,9 @@ StepResult result_from(const Json& json) {
   result.uncertainty_low = seconds_from(json.at("uncertainty").at("low_s"));
   result.uncertainty_high = seconds_from(json.at("uncertainty").at("high_s"));
   for (const Json& c : json.at("provenance")) {
-    result.provenance.push_back(
-        {c.at("name").get<std::string>(), number_from(c.at("value")), c.at("unit").get<std::string>(),
-         static_cast<ConstantKind>(index_of(constant_kind_names, c.at("kind").get<std::string>())),
-         c.at("source").get<std::string>()});
+    result.provenance.push_back({c.at("name").get<std::string>(), number_from(c.at("value")),
+                                 c.at("unit").get<std::string>(), named_by<ConstantKind>(c.at("kind")),
+                                 c.at("source").get<std::string>()});
   }
   result.warnings = json.at("warnings").get<std::vector<std::string>>();
   return result;

@@ -5,13 +5,10 @@
 #include <string_view>
 
 #include "model/base/constant.hpp"
+#include "model/base/words.hpp"
 #include "model/result.hpp"
 
 namespace foretrain {
-
-inline constexpr std::array<std::string_view, 3> fidelity_names = {"estimate", "flows", "steps"};
-inline constexpr std::array<std::string_view, 4> constant_kind_names = {"datasheet", "measurement", "fit",
-                                                                        "assumption"};
 
 /// What CommunicationRatio::formula is, and why it differs from what is simulated.
 inline constexpr std::string_view communication_ratio_formula = "2·model/(bandwidth·batch·FLOPs)";
@@ -43,8 +40,5 @@ inline constexpr std::array<FootprintPart, 5> footprint_parts = {
      {"optimizer states", "optimizer", &MemoryFootprint::optimizer},
      {"activations", "activations", &MemoryFootprint::activations},
      {"workspace", "workspace", &MemoryFootprint::workspace}}};
-
-constexpr std::string_view name(Fidelity fidelity) { return fidelity_names[static_cast<std::size_t>(fidelity)]; }
-constexpr std::string_view name(ConstantKind kind) { return constant_kind_names[static_cast<std::size_t>(kind)]; }
 
 }  // namespace foretrain

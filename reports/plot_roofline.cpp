@@ -69,7 +69,7 @@ bool meet(const Box& a, const Box& b) {
 }
 
 /// The names of the longest points, where they cover neither dots nor each other: right, left, above or below.
-std::vector<Label> names_of(const std::vector<RooflinePoint>& points, const Axis& x, const Axis& y) {
+std::vector<Label> point_labels(const std::vector<RooflinePoint>& points, const Axis& x, const Axis& y) {
   constexpr int font = 11;
   std::vector<Box> taken;
   for (const RooflinePoint& point : points) {
@@ -114,7 +114,7 @@ Figure to_figure(const RooflineFigure& roofline) {
     panel.x = intensity_axis(gpu, points);
     panel.y = rate_axis(gpu, points);
     panel.series = roofs_of(gpu, panel.x);
-    panel.labels = names_of(points, panel.x, panel.y);
+    panel.labels = point_labels(points, panel.x, panel.y);
     for (int p = 0; p < precision_count; ++p) {
       Series dots{.name = std::string(name(static_cast<Precision>(p))), .dot = Dot::circle, .dot_size = 1.0};
       for (const RooflinePoint& point : points) {

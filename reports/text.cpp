@@ -141,7 +141,7 @@ std::string constant_value(const Constant& constant) {
 
 std::string provenance_section(const StepResult& result, bool verbose) {
   if (result.provenance.empty()) return "";
-  std::array<int, constant_kind_names.size()> counts{};
+  std::array<int, names_of<ConstantKind>.size()> counts{};
   for (const Constant& constant : result.provenance) ++counts[static_cast<std::size_t>(constant.kind)];
   static constexpr std::array<std::string_view, counts.size()> kinds = {"from datasheets", "measured", "fitted",
                                                                         "assumed"};

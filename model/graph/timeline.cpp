@@ -3,23 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
-namespace foretrain {
+#include "model/base/words.hpp"
 
-const char* word_of(Category category) {
-  switch (category) {
-    case Category::compute:
-      return "compute";
-    case Category::communication:
-      return "communication";
-    case Category::optimizer:
-      return "optimizer";
-    case Category::host:
-      return "host";
-    case Category::data:
-      break;
-  }
-  return "data";
-}
+namespace foretrain {
 
 std::vector<TimelineEntry> timeline_of(const TaskGraph& graph, const Execution& execution) {
   std::vector<TaskId> order;
@@ -39,7 +25,7 @@ std::vector<TimelineEntry> timeline_of(const TaskGraph& graph, const Execution& 
     const Block& block = graph.block_of(task);
     timeline.push_back({graph.resources()[static_cast<std::size_t>(graph.tasks()[t].resource)].name, block.name,
                         execution.start[t], execution.finish[t] - execution.start[t], graph.tasks()[t].micro_batch,
-                        word_of(block.category)});
+                        std::string(name(block.category))});
   }
   return timeline;
 }

@@ -16,9 +16,6 @@ struct TimelineEntry {
   std::string category;  ///< compute, communication, optimizer, host or data
 };
 
-/// The category's name in results and exported graphs.
-const char* word_of(Category category);
-
 /// One entry for each task that takes time, by resource in the graph's order and then by start. Launches on their way
 /// to a device are left out: nothing works on them.
 std::vector<TimelineEntry> timeline_of(const TaskGraph& graph, const Execution& execution);

@@ -16,16 +16,16 @@ namespace foretrain {
 
 void add_fidelity(CLI::App& command, Fidelity& fidelity) {
   const auto choose = [&fidelity](const std::string& word) {
-    const auto found = std::find(fidelity_names.begin(), fidelity_names.end(), word);
-    if (found == fidelity_names.end()) {
+    const std::optional<Fidelity> named = value_of<Fidelity>(word);
+    if (!named) {
       throw CLI::ValidationError("--fidelity", fmt::format("there is no {}; write estimate, flows or steps", word));
     }
-    fidelity = static_cast<Fidelity>(found - fidelity_names.begin());
+    fidelity = *named;
   };
   command
       .add_option_function<std::string>(
           "--fidelity", choose,
-          "estimate (closed form), flows (simulated, the default), steps (every step of every collective)")
+          "estimate (without contention), flows (simulated, the default), steps (every step of every collective)")
       ->type_name("estimate|flows|steps");
 }
 

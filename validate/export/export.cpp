@@ -15,8 +15,6 @@ namespace foretrain {
 
 namespace {
 
-constexpr const char* fidelity_words[] = {"estimate", "flows", "steps"};
-
 /// A recipe's work in the words of scenarios. Throws NotReplayable.
 struct Stated {
   Work operator()(const PricedOperator& priced) const {
@@ -83,7 +81,7 @@ class Exporter {
   }
 
   void add_block(const Block& block) {
-    replay::Block added{block.name, word_of(block.category), block.uncontended.value(), {}};
+    replay::Block added{block.name, std::string(name(block.category)), block.uncontended.value(), {}};
     if (block.recipe) {
       for (const RecipeWork& work : block.recipe->work) {
         try {
@@ -156,7 +154,7 @@ replay::Graph exported(const Scenario& scenario, const std::string& name, const 
                        const Execution& execution, Fidelity fidelity) {
   replay::Graph result = Exporter(scenario, graph).run(execution);
   result.name = name;
-  result.fidelity = fidelity_words[static_cast<std::size_t>(fidelity)];
+  result.fidelity = std::string(foretrain::name(fidelity));
   return result;
 }
 
