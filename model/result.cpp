@@ -2,7 +2,7 @@
 
 namespace foretrain {
 
-Seconds StepResult::time() const {
+Seconds Result::time() const {
   if (train) return train->step_time;
   if (collective) return collective->time;
   if (op) return op->time;
@@ -10,7 +10,7 @@ Seconds StepResult::time() const {
   return Seconds(0.0);
 }
 
-void StepResult::set_uncertainty(double share) {
+void Result::set_uncertainty(double share) {
   uncertainty_low = time() / (1.0 + share);
   uncertainty_high = time() * (1.0 + share);
 }

@@ -13,22 +13,22 @@
 #include "model/memory/memory_parts.hpp"
 #include "model/parameter_server/server_graph.hpp"
 #include "model/tasks/model_call.hpp"
-#include "model/training/communication_ratio.hpp"
 #include "model/training/breakdown.hpp"
+#include "model/training/communication_ratio.hpp"
 
 namespace foretrain {
 
-/// What becomes of the tokens of samples that differ in length or hold images; per sample.
-struct TokenUse {
-  double tokens = 0.0;    ///< that mean something, visual ones included
-  double computed = 0.0;  ///< with padding
-  double visual = 0.0;
-  double images = 0.0;
-  Seconds slowest_replica;  ///< waiting of the others for the one with the longest samples
-  [[nodiscard]] double useful_share() const { return computed > 0.0 ? tokens / computed : 1.0; }
-};
-
 struct TrainResult {
+  /// What becomes of the tokens of samples that differ in length or hold images; per sample.
+  struct TokenUse {
+    double tokens = 0.0;    ///< that mean something, visual ones included
+    double computed = 0.0;  ///< with padding
+    double visual = 0.0;
+    double images = 0.0;
+    Seconds slowest_replica;  ///< waiting of the others for the one with the longest samples
+    [[nodiscard]] double useful_share() const { return computed > 0.0 ? tokens / computed : 1.0; }
+  };
+
   Seconds step_time;
   double samples_per_second = 0.0;
   double tokens_per_second = 0.0;
@@ -67,7 +67,7 @@ struct TasksResult {
 };
 
 /// Exactly one of the four results is present.
-struct StepResult {
+struct Result {
   std::string scenario;
   Fidelity fidelity = Fidelity::flows;
   std::optional<TrainResult> train;

@@ -53,7 +53,7 @@ const std::vector<std::string>& predicted_columns() {
   return names;
 }
 
-std::vector<std::string> predicted_cells(const StepResult& result) {
+std::vector<std::string> predicted_cells(const Result& result) {
   std::vector<std::string> cells;
   for (const Column& column : train_columns()) cells.push_back(result.train ? column.train(*result.train) : "");
   cells.push_back(result.train ? "" : time_cell(result.time()));

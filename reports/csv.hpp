@@ -12,7 +12,7 @@ namespace foretrain {
 const std::vector<std::string>& predicted_columns();
 
 /// One cell per column, with units where the quantity has one and every digit; empty where the result says nothing.
-std::vector<std::string> predicted_cells(const StepResult& result);
+std::vector<std::string> predicted_cells(const Result& result);
 
 /// The cells of a prediction that failed.
 std::vector<std::string> failed_cells(const std::string& why);

@@ -73,7 +73,7 @@ void write_train(Json& json, const TrainResult& train) {
                                         {"formula_leaves_out", communication_ratio_leaves_out}};
   }
   if (train.token_use) {
-    const TokenUse& use = *train.token_use;
+    const TrainResult::TokenUse& use = *train.token_use;
     json["sample_tokens"] = {{"useful", number(use.tokens)},
                              {"computed", number(use.computed)},
                              {"useful_share", number(use.useful_share())},
@@ -121,8 +121,9 @@ ParameterServerResult servers_from(const Json& json) {
   servers.link_bound = seconds_from(bounds.at("link"));
   servers.server_bound = seconds_from(bounds.at("server"));
   if (const Json& s = json.at("staleness"); !s.is_null()) {
-    servers.staleness = Staleness{number_from(s.at("mean")), number_from(s.at("p50")), number_from(s.at("p90")),
-                                  number_from(s.at("p99")), number_from(s.at("max"))};
+    servers.staleness =
+        ParameterServerResult::Staleness{number_from(s.at("mean")), number_from(s.at("p50")), number_from(s.at("p90")),
+                                         number_from(s.at("p99")), number_from(s.at("max"))};
   }
   return servers;
 }
@@ -154,7 +155,7 @@ void write_tasks(Json& json, const TasksResult& tasks) {
   for (const auto& [id, call] : tasks.calls) json["model_calls"][id] = call_json(call);
 }
 
-Json result_json(const StepResult& result) {
+Json result_json(const Result& result) {
   Json json = {{"scenario", result.scenario}, {"fidelity", name(result.fidelity)}};
   if (result.train) write_train(json, *result.train);
   if (result.parameter_server) write_servers(json, *result.parameter_server);
@@ -192,9 +193,9 @@ TrainResult train_from(const Json& json) {
   }
   if (json.contains("sample_tokens")) {
     const Json& use = json.at("sample_tokens");
-    train.token_use =
-        TokenUse{number_from(use.at("useful")), number_from(use.at("computed")), number_from(use.at("visual")),
-                 number_from(use.at("images")), seconds_from(use.at("waiting_for_slowest_replica_s"))};
+    train.token_use = TrainResult::TokenUse{number_from(use.at("useful")), number_from(use.at("computed")),
+                                            number_from(use.at("visual")), number_from(use.at("images")),
+                                            seconds_from(use.at("waiting_for_slowest_replica_s"))};
   }
   const Json& m = json.at("memory_per_gpu_bytes");
   for (const auto& [label, key, size] : footprint_parts) train.memory.*size = bytes_from(m.at(std::string(key)));
@@ -216,8 +217,8 @@ E named_by(const Json& word) {
   return *value;
 }
 
-StepResult result_from(const Json& json) {
-  StepResult result;
+Result result_from(const Json& json) {
+  Result result;
   result.scenario = json.at("scenario").get<std::string>();
   result.fidelity = named_by<Fidelity>(json.at("fidelity"));
   if (json.contains("step_time_s")) {
@@ -278,15 +279,15 @@ nlohmann::ordered_json statistics_json(const ErrorStatistics& s) {
           {"worst", number(s.worst)}};
 }
 
-std::string to_json(const StepResult& result) { return result_json(result).dump(2); }
+std::string to_json(const Result& result) { return result_json(result).dump(2); }
 
-std::string to_json(const std::vector<StepResult>& results) {
+std::string to_json(const std::vector<Result>& results) {
   Json array = Json::array();
-  for (const StepResult& result : results) array.push_back(result_json(result));
+  for (const Result& result : results) array.push_back(result_json(result));
   return array.dump(2);
 }
 
-StepResult result_from_json(std::string_view text) {
+Result result_from_json(std::string_view text) {
   try {
     return result_from(Json::parse(text));
   } catch (const Json::exception& error) {

@@ -12,14 +12,14 @@ namespace foretrain {
 
 /// One prediction as a JSON object, two spaces of indentation, no line end. Times in seconds, sizes in bytes, rates per
 /// second; a number that is not known or not finite is null. The timeline is left out.
-std::string to_json(const StepResult& result);
+std::string to_json(const Result& result);
 
 /// Several predictions as a JSON array.
-std::string to_json(const std::vector<StepResult>& results);
+std::string to_json(const std::vector<Result>& results);
 
 /// The inverse of to_json for one prediction (null becomes absent, or NaN where a number must be). Throws
 /// std::invalid_argument for a text that to_json does not write.
-StepResult result_from_json(std::string_view text);
+Result result_from_json(std::string_view text);
 
 /// Objects that several reports contain: a GPU's memory, with the node's where `host`, and the errors of a group.
 nlohmann::ordered_json footprint_json(const MemoryFootprint& m, bool host);

@@ -33,7 +33,7 @@ bool higher_is_better(const std::string& quantity) {
          quantity == name(MeasuredQuantity::tokens_per_second) || quantity == name(MeasuredQuantity::bus_bandwidth);
 }
 
-std::optional<double> predicted_value(const StepResult& result, MeasuredQuantity quantity) {
+std::optional<double> predicted_value(const Result& result, MeasuredQuantity quantity) {
   const auto of_train = [&](auto value) -> std::optional<double> {
     if (!result.train) return std::nullopt;
     return value(*result.train);
@@ -56,7 +56,7 @@ std::optional<double> predicted_value(const StepResult& result, MeasuredQuantity
   return std::nullopt;
 }
 
-std::vector<Comparison> compare(const Case& row, const StepResult& result) {
+std::vector<Comparison> compare(const Case& row, const Result& result) {
   if (row.measured.empty()) throw UsageError(row.where.text() + ": the case has no measured.* value to compare with");
   std::vector<Comparison> comparisons;
   for (const Measurement& measurement : row.measured) {
@@ -81,7 +81,7 @@ double time_factor(const std::vector<Comparison>& comparisons) {
   return median(std::move(factors));
 }
 
-StepResult anchored(StepResult result, double factor, const std::string& source) {
+Result anchored(Result result, double factor, const std::string& source) {
   if (result.train) scale(*result.train, factor);
   if (result.collective) {
     result.collective->time *= factor;

@@ -15,11 +15,11 @@ namespace foretrain {
 bool higher_is_better(const std::string& quantity);
 
 /// The result's value in base units; absent when it says nothing of the quantity.
-std::optional<double> predicted_value(const StepResult& result, MeasuredQuantity quantity);
+std::optional<double> predicted_value(const Result& result, MeasuredQuantity quantity);
 
 /// Every measurement of the case beside its prediction. Throws UsageError when the case measures nothing, or something
 /// that its kind of workload does not predict.
-std::vector<Comparison> compare(const Case& row, const StepResult& result);
+std::vector<Comparison> compare(const Case& row, const Result& result);
 
 /// By how much the measured steps are longer than predicted: the median over the comparisons of times and rates. Memory
 /// has no say. Throws UsageError when nothing is left.
@@ -27,6 +27,6 @@ double time_factor(const std::vector<Comparison>& comparisons);
 
 /// The result with every time multiplied by `factor` and every rate divided by it; memory stays. The factor goes into
 /// the provenance, with its source.
-StepResult anchored(StepResult result, double factor, const std::string& source);
+Result anchored(Result result, double factor, const std::string& source);
 
 }  // namespace foretrain

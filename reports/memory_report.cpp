@@ -16,8 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array all_phases = {MemoryPhase::forward, MemoryPhase::loss, MemoryPhase::backward,
-                                   MemoryPhase::optimizer};
+constexpr std::array all_phases = {MemoryTimeline::Phase::forward, MemoryTimeline::Phase::loss,
+                                   MemoryTimeline::Phase::backward, MemoryTimeline::Phase::optimizer};
 
 std::string capitalised(std::string_view word) {
   std::string text(word);
@@ -26,16 +26,16 @@ std::string capitalised(std::string_view word) {
 }
 
 /// "backward of layer 31 (transformer block), micro-batch 1": counted from 1, as people do.
-std::string when(const MemoryMoment& moment) {
+std::string when(const MemoryTimeline::Moment& moment) {
   if (moment.layer < 0) return std::string(name(moment.phase));
   return fmt::format("{} of layer {} ({}), micro-batch {}", name(moment.phase), moment.layer + 1, moment.layer_name,
                      moment.micro_batch + 1);
 }
 
 /// The fullest moment of a phase; null where the stage has none.
-const MemoryMoment* fullest(const MemoryTimeline& timeline, MemoryPhase phase) {
-  const MemoryMoment* found = nullptr;
-  for (const MemoryMoment& moment : timeline.moments) {
+const MemoryTimeline::Moment* fullest(const MemoryTimeline& timeline, MemoryTimeline::Phase phase) {
+  const MemoryTimeline::Moment* found = nullptr;
+  for (const MemoryTimeline::Moment& moment : timeline.moments) {
     if (moment.phase != phase) continue;
     if (found == nullptr || moment.parts.total() > found->parts.total()) found = &moment;
   }
@@ -43,10 +43,10 @@ const MemoryMoment* fullest(const MemoryTimeline& timeline, MemoryPhase phase) {
 }
 
 std::string phase_table(const MemoryTimeline& timeline) {
-  std::vector<const MemoryMoment*> columns;
+  std::vector<const MemoryTimeline::Moment*> columns;
   std::vector<std::string> header = {""};
-  for (const MemoryPhase phase : all_phases) {
-    const MemoryMoment* moment = fullest(timeline, phase);
+  for (const MemoryTimeline::Phase phase : all_phases) {
+    const MemoryTimeline::Moment* moment = fullest(timeline, phase);
     if (moment == nullptr) continue;
     columns.push_back(moment);
     header.emplace_back(name(phase));
@@ -58,7 +58,7 @@ std::string phase_table(const MemoryTimeline& timeline) {
   for (std::size_t p = 0; p < memory_part_count; ++p) {
     std::vector<std::string> row = {std::string(name(static_cast<MemoryPart>(p)))};
     bool any = false;
-    for (const MemoryMoment* moment : columns) {
+    for (const MemoryTimeline::Moment* moment : columns) {
       const Bytes size = moment->parts.size.at(p);
       any = any || size > Bytes(0.0);
       row.push_back(size > Bytes(0.0) ? format_bytes(size) : "-");
@@ -68,7 +68,7 @@ std::string phase_table(const MemoryTimeline& timeline) {
   }
   table.add_rule();
   std::vector<std::string> sums = {"sum"};
-  for (const MemoryMoment* moment : columns) sums.push_back(format_bytes(moment->parts.total()));
+  for (const MemoryTimeline::Moment* moment : columns) sums.push_back(format_bytes(moment->parts.total()));
   sums.push_back("peak, of the capacity");
   table.add_row(sums);
   return table.text(page_indent);
@@ -84,7 +84,7 @@ Json parts_of(const MemoryParts& parts) {
   return json;
 }
 
-Json json_of(const MemoryMoment& moment) {
+Json json_of(const MemoryTimeline::Moment& moment) {
   Json json = {{"phase", name(moment.phase)}};
   if (moment.layer >= 0) {
     json["micro_batch"] = moment.micro_batch;
@@ -131,7 +131,7 @@ std::string to_json(const MemoryReport& report) {
   json["micro_batches"] = report.timeline.micro_batches;
   json["micro_batches_shown"] = report.timeline.shown;
   json["timeline"] = Json::array();
-  for (const MemoryMoment& moment : report.timeline.moments) json["timeline"].push_back(json_of(moment));
+  for (const MemoryTimeline::Moment& moment : report.timeline.moments) json["timeline"].push_back(json_of(moment));
   return json.dump(2);
 }
 

@@ -28,15 +28,16 @@ constexpr std::array<MemoryPart, memory_part_count> stacked = {
 /// Passes in a row of the same kind and micro-batch.
 struct Stretch {
   std::size_t first, last;
-  MemoryPhase phase;
+  MemoryTimeline::Phase phase;
   int micro_batch;
 };
 
-std::vector<Stretch> stretches_of(const std::vector<MemoryMoment>& moments) {
+std::vector<Stretch> stretches_of(const std::vector<MemoryTimeline::Moment>& moments) {
   std::vector<Stretch> stretches;
   for (std::size_t i = 0; i < moments.size(); ++i) {
-    const MemoryMoment& m = moments[i];
-    const MemoryPhase phase = m.phase == MemoryPhase::loss ? MemoryPhase::forward : m.phase;
+    const MemoryTimeline::Moment& m = moments[i];
+    const MemoryTimeline::Phase phase =
+        m.phase == MemoryTimeline::Phase::loss ? MemoryTimeline::Phase::forward : m.phase;
     if (!stretches.empty() && stretches.back().phase == phase && stretches.back().micro_batch == m.micro_batch) {
       stretches.back().last = i;
     } else {
@@ -47,16 +48,16 @@ std::vector<Stretch> stretches_of(const std::vector<MemoryMoment>& moments) {
 }
 
 /// Lines between passes and, where there is room, what each is.
-void add_passes(Panel& panel, const std::vector<MemoryMoment>& moments) {
+void add_passes(Panel& panel, const std::vector<MemoryTimeline::Moment>& moments) {
   const std::vector<Stretch> stretches = stretches_of(moments);
   const double pixels = static_cast<double>(plot_width) / static_cast<double>(moments.size());
   for (const Stretch& s : stretches) {
-    if (s.phase == MemoryPhase::optimizer) continue;
+    if (s.phase == MemoryTimeline::Phase::optimizer) continue;
     const double width = pixels * static_cast<double>(s.last - s.first + 1);
     const std::string label =
         stretches.size() <= 24 && width > 90.0
             ? fmt::format("{} {}", name(s.phase), s.micro_batch + 1)
-            : fmt::format("{}{}", s.phase == MemoryPhase::backward ? "B" : "F", s.micro_batch + 1);
+            : fmt::format("{}{}", s.phase == MemoryTimeline::Phase::backward ? "B" : "F", s.micro_batch + 1);
     if (width <= text_width(label, panel.x.font)) continue;
     panel.x.tics.push_back({(static_cast<double>(s.first) + static_cast<double>(s.last)) / 2.0, label});
     if (s.first == 0) continue;
@@ -65,7 +66,7 @@ void add_passes(Panel& panel, const std::vector<MemoryMoment>& moments) {
 }
 
 /// One area for each part that takes room somewhere, the uppermost first, as the legend names them.
-void add_areas(Panel& panel, const std::vector<MemoryMoment>& moments) {
+void add_areas(Panel& panel, const std::vector<MemoryTimeline::Moment>& moments) {
   std::vector<double> below(moments.size());
   for (const MemoryPart part : stacked) {
     const auto p = static_cast<std::size_t>(part);
@@ -85,7 +86,7 @@ void add_areas(Panel& panel, const std::vector<MemoryMoment>& moments) {
 
 Figure to_figure(const MemoryReport& report) {
   const MemoryTimeline& timeline = report.timeline;
-  const std::vector<MemoryMoment>& moments = timeline.moments;
+  const std::vector<MemoryTimeline::Moment>& moments = timeline.moments;
   const Bytes peak = moments[timeline.peak].parts.total();
   Panel panel{.title = report.scenario, .width = plot_width, .height = plot_height};
   panel.x.low = -0.5;

@@ -28,13 +28,13 @@ std::string line(std::string_view label, std::string_view value) {
 }
 
 /// ", likely 40.1 s to 47.9 s" where the result states a range.
-std::string likely_range(const StepResult& result) {
+std::string likely_range(const Result& result) {
   if (!(result.uncertainty_high > result.uncertainty_low)) return "";
   return fmt::format("  (likely {} to {})", format_seconds(result.uncertainty_low),
                      format_seconds(result.uncertainty_high));
 }
 
-std::string headline(const StepResult& result, const TrainResult& train) {
+std::string headline(const Result& result, const TrainResult& train) {
   std::string text = line("Step time", format_seconds(train.step_time) + likely_range(result));
   std::string throughput = format_count(train.samples_per_second) + " samples/s";
   if (train.tokens_per_second > 0.0) {
@@ -89,7 +89,7 @@ std::string communication_section(const TrainResult& train, bool verbose) {
 
 std::string token_section(const TrainResult& train) {
   if (!train.token_use) return "";
-  const TokenUse& use = *train.token_use;
+  const TrainResult::TokenUse& use = *train.token_use;
   TextTable table("ll");
   table.add_row({"tokens", fmt::format("{:.0f} of {:.0f} computed are useful ({})", use.tokens, use.computed,
                                        format_percent(use.useful_share()))});
@@ -103,7 +103,7 @@ std::string token_section(const TrainResult& train) {
   return heading("A mean sample") + table.text(page_indent);
 }
 
-std::string server_section(const StepResult& result) {
+std::string server_section(const Result& result) {
   if (!result.parameter_server) return "";
   const ParameterServerResult& p = *result.parameter_server;
   const auto counted = [](int n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
@@ -114,7 +114,7 @@ std::string server_section(const StepResult& result) {
   table.add_row({"alone", fmt::format("compute {} · link {} · server {}", format_seconds(p.compute_bound),
                                       format_seconds(p.link_bound), format_seconds(p.server_bound))});
   if (p.staleness) {
-    const Staleness& s = *p.staleness;
+    const ParameterServerResult::Staleness& s = *p.staleness;
     table.add_row({"staleness", fmt::format("mean {:.1f} · p50 {:.0f} · p90 {:.0f} · p99 {:.0f} · most {:.0f} updates",
                                             s.mean, s.p50, s.p90, s.p99, s.max)});
   }
@@ -139,7 +139,7 @@ std::string constant_value(const Constant& constant) {
   return fmt::format("{:.4g}{}{}", constant.value, constant.unit.empty() ? "" : " ", constant.unit);
 }
 
-std::string provenance_section(const StepResult& result, bool verbose) {
+std::string provenance_section(const Result& result, bool verbose) {
   if (result.provenance.empty()) return "";
   std::array<int, names_of<ConstantKind>.size()> counts{};
   for (const Constant& constant : result.provenance) ++counts[static_cast<std::size_t>(constant.kind)];
@@ -157,7 +157,7 @@ std::string provenance_section(const StepResult& result, bool verbose) {
   return heading("Rests on " + text) + table.text(page_indent);
 }
 
-std::string warnings_section(const StepResult& result) {
+std::string warnings_section(const Result& result) {
   if (result.warnings.empty()) return "";
   std::string text = heading("Please note");
   for (const std::string& warning : result.warnings) {
@@ -197,7 +197,7 @@ std::string calls_section(const TasksResult& tasks) {
   return text;
 }
 
-std::string answer(const StepResult& result, bool verbose) {
+std::string answer(const Result& result, bool verbose) {
   if (result.train) {
     return headline(result, *result.train) + breakdown_section(*result.train) +
            communication_section(*result.train, verbose) + token_section(*result.train) + server_section(result) +
@@ -245,7 +245,7 @@ std::string answer(const StepResult& result, bool verbose) {
 
 }  // namespace
 
-std::string to_text(const StepResult& result, const TextOptions& options) {
+std::string to_text(const Result& result, const TextOptions& options) {
   const std::string title = fmt::format("{}  [{}]", result.scenario, name(result.fidelity));
   return title + "\n\n" + answer(result, options.verbose) + warnings_section(result) +
          provenance_section(result, options.verbose);

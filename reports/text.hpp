@@ -13,7 +13,7 @@ struct TextOptions {
 };
 
 /// One prediction as a page of text, ending in a line end.
-std::string to_text(const StepResult& result, const TextOptions& options = {});
+std::string to_text(const Result& result, const TextOptions& options = {});
 
 /// The accuracy of every group as a table, the worst cases by name, and every failed case.
 std::string to_text(const AccuracyReport& report, const TextOptions& options = {});

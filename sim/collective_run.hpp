@@ -11,16 +11,16 @@
 
 namespace foretrain {
 
-/// What a run acts upon.
-struct RunContext {
-  EventQueue& events;
-  MovingFlows& flows;
-  TaskId task;
-};
-
 /// A collective in progress. Its events come back to it with the `part` it gave them.
 class CollectiveRun {
  public:
+  /// What a run acts upon.
+  struct Context {
+    EventQueue& events;
+    MovingFlows& flows;
+    TaskId task;
+  };
+
   virtual ~CollectiveRun() = default;
   virtual void begin(Seconds now) = 0;
   /// The waiting time before `part` is over: its flows start.
@@ -35,7 +35,7 @@ class CollectiveProgram {
  public:
   virtual ~CollectiveProgram() = default;
   /// The program must outlive the run.
-  [[nodiscard]] virtual std::unique_ptr<CollectiveRun> run(const RunContext& context) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<CollectiveRun> run(const CollectiveRun::Context& context) const = 0;
 };
 
 /// Fidelity flows: a phase waits latency × repeat and then moves bytes × repeat at once; the next phase begins when all

@@ -14,7 +14,8 @@ struct FlowsPhase {
 
 class FlowsRun final : public CollectiveRun {
  public:
-  FlowsRun(const std::vector<FlowsPhase>& phases, const RunContext& context) : phases_(phases), context_(context) {}
+  FlowsRun(const std::vector<FlowsPhase>& phases, const CollectiveRun::Context& context)
+      : phases_(phases), context_(context) {}
 
   void begin(Seconds now) override { wait(0, now); }
   void start_flows(std::int32_t part, Seconds now) override {
@@ -30,19 +31,19 @@ class FlowsRun final : public CollectiveRun {
       finished_ = true;
     } else {
       const Seconds latency = phases_[static_cast<std::size_t>(part)].latency;
-      context_.events.push({now + latency, EventKind::flows_start, context_.task, part});
+      context_.events.push({now + latency, Event::Kind::flows_start, context_.task, part});
     }
   }
 
   const std::vector<FlowsPhase>& phases_;
-  RunContext context_;
+  CollectiveRun::Context context_;
   bool finished_ = false;
 };
 
 class FlowsProgram final : public CollectiveProgram {
  public:
   explicit FlowsProgram(std::vector<FlowsPhase> phases) : phases_(std::move(phases)) {}
-  [[nodiscard]] std::unique_ptr<CollectiveRun> run(const RunContext& context) const override {
+  [[nodiscard]] std::unique_ptr<CollectiveRun> run(const CollectiveRun::Context& context) const override {
     return std::make_unique<FlowsRun>(phases_, context);
   }
 
@@ -54,7 +55,7 @@ class FlowsProgram final : public CollectiveProgram {
 
 std::unique_ptr<CollectiveProgram> make_flows_program(const LoweredCollective& lowered, NetworkPlan& plan) {
   std::vector<FlowsPhase> phases;
-  for (const LoweredPhase& phase : lowered.phases) {
+  for (const LoweredCollective::Phase& phase : lowered.phases) {
     phases.push_back({phase.latency * phase.repeat, phase.repeat, plan.add_set(phase.flows)});
   }
   return std::make_unique<FlowsProgram>(std::move(phases));

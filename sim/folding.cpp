@@ -6,15 +6,15 @@ namespace foretrain {
 
 Folding::Folding(const NetworkPlan& plan, bool fold) {
   const SharingSystem system = plan.sharing_system();
-  const FoldedSystem folded = fold ? foretrain::fold(system) : keep_apart(system);
+  const SharingSystem::Folded folded = fold ? foretrain::fold(system) : keep_apart(system);
   platform_.links = folded.bandwidth;
-  for (const std::vector<FoldedSystem::Crossing>& crossings : folded.crossings) {
+  for (const std::vector<SharingSystem::Folded::Crossing>& crossings : folded.crossings) {
     std::vector<LinkIndex>& route = platform_.routes.emplace_back();
     for (const auto [link, flows] : crossings) route.insert(route.end(), static_cast<std::size_t>(flows), link);
   }
   std::vector<bool> represented(folded.classes());
   std::size_t flow = 0;
-  for (const FlowSet& set : plan.sets()) {
+  for (const NetworkPlan::FlowSet& set : plan.sets()) {
     first_.push_back(flows_.size());
     for (const Flow& member : set.flows) {
       const RouteIndex route = folded.class_of_flow[flow++];

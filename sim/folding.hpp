@@ -22,12 +22,12 @@ class Folding {
   /// `fold` = false: every flow represents itself.
   explicit Folding(const NetworkPlan& plan, bool fold = true);
 
-  [[nodiscard]] const PlatformPlan& platform() const { return platform_; }
+  [[nodiscard]] const Platform::Plan& platform() const { return platform_; }
   [[nodiscard]] std::span<const Representative> flows_of(SetIndex set) const;
   [[nodiscard]] std::span<const RouteIndex> background() const { return background_; }
 
  private:
-  PlatformPlan platform_;
+  Platform::Plan platform_;
   std::vector<Representative> flows_;  ///< set by set
   std::vector<std::size_t> first_;     ///< of each set in flows_
   std::vector<RouteIndex> background_;

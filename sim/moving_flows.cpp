@@ -27,7 +27,7 @@ MovingFlows::GroupId MovingFlows::new_group() {
 
 void MovingFlows::announce_end(GroupId id, Seconds date, EventQueue& events) {
   const Group& g = group(id);
-  events.push({date, EventKind::flows_end, g.task, g.part, id, g.generation});
+  events.push({date, Event::Kind::flows_end, g.task, g.part, id, g.generation});
 }
 
 void MovingFlows::release_links(GroupId id) {
@@ -37,45 +37,45 @@ void MovingFlows::release_links(GroupId id) {
   for (const LinkIndex link : set_of(g).links) {
     LinkUse& u = use(link);
     --u.groups;
-    if (u.alone == id) u.alone = -1;
+    if (u.sole_group == id) u.sole_group = -1;
   }
 }
 
 void MovingFlows::make_room(GroupId id, Seconds now) {
   Group& g = group(id);
-  if (g.ends_alone - now < shortest_meeting) {
+  if (g.uncontended_end - now < shortest_meeting) {
     release_links(id);  // its end stands as announced
     return;
   }
-  // All flows of a group alone are taken to advance in proportion, as the chunks of one collective do.
-  g.left = (g.ends_alone - now) / (g.ends_alone - g.started);
+  // All flows of an uncontended group are taken to advance in proportion, as the chunks of one collective do.
+  g.left = (g.uncontended_end - now) / (g.uncontended_end - g.started);
   ++g.generation;
-  for (const LinkIndex link : set_of(g).links) use(link).alone = -1;
+  for (const LinkIndex link : set_of(g).links) use(link).sole_group = -1;
   met_.push_back(id);
 }
 
 void MovingFlows::start(SetIndex number, int repeat, Seconds now, TaskId task, std::int32_t part, EventQueue& events) {
-  const FlowSet& set = plan_.set(number);
+  const NetworkPlan::FlowSet& set = plan_.set(number);
   const GroupId id = new_group();
   {
     Group& g = group(id);
-    g = {number, repeat, now, now + set.alone * repeat, 1.0, task, part, g.generation + 1, 0, true};
+    g = {number, repeat, now, now + set.uncontended * repeat, 1.0, task, part, g.generation + 1, 0, true};
   }
-  bool alone = true;
+  bool uncontended = true;
   for (const LinkIndex link : set.links) {
-    if (use(link).alone >= 0) make_room(use(link).alone, now);
+    if (use(link).sole_group >= 0) make_room(use(link).sole_group, now);
   }
   for (const LinkIndex link : set.links) {
-    if (use(link).groups++ > 0) alone = false;
+    if (use(link).groups++ > 0) uncontended = false;
   }
-  if (!alone && group(id).ends_alone - now >= shortest_meeting) {
+  if (!uncontended && group(id).uncontended_end - now >= shortest_meeting) {
     met_.push_back(id);
     return;
   }
-  if (alone) {
-    for (const LinkIndex link : set.links) use(link).alone = id;
+  if (uncontended) {
+    for (const LinkIndex link : set.links) use(link).sole_group = id;
   }
-  announce_end(id, group(id).ends_alone, events);
+  announce_end(id, group(id).uncontended_end, events);
 }
 
 bool MovingFlows::end(const Event& event) {

@@ -36,7 +36,7 @@ class MovingFlows {
   struct Group {
     SetIndex set = 0;
     int repeat = 1;
-    Seconds started, ends_alone;
+    Seconds started, uncontended_end;
     double left = 1.0;  ///< share of the bytes not yet carried when the group met another
     TaskId task = 0;
     std::int32_t part = 0;
@@ -46,14 +46,14 @@ class MovingFlows {
   };
   struct LinkUse {
     std::int32_t groups = 0;
-    GroupId alone = -1;  ///< the group that has every one of its links, this among them, to itself
+    GroupId sole_group = -1;  ///< the group that has every one of its links, this among them, to itself
   };
 
   GroupId new_group();
   void announce_end(GroupId id, Seconds date, EventQueue& events);
   void make_room(GroupId id, Seconds now);
   void release_links(GroupId id);
-  [[nodiscard]] const FlowSet& set_of(const Group& g) const { return plan_.set(g.set); }
+  [[nodiscard]] const NetworkPlan::FlowSet& set_of(const Group& g) const { return plan_.set(g.set); }
   LinkUse& use(LinkIndex link) { return links_[static_cast<std::size_t>(link)]; }
   Group& group(GroupId id) { return groups_[static_cast<std::size_t>(id)]; }
 

@@ -60,7 +60,7 @@ void NetworkPlan::append_route(EndpointId source, EndpointId destination, std::v
 
 SetIndex NetworkPlan::add_set(std::vector<Flow> flows) {
   std::erase_if(flows, [](const Flow& flow) { return flow.source == flow.destination || !(flow.bytes > Bytes(0.0)); });
-  FlowSet set;
+  NetworkPlan::FlowSet set;
   set.flows = merge_by_ends(std::move(flows));
   std::erase_if(set.flows, [&](const Flow& flow) {
     find_route(flow.source, flow.destination);
@@ -73,14 +73,14 @@ SetIndex NetworkPlan::add_set(std::vector<Flow> flows) {
   });
   for (const LinkIndex link : set.links) {
     Bytes& load = load_[static_cast<std::size_t>(link)];
-    set.alone = std::max(set.alone, load / links_[static_cast<std::size_t>(link)]);
+    set.uncontended = std::max(set.uncontended, load / links_[static_cast<std::size_t>(link)]);
     load = Bytes(0.0);
   }
   sets_.push_back(std::move(set));
   return static_cast<SetIndex>(sets_.size() - 1);
 }
 
-void NetworkPlan::add_background(const BackgroundRoute& route) {
+void NetworkPlan::add_background(const BackgroundFlow::Route& route) {
   find_links(route.source, route.destination);
   const BytesPerSecond rate = std::min(route.rate, topology_.most_rate(route.source, route.destination));
   background_.push_back({route, is_finite(rate) ? new_link(rate) : -1});
@@ -99,7 +99,7 @@ SharingSystem NetworkPlan::sharing_system() const {
   system.bandwidth = links_;
   std::vector<LinkIndex> crossed;
   std::int32_t kinds = 0;
-  for (const FlowSet& set : sets_) {
+  for (const NetworkPlan::FlowSet& set : sets_) {
     std::map<Bytes, std::int32_t> kind_of_size;
     for (const Flow& flow : set.flows) {
       const auto [kind, is_new] = kind_of_size.try_emplace(flow.bytes, kinds);

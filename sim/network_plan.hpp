@@ -17,22 +17,22 @@ namespace foretrain {
 using LinkIndex = std::int32_t;
 using SetIndex = std::int32_t;
 
-/// Flows that start together.
-struct FlowSet {
-  std::vector<Flow> flows;       ///< one per pair of endpoints; none that is empty or stays where it is
-  std::vector<LinkIndex> links;  ///< every link that any of them crosses, once
-  Seconds alone;                 ///< duration when nothing else moves: the busiest link's bytes over its bandwidth
-};
-
 class NetworkPlan {
  public:
+  /// Flows that start together.
+  struct FlowSet {
+    std::vector<Flow> flows;       ///< one per pair of endpoints; none that is empty or stays where it is
+    std::vector<LinkIndex> links;  ///< every link that any of them crosses, once
+    Seconds uncontended;           ///< duration when nothing else moves: the busiest link's bytes over its bandwidth
+  };
+
   /// The topology must outlive the plan.
   explicit NetworkPlan(const Topology& topology);
 
   /// Throws std::invalid_argument when a flow crosses a link on which nothing can move.
   SetIndex add_set(std::vector<Flow> flows);
   /// Traffic that never ends; where its rate is limited it crosses a link of its own.
-  void add_background(const BackgroundRoute& route);
+  void add_background(const BackgroundFlow::Route& route);
 
   [[nodiscard]] const FlowSet& set(SetIndex set) const { return sets_[static_cast<std::size_t>(set)]; }
   [[nodiscard]] std::span<const FlowSet> sets() const { return sets_; }
@@ -47,7 +47,7 @@ class NetworkPlan {
 
  private:
   struct Background {
-    BackgroundRoute route;
+    BackgroundFlow::Route route;
     LinkIndex limit = -1;  ///< its own link
   };
 

@@ -103,7 +103,7 @@ struct Platform::Impl {
   const std::function<void()>* wake = nullptr;
 };
 
-Platform::Platform(const PlatformPlan& plan) : impl_(std::make_unique<Impl>()) {
+Platform::Platform(const Platform::Plan& plan) : impl_(std::make_unique<Impl>()) {
   s4u::NetZone* zone = make_zone(impl_->engine);
   std::vector<const s4u::Link*> links;
   for (const BytesPerSecond bandwidth : plan.links) {
@@ -193,7 +193,7 @@ void check_platform() {
   const BytesPerSecond bandwidth = 450.0_GBps;
   const Bytes bytes = 450.0_MB;
   const Seconds once = bytes / bandwidth;
-  const PlatformPlan plan{{bandwidth, bandwidth, bandwidth}, {{0}, {1}, {1}, {2, 2}}};
+  const Platform::Plan plan{{bandwidth, bandwidth, bandwidth}, {{0}, {1}, {1}, {2, 2}}};
   Platform platform(plan);
   std::vector<Seconds> ended(4);
   platform.set_alarm(Seconds(0.0));

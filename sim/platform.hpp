@@ -14,21 +14,21 @@ namespace foretrain {
 
 using RouteIndex = std::int32_t;
 
-/// A route lists the links that it crosses by number; one listed twice carries every byte twice.
-struct PlatformPlan {
-  std::vector<BytesPerSecond> links;
-  std::vector<std::vector<std::int32_t>> routes;
-};
-
 /// SimGrid allows one engine per process and the settings are the process's own, so at most one Platform may ever be
 /// made in a process (run_in_child gives it one of its own).
 class Platform {
  public:
+  /// A route lists the links that it crosses by number; one listed twice carries every byte twice.
+  struct Plan {
+    std::vector<BytesPerSecond> links;
+    std::vector<std::vector<std::int32_t>> routes;
+  };
+
   /// Identifies a flow from its start until take_finished() has reported it; then the number is used again.
   using FlowId = std::int32_t;
 
   /// Throws std::logic_error when this process has had a Platform before.
-  explicit Platform(const PlatformPlan& plan);
+  explicit Platform(const Plan& plan);
   ~Platform();
   Platform(const Platform&) = delete;
   Platform& operator=(const Platform&) = delete;

@@ -10,6 +10,6 @@ namespace foretrain {
 Executor executor_of(const Job& job, Fidelity fidelity);
 
 /// Throws ScenarioError or UsageError when the scenario cannot be predicted.
-StepResult predict(const Scenario& scenario, Fidelity fidelity, Timeline timeline = Timeline::leave_out);
+Result predict(const Scenario& scenario, Fidelity fidelity, Timeline timeline = Timeline::leave_out);
 
 }  // namespace foretrain

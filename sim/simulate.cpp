@@ -21,7 +21,7 @@ namespace {
 
 NetworkPlan make_plan(const Topology& topology, std::span<const BackgroundFlow> background) {
   NetworkPlan plan(topology);
-  for (const BackgroundRoute& route : background_routes(background, topology)) plan.add_background(route);
+  for (const BackgroundFlow::Route& route : background_routes(background, topology)) plan.add_background(route);
   return plan;
 }
 
@@ -42,10 +42,10 @@ std::vector<std::unique_ptr<CollectiveProgram>> make_programs(const TaskGraph& g
 class FlowInterconnect final : public Interconnect {
  public:
   FlowInterconnect(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
-                   const SimulationOptions& options)
+                   std::span<const BackgroundFlow> background, bool folding)
       : graph_(graph),
-        folding_wanted_(options.folding),
-        plan_(make_plan(topology, options.background)),
+        folding_wanted_(folding),
+        plan_(make_plan(topology, background)),
         programs_(make_programs(graph, fidelity, plan_)),
         runs_(graph.resources().size()),
         flows_(plan_) {}
@@ -57,7 +57,7 @@ class FlowInterconnect final : public Interconnect {
   }
 
   bool handle(const Event& event, Seconds now, EventQueue&) override {
-    if (event.kind == EventKind::flows_start) {
+    if (event.kind == Event::Kind::flows_start) {
       run_of(event.task)->start_flows(event.part, now);
     } else {
       if (!flows_.end(event)) return false;
@@ -142,9 +142,9 @@ Execution FlowInterconnect::drive(EventLoop& loop) {
 }  // namespace
 
 Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
-                   const SimulationOptions& options) {
+                   std::span<const BackgroundFlow> background, bool folding) {
   if (fidelity == Fidelity::estimate) throw std::invalid_argument("fidelity estimate is computed, not simulated");
-  FlowInterconnect interconnect(graph, topology, fidelity, options);
+  FlowInterconnect interconnect(graph, topology, fidelity, background, folding);
   return run(graph, interconnect);
 }
 

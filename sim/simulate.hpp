@@ -1,7 +1,7 @@
 // Flows and steps as a network for the event loop: collectives whose data share links with others' on SimGrid's clock.
 #pragma once
 
-#include <vector>
+#include <span>
 
 #include "model/graph/execution.hpp"
 #include "model/hardware/topology.hpp"
@@ -9,18 +9,15 @@
 
 namespace foretrain {
 
-struct SimulationOptions {
-  std::vector<BackgroundFlow> background;  ///< moves from the first task's start to the last one's end
-  bool folding = true;                     ///< equal flows have one representative: faster, with the same result
-};
-
-/// Runs the graph with contention for links. `fidelity` says how a collective moves its data: see make_flows_program
-/// and make_steps_program. Fidelity::estimate is not simulated: std::invalid_argument.
+/// Runs the graph with contention for links, also with the background's, which moves from the first task's start to the
+/// last one's end. `folding`: equal flows have one representative: faster, with the same result. `fidelity` says how a
+/// collective moves its data: see make_flows_program and make_steps_program. Fidelity::estimate is not simulated:
+/// std::invalid_argument.
 ///
 /// SimGrid itself runs only if flows meet on a link, in a forked child (run_in_child: same conditions and errors). The
 /// first such run of a process also runs check_platform(). Throws std::invalid_argument when a flow crosses a link on
 /// which nothing can move, and ScenarioError for background traffic that stays in one memory.
 Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
-                   const SimulationOptions& options = {});
+                   std::span<const BackgroundFlow> background = {}, bool folding = true);
 
 }  // namespace foretrain

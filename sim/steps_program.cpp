@@ -26,7 +26,8 @@ struct StepsPhase {
 
 class StepsRun final : public CollectiveRun {
  public:
-  StepsRun(const std::vector<StepsPhase>& phases, const RunContext& context) : phases_(phases), context_(context) {}
+  StepsRun(const std::vector<StepsPhase>& phases, const CollectiveRun::Context& context)
+      : phases_(phases), context_(context) {}
 
   void begin(Seconds now) override { begin_phase(0, now); }
 
@@ -61,7 +62,7 @@ class StepsRun final : public CollectiveRun {
     if (finished()) return;
     if (phase().messages.empty()) {
       const Seconds end = now + phase().latency * phase().repeat;
-      context_.events.push({end, EventKind::flows_start, context_.task, phase_is_over});
+      context_.events.push({end, Event::Kind::flows_start, context_.task, phase_is_over});
       return;
     }
     active_ = phase().messages_of.size();
@@ -76,7 +77,7 @@ class StepsRun final : public CollectiveRun {
     for (const std::int32_t number : messages) {
       if (++ends_ready_[static_cast<std::size_t>(number)] ==
           phase().messages[static_cast<std::size_t>(number)].ends()) {
-        context_.events.push({now + phase().latency, EventKind::flows_start, context_.task, number});
+        context_.events.push({now + phase().latency, Event::Kind::flows_start, context_.task, number});
       }
     }
   }
@@ -92,7 +93,7 @@ class StepsRun final : public CollectiveRun {
   }
 
   const std::vector<StepsPhase>& phases_;
-  RunContext context_;
+  CollectiveRun::Context context_;
   std::size_t phase_ = 0;
   std::vector<EndpointState> endpoints_;
   std::vector<int> ends_ready_;  ///< per message: how many of its ends have reached its repetition
@@ -102,7 +103,7 @@ class StepsRun final : public CollectiveRun {
 class StepsProgram final : public CollectiveProgram {
  public:
   explicit StepsProgram(std::vector<StepsPhase> phases) : phases_(std::move(phases)) {}
-  [[nodiscard]] std::unique_ptr<CollectiveRun> run(const RunContext& context) const override {
+  [[nodiscard]] std::unique_ptr<CollectiveRun> run(const CollectiveRun::Context& context) const override {
     return std::make_unique<StepsRun>(phases_, context);
   }
 
@@ -110,7 +111,7 @@ class StepsProgram final : public CollectiveProgram {
   std::vector<StepsPhase> phases_;
 };
 
-StepsPhase make_phase(const LoweredPhase& lowered, NetworkPlan& plan) {
+StepsPhase make_phase(const LoweredCollective::Phase& lowered, NetworkPlan& plan) {
   std::map<std::pair<EndpointId, EndpointId>, Bytes> bytes_of_pair;
   for (const Flow& flow : lowered.flows) bytes_of_pair[{flow.source, flow.destination}] += flow.bytes;
   std::map<EndpointId, Endpoint> endpoints;
@@ -134,7 +135,7 @@ StepsPhase make_phase(const LoweredPhase& lowered, NetworkPlan& plan) {
 
 std::unique_ptr<CollectiveProgram> make_steps_program(const LoweredCollective& lowered, NetworkPlan& plan) {
   std::vector<StepsPhase> phases;
-  for (const LoweredPhase& phase : lowered.phases) phases.push_back(make_phase(phase, plan));
+  for (const LoweredCollective::Phase& phase : lowered.phases) phases.push_back(make_phase(phase, plan));
   return std::make_unique<StepsProgram>(std::move(phases));
 }
 

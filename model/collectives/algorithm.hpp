@@ -30,7 +30,8 @@ struct Algorithm {
                             const Topology& topology) = nullptr;
   /// The all-to-all among many ranks, with as many flows as ranks instead of pairs of ranks (exchange.hpp); null: as
   /// its schedule says.
-  std::vector<LoweredPhase> (*all_to_all_of_many)(const CollectiveCall& call, const Topology& topology) = nullptr;
+  std::vector<LoweredCollective::Phase> (*all_to_all_of_many)(const CollectiveCall& call,
+                                                              const Topology& topology) = nullptr;
   bool has_servers = false;
   /// Numbers of pieces of which lower() takes the fastest, as the libraries that drive switches do; none: as the shape
   /// says.

@@ -78,7 +78,7 @@ class AutomaticCollective {
     const Candidate best = *std::min_element(
         candidates.begin(), candidates.end(),
         [&](const Candidate& a, const Candidate& b) { return a.time(call_.size) < b.time(call_.size); });
-    LoweredPhase phase{.latency = best.latency, .flows = best.traffic->flows, .repeat = 1};
+    LoweredCollective::Phase phase{.latency = best.latency, .flows = best.traffic->flows, .repeat = 1};
     for (Flow& flow : phase.flows) flow.bytes *= (call_.size / Bytes(1.0)) / best.share;
     if (exchange) add_headers(phase, topology_);
     return {.chosen_algorithm = best.name, .phases = {std::move(phase)}};

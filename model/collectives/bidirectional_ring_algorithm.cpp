@@ -7,7 +7,7 @@
 namespace foretrain {
 
 namespace {
-std::vector<WeightedRing> both_ways(int ranks, const ScheduleShape& /*shape*/) {
+std::vector<ScheduleShape::Ring> both_ways(int ranks, const ScheduleShape& /*shape*/) {
   std::vector<int> back = natural_order(ranks);
   std::reverse(back.begin(), back.end());
   return {{natural_order(ranks), 1}, {std::move(back), 1}};

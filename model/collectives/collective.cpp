@@ -93,7 +93,8 @@ class PortLoads {
     return true;
   }
 
-  void append_flows(const std::vector<EndpointId>& endpoints, const Topology& topology, LoweredPhase& phase) {
+  void append_flows(const std::vector<EndpointId>& endpoints, const Topology& topology,
+                    LoweredCollective::Phase& phase) {
     for (std::size_t at = 0; at < ports_.size(); ++at) {
       const std::vector<int>& ranks = schedule_.switch_ports[at];
       for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -120,7 +121,7 @@ class PortLoads {
 /// Adds the flows of phase `index` to `phase`. In a run of several phases with unequal chunks each counts the largest
 /// chunk: at most one byte per chunk too much.
 void append_flows(const ScheduledGroups& groups, int index, Bytes message, const Topology& topology,
-                  LoweredPhase& phase) {
+                  LoweredCollective::Phase& phase) {
   const Schedule& schedule = groups.schedule;
   const Phase transfers = schedule.phase(index);
   const Bytes largest = chunk_size(message, schedule.chunks, 0);
@@ -141,11 +142,11 @@ void append_flows(const ScheduledGroups& groups, int index, Bytes message, const
   }
 }
 
-std::vector<LoweredPhase> lower_phases(const std::vector<ScheduledGroups>& all, Bytes message,
-                                       const Topology& topology) {
+std::vector<LoweredCollective::Phase> lower_phases(const std::vector<ScheduledGroups>& all, Bytes message,
+                                                   const Topology& topology) {
   int phases = 0;
   for (const ScheduledGroups& groups : all) phases = std::max(phases, groups.schedule.phases);
-  std::vector<LoweredPhase> lowered;
+  std::vector<LoweredCollective::Phase> lowered;
   for (int index = 0; index < phases;) {
     Schedule::Stretch stretch{phases - index, index};
     if (all.size() == 1 && all.front().schedule.stretch) {
@@ -157,7 +158,7 @@ std::vector<LoweredPhase> lower_phases(const std::vector<ScheduledGroups>& all, 
         }
       }
     }
-    LoweredPhase& phase = lowered.emplace_back(LoweredPhase{Seconds(0.0), {}, stretch.length});
+    LoweredCollective::Phase& phase = lowered.emplace_back(LoweredCollective::Phase{Seconds(0.0), {}, stretch.length});
     for (const ScheduledGroups& groups : all) {
       if (index < groups.schedule.phases) append_flows(groups, stretch.representative, message, topology, phase);
     }
@@ -168,9 +169,10 @@ std::vector<LoweredPhase> lower_phases(const std::vector<ScheduledGroups>& all, 
 }
 
 /// The fastest of several numbers of pieces.
-std::vector<LoweredPhase> lower_in_best_pieces(std::vector<ScheduledGroups> all, const std::vector<int>& numbers,
-                                               Algorithm::Build build, Bytes message, const Topology& topology) {
-  std::vector<LoweredPhase> best;
+std::vector<LoweredCollective::Phase> lower_in_best_pieces(std::vector<ScheduledGroups> all,
+                                                           const std::vector<int>& numbers, Algorithm::Build build,
+                                                           Bytes message, const Topology& topology) {
+  std::vector<LoweredCollective::Phase> best;
   Seconds least = Seconds(std::numeric_limits<double>::infinity());
   for (const int pieces : numbers) {
     for (ScheduledGroups& groups : all) {

@@ -30,16 +30,16 @@ struct Flow {
   Bytes bytes;  ///< as links count them: payload with what the library's protocol and small messages' headers add
 };
 
-/// Flows that start together `latency` after the previous phase has finished; the whole is repeated `repeat` times.
-struct LoweredPhase {
-  Seconds latency;
-  std::vector<Flow> flows;
-  int repeat = 1;
-};
-
 struct LoweredCollective {
+  /// Flows that start together `latency` after the previous phase has finished; the whole is repeated `repeat` times.
+  struct Phase {
+    Seconds latency;
+    std::vector<Flow> flows;
+    int repeat = 1;
+  };
+
   std::string chosen_algorithm;  ///< "ring/Simple" when automatic, else the algorithm's name
-  std::vector<LoweredPhase> phases;
+  std::vector<Phase> phases;
 };
 
 /// Throws std::invalid_argument for a call without ranks, with groups of unequal size, with ranks that do not exist or

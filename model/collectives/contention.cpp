@@ -14,13 +14,13 @@ namespace foretrain {
 
 namespace {
 
-EndpointId endpoint_of(const BackgroundPlace& place, const Topology& topology) {
+EndpointId endpoint_of(const BackgroundFlow::Place& place, const Topology& topology) {
   switch (place.kind) {
-    case BackgroundPlace::Kind::gpu:
+    case BackgroundFlow::Place::Kind::gpu:
       return topology.gpu(place.number);
-    case BackgroundPlace::Kind::node_memory:
+    case BackgroundFlow::Place::Kind::node_memory:
       return topology.host(place.number, place.socket);
-    case BackgroundPlace::Kind::memory_of_gpu:
+    case BackgroundFlow::Place::Kind::memory_of_gpu:
       return topology.host_of_gpu(place.number);
   }
   return 0;
@@ -61,7 +61,7 @@ class SystemBuilder {
 };
 
 /// How long flow classes with this much left need while those with an infinite amount go on for ever.
-Seconds time_to_finish(const FoldedSystem& system, std::vector<Bytes> left) {
+Seconds time_to_finish(const SharingSystem::Folded& system, std::vector<Bytes> left) {
   std::vector<bool> active(system.classes(), true);
   Seconds time;
   for (;;) {
@@ -87,21 +87,21 @@ Seconds time_to_finish(const FoldedSystem& system, std::vector<Bytes> left) {
 
 class ContendedPhases {
  public:
-  ContendedPhases(const Topology& topology, std::vector<BackgroundRoute> background)
+  ContendedPhases(const Topology& topology, std::vector<BackgroundFlow::Route> background)
       : topology_(topology), background_(std::move(background)), load_(topology) {
-    for (const BackgroundRoute& route : background_) {
+    for (const BackgroundFlow::Route& route : background_) {
       topology.append_route(route.source, route.destination, background_links_);
     }
     std::ranges::sort(background_links_);
   }
 
-  Seconds time(const LoweredPhase& phase) {
+  Seconds time(const LoweredCollective::Phase& phase) {
     return (phase.latency + (meets_background(phase) ? shared(phase) : load_.busiest(phase.flows))) *
            static_cast<double>(phase.repeat);
   }
 
  private:
-  bool meets_background(const LoweredPhase& phase) {
+  bool meets_background(const LoweredCollective::Phase& phase) {
     if (background_links_.empty()) return false;
     return std::ranges::any_of(phase.flows, [&](const Flow& flow) {
       crossed_.clear();
@@ -111,7 +111,7 @@ class ContendedPhases {
     });
   }
 
-  [[nodiscard]] Seconds shared(const LoweredPhase& phase) const {
+  [[nodiscard]] Seconds shared(const LoweredCollective::Phase& phase) const {
     SystemBuilder builder(topology_);
     std::map<Bytes, std::int32_t> kinds;  // flows of the phase differ by their bytes
     std::vector<Bytes> left_of_flow;
@@ -122,11 +122,11 @@ class ContendedPhases {
       left_of_flow.push_back(flow.bytes);
     }
     auto kind = static_cast<std::int32_t>(kinds.size());
-    for (const BackgroundRoute& route : background_) {
+    for (const BackgroundFlow::Route& route : background_) {
       builder.add(kind++, route.source, route.destination, route.rate);
       left_of_flow.push_back(Bytes::infinity());
     }
-    const FoldedSystem folded = fold(builder.system());
+    const SharingSystem::Folded folded = fold(builder.system());
     std::vector<Bytes> left(folded.classes());
     for (std::size_t flow = 0; flow < left_of_flow.size(); ++flow) {
       left[static_cast<std::size_t>(folded.class_of_flow[flow])] = left_of_flow[flow];
@@ -135,7 +135,7 @@ class ContendedPhases {
   }
 
   const Topology& topology_;
-  std::vector<BackgroundRoute> background_;
+  std::vector<BackgroundFlow::Route> background_;
   LinkLoad load_;
   std::vector<LinkId> background_links_;  // sorted
   std::vector<LinkId> crossed_;
@@ -143,8 +143,9 @@ class ContendedPhases {
 
 }  // namespace
 
-std::vector<BackgroundRoute> background_routes(std::span<const BackgroundFlow> background, const Topology& topology) {
-  std::vector<BackgroundRoute> routes;
+std::vector<BackgroundFlow::Route> background_routes(std::span<const BackgroundFlow> background,
+                                                     const Topology& topology) {
+  std::vector<BackgroundFlow::Route> routes;
   for (std::size_t i = 0; i < background.size(); ++i) {
     const BackgroundFlow& flow = background[i];
     const EndpointId source = endpoint_of(flow.from, topology), destination = endpoint_of(flow.to, topology);
@@ -162,7 +163,7 @@ Seconds uncontended_time(const LoweredCollective& lowered, const Topology& topol
                          std::span<const BackgroundFlow> background) {
   ContendedPhases phases(topology, background_routes(background, topology));
   Seconds time;
-  for (const LoweredPhase& phase : lowered.phases) time += phases.time(phase);
+  for (const LoweredCollective::Phase& phase : lowered.phases) time += phases.time(phase);
   return time;
 }
 

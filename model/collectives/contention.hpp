@@ -9,30 +9,31 @@
 
 namespace foretrain {
 
-/// One end of background traffic.
-struct BackgroundPlace {
-  enum class Kind { gpu, node_memory, memory_of_gpu };  ///< memory_of_gpu: of the socket that is nearest to the GPU
-  Kind kind = Kind::gpu;
-  int number = 0;  ///< GPU rank, or node
-  int socket = 0;  ///< node_memory
-};
-
 /// Traffic of others, which lasts as long as the scenario: another job, data loading, checkpoint writing.
 struct BackgroundFlow {
-  BackgroundPlace from, to;
+  /// A background flow on concrete hardware. It never ends and has no use for more than `rate`.
+  struct Route {
+    EndpointId source = 0;
+    EndpointId destination = 0;
+    BytesPerSecond rate = BytesPerSecond::infinity();
+  };
+
+  /// One end of background traffic.
+  struct Place {
+    enum class Kind { gpu, node_memory, memory_of_gpu };  ///< memory_of_gpu: of the socket that is nearest to the GPU
+    Kind kind = Kind::gpu;
+    int number = 0;  ///< GPU rank, or node
+    int socket = 0;  ///< node_memory
+  };
+
+  Place from, to;
   BytesPerSecond rate = BytesPerSecond::infinity();  ///< at most; infinite: all that its fair share allows
   SourcePosition where;                              ///< of its destination
 };
 
-/// A background flow on concrete hardware. It never ends and has no use for more than `rate`.
-struct BackgroundRoute {
-  EndpointId source = 0;
-  EndpointId destination = 0;
-  BytesPerSecond rate = BytesPerSecond::infinity();
-};
-
 /// Throws ScenarioError for a flow that begins and ends in the same memory.
-std::vector<BackgroundRoute> background_routes(std::span<const BackgroundFlow> background, const Topology& topology);
+std::vector<BackgroundFlow::Route> background_routes(std::span<const BackgroundFlow> background,
+                                                     const Topology& topology);
 
 /// Time of a collective when nothing else of its job moves. Per phase: latency + the busiest link's bytes over its
 /// bandwidth, or more where the transport lets less through between two endpoints (LinkLoad). In a phase that shares a

@@ -57,8 +57,8 @@ void add_transfers(const Tree& tree, int first_chunk, int index, Phase& transfer
     if (parent < 0) continue;
     const int up = index - (tree.height - tree.depth[rank]);
     const int down = index - (tree.height + tree.depth[rank] - 1);
-    if (is_piece(up)) transfers.push_back({rank, parent, first_chunk + up, 1, TransferKind::reduce});
-    if (is_piece(down)) transfers.push_back({parent, rank, first_chunk + down, 1, TransferKind::copy});
+    if (is_piece(up)) transfers.push_back({rank, parent, first_chunk + up, 1, Transfer::Kind::reduce});
+    if (is_piece(down)) transfers.push_back({parent, rank, first_chunk + down, 1, Transfer::Kind::copy});
   }
 }
 
@@ -71,11 +71,11 @@ int root_of(const Tree& tree) {
 void add_broadcast(const Tree& tree, int first_chunk, int index, Phase& transfers) {
   const int root = root_of(tree);
   const int before = root == 0 ? 0 : 1;
-  if (before == 1 && is_piece(index)) transfers.push_back({0, root, first_chunk + index, 1, TransferKind::copy});
+  if (before == 1 && is_piece(index)) transfers.push_back({0, root, first_chunk + index, 1, Transfer::Kind::copy});
   for (int rank = 1; rank < static_cast<int>(tree.parent.size()); ++rank) {
     const int piece = index - (before + tree.depth[rank] - 1);
     if (rank != root && is_piece(piece)) {
-      transfers.push_back({tree.parent[rank], rank, first_chunk + piece, 1, TransferKind::copy});
+      transfers.push_back({tree.parent[rank], rank, first_chunk + piece, 1, Transfer::Kind::copy});
     }
   }
 }
@@ -85,11 +85,11 @@ void add_reduce(const Tree& tree, int first_chunk, int index, Phase& transfers) 
   for (int rank = 0; rank < static_cast<int>(tree.parent.size()); ++rank) {
     const int piece = index - (tree.height - tree.depth[rank]);
     if (rank != root && is_piece(piece)) {
-      transfers.push_back({rank, tree.parent[rank], first_chunk + piece, 1, TransferKind::reduce});
+      transfers.push_back({rank, tree.parent[rank], first_chunk + piece, 1, Transfer::Kind::reduce});
     }
   }
   const int piece = index - tree.height;
-  if (root != 0 && is_piece(piece)) transfers.push_back({root, 0, first_chunk + piece, 1, TransferKind::copy});
+  if (root != 0 && is_piece(piece)) transfers.push_back({root, 0, first_chunk + piece, 1, Transfer::Kind::copy});
 }
 
 /// `ramp`: phases until the first piece has passed every edge.

@@ -62,9 +62,10 @@ void append_pairs(const std::vector<int>& ranks, Bytes part, std::vector<Flow>& 
 }
 
 /// Those in which something moves, each as late as its farthest message.
-std::vector<LoweredPhase> phases_of(std::vector<LoweredPhase> phases, const Topology& topology) {
-  std::erase_if(phases, [](const LoweredPhase& phase) { return phase.flows.empty(); });
-  for (LoweredPhase& phase : phases) phase.latency = latency_of(phase.flows, topology);
+std::vector<LoweredCollective::Phase> phases_of(std::vector<LoweredCollective::Phase> phases,
+                                                const Topology& topology) {
+  std::erase_if(phases, [](const LoweredCollective::Phase& phase) { return phase.flows.empty(); });
+  for (LoweredCollective::Phase& phase : phases) phase.latency = latency_of(phase.flows, topology);
   return phases;
 }
 
@@ -112,8 +113,8 @@ std::vector<Flow> exchange_flows(const std::vector<int>& members, Bytes part, co
   return flows;
 }
 
-std::vector<LoweredPhase> all_to_all_at_once(const CollectiveCall& call, const Topology& topology) {
-  LoweredPhase phase;
+std::vector<LoweredCollective::Phase> all_to_all_at_once(const CollectiveCall& call, const Topology& topology) {
+  LoweredCollective::Phase phase;
   for (const std::vector<int>& group : call.groups) {
     const std::vector<Flow> flows = exchange_flows(group, call.size / static_cast<double>(group.size()), topology);
     phase.flows.insert(phase.flows.end(), flows.begin(), flows.end());
@@ -121,8 +122,8 @@ std::vector<LoweredPhase> all_to_all_at_once(const CollectiveCall& call, const T
   return phases_of({std::move(phase)}, topology);
 }
 
-std::vector<LoweredPhase> all_to_all_by_node(const CollectiveCall& call, const Topology& topology) {
-  LoweredPhase inside, across;
+std::vector<LoweredCollective::Phase> all_to_all_by_node(const CollectiveCall& call, const Topology& topology) {
+  LoweredCollective::Phase inside, across;
   for (const std::vector<int>& group : call.groups) {
     const Bytes part = call.size / static_cast<double>(group.size());
     const std::vector<std::vector<int>> nodes = split_by_node(group, topology);
@@ -146,7 +147,7 @@ Schedule direct_all_to_all(int ranks, const ScheduleShape& /*shape*/) {
     for (int source = 0; source < ranks; ++source) {
       for (int destination = 0; destination < ranks; ++destination) {
         if (source == destination) continue;
-        transfers.push_back({source, destination, source * ranks + destination, 1, TransferKind::copy});
+        transfers.push_back({source, destination, source * ranks + destination, 1, Transfer::Kind::copy});
       }
     }
     return transfers;
@@ -161,7 +162,7 @@ Schedule direct_send_receive(int ranks, const ScheduleShape& /*shape*/) {
     Phase transfers;
     transfers.reserve(ranks);
     for (int rank = 0; rank < ranks; ++rank) {
-      transfers.push_back({rank, (rank + 1) % ranks, rank, 1, TransferKind::copy});
+      transfers.push_back({rank, (rank + 1) % ranks, rank, 1, Transfer::Kind::copy});
     }
     return transfers;
   };

@@ -17,8 +17,8 @@ std::vector<Flow> exchange_flows(const std::vector<int>& members, Bytes part, co
 
 /// The all-to-all of a call as phases of such flows (Algorithm::all_to_all_of_many): in one phase, or inside the nodes
 /// and then between equal places, which need nodes with equally many ranks.
-std::vector<LoweredPhase> all_to_all_at_once(const CollectiveCall& call, const Topology& topology);
-std::vector<LoweredPhase> all_to_all_by_node(const CollectiveCall& call, const Topology& topology);
+std::vector<LoweredCollective::Phase> all_to_all_at_once(const CollectiveCall& call, const Topology& topology);
+std::vector<LoweredCollective::Phase> all_to_all_by_node(const CollectiveCall& call, const Topology& topology);
 
 /// Fewer ranks are lowered pair by pair.
 constexpr std::size_t fewest_ranks_aggregated = 65;

@@ -206,7 +206,7 @@ void SharingSystem::add_flow(std::int32_t kind_of_flow, std::span<const std::int
   first_crossing.push_back(link.size());
 }
 
-FoldedSystem fold(const SharingSystem& system) {
+SharingSystem::Folded fold(const SharingSystem& system) {
   const Neighbours neighbours(system);
   const Refinement refinement(system, neighbours);
   const std::size_t flows = system.flows(), nodes = flows + system.links();
@@ -215,7 +215,7 @@ FoldedSystem fold(const SharingSystem& system) {
   const auto [link_class, first_link] = renumber(
       system.links(), [&](std::size_t link) { return refinement.class_of(flows + link); }, nodes);
 
-  FoldedSystem folded;
+  SharingSystem::Folded folded;
   folded.crossings.resize(first_flow.size());
   folded.class_of_flow = std::move(flow_class);
   std::vector<std::int32_t> count(first_flow.size());
@@ -237,13 +237,13 @@ FoldedSystem fold(const SharingSystem& system) {
   return folded;
 }
 
-FoldedSystem keep_apart(const SharingSystem& system) {
-  FoldedSystem folded{system.bandwidth, std::vector<std::int32_t>(system.flows()), {}};
+SharingSystem::Folded keep_apart(const SharingSystem& system) {
+  SharingSystem::Folded folded{system.bandwidth, std::vector<std::int32_t>(system.flows()), {}};
   std::iota(folded.class_of_flow.begin(), folded.class_of_flow.end(), 0);
   for (std::size_t flow = 0; flow < system.flows(); ++flow) {
-    std::vector<FoldedSystem::Crossing>& own = folded.crossings.emplace_back();
+    std::vector<SharingSystem::Folded::Crossing>& own = folded.crossings.emplace_back();
     for (const std::int32_t link : system.links_of(flow)) {
-      const auto known = std::ranges::find(own, link, &FoldedSystem::Crossing::link);
+      const auto known = std::ranges::find(own, link, &SharingSystem::Folded::Crossing::link);
       if (known == own.end()) {
         own.push_back({link, 1});
       } else {
@@ -254,7 +254,7 @@ FoldedSystem keep_apart(const SharingSystem& system) {
   return folded;
 }
 
-std::vector<BytesPerSecond> max_min_rates(const FoldedSystem& system, const std::vector<bool>& active) {
+std::vector<BytesPerSecond> max_min_rates(const SharingSystem::Folded& system, const std::vector<bool>& active) {
   std::vector<BytesPerSecond> rates(system.classes());
   std::vector<BytesPerSecond> free = system.bandwidth;
   std::vector<double> growing(free.size());  // flows on each link whose rate is not settled
@@ -267,7 +267,7 @@ std::vector<BytesPerSecond> max_min_rates(const FoldedSystem& system, const std:
       continue;
     }
     settled[id] = false;
-    for (const FoldedSystem::Crossing& crossing : system.crossings[id]) {
+    for (const SharingSystem::Folded::Crossing& crossing : system.crossings[id]) {
       growing[at_index(crossing.link)] += crossing.flows;
       classes_on[at_index(crossing.link)].push_back(static_cast<std::int32_t>(id));
     }
@@ -285,7 +285,7 @@ std::vector<BytesPerSecond> max_min_rates(const FoldedSystem& system, const std:
       if (settled[at_index(id)]) continue;
       settled[at_index(id)] = true;
       rates[at_index(id)] = share;
-      for (const FoldedSystem::Crossing& crossing : system.crossings[at_index(id)]) {
+      for (const SharingSystem::Folded::Crossing& crossing : system.crossings[at_index(id)]) {
         growing[at_index(crossing.link)] -= crossing.flows;
         free[at_index(crossing.link)] =
             std::max(free[at_index(crossing.link)] - share * static_cast<double>(crossing.flows), BytesPerSecond(0.0));

@@ -16,6 +16,21 @@ namespace foretrain {
 
 /// Flows over links. A flow that crosses a link twice counts twice there.
 struct SharingSystem {
+  /// Classes of flows over classes of links, numbered in the order of their first members.
+  struct Folded {
+    /// Every link of class `link` is crossed by this many flows of the class that the crossing belongs to. The numbers
+    /// of one link have no common divisor: its bandwidth has been divided by it.
+    struct Crossing {
+      std::int32_t link = 0;
+      std::int32_t flows = 1;
+    };
+    std::vector<BytesPerSecond> bandwidth;
+    std::vector<std::int32_t> class_of_flow;
+    std::vector<std::vector<Crossing>> crossings;  ///< of every class of flows
+
+    [[nodiscard]] std::size_t classes() const { return crossings.size(); }
+  };
+
   std::vector<BytesPerSecond> bandwidth;       ///< of every link
   std::vector<std::int32_t> kind;              ///< of every flow: only flows of the same kind may share a class
   std::vector<std::size_t> first_crossing{0};  ///< flow f crosses link[first_crossing[f]] … [first_crossing[f + 1])
@@ -29,31 +44,16 @@ struct SharingSystem {
   void add_flow(std::int32_t kind_of_flow, std::span<const std::int32_t> links_crossed);
 };
 
-/// Classes of flows over classes of links, numbered in the order of their first members.
-struct FoldedSystem {
-  /// Every link of class `link` is crossed by this many flows of the class that the crossing belongs to. The numbers of
-  /// one link have no common divisor: its bandwidth has been divided by it.
-  struct Crossing {
-    std::int32_t link = 0;
-    std::int32_t flows = 1;
-  };
-  std::vector<BytesPerSecond> bandwidth;
-  std::vector<std::int32_t> class_of_flow;
-  std::vector<std::vector<Crossing>> crossings;  ///< of every class of flows
-
-  [[nodiscard]] std::size_t classes() const { return crossings.size(); }
-};
-
 /// The coarsest classes. O(c log c) for c crossings. Classes are told apart by sums of 64-bit hashes: a million flows
 /// have one chance in 10⁷ that two different classes are taken for one.
-FoldedSystem fold(const SharingSystem& system);
+SharingSystem::Folded fold(const SharingSystem& system);
 
 /// Every flow in a class of its own.
-FoldedSystem keep_apart(const SharingSystem& system);
+SharingSystem::Folded keep_apart(const SharingSystem& system);
 
 /// Max–min fair rate of a flow of each class while the classes with `active` move; zero for the others, infinite for a
 /// flow that crosses no link. Progressive filling: all rates grow together; when a link is full, the flows that cross
 /// it keep their rate. Source: Bertsekas and Gallager, "Data Networks", 2nd ed. (1992), section 6.5.2.
-std::vector<BytesPerSecond> max_min_rates(const FoldedSystem& system, const std::vector<bool>& active);
+std::vector<BytesPerSecond> max_min_rates(const SharingSystem::Folded& system, const std::vector<bool>& active);
 
 }  // namespace foretrain

@@ -26,7 +26,7 @@ struct Core {
   [[nodiscard]] int chunks() const { return chunk_per_rank ? ranks : members; }
   [[nodiscard]] int rank_of(int member) const { return member < extra ? 2 * member : member + extra; }
   [[nodiscard]] int first_chunk(int member) const { return chunk_per_rank ? rank_of(member) : member; }
-  [[nodiscard]] Transfer move(int from, int to, int first_member, int count, TransferKind kind) const {
+  [[nodiscard]] Transfer move(int from, int to, int first_member, int count, Transfer::Kind kind) const {
     const int first = first_chunk(first_member);
     return {rank_of(from), rank_of(to), first, first_chunk(first_member + count) - first, kind};
   }
@@ -34,11 +34,11 @@ struct Core {
 
 /// Members at `distance` exchange halves of the range of 2·distance members that they work on: each keeps the half in
 /// which it lies itself, so it sends the partner's half to be reduced, and its own half to be copied.
-Phase exchange(const Core& core, int distance, TransferKind kind) {
+Phase exchange(const Core& core, int distance, Transfer::Kind kind) {
   Phase transfers;
   for (int member = 0; member < core.members; ++member) {
     const int partner = member ^ distance;
-    const int owner = kind == TransferKind::reduce ? partner : member;
+    const int owner = kind == Transfer::Kind::reduce ? partner : member;
     transfers.push_back(core.move(member, partner, owner / distance * distance, distance, kind));
   }
   return transfers;
@@ -49,8 +49,8 @@ Phase binomial(const Core& core, int distance, bool away_from_root) {
   Phase transfers;
   for (int member = 0; member < core.members; member += 2 * distance) {
     const int upper = member + distance;
-    transfers.push_back(away_from_root ? core.move(member, upper, upper, distance, TransferKind::copy)
-                                       : core.move(upper, member, upper, distance, TransferKind::copy));
+    transfers.push_back(away_from_root ? core.move(member, upper, upper, distance, Transfer::Kind::copy)
+                                       : core.move(upper, member, upper, distance, Transfer::Kind::copy));
   }
   return transfers;
 }
@@ -63,16 +63,16 @@ Phase pair_up(const Core& core, Pairs what) {
   for (int even = 0; even < 2 * core.extra; even += 2) {
     switch (what) {
       case Pairs::give_all:
-        transfers.push_back({even + 1, even, 0, core.chunks(), TransferKind::reduce});
+        transfers.push_back({even + 1, even, 0, core.chunks(), Transfer::Kind::reduce});
         break;
       case Pairs::give_own:
-        transfers.push_back({even + 1, even, even + 1, 1, TransferKind::copy});
+        transfers.push_back({even + 1, even, even + 1, 1, Transfer::Kind::copy});
         break;
       case Pairs::get_all:
-        transfers.push_back({even, even + 1, 0, core.chunks(), TransferKind::copy});
+        transfers.push_back({even, even + 1, 0, core.chunks(), Transfer::Kind::copy});
         break;
       case Pairs::get_own:
-        transfers.push_back({even, even + 1, even + 1, 1, TransferKind::copy});
+        transfers.push_back({even, even + 1, even + 1, 1, Transfer::Kind::copy});
         break;
     }
   }
@@ -90,13 +90,13 @@ struct Steps {
   }
   Steps& halve() {
     for (int distance = core.members / 2; distance >= 1; distance /= 2) {
-      phases.emplace_back([core = core, distance] { return exchange(core, distance, TransferKind::reduce); });
+      phases.emplace_back([core = core, distance] { return exchange(core, distance, Transfer::Kind::reduce); });
     }
     return *this;
   }
   Steps& double_up() {
     for (int distance = 1; distance < core.members; distance *= 2) {
-      phases.emplace_back([core = core, distance] { return exchange(core, distance, TransferKind::copy); });
+      phases.emplace_back([core = core, distance] { return exchange(core, distance, Transfer::Kind::copy); });
     }
     return *this;
   }

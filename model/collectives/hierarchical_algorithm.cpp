@@ -78,7 +78,7 @@ struct Part {
 };
 
 /// One hop along the rings of a level: every rank passes on the block of the place `lag` before its own.
-Phase hop(const Levels& levels, std::size_t level, int lag, TransferKind kind, bool owned, int chunks_per_share) {
+Phase hop(const Levels& levels, std::size_t level, int lag, Transfer::Kind kind, bool owned, int chunks_per_share) {
   const Axis& axis = levels.axes[level];
   Phase transfers;
   transfers.reserve(static_cast<std::size_t>(levels.ranks));
@@ -91,8 +91,8 @@ Phase hop(const Levels& levels, std::size_t level, int lag, TransferKind kind, b
   return transfers;
 }
 
-Part ring_part(const Levels& levels, std::size_t level, TransferKind kind, bool owned, int chunks_per_share = 1) {
-  const int first_lag = kind == TransferKind::reduce ? 1 : 0;
+Part ring_part(const Levels& levels, std::size_t level, Transfer::Kind kind, bool owned, int chunks_per_share = 1) {
+  const int first_lag = kind == Transfer::Kind::reduce ? 1 : 0;
   return {levels.axes[level].size - 1,
           [=](int index) { return hop(levels, level, index + first_lag, kind, owned, chunks_per_share); },
           static_cast<int>(level),
@@ -109,8 +109,8 @@ Part share_part(const Levels& levels, std::size_t level, bool scatter, int chunk
       for (int place = 1; place < axis.size; ++place) {
         const int other = axis.rank_at(first, place);
         const Transfer range = levels.block(first, level, place, false, chunks_per_share);
-        transfers.push_back(scatter ? send(range, first, other, TransferKind::copy)
-                                    : send(range, other, first, TransferKind::copy));
+        transfers.push_back(scatter ? send(range, first, other, Transfer::Kind::copy)
+                                    : send(range, other, first, Transfer::Kind::copy));
       }
     }
     return transfers;
@@ -134,7 +134,7 @@ Part chain_part(const Levels& levels, bool towards_root, int pieces) {
         const int from = towards_root ? hops - hop : hop;
         const int to = towards_root ? from - 1 : from + 1;
         transfers.push_back(send(range, axis.rank_at(first, from), axis.rank_at(first, to),
-                                 towards_root ? TransferKind::reduce : TransferKind::copy));
+                                 towards_root ? Transfer::Kind::reduce : Transfer::Kind::copy));
       }
     }
     return transfers;
@@ -189,7 +189,7 @@ Schedule rooted(int ranks, const ScheduleShape& shape, bool towards_root) {
   // Inside the groups a share is one block of `pieces` chunks: levels as they would be in one group alone.
   Levels inside{top.stride, {all.axes.begin(), all.axes.end() - 1}};
   std::vector<Part> parts;
-  const auto everywhere = [&](std::size_t level, TransferKind kind) {
+  const auto everywhere = [&](std::size_t level, Transfer::Kind kind) {
     Part part = ring_part(inside, level, kind, false, pieces);
     part.phase = [one = part.phase, top](int index) {
       const Phase pattern = one(index);
@@ -207,13 +207,13 @@ Schedule rooted(int ranks, const ScheduleShape& shape, bool towards_root) {
   };
   const std::size_t count = inside.axes.size();
   if (towards_root) {
-    for (std::size_t level = 0; level < count; ++level) parts.push_back(everywhere(level, TransferKind::reduce));
+    for (std::size_t level = 0; level < count; ++level) parts.push_back(everywhere(level, Transfer::Kind::reduce));
     parts.push_back(chain_part(all, true, pieces));
     for (std::size_t level = count; level-- > 0;) parts.push_back(share_part(inside, level, false, pieces));
   } else {
     for (std::size_t level = 0; level < count; ++level) parts.push_back(share_part(inside, level, true, pieces));
     parts.push_back(chain_part(all, false, pieces));
-    for (std::size_t level = count; level-- > 0;) parts.push_back(everywhere(level, TransferKind::copy));
+    for (std::size_t level = count; level-- > 0;) parts.push_back(everywhere(level, Transfer::Kind::copy));
   }
   return join(ranks, top.stride * pieces, std::move(parts));
 }
@@ -285,10 +285,10 @@ const Algorithm hierarchical_algorithm = {
           const Levels levels = make_levels(ranks, shape);
           std::vector<Part> parts;
           for (std::size_t level = 0; level < levels.axes.size(); ++level) {
-            parts.push_back(ring_part(levels, level, TransferKind::reduce, false));
+            parts.push_back(ring_part(levels, level, Transfer::Kind::reduce, false));
           }
           for (std::size_t level = levels.axes.size(); level-- > 0;) {
-            parts.push_back(ring_part(levels, level, TransferKind::copy, false));
+            parts.push_back(ring_part(levels, level, Transfer::Kind::copy, false));
           }
           return join(ranks, ranks, std::move(parts));
         },
@@ -297,7 +297,7 @@ const Algorithm hierarchical_algorithm = {
           const Levels levels = make_levels(ranks, shape);
           std::vector<Part> parts;
           for (std::size_t level = levels.axes.size(); level-- > 0;) {
-            parts.push_back(ring_part(levels, level, TransferKind::copy, true));
+            parts.push_back(ring_part(levels, level, Transfer::Kind::copy, true));
           }
           return join(ranks, ranks, std::move(parts));
         },
@@ -306,7 +306,7 @@ const Algorithm hierarchical_algorithm = {
           const Levels levels = make_levels(ranks, shape);
           std::vector<Part> parts;
           for (std::size_t level = 0; level < levels.axes.size(); ++level) {
-            parts.push_back(ring_part(levels, level, TransferKind::reduce, true));
+            parts.push_back(ring_part(levels, level, Transfer::Kind::reduce, true));
           }
           return join(ranks, ranks, std::move(parts));
         },
@@ -324,7 +324,8 @@ const Algorithm hierarchical_algorithm = {
               const int base = source / locals * locals;
               for (int place = 0; place < locals; ++place) {
                 if (base + place == source) continue;
-                transfers.push_back({source, base + place, source * ranks + place, groups, TransferKind::copy, locals});
+                transfers.push_back(
+                    {source, base + place, source * ranks + place, groups, Transfer::Kind::copy, locals});
               }
             }
             return transfers;
@@ -337,7 +338,7 @@ const Algorithm hierarchical_algorithm = {
                 const int destination = group * locals + source % locals;
                 if (destination == source) continue;
                 transfers.push_back(
-                    {source, destination, base * ranks + destination, locals, TransferKind::copy, ranks});
+                    {source, destination, base * ranks + destination, locals, Transfer::Kind::copy, ranks});
               }
             }
             return transfers;

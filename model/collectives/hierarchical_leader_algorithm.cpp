@@ -60,14 +60,14 @@ Phase inside(const Groups& groups, int index, bool towards_leader) {
       const int from = towards_leader ? leader + hops - hop : leader + hop;
       const int to = towards_leader ? from - 1 : from + 1;
       transfers.push_back({from, to, (index - hop) * groups.count(), groups.count(),
-                           towards_leader ? TransferKind::reduce : TransferKind::copy});
+                           towards_leader ? Transfer::Kind::reduce : Transfer::Kind::copy});
     }
   }
   return transfers;
 }
 
 /// One hop of the leaders' ring.
-Phase ring_hop(const Groups& groups, int lag, TransferKind kind) {
+Phase ring_hop(const Groups& groups, int lag, Transfer::Kind kind) {
   Phase transfers;
   const int count = groups.count();
   for (int group = 0; group < count; ++group) {
@@ -85,7 +85,7 @@ Phase chain_hop(const Groups& groups, int index, bool towards_root) {
     const int from = towards_root ? hops - hop : hop;
     const int to = towards_root ? from - 1 : from + 1;
     transfers.push_back({groups.first[from], groups.first[to], index - hop, 1,
-                         towards_root ? TransferKind::reduce : TransferKind::copy});
+                         towards_root ? Transfer::Kind::reduce : Transfer::Kind::copy});
   }
   return transfers;
 }
@@ -111,8 +111,8 @@ LeaderPart ring_part(const SharedGroups& groups) {
   const int hops = groups->count() - 1;
   return {2 * hops,
           [=](int index) {
-            return index < hops ? ring_hop(*groups, index + 1, TransferKind::reduce)
-                                : ring_hop(*groups, index - hops, TransferKind::copy);
+            return index < hops ? ring_hop(*groups, index + 1, Transfer::Kind::reduce)
+                                : ring_hop(*groups, index - hops, Transfer::Kind::copy);
           },
           [=](int index) -> Schedule::Stretch {
             return {2 * hops - index, index};

@@ -21,7 +21,7 @@ struct Machines {
   int chunks = std::lcm(locals, servers);  ///< of the message: a whole number per GPU of a machine, and per server
 
   /// One hop of the rings inside the machines: place j passes on the part of place j - lag.
-  [[nodiscard]] Phase hop(int lag, TransferKind kind) const {
+  [[nodiscard]] Phase hop(int lag, Transfer::Kind kind) const {
     Phase transfers;
     const int part = chunks / locals;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -41,8 +41,8 @@ struct Machines {
       for (int first = begin; first < begin + part;) {
         const int server = first / per_server;
         const int last = std::min(begin + part, (server + 1) * per_server);
-        transfers.push_back(push ? Transfer{rank, ranks + server, first, last - first, TransferKind::reduce}
-                                 : Transfer{ranks + server, rank, first, last - first, TransferKind::copy});
+        transfers.push_back(push ? Transfer{rank, ranks + server, first, last - first, Transfer::Kind::reduce}
+                                 : Transfer{ranks + server, rank, first, last - first, Transfer::Kind::copy});
         first = last;
       }
     }
@@ -71,9 +71,9 @@ Schedule machines_first(int ranks, const ScheduleShape& shape) {
   const Machines machines{ranks, shape.ranks_per_node, shape.parts};
   const int inner = machines.locals - 1;
   const auto phase = [=](int index) {
-    if (index < inner) return machines.hop(index + 1, TransferKind::reduce);
+    if (index < inner) return machines.hop(index + 1, Transfer::Kind::reduce);
     if (index < inner + 2) return machines.exchange(index == inner);
-    return machines.hop(index - inner - 2, TransferKind::copy);
+    return machines.hop(index - inner - 2, Transfer::Kind::copy);
   };
   const auto run_length = [=](int index) {
     if (index < inner) return inner - index;

@@ -53,9 +53,9 @@ struct Fabric {
   [[nodiscard]] int rank(int node, int place) const { return node * locals + place; }
 
   // The part of rank r is the chunks [r·pieces, (r+1)·pieces), a piece of it one chunk.
-  [[nodiscard]] Transfer all(int piece) const { return {0, 0, piece, ranks, TransferKind::copy, pieces}; }
+  [[nodiscard]] Transfer all(int piece) const { return {0, 0, piece, ranks, Transfer::Kind::copy, pieces}; }
   [[nodiscard]] Transfer share(int place, int piece) const {
-    return {0, 0, place * pieces + piece, nodes, TransferKind::copy, locals * pieces};
+    return {0, 0, place * pieces + piece, nodes, Transfer::Kind::copy, locals * pieces};
   }
   [[nodiscard]] Transfer own(int rank, int piece) const { return {0, 0, rank * pieces + piece, 1}; }
 };
@@ -75,8 +75,8 @@ using Stages = std::vector<Stage>;
 
 /// Where the switches inside do not add up: shares pass round a ring of the node's ranks, and are summed on their way
 /// (reduce) or handed to everybody (copy).
-void ring_inside(const SharedFabric& f, TransferKind kind, Stages& stages) {
-  const int first_lag = kind == TransferKind::reduce ? 1 : 0;
+void ring_inside(const SharedFabric& f, Transfer::Kind kind, Stages& stages) {
+  const int first_lag = kind == Transfer::Kind::reduce ? 1 : 0;
   for (int hop = 0; hop + 1 < f->locals; ++hop) {
     stages.emplace_back([=](int piece, Phase& transfers) {
       for_each_rank(*f, [&](int node, int place, int rank) {
@@ -90,15 +90,15 @@ void ring_inside(const SharedFabric& f, TransferKind kind, Stages& stages) {
 /// Afterwards every rank has the sum over its node of the share of its place.
 void add_up_inside(const SharedFabric& f, Stages& stages) {
   if (f->locals == 1) return;
-  if (!f->switched) return ring_inside(f, TransferKind::reduce, stages);
+  if (!f->switched) return ring_inside(f, Transfer::Kind::reduce, stages);
   stages.emplace_back([=](int piece, Phase& transfers) {
     for_each_rank(*f, [&](int node, int, int rank) {
-      transfers.push_back(send(f->all(piece), rank, f->node_switch(node), TransferKind::reduce));
+      transfers.push_back(send(f->all(piece), rank, f->node_switch(node), Transfer::Kind::reduce));
     });
   });
   stages.emplace_back([=](int piece, Phase& transfers) {
     for_each_rank(*f, [&](int node, int place, int rank) {
-      transfers.push_back(send(f->share(place, piece), f->node_switch(node), rank, TransferKind::copy));
+      transfers.push_back(send(f->share(place, piece), f->node_switch(node), rank, Transfer::Kind::copy));
     });
   });
 }
@@ -106,15 +106,15 @@ void add_up_inside(const SharedFabric& f, Stages& stages) {
 /// From the shares of the places to whole messages.
 void gather_inside(const SharedFabric& f, Stages& stages) {
   if (f->locals == 1) return;
-  if (!f->switched) return ring_inside(f, TransferKind::copy, stages);
+  if (!f->switched) return ring_inside(f, Transfer::Kind::copy, stages);
   stages.emplace_back([=](int piece, Phase& transfers) {
     for_each_rank(*f, [&](int node, int place, int rank) {
-      transfers.push_back(send(f->share(place, piece), rank, f->node_switch(node), TransferKind::copy));
+      transfers.push_back(send(f->share(place, piece), rank, f->node_switch(node), Transfer::Kind::copy));
     });
   });
   stages.emplace_back([=](int piece, Phase& transfers) {
     for_each_rank(*f, [&](int node, int, int rank) {
-      transfers.push_back(send(f->all(piece), f->node_switch(node), rank, TransferKind::copy));
+      transfers.push_back(send(f->all(piece), f->node_switch(node), rank, Transfer::Kind::copy));
     });
   });
 }
@@ -124,7 +124,7 @@ void share_at_root(const SharedFabric& f, bool scatter, Stages& stages) {
   if (f->locals == 1) return;
   const auto deal = [=](int piece, Phase& transfers) {
     for (int place = 1; place < f->locals; ++place) {
-      transfers.push_back(send(f->share(place, piece), scatter ? 0 : place, scatter ? place : 0, TransferKind::copy));
+      transfers.push_back(send(f->share(place, piece), scatter ? 0 : place, scatter ? place : 0, Transfer::Kind::copy));
     }
   };
   stages.emplace_back(deal);
@@ -141,14 +141,14 @@ void cross_network(const SharedFabric& f, Up up, Down down, Stages& stages) {
       if (up == Up::share_of_node_0 && node != 0) return;
       const bool sum = up == Up::sums;
       transfers.push_back(send(up == Up::own ? f->own(rank, piece) : f->share(place, piece), rank,
-                               f->network_tree(place), sum ? TransferKind::reduce : TransferKind::copy));
+                               f->network_tree(place), sum ? Transfer::Kind::reduce : Transfer::Kind::copy));
     });
   });
   stages.emplace_back([=](int piece, Phase& transfers) {
     for_each_rank(*f, [&](int node, int place, int rank) {
       if (down == Down::share_to_node_0 && node != 0) return;
       transfers.push_back(send(down == Down::own ? f->own(rank, piece) : f->share(place, piece), f->network_tree(place),
-                               rank, TransferKind::copy));
+                               rank, Transfer::Kind::copy));
     });
   });
 }

@@ -10,9 +10,9 @@ namespace foretrain {
 
 namespace {
 
-std::vector<WeightedRing> rings_of(int ranks, const ScheduleShape& shape) {
+std::vector<ScheduleShape::Ring> rings_of(int ranks, const ScheduleShape& shape) {
   if (!shape.rings.empty()) return shape.rings;
-  std::vector<WeightedRing> rings;
+  std::vector<ScheduleShape::Ring> rings;
   for (int ring = 0; ring < shape.parts; ++ring) {
     std::vector<int> order = natural_order(ranks);
     if (ring % 2 == 1) std::reverse(order.begin(), order.end());

@@ -9,24 +9,24 @@ namespace {
 
 Phase to_root(int ranks) {
   Phase transfers;
-  for (int rank = 1; rank < ranks; ++rank) transfers.push_back({rank, 0, 0, 1, TransferKind::reduce});
+  for (int rank = 1; rank < ranks; ++rank) transfers.push_back({rank, 0, 0, 1, Transfer::Kind::reduce});
   return transfers;
 }
 
 Phase from_root(int ranks) {
   Phase transfers;
-  for (int rank = 1; rank < ranks; ++rank) transfers.push_back({0, rank, 0, 1, TransferKind::copy});
+  for (int rank = 1; rank < ranks; ++rank) transfers.push_back({0, rank, 0, 1, Transfer::Kind::copy});
   return transfers;
 }
 
 /// Every rank sends every other rank's part to its owner (reduce), or its own part to everybody (copy).
-Phase everybody_to_everybody(int ranks, TransferKind kind) {
+Phase everybody_to_everybody(int ranks, Transfer::Kind kind) {
   Phase transfers;
   transfers.reserve(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks));
   for (int source = 0; source < ranks; ++source) {
     for (int destination = 0; destination < ranks; ++destination) {
       if (source == destination) continue;
-      transfers.push_back({source, destination, kind == TransferKind::reduce ? destination : source, 1, kind});
+      transfers.push_back({source, destination, kind == Transfer::Kind::reduce ? destination : source, 1, kind});
     }
   }
   return transfers;
@@ -49,11 +49,11 @@ const Algorithm naive_algorithm = {
         },
     .all_gather =
         [](int ranks, const ScheduleShape& /*shape*/) {
-          return make(ranks, ranks, 1, [ranks](int) { return everybody_to_everybody(ranks, TransferKind::copy); });
+          return make(ranks, ranks, 1, [ranks](int) { return everybody_to_everybody(ranks, Transfer::Kind::copy); });
         },
     .reduce_scatter =
         [](int ranks, const ScheduleShape& /*shape*/) {
-          return make(ranks, ranks, 1, [ranks](int) { return everybody_to_everybody(ranks, TransferKind::reduce); });
+          return make(ranks, ranks, 1, [ranks](int) { return everybody_to_everybody(ranks, Transfer::Kind::reduce); });
         },
     .broadcast =
         [](int ranks, const ScheduleShape& /*shape*/) {

@@ -65,11 +65,11 @@ Seconds longest_way(const Cycle& cycle, int hops) {
 
 }  // namespace
 
-void add_headers(LoweredPhase& phase, const Topology& topology) {
+void add_headers(LoweredCollective::Phase& phase, const Topology& topology) {
   for (Flow& flow : phase.flows) flow.bytes = topology.carried_bytes(flow.source, flow.destination, flow.bytes);
 }
 
-void average_ring_latency(LoweredPhase& phase, const Topology& topology) {
+void average_ring_latency(LoweredCollective::Phase& phase, const Topology& topology) {
   if (phase.repeat < 2 || !is_uneven(phase.flows, topology)) return;
   Seconds mean(0.0);
   for (const Cycle& cycle : cycles_of(phase.flows, topology)) {
@@ -79,7 +79,7 @@ void average_ring_latency(LoweredPhase& phase, const Topology& topology) {
 }
 
 void add_network_effects(LoweredCollective& lowered, const Topology& topology) {
-  for (LoweredPhase& phase : lowered.phases) {
+  for (LoweredCollective::Phase& phase : lowered.phases) {
     add_headers(phase, topology);
     average_ring_latency(phase, topology);
   }

@@ -7,13 +7,13 @@ namespace foretrain {
 
 /// Adds to every flow between nodes the headers that its message needs beyond those of a large one
 /// (Topology::carried_bytes). Each flow of a phase is one message.
-void add_headers(LoweredPhase& phase, const Topology& topology);
+void add_headers(LoweredCollective::Phase& phase, const Topology& topology);
 
 /// The latency of a repeated phase in which everybody passes on to its one neighbour what has just arrived: a ring. A
 /// chunk visits one hop after the other, so that `repeat` repetitions wait for the longest way over so many hops, not
 /// for the longest hop as often. The phase gets the mean per repetition. Other phases, and rings whose hops between
 /// nodes are equal, stay as they are.
-void average_ring_latency(LoweredPhase& phase, const Topology& topology);
+void average_ring_latency(LoweredCollective::Phase& phase, const Topology& topology);
 
 /// Both, for all phases.
 void add_network_effects(LoweredCollective& lowered, const Topology& topology);

@@ -27,13 +27,13 @@ Phase exchange(int ranks, int distance, What what) {
     const int other = partner(ranks, rank, distance);
     switch (what) {
       case What::parts_for_partner:
-        transfers.push_back({rank, other, other, 1, TransferKind::reduce});
+        transfers.push_back({rank, other, other, 1, Transfer::Kind::reduce});
         break;
       case What::own_part:
-        transfers.push_back({rank, other, rank, 1, TransferKind::copy});
+        transfers.push_back({rank, other, rank, 1, Transfer::Kind::copy});
         break;
       case What::messages:
-        transfers.push_back({rank, other, rank * ranks + other, 1, TransferKind::copy});
+        transfers.push_back({rank, other, rank * ranks + other, 1, Transfer::Kind::copy});
         break;
     }
   }

@@ -16,8 +16,8 @@ const Algorithm parameter_server_algorithm = {
         transfers.reserve(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(servers));
         for (int rank = 0; rank < ranks; ++rank) {
           for (int server = 0; server < servers; ++server) {
-            transfers.push_back(index == 0 ? Transfer{rank, ranks + server, server, 1, TransferKind::reduce}
-                                           : Transfer{ranks + server, rank, server, 1, TransferKind::copy});
+            transfers.push_back(index == 0 ? Transfer{rank, ranks + server, server, 1, Transfer::Kind::reduce}
+                                           : Transfer{ranks + server, rank, server, 1, Transfer::Kind::copy});
           }
         }
         return transfers;

@@ -8,7 +8,9 @@
 namespace foretrain {
 
 namespace {
-std::vector<WeightedRing> one_ring(int ranks, const ScheduleShape& /*shape*/) { return {{natural_order(ranks), 1}}; }
+std::vector<ScheduleShape::Ring> one_ring(int ranks, const ScheduleShape& /*shape*/) {
+  return {{natural_order(ranks), 1}};
+}
 }  // namespace
 
 const Algorithm ring_algorithm = [] {

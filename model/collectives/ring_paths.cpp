@@ -74,7 +74,7 @@ std::vector<int> whole_weights(const std::vector<double>& shares) {
 
 }  // namespace
 
-std::vector<WeightedRing> multi_rings(const std::vector<int>& group, const Topology& topology) {
+std::vector<ScheduleShape::Ring> multi_rings(const std::vector<int>& group, const Topology& topology) {
   const GroupLayout layout = lay_out(group, topology);
   std::unordered_map<int, int> position;
   for (const int rank : group) position.emplace(rank, static_cast<int>(position.size()));
@@ -94,10 +94,10 @@ std::vector<WeightedRing> multi_rings(const std::vector<int>& group, const Topol
   }
   const std::vector<int> weights = whole_weights(shares);
 
-  std::vector<WeightedRing> rings;
+  std::vector<ScheduleShape::Ring> rings;
   for (std::size_t r = 0; r < first.size(); ++r) {
     for (const Door& door : entries[r]) {
-      WeightedRing ring{{}, weights[r] * repetitions / static_cast<int>(entries[r].size())};
+      ScheduleShape::Ring ring{{}, weights[r] * repetitions / static_cast<int>(entries[r].size())};
       ring.order.reserve(group.size());
       for (const GroupLayout::NodePart& node : layout.nodes) {
         const std::vector<int>& order = node.rings[r % node.rings.size()].order;

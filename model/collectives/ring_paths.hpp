@@ -12,6 +12,6 @@ namespace foretrain {
 /// Inside a node they are node_rings(): one for each set of NVLink lanes and direction. Over several nodes each of
 /// those is repeated once for every network card that its ranks use, entering and leaving the nodes through another
 /// card each time; where no choice of ranks does that, once for every rank, which loads the cards evenly too.
-std::vector<WeightedRing> multi_rings(const std::vector<int>& group, const Topology& topology);
+std::vector<ScheduleShape::Ring> multi_rings(const std::vector<int>& group, const Topology& topology);
 
 }  // namespace foretrain

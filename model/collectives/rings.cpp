@@ -14,15 +14,15 @@ constexpr int pieces_per_rank = 4;
 constexpr int ramp_steps = 64;
 
 struct Rings {
-  std::vector<WeightedRing> rings;
+  std::vector<ScheduleShape::Ring> rings;
   std::vector<int> first;  ///< chunk of each ring within a part
   int weight = 0;          ///< of all
 };
 using SharedRings = std::shared_ptr<const Rings>;
 
-SharedRings share(std::vector<WeightedRing> rings) {
+SharedRings share(std::vector<ScheduleShape::Ring> rings) {
   Rings result{std::move(rings), {}, 0};
-  for (const WeightedRing& ring : result.rings) {
+  for (const ScheduleShape::Ring& ring : result.rings) {
     result.first.push_back(result.weight);
     result.weight += ring.weight;
   }
@@ -30,7 +30,7 @@ SharedRings share(std::vector<WeightedRing> rings) {
 }
 
 /// On every ring, the rank at each place passes on the part of the rank `lag` places before it.
-Phase hop(const Rings& rings, int ranks, int lag, TransferKind kind) {
+Phase hop(const Rings& rings, int ranks, int lag, Transfer::Kind kind) {
   Phase transfers;
   transfers.reserve(rings.rings.size() * static_cast<std::size_t>(ranks));
   for (std::size_t r = 0; r < rings.rings.size(); ++r) {
@@ -58,15 +58,15 @@ std::vector<int> from_root(std::vector<int> order) {
   return order;
 }
 
-Schedule over_chains(int ranks, std::vector<WeightedRing> list, bool towards_root) {
-  for (WeightedRing& ring : list) {
+Schedule over_chains(int ranks, std::vector<ScheduleShape::Ring> list, bool towards_root) {
+  for (ScheduleShape::Ring& ring : list) {
     ring.order = from_root(std::move(ring.order));
     if (towards_root) std::reverse(ring.order.begin(), ring.order.end());
   }
   const SharedRings rings = share(std::move(list));
   const int hops = ranks - 1;
   const int pieces = pieces_per_rank * ranks;
-  const TransferKind kind = towards_root ? TransferKind::reduce : TransferKind::copy;
+  const Transfer::Kind kind = towards_root ? Transfer::Kind::reduce : Transfer::Kind::copy;
   const auto phase = [=](int index) {
     Phase transfers;
     for (std::size_t r = 0; r < rings->rings.size(); ++r) {
@@ -88,7 +88,7 @@ Schedule over_chains(int ranks, std::vector<WeightedRing> list, bool towards_roo
 
 }  // namespace
 
-Transfer send(Transfer range, int source, int destination, TransferKind kind) {
+Transfer send(Transfer range, int source, int destination, Transfer::Kind kind) {
   range.source = source;
   range.destination = destination;
   range.kind = kind;
@@ -116,30 +116,31 @@ Schedule::Stretch pipeline_stretch(int hops, int pieces, int phase) {
   return {length, phase < hops ? phase + length - 1 : phase};
 }
 
-Schedule rings_reduce_scatter(int ranks, std::vector<WeightedRing> list) {
+Schedule rings_reduce_scatter(int ranks, std::vector<ScheduleShape::Ring> list) {
   const SharedRings rings = share(std::move(list));
   return over_rings(ranks, rings, ranks - 1,
-                    [=](int index) { return hop(*rings, ranks, index + 1, TransferKind::reduce); });
+                    [=](int index) { return hop(*rings, ranks, index + 1, Transfer::Kind::reduce); });
 }
 
-Schedule rings_all_gather(int ranks, std::vector<WeightedRing> list) {
+Schedule rings_all_gather(int ranks, std::vector<ScheduleShape::Ring> list) {
   const SharedRings rings = share(std::move(list));
-  return over_rings(ranks, rings, ranks - 1, [=](int index) { return hop(*rings, ranks, index, TransferKind::copy); });
+  return over_rings(ranks, rings, ranks - 1,
+                    [=](int index) { return hop(*rings, ranks, index, Transfer::Kind::copy); });
 }
 
-Schedule rings_all_reduce(int ranks, std::vector<WeightedRing> list) {
+Schedule rings_all_reduce(int ranks, std::vector<ScheduleShape::Ring> list) {
   const SharedRings rings = share(std::move(list));
   return over_rings(ranks, rings, 2 * (ranks - 1), [=](int index) {
-    return index < ranks - 1 ? hop(*rings, ranks, index + 1, TransferKind::reduce)
-                             : hop(*rings, ranks, index - (ranks - 1), TransferKind::copy);
+    return index < ranks - 1 ? hop(*rings, ranks, index + 1, Transfer::Kind::reduce)
+                             : hop(*rings, ranks, index - (ranks - 1), Transfer::Kind::copy);
   });
 }
 
-Schedule chains_broadcast(int ranks, std::vector<WeightedRing> rings) {
+Schedule chains_broadcast(int ranks, std::vector<ScheduleShape::Ring> rings) {
   return over_chains(ranks, std::move(rings), false);
 }
 
-Schedule chains_reduce(int ranks, std::vector<WeightedRing> rings) {
+Schedule chains_reduce(int ranks, std::vector<ScheduleShape::Ring> rings) {
   return over_chains(ranks, std::move(rings), true);
 }
 

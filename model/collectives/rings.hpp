@@ -8,17 +8,17 @@ namespace foretrain {
 
 /// Reduce-scatter, all-gather or both over weighted rings: every rank's part of the message is cut into as many chunks
 /// as the weights add up to, and each ring moves its own.
-Schedule rings_reduce_scatter(int ranks, std::vector<WeightedRing> rings);
-Schedule rings_all_gather(int ranks, std::vector<WeightedRing> rings);
-Schedule rings_all_reduce(int ranks, std::vector<WeightedRing> rings);
+Schedule rings_reduce_scatter(int ranks, std::vector<ScheduleShape::Ring> rings);
+Schedule rings_all_gather(int ranks, std::vector<ScheduleShape::Ring> rings);
+Schedule rings_all_reduce(int ranks, std::vector<ScheduleShape::Ring> rings);
 
 /// Chains along the rings, cut open at rank 0: the message leaves it in pieces (broadcast), or reaches it in pieces to
 /// which every rank has added its own (reduce).
-Schedule chains_broadcast(int ranks, std::vector<WeightedRing> rings);
-Schedule chains_reduce(int ranks, std::vector<WeightedRing> rings);
+Schedule chains_broadcast(int ranks, std::vector<ScheduleShape::Ring> rings);
+Schedule chains_reduce(int ranks, std::vector<ScheduleShape::Ring> rings);
 
 /// The algorithm over the rings that `rings` names for so many ranks.
-template <std::vector<WeightedRing> (*rings)(int ranks, const ScheduleShape& shape)>
+template <std::vector<ScheduleShape::Ring> (*rings)(int ranks, const ScheduleShape& shape)>
 Algorithm algorithm_over() {
   return {
       .all_reduce = [](int ranks, const ScheduleShape& shape) { return rings_all_reduce(ranks, rings(ranks, shape)); },
@@ -31,7 +31,7 @@ Algorithm algorithm_over() {
 }
 
 /// A range of chunks on its way.
-Transfer send(Transfer range, int source, int destination, TransferKind kind);
+Transfer send(Transfer range, int source, int destination, Transfer::Kind kind);
 
 /// 0, 1, …, ranks - 1.
 std::vector<int> natural_order(int ranks);

@@ -11,17 +11,17 @@
 
 namespace foretrain {
 
-enum class TransferKind { copy, reduce };
-
 /// Chunks first_chunk, first_chunk + stride, … (`chunks` of them) of the message go from one participant to another,
 /// which either adds them to its own (reduce) or replaces its own (copy). Participants 0 … ranks-1 are the ranks;
 /// further ones are servers, or switches that add up and multicast.
 struct Transfer {
+  enum class Kind { copy, reduce };
+
   int source = 0;
   int destination = 0;
   int first_chunk = 0;
   int chunks = 1;
-  TransferKind kind = TransferKind::copy;
+  Kind kind = Kind::copy;
   int stride = 1;
 };
 
@@ -49,25 +49,25 @@ struct Schedule {
   std::vector<std::vector<int>> switch_ports = {};
 };
 
-/// A cyclic order of the ranks and its share of the message, in parts of the weights' sum.
-struct WeightedRing {
-  std::vector<int> order;
-  int weight = 1;
-  bool operator==(const WeightedRing&) const = default;
-};
-
 /// What builders may need beside the number of ranks; each takes what concerns it. One number, `parts`, is enough for
 /// trying schedules out: servers, ranks per group, or rings.
 struct ScheduleShape {
+  /// A cyclic order of the ranks and its share of the message, in parts of the weights' sum.
+  struct Ring {
+    std::vector<int> order;
+    int weight = 1;
+    bool operator==(const Ring&) const = default;
+  };
+
   bool operator==(const ScheduleShape&) const = default;
   ScheduleShape(int all_parts) : parts(all_parts) {}  // NOLINT(google-explicit-constructor): see above
   int parts = 1;
-  int ranks_per_node = 1;           ///< hierarchical parameter server; `parts` are its servers
-  std::vector<int> levels;          ///< hierarchical: group sizes from the inside out; empty: {parts}
-  std::vector<int> groups;          ///< hierarchical with leaders: group sizes, which may differ; empty: `parts` each
-  std::vector<WeightedRing> rings;  ///< multi-ring; empty: `parts` rings, of unequal weights, forward and backward
-  int pieces = 4;                   ///< in-network: pieces in which the message passes through the stages
-  bool switches_inside = true;      ///< in-network: the nodes' own switches add up; else rings do inside the nodes
+  int ranks_per_node = 1;       ///< hierarchical parameter server; `parts` are its servers
+  std::vector<int> levels;      ///< hierarchical: group sizes from the inside out; empty: {parts}
+  std::vector<int> groups;      ///< hierarchical with leaders: group sizes, which may differ; empty: `parts` each
+  std::vector<Ring> rings;      ///< multi-ring; empty: `parts` rings, of unequal weights, forward and backward
+  int pieces = 4;               ///< in-network: pieces in which the message passes through the stages
+  bool switches_inside = true;  ///< in-network: the nodes' own switches add up; else rings do inside the nodes
 };
 
 /// Size of chunk `index` when `size` is cut into `chunks` parts: whole bytes, the first ones one byte larger.

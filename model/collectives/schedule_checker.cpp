@@ -116,7 +116,7 @@ class Checker {
         const int chunk = transfer.first_chunk + i * transfer.stride;
         use_[cell(transfer.source, chunk)].read = true;
         Use& target = use_[cell(transfer.destination, chunk)];
-        const bool copy = transfer.kind == TransferKind::copy;
+        const bool copy = transfer.kind == Transfer::Kind::copy;
         if (target.copied_into || (copy && target.reduced_into)) {
           return fmt::format("participant {} chunk {} is written twice", transfer.destination, chunk);
         }
@@ -141,7 +141,7 @@ class Checker {
       std::uint16_t* to = counts(transfer.destination, chunk);
       for (int rank = 0; rank < schedule_.ranks; ++rank) {
         to[rank] =
-            static_cast<std::uint16_t>(transfer.kind == TransferKind::reduce ? to[rank] + from[rank] : from[rank]);
+            static_cast<std::uint16_t>(transfer.kind == Transfer::Kind::reduce ? to[rank] + from[rank] : from[rank]);
       }
     }
   }

@@ -17,8 +17,8 @@ Phase edges(int ranks, int level, bool upwards) {
   for (int rank = 1; rank < ranks; ++rank) {
     if (depth_of(rank) != level) continue;
     const int parent = (rank - 1) / 2;
-    transfers.push_back(upwards ? Transfer{rank, parent, 0, 1, TransferKind::reduce}
-                                : Transfer{parent, rank, 0, 1, TransferKind::copy});
+    transfers.push_back(upwards ? Transfer{rank, parent, 0, 1, Transfer::Kind::reduce}
+                                : Transfer{parent, rank, 0, 1, Transfer::Kind::copy});
   }
   return transfers;
 }

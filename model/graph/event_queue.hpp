@@ -11,12 +11,12 @@
 
 namespace foretrain {
 
-/// In the order in which events of the same date are handled: what ends makes room before anything starts.
-enum class EventKind : std::uint8_t { flows_end, task_ends, kernels_end, flows_start };
-
 struct Event {
+  /// In the order in which events of the same date are handled: what ends makes room before anything starts.
+  enum class Kind : std::uint8_t { flows_end, task_ends, kernels_end, flows_start };
+
   Seconds date;
-  EventKind kind = EventKind::task_ends;
+  Kind kind = Kind::task_ends;
   TaskId task = 0;
   std::int32_t part = 0;        ///< flows_start, flows_end: which flows of the task's collective
   std::int32_t group = -1;      ///< flows_end: the group of MovingFlows; kernels_end: the shared device

@@ -8,23 +8,31 @@
 
 namespace foretrain {
 
-UncontendedInterconnect::UncontendedInterconnect(const TaskGraph& graph, std::vector<BlockId> free)
-    : graph_(graph), free_(std::move(free)) {}
+namespace {
 
-bool UncontendedInterconnect::begin(TaskId task, Seconds now, EventQueue& events) {
-  if (std::ranges::find(free_, graph_.tasks()[at_index(task)].block) != free_.end()) return true;
-  events.push({now + graph_.block_of(task).uncontended, EventKind::task_ends, task});
-  return false;
-}
+class UncontendedInterconnect final : public Interconnect {
+ public:
+  UncontendedInterconnect(const TaskGraph& graph, const std::vector<BlockId>& free) : graph_(graph), free_(free) {}
 
-bool UncontendedInterconnect::handle(const Event&, Seconds, EventQueue&) {
-  throw std::logic_error("an interconnect without flows has been told of one");
-}
+  bool begin(TaskId task, Seconds now, EventQueue& events) override {
+    if (std::ranges::find(free_, graph_.tasks()[at_index(task)].block) != free_.end()) return true;
+    events.push({now + graph_.block_of(task).uncontended, Event::Kind::task_ends, task});
+    return false;
+  }
+  bool handle(const Event&, Seconds, EventQueue&) override {
+    throw std::logic_error("an interconnect without flows has been told of one");
+  }
+  Execution drive(EventLoop& loop) override {
+    loop.advance([](Seconds) { return true; });
+    return loop.take_execution();
+  }
 
-Execution UncontendedInterconnect::drive(EventLoop& loop) {
-  loop.advance([](Seconds) { return true; });
-  return loop.take_execution();
-}
+ private:
+  const TaskGraph& graph_;
+  const std::vector<BlockId>& free_;
+};
+
+}  // namespace
 
 EventLoop::EventLoop(const TaskGraph& graph, Interconnect& interconnect)
     : graph_(graph),
@@ -38,7 +46,7 @@ EventLoop::EventLoop(const TaskGraph& graph, Interconnect& interconnect)
       tasks_left_(graph.tasks().size()) {
   for (std::size_t r = 0; r < queues_.size(); ++r) queues_[r].idle = graph.resources()[r].servers;
   for (TaskId task = 0; std::cmp_less(task, graph.tasks().size()); ++task) {
-    if (graph_.resource_of(task).order == QueueOrder::added) {
+    if (graph_.resource_of(task).order == Resource::Order::added) {
       queue_of(task).tasks.push_back(task);
     } else if (waits_for_[at_index(task)] == 0) {
       become_ready(task);
@@ -53,9 +61,9 @@ EventLoop::Queue& EventLoop::queue_of(TaskId task) {
 
 /// Queues that choose hear of what they can choose from; what waits in no queue starts.
 void EventLoop::become_ready(TaskId task) {
-  const QueueOrder order = graph_.resource_of(task).order;
-  if (order == QueueOrder::at_once) return start(task);
-  if (order == QueueOrder::urgent) {
+  const Resource::Order order = graph_.resource_of(task).order;
+  if (order == Resource::Order::at_once) return start(task);
+  if (order == Resource::Order::urgent) {
     queue_of(task).ready.push({graph_.tasks()[at_index(task)].priority, made_ready_++, task});
   }
 }
@@ -85,12 +93,12 @@ void EventLoop::start(TaskId task) {
   const Block& block = graph_.block_of(task);
   const int device = graph_.resource_of(task).device;
   if (block.flows) {
-    if (interconnect_.begin(task, now_, events_)) events_.push({now_, EventKind::task_ends, task});
+    if (interconnect_.begin(task, now_, events_)) events_.push({now_, Event::Kind::task_ends, task});
   } else if (device >= 0) {
     devices_[at_index(device)].start(task, block.share, block.uncontended, now_);
     expect_end(device);
   } else {
-    events_.push({now_ + block.uncontended, EventKind::task_ends, task});
+    events_.push({now_ + block.uncontended, Event::Kind::task_ends, task});
   }
 }
 
@@ -98,7 +106,7 @@ void EventLoop::start(TaskId task) {
 void EventLoop::expect_end(std::int32_t device) {
   const Seconds end = devices_[at_index(device)].next_end();
   const std::int32_t generation = ++device_generations_[at_index(device)];
-  if (is_finite(end)) events_.push({end, EventKind::kernels_end, 0, 0, device, generation});
+  if (is_finite(end)) events_.push({end, Event::Kind::kernels_end, 0, 0, device, generation});
 }
 
 void EventLoop::end_kernels(const Event& event) {
@@ -123,13 +131,13 @@ void EventLoop::finish(TaskId task) {
 
 void EventLoop::handle(const Event& event) {
   switch (event.kind) {
-    case EventKind::task_ends:
+    case Event::Kind::task_ends:
       return finish(event.task);
-    case EventKind::kernels_end:
+    case Event::Kind::kernels_end:
       return end_kernels(event);
-    case EventKind::flows_start:
-    case EventKind::flows_end:
-      if (interconnect_.handle(event, now_, events_)) events_.push({now_, EventKind::task_ends, event.task});
+    case Event::Kind::flows_start:
+    case Event::Kind::flows_end:
+      if (interconnect_.handle(event, now_, events_)) events_.push({now_, Event::Kind::task_ends, event.task});
   }
 }
 
@@ -145,8 +153,8 @@ Execution run(const TaskGraph& graph, Interconnect& interconnect) {
   return interconnect.drive(loop);
 }
 
-Execution run(const TaskGraph& graph) {
-  UncontendedInterconnect interconnect(graph);
+Execution run(const TaskGraph& graph, const std::vector<BlockId>& free) {
+  UncontendedInterconnect interconnect(graph, free);
   return run(graph, interconnect);
 }
 

@@ -42,20 +42,6 @@ class Interconnect {
   virtual Execution drive(EventLoop& loop) = 0;
 };
 
-/// Each task's data take the block's uncontended time, whatever else is moving.
-class UncontendedInterconnect final : public Interconnect {
- public:
-  /// The data of the blocks in `free` move in no time.
-  explicit UncontendedInterconnect(const TaskGraph& graph, std::vector<BlockId> free = {});
-  bool begin(TaskId task, Seconds now, EventQueue& events) override;
-  bool handle(const Event& event, Seconds now, EventQueue& events) override;
-  Execution drive(EventLoop& loop) override;
-
- private:
-  const TaskGraph& graph_;
-  std::vector<BlockId> free_;
-};
-
 /// A run in progress. The graph and the interconnect must outlive it.
 class EventLoop {
  public:
@@ -77,7 +63,8 @@ class EventLoop {
   [[nodiscard]] Execution take_execution();
 
  private:
-  /// The tasks of a resource in their order, and how far they have got; with QueueOrder::urgent those that are ready.
+  /// The tasks of a resource in their order, and how far they have got; with Resource::Order::urgent those that are
+  /// ready.
   struct Queue {
     /// (priority, moment of readiness, task)
     using Ready = std::tuple<std::int32_t, std::int64_t, TaskId>;
@@ -113,7 +100,7 @@ class EventLoop {
 
 /// Runs the graph to its end. Two runs of the same graph over the same interconnect give the same bits.
 Execution run(const TaskGraph& graph, Interconnect& interconnect);
-/// Over an UncontendedInterconnect.
-Execution run(const TaskGraph& graph);
+/// Each task's data take the block's uncontended time, whatever else is moving; those of the blocks in `free` no time.
+Execution run(const TaskGraph& graph, const std::vector<BlockId>& free = {});
 
 }  // namespace foretrain

@@ -4,8 +4,8 @@
 
 namespace foretrain {
 
-void SharedDevice::start(TaskId task, const DeviceShare& share, Seconds alone, Seconds now) {
-  kernels_.push_back({task, alone, now, now + alone, 1.0});
+void SharedDevice::start(TaskId task, const DeviceShare& share, Seconds uncontended, Seconds now) {
+  kernels_.push_back({task, uncontended, now, now + uncontended, 1.0});
   shares_.push_back(share);
   set_speeds(now);
 }

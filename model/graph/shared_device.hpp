@@ -10,12 +10,12 @@
 
 namespace foretrain {
 
-/// Each kernel has its time alone as work and is worked off at the speed that shared_speeds gives; speeds are worked
-/// out anew whenever a kernel starts or ends. A kernel that never meets others takes exactly its time alone.
+/// Each kernel has its uncontended time as work and is worked off at the speed that shared_speeds gives; speeds are
+/// worked out anew whenever a kernel starts or ends. A kernel that never meets others takes exactly that time.
 class SharedDevice {
  public:
   /// `now` must not lie before the last call's.
-  void start(TaskId task, const DeviceShare& share, Seconds alone, Seconds now);
+  void start(TaskId task, const DeviceShare& share, Seconds uncontended, Seconds now);
   /// When the next kernel ends if nothing else starts; infinity for an idle device.
   [[nodiscard]] Seconds next_end() const { return next_end_; }
   /// Takes away the kernels that have ended by `now` (next_end() at most), in the order in which they started.

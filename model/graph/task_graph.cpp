@@ -58,7 +58,7 @@ BlockId TaskGraph::Builder::add_block(Block block) {
 }
 
 ResourceId TaskGraph::Builder::add_resource(Resource resource) {
-  if (resource.servers < 1 || (resource.servers > 1 && resource.order != QueueOrder::urgent)) {
+  if (resource.servers < 1 || (resource.servers > 1 && resource.order != Resource::Order::urgent)) {
     throw std::invalid_argument(fmt::format("resource {}: {} tasks at a time", resource.name, resource.servers));
   }
   impl_->resources.push_back(std::move(resource));

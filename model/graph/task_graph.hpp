@@ -22,31 +22,31 @@ struct Recipe;  // recipe.hpp
 /// What a task counts as in the step's breakdown.
 enum class Category : std::uint8_t { compute, communication, optimizer, host, data };
 
-enum class ResourceKind : std::uint8_t {
-  device_stream,
-  communication_stream,
-  copy_engine,
-  host_thread,
-  loader,
-  disk,
-  launch_path  ///< between a host thread and a device: what it carries is on its way, not at work
-};
-
-/// In which order a resource takes its tasks: that in which they were added (a CUDA stream), or whichever is ready and
-/// most urgent (Task::priority; among equals the one that was ready first), as a sender's queue of messages. A resource
-/// of order at_once has no queue: each of its tasks starts when it is ready (a delay).
-enum class QueueOrder : std::uint8_t { added, urgent, at_once };
-
 /// Something that works on one task at a time (a CUDA stream, a copy engine, a host thread), or on several (cores).
 struct Resource {
+  /// In which order a resource takes its tasks: that in which they were added (a CUDA stream), or whichever is ready
+  /// and most urgent (Task::priority; among equals the one that was ready first), as a sender's queue of messages. A
+  /// resource of order at_once has no queue: each of its tasks starts when it is ready (a delay).
+  enum class Order : std::uint8_t { added, urgent, at_once };
+
+  enum class Kind : std::uint8_t {
+    device_stream,
+    communication_stream,
+    copy_engine,
+    host_thread,
+    loader,
+    disk,
+    launch_path  ///< between a host thread and a device: what it carries is on its way, not at work
+  };
+
   std::string name;
-  ResourceKind kind = ResourceKind::device_stream;
+  Kind kind = Kind::device_stream;
   int lane = 0;  ///< index of the group of symmetric ranks that it stands for (pipeline stage)
-  QueueOrder order = QueueOrder::added;
+  Order order = Order::added;
   /// Resources with the same number from 0 up are streams of one device: tasks that run on them at the same time slow
   /// each other down by Block::share (see SharedDevice). -1: a stream that has its device to itself. Not with at_once.
   int device = -1;
-  int servers = 1;  ///< tasks at a time; more than one needs QueueOrder::urgent
+  int servers = 1;  ///< tasks at a time; more than one needs Order::urgent
 };
 
 /// A piece of work built and costed once and referred to by many tasks: one layer's forward, one bucket's collective.
@@ -63,7 +63,7 @@ struct Task {
   BlockId block = 0;
   ResourceId resource = 0;
   std::int32_t micro_batch = -1;  ///< for timelines; -1 where it has none
-  std::int32_t priority = 0;      ///< on resources of QueueOrder::urgent: the least goes first
+  std::int32_t priority = 0;      ///< on resources of Resource::Order::urgent: the least goes first
 };
 
 /// Immutable. Tasks are numbered in the order they were added; successors are held by Boost.Graph in compressed rows.

@@ -11,7 +11,7 @@ std::vector<TimelineEntry> timeline_of(const TaskGraph& graph, const Execution& 
   std::vector<TaskId> order;
   for (std::size_t task = 0; task < graph.tasks().size(); ++task) {
     const auto resource = static_cast<std::size_t>(graph.tasks()[task].resource);
-    const bool works = graph.resources()[resource].kind != ResourceKind::launch_path;
+    const bool works = graph.resources()[resource].kind != Resource::Kind::launch_path;
     if (works && execution.finish[task] > execution.start[task]) order.push_back(static_cast<TaskId>(task));
   }
   std::ranges::sort(order, {}, [&](TaskId task) {

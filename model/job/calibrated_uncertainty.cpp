@@ -77,7 +77,7 @@ std::string_view operator_family(const Operator& op) {
   return families[op.work.index()];
 }
 
-void set_calibrated_uncertainty(const Scenario& scenario, StepResult& result) {
+void set_calibrated_uncertainty(const Scenario& scenario, Result& result) {
   if (!scenario.calibration.fitted) return;
   const bool of_gpu = std::holds_alternative<TrainWorkload>(scenario.workload) ||
                       std::holds_alternative<CollectiveWorkload>(scenario.workload) ||

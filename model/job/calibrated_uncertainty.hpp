@@ -17,6 +17,6 @@ std::string_view operator_family(const Operator& op);
 /// steps and task lists the largest of all families, and of steps, since none was measured, also what
 /// step.kernel_stretch adds to kernels. The interval holds four of five cases (1.28 standard deviations of a normal
 /// distribution), as the published shares do.
-void set_calibrated_uncertainty(const Scenario& scenario, StepResult& result);
+void set_calibrated_uncertainty(const Scenario& scenario, Result& result);
 
 }  // namespace foretrain

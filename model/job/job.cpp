@@ -35,8 +35,8 @@ std::unique_ptr<Job> job_of_kind(const Scenario& scenario, Fidelity fidelity, Re
 
 }  // namespace
 
-StepResult Job::named_result() const {
-  StepResult result;
+Result Job::named_result() const {
+  Result result;
   result.scenario = scenario_.name;
   result.fidelity = fidelity_;
   const auto add = [&](const std::vector<Constant>& constants) {
@@ -65,16 +65,16 @@ std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recip
   }
 }
 
-StepResult result_of(const Job& job, const Executor& execute, Timeline timeline) {
+Result result_of(const Job& job, const Executor& execute, Timeline timeline) {
   const TaskGraph& graph = job.graph();
   const Execution execution = execute(graph);
-  StepResult result = job.read(execution, execute);
+  Result result = job.read(execution, execute);
   const bool single = graph.tasks().size() == 1 && !graph.block_of(0).flows;
   if (timeline == Timeline::fill && !single) result.timeline = timeline_of(graph, execution);
   return result;
 }
 
-StepResult estimate(const Scenario& scenario) {
+Result estimate(const Scenario& scenario) {
   return result_of(*make_job(scenario, Fidelity::estimate), [](const TaskGraph& graph) { return run(graph); });
 }
 

@@ -27,13 +27,13 @@ class Job {
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
   /// What an execution of graph() says. `execute` runs what depends on its times: the input pipeline of a training
   /// step, which waits for the step.
-  [[nodiscard]] virtual StepResult read(const Execution& execution, const Executor& execute) const = 0;
+  [[nodiscard]] virtual Result read(const Execution& execution, const Executor& execute) const = 0;
 
  protected:
   Job(const Scenario& scenario, Fidelity fidelity)
       : scenario_(scenario), fidelity_(fidelity), topology_(scenario.cluster) {}
   /// A result with what does not depend on times: name, fidelity, provenance.
-  [[nodiscard]] StepResult named_result() const;
+  [[nodiscard]] Result named_result() const;
 
   const Scenario& scenario_;
   Fidelity fidelity_;
@@ -45,12 +45,12 @@ class Job {
 /// Throws ScenarioError or UsageError.
 std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes = Recipes::none);
 
-/// Whether a result says what ran when (StepResult::timeline). A single operator has no timeline.
+/// Whether a result says what ran when (Result::timeline). A single operator has no timeline.
 enum class Timeline { leave_out, fill };
 
-StepResult result_of(const Job& job, const Executor& execute, Timeline timeline = Timeline::leave_out);
+Result result_of(const Job& job, const Executor& execute, Timeline timeline = Timeline::leave_out);
 
 /// The graph over an uncontended network.
-StepResult estimate(const Scenario& scenario);
+Result estimate(const Scenario& scenario);
 
 }  // namespace foretrain

@@ -37,13 +37,13 @@ class CollectiveJob final : public Job {
       block.recipe = recipe_of(
           collective_work(call_.operation, call_.size, ranks_, call_.algorithm, call_.servers, call_.placement));
     }
-    graph_ = graph_of_one(std::move(block), {"collective", ResourceKind::communication_stream});
+    graph_ = graph_of_one(std::move(block), {"collective", Resource::Kind::communication_stream});
   }
 
   [[nodiscard]] const TaskGraph& graph() const override { return graph_; }
 
-  [[nodiscard]] StepResult read(const Execution& execution, const Executor&) const override {
-    StepResult result = named_result();
+  [[nodiscard]] Result read(const Execution& execution, const Executor&) const override {
+    Result result = named_result();
     CollectiveResult& r = result.collective.emplace();
     r.time = execution.makespan;
     r.chosen_algorithm = chosen_algorithm_;

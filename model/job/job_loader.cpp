@@ -29,8 +29,8 @@ class LoaderJob final : public Job {
 
   [[nodiscard]] const TaskGraph& graph() const override { return graph_.graph; }
 
-  [[nodiscard]] StepResult read(const Execution& execution, const Executor&) const override {
-    StepResult result = named_result();
+  [[nodiscard]] Result read(const Execution& execution, const Executor&) const override {
+    Result result = named_result();
     const bool serial = pipeline_.workers == 0;
     const std::string bound = serial ? "one process" : std::string(loader_bounds(pipeline_).bottleneck());
     result.op = OperatorResult{loader_interval(graph_, execution), Flops(0.0), batch_, bound};

@@ -54,13 +54,13 @@ class OperatorJob final : public Job {
     if (op != nullptr && recipes == Recipes::kept) {
       block.recipe = recipe_of(PricedOperator{op->op, op->repeat, cost_.time / static_cast<double>(op->repeat)});
     }
-    graph_ = graph_of_one(std::move(block), {"gpu0", ResourceKind::device_stream});
+    graph_ = graph_of_one(std::move(block), {"gpu0", Resource::Kind::device_stream});
   }
 
   [[nodiscard]] const TaskGraph& graph() const override { return graph_; }
 
-  [[nodiscard]] StepResult read(const Execution& execution, const Executor&) const override {
-    StepResult result = named_result();
+  [[nodiscard]] Result read(const Execution& execution, const Executor&) const override {
+    Result result = named_result();
     result.op = cost_;
     result.op->time = execution.makespan;
     result.set_uncertainty(scenario_.calibration.uncertainty.kernel);

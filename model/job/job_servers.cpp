@@ -25,12 +25,13 @@ class ServerJob final : public Job {
         graph_(build_server_graph(fidelity == Fidelity::estimate ? with_equal_workers(store_) : store_, topology_)) {}
 
   [[nodiscard]] const TaskGraph& graph() const override { return graph_.graph; }
-  [[nodiscard]] StepResult read(const Execution& execution, const Executor& execute) const override;
+  [[nodiscard]] Result read(const Execution& execution, const Executor& execute) const override;
 
  private:
   [[nodiscard]] const TrainWorkload& train() const { return std::get<TrainWorkload>(scenario_.workload); }
-  [[nodiscard]] Breakdown breakdown_of(const ServerTimes& times, Seconds step_time) const;
-  [[nodiscard]] std::map<std::string, CommunicationTime> communication_of(const Breakdown& breakdown) const;
+  [[nodiscard]] Breakdown breakdown_of(const ServerGraph::Times& times, Seconds step_time) const;
+  [[nodiscard]] std::map<std::string, CommunicationTime> communication_of(const ParameterStore::Bounds& bounds,
+                                                                          const Breakdown& breakdown) const;
 
   Model model_;
   Step step_;
@@ -39,7 +40,7 @@ class ServerJob final : public Job {
 };
 
 /// An average worker's time: passes, dispatching and host work; it waits for messages and servers the rest.
-Breakdown ServerJob::breakdown_of(const ServerTimes& times, Seconds step_time) const {
+Breakdown ServerJob::breakdown_of(const ServerGraph::Times& times, Seconds step_time) const {
   const Segment passes = store_.compute();
   const Seconds busy = times.step * times.compute_share;
   Breakdown breakdown;
@@ -52,24 +53,24 @@ Breakdown ServerJob::breakdown_of(const ServerTimes& times, Seconds step_time) c
   return breakdown;
 }
 
-std::map<std::string, CommunicationTime> ServerJob::communication_of(const Breakdown& breakdown) const {
-  const StoreTraffic traffic = store_traffic(store_, topology_);
-  const Seconds both = traffic.push + traffic.pull;
+std::map<std::string, CommunicationTime> ServerJob::communication_of(const ParameterStore::Bounds& bounds,
+                                                                     const Breakdown& breakdown) const {
+  const Seconds both = bounds.push + bounds.pull;
   if (!(both > Seconds(0.0))) return {};
   const auto time = [&](Seconds total) -> CommunicationTime {
     return {total, std::min(total, breakdown.exposed_communication * (total / both))};
   };
-  return {{"gradient push", time(traffic.push)}, {"weight pull", time(traffic.pull)}};
+  return {{"gradient push", time(bounds.push)}, {"weight pull", time(bounds.pull)}};
 }
 
-StepResult ServerJob::read(const Execution& execution, const Executor&) const {
-  const StoreBounds bounds = store_bounds(store_, topology_);
-  const ServerTimes times = fidelity_ == Fidelity::estimate ? estimated_times(store_, graph_, execution, bounds)
-                                                            : times_of(store_, graph_, execution);
+Result ServerJob::read(const Execution& execution, const Executor&) const {
+  const ParameterStore::Bounds bounds = store_bounds(store_, topology_);
+  const ServerGraph::Times times = fidelity_ == Fidelity::estimate ? estimated_times(store_, graph_, execution, bounds)
+                                                                   : times_of(store_, graph_, execution);
   const Seconds step_time = std::max(times.step + step_.loader_serial, step_.loader_interval);
   const Breakdown breakdown = breakdown_of(times, step_time);
-  StepResult result = named_result();
-  fill_training(result, scenario_, topology_, model_, step_, step_time, breakdown, communication_of(breakdown));
+  Result result = named_result();
+  fill_training(result, scenario_, topology_, model_, step_, step_time, breakdown, communication_of(bounds, breakdown));
 
   ParameterServerResult& servers = result.parameter_server.emplace();
   servers.workers = store_.worker_count();

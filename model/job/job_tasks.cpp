@@ -13,8 +13,8 @@ class TaskListJob final : public Job {
 
   [[nodiscard]] const TaskGraph& graph() const override { return list_.graph; }
 
-  [[nodiscard]] StepResult read(const Execution& execution, const Executor&) const override {
-    StepResult result = named_result();
+  [[nodiscard]] Result read(const Execution& execution, const Executor&) const override {
+    Result result = named_result();
     TasksResult& r = result.tasks.emplace();
     r.time = execution.makespan;
     for (const auto& [id, task] : list_.last) r.finish[id] = execution.finish[static_cast<std::size_t>(task)];

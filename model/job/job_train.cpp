@@ -22,11 +22,11 @@ class TrainJob final : public Job {
 
   [[nodiscard]] const TaskGraph& graph() const override { return graph_.graph; }
 
-  [[nodiscard]] StepResult read(const Execution& execution, const Executor& execute) const override {
-    const StepTimes times = times_of(graph_, execution);
+  [[nodiscard]] Result read(const Execution& execution, const Executor& execute) const override {
+    const StepGraph::Times times = times_of(graph_, execution);
     const std::optional<Seconds> loader = loader_interval_beside(times, execute);
     const Breakdown breakdown = breakdown_of(step_, times, loader);
-    StepResult result = named_result();
+    Result result = named_result();
     fill_training(result, scenario_, topology_, model_, step_, step_time(step_, times, loader), breakdown,
                   communication_of(step_, breakdown));
     return result;
@@ -36,7 +36,8 @@ class TrainJob final : public Job {
   [[nodiscard]] const TrainWorkload& train() const { return std::get<TrainWorkload>(scenario_.workload); }
 
   /// Time between steps that the input pipeline allows, with the step as its consumer; nothing without a loader.
-  [[nodiscard]] std::optional<Seconds> loader_interval_beside(const StepTimes& times, const Executor& execute) const {
+  [[nodiscard]] std::optional<Seconds> loader_interval_beside(const StepGraph::Times& times,
+                                                              const Executor& execute) const {
     if (!step_.loader) return std::nullopt;
     const LoweredCollective* copy = step_.loader_copy.phases.empty() ? nullptr : &step_.loader_copy;
     const LoaderGraph line = build_loader_graph(*step_.loader, times.end + step_.once_per_step, copy, fidelity_);

@@ -27,7 +27,7 @@ std::string bottleneck_of(const Breakdown& breakdown) {
   return std::ranges::max_element(parts, {}, &std::pair<const char*, Seconds>::second)->first;
 }
 
-void warn_of_memory(StepResult& result, const Scenario& scenario, const Step& step) {
+void warn_of_memory(Result& result, const Scenario& scenario, const Step& step) {
   const Node& node = scenario.cluster.node;
   if (step.loader && step.loader->memory > node.cpu.memory) {
     result.warnings.push_back(
@@ -45,7 +45,7 @@ void warn_of_memory(StepResult& result, const Scenario& scenario, const Step& st
 
 }  // namespace
 
-void fill_training(StepResult& result, const Scenario& scenario, const Topology& topology, const Model& model,
+void fill_training(Result& result, const Scenario& scenario, const Topology& topology, const Model& model,
                    const Step& step, Seconds step_time, const Breakdown& breakdown,
                    std::map<std::string, CommunicationTime> communication) {
   const auto& workload = std::get<TrainWorkload>(scenario.workload);
@@ -63,8 +63,8 @@ void fill_training(StepResult& result, const Scenario& scenario, const Topology&
   r.model_flops_per_second_per_gpu = step.model_flops_per_gpu * (scenario.cluster.gpus() / gpus) / r.step_time;
   r.mfu = r.model_flops_per_second_per_gpu / gpu.matrix_rate(workload.precision);
   if (const auto& batch = model.batch) {
-    r.token_use = TokenUse{model.tokens_per_sample, batch->computed_tokens, batch->visual_tokens, batch->images,
-                           step.slowest_replica};
+    r.token_use = TrainResult::TokenUse{model.tokens_per_sample, batch->computed_tokens, batch->visual_tokens,
+                                        batch->images, step.slowest_replica};
   }
   r.memory = memory_footprint(scenario, workload, model);
   r.bottleneck = bottleneck_of(r.breakdown);

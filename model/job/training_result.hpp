@@ -12,7 +12,7 @@ namespace foretrain {
 
 /// Fills result.train: the step, its parts and its communication as found in an execution, and what follows from them
 /// and from the plan: rates, memory, time to train and cost, with the warnings that belong to them.
-void fill_training(StepResult& result, const Scenario& scenario, const Topology& topology, const Model& model,
+void fill_training(Result& result, const Scenario& scenario, const Topology& topology, const Model& model,
                    const Step& step, Seconds step_time, const Breakdown& breakdown,
                    std::map<std::string, CommunicationTime> communication);
 

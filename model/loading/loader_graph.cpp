@@ -17,14 +17,15 @@ class LoaderGraphBuilder {
  public:
   LoaderGraphBuilder(const LoaderPipeline& pipeline, Seconds consumer, const LoweredCollective* copy)
       : pipeline_(pipeline) {
-    disk_ = builder_.add_resource({"storage", ResourceKind::disk, 0, QueueOrder::urgent});
-    cores_ = builder_.add_resource({"cores", ResourceKind::host_thread, 0, QueueOrder::urgent, -1, pipeline.cores});
-    pin_ = builder_.add_resource({"pinning thread", ResourceKind::host_thread});
-    copies_ = builder_.add_resource({"copies to the device", ResourceKind::copy_engine});
-    device_ = builder_.add_resource({"device", ResourceKind::device_stream});
-    process_ = builder_.add_resource({"training process", ResourceKind::host_thread});
+    disk_ = builder_.add_resource({"storage", Resource::Kind::disk, 0, Resource::Order::urgent});
+    cores_ =
+        builder_.add_resource({"cores", Resource::Kind::host_thread, 0, Resource::Order::urgent, -1, pipeline.cores});
+    pin_ = builder_.add_resource({"pinning thread", Resource::Kind::host_thread});
+    copies_ = builder_.add_resource({"copies to the device", Resource::Kind::copy_engine});
+    device_ = builder_.add_resource({"device", Resource::Kind::device_stream});
+    process_ = builder_.add_resource({"training process", Resource::Kind::host_thread});
     for (int w = 0; w < pipeline.workers; ++w) {
-      workers_.push_back(builder_.add_resource({"worker " + std::to_string(w), ResourceKind::loader}));
+      workers_.push_back(builder_.add_resource({"worker " + std::to_string(w), Resource::Kind::loader}));
     }
     const LoaderBatch& batch = pipeline.batch;
     wait_block_ = fixed("wait for storage", batch.wait, Category::data);
@@ -109,7 +110,7 @@ LoaderGraph build_loader_graph(const LoaderPipeline& pipeline, Seconds consumer,
   const bool alike = fidelity == Fidelity::estimate && !(pipeline.spread > 0.0);
   if (pipeline.workers > 0 && !alike) return build_loader_graph(pipeline, consumer, copy);
   const Seconds interval = std::max(loader_bounds(pipeline).longest(), consumer + pipeline.serial());
-  return {graph_of_one({"step", Category::data, interval}, {"training process", ResourceKind::host_thread}), {0}, 0};
+  return {graph_of_one({"step", Category::data, interval}, {"training process", Resource::Kind::host_thread}), {0}, 0};
 }
 
 Seconds loader_interval(const LoaderGraph& graph, const Execution& execution) {

@@ -45,7 +45,8 @@ StagePeak peak_of(const StageMemory& memory, const StageOrder& order) {
     known = std::max(known, others);
     peak.activations_on_host = std::max(peak.activations_on_host, others + memory.chunks()[chunk].kept);
   });
-  const StageMemory::Emit keep_fullest = [&](MemoryPhase, const LayerMemory&, int, const MemoryParts& parts) {
+  const StageMemory::Emit keep_fullest = [&](MemoryTimeline::Phase, const StageMemory::Layers&, int,
+                                             const MemoryParts& parts) {
     if (parts.total() > peak.parts.total()) peak.parts = parts;
   };
   for (std::size_t chunk = 0; chunk < most.size(); ++chunk) {
@@ -99,7 +100,8 @@ MemoryTimeline memory_timeline(const Scenario& scenario, const TrainWorkload& tr
   const StageMemory memory(scenario, train, model, chunks, timeline.stage);
   const StageOrder order(train, plan, timeline.stage);
   int micro_batch = 0;
-  const StageMemory::Emit append = [&](MemoryPhase phase, const LayerMemory& run, int index, const MemoryParts& parts) {
+  const StageMemory::Emit append = [&](MemoryTimeline::Phase phase, const StageMemory::Layers& run, int index,
+                                       const MemoryParts& parts) {
     timeline.moments.push_back({phase, micro_batch, run.first + index, run.layer->name, parts});
   };
   walk(order, memory, [&](const PipelinePass& pass, Bytes others) {
@@ -107,8 +109,10 @@ MemoryTimeline memory_timeline(const Scenario& scenario, const TrainWorkload& tr
     pass.backward ? memory.backward(pass.chunk, others, true, append)
                   : memory.forward(pass.chunk, others, true, append);
   });
-  timeline.moments.push_back({MemoryPhase::optimizer, -1, -1, "", memory.fixed()});
-  const auto fuller = [](const MemoryMoment& a, const MemoryMoment& b) { return a.parts.total() < b.parts.total(); };
+  timeline.moments.push_back({MemoryTimeline::Phase::optimizer, -1, -1, "", memory.fixed()});
+  const auto fuller = [](const MemoryTimeline::Moment& a, const MemoryTimeline::Moment& b) {
+    return a.parts.total() < b.parts.total();
+  };
   const auto fullest = std::max_element(timeline.moments.begin(), timeline.moments.end(), fuller);
   timeline.peak = static_cast<std::size_t>(fullest - timeline.moments.begin());
   timeline.micro_batches = micro_batches(train, plan);

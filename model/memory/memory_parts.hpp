@@ -46,21 +46,21 @@ struct MemoryFootprint {
   [[nodiscard]] bool fits() const { return fits_gpu() && fits_host(); }
 };
 
-enum class MemoryPhase { forward, loss, backward, optimizer };
-
-/// One layer's work on one micro-batch, at its fullest.
-struct MemoryMoment {
-  MemoryPhase phase = MemoryPhase::forward;
-  int micro_batch = -1;  ///< none in the optimizer's phase
-  int layer = -1;        ///< position in the model, counted from 0
-  std::string layer_name;
-  MemoryParts parts;
-};
-
 /// The fullest GPU's step in the order of its work.
 struct MemoryTimeline {
+  enum class Phase { forward, loss, backward, optimizer };
+
+  /// One layer's work on one micro-batch, at its fullest.
+  struct Moment {
+    Phase phase = Phase::forward;
+    int micro_batch = -1;  ///< none in the optimizer's phase
+    int layer = -1;        ///< position in the model, counted from 0
+    std::string layer_name;
+    MemoryParts parts;
+  };
+
   int stage = 0;
-  std::vector<MemoryMoment> moments;
+  std::vector<Moment> moments;
   std::size_t peak = 0;   ///< the first of the fullest moments
   int micro_batches = 0;  ///< of the step
   int shown = 0;          ///< of these, in `moments`; those left out repeat the ones before

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "model/parallelism/layout.hpp"
 #include "model/memory/memory.hpp"
+#include "model/parallelism/layout.hpp"
 #include "model/workload/build.hpp"
 #include "model/workload/transformer_parameters.hpp"
 
@@ -86,7 +86,7 @@ class Remedies {
   }
 
   /// All words, those that the plan has already too: the key is replaced as a whole.
-  static std::string offload_change(const Offload& offload) {
+  static std::string offload_change(const Plan::Offload& offload) {
     std::vector<std::string_view> words;
     if (offload.optimizer) words.emplace_back("optimizer");
     if (offload.parameters) words.emplace_back("parameters");

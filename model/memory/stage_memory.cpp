@@ -95,13 +95,13 @@ void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& trai
   int position = 0;
   for (std::size_t k = 0; k < chunks.size(); ++k) {
     const bool mine = k % static_cast<std::size_t>(plan.pipeline) == static_cast<std::size_t>(stage);
-    ChunkMemory chunk;
+    StageMemory::Chunk chunk;
     for (const LayerRun& run : chunks[k]) {
       const int first = position;
       position += run.count;
       if (!mine) continue;
       const Layer& layer = model.layers[static_cast<std::size_t>(run.group)].layer;
-      LayerMemory memory;
+      StageMemory::Layers memory;
       memory.layer = &layer;
       memory.first = first;
       memory.count = run.count;
@@ -145,7 +145,7 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
   fixed_[MemoryPart::weights] = (held * parameters_ + weight * frozen_) / over(3);
   fixed_[MemoryPart::gradients] = gradient * parameters_ / over(2);
   fixed_[MemoryPart::optimizer] = (optimizer_state(train.optimizer) + master) * parameters_ / over(1);
-  const Offload& offload = plan.offload;
+  const Plan::Offload& offload = plan.offload;
   const auto to_host = [&](MemoryPart part) {
     host_ += fixed_[part];
     fixed_[part] = Bytes(0.0);
@@ -165,8 +165,8 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
     tensors.push_back({elements * each, count});
     raw += elements * each * count;
   };
-  for (const ChunkMemory& chunk : chunks_) {
-    for (const LayerMemory& run : chunk.layers) {
+  for (const StageMemory::Chunk& chunk : chunks_) {
+    for (const StageMemory::Layers& run : chunk.layers) {
       for (const WeightMatrix& matrix : run.layer->matrices) {
         const double count = static_cast<double>(matrix.count) * run.count;
         const double elements = matrix.elements();
@@ -193,8 +193,8 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
     if (gathers) communication = weight * std::max(2.0 * largest_, root_);
   }
   const bool streams = gathers || plan.offload.parameters;
-  for (ChunkMemory& chunk : chunks_) {
-    for (LayerMemory& run : chunk.layers) {
+  for (StageMemory::Chunk& chunk : chunks_) {
+    for (StageMemory::Layers& run : chunk.layers) {
       if (!streams || !plan.reshard_after_forward) run.gathered = Bytes(0.0);
     }
   }
@@ -202,8 +202,8 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
   if (plan.offload.optimizer) communication += plan.sync.bucket * 2.0;  // one is filled, one is copied
   std::vector<WeightMatrix> matrices;
   if (plan.sync.compression.kind == Compression::Kind::powersgd) {
-    for (const ChunkMemory& chunk : chunks_) {
-      for (const LayerMemory& run : chunk.layers) {
+    for (const StageMemory::Chunk& chunk : chunks_) {
+      for (const StageMemory::Layers& run : chunk.layers) {
         for (WeightMatrix matrix : run.layer->matrices) {
           matrix.count *= run.count;
           matrices.push_back(matrix);
@@ -215,7 +215,7 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
   fixed_[MemoryPart::context] = 1.0_MiB * (constants.context_mib + constants.communicator_mib * communicators(plan));
 }
 
-MemoryParts StageMemory::moment(const LayerMemory& layer, Bytes activations) const {
+MemoryParts StageMemory::moment(const StageMemory::Layers& layer, Bytes activations) const {
   MemoryParts parts = fixed_;
   parts[MemoryPart::activations] = activations_on_host_ ? std::min(activations, layer.kept * 2.0) : activations;
   parts[MemoryPart::gathered] = root_gathered_ + layer.gathered;
@@ -229,13 +229,13 @@ void StageMemory::finish(MemoryParts& parts, Bytes stranded) const {
 }
 
 void StageMemory::forward(int chunk, Bytes others, bool every_layer, const Emit& emit) const {
-  const ChunkMemory& work = chunks_[static_cast<std::size_t>(chunk)];
-  for (const LayerMemory& run : work.layers) {
+  const StageMemory::Chunk& work = chunks_[static_cast<std::size_t>(chunk)];
+  for (const StageMemory::Layers& run : work.layers) {
     for (int i = every_layer ? 0 : run.count - 1; i < run.count; ++i) {
       MemoryParts parts = moment(run, others + run.kept * (i + 1.0));
       parts[MemoryPart::temporaries] = run.forward_temporaries;
       finish(parts, Bytes(0.0));
-      emit(MemoryPhase::forward, run, i, parts);
+      emit(MemoryTimeline::Phase::forward, run, i, parts);
     }
     others += run.kept * static_cast<double>(run.count);
     if (!(run.layer->loss_buffers > Bytes(0.0))) continue;
@@ -243,14 +243,14 @@ void StageMemory::forward(int chunk, Bytes others, bool every_layer, const Emit&
     MemoryParts parts = moment(run, others);
     parts[MemoryPart::loss] = run.layer->loss_buffers;
     finish(parts, std::min(work.forward_temporaries, run.layer->loss_buffers));
-    emit(MemoryPhase::loss, run, run.count - 1, parts);
+    emit(MemoryTimeline::Phase::loss, run, run.count - 1, parts);
   }
 }
 
 void StageMemory::backward(int chunk, Bytes others, bool every_layer, const Emit& emit) const {
-  const ChunkMemory& work = chunks_[static_cast<std::size_t>(chunk)];
+  const StageMemory::Chunk& work = chunks_[static_cast<std::size_t>(chunk)];
   Bytes below;
-  for (const LayerMemory& run : work.layers) below += run.kept * static_cast<double>(run.count);
+  for (const StageMemory::Layers& run : work.layers) below += run.kept * static_cast<double>(run.count);
   Bytes waiting;  // gradients of layers outside the blocks: scattered together, at the very end
   for (auto run = work.layers.rbegin(); run != work.layers.rend(); ++run) {
     const int last = every_layer ? 0 : run->count - 1;
@@ -264,7 +264,7 @@ void StageMemory::backward(int chunk, Bytes others, bool every_layer, const Emit
       parts[MemoryPart::communication] += waiting + (root ? Bytes(0.0) : run->unscattered);
       if (root && std::next(run) == work.layers.rend()) parts[MemoryPart::communication] += root_scatter_;
       finish(parts, Bytes(0.0));
-      emit(MemoryPhase::backward, *run, i, parts);
+      emit(MemoryTimeline::Phase::backward, *run, i, parts);
     }
     below -= run->kept * static_cast<double>(run->count);
   }

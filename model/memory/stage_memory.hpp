@@ -18,28 +18,28 @@ Bytes optimizer_state(Optimizer optimizer);
 /// What a layer keeps of a micro-batch for its backward pass, the loss apart.
 Bytes kept_bytes(const Layer& layer, Recompute recompute);
 
-/// `count` equal layers in a row, per micro-batch.
-struct LayerMemory {
-  const Layer* layer = nullptr;
-  int first = 0;  ///< position in the model of the first one
-  int count = 1;
-  Bytes kept;                  ///< by each, until its backward pass
-  Bytes recomputed;            ///< by one, while its backward pass runs
-  Bytes forward_temporaries;   ///< alive at once in the forward pass, and not kept
-  Bytes backward_temporaries;  ///< alive at once in the backward pass: gradients of activations, mostly
-  Bytes gathered;              ///< its own weights and those prefetched behind them
-  /// Its gradients before they are scattered and, of a block, the buffer of the scatter.
-  Bytes unscattered;
-};
-
-struct ChunkMemory {
-  std::vector<LayerMemory> layers;
-  Bytes kept;                 ///< by all layers of one micro-batch, the loss included
-  Bytes forward_temporaries;  ///< largest
-};
-
 class StageMemory {
  public:
+  /// `count` equal layers in a row, per micro-batch.
+  struct Layers {
+    const Layer* layer = nullptr;
+    int first = 0;  ///< position in the model of the first one
+    int count = 1;
+    Bytes kept;                  ///< by each, until its backward pass
+    Bytes recomputed;            ///< by one, while its backward pass runs
+    Bytes forward_temporaries;   ///< alive at once in the forward pass, and not kept
+    Bytes backward_temporaries;  ///< alive at once in the backward pass: gradients of activations, mostly
+    Bytes gathered;              ///< its own weights and those prefetched behind them
+    /// Its gradients before they are scattered and, of a block, the buffer of the scatter.
+    Bytes unscattered;
+  };
+
+  struct Chunk {
+    std::vector<Layers> layers;
+    Bytes kept;                 ///< by all layers of one micro-batch, the loss included
+    Bytes forward_temporaries;  ///< largest
+  };
+
   using Chunks = std::vector<std::vector<LayerRun>>;
   /// `model` must outlive this.
   StageMemory(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Chunks& chunks,
@@ -47,11 +47,11 @@ class StageMemory {
 
   /// Weights, gradients, states, buffers, context: there at every moment.
   [[nodiscard]] const MemoryParts& fixed() const { return fixed_; }
-  [[nodiscard]] const std::vector<ChunkMemory>& chunks() const { return chunks_; }
+  [[nodiscard]] const std::vector<Chunk>& chunks() const { return chunks_; }
   /// On the host's side of this GPU, activations apart.
   [[nodiscard]] Bytes host() const { return host_; }
 
-  using Emit = std::function<void(MemoryPhase, const LayerMemory&, int index, const MemoryParts&)>;
+  using Emit = std::function<void(MemoryTimeline::Phase, const Layers&, int index, const MemoryParts&)>;
   /// The moments of a pass through a chunk while `others` are kept by other passes. `every_layer`: of equal layers each
   /// one is told of, else only the one at which most is alive.
   void forward(int chunk, Bytes others, bool every_layer, const Emit& emit) const;
@@ -62,11 +62,11 @@ class StageMemory {
                   int stage);
   void add_states(const Scenario& scenario, const TrainWorkload& train);
   void add_buffers(const Scenario& scenario, const TrainWorkload& train);
-  [[nodiscard]] MemoryParts moment(const LayerMemory& layer, Bytes activations) const;
+  [[nodiscard]] MemoryParts moment(const Layers& layer, Bytes activations) const;
   void finish(MemoryParts& parts, Bytes stranded) const;
 
   MemoryParts fixed_;
-  std::vector<ChunkMemory> chunks_;
+  std::vector<Chunk> chunks_;
   Bytes host_;
   double parameters_ = 0.0, frozen_ = 0.0;  // of the stage, on one tensor-parallel rank
   double largest_ = 0.0, root_ = 0.0;       // of its largest block; of its layers outside the blocks; frozen ones too

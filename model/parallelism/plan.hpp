@@ -40,15 +40,15 @@ struct Sync {
   Compression compression;
 };
 
-/// What is kept in host memory between its uses (key plan.offload: a word or a list of them).
-struct Offload {
-  bool optimizer = false;    ///< states and master weights; the host's cores do the update
-  bool parameters = false;   ///< weights; copied to the GPU layer by layer, in each pass
-  bool activations = false;  ///< what layers keep for the backward pass
-  [[nodiscard]] bool any() const { return optimizer || parameters || activations; }
-};
-
 struct Plan {
+  /// What is kept in host memory between its uses (key plan.offload: a word or a list of them).
+  struct Offload {
+    bool optimizer = false;    ///< states and master weights; the host's cores do the update
+    bool parameters = false;   ///< weights; copied to the GPU layer by layer, in each pass
+    bool activations = false;  ///< what layers keep for the backward pass
+    [[nodiscard]] bool any() const { return optimizer || parameters || activations; }
+  };
+
   int data = 1, tensor = 1, pipeline = 1, interleave = 1, context = 1, expert = 1;
   bool sequence_parallel = false;
   int zero = 0;

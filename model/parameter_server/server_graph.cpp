@@ -15,8 +15,8 @@ namespace foretrain {
 
 namespace {
 
-LoweredPhase at_once(std::vector<Flow> flows, const Topology& topology) {
-  LoweredPhase phase;
+LoweredCollective::Phase at_once(std::vector<Flow> flows, const Topology& topology) {
+  LoweredCollective::Phase phase;
   for (const Flow& flow : flows) {
     phase.latency = std::max(phase.latency, topology.route(flow.source, flow.destination).latency);
   }
@@ -34,7 +34,8 @@ void shuffle(std::vector<int>& order, int seed) {
 
 class GraphBuilder {
  public:
-  GraphBuilder(const ParameterStore& store, const Topology& topology, const Iterations& iterations, bool folded);
+  GraphBuilder(const ParameterStore& store, const Topology& topology, const ServerGraph::Iterations& iterations,
+               bool folded);
   ServerGraph run() &&;
 
  private:
@@ -70,7 +71,7 @@ class GraphBuilder {
 
   const ParameterStore& store_;
   const Topology& topology_;
-  const Iterations& iterations_;
+  const ServerGraph::Iterations& iterations_;
   int groups_, servers_;
   TaskGraph::Builder builder_;
   std::vector<Lane> lanes_;
@@ -82,8 +83,8 @@ class GraphBuilder {
   ServerGraph result_;
 };
 
-GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology, const Iterations& iterations,
-                           bool folded)
+GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology,
+                           const ServerGraph::Iterations& iterations, bool folded)
     : store_(store),
       topology_(topology),
       iterations_(iterations),
@@ -92,10 +93,10 @@ GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology
       result_{{}, iterations, {}, {}} {
   nothing_ = fixed_block("complete", Seconds(0.0), Category::communication);
   for (int s = 0; s < servers_; ++s) {
-    cpu_.push_back(
-        builder_.add_resource({"server " + std::to_string(s), ResourceKind::host_thread, s, QueueOrder::urgent}));
+    cpu_.push_back(builder_.add_resource(
+        {"server " + std::to_string(s), Resource::Kind::host_thread, s, Resource::Order::urgent}));
   }
-  for (const KeyGroup& group : store.groups) {
+  for (const ParameterStore::KeyGroup& group : store.groups) {
     auto& blocks = update_block_.emplace_back();
     for (const Seconds time : group.update) blocks.push_back(fixed_block("update", time, Category::optimizer));
   }
@@ -111,18 +112,18 @@ GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology
 void GraphBuilder::add_lane(std::vector<int> workers) {
   const int number = static_cast<int>(lanes_.size());
   const std::string name = "worker " + std::to_string(number);
-  const auto stream = [&](const std::string& what, ResourceKind kind, QueueOrder order) {
+  const auto stream = [&](const std::string& what, Resource::Kind kind, Resource::Order order) {
     return builder_.add_resource({name + " " + what, kind, number, order});
   };
   Lane lane;
-  lane.compute = stream("compute", ResourceKind::device_stream, QueueOrder::added);
-  lane.reduce = stream("reduce", ResourceKind::communication_stream, QueueOrder::urgent);
-  lane.barrier = stream("barrier", ResourceKind::host_thread, QueueOrder::added);
-  lane.gather = stream("gather", ResourceKind::communication_stream, QueueOrder::urgent);
+  lane.compute = stream("compute", Resource::Kind::device_stream, Resource::Order::added);
+  lane.reduce = stream("reduce", Resource::Kind::communication_stream, Resource::Order::urgent);
+  lane.barrier = stream("barrier", Resource::Kind::host_thread, Resource::Order::added);
+  lane.gather = stream("gather", Resource::Kind::communication_stream, Resource::Order::urgent);
   for (int s = 0; s < servers_; ++s) {
     const std::string server = "server " + std::to_string(s);
-    lane.push.push_back(stream("to " + server, ResourceKind::communication_stream, QueueOrder::urgent));
-    lane.pull.push_back(stream("from " + server, ResourceKind::communication_stream, QueueOrder::urgent));
+    lane.push.push_back(stream("to " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
+    lane.pull.push_back(stream("from " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
   }
   lane.workers = std::move(workers);
   lane.host = fixed_block("between steps", store_.host_between_steps, Category::host);
@@ -144,7 +145,7 @@ void GraphBuilder::add_lane(std::vector<int> workers) {
 BlockId GraphBuilder::local_block(const Lane& lane, const char* name, LoweredCollective lowered) {
   if (lane.workers.size() < store_.workers.size()) {
     const int node = topology_.node_of(store_.workers[at_index(lane.workers.front())].front());
-    for (LoweredPhase& phase : lowered.phases) {
+    for (LoweredCollective::Phase& phase : lowered.phases) {
       std::erase_if(phase.flows, [&](const Flow& flow) { return topology_.node_of(flow.source) != node; });
     }
   }
@@ -175,7 +176,7 @@ void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
     const double most = *std::ranges::max_element(parameters);
     for (int s = 0; s < servers_; ++s) {
       if (!holds(g, s)) continue;
-      LoweredPhase phase = at_once(std::move(flows[at_index(s)]), topology_);
+      LoweredCollective::Phase phase = at_once(std::move(flows[at_index(s)]), topology_);
       const Seconds uncontended = phase.latency + together * (parameters[at_index(s)] / most);
       blocks[at_index(g)][at_index(s)] =
           builder_.add_block({push ? "gradient push" : "weight pull", Category::communication, uncontended,
@@ -281,7 +282,7 @@ ServerGraph GraphBuilder::run() && {
         if (!one_by_one) {
           complete = add(update, cpu_[at_index(s)], all, i, g);
         } else if (bounded) {
-          complete = add(nothing_, builder_.add_resource({"complete", ResourceKind::host_thread, s}), all, i);
+          complete = add(nothing_, builder_.add_resource({"complete", Resource::Kind::host_thread, s}), all, i);
         }
         for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
           pull_after[lane][at_index(g)][at_index(s)] = one_by_one ? applied[lane] : complete;
@@ -298,8 +299,8 @@ ServerGraph GraphBuilder::run() && {
 
 }  // namespace
 
-Iterations usual_iterations(const ParameterStore& store) {
-  Iterations iterations;
+ServerGraph::Iterations usual_iterations(const ParameterStore& store) {
+  ServerGraph::Iterations iterations;
   const auto workers = at_index(store.worker_count());
   if (store.consistency == Sync::Consistency::synchronous && store.equal_workers()) {
     iterations.warm_up = 3;
@@ -326,8 +327,8 @@ Iterations usual_iterations(const ParameterStore& store) {
   return iterations;
 }
 
-ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology, const Iterations& iterations,
-                               bool folded) {
+ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology,
+                               const ServerGraph::Iterations& iterations, bool folded) {
   return GraphBuilder(store, topology, iterations, folded).run();
 }
 

@@ -17,13 +17,13 @@
 
 namespace foretrain {
 
-/// How many updates of others were applied between a worker's pull of a key and its own push of it.
-struct Staleness {
-  double mean = 0.0, p50 = 0.0, p90 = 0.0, p99 = 0.0, max = 0.0;
-};
-
 /// What training with parameter servers shows beside the step.
 struct ParameterServerResult {
+  /// How many updates of others were applied between a worker's pull of a key and its own push of it.
+  struct Staleness {
+    double mean = 0.0, p50 = 0.0, p90 = 0.0, p99 = 0.0, max = 0.0;
+  };
+
   int workers = 0;
   int servers = 0;
   double imbalance = 1.0;              ///< parameters of the fullest server ÷ mean
@@ -34,14 +34,19 @@ struct ParameterServerResult {
   Seconds compute_bound, link_bound, server_bound;
 };
 
-/// How much is simulated. The first iterations fill the pipeline of messages and do not count.
-struct Iterations {
-  int warm_up = 0;
-  std::vector<int> of_worker;  ///< warm-up included; slower asynchronous workers do fewer in the same time
-};
-Iterations usual_iterations(const ParameterStore& store);
-
 struct ServerGraph {
+  struct Times {
+    Seconds step;                ///< in which all workers together process as many samples as a step has
+    double compute_share = 0.0;  ///< of an average worker's time
+    std::optional<ParameterServerResult::Staleness> staleness;
+  };
+
+  /// How much is simulated. The first iterations fill the pipeline of messages and do not count.
+  struct Iterations {
+    int warm_up = 0;
+    std::vector<int> of_worker;  ///< warm-up included; slower asynchronous workers do fewer in the same time
+  };
+
   /// One key group on one server, once there and back.
   struct Exchange {
     int worker = 0;
@@ -57,28 +62,24 @@ struct ServerGraph {
   std::vector<Exchange> exchanges;               ///< asynchronous and bounded only
 };
 
+ServerGraph::Iterations usual_iterations(const ParameterStore& store);
+
 /// `folded`: all workers are one lane, whose messages are those of all. For equal workers under synchronous updates
 /// only, which do everything at the same time anyway.
-ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology, const Iterations& iterations,
-                               bool folded);
+ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology,
+                               const ServerGraph::Iterations& iterations, bool folded);
 /// usual_iterations(), folded where that is possible.
 ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology);
 
-struct ServerTimes {
-  Seconds step;                ///< in which all workers together process as many samples as a step has
-  double compute_share = 0.0;  ///< of an average worker's time
-  std::optional<Staleness> staleness;
-};
-
 /// From the moment at which all workers are warm to that at which the first is done, workers' speeds add up.
-ServerTimes times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution);
+ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution);
 
 /// The store as an estimate runs it: all workers at their mean speed, under synchronous updates.
 ParameterStore with_equal_workers(const ParameterStore& store);
 
 /// From an uncontended execution of the graph of with_equal_workers(store): longer by what unequal workers cost, and no
 /// shorter than any of `bounds`.
-ServerTimes estimated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
-                            const StoreBounds& bounds);
+ServerGraph::Times estimated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
+                                   const ParameterStore::Bounds& bounds);
 
 }  // namespace foretrain

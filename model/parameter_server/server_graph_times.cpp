@@ -11,7 +11,7 @@ namespace foretrain {
 
 namespace {
 
-/// Iterations that a worker has done at a date, parts of one included.
+/// ServerGraph::Iterations that a worker has done at a date, parts of one included.
 double done_at(const std::vector<Seconds>& ends, Seconds date) {
   const auto next = std::ranges::upper_bound(ends, date);
   const auto whole = static_cast<double>(next - ends.begin());
@@ -20,10 +20,11 @@ double done_at(const std::vector<Seconds>& ends, Seconds date) {
   return whole + (date - before) / (*next - before);
 }
 
-std::optional<Staleness> staleness_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
-                                      Seconds from, Seconds to) {
-  if (store.consistency == Sync::Consistency::synchronous) return Staleness{};  // all pull after all have pushed
-  std::map<std::pair<int, int>, std::vector<Seconds>> updates;                  // of a key group on a server
+std::optional<ParameterServerResult::Staleness> staleness_of(const ParameterStore& store, const ServerGraph& graph,
+                                                             const Execution& execution, Seconds from, Seconds to) {
+  if (store.consistency == Sync::Consistency::synchronous)
+    return ParameterServerResult::Staleness{};                  // all pull after all have pushed
+  std::map<std::pair<int, int>, std::vector<Seconds>> updates;  // of a key group on a server
   for (const ServerGraph::Exchange& e : graph.exchanges) {
     updates[{e.group, e.server}].push_back(execution.finish[at_index(e.update)]);
   }
@@ -42,8 +43,9 @@ std::optional<Staleness> staleness_of(const ParameterStore& store, const ServerG
   }
   if (others.empty()) return std::nullopt;
   std::ranges::sort(others);
-  return Staleness{sum / static_cast<double>(others.size()), nearest_rank(others, 0.5), nearest_rank(others, 0.9),
-                   nearest_rank(others, 0.99), static_cast<double>(others.back())};
+  return ParameterServerResult::Staleness{sum / static_cast<double>(others.size()), nearest_rank(others, 0.5),
+                                          nearest_rank(others, 0.9), nearest_rank(others, 0.99),
+                                          static_cast<double>(others.back())};
 }
 
 /// Length of an iteration, in passes of usual length, of workers that are at most `lead` iterations apart: worker w
@@ -72,9 +74,24 @@ double step_factor(const ParameterStore& store) {
   return store.worker_count() / speed;
 }
 
+/// All workers' messages of one step in one direction.
+std::vector<Flow> messages_of(const ParameterStore& store,
+                              std::vector<Flow> (ParameterStore::*direction)(int, int, int) const) {
+  std::vector<Flow> all;
+  for (int w = 0; w < store.worker_count(); ++w) {
+    for (int g = 0; g < static_cast<int>(store.groups.size()); ++g) {
+      for (int s = 0; s < store.server_count(); ++s) {
+        const std::vector<Flow> flows = (store.*direction)(w, g, s);
+        all.insert(all.end(), flows.begin(), flows.end());
+      }
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
-ServerTimes times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution) {
+ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution) {
   std::vector<std::vector<Seconds>> ends;
   Seconds from;
   Seconds to = Seconds::infinity();
@@ -86,7 +103,7 @@ ServerTimes times_of(const ParameterStore& store, const ServerGraph& graph, cons
     to = std::min(to, own.back());
   }
   if (!(from < to)) from = Seconds(0.0);  // very unequal workers: from the beginning on
-  ServerTimes times;
+  ServerGraph::Times times;
   double speed = 0.0;
   const Seconds passes = store.compute().total();
   for (std::size_t lane = 0; lane < ends.size(); ++lane) {
@@ -105,8 +122,8 @@ ServerTimes times_of(const ParameterStore& store, const ServerGraph& graph, cons
   return times;
 }
 
-StoreBounds store_bounds(const ParameterStore& store, const Topology& topology) {
-  StoreBounds bounds;
+ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology& topology) {
+  ParameterStore::Bounds bounds;
   bounds.compute = store.compute().total() * step_factor(store) + store.host_between_steps;
   std::vector<Bytes> load(at_index(topology.links()));
   std::vector<LinkId> links;
@@ -136,23 +153,10 @@ StoreBounds store_bounds(const ParameterStore& store, const Topology& topology) 
     Seconds& bound = topology.link_kind(link) == LinkKind::memory ? bounds.server : bounds.link;
     bound = std::max(bound, time);
   }
+  LinkLoad messages(topology);
+  bounds.push = messages.busiest(messages_of(store, &ParameterStore::push));
+  bounds.pull = messages.busiest(messages_of(store, &ParameterStore::pull));
   return bounds;
-}
-
-StoreTraffic store_traffic(const ParameterStore& store, const Topology& topology) {
-  std::vector<Flow> pushes, pulls;
-  for (int w = 0; w < store.worker_count(); ++w) {
-    for (int g = 0; g < static_cast<int>(store.groups.size()); ++g) {
-      for (int s = 0; s < store.server_count(); ++s) {
-        const std::vector<Flow> out = store.push(w, g, s);
-        const std::vector<Flow> in = store.pull(w, g, s);
-        pushes.insert(pushes.end(), out.begin(), out.end());
-        pulls.insert(pulls.end(), in.begin(), in.end());
-      }
-    }
-  }
-  LinkLoad load(topology);
-  return {load.busiest(pushes), load.busiest(pulls)};
 }
 
 ParameterStore with_equal_workers(const ParameterStore& store) {
@@ -163,9 +167,9 @@ ParameterStore with_equal_workers(const ParameterStore& store) {
   return equal;
 }
 
-ServerTimes estimated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
-                            const StoreBounds& bounds) {
-  ServerTimes times = times_of(with_equal_workers(store), graph, execution);
+ServerGraph::Times estimated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
+                                   const ParameterStore::Bounds& bounds) {
+  ServerGraph::Times times = times_of(with_equal_workers(store), graph, execution);
   const Seconds passes = store.compute().total();
   times.step += passes * (step_factor(store) - 1.0);
   times.step = std::max({times.step, bounds.compute, bounds.link, bounds.server});

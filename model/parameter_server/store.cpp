@@ -178,7 +178,7 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     store.groups[at_index(grouping.of_piece[i])].parameters[at_index(server_of_piece[i])] += pieces[i].parameters;
   }
-  for (KeyGroup& group : store.groups) {
+  for (ParameterStore::KeyGroup& group : store.groups) {
     for (int s = 0; s < store.server_count(); ++s) group.update.push_back(update(group.parameters[at_index(s)], s));
   }
 }
@@ -187,7 +187,7 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
 /// share with the servers, so that all cards work.
 void add_local_collectives(const Scenario& scenario, const Topology& topology, ParameterStore& store) {
   if (store.workers.front().size() < 2) return;
-  for (const KeyGroup& group : store.groups) {
+  for (const ParameterStore::KeyGroup& group : store.groups) {
     double parameters = 0.0;
     for (const double p : group.parameters) parameters += p;
     CollectiveCall call;
@@ -205,7 +205,7 @@ void add_local_collectives(const Scenario& scenario, const Topology& topology, P
 
 Segment ParameterStore::compute() const {
   Segment sum = between;
-  for (const KeyGroup& group : groups) {
+  for (const ParameterStore::KeyGroup& group : groups) {
     sum += group.forward;
     sum += group.backward;
   }

@@ -16,15 +16,24 @@
 
 namespace foretrain {
 
-/// Pieces of keys that travel together. Groups are in model order: the first is needed first and ready last.
-struct KeyGroup {
-  Segment forward;   ///< of the layers whose last key is here; starts when this group and all before it are pulled
-  Segment backward;  ///< after which this group is ready
-  std::vector<double> parameters;  ///< by server
-  std::vector<Seconds> update;     ///< by server: applying one update
-};
-
 struct ParameterStore {
+  /// What no step can be shorter than on average.
+  struct Bounds {
+    Seconds compute;  ///< the passes of the worker(s) that the consistency waits for, see store_bounds()
+    Seconds link;     ///< the link that carries most for its bandwidth, for one step of all workers
+    Seconds server;   ///< the busiest server: memory traffic of receiving, adding up, sending and updating
+    /// One step's messages of all workers, each direction by itself: the busiest link's bytes over its bandwidth.
+    Seconds push, pull;
+  };
+
+  /// Pieces of keys that travel together. Groups are in model order: the first is needed first and ready last.
+  struct KeyGroup {
+    Segment forward;   ///< of the layers whose last key is here; starts when this group and all before it are pulled
+    Segment backward;  ///< after which this group is ready
+    std::vector<double> parameters;  ///< by server
+    std::vector<Seconds> update;     ///< by server: applying one update
+  };
+
   Sync::Consistency consistency = Sync::Consistency::synchronous;  ///< bounded(0) has become synchronous here
   int staleness = 0;                                               ///< bounded: 1 to most_lead
   bool overlap = true;                                             ///< else pushes wait for the backward pass
@@ -74,22 +83,9 @@ bool uses_store(const Scenario& scenario);
 ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train, const Model& model,
                            const Topology& topology, const Step& step);
 
-/// What no step can be shorter than on average.
-struct StoreBounds {
-  Seconds compute;  ///< the passes of the worker(s) that the consistency waits for, see store_bounds()
-  Seconds link;     ///< the link that carries most for its bandwidth, for one step of all workers
-  Seconds server;   ///< the busiest server: memory traffic of receiving, adding up, sending and updating
-};
-
-/// Time of one step's messages of all workers, each direction by itself: the busiest link's bytes over its bandwidth.
-struct StoreTraffic {
-  Seconds push, pull;
-};
-StoreTraffic store_traffic(const ParameterStore& store, const Topology& topology);
-
 /// compute is the average over many iterations, random ones where workers are unequal: synchronous, of the slowest
 /// worker's passes; bounded(k), of workers that may be k iterations apart; asynchronous, n ÷ the sum of the workers'
 /// speeds, as each goes at its own.
-StoreBounds store_bounds(const ParameterStore& store, const Topology& topology);
+ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology& topology);
 
 }  // namespace foretrain

@@ -26,8 +26,8 @@ int read_number(const Field& field, const std::string& text, std::string_view wo
   return *number;
 }
 
-BackgroundPlace read_place(const Field& field, const Cluster& cluster) {
-  using enum BackgroundPlace::Kind;
+BackgroundFlow::Place read_place(const Field& field, const Cluster& cluster) {
+  using enum BackgroundFlow::Place::Kind;
   constexpr std::string_view host_of = "host of ";
   const std::string& text = field.text();
   if (text.starts_with(host_of)) {

@@ -149,9 +149,9 @@ void read_sync(const Field& field, Sync& sync) {
 }
 
 /// A word or a list of words; `none` stands alone.
-Offload read_offload(const Field& field) {
+Plan::Offload read_offload(const Field& field) {
   enum class Word { none, optimizer, parameters, activations };
-  Offload offload;
+  Plan::Offload offload;
   const std::vector<Field> list = field.list_or_one();
   for (const Field& item : list) {
     const Word word = item.choice<Word>();

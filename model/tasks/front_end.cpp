@@ -7,9 +7,9 @@
 
 namespace foretrain {
 
-std::vector<TaskId> FrontEnd::submit(ResourceId thread, ResourceId stream, const Submission& submission) {
+std::vector<TaskId> FrontEnd::submit(ResourceId thread, ResourceId stream, const FrontEnd::Submission& submission) {
   if (path_ < 0) {
-    path_ = builder_.add_resource({"launches", ResourceKind::launch_path, 0, QueueOrder::at_once});
+    path_ = builder_.add_resource({"launches", Resource::Kind::launch_path, 0, Resource::Order::at_once});
     const Seconds latency = launch_latency(constants_);
     Block block{"launch", Category::host, latency};
     if (recipes_ == Recipes::kept) block.recipe = recipe_of(HostWork{.action = HostWork::Action::launch});

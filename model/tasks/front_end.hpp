@@ -11,20 +11,20 @@
 
 namespace foretrain {
 
-/// What a host thread hands over at once: one kernel, one copy, or a CUDA graph of many kernels.
-struct Submission {
-  BlockId dispatch = 0;                  ///< on the host thread
-  std::span<const BlockId> work;         ///< on the stream, one after the other; at least one
-  std::span<const TaskId> host_after;    ///< the host thread waits for these before it launches
-  std::span<const TaskId> stream_after;  ///< the stream waits for these (events) before the first of the work
-  int repetition = -1;
-};
-
 /// Adds submissions to a graph. Each is a task of the host thread, then the launch latency, during which other launches
 /// may be on their way, then its work in the order of its stream. A stream holds HostConstants::queue_launches
 /// submissions; the next one's dispatch waits until the first of them has ended.
 class FrontEnd {
  public:
+  /// What a host thread hands over at once: one kernel, one copy, or a CUDA graph of many kernels.
+  struct Submission {
+    BlockId dispatch = 0;                  ///< on the host thread
+    std::span<const BlockId> work;         ///< on the stream, one after the other; at least one
+    std::span<const TaskId> host_after;    ///< the host thread waits for these before it launches
+    std::span<const TaskId> stream_after;  ///< the stream waits for these (events) before the first of the work
+    int repetition = -1;
+  };
+
   FrontEnd(TaskGraph::Builder& builder, const HostConstants& constants, Recipes recipes = Recipes::none)
       : builder_(builder), constants_(constants), recipes_(recipes) {}
 

@@ -102,9 +102,9 @@ ResourceId TaskListBuilder::resource(const ScenarioTask& task, const std::string
   const bool host = where >= topology_.gpus();
   const bool engine = place.ends_with(":d2h") || place.ends_with(":h2d");
   Resource added{place,
-                 disk   ? ResourceKind::disk
-                 : host ? ResourceKind::host_thread
-                        : (engine ? ResourceKind::copy_engine : ResourceKind::device_stream),
+                 disk   ? Resource::Kind::disk
+                 : host ? Resource::Kind::host_thread
+                        : (engine ? Resource::Kind::copy_engine : Resource::Kind::device_stream),
                  host ? 0 : where};
   const auto shared = shared_devices_.find(device);
   if (is_stream(place) && shared != shared_devices_.end()) added.device = shared->second;

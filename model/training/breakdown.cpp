@@ -13,7 +13,7 @@ std::size_t busiest_stage(const Step& step) {
   Seconds most(-1.0);
   for (std::size_t s = 0; s < step.stages.size(); ++s) {
     Seconds work;
-    for (const ModelChunk& chunk : step.stages[s].chunks) work += chunk.forward.total() + chunk.backward.total();
+    for (const Step::Chunk& chunk : step.stages[s].chunks) work += chunk.forward.total() + chunk.backward.total();
     if (work > most) {
       most = work;
       busiest = s;
@@ -25,13 +25,13 @@ std::size_t busiest_stage(const Step& step) {
 /// Compression's kernels on a stream of their own; those on the stream of the backward pass count as compute.
 Seconds kernels_beside(const GradientBucket& bucket) {
   Seconds kernels = bucket.before + bucket.after;
-  for (const SyncStage& part : bucket.further) kernels += part.kernels;
+  for (const GradientBucket::Stage& part : bucket.further) kernels += part.kernels;
   return kernels;
 }
 
 /// The backward pass of the last micro-batch: with overlap it runs bucket by bucket, slowed by the collectives beside
 /// it.
-Segment last_backward_of(const Step& step, const ModelChunk& chunk) {
+Segment last_backward_of(const Step& step, const Step::Chunk& chunk) {
   if (!step.overlap) return chunk.backward;
   Segment sum;
   for (const GradientBucket& bucket : chunk.buckets) sum += bucket.backward;
@@ -42,7 +42,7 @@ Segment last_backward_of(const Step& step, const ModelChunk& chunk) {
 Segment passes_of(const Step& step, std::size_t s) {
   const auto passes = static_cast<double>(step.micro_batches);
   Segment work;
-  for (const ModelChunk& chunk : step.stages[s].chunks) {
+  for (const Step::Chunk& chunk : step.stages[s].chunks) {
     if (chunk.units.empty()) {
       work += chunk.forward * passes;
       const Segment last = last_backward_of(step, chunk);
@@ -63,15 +63,15 @@ Seconds beyond_rounding(Seconds difference, Seconds whole) {
   return std::abs(difference.value()) > 1e-9 * whole.value() ? difference : Seconds(0.0);
 }
 
-Seconds step_time(const Step& step, const StepTimes& times, std::optional<Seconds> loader) {
+Seconds step_time(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader) {
   const Seconds own = times.end + step.once_per_step + step.loader_serial;
   // A pipeline that keeps pace with the step has the step's own interval.
   return own + std::max(beyond_rounding(loader.value_or(step.loader_interval) - own, own), Seconds(0.0));
 }
 
-Breakdown breakdown_of(const Step& step, const StepTimes& times, std::optional<Seconds> loader) {
+Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader) {
   const std::size_t s = busiest_stage(step);
-  const PipelineStage& stage = step.stages[s];
+  const Step::Stage& stage = step.stages[s];
   const Segment passes = passes_of(step, s);
   Breakdown breakdown;
   breakdown.compute = passes.compute + step.loader_device;
@@ -93,19 +93,19 @@ Breakdown breakdown_of(const Step& step, const StepTimes& times, std::optional<S
 
 std::map<std::string, CommunicationTime> communication_of(const Step& step, const Breakdown& breakdown) {
   const std::size_t s = busiest_stage(step);
-  const PipelineStage& stage = step.stages[s];
+  const Step::Stage& stage = step.stages[s];
   std::map<std::string, CommunicationTime> table;
   const auto add = [&](int index, double times) {
     if (index < 0) return;
-    const SharedTransfer& transfer = step.transfers[static_cast<std::size_t>(index)];
+    const Step::Transfer& transfer = step.transfers[static_cast<std::size_t>(index)];
     table[transfer.name].total += transfer.uncontended * times;
   };
   const auto passes = static_cast<double>(step.micro_batches);
-  for (const ModelChunk& chunk : stage.chunks) {
+  for (const Step::Chunk& chunk : stage.chunks) {
     const double times = step.every_micro_batch ? passes : 1.0;
     for (const GradientBucket& bucket : chunk.buckets) {
       add(bucket.transfer, times);
-      for (const SyncStage& part : bucket.further) add(part.transfer, times);
+      for (const GradientBucket::Stage& part : bucket.further) add(part.transfer, times);
       const Seconds kernels = kernels_beside(bucket);
       if (kernels.value() > 0.0) table["compression kernels"].total += kernels * times;
     }

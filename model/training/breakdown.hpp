@@ -27,10 +27,10 @@ Seconds beyond_rounding(Seconds difference, Seconds whole);
 
 /// The step's length including host work between steps and waiting for data: the time between steps that the input
 /// pipeline allows is `loader` where it has been found, else Step::loader_interval.
-Seconds step_time(const Step& step, const StepTimes& times, std::optional<Seconds> loader = std::nullopt);
+Seconds step_time(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader = std::nullopt);
 
 /// Where the step's time goes, seen from the stage with the most work; adds up to step_time(step, times, loader).
-Breakdown breakdown_of(const Step& step, const StepTimes& times, std::optional<Seconds> loader = std::nullopt);
+Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader = std::nullopt);
 
 /// Total and exposed time of each kind of transfer on one rank; exposed time is shared in proportion to the totals.
 std::map<std::string, CommunicationTime> communication_of(const Step& step, const Breakdown& breakdown);

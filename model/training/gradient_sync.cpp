@@ -18,11 +18,11 @@ struct Item {
   LayerCost cost;
   double elements = 0.0;
   std::vector<WeightMatrix> matrices;
-  LayerPart part;
+  GradientSync::LayerPart part;
 };
 
 /// Lets a phase happen `times` times as often. Beyond a million repetitions they are not told apart any more.
-void repeat_phase(LoweredPhase& phase, double times) {
+void repeat_phase(LoweredCollective::Phase& phase, double times) {
   constexpr double most_repetitions = 1e6;
   const double repetitions = phase.repeat * times;
   phase.repeat = static_cast<int>(std::min(repetitions, std::max(most_repetitions, 1.0 * phase.repeat)));
@@ -39,14 +39,15 @@ void append_tensors(const Layer& layer, const LayerCost& cost, std::vector<Item>
   for (const WeightMatrix& matrix : std::views::reverse(layer.matrices)) {
     for (std::int64_t i = 0; i < matrix.count; ++i) {
       const double elements = std::min(matrix.elements(), rest);
-      const LayerPart part{&layer, 1.0 - rest / layer.parameters, 1.0 - (rest - elements) / layer.parameters};
+      const GradientSync::LayerPart part{&layer, 1.0 - rest / layer.parameters,
+                                         1.0 - (rest - elements) / layer.parameters};
       items.push_back({cost * (elements / layer.parameters), elements, {{matrix.rows, matrix.columns, 1}}, part});
       rest -= elements;
     }
   }
   const bool all = layer.parameters == 0.0;
   if (rest > 0.0 || all) {
-    const LayerPart part{&layer, all ? 0.0 : 1.0 - rest / layer.parameters, 1.0};
+    const GradientSync::LayerPart part{&layer, all ? 0.0 : 1.0 - rest / layer.parameters, 1.0};
     items.push_back({all ? cost : cost * (rest / layer.parameters), rest, {}, part});
   }
 }
@@ -77,10 +78,10 @@ int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size,
   call.placement = sync.placement;
   call.size = size / pieces;
   call.groups = layout_.gradient_groups(stage);
-  SharedTransfer shared;
+  Step::Transfer shared;
   shared.name = name;
   shared.lowered = lower(call, topology_, scenario_.calibration);
-  for (LoweredPhase& phase : shared.lowered.phases) repeat_phase(phase, pieces);
+  for (LoweredCollective::Phase& phase : shared.lowered.phases) repeat_phase(phase, pieces);
   shared.uncontended = uncontended_time(shared.lowered, topology_, scenario_.background);
   if (pricer_.keeps_recipes()) {
     shared.recipe = recipe_of(collective_work(operation, call.size, replicas_, call.algorithm, call.servers,
@@ -150,7 +151,7 @@ std::vector<Operator> GradientSync::copies_into_bucket(Bytes gradients) const {
 }
 
 /// Those whose middle lies in the part.
-std::vector<Operator> GradientSync::operators_of(const LayerPart& part) const {
+std::vector<Operator> GradientSync::operators_of(const GradientSync::LayerPart& part) const {
   std::vector<Operator> ops = pricer_.backward_operators(*part.layer);
   std::vector<Seconds> times;
   Seconds total;
@@ -201,7 +202,7 @@ void GradientSync::synchronise(int stage, const GradientSet& gradients, double p
 }
 
 void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers,
-                               ModelChunk& chunk) {
+                               Step::Chunk& chunk) {
   const std::vector<Ready> parts = parts_of(layers);
   const bool by_tensor = scenario_.plan.sync.bucketing == Sync::Bucketing::by_tensor;
   const bool overlap = scenario_.plan.sync.overlap;
@@ -221,7 +222,7 @@ void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Laye
       bucket.gradients += parts[first].size;
       gradients += parts[first].gradients;
       pieces += pieces_of(parts[first]);
-      for (const LayerPart& part : parts[first].layers) {
+      for (const GradientSync::LayerPart& part : parts[first].layers) {
         const std::vector<Operator> within = operators_of(part);
         ops.insert(ops.end(), within.begin(), within.end());
       }
@@ -238,7 +239,7 @@ void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Laye
       synchronise(stage, gradients, pieces, bucket);
       previous = step_.transfers[static_cast<std::size_t>(bucket.transfer)].uncontended;
       previous_kernels = bucket.after;
-      for (const SyncStage& part : bucket.further) {
+      for (const GradientBucket::Stage& part : bucket.further) {
         previous += step_.transfers[static_cast<std::size_t>(part.transfer)].uncontended;
         previous_kernels += part.kernels;
       }
@@ -253,7 +254,7 @@ void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Laye
 }
 
 void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers,
-                                     ModelChunk& chunk) {
+                                     Step::Chunk& chunk) {
   // Frozen weights are gathered like the others; gradients are scattered of the trained ones alone.
   double root_parameters = 0.0;
   double root_frozen = 0.0;

@@ -9,15 +9,15 @@
 
 namespace foretrain {
 
-/// A share of a layer's backward pass, from one moment to another between 0 and 1.
-struct LayerPart {
-  const Layer* layer = nullptr;
-  double from = 0.0, to = 1.0;
-};
-
 /// Lowers gradient collectives of one stage into Step::transfers; equal ones are shared.
 class GradientSync {
  public:
+  /// A share of a layer's backward pass, from one moment to another between 0 and 1.
+  struct LayerPart {
+    const Layer* layer = nullptr;
+    double from = 0.0, to = 1.0;
+  };
+
   GradientSync(const Scenario& scenario, const Topology& topology, const LayerPricer& pricer, Step& step);
 
   /// Fills chunk.buckets: gradients in the order in which the backward pass of `layers` (model order, with their costs)
@@ -25,11 +25,11 @@ class GradientSync {
   /// collectives one after the other, which keeps the time and coarsens the moments at which they start. Layer by layer
   /// all are merged evenly, into at most `most_buckets`; tensor by tensor a bucket takes along at most one of
   /// `most_buckets` of those still to come, so that the last ones, which nothing hides, stay as they are.
-  void add_buckets(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers, ModelChunk& chunk);
+  void add_buckets(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers, Step::Chunk& chunk);
 
   /// Fills chunk.units: one unit a layer; the layers outside the repeated blocks (embedding, head) form the root, whose
   /// weights stay gathered from the beginning of the forward pass to the end of the backward pass.
-  void add_sharded_units(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers, ModelChunk& chunk);
+  void add_sharded_units(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers, Step::Chunk& chunk);
 
   /// All-gather of a stage's updated weights (ZeRO-1 and 2).
   int parameter_gather(int stage, double parameters);

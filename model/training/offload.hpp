@@ -15,10 +15,10 @@ BytesPerSecond offload_bandwidth(const Topology& topology);
 void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, const TrainWorkload& train,
                  const Topology& topology);
 
-/// The optimizer's part of the step when its states lie in host memory (ZeRO-Offload, arXiv 2101.06840): gradients are
-/// copied out beside the backward pass of each micro-batch, the host's cores update (bound by their memory, which the
-/// node's GPUs share), and weights are copied back while others are updated. `parameters` are those that this GPU
-/// updates, `backward` is what its passes' copies hide behind.
+/// The optimizer's part of the step when its states lie in host memory (ZeRO-Plan::Offload, arXiv 2101.06840):
+/// gradients are copied out beside the backward pass of each micro-batch, the host's cores update (bound by their
+/// memory, which the node's GPUs share), and weights are copied back while others are updated. `parameters` are those
+/// that this GPU updates, `backward` is what its passes' copies hide behind.
 Segment offloaded_optimizer(double parameters, Seconds backward, const Operator& update, const Scenario& scenario,
                             const TrainWorkload& train, const Topology& topology);
 

@@ -2,9 +2,9 @@
 
 namespace foretrain {
 
-std::vector<ShardedPass> sharded_order(const std::vector<ShardedUnit>& units, bool backward) {
+std::vector<ShardedUnit::Pass> sharded_order(const std::vector<ShardedUnit>& units, bool backward) {
   const int n = static_cast<int>(units.size());
-  std::vector<ShardedPass> order;
+  std::vector<ShardedUnit::Pass> order;
   std::vector<int> gathered(static_cast<std::size_t>(n), -1);
   std::vector<int> computed(static_cast<std::size_t>(n), -1);
   const auto unit_at = [&](int position) { return backward ? n - 1 - position : position; };
@@ -16,7 +16,7 @@ std::vector<ShardedPass> sharded_order(const std::vector<ShardedUnit>& units, bo
     if (position >= n) return;
     const ShardedUnit& unit = unit_of(position);
     if ((backward ? unit.gather_backward : unit.gather) < 0) return;
-    ShardedPass pass{ShardedPass::Kind::gather, unit_at(position), {}};
+    ShardedUnit::Pass pass{ShardedUnit::Pass::Kind::gather, unit_at(position), {}};
     if (position >= 2) pass.after.push_back(computed[static_cast<std::size_t>(position) - 2]);
     gathered[static_cast<std::size_t>(position)] = static_cast<int>(order.size());
     order.push_back(std::move(pass));
@@ -25,13 +25,14 @@ std::vector<ShardedPass> sharded_order(const std::vector<ShardedUnit>& units, bo
   add_gather(0);
   for (int position = 0; position < n; ++position) {
     add_gather(position + 1);
-    ShardedPass pass{ShardedPass::Kind::compute, unit_at(position), {}};
+    ShardedUnit::Pass pass{ShardedUnit::Pass::Kind::compute, unit_at(position), {}};
     if (gathered[static_cast<std::size_t>(position)] >= 0)
       pass.after.push_back(gathered[static_cast<std::size_t>(position)]);
     computed[static_cast<std::size_t>(position)] = static_cast<int>(order.size());
     order.push_back(std::move(pass));
     if (backward && unit_of(position).scatter >= 0) {
-      order.push_back({ShardedPass::Kind::scatter, unit_at(position), {computed[static_cast<std::size_t>(position)]}});
+      order.push_back(
+          {ShardedUnit::Pass::Kind::scatter, unit_at(position), {computed[static_cast<std::size_t>(position)]}});
     }
   }
   return order;

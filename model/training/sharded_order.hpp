@@ -7,16 +7,9 @@
 
 namespace foretrain {
 
-struct ShardedPass {
-  enum class Kind { gather, compute, scatter };
-  Kind kind = Kind::compute;
-  int unit = 0;
-  std::vector<int> after;  ///< indices of passes in the same list, beyond the order of each stream
-};
-
 /// Computes run in order on the compute stream; gathers and scatters on one communication stream. A layer's weights are
 /// gathered while its predecessor computes, at most two layers ahead (PyTorch FSDP with limit_all_gathers, one
 /// prefetch).
-std::vector<ShardedPass> sharded_order(const std::vector<ShardedUnit>& units, bool backward);
+std::vector<ShardedUnit::Pass> sharded_order(const std::vector<ShardedUnit>& units, bool backward);
 
 }  // namespace foretrain

@@ -51,11 +51,11 @@ Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double
 
 /// Activations from a stage to the next, or their gradients back: each tensor-parallel rank sends its share to its
 /// counterpart.
-SharedTransfer boundary_transfer(const Scenario& scenario, int stage, bool back, Bytes activation,
+Step::Transfer boundary_transfer(const Scenario& scenario, int stage, bool back, Bytes activation,
                                  const Topology& topology) {
   const Plan& plan = scenario.plan;
   const RankLayout layout(plan);
-  LoweredPhase phase;
+  LoweredCollective::Phase phase;
   // Background traffic may disturb any of the nodes.
   const int window = scenario.background.empty() ? std::min(representative_window(topology, plan.tensor * plan.context),
                                                             layout.ranks_per_stage())
@@ -68,7 +68,7 @@ SharedTransfer boundary_transfer(const Scenario& scenario, int stage, bool back,
     phase.flows.push_back({topology.gpu(source), topology.gpu(destination), activation / plan.tensor});
     phase.latency = std::max(phase.latency, topology.route(source, destination).latency);
   }
-  SharedTransfer shared;
+  Step::Transfer shared;
   shared.name = "pipeline send/receive";
   shared.lowered = {"send/receive", {std::move(phase)}};
   shared.uncontended = uncontended_time(shared.lowered, topology, scenario.background);
@@ -81,9 +81,9 @@ Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& mod
   const int together = plan.zero == 3 || step.every_micro_batch ? 1 : step.micro_batches;
   const double excess = slowest_replica(model.variation, together, plan.data) - 1.0;
   Seconds longest;
-  for (const PipelineStage& stage : step.stages) {
+  for (const Step::Stage& stage : step.stages) {
     Seconds passes;
-    for (const ModelChunk& chunk : stage.chunks) passes += chunk.forward.total() + chunk.backward.total();
+    for (const Step::Chunk& chunk : stage.chunks) passes += chunk.forward.total() + chunk.backward.total();
     longest = std::max(longest, passes);
   }
   return longest * (excess * step.micro_batches);
@@ -116,7 +116,7 @@ class StageBuilder {
   }
 
   void add(int s) {
-    PipelineStage& stage = step_.stages[static_cast<std::size_t>(s)];
+    Step::Stage& stage = step_.stages[static_cast<std::size_t>(s)];
     StageLayers layers;
     for (int v = 0; v < plan_.interleave; ++v) stage.chunks.push_back(chunk(s, v, layers));
     step_.parameters_per_gpu = std::max(step_.parameters_per_gpu, layers.parameters);
@@ -126,8 +126,8 @@ class StageBuilder {
   }
 
  private:
-  [[nodiscard]] ModelChunk chunk(int s, int v, StageLayers& stage) {
-    ModelChunk chunk;
+  [[nodiscard]] Step::Chunk chunk(int s, int v, StageLayers& stage) {
+    Step::Chunk chunk;
     LayerCost cost;
     std::vector<std::pair<const Layer*, LayerCost>> layers;
     const int position = v * plan_.pipeline + s;  // in model order
@@ -157,7 +157,7 @@ class StageBuilder {
     return chunk;
   }
 
-  void keep_recipes(const std::vector<std::pair<const Layer*, LayerCost>>& layers, ModelChunk& chunk) const {
+  void keep_recipes(const std::vector<std::pair<const Layer*, LayerCost>>& layers, Step::Chunk& chunk) const {
     std::vector<Operator> forward, backward;
     for (const auto& [layer, price] : layers) {
       forward.insert(forward.end(), layer->forward.begin(), layer->forward.end());
@@ -172,12 +172,12 @@ class StageBuilder {
 
   [[nodiscard]] double shards() const { return static_cast<double>(plan_.data) * plan_.context; }
 
-  void set_optimizer(PipelineStage& stage, const StageLayers& layers) const {
+  void set_optimizer(Step::Stage& stage, const StageLayers& layers) const {
     const double parameters = layers.parameters / (plan_.zero >= 1 ? shards() : 1.0);
     const Operator update = optimizer_operator(train_, plan_, parameters, layers.layers, layers.tensors);
     if (plan_.offload.optimizer) {
       Seconds backward;
-      for (const ModelChunk& chunk : stage.chunks) backward += chunk.backward.total();
+      for (const Step::Chunk& chunk : stage.chunks) backward += chunk.backward.total();
       stage.optimizer = offloaded_optimizer(parameters, backward, update, scenario_, train_, topology_);
       return;
     }
@@ -191,7 +191,7 @@ class StageBuilder {
   }
 
   /// ZeRO-1 and 2: updated weights go back to all replicas.
-  void gather_parameters(int s, PipelineStage& stage, double parameters) {
+  void gather_parameters(int s, Step::Stage& stage, double parameters) {
     if ((plan_.zero != 1 && plan_.zero != 2) || !(shards() > 1)) return;
     const int gather = sync_.parameter_gather(s, parameters);
     if (!plan_.sync.overlap) {

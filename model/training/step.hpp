@@ -34,36 +34,35 @@ struct Segment {
   friend Segment operator*(Segment s, double n) { return {s.compute * n, s.communication * n, s.host * n}; }
 };
 
-/// A collective or transfer that several tasks refer to. Index −1 in the structs below means "none".
-struct SharedTransfer {
-  std::string name;  ///< as it appears in the result's communication table, e.g. "gradient all-reduce"
-  LoweredCollective lowered;
-  Seconds uncontended;
-  RecipePointer recipe = nullptr;
-};
-
-/// Kernels, then a transfer that waits for them.
-struct SyncStage {
-  Seconds kernels;
-  int transfer = -1;               ///< into Step::transfers
-  RecipePointer recipe = nullptr;  ///< of the kernels
-};
-
 /// Gradients that become ready together and are synchronised by one collective, or by several after each other where
 /// compression asks for it. Its kernels run beside the backward pass on a stream of their own; what that takes from the
 /// backward pass is part of the later buckets' `backward`.
 struct GradientBucket {
+  /// Kernels, then a transfer that waits for them.
+  struct Stage {
+    Seconds kernels;
+    int transfer = -1;               ///< into Step::transfers
+    RecipePointer recipe = nullptr;  ///< of the kernels
+  };
+
   Segment backward;   ///< backward work after the previous bucket was ready until this one is
   int transfer = -1;  ///< the first one, into Step::transfers
   Bytes gradients;
-  Seconds before;                  ///< kernels between the bucket's readiness and the first transfer
-  std::vector<SyncStage> further;  ///< after the first transfer
-  Seconds after;                   ///< kernels that restore the gradients
+  Seconds before;              ///< kernels between the bucket's readiness and the first transfer
+  std::vector<Stage> further;  ///< after the first transfer
+  Seconds after;               ///< kernels that restore the gradients
   RecipePointer backward_recipe = nullptr, before_recipe = nullptr, after_recipe = nullptr;
 };
 
 /// A group of layers whose weights are gathered and whose gradients are scattered together (ZeRO-3, FSDP).
 struct ShardedUnit {
+  struct Pass {
+    enum class Kind { gather, compute, scatter };
+    Kind kind = Kind::compute;
+    int unit = 0;
+    std::vector<int> after;  ///< indices of passes in the same list, beyond the order of each stream
+  };
+
   Segment forward;
   Segment backward;
   int gather = -1;           ///< weights, before the forward pass
@@ -71,29 +70,37 @@ struct ShardedUnit {
   int scatter = -1;          ///< gradients, after the backward pass
 };
 
-/// The layers of one stage that belong to one model chunk; work is for one micro-batch.
-struct ModelChunk {
-  Segment forward;
-  Segment backward;                     ///< recomputation included
-  std::vector<GradientBucket> buckets;  ///< in order of readiness; their backward segments add up to `backward`
-  std::vector<ShardedUnit> units;       ///< only with ZeRO-3
-  RecipePointer forward_recipe = nullptr, backward_recipe = nullptr;
-};
-
-struct PipelineStage {
-  std::vector<ModelChunk> chunks;
-  Segment optimizer;
-  int parameter_gather = -1;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer
-  RecipePointer optimizer_recipe = nullptr;
-};
-
 struct Step {
-  std::vector<PipelineStage> stages;
+  /// A collective or transfer that several tasks refer to. Index −1 in the structs below means "none".
+  struct Transfer {
+    std::string name;  ///< as it appears in the result's communication table, e.g. "gradient all-reduce"
+    LoweredCollective lowered;
+    Seconds uncontended;
+    RecipePointer recipe = nullptr;
+  };
+
+  /// The layers of one stage that belong to one model chunk; work is for one micro-batch.
+  struct Chunk {
+    Segment forward;
+    Segment backward;                     ///< recomputation included
+    std::vector<GradientBucket> buckets;  ///< in order of readiness; their backward segments add up to `backward`
+    std::vector<ShardedUnit> units;       ///< only with ZeRO-3
+    RecipePointer forward_recipe = nullptr, backward_recipe = nullptr;
+  };
+
+  struct Stage {
+    std::vector<Chunk> chunks;
+    Segment optimizer;
+    int parameter_gather = -1;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer
+    RecipePointer optimizer_recipe = nullptr;
+  };
+
+  std::vector<Stage> stages;
   int interleave = 1;
   int micro_batches = 1;
   bool overlap = true;             ///< gradients are synchronised beside the backward pass; else after it
   bool every_micro_batch = false;  ///< every micro-batch's gradients are; needs one stage of one chunk
-  std::vector<SharedTransfer> transfers;
+  std::vector<Transfer> transfers;
   std::vector<int> activations;           ///< transfer from stage s to s + 1; size stages − 1
   std::vector<int> activation_gradients;  ///< transfer from stage s + 1 back to s; size stages − 1
   Seconds slowest_replica;                ///< by which the slowest replica's passes outlast these, which are mean ones

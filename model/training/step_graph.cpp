@@ -12,11 +12,11 @@ namespace foretrain {
 namespace {
 
 /// Whether synchronising the stage's gradients takes kernels beside transfers.
-bool has_kernels(const PipelineStage& stage) {
-  for (const ModelChunk& chunk : stage.chunks) {
+bool has_kernels(const Step::Stage& stage) {
+  for (const Step::Chunk& chunk : stage.chunks) {
     for (const GradientBucket& bucket : chunk.buckets) {
       if (bucket.before + bucket.after > Seconds(0.0)) return true;
-      for (const SyncStage& part : bucket.further) {
+      for (const GradientBucket::Stage& part : bucket.further) {
         if (part.kernels > Seconds(0.0)) return true;
       }
     }
@@ -45,9 +45,9 @@ class StepGraphBuilder {
   BlockId transfer_block(int index);
   /// Adds a pass once its input is there; false when it has to wait for another stage to advance first.
   bool advance(int stage, const PipelinePass& pass);
-  TaskId add_sharded(int stage, const PipelinePass& pass, const ModelChunk& chunk, const ChunkBlocks& blocks,
+  TaskId add_sharded(int stage, const PipelinePass& pass, const Step::Chunk& chunk, const ChunkBlocks& blocks,
                      const std::vector<TaskId>& after);
-  TaskId add_synchronised_backward(int stage, const PipelinePass& pass, const ModelChunk& chunk,
+  TaskId add_synchronised_backward(int stage, const PipelinePass& pass, const Step::Chunk& chunk,
                                    const ChunkBlocks& blocks, const std::vector<TaskId>& after);
   void add_bucket(int stage, const GradientBucket& bucket, TaskId ready);
   TaskId meet(ResourceId resource, std::vector<TaskId> ends, int micro_batch);
@@ -82,13 +82,13 @@ StepGraphBuilder::StepGraphBuilder(const Step& step)
       result_{{}, std::vector<TaskId>(step.stages.size(), -1), -1, {}} {
   for (int s = 0; s < stages_; ++s) {
     const std::string name = "stage " + std::to_string(s);
-    lanes_.push_back({builder_.add_resource({name + " compute", ResourceKind::device_stream, s}),
-                      builder_.add_resource({name + " gradients", ResourceKind::communication_stream, s}),
-                      builder_.add_resource({name + " to next", ResourceKind::communication_stream, s}),
-                      builder_.add_resource({name + " to previous", ResourceKind::communication_stream, s})});
+    lanes_.push_back({builder_.add_resource({name + " compute", Resource::Kind::device_stream, s}),
+                      builder_.add_resource({name + " gradients", Resource::Kind::communication_stream, s}),
+                      builder_.add_resource({name + " to next", Resource::Kind::communication_stream, s}),
+                      builder_.add_resource({name + " to previous", Resource::Kind::communication_stream, s})});
     if (has_kernels(step.stages[static_cast<std::size_t>(s)])) {
       lanes_.back().gradient_kernels =
-          builder_.add_resource({name + " gradient kernels", ResourceKind::device_stream, s});
+          builder_.add_resource({name + " gradient kernels", Resource::Kind::device_stream, s});
     }
   }
 }
@@ -106,7 +106,7 @@ BlockId StepGraphBuilder::fixed_block(const std::string& name, Seconds duration,
 BlockId StepGraphBuilder::transfer_block(int index) {
   BlockId& block = transfer_blocks_[static_cast<std::size_t>(index)];
   if (block < 0) {
-    const SharedTransfer& transfer = step_.transfers[static_cast<std::size_t>(index)];
+    const Step::Transfer& transfer = step_.transfers[static_cast<std::size_t>(index)];
     block = builder_.add_block(
         {transfer.name, Category::communication, transfer.uncontended, transfer.lowered, {}, transfer.recipe});
   }
@@ -114,9 +114,9 @@ BlockId StepGraphBuilder::transfer_block(int index) {
 }
 
 void StepGraphBuilder::add_blocks() {
-  for (const PipelineStage& stage : step_.stages) {
+  for (const Step::Stage& stage : step_.stages) {
     std::vector<ChunkBlocks> of_stage;
-    for (const ModelChunk& chunk : stage.chunks) {
+    for (const Step::Chunk& chunk : stage.chunks) {
       ChunkBlocks blocks;
       if (chunk.units.empty()) {
         blocks.forward = fixed_block("forward", chunk.forward.total(), Category::compute, chunk.forward_recipe);
@@ -136,26 +136,26 @@ void StepGraphBuilder::add_blocks() {
   }
 }
 
-TaskId StepGraphBuilder::add_sharded(int stage, const PipelinePass& pass, const ModelChunk& chunk,
+TaskId StepGraphBuilder::add_sharded(int stage, const PipelinePass& pass, const Step::Chunk& chunk,
                                      const ChunkBlocks& blocks, const std::vector<TaskId>& after) {
   const Lane& lane = lanes_[static_cast<std::size_t>(stage)];
   std::vector<TaskId> tasks;
   std::vector<TaskId> ends;
-  for (const ShardedPass& part : sharded_order(chunk.units, pass.backward)) {
+  for (const ShardedUnit::Pass& part : sharded_order(chunk.units, pass.backward)) {
     const ShardedUnit& unit = chunk.units[static_cast<std::size_t>(part.unit)];
     std::vector<TaskId> needs = after;
     for (const int before : part.after) needs.push_back(tasks[static_cast<std::size_t>(before)]);
-    const bool compute = part.kind == ShardedPass::Kind::compute;
+    const bool compute = part.kind == ShardedUnit::Pass::Kind::compute;
     BlockId block = 0;
     if (compute) {
       block = blocks.units[static_cast<std::size_t>(part.unit)][pass.backward ? 1 : 0];
-    } else if (part.kind == ShardedPass::Kind::scatter) {
+    } else if (part.kind == ShardedUnit::Pass::Kind::scatter) {
       block = transfer_block(unit.scatter);
     } else {
       block = transfer_block(pass.backward ? unit.gather_backward : unit.gather);
     }
     tasks.push_back(add(block, compute ? lane.compute : lane.gradients, std::move(needs), pass.micro_batch));
-    if (part.kind != ShardedPass::Kind::gather) ends.push_back(tasks.back());
+    if (part.kind != ShardedUnit::Pass::Kind::gather) ends.push_back(tasks.back());
   }
   return meet(lane.compute, std::move(ends), pass.micro_batch);
 }
@@ -168,7 +168,7 @@ TaskId StepGraphBuilder::meet(ResourceId resource, std::vector<TaskId> ends, int
 
 /// A backward pass whose gradients are synchronised bucket by bucket, beside it or after it. The last one of a step
 /// ends when its own work is done; the optimizer waits for the gradients. An earlier one waits for them itself.
-TaskId StepGraphBuilder::add_synchronised_backward(int stage, const PipelinePass& pass, const ModelChunk& chunk,
+TaskId StepGraphBuilder::add_synchronised_backward(int stage, const PipelinePass& pass, const Step::Chunk& chunk,
                                                    const ChunkBlocks& blocks, const std::vector<TaskId>& after) {
   const Lane& lane = lanes_[static_cast<std::size_t>(stage)];
   std::vector<TaskId>& synchronised = gradient_tasks_[static_cast<std::size_t>(stage)];
@@ -199,7 +199,7 @@ void StepGraphBuilder::add_bucket(int stage, const GradientBucket& bucket, TaskI
   };
   kernels(bucket.before, bucket.before_recipe);
   last = add(transfer_block(bucket.transfer), lane.gradients, {last});
-  for (const SyncStage& part : bucket.further) {
+  for (const GradientBucket::Stage& part : bucket.further) {
     kernels(part.kernels, part.recipe);
     last = add(transfer_block(part.transfer), lane.gradients, {last});
   }
@@ -224,7 +224,7 @@ bool StepGraphBuilder::advance(int stage, const PipelinePass& pass) {
     after.push_back(arrival);
   }
 
-  const ModelChunk& chunk = step_.stages[s].chunks[static_cast<std::size_t>(pass.chunk)];
+  const Step::Chunk& chunk = step_.stages[s].chunks[static_cast<std::size_t>(pass.chunk)];
   const ChunkBlocks& blocks = blocks_[s][static_cast<std::size_t>(pass.chunk)];
   const bool last_micro_batch = pass.micro_batch == step_.micro_batches - 1;
   TaskId done = -1;
@@ -291,7 +291,7 @@ StepGraph StepGraphBuilder::run() && {
       add(fixed_block("gradient norm", step_.gradient_norm, Category::communication, step_.norm_recipe),
           lanes_.front().compute, std::move(all_done));
   for (std::size_t s = 0; s < step_.stages.size(); ++s) {
-    const PipelineStage& stage = step_.stages[s];
+    const Step::Stage& stage = step_.stages[s];
     const BlockId optimizer =
         fixed_block("optimizer", stage.optimizer.total(), Category::optimizer, stage.optimizer_recipe);
     const TaskId update = add(optimizer, lanes_[s].compute, {result_.synchronised});
@@ -305,19 +305,16 @@ StepGraph StepGraphBuilder::run() && {
 
 StepGraph step_graph(const Step& step) { return StepGraphBuilder(step).run(); }
 
-StepTimes times_of(const StepGraph& step, const Execution& execution) {
+StepGraph::Times times_of(const StepGraph& step, const Execution& execution) {
   const auto backward_done = [&](const Execution& of) {
     Seconds done;
     for (const TaskId task : step.last_backward) done = std::max(done, of.finish[at_index(task)]);
     return done;
   };
-  StepTimes times;
+  StepGraph::Times times;
   times.backward_done = backward_done(execution);
   times.without_transfers = times.backward_done;
-  if (!step.hops.empty()) {
-    UncontendedInterconnect free(step.graph, step.hops);
-    times.without_transfers = backward_done(run(step.graph, free));
-  }
+  if (!step.hops.empty()) times.without_transfers = backward_done(run(step.graph, step.hops));
   times.synchronised = execution.start[at_index(step.synchronised)];
   times.end = execution.makespan;
   return times;

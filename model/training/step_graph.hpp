@@ -10,6 +10,14 @@
 namespace foretrain {
 
 struct StepGraph {
+  /// Moments since the step began.
+  struct Times {
+    Seconds backward_done;      ///< the last stage to finish its last backward pass
+    Seconds without_transfers;  ///< the same if activations moved between stages in no time: work and bubble alone
+    Seconds synchronised;       ///< all gradients synchronised
+    Seconds end;                ///< optimizer done, weights gathered
+  };
+
   TaskGraph graph;
   std::vector<TaskId> last_backward;  ///< per stage
   TaskId synchronised = -1;           ///< all gradients of all stages are there
@@ -17,13 +25,6 @@ struct StepGraph {
 };
 StepGraph step_graph(const Step& step);
 
-/// Moments since the step began.
-struct StepTimes {
-  Seconds backward_done;      ///< the last stage to finish its last backward pass
-  Seconds without_transfers;  ///< the same if activations moved between stages in no time: work and bubble alone
-  Seconds synchronised;       ///< all gradients synchronised
-  Seconds end;                ///< optimizer done, weights gathered
-};
-StepTimes times_of(const StepGraph& step, const Execution& execution);
+StepGraph::Times times_of(const StepGraph& step, const Execution& execution);
 
 }  // namespace foretrain

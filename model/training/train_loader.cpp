@@ -7,7 +7,7 @@
 namespace foretrain {
 
 LoweredCollective copies_to_devices(Bytes size, const Topology& topology, int gpus) {
-  LoweredPhase phase;
+  LoweredCollective::Phase phase;
   for (int gpu = 0; gpu < gpus; ++gpu) {
     const EndpointId host = topology.host_of_gpu(gpu);
     phase.flows.push_back({host, topology.gpu(gpu), size});

@@ -88,8 +88,8 @@ void Progress::advance() {
   if (terminal_) fmt::print(stderr, "\r{} of {} predictions", done_, total_);
 }
 
-StepResult predict_row(const Case& row, Fidelity fidelity) {
-  StepResult result = predict(scenario_of(row), fidelity);
+Result predict_row(const Case& row, Fidelity fidelity) {
+  Result result = predict(scenario_of(row), fidelity);
   result.provenance.clear();
   return result;
 }

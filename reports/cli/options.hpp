@@ -51,7 +51,7 @@ class Progress {
 
 /// The prediction of a table's row, without its provenance: tables and pictures have no place for a hundred constants
 /// per row, and they would be nine tenths of what workers send. Throws as scenario_of and predict do.
-StepResult predict_row(const Case& row, Fidelity fidelity);
+Result predict_row(const Case& row, Fidelity fidelity);
 
 /// predict_all with progress; `observer` is told of each outcome too.
 std::vector<Outcome> predict_with_progress(std::size_t count, int jobs, const Predictor& predictor,

@@ -52,7 +52,7 @@ std::vector<Outcome> predict_files(const PredictOptions& options) {
   if (!options.calibration.empty()) overrides.push_back("calibration=" + options.calibration);
   const Predictor predictor = [&](std::size_t i) {
     const Scenario scenario = load_scenario(options.files[i], overrides);
-    StepResult result = predict(scenario, options.fidelity);
+    Result result = predict(scenario, options.fidelity);
     set_calibrated_uncertainty(scenario, result);
     return result;
   };
@@ -60,7 +60,7 @@ std::vector<Outcome> predict_files(const PredictOptions& options) {
   return predict_with_progress(options.files.size(), options.jobs, predictor);
 }
 
-void print_results(const std::vector<StepResult>& results, const PredictOptions& options) {
+void print_results(const std::vector<Result>& results, const PredictOptions& options) {
   if (options.json) {
     print((results.size() == 1 ? to_json(results.front()) : to_json(results)) + "\n");
     return;
@@ -81,7 +81,7 @@ ExitStatus run(const PredictOptions& options) {
     }
   }
   if (status != ExitStatus::success) return status;
-  std::vector<StepResult> results;
+  std::vector<Result> results;
   if (options.anchor.empty()) {
     for (Outcome& outcome : outcomes) results.push_back(std::move(*outcome.result));
   } else {

@@ -14,13 +14,13 @@ namespace foretrain {
 
 /// A prediction, or why there is none.
 struct Outcome {
-  std::optional<StepResult> result;
+  std::optional<Result> result;
   std::string error;
   bool bad_input = false;  ///< the input is to blame for the error, not the prediction
 };
 
 /// Makes prediction number `index`; may throw.
-using Predictor = std::function<StepResult(std::size_t index)>;
+using Predictor = std::function<Result(std::size_t index)>;
 /// Told of each outcome in the order in which they come in.
 using Observer = std::function<void(std::size_t index, const Outcome& outcome)>;
 

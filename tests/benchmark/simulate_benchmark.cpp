@@ -122,8 +122,8 @@ double peak_megabytes() {
 }
 
 void run(benchmark::State& state, const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
-         const SimulationOptions& options = {}) {
-  for (auto _ : state) benchmark::DoNotOptimize(simulate(graph, topology, fidelity, options).makespan);
+         const std::vector<BackgroundFlow>& background = {}, bool folding = true) {
+  for (auto _ : state) benchmark::DoNotOptimize(simulate(graph, topology, fidelity, background, folding).makespan);
   state.counters["tasks"] = static_cast<double>(graph.tasks().size());
   state.counters["peak_MB"] = peak_megabytes();
 }
@@ -143,14 +143,14 @@ void lower_and_simulate(benchmark::State& state, const Topology& topology, Colle
     const Seconds uncontended = uncontended_time(lowered, topology, background);
     benchmark::DoNotOptimize(uncontended);
     make.repeat(make.stream(), make.communication_block(lowered, uncontended));
-    benchmark::DoNotOptimize(simulate(make.graph(), topology, Fidelity::flows, {background}).makespan);
+    benchmark::DoNotOptimize(simulate(make.graph(), topology, Fidelity::flows, background).makespan);
   }
   state.counters["ranks"] = topology.gpus();
   state.counters["peak_MB"] = peak_megabytes();
 }
 
 const std::vector<BackgroundFlow> stranger = {
-    {{BackgroundPlace::Kind::gpu, 0, 0}, {BackgroundPlace::Kind::gpu, 9, 0}, 5.0_GBps, {}}};
+    {{BackgroundFlow::Place::Kind::gpu, 0, 0}, {BackgroundFlow::Place::Kind::gpu, 9, 0}, 5.0_GBps, {}}};
 
 void ring_in_turn(benchmark::State& state) {
   const Topology topology = cluster(128);

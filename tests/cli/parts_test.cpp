@@ -17,8 +17,8 @@ namespace {
 
 using Values = std::vector<std::string>;
 
-StepResult result_named(const std::string& name) {
-  StepResult result;
+Result result_named(const std::string& name) {
+  Result result;
   result.scenario = name;
   result.tasks = {Seconds(1.0), {}};
   return result;
@@ -39,7 +39,7 @@ TEST_CASE("Results come back in order, whatever the number of workers") {
 }
 
 TEST_CASE("What a worker throws comes back, and whose fault it is") {
-  const std::vector<Outcome> outcomes = predict_all(3, 2, [](std::size_t i) -> StepResult {
+  const std::vector<Outcome> outcomes = predict_all(3, 2, [](std::size_t i) -> Result {
     if (i == 0) throw UsageError("not like this");
     if (i == 1) throw std::runtime_error("it broke");
     return result_named("fine");

@@ -31,7 +31,7 @@ double milliseconds(const CollectiveCall& call, const Topology& topology) {
 }
 
 /// Bytes on every link of one phase.
-std::map<LinkId, double> loads(const LoweredPhase& phase, const Topology& topology) {
+std::map<LinkId, double> loads(const LoweredCollective::Phase& phase, const Topology& topology) {
   std::map<LinkId, double> result;
   for (const Flow& flow : phase.flows) {
     for (const LinkId link : topology.route(flow.source, flow.destination).links) {
@@ -41,7 +41,8 @@ std::map<LinkId, double> loads(const LoweredPhase& phase, const Topology& topolo
   return result;
 }
 
-void check_equal_loads(const LoweredPhase& found, const LoweredPhase& expected, const Topology& topology) {
+void check_equal_loads(const LoweredCollective::Phase& found, const LoweredCollective::Phase& expected,
+                       const Topology& topology) {
   const auto a = loads(found, topology), b = loads(expected, topology);
   REQUIRE(a.size() == b.size());
   for (const auto& [link, bytes] : b) {
@@ -259,7 +260,7 @@ TEST_CASE("all-to-all among many ranks loads every link as all its pairs would")
   for (const int rank : {64, 65, 72, 80, 88, 89, 90, 91}) uneven.push_back(rank);
   for (const std::vector<int>& ranks : {iota(96), uneven}) {
     const Bytes size = Bytes(1e6 * static_cast<double>(ranks.size()));
-    LoweredPhase pairs{5.0_us, {}, 1};
+    LoweredCollective::Phase pairs{5.0_us, {}, 1};
     for (const int a : ranks) {
       for (const int b : ranks) {
         if (a != b) pairs.flows.push_back({a, b, 1.0_MB});
@@ -272,7 +273,7 @@ TEST_CASE("all-to-all among many ranks loads every link as all its pairs would")
     check_equal_loads(lowered.phases.front(), pairs, topology);
   }
   // Hierarchically: 12 MB to each neighbour, then 8 MB to the same place of each other node.
-  LoweredPhase inside{2.0_us, {}, 1}, across{5.0_us, {}, 1};
+  LoweredCollective::Phase inside{2.0_us, {}, 1}, across{5.0_us, {}, 1};
   for (int a = 0; a < 96; ++a) {
     for (int b = 0; b < 96; ++b) {
       if (a != b && a / 8 == b / 8) inside.flows.push_back({a, b, 12.0_MB});
@@ -293,7 +294,7 @@ TEST_CASE("all-to-all over a fabric whose links depend on the pair keeps the pai
   Cluster cluster = cluster_of(nvswitch_node(), 12);
   cluster.network.fabric.shape = FatTree{3, 0, 2.0, 1.0, false};
   const Topology topology(cluster);
-  LoweredPhase pairs{Seconds(0.0), {}, 1};
+  LoweredCollective::Phase pairs{Seconds(0.0), {}, 1};
   for (int a = 0; a < 96; ++a) {
     for (int b = 0; b < 96; ++b) {
       if (a == b) continue;
@@ -331,7 +332,7 @@ TEST_CASE("messages that do not divide, that are smaller than their chunks, or e
       CHECK(std::isfinite(time));
       CHECK(time >= previous);
       previous = time;
-      for (const LoweredPhase& phase : lowered.phases) {
+      for (const LoweredCollective::Phase& phase : lowered.phases) {
         for (const Flow& flow : phase.flows)
           CHECK((flow.bytes >= Bytes(0.0) && flow.bytes <= Bytes(16.0 * std::max(bytes, 64.0))));
       }

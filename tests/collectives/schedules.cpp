@@ -154,7 +154,7 @@ TEST_CASE("in the double tree no rank is an inner node of both trees") {
     std::vector<int> inner(ranks, 0);
     for (int phase = 0; phase < schedule.phases; ++phase) {
       for (const Transfer& transfer : schedule.phase(phase)) {
-        if (transfer.kind != TransferKind::copy) continue;
+        if (transfer.kind != Transfer::Kind::copy) continue;
         inner[transfer.source] |= transfer.first_chunk < schedule.chunks / 2 ? 1 : 2;
       }
     }
@@ -173,7 +173,7 @@ TEST_CASE("the checker finds a contribution that is counted twice") {
   Schedule schedule = naive_algorithm.all_reduce(3, 1);
   schedule.phases = 3;
   schedule.phase = [original = schedule.phase](int index) {
-    return index == 1 ? Phase{{1, 0, 0, 1, TransferKind::reduce}} : original(std::min(index, 1));
+    return index == 1 ? Phase{{1, 0, 0, 1, Transfer::Kind::reduce}} : original(std::min(index, 1));
   };
   CHECK(check_schedule(schedule, CollectiveOperation::all_reduce) ==
         "rank 0 ends with the contribution of rank 1 to chunk 0 2 times instead of 1");
@@ -183,20 +183,22 @@ TEST_CASE("the checker finds hazards inside a phase") {
   // Recursive doubling in place: both partners read what the other one is writing.
   Schedule exchange = naive_algorithm.all_reduce(2, 1);
   exchange.phases = 1;
-  exchange.phase = [](int) { return Phase{{0, 1, 0, 1, TransferKind::reduce}, {1, 0, 0, 1, TransferKind::reduce}}; };
+  exchange.phase = [](int) {
+    return Phase{{0, 1, 0, 1, Transfer::Kind::reduce}, {1, 0, 0, 1, Transfer::Kind::reduce}};
+  };
   CHECK(check_schedule(exchange, CollectiveOperation::all_reduce) ==
         "phase 0: participant 0 chunk 0 is read while it is written");
 
   Schedule overwrite = naive_algorithm.all_reduce(3, 1);
-  overwrite.phase = [](int) { return Phase{{1, 0, 0, 1, TransferKind::copy}, {2, 0, 0, 1, TransferKind::copy}}; };
+  overwrite.phase = [](int) { return Phase{{1, 0, 0, 1, Transfer::Kind::copy}, {2, 0, 0, 1, Transfer::Kind::copy}}; };
   CHECK(check_schedule(overwrite, CollectiveOperation::all_reduce) ==
         "phase 0: participant 0 chunk 0 is written twice");
 }
 
 TEST_CASE("the checker finds transfers that leave the message or the group") {
-  for (const Transfer& wrong : {Transfer{0, 3, 0, 1, TransferKind::copy}, Transfer{-1, 0, 0, 1, TransferKind::copy},
-                                Transfer{0, 1, 2, 2, TransferKind::copy}, Transfer{1, 1, 0, 1, TransferKind::copy},
-                                Transfer{0, 1, 0, 0, TransferKind::copy}}) {
+  for (const Transfer& wrong : {Transfer{0, 3, 0, 1, Transfer::Kind::copy}, Transfer{-1, 0, 0, 1, Transfer::Kind::copy},
+                                Transfer{0, 1, 2, 2, Transfer::Kind::copy}, Transfer{1, 1, 0, 1, Transfer::Kind::copy},
+                                Transfer{0, 1, 0, 0, Transfer::Kind::copy}}) {
     CHECK_THAT(check_schedule(ring_with_phase_1({wrong}), CollectiveOperation::all_reduce),
                Catch::Contains("out of range"));
   }
@@ -242,9 +244,9 @@ TEST_CASE("the checker finds what is wrong in the schedules that have switches, 
     }
   }
   // A stride that leads beyond the message.
-  CHECK_THAT(check_schedule(ring_with_phase_1({{0, 1, 1, 2, TransferKind::copy, 2}}), all_reduce),
+  CHECK_THAT(check_schedule(ring_with_phase_1({{0, 1, 1, 2, Transfer::Kind::copy, 2}}), all_reduce),
              Catch::Contains("out of range"));
-  CHECK_THAT(check_schedule(ring_with_phase_1({{0, 1, 1, 1, TransferKind::copy, 0}}), all_reduce),
+  CHECK_THAT(check_schedule(ring_with_phase_1({{0, 1, 1, 1, Transfer::Kind::copy, 0}}), all_reduce),
              Catch::Contains("out of range"));
   // The second half of an in-network all-reduce before the first: shares of what has not been added up.
   Schedule reversed = in_network_algorithm.all_reduce(8, in_pieces);
@@ -276,7 +278,7 @@ TEST_CASE("transfers of strided chunks are as large as their chunks") {
           for (int count = 1; first + (count - 1) * stride < chunks; ++count) {
             Bytes expected(0.0);
             for (int i = 0; i < count; ++i) expected += chunk_size(Bytes(bytes), chunks, first + i * stride);
-            const Transfer transfer{0, 1, first, count, TransferKind::copy, stride};
+            const Transfer transfer{0, 1, first, count, Transfer::Kind::copy, stride};
             if (transfer_size(Bytes(bytes), chunks, transfer).value() != expected.value()) {
               FAIL(bytes << " B in " << chunks << " chunks: " << first << " + " << count << " x " << stride);
             }

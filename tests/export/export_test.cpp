@@ -214,7 +214,7 @@ TEST_CASE("a list of tasks keeps its dependencies, but for those that the driver
   const auto stream = std::ranges::find_if(full.resources, [](const auto& r) { return r.name == "gpu0"; });
   const auto number = static_cast<int>(stream - full.resources.begin());
   for (const replay::Task& task : full.tasks) {
-    const bool dispatch = full.resources[static_cast<std::size_t>(task.resource)].kind == replay::ResourceKind::host;
+    const bool dispatch = full.resources[static_cast<std::size_t>(task.resource)].kind == replay::Resource::Kind::host;
     for (const int before : task.after) {
       if (dispatch) CHECK(full.tasks[static_cast<std::size_t>(before)].resource != number);
     }

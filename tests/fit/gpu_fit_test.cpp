@@ -176,7 +176,7 @@ TEST_CASE("An unknown GPU is predicted from its folder alone, and its uncertaint
   folder.write("calibration.json", to_json(fit));
   const Scenario scenario = scenario_of(folder, fit, "calibration.json");
   CHECK(scenario.calibration.warnings.empty());
-  StepResult result = estimate(scenario);
+  Result result = estimate(scenario);
   set_calibrated_uncertainty(scenario, result);
   // The truth's time of the same product; 2 % of noise, of which the fit averages most away.
   Scenario true_one = scenario_of(folder, fit, "");
@@ -212,7 +212,7 @@ TEST_CASE("On another GPU only what carries over is used, and that is said") {
   const Scenario other = on("dgx-h100");
   CHECK(other.calibration.matmul.fixed_us == published.matmul.fixed_us);
   CHECK_FALSE(other.calibration.fitted);
-  StepResult result = estimate(other);
+  Result result = estimate(other);
   REQUIRE(result.warnings.size() == 1);
   const Seconds high = result.uncertainty_high;
   set_calibrated_uncertainty(other, result);

@@ -11,7 +11,9 @@ namespace {
 
 struct Streams {
   TaskGraph::Builder builder;
-  ResourceId stream() { return builder.add_resource({"stream", ResourceKind::device_stream, 0, QueueOrder::added, 0}); }
+  ResourceId stream() {
+    return builder.add_resource({"stream", Resource::Kind::device_stream, 0, Resource::Order::added, 0});
+  }
   BlockId kernel(Seconds alone, double multiprocessors) {
     return builder.add_block({"kernel", Category::compute, alone, {}, {multiprocessors, 0.0}});
   }
@@ -37,7 +39,7 @@ TEST_CASE("a kernel that meets another later has done its work so far at full sp
   // ends at 3 s, a has done 1 + 1 of its 3 s and ends at 4 s.
   Streams s;
   const ResourceId one = s.stream(), two = s.stream();
-  const ResourceId host = s.builder.add_resource({"host", ResourceKind::host_thread});
+  const ResourceId host = s.builder.add_resource({"host", Resource::Kind::host_thread});
   const TaskId a = s.builder.add_task({s.kernel(3.0_s, 1.0), one});
   const TaskId wait = s.builder.add_task({s.kernel(1.0_s, 0.0), host});
   const TaskId b = s.builder.add_task({s.kernel(1.0_s, 1.0), two}, std::array{wait});
@@ -59,8 +61,8 @@ TEST_CASE("kernels for which there is enough take their time alone to the last b
 TEST_CASE("a resource without a queue starts whatever is ready") {
   // Two launches of 4 s on their way at once, handed over by a host thread at 1 s and at 2 s: they arrive at 5 and 6 s.
   TaskGraph::Builder builder;
-  const ResourceId host = builder.add_resource({"host", ResourceKind::host_thread});
-  const ResourceId path = builder.add_resource({"path", ResourceKind::launch_path, 0, QueueOrder::at_once});
+  const ResourceId host = builder.add_resource({"host", Resource::Kind::host_thread});
+  const ResourceId path = builder.add_resource({"path", Resource::Kind::launch_path, 0, Resource::Order::at_once});
   const BlockId one = builder.add_block({"dispatch", Category::host, 1.0_s});
   const BlockId four = builder.add_block({"launch", Category::host, 4.0_s});
   for (int i = 0; i < 2; ++i) {

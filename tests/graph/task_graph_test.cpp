@@ -19,7 +19,7 @@ BlockId add_fixed(TaskGraph::Builder& builder, Seconds duration) {
 TEST_CASE("a task graph gives back what was put in") {
   TaskGraph::Builder builder;
   const BlockId block = builder.add_block({"layer", Category::optimizer, 3.0_ms});
-  const ResourceId stream = builder.add_resource({"gpu", ResourceKind::device_stream, 2});
+  const ResourceId stream = builder.add_resource({"gpu", Resource::Kind::device_stream, 2});
   const TaskId first = builder.add_task({block, stream, 7});
   const TaskId second = builder.add_task({block, stream});
   const TaskId third = builder.add_task({block, stream}, std::array{first, second});

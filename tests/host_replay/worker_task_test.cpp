@@ -31,7 +31,7 @@ TEST_CASE("a task comes back from its file as it was written", "[host]") {
   // The text holds every field, so equal texts mean equal tasks.
   CHECK(to_json(read) == to_json(task));
   CHECK(read.phases.size() == 4);  // 2 (n - 1)
-  CHECK(read.phases[0][2].kind == TransferKind::reduce);
+  CHECK(read.phases[0][2].kind == Transfer::Kind::reduce);
 }
 
 TEST_CASE("a task that names what does not exist is refused, not run", "[host]") {
@@ -50,7 +50,9 @@ TEST_CASE("a task that names what does not exist is refused, not run", "[host]")
 
 TEST_CASE("chunks are whole values and cover the message without gaps", "[host]") {
   // 10 values in 3 chunks: 4, 3 and 3.
-  const auto range = [](int first, int chunks) { return values_of({0, 1, first, chunks, TransferKind::copy}, 10, 3); };
+  const auto range = [](int first, int chunks) {
+    return values_of({0, 1, first, chunks, Transfer::Kind::copy}, 10, 3);
+  };
   CHECK(range(0, 1).count == 4);
   CHECK(range(1, 1).first == 4);
   CHECK(range(1, 1).count == 3);

@@ -96,7 +96,7 @@ TEST_CASE("replicas with longer samples are waited for, once a step or in every 
   // difference longer than the mean. Of two passes both are long with 1 − ¾⁸ = 0.900, else one is: 0.450 on average.
   const auto excess = [](const Built& built) {
     Seconds passes;
-    const ModelChunk& chunk = built.step.stages[0].chunks[0];
+    const Step::Chunk& chunk = built.step.stages[0].chunks[0];
     passes += chunk.forward.total() + chunk.backward.total();
     return built.step.slowest_replica / (passes * 2.0);
   };

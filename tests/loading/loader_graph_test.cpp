@@ -131,11 +131,12 @@ TEST_CASE("Prefetching deeper never makes it slower, and pays where batches diff
 TEST_CASE("Cores are a pool: as many tasks at a time as there are cores") {
   TaskGraph::Builder builder;
   const BlockId second = builder.add_block({"work", Category::data, Seconds(1.0)});
-  const ResourceId cores = builder.add_resource({"cores", ResourceKind::host_thread, 0, QueueOrder::urgent, -1, 3});
+  const ResourceId cores =
+      builder.add_resource({"cores", Resource::Kind::host_thread, 0, Resource::Order::urgent, -1, 3});
   for (int i = 0; i < 7; ++i) builder.add_task({second, cores, i});
   // Seven seconds of work on three cores, a second each: 3 + 3 + 1.
   CHECK(run(std::move(builder).build()).makespan.value() == Approx(3.0));
   CHECK_THROWS_AS(
-      TaskGraph::Builder().add_resource({"stream", ResourceKind::device_stream, 0, QueueOrder::added, -1, 2}),
+      TaskGraph::Builder().add_resource({"stream", Resource::Kind::device_stream, 0, Resource::Order::added, -1, 2}),
       std::invalid_argument);
 }

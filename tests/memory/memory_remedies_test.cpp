@@ -75,7 +75,7 @@ TEST_CASE("R8: with gradients and states in host memory one card is enough") {
   CHECK_FALSE(small.fits());
 }
 
-TEST_CASE("ZeRO-Offload trains 13 billion parameters on one V100 of 32 GB") {
+TEST_CASE("ZeRO-Plan::Offload trains 13 billion parameters on one V100 of 32 GB") {
   // arXiv 2101.06840: 26 GB of fp16 weights stay, the other 14 bytes a parameter do not.
   const std::vector<std::string> base = {"cluster.node=dgx1-v100-32gb", "workload.train.model=gpt3-13b",
                                          "workload.train.recompute=full", "workload.train.model.sequence=1024"};

@@ -10,7 +10,7 @@ using P = MemoryPart;
 
 namespace {
 
-const MemoryMoment& peak_of(const MemoryTimeline& timeline) { return timeline.moments[timeline.peak]; }
+const MemoryTimeline::Moment& peak_of(const MemoryTimeline& timeline) { return timeline.moments[timeline.peak]; }
 
 }  // namespace
 
@@ -46,7 +46,7 @@ TEST_CASE("activations rise layer by layer, and fall as gradients come back") {
   CHECK((kept(2) - kept(1)).value() == Approx(block.value()));
   CHECK((kept(32) - kept(1)).value() == Approx(31 * block.value()));
   // Moment 34 is the loss, 35 the head's backward pass, 36 that of block 32.
-  CHECK(timeline.moments[34].phase == MemoryPhase::loss);
+  CHECK(timeline.moments[34].phase == MemoryTimeline::Phase::loss);
   CHECK(timeline.moments[36].layer == 32);
   CHECK((kept(36) - kept(37)).value() == Approx(block.value()));
   // After the backward pass weights, gradients, states and buffers are left.
@@ -72,8 +72,8 @@ TEST_CASE("the first stage of a pipeline holds as many micro-batches as there ar
 
 TEST_CASE("FSDP is fullest at the loss, which finds no free segment") {
   const MemoryTimeline timeline = Training("fit-fsdp-llama3-8b").timeline();
-  const MemoryMoment& peak = peak_of(timeline);
-  CHECK(peak.phase == MemoryPhase::loss);
+  const MemoryTimeline::Moment& peak = peak_of(timeline);
+  CHECK(peak.phase == MemoryTimeline::Phase::loss);
   // 16384 tokens x 128256 words: 2 bytes of logits, 4 of log-probabilities, 4 + 4 of gradients.
   CHECK(peak.parts[P::loss].value() == Approx(16384.0 * 128256 * 14));
   // fp32 weights, gradients and two moments of 8.03 billion parameters over 8 ranks: 16 bytes each.

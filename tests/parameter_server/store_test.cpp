@@ -51,20 +51,20 @@ TEST_CASE("groups hold every parameter and every pass, and at most sixteen of th
   const Built built(small());
   CHECK(built.store.groups.size() <= ParameterStore::most_groups);
   double parameters = 0.0;
-  for (const KeyGroup& group : built.store.groups) {
+  for (const ParameterStore::KeyGroup& group : built.store.groups) {
     const double own = std::accumulate(group.parameters.begin(), group.parameters.end(), 0.0);
     parameters += own;
     CHECK(own < 0.2 * built.model.parameters);
   }
   CHECK(parameters == Approx(built.model.parameters));  // VGG-16: 138,357,544
   const Seconds passes = built.store.compute().total();
-  const ModelChunk& chunk = built.step.stages.front().chunks.front();
+  const Step::Chunk& chunk = built.step.stages.front().chunks.front();
   CHECK(passes.value() == Approx((chunk.forward.total() + chunk.backward.total()).value()).epsilon(0.02));
 }
 
 TEST_CASE("the bounds are what one step's bytes and sums take") {
   const Built built(small());
-  const StoreBounds bounds = store_bounds(built.store, built.topology);
+  const ParameterStore::Bounds bounds = store_bounds(built.store, built.topology);
   // A server's card receives half of 4 · 138.36 MB from each of three workers and sends as much, on a full-duplex link
   // of 16 GB/s: 3 · 276.7 MB / 16 GB/s; the worker's own card carries the whole once, 2/3 of that.
   CHECK(bounds.link.value() == Approx(3.0 * 0.5 * 4.0 * 138.357544e6 / 16e9).epsilon(0.01));
@@ -75,7 +75,7 @@ TEST_CASE("the bounds are what one step's bytes and sums take") {
 
 TEST_CASE("an update reads gradient and weight and writes the weight, at the rate of the server's memory") {
   const Built built(small());
-  for (const KeyGroup& group : built.store.groups) {
+  for (const ParameterStore::KeyGroup& group : built.store.groups) {
     for (std::size_t s = 0; s < group.update.size(); ++s) {
       CHECK(group.update[s].value() == Approx(12.0 * group.parameters[s] / 76.8e9));
     }
@@ -122,7 +122,7 @@ TEST_CASE("the next forward pass waits for its own layers only, and with priorit
     std::vector<std::string> all = {"cluster.network.nic_bandwidth=10 Gbit/s"};
     all.insert(all.end(), overrides.begin(), overrides.end());
     const Built built(small(all));
-    const StoreBounds bounds = store_bounds(built.store, built.topology);
+    const ParameterStore::Bounds bounds = store_bounds(built.store, built.topology);
     const ServerGraph graph = build_server_graph(with_equal_workers(built.store), built.topology);
     return estimated_times(built.store, graph, run(graph.graph), bounds).step;
   };
@@ -140,7 +140,7 @@ TEST_CASE("the graph of a synchronous step: pulls wait for all workers, asynchro
   for (const bool asynchronous : {false, true}) {
     const Built built(
         small({asynchronous ? "plan.sync.consistency=asynchronous" : "plan.sync.consistency=synchronous"}));
-    const Iterations iterations{1, {3, 3, 3}};
+    const ServerGraph::Iterations iterations{1, {3, 3, 3}};
     const ServerGraph graph = build_server_graph(built.store, built.topology, iterations, false);
     int updates = 0, pushes = 0, pulls = 0;
     for (TaskId task = 0; task < static_cast<TaskId>(graph.graph.tasks().size()); ++task) {

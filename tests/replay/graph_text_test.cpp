@@ -19,10 +19,10 @@ Graph small_graph() {
   graph.fidelity = "flows";
   graph.gpus = 2;
   graph.predicted = 0.1;
-  graph.resources = {{"cpu", ResourceKind::host, 0},
-                     {"launches", ResourceKind::path, 0},
-                     {"gpu1", ResourceKind::stream, 1},
-                     {"gpu1:d2h", ResourceKind::copies, 1}};
+  graph.resources = {{"cpu", Resource::Kind::host, 0},
+                     {"launches", Resource::Kind::path, 0},
+                     {"gpu1", Resource::Kind::stream, 1},
+                     {"gpu1:d2h", Resource::Kind::copies, 1}};
   graph.blocks = {{"dispatch", "host", 7e-6, {HostWork{HostAction::dispatch, 7.0_us, {}, 1, false}}},
                   {"launch", "host", 0.0, {HostWork{HostAction::launch}}},
                   {"linear 1 + relu",

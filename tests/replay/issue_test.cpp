@@ -98,9 +98,9 @@ Graph random_graph(unsigned seed, int tasks) {
   std::mt19937 random(seed);
   const auto pick = [&](int most) { return std::uniform_int_distribution<int>(0, most)(random); };
   Graph graph;
-  graph.resources = {{"gpu0", ResourceKind::stream, 0}, {"gpu0:stream1", ResourceKind::stream, 0},
-                     {"gpu1", ResourceKind::stream, 1}, {"gpu0:d2h", ResourceKind::copies, 0},
-                     {"cpu", ResourceKind::host, 0},    {"launches", ResourceKind::path, 0}};
+  graph.resources = {{"gpu0", Resource::Kind::stream, 0}, {"gpu0:stream1", Resource::Kind::stream, 0},
+                     {"gpu1", Resource::Kind::stream, 1}, {"gpu0:d2h", Resource::Kind::copies, 0},
+                     {"cpu", Resource::Kind::host, 0},    {"launches", Resource::Kind::path, 0}};
   graph.blocks = {
       kernel(), {"c", "communication", 1.0, {CopyWork{}}}, host(HostAction::wait), host(HostAction::launch)};
   for (int i = 0; i < tasks; ++i) {
@@ -120,7 +120,7 @@ std::vector<int> awaited(const Graph& graph, int task) {
   std::vector<int> all;
   for (const int before : graph.tasks[static_cast<std::size_t>(task)].after) {
     const auto resource = static_cast<std::size_t>(graph.tasks[static_cast<std::size_t>(before)].resource);
-    if (graph.resources[resource].kind == ResourceKind::path) {
+    if (graph.resources[resource].kind == Resource::Kind::path) {
       const std::vector<int> behind = awaited(graph, before);
       all.insert(all.end(), behind.begin(), behind.end());
     } else {
@@ -134,7 +134,7 @@ void check_execution(const Graph& graph, const Machine& machine) {
   std::vector<int> last(graph.resources.size(), -1);
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const auto resource = static_cast<std::size_t>(graph.tasks[t].resource);
-    if (graph.resources[resource].kind == ResourceKind::path) continue;
+    if (graph.resources[resource].kind == Resource::Kind::path) continue;
     REQUIRE(machine.ended[t] >= 0);
     for (const int before : awaited(graph, static_cast<int>(t))) {
       REQUIRE(machine.ended[static_cast<std::size_t>(before)] < machine.began[t]);
@@ -171,7 +171,7 @@ TEST_CASE("a host thread at work of its own keeps no device waiting that could h
   // handed over first; each copy as soon as its allocation is done, before the host turns to the next one.
   Graph graph;
   graph.resources = {
-      {"gpu0", ResourceKind::stream, 0}, {"cpu", ResourceKind::host, 0}, {"gpu0:d2h", ResourceKind::copies, 0}};
+      {"gpu0", Resource::Kind::stream, 0}, {"cpu", Resource::Kind::host, 0}, {"gpu0:d2h", Resource::Kind::copies, 0}};
   graph.blocks = {kernel(), host(HostAction::page_lock), {"copy", "communication", 1.0, {CopyWork{}}}};
   graph.tasks = {{0, 0, {}}, {0, 0, {}},     {1, 1, {}},  // products 0 and 1, allocation 2
                  {1, 1, {}}, {2, 2, {0, 2}}, {2, 2, {1, 3}}};
@@ -180,7 +180,7 @@ TEST_CASE("a host thread at work of its own keeps no device waiting that could h
 
 TEST_CASE("events are there where streams meet, and nowhere else", "[replay]") {
   Graph graph;
-  graph.resources = {{"gpu0", ResourceKind::stream, 0}, {"gpu0:stream1", ResourceKind::stream, 0}};
+  graph.resources = {{"gpu0", Resource::Kind::stream, 0}, {"gpu0:stream1", Resource::Kind::stream, 0}};
   graph.blocks = {kernel()};
   // 0 → 1 on one stream need none. 3 waits for 1, and so for 0 too: 2 waits for 0 first, then one wait more is needed.
   graph.tasks = {{0, 0, {}}, {0, 0, {0}}, {0, 1, {0}}, {0, 1, {1}}, {0, 1, {0, 1}}};
@@ -193,7 +193,7 @@ TEST_CASE("events are there where streams meet, and nowhere else", "[replay]") {
 TEST_CASE("kernels that a dispatch hands over as one graph are launched at once", "[replay]") {
   Graph graph;
   graph.resources = {
-      {"gpu0", ResourceKind::stream, 0}, {"cpu", ResourceKind::host, 0}, {"launches", ResourceKind::path, 0}};
+      {"gpu0", Resource::Kind::stream, 0}, {"cpu", Resource::Kind::host, 0}, {"launches", Resource::Kind::path, 0}};
   graph.blocks = {kernel(), host(HostAction::dispatch, 3, true), host(HostAction::launch)};
   graph.tasks = {{1, 1, {}}, {2, 2, {0}}, {0, 0, {1}}, {0, 0, {}}, {0, 0, {}}};
   const IssuePlan plan = plan_issue(graph);

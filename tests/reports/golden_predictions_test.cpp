@@ -28,14 +28,14 @@ constexpr std::array<std::pair<Fidelity, const char*>, 3> fidelities = {
     {{Fidelity::estimate, "estimate"}, {Fidelity::flows, "flows"}, {Fidelity::steps, "steps"}}};
 
 /// A result's JSON; files of the source tree are named from its root.
-std::string text_of(const StepResult& result) {
+std::string text_of(const Result& result) {
   constexpr std::string_view root = FORETRAIN_SOURCE_DIR "/";
   std::string text = to_json(result);
   for (std::size_t at = text.find(root); at != std::string::npos; at = text.find(root, at)) text.erase(at, root.size());
   return text;
 }
 
-std::string line_of(const std::string& run, const char* fidelity, const StepResult& result) {
+std::string line_of(const std::string& run, const char* fidelity, const Result& result) {
   Breakdown parts;
   double memory = 0.0;
   if (result.train) {

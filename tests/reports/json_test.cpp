@@ -20,7 +20,7 @@ TEST_CASE("Collectives, operators and task lists have the agreed names in JSON",
 }
 
 TEST_CASE("The ratio of communication to computation stands beside its formula, and is read back") {
-  StepResult result = large_step();
+  Result result = large_step();
   CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("communication_to_compute"));
   result.train->communication_to_compute = CommunicationRatio{0.25, 0.5};
   const auto json = nlohmann::json::parse(to_json(result));
@@ -38,7 +38,7 @@ TEST_CASE("The breakdown in JSON adds up to the step") {
 }
 
 TEST_CASE("Memory is counted in whole bytes, and fits up to the last one") {
-  StepResult result = step_that_does_not_fit();
+  Result result = step_that_does_not_fit();
   // 14 + 14 + 56 GB = 84 GB.
   result.train->memory.capacity = Bytes(84e9);
   const auto just_fits = nlohmann::json::parse(to_json(result))["memory_per_gpu_bytes"];
@@ -49,15 +49,14 @@ TEST_CASE("Memory is counted in whole bytes, and fits up to the last one") {
 }
 
 TEST_CASE("What is read back from JSON writes the same JSON") {
-  for (const StepResult& result :
-       {large_step(), step_that_does_not_fit(), collective(), matrix_product(), task_list()}) {
+  for (const Result& result : {large_step(), step_that_does_not_fit(), collective(), matrix_product(), task_list()}) {
     const std::string text = to_json(result);
     CHECK(to_json(result_from_json(text)) == text);
   }
 }
 
 TEST_CASE("Parameter servers are a block of their own in JSON, and are read back") {
-  StepResult result = large_step();
+  Result result = large_step();
   CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("parameter_server"));
   result.parameter_server = eight_workers();
   const std::string text = to_json(result);
@@ -73,7 +72,7 @@ TEST_CASE("Parameter servers are a block of their own in JSON, and are read back
 }
 
 TEST_CASE("A number that is not finite is null in JSON, and NaN when read back") {
-  StepResult result = large_step();
+  Result result = large_step();
   result.train->mfu = std::numeric_limits<double>::infinity();
   const std::string text = to_json(result);
   CHECK(nlohmann::json::parse(text)["mfu"].is_null());

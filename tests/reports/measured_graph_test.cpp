@@ -20,7 +20,7 @@ replay::Graph synthetic_graph() {
   graph.hardware = "h200-x1";
   graph.fidelity = "flows";
   graph.predicted = 3e-3;
-  graph.resources = {{"gpu0", replay::ResourceKind::stream, 0}, {"gpu0:d2h", replay::ResourceKind::copies, 0}};
+  graph.resources = {{"gpu0", replay::Resource::Kind::stream, 0}, {"gpu0:d2h", replay::Resource::Kind::copies, 0}};
   graph.blocks = {{"forward",
                    "compute",
                    1e-3,

@@ -49,8 +49,8 @@ TEST_CASE("A step measured 10 % slower and a throughput 20 % lower make a factor
 }
 
 TEST_CASE("Anchoring stretches every time and nothing else, and says so") {
-  const StepResult before = large_step();
-  const StepResult after = anchored(before, 2.0, "my runs");
+  const Result before = large_step();
+  const Result after = anchored(before, 2.0, "my runs");
   CHECK(after.time() == Seconds(88.0));
   CHECK(after.train->breakdown.total() == before.train->breakdown.total() * 2.0);
   CHECK(after.train->tokens_per_second == before.train->tokens_per_second / 2.0);

@@ -11,10 +11,10 @@ MemoryReport two_moments() {
   MemoryReport report;
   report.scenario = "by hand";
   report.gpu = "small";
-  MemoryMoment forward{MemoryPhase::forward, 0, 0, "block", {}};
+  MemoryTimeline::Moment forward{MemoryTimeline::Phase::forward, 0, 0, "block", {}};
   forward.parts[MemoryPart::weights] = Bytes(4e9);
   forward.parts[MemoryPart::activations] = Bytes(2e9);
-  MemoryMoment backward{MemoryPhase::backward, 0, 0, "block", forward.parts};
+  MemoryTimeline::Moment backward{MemoryTimeline::Phase::backward, 0, 0, "block", forward.parts};
   backward.parts[MemoryPart::temporaries] = Bytes(1e9);
   report.timeline.moments = {forward, backward};
   report.timeline.peak = 1;

@@ -24,7 +24,7 @@ ModelCallResult compiled_call() {
 }  // namespace
 
 TEST_CASE("a model's call is told as text and survives JSON") {
-  StepResult result;
+  Result result;
   result.scenario = "calls";
   result.tasks.emplace().time = Seconds(1.0);
   result.tasks->finish["net"] = Seconds(1.0);
@@ -46,7 +46,7 @@ TEST_CASE("a model's call is told as text and survives JSON") {
 }
 
 TEST_CASE("a compiled training step says what was fused") {
-  StepResult result = test::large_step();
+  Result result = test::large_step();
   CHECK_THAT(to_text(result, {}), !Catch::Contains("fused"));
   result.train->execution = compiled_call();
   CHECK_THAT(to_text(result, {}), Catch::Contains("Execution: compiled"));

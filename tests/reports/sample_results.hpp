@@ -11,7 +11,7 @@ inline ParameterServerResult eight_workers() {
   servers.workers = 8;
   servers.servers = 1;
   servers.imbalance = 1.25;
-  servers.staleness = Staleness{6.1, 6.0, 7.0, 14.0, 14.0};
+  servers.staleness = ParameterServerResult::Staleness{6.1, 6.0, 7.0, 14.0, 14.0};
   servers.link_utilisation = 0.37;
   servers.cpu_utilisation = 0.064;
   servers.compute_bound = Seconds(0.208);
@@ -21,8 +21,8 @@ inline ParameterServerResult eight_workers() {
 }
 
 /// A language model on 1,024 GPUs; its memory fits.
-inline StepResult large_step() {
-  StepResult result;
+inline Result large_step() {
+  Result result;
   result.scenario = "GPT-3 175B on 1,024 A100";
   TrainResult& train = result.train.emplace();
   train.step_time = Seconds(44.0);
@@ -51,8 +51,8 @@ inline StepResult large_step() {
 }
 
 /// 14 + 14 + 56 GB of model state on a card of 80 GB: does not fit, with advice.
-inline StepResult step_that_does_not_fit() {
-  StepResult result;
+inline Result step_that_does_not_fit() {
+  Result result;
   result.scenario = "7 B parameters on one card";
   result.fidelity = Fidelity::estimate;
   TrainResult& train = result.train.emplace();
@@ -69,23 +69,23 @@ inline StepResult step_that_does_not_fit() {
   return result;
 }
 
-inline StepResult collective() {
-  StepResult result;
+inline Result collective() {
+  Result result;
   result.scenario = "ring of four";
   result.fidelity = Fidelity::steps;
   result.collective = {Seconds(0.015), BytesPerSecond(160e6 / 0.015), BytesPerSecond(16e9), "ring"};
   return result;
 }
 
-inline StepResult matrix_product() {
-  StepResult result;
+inline Result matrix_product() {
+  Result result;
   result.scenario = "4096 cubed";
   result.op = {Seconds(0.0005), Flops(2.0 * 4096 * 4096 * 4096), Bytes(3.0 * 2 * 4096 * 4096), "compute"};
   return result;
 }
 
-inline StepResult task_list() {
-  StepResult result;
+inline Result task_list() {
+  Result result;
   result.scenario = "two tasks";
   result.tasks = {Seconds(2.0), {{"copy", Seconds(2.0)}, {"multiply", Seconds(1.25)}}};
   return result;

@@ -12,7 +12,7 @@ TEST_CASE("A training step reads as expected", "[golden]") {
 }
 
 TEST_CASE("The ratio of communication to computation is one line, and explained when asked for") {
-  StepResult result = large_step();
+  Result result = large_step();
   result.train->communication_to_compute = CommunicationRatio{0.25, 0.5};
   const std::string line = "exchanging takes 0.5 of computing; 2·model/(bandwidth·batch·FLOPs) gives 0.25";
   CHECK_THAT(to_text(result), Catch::Contains(line + "\n"));
@@ -20,7 +20,7 @@ TEST_CASE("The ratio of communication to computation is one line, and explained 
 }
 
 TEST_CASE("Parameter servers: what they wait for, and how stale updates are") {
-  StepResult result = large_step();
+  Result result = large_step();
   result.parameter_server = eight_workers();
   const std::string text = to_text(result);
   for (const char* words :

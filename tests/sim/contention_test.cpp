@@ -28,7 +28,7 @@ double milliseconds(const std::string& scenario, Fidelity fidelity, const std::v
 }
 
 BackgroundFlow between_gpus(int from, int to, BytesPerSecond rate = BytesPerSecond::infinity()) {
-  return {{BackgroundPlace::Kind::gpu, from, 0}, {BackgroundPlace::Kind::gpu, to, 0}, rate, {}};
+  return {{BackgroundFlow::Place::Kind::gpu, from, 0}, {BackgroundFlow::Place::Kind::gpu, to, 0}, rate, {}};
 }
 
 /// One collective as a graph of one task.
@@ -40,7 +40,7 @@ TaskGraph graph_of(const LoweredCollective& lowered, const Topology& topology) {
 
 double simulated(const LoweredCollective& lowered, const Topology& topology, Fidelity fidelity,
                  const std::vector<BackgroundFlow>& background, bool folding = true) {
-  return simulate(graph_of(lowered, topology), topology, fidelity, {background, folding}).makespan.value();
+  return simulate(graph_of(lowered, topology), topology, fidelity, background, folding).makespan.value();
 }
 
 std::vector<int> all_ranks(const Topology& topology) {
@@ -108,7 +108,7 @@ TEST_CASE("blocked groups stay inside their machines, strided groups leave them"
     CHECK(time("strided") == Approx(60.0).epsilon(1e-4));
   }
   // Bus bandwidth counts the ranks of one group.
-  const StepResult result = predict(load_scenario("contention-two-jobs-one-uplink"), Fidelity::flows);
+  const Result result = predict(load_scenario("contention-two-jobs-one-uplink"), Fidelity::flows);
   CHECK(result.collective->bus_bandwidth.value() == Approx(8e9).epsilon(1e-4));
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("equal flows fold into one, whatever they meet") {
   SharingSystem incast;
   incast.bandwidth.assign(8, 7.0_GBps);
   for (std::int32_t source = 0; source < 7; ++source) incast.add_flow(0, std::vector<std::int32_t>{source, 7});
-  const FoldedSystem folded = fold(incast);
+  const SharingSystem::Folded folded = fold(incast);
   REQUIRE(folded.classes() == 1);
   CHECK(max_min_rates(folded, {true}).front().value() == Approx(1e9));
 }
@@ -151,7 +151,7 @@ TEST_CASE("property: representatives have the rates of those they stand for, whi
       for (std::int32_t& link : links) link = any(static_cast<int>(system.links()));
       system.add_flow(any(2), links);
     }
-    const FoldedSystem folded = fold(system), apart = keep_apart(system);
+    const SharingSystem::Folded folded = fold(system), apart = keep_apart(system);
     flows += apart.classes();
     classes += folded.classes();
     for (const int moving : {1, 2, 3}) {  // kind 0, kind 1, both
@@ -199,8 +199,8 @@ TEST_CASE("property: folding changes no date") {
     std::vector<BackgroundFlow> background;
     if (any(2) == 0) background = {between_gpus(0, 1 + any(topology.gpus() - 1)), between_gpus(1, 0, 2.0_GBps)};
     const TaskGraph graph = make.graph();
-    const Execution apart = simulate(graph, topology, Fidelity::flows, {background, false});
-    const Execution folded = simulate(graph, topology, Fidelity::flows, {background, true});
+    const Execution apart = simulate(graph, topology, Fidelity::flows, background, false);
+    const Execution folded = simulate(graph, topology, Fidelity::flows, background, true);
     folded_some = folded_some || apart.makespan > run(graph).makespan;
     for (std::size_t task = 0; task < apart.finish.size(); ++task) {
       CHECK(folded.finish[task].value() == Approx(apart.finish[task].value()).epsilon(1e-9));

@@ -16,15 +16,13 @@ namespace {
 
 constexpr Fidelity all_fidelities[] = {Fidelity::estimate, Fidelity::flows, Fidelity::steps};
 
-StepResult result(const std::string& scenario, Fidelity fidelity, const std::vector<std::string>& overrides = {}) {
+Result result(const std::string& scenario, Fidelity fidelity, const std::vector<std::string>& overrides = {}) {
   return predict(load_scenario(scenario, overrides), fidelity);
 }
 double microseconds(const std::string& scenario, Fidelity fidelity, const std::vector<std::string>& overrides = {}) {
   return result(scenario, fidelity, overrides).time().value() * 1e6;
 }
-double finish_us(const StepResult& result, const std::string& task) {
-  return result.tasks->finish.at(task).value() * 1e6;
-}
+double finish_us(const Result& result, const std::string& task) { return result.tasks->finish.at(task).value() * 1e6; }
 
 /// A square product on the notebooks' V100.
 struct Product {
@@ -44,9 +42,9 @@ struct Product {
 constexpr double dispatch = 7.0, latency = 4.0, back = 5.0;
 
 ModelCallResult call(const std::string& scenario, const std::string& execution, int batch) {
-  const StepResult one = result(scenario, Fidelity::estimate,
-                                {"plan.execution=" + execution, "workload.tasks.net.run.repeat=1",
-                                 "workload.tasks.net.run.forward.batch=" + std::to_string(batch)});
+  const Result one = result(scenario, Fidelity::estimate,
+                            {"plan.execution=" + execution, "workload.tasks.net.run.repeat=1",
+                             "workload.tasks.net.run.forward.batch=" + std::to_string(batch)});
   return one.tasks->calls.at("net");
 }
 
@@ -56,7 +54,7 @@ TEST_CASE("R2: ten products, enqueued: the front end is free at once, the device
   const Product product(1000);
   REQUIRE(product.us > dispatch);
   for (const Fidelity fidelity : all_fidelities) {
-    const StepResult r = result("front-end-matmul-asynchronous", fidelity);
+    const Result r = result("front-end-matmul-asynchronous", fidelity);
     // Ten dispatches; what the notebook's clock shows without a synchronise.
     CHECK(finish_us(r, "enqueued") == Approx(10 * dispatch));
     // The first product starts after one dispatch and the latency; one way back at the end.
@@ -161,7 +159,7 @@ TEST_CASE("R1: many calls take the front end's time or the device's, whichever i
         INFO(scenario << " " << execution << " batch " << batch);
         const std::vector<std::string> overrides = {"plan.execution=" + execution, "workload.tasks.net.run.repeat=200",
                                                     "workload.tasks.net.run.forward.batch=" + std::to_string(batch)};
-        const StepResult many = result(scenario, Fidelity::estimate, overrides);
+        const Result many = result(scenario, Fidelity::estimate, overrides);
         const ModelCallResult& one = many.tasks->calls.at("net");
         const double longer = std::max(one.host, one.device).value();
         const double total = many.time().value();

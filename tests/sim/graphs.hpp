@@ -18,7 +18,7 @@ inline LoweredCollective flows_at_once(Seconds latency, std::vector<Flow> flows)
 
 /// A ring all-reduce of `size` over `ranks`: 2(n-1) steps in which everyone sends size/n to the next.
 inline LoweredCollective ring(const std::vector<EndpointId>& ranks, Bytes size, Seconds latency) {
-  LoweredPhase phase{latency, {}, 2 * (static_cast<int>(ranks.size()) - 1)};
+  LoweredCollective::Phase phase{latency, {}, 2 * (static_cast<int>(ranks.size()) - 1)};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     phase.flows.push_back({ranks[i], ranks[(i + 1) % ranks.size()], size / static_cast<double>(ranks.size())});
   }
@@ -33,7 +33,7 @@ inline LoweredCollective scheduled(const Schedule& schedule, Bytes size, Seconds
   };
   LoweredCollective lowered{"scheduled", {}};
   for (int phase = 0; phase < schedule.phases;) {
-    LoweredPhase next{latency, {}, schedule.run_length(phase)};
+    LoweredCollective::Phase next{latency, {}, schedule.run_length(phase)};
     for (const Transfer& transfer : schedule.phase(phase)) {
       next.flows.push_back({endpoint(transfer.source), endpoint(transfer.destination),
                             chunk_range_size(size, schedule.chunks, transfer.first_chunk, transfer.chunks)});
@@ -49,7 +49,7 @@ class GraphMaker {
  public:
   explicit GraphMaker(const Topology& topology) : topology_(topology) {}
 
-  ResourceId stream() { return builder_.add_resource({"stream", ResourceKind::device_stream, 0}); }
+  ResourceId stream() { return builder_.add_resource({"stream", Resource::Kind::device_stream, 0}); }
   TaskId compute(ResourceId on, Seconds duration, const std::vector<TaskId>& after = {}) {
     return repeat(on, compute_block(duration), after);
   }
@@ -72,7 +72,7 @@ class GraphMaker {
   /// Per phase: latency + the busiest link's bytes over its bandwidth, as the interface of LoweredCollective says.
   [[nodiscard]] Seconds uncontended(const LoweredCollective& work) const {
     Seconds total;
-    for (const LoweredPhase& phase : work.phases) {
+    for (const LoweredCollective::Phase& phase : work.phases) {
       std::vector<Bytes> load(static_cast<std::size_t>(topology_.links()));
       for (const Flow& flow : phase.flows) {
         for (const LinkId link : topology_.route(flow.source, flow.destination).links) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Fidelity all_fidelities[] = {Fidelity::estimate, Fidelity::flows, Fidelity::steps};
 
-StepResult predicted(const std::string& scenario, Fidelity fidelity, const std::vector<std::string>& overrides = {}) {
+Result predicted(const std::string& scenario, Fidelity fidelity, const std::vector<std::string>& overrides = {}) {
   return predict(load_scenario(scenario, overrides), fidelity);
 }
 

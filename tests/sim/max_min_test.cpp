@@ -95,7 +95,7 @@ TEST_CASE("property: flows share links as max–min fairness says") {
     const TaskGraph graph = make.graph();
     run_fluid(flows, topology);
     for (const bool folding : {false, true}) {
-      const Execution execution = simulate(graph, topology, Fidelity::flows, {{}, folding});
+      const Execution execution = simulate(graph, topology, Fidelity::flows, {}, folding);
       for (std::size_t flow = 0; flow < flows.size(); ++flow) {
         CHECK(execution.finish[flow].value() == Approx(flows[flow].finish.value()).epsilon(1e-6));
       }

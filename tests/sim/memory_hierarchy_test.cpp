@@ -10,8 +10,8 @@ using namespace foretrain;
 
 namespace {
 
-StepResult run(const std::string& scenario, Fidelity fidelity = Fidelity::estimate,
-               const std::vector<std::string>& overrides = {}) {
+Result run(const std::string& scenario, Fidelity fidelity = Fidelity::estimate,
+           const std::vector<std::string>& overrides = {}) {
   return predict(load_scenario(scenario, overrides), fidelity);
 }
 

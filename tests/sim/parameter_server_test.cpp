@@ -17,8 +17,7 @@ namespace {
 
 using Overrides = std::vector<std::string>;
 
-StepResult result_of(const std::string& scenario, const Overrides& overrides = {},
-                     Fidelity fidelity = Fidelity::flows) {
+Result result_of(const std::string& scenario, const Overrides& overrides = {}, Fidelity fidelity = Fidelity::flows) {
   return predict(load_scenario(scenario, overrides), fidelity);
 }
 double milliseconds(const std::string& scenario, const Overrides& overrides = {}, Fidelity fidelity = Fidelity::flows) {
@@ -49,7 +48,7 @@ TEST_CASE("R11: with one server the step grows with the workers") {
 
 TEST_CASE("R11: several servers share the load") {
   // Four cards instead of one: 77 ms of pushing behind 130 ms of backward pass.
-  const StepResult sharded = result_of("servers-sharded-servers");
+  const Result sharded = result_of("servers-sharded-servers");
   CHECK(sharded.parameter_server->imbalance < 1.05);
   CHECK(sharded.parameter_server->link_bound.value() == Approx(8.0 * resnet_bytes / 4.0 / card).epsilon(0.05));
   CHECK(sharded.time() < 1.05 * sharded.parameter_server->compute_bound);
@@ -58,9 +57,8 @@ TEST_CASE("R11: several servers share the load") {
 
 TEST_CASE("R11: keys placed by hash and never cut leave a server with fc6") {
   // fc6 is 102.8 of 138.4 million parameters: 2.97 times the mean of four servers, and the time follows.
-  const StepResult hashed = result_of("servers-hashed-keys");
-  const StepResult balanced =
-      result_of("servers-hashed-keys", {"plan.sync.assignment=balanced", "plan.sync.split=4 MB"});
+  const Result hashed = result_of("servers-hashed-keys");
+  const Result balanced = result_of("servers-hashed-keys", {"plan.sync.assignment=balanced", "plan.sync.split=4 MB"});
   CHECK(hashed.parameter_server->imbalance >= 4.0 * 102.76 / 138.36);
   CHECK(balanced.parameter_server->imbalance < 1.02);
   CHECK(hashed.parameter_server->link_bound / balanced.parameter_server->link_bound ==
@@ -71,8 +69,8 @@ TEST_CASE("R11: keys placed by hash and never cut leave a server with fc6") {
 
 TEST_CASE("R11: adding up inside machines first takes the local GPUs' bytes off the network") {
   // 4 machines · 553 MB over 4 servers' cards, 208 ms; with each of 32 GPUs pushing for itself eight times that.
-  const StepResult local = result_of("servers-hierarchical-servers");
-  const StepResult every = result_of("servers-hierarchical-servers", {"plan.sync.local_reduce=false"});
+  const Result local = result_of("servers-hierarchical-servers");
+  const Result every = result_of("servers-hierarchical-servers", {"plan.sync.local_reduce=false"});
   CHECK(local.parameter_server->workers == 4);
   CHECK(every.parameter_server->workers == 32);
   CHECK(local.parameter_server->link_bound.value() == Approx(vgg_bytes / card).epsilon(0.02));
@@ -83,8 +81,8 @@ TEST_CASE("R11: adding up inside machines first takes the local GPUs' bytes off 
 TEST_CASE("R11: servers beside the workers share their cards, dedicated ones do not") {
   // A worker's card sends its push to 7 others and its server's weights to 7 others: 2 · 7/8 of the model each way,
   // against once with a dedicated server for every worker.
-  const StepResult shared = result_of("servers-colocated-servers");
-  const StepResult dedicated =
+  const Result shared = result_of("servers-colocated-servers");
+  const Result dedicated =
       result_of("servers-colocated-servers", {"cluster.nodes=16", "plan.sync.placement=dedicated"});
   CHECK(shared.parameter_server->link_bound.value() == Approx(2.0 * 7.0 / 8.0 * vgg_bytes / card).epsilon(0.02));
   CHECK(dedicated.parameter_server->link_bound.value() == Approx(vgg_bytes / card).epsilon(0.02));
@@ -95,22 +93,22 @@ TEST_CASE("R11: a slow worker stops synchronous and bounded training, not asynch
   const auto run = [](const std::string& consistency) {
     return result_of("servers-slow-worker", {"plan.sync.consistency=" + consistency});
   };
-  const StepResult asynchronous = run("asynchronous");
-  const StepResult synchronous = run("synchronous");
+  const Result asynchronous = run("asynchronous");
+  const Result synchronous = run("synchronous");
   // Computing alone: all wait for one of double length; or 8 / (7 + 1/2) = 1.067 of the usual.
   const double usual = milliseconds("servers-sharded-servers");
   CHECK(synchronous.time().value() * 1e3 == Approx(2.0 * usual).epsilon(0.02));
   CHECK(asynchronous.time().value() * 1e3 == Approx(8.0 / 7.5 * usual).epsilon(0.02));
   CHECK(run("bounded(2)").time().value() == Approx(synchronous.time().value()).epsilon(0.02));
   CHECK(run("bounded(0)").time() == synchronous.time());
-  const StepResult hardly_bounded = run("bounded(1000)");
+  const Result hardly_bounded = run("bounded(1000)");
   CHECK(hardly_bounded.time() == asynchronous.time());
   CHECK(hardly_bounded.warnings.size() == asynchronous.warnings.size() + 1);
 
   // A fast worker sees the updates of six equals and half of the slow one's: 6 or 7. While the slow one computes, seven
   // others apply two each: 14.
   CHECK(synchronous.parameter_server->staleness->max == 0.0);
-  const Staleness& staleness = *asynchronous.parameter_server->staleness;
+  const ParameterServerResult::Staleness& staleness = *asynchronous.parameter_server->staleness;
   CHECK(staleness.p50 >= 6.0);
   CHECK(staleness.p50 <= 7.0);
   CHECK(staleness.max >= 13.0);
@@ -121,7 +119,7 @@ TEST_CASE("R11: the more workers may be apart, the less they wait, and the stale
   // Lognormal iterations of standard deviation 20 %: the slowest of eight takes about 1.3 times the mean.
   std::vector<double> times, staleness;
   for (const char* consistency : {"synchronous", "bounded(1)", "bounded(3)", "asynchronous"}) {
-    const StepResult result = result_of("servers-jitter", {std::string("plan.sync.consistency=") + consistency});
+    const Result result = result_of("servers-jitter", {std::string("plan.sync.consistency=") + consistency});
     times.push_back(result.time().value());
     staleness.push_back(result.parameter_server->staleness->mean);
   }
@@ -134,12 +132,13 @@ TEST_CASE("R11: the more workers may be apart, the less they wait, and the stale
   // In one own iteration each of the seven others makes one update, on average.
   CHECK(staleness.back() == Approx(7.0).epsilon(0.1));
   // Never more than each other's lead and lag: (n − 1)(2k + 1).
-  const Staleness one = *result_of("servers-jitter", {"plan.sync.consistency=bounded(1)"}).parameter_server->staleness;
+  const ParameterServerResult::Staleness one =
+      *result_of("servers-jitter", {"plan.sync.consistency=bounded(1)"}).parameter_server->staleness;
   CHECK(one.max <= 7 * 3);
 }
 
 TEST_CASE("R11: first layers first lets the next forward pass begin before fc6 has arrived") {
-  const StepResult first = result_of("servers-priorities");
+  const Result first = result_of("servers-priorities");
   const double arrival = milliseconds("servers-priorities", {"plan.sync.priority=arrival"});
   // In order of arrival the first layer's weights come last: a step is pushing everything, then a whole forward pass.
   // By priority only what lies before fc6 in both passes is not hidden.
@@ -165,10 +164,10 @@ TEST_CASE("R11: estimate and simulation agree, and no step is below its bounds")
        {"servers-one-server", "servers-sharded-servers", "servers-hashed-keys", "servers-hierarchical-servers",
         "servers-colocated-servers", "servers-slow-worker", "servers-priorities", "servers-server-beats-ring"}) {
     INFO(scenario);
-    const StepResult flows = result_of(scenario);
-    const StepResult estimate = result_of(scenario, {}, Fidelity::estimate);
+    const Result flows = result_of(scenario);
+    const Result estimate = result_of(scenario, {}, Fidelity::estimate);
     CHECK(estimate.time().value() == Approx(flows.time().value()).epsilon(0.2));
-    for (const StepResult* result : {&flows, &estimate}) {
+    for (const Result* result : {&flows, &estimate}) {
       const ParameterServerResult& bounds = *result->parameter_server;
       CHECK(result->time() >= 0.995 * std::max({bounds.compute_bound, bounds.link_bound, bounds.server_bound}));
       CHECK(result->train->breakdown.total().value() == Approx(result->time().value()));
@@ -192,7 +191,7 @@ TEST_CASE("R11: equal workers simulated one by one do what they do as one") {
 
 TEST_CASE("R11: machines that add up first may also be apart, and servers may be GPUs") {
   // Asynchronous, equal machines: nobody waits for anybody; the bound of the servers' cards stays.
-  const StepResult local = result_of("servers-hierarchical-servers", {"plan.sync.consistency=asynchronous"});
+  const Result local = result_of("servers-hierarchical-servers", {"plan.sync.consistency=asynchronous"});
   CHECK(local.parameter_server->workers == 4);
   CHECK(local.time() >= 0.99 * local.parameter_server->link_bound);
   CHECK(local.time() < 1.1 * result_of("servers-hierarchical-servers").time());
@@ -215,7 +214,7 @@ TEST_CASE("R11: random iterations are the same in every run") {
 TEST_CASE("R11: a server's CPU can be the limit") {
   // DGX-1, two servers, one a socket: each socket's memory (68.3 GB/s) takes four times what eight GPUs push to it and
   // gives what they pull, 5 · 8 · 277 MB: 162 ms; the four PCIe switches bring it twice as fast.
-  const StepResult result = result_of("servers-ring-beats-server");
+  const Result result = result_of("servers-ring-beats-server");
   CHECK(result.parameter_server->server_bound.value() == Approx(5.0 * 8.0 * vgg_bytes / 2.0 / 68.25e9).epsilon(0.02));
   CHECK(result.parameter_server->server_bound > result.parameter_server->link_bound);
 }

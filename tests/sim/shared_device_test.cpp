@@ -21,10 +21,10 @@ TaskGraph random_graph(Random& random) {
   std::vector<ResourceId> resources;
   for (int i = 0; i < 6; ++i) {
     resources.push_back(
-        builder.add_resource({"stream", ResourceKind::device_stream, 0, QueueOrder::added, i < 4 ? 0 : 1}));
+        builder.add_resource({"stream", Resource::Kind::device_stream, 0, Resource::Order::added, i < 4 ? 0 : 1}));
   }
-  resources.push_back(builder.add_resource({"host", ResourceKind::host_thread}));
-  resources.push_back(builder.add_resource({"path", ResourceKind::launch_path, 0, QueueOrder::at_once}));
+  resources.push_back(builder.add_resource({"host", Resource::Kind::host_thread}));
+  resources.push_back(builder.add_resource({"path", Resource::Kind::launch_path, 0, Resource::Order::at_once}));
   for (TaskId task = 0; task < 60; ++task) {
     const Seconds time(1e-3 * share(random));
     const BlockId block = builder.add_block({"task", Category::compute, time, {}, {share(random), share(random)}});
@@ -70,7 +70,7 @@ TEST_CASE("property: a full device is never idle while kernels wait") {
     Seconds sum;
     std::vector<ResourceId> streams;
     for (int i = 0; i < 4; ++i) {
-      streams.push_back(builder.add_resource({"stream", ResourceKind::device_stream, 0, QueueOrder::added, 0}));
+      streams.push_back(builder.add_resource({"stream", Resource::Kind::device_stream, 0, Resource::Order::added, 0}));
     }
     for (int i = 0; i < 20; ++i) {
       const Seconds time(1e-3 * share(random));

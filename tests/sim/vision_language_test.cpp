@@ -53,7 +53,7 @@ TEST_CASE("R15: what each stage changes") {
   CHECK(bf16 > 1.6);
   CHECK(bf16 < 2.2);
   // 1 · 0.1 … 3 · 0.1 images of 576 tokens, 1.4 on average, and 320 words; what goes beyond 2048 is cut off.
-  const TokenUse padded = *stage("padding").token_use;
+  const TrainResult::TokenUse padded = *stage("padding").token_use;
   CHECK(padded.images == Approx(1.4));
   CHECK(padded.visual == Approx(1.4 * 576));
   CHECK(padded.tokens < 1.4 * 576 + 320);
@@ -63,7 +63,7 @@ TEST_CASE("R15: what each stage changes") {
   // micro-batch takes as long as its slowest GPU: more than a tenth of the step is waiting. Packed, next to nothing.
   CHECK(padded.useful_share() < 0.75);
   CHECK(padded.slowest_replica > 0.1 * stage("padding").step_time);
-  const TokenUse packed = *stage("packing").token_use;
+  const TrainResult::TokenUse packed = *stage("packing").token_use;
   CHECK(packed.useful_share() > 0.8);
   CHECK(packed.slowest_replica < 0.02 * stage("packing").step_time);
   CHECK(stage("bucketing").token_use->useful_share() > packed.useful_share());
@@ -98,7 +98,7 @@ TEST_CASE("R15: the simulation says what the estimate says") {
   for (const char* name : {"padding", "lora"}) {
     INFO(name);
     for (const Fidelity fidelity : {Fidelity::flows, Fidelity::steps}) {
-      const StepResult simulated = predict(load_scenario(std::string("r15-") + name), fidelity);
+      const Result simulated = predict(load_scenario(std::string("r15-") + name), fidelity);
       CHECK(simulated.time().value() == Approx(stage(name).step_time.value()).epsilon(1e-3));
       CHECK(simulated.train->token_use->slowest_replica == stage(name).token_use->slowest_replica);
     }

@@ -15,8 +15,8 @@ Execution ten_kernels(Seconds kernel, double depth) {
   constants.launch_latency_us = 2.0;
   constants.queue_launches = depth;
   TaskGraph::Builder builder;
-  const ResourceId thread = builder.add_resource({"cpu", ResourceKind::host_thread});
-  const ResourceId stream = builder.add_resource({"gpu", ResourceKind::device_stream});
+  const ResourceId thread = builder.add_resource({"cpu", Resource::Kind::host_thread});
+  const ResourceId stream = builder.add_resource({"gpu", Resource::Kind::device_stream});
   const BlockId dispatch = builder.add_block({"dispatch", Category::host, 1.0_us});
   const BlockId work = builder.add_block({"kernel", Category::compute, kernel});
   FrontEnd front_end(builder, constants);

@@ -25,7 +25,7 @@ struct BuiltStep {
 };
 
 /// The moments of an uncontended run.
-inline StepTimes uncontended_times(const Step& step) {
+inline StepGraph::Times uncontended_times(const Step& step) {
   const StepGraph graph = step_graph(step);
   return times_of(graph, run(graph.graph));
 }

@@ -16,7 +16,7 @@ namespace {
 Segment compute(double seconds) { return {Seconds(seconds), Seconds(0.0), Seconds(0.0)}; }
 
 int add_transfer(Step& step, double seconds) {
-  SharedTransfer transfer;
+  Step::Transfer transfer;
   transfer.name = "transfer";
   transfer.lowered.phases.push_back({Seconds(seconds), {}, 1});
   transfer.uncontended = Seconds(seconds);
@@ -37,7 +37,7 @@ Step data_parallel_step(int buckets, double forward, double bucket_backward, dou
   Step step;
   step.overlap = overlap;
   step.stages.resize(1);
-  ModelChunk chunk;
+  Step::Chunk chunk;
   chunk.forward = compute(forward);
   chunk.backward = compute(bucket_backward * buckets);
   const int transfer = add_transfer(step, bucket_transfer);
@@ -52,9 +52,9 @@ Step pipeline_step(int stages, int interleave, int micro_batches, double forward
   step.micro_batches = micro_batches;
   step.overlap = false;
   for (int s = 0; s < stages; ++s) {
-    PipelineStage stage;
+    Step::Stage stage;
     for (int v = 0; v < interleave; ++v) {
-      ModelChunk chunk;
+      Step::Chunk chunk;
       chunk.forward = compute(forward);
       chunk.backward = compute(backward);
       stage.chunks.push_back(chunk);
@@ -78,10 +78,10 @@ Step random_step(std::mt19937& random) {
   const bool sharded = stages == 1 && pick(0, 1) == 1;
   const bool compressed = pick(0, 1) == 1;
   step.every_micro_batch = stages == 1 && !sharded && pick(0, 1) == 1;
-  for (PipelineStage& stage : step.stages) {
+  for (Step::Stage& stage : step.stages) {
     stage.optimizer = compute(time(random));
     if (pick(0, 1) == 1) stage.parameter_gather = add_transfer(step, time(random));
-    for (ModelChunk& chunk : stage.chunks) {
+    for (Step::Chunk& chunk : stage.chunks) {
       chunk.forward = compute(time(random));
       if (sharded) {
         for (int u = pick(1, 6); u > 0; --u) {
@@ -118,7 +118,7 @@ Step random_step(std::mt19937& random) {
 
 TEST_CASE("a balanced pipeline takes (m + p - 1) forward and backward passes") {
   // 1F1B with equal stages: each stage works m·(f+b) and idles for (p-1)·(f+b) (arXiv 2104.04473, section 2.2.1).
-  const StepTimes times = uncontended_times(pipeline_step(4, 1, 12, 1.0, 2.0, 0.0));
+  const StepGraph::Times times = uncontended_times(pipeline_step(4, 1, 12, 1.0, 2.0, 0.0));
   CHECK(times.backward_done.value() == Approx((12 + 3) * 3.0));
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("the bubble is what remains of a pipeline whose activations move in no
   // Four stages, twelve micro-batches of 1 + 2 s: three more passes than work, 9 s, whatever a hop takes.
   for (const double hop : {0.0, 0.5}) {
     const Step step = pipeline_step(4, 1, 12, 1.0, 2.0, hop);
-    const StepTimes times = uncontended_times(step);
+    const StepGraph::Times times = uncontended_times(step);
     CHECK(times.without_transfers.value() == Approx(12 * 3.0 + 9.0));
     CHECK(times.backward_done.value() >= times.without_transfers.value() + 6 * hop);
     CHECK(breakdown_of(step, times).pipeline_bubble.value() == Approx(9.0));
@@ -135,27 +135,27 @@ TEST_CASE("the bubble is what remains of a pipeline whose activations move in no
 
 TEST_CASE("interleaving divides the bubble by the number of chunks") {
   // Two chunks a stage, each half the work: the bubble (p-1)·(f+b) shrinks to (p-1)·(f+b)/2.
-  const StepTimes plain = uncontended_times(pipeline_step(4, 1, 12, 1.0, 2.0, 0.0));
-  const StepTimes interleaved = uncontended_times(pipeline_step(4, 2, 12, 0.5, 1.0, 0.0));
+  const StepGraph::Times plain = uncontended_times(pipeline_step(4, 1, 12, 1.0, 2.0, 0.0));
+  const StepGraph::Times interleaved = uncontended_times(pipeline_step(4, 2, 12, 0.5, 1.0, 0.0));
   const double work = 12 * 3.0;
   CHECK(interleaved.backward_done.value() - work == Approx((plain.backward_done.value() - work) / 2));
 }
 
 TEST_CASE("a synchronisation beside the backward pass exposes only its tail") {
   // Four buckets, each 1 s of backward work and 0.5 s on the wire: only the last bucket's 0.5 s is waited for.
-  const StepTimes times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 0.5, true));
+  const StepGraph::Times times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 0.5, true));
   CHECK(times.backward_done.value() == Approx(6.0));
   CHECK(times.synchronised.value() == Approx(6.5));
 }
 
 TEST_CASE("a synchronisation slower than the backward pass is bound by the wire") {
   // The first bucket is ready after 2 + 1 s, then four transfers of 3 s follow each other.
-  const StepTimes times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 3.0, true));
+  const StepGraph::Times times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 3.0, true));
   CHECK(times.synchronised.value() == Approx(3.0 + 4 * 3.0));
 }
 
 TEST_CASE("without overlap all gradients wait for the end of the backward pass") {
-  const StepTimes times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 0.5, false));
+  const StepGraph::Times times = uncontended_times(data_parallel_step(4, 2.0, 1.0, 0.5, false));
   CHECK(times.synchronised.value() == Approx(6.0 + 4 * 0.5));
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("gradients synchronised after each micro-batch are waited for each tim
   Step step = data_parallel_step(2, 2.0, 1.0, 1.5, true);
   step.micro_batches = 3;
   step.every_micro_batch = true;
-  const StepTimes times = uncontended_times(step);
+  const StepGraph::Times times = uncontended_times(step);
   CHECK(times.synchronised.value() == Approx(18.0));
   CHECK(times.backward_done.value() == Approx(16.0));
   // Only the last one's gradients: two passes of 2 + 2 s, then 2 + 4.
@@ -190,7 +190,7 @@ TEST_CASE("the breakdown adds up to the step") {
     Step step = random_step(random);
     step.once_per_step = Seconds(0.3);
     step.loader_interval = Seconds(i % 3 == 0 ? 100.0 : 0.0);
-    const StepTimes times = uncontended_times(step);
+    const StepGraph::Times times = uncontended_times(step);
     CHECK(breakdown_of(step, times).total().value() == Approx(step_time(step, times).value()).epsilon(1e-9));
   }
 }
@@ -198,7 +198,7 @@ TEST_CASE("the breakdown adds up to the step") {
 TEST_CASE("a loader slower than the step stalls it for the difference") {
   Step step = data_parallel_step(1, 1.0, 1.0, 0.0, false);
   step.loader_interval = Seconds(5.0);
-  const StepTimes times = uncontended_times(step);
+  const StepGraph::Times times = uncontended_times(step);
   CHECK(step_time(step, times).value() == Approx(5.0));
   CHECK(breakdown_of(step, times).data_stall.value() == Approx(3.0));
 }
@@ -227,10 +227,10 @@ TEST_CASE("sharded layers are gathered at most two ahead and one after the other
     int gathered = 0;
     int computed = 0;
     int scattered = 0;
-    for (const ShardedPass& pass : sharded_order(units, backward)) {
-      if (pass.kind == ShardedPass::Kind::gather) ++gathered;
-      if (pass.kind == ShardedPass::Kind::compute) ++computed;
-      if (pass.kind == ShardedPass::Kind::scatter) ++scattered;
+    for (const ShardedUnit::Pass& pass : sharded_order(units, backward)) {
+      if (pass.kind == ShardedUnit::Pass::Kind::gather) ++gathered;
+      if (pass.kind == ShardedUnit::Pass::Kind::compute) ++computed;
+      if (pass.kind == ShardedUnit::Pass::Kind::scatter) ++scattered;
       CHECK(gathered - computed <= 2);
     }
     CHECK(gathered == 5);

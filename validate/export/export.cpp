@@ -57,13 +57,13 @@ class Exporter {
 
   void add_resources() {
     for (const Resource& resource : graph_.resources()) {
-      replay::Resource added{resource.name, replay::ResourceKind::stream, resource.lane};
-      if (resource.kind == ResourceKind::host_thread) added.kind = replay::ResourceKind::host;
-      if (resource.kind == ResourceKind::launch_path) added.kind = replay::ResourceKind::path;
+      replay::Resource added{resource.name, replay::Resource::Kind::stream, resource.lane};
+      if (resource.kind == Resource::Kind::host_thread) added.kind = replay::Resource::Kind::host;
+      if (resource.kind == Resource::Kind::launch_path) added.kind = replay::Resource::Kind::path;
       // A queue of copies is one by its name ("gpu0:p2p") where its kind does not say so.
       const bool copies =
           resource.name.starts_with("gpu") && resource.name.find(':') != std::string::npos && !is_stream(resource.name);
-      if (resource.kind == ResourceKind::copy_engine || copies) added.kind = replay::ResourceKind::copies;
+      if (resource.kind == Resource::Kind::copy_engine || copies) added.kind = replay::Resource::Kind::copies;
       see(added.device);
       result_.resources.push_back(std::move(added));
     }
@@ -117,7 +117,7 @@ class Exporter {
     const Block& block = graph_.block_of(task);
     if (!block.recipe || block.recipe->work.empty()) return false;
     const auto* host = std::get_if<HostWork>(&block.recipe->work.front());
-    return host != nullptr && host->action == HostWork::Action::dispatch && kind(before) != ResourceKind::host_thread;
+    return host != nullptr && host->action == HostWork::Action::dispatch && kind(before) != Resource::Kind::host_thread;
   }
 
   void add_tasks(const Execution& execution) {

@@ -108,8 +108,8 @@ ScheduleShape shape_of(const Scenario& scenario) {
 /// Rates are payload, as on the scenario's links; the wire carries more.
 std::vector<BackgroundTraffic> background_of(const Scenario& scenario) {
   const Topology topology(scenario.cluster);
-  const auto host_of = [&](const BackgroundPlace& place) {
-    return place.kind == BackgroundPlace::Kind::node_memory ? place.number : topology.node_of(place.number);
+  const auto host_of = [&](const BackgroundFlow::Place& place) {
+    return place.kind == BackgroundFlow::Place::Kind::node_memory ? place.number : topology.node_of(place.number);
   };
   std::vector<BackgroundTraffic> traffic;
   for (const BackgroundFlow& flow : scenario.background) {

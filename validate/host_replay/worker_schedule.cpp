@@ -21,7 +21,7 @@ std::size_t at(int i) { return at_index(i); }
 struct Moving {
   char* memory = nullptr;  ///< what is sent, or where it goes
   std::size_t left = 0;
-  TransferKind kind = TransferKind::copy;
+  Transfer::Kind kind = Transfer::Kind::copy;
 };
 
 /// One connection's work in a phase, transfers one after the other.
@@ -135,7 +135,7 @@ class Participation {
   void receive(Lane& lane) {
     Moving& moving = lane.in[lane.next_in];
     const Descriptor& socket = sockets_[at(lane.peer)];
-    if (moving.kind == TransferKind::copy) {
+    if (moving.kind == Transfer::Kind::copy) {
       const std::size_t count = receive_some(socket, moving.memory, moving.left, lane.peer);
       moving.memory += count;
       moving.left -= count;

@@ -56,7 +56,7 @@ std::string to_json(const WorkerTask& task) {
   for (const Phase& phase : task.phases) {
     json transfers = json::array();
     for (const Transfer& t : phase) {
-      transfers.push_back({t.source, t.destination, t.first_chunk, t.chunks, t.kind == TransferKind::reduce});
+      transfers.push_back({t.source, t.destination, t.first_chunk, t.chunks, t.kind == Transfer::Kind::reduce});
     }
     phases.push_back(std::move(transfers));
   }
@@ -89,7 +89,7 @@ WorkerTask task_from_json(const std::string& text) {
       Phase phase;
       for (const json& t : transfers) {
         phase.push_back(
-            {t.at(0), t.at(1), t.at(2), t.at(3), t.at(4).get<bool>() ? TransferKind::reduce : TransferKind::copy});
+            {t.at(0), t.at(1), t.at(2), t.at(3), t.at(4).get<bool>() ? Transfer::Kind::reduce : Transfer::Kind::copy});
       }
       task.phases.push_back(std::move(phase));
     }

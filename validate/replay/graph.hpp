@@ -17,13 +17,12 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-enum class ResourceKind { stream, copies, host, path };
-
 /// A queue that works in the order of its tasks: a stream for kernels or for copies, a host thread. A path has no
 /// queue: what it carries is on its way.
 struct Resource {
+  enum class Kind { stream, copies, host, path };
   std::string name;
-  ResourceKind kind = ResourceKind::stream;
+  Kind kind = Kind::stream;
   int device = 0;  ///< of streams; where the graph is `replicated`, one such stream on every GPU
   bool operator==(const Resource&) const = default;
 };

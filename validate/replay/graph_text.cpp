@@ -145,7 +145,7 @@ class GraphReader {
   void read_resource(Fields& fields) {
     check_number(fields, graph_.resources.size());
     Resource resource;
-    resource.kind = place_of<ResourceKind>(fields.one_of("kind", resource_words), resource_words);
+    resource.kind = place_of<Resource::Kind>(fields.one_of("kind", resource_words), resource_words);
     resource.device = static_cast<int>(fields.integer("device", 0, graph_.gpus - 1));
     resource.name = fields.text("name");
     graph_.resources.push_back(std::move(resource));
@@ -230,12 +230,12 @@ class GraphReader {
     const Resource& resource = graph_.resources[static_cast<std::size_t>(task.resource)];
     for (const Work& work : graph_.blocks[static_cast<std::size_t>(task.block)].work) {
       const auto* host = std::get_if<HostWork>(&work);
-      const bool on_host = resource.kind == ResourceKind::host;
-      const bool fits = resource.kind == ResourceKind::path
+      const bool on_host = resource.kind == Resource::Kind::host;
+      const bool fits = resource.kind == Resource::Kind::path
                             ? host != nullptr && host->action == HostWork::Action::launch
                             : (host != nullptr && host->action != HostWork::Action::launch) == on_host;
       const bool kernel = std::holds_alternative<KernelWork>(work);
-      if (fits && !(kernel && resource.kind == ResourceKind::copies)) continue;
+      if (fits && !(kernel && resource.kind == Resource::Kind::copies)) continue;
       fields.fail("resource " + resource.name + " cannot do block " + std::to_string(task.block),
                   "a resource for this kind of work");
     }

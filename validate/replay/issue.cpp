@@ -37,7 +37,7 @@ class Planner {
       for (std::size_t r = 0; r < queues_.size(); ++r) {
         const int task = head(r);
         if (task < 0 || !ready(task)) continue;
-        const bool on_host = graph_.resources[r].kind == ResourceKind::host;
+        const bool on_host = graph_.resources[r].kind == Resource::Kind::host;
         if (chosen < 0 || (host && !on_host) || (host == on_host && task < chosen)) {
           chosen = task;
           host = on_host;
@@ -72,8 +72,8 @@ class Planner {
     return static_cast<std::size_t>(graph_.tasks[task].resource);
   }
   [[nodiscard]] bool is_stream(std::size_t resource) const {
-    const ResourceKind kind = graph_.resources[resource].kind;
-    return kind == ResourceKind::stream || kind == ResourceKind::copies;
+    const Resource::Kind kind = graph_.resources[resource].kind;
+    return kind == Resource::Kind::stream || kind == Resource::Kind::copies;
   }
   [[nodiscard]] int head(std::size_t resource) const {
     const auto at = static_cast<std::size_t>(next_[resource]);
@@ -104,7 +104,7 @@ class Planner {
     return 1;
   }
   [[nodiscard]] bool is_path(std::size_t task) const {
-    return graph_.resources[resource_of(task)].kind == ResourceKind::path;
+    return graph_.resources[resource_of(task)].kind == Resource::Kind::path;
   }
 
   /// Waits for what the task needs; returns nothing where the order of its own queue is enough.
@@ -119,7 +119,7 @@ class Planner {
       seen_[own][other] = position_[b];
       if (is_stream(own)) {
         plan_.operations.push_back({Operation::Kind::stream_waits, static_cast<int>(own), -1, 1, event_[b]});
-      } else if (graph_.resources[own].kind == ResourceKind::host) {
+      } else if (graph_.resources[own].kind == Resource::Kind::host) {
         plan_.operations.push_back({Operation::Kind::host_waits, -1, -1, 1, event_[b]});
       }
     }

@@ -19,10 +19,10 @@ KernelWork matmul(const std::string& n, const std::string& precision) {
 TEST_CASE("operators of one stream share memory, streams of one GPU and copies add up") {
   replay::Graph graph;
   graph.gpus = 2;
-  graph.resources = {{"gpu0", replay::ResourceKind::stream, 0},
-                     {"gpu0:stream1", replay::ResourceKind::stream, 0},
-                     {"gpu1", replay::ResourceKind::stream, 1},
-                     {"gpu0:d2h", replay::ResourceKind::copies, 0}};
+  graph.resources = {{"gpu0", replay::Resource::Kind::stream, 0},
+                     {"gpu0:stream1", replay::Resource::Kind::stream, 0},
+                     {"gpu1", replay::Resource::Kind::stream, 1},
+                     {"gpu0:d2h", replay::Resource::Kind::copies, 0}};
   graph.blocks = {block(matmul("1000", "fp32")), block(matmul("1000", "bf16")),
                   block(KernelWork{"t", "traffic", {{"read", "100"}, {"written", "50"}}, 1}),
                   block(CopyWork{"gpu0", "cpu", 1000.0_B, true})};

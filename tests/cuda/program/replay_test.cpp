@@ -12,7 +12,7 @@ using Json = nlohmann::json;
 namespace {
 
 using HostAction = HostWork::Action;
-using replay::ResourceKind;
+using replay::Resource;
 
 KernelWork traffic(const std::string& bytes) {
   return {"activation", "traffic", {{"read", bytes}, {"written", bytes}}, 2, 1.0_us};
@@ -30,11 +30,11 @@ replay::Graph everything() {
   g.hardware = "h200-x1";
   g.fidelity = "estimate";
   g.predicted = 1e-3;
-  g.resources = {{"cpu", ResourceKind::host, 0},
-                 {"launches", ResourceKind::path, 0},
-                 {"gpu0", ResourceKind::stream, 0},
-                 {"gpu0:d2h", ResourceKind::copies, 0},
-                 {"gpu0:h2d", ResourceKind::copies, 0}};
+  g.resources = {{"cpu", Resource::Kind::host, 0},
+                 {"launches", Resource::Kind::path, 0},
+                 {"gpu0", Resource::Kind::stream, 0},
+                 {"gpu0:d2h", Resource::Kind::copies, 0},
+                 {"gpu0:h2d", Resource::Kind::copies, 0}};
   const auto host = [](HostAction action, int kernels = 0, bool graph = false) {
     return replay::Block{"host", "host", 1e-6, {HostWork{action, 10.0_us, 4096.0_B, kernels, graph}}};
   };
@@ -61,7 +61,7 @@ replay::Graph captured() {
   replay::Graph g = everything();
   g.name = "captured";
   g.replicated = g.capture = true;
-  g.resources = {{"compute", ResourceKind::stream, 0}, {"kernels", ResourceKind::stream, 0}};
+  g.resources = {{"compute", Resource::Kind::stream, 0}, {"kernels", Resource::Kind::stream, 0}};
   g.blocks = {{"forward", "compute", 1e-5, {product("64"), traffic("4096")}}};
   g.tasks = {{0, 0, {}}, {0, 1, {0}}, {0, 0, {1}}};
   return g;

@@ -102,7 +102,7 @@ class Replayer final : public replay::Backend {
     for (const auto& [task, times] : host_) {
       moments.host[task] = times.second - times.first;
       const auto resource = static_cast<std::size_t>(graph_.tasks[static_cast<std::size_t>(task)].resource);
-      if (graph_.resources[resource].kind != replay::ResourceKind::host) continue;
+      if (graph_.resources[resource].kind != replay::Resource::Kind::host) continue;
       moments.tasks[task] = {times.first - host_zero_ - start_offset_, times.second - host_zero_ - start_offset_};
     }
     for (const auto& [piece, events] : piece_events_) {
@@ -254,7 +254,7 @@ class Replayer final : public replay::Backend {
   /// over, as far as its queues hold it.
   void gate() {
     const bool host = std::any_of(graph_.resources.begin(), graph_.resources.end(),
-                                  [](const replay::Resource& r) { return r.kind == replay::ResourceKind::host; });
+                                  [](const replay::Resource& r) { return r.kind == replay::Resource::Kind::host; });
     if (host || whole_) return;
     constexpr double per_operation_s = 10e-6, longest_s = 20e-3;
     const double seconds = std::min(longest_s, per_operation_s * static_cast<double>(plan_.operations.size()));
