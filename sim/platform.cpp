@@ -86,7 +86,7 @@ s4u::Engine& make_engine() {
 struct Platform::Impl {
   struct Flow {
     FlowId id = 0;
-    s4u::CommPtr communication;  // SimGrid drops a communication that nobody holds
+    s4u::CommPtr communication;  // SimGrid drops a communication without an owner
   };
   struct HostPair {
     s4u::Host* source;

@@ -89,8 +89,8 @@ std::vector<Flow> exchange_flows(const std::vector<int>& members, Bytes part, co
     largest_node = std::max(largest_node, others * static_cast<std::int64_t>(ranks.size()));
   }
   if (nodes.size() < 2) return flows;
-  // All messages in a row, node by node, as they leave and as they arrive: the message at place x goes to whoever
-  // receives at place x + (messages of the largest node), round the row's end. No node has more messages than all
+  // All messages in a row, node by node, as they leave and as they arrive: the message at place x goes to the rank
+  // that receives at place x + (messages of the largest node), round the row's end. No node has more messages than all
   // others together, so that this is always another node.
   std::size_t to = 0;
   std::int64_t room = senders.front().messages;

@@ -100,7 +100,8 @@ Part ring_part(const Levels& levels, std::size_t level, Transfer::Kind kind, boo
           {}};
 }
 
-/// Rank 0 and those who have got something from it hand shares to their group of `level` (scatter), or take them back.
+/// Rank 0 and the ranks that have got something from it hand shares to their group of `level` (scatter), or take them
+/// back.
 Part share_part(const Levels& levels, std::size_t level, bool scatter, int chunks_per_share) {
   const auto phase = [=](int) {
     const Axis& axis = levels.axes[level];

@@ -1,5 +1,6 @@
-// Everybody sends everything to rank 0, which adds it up and sends the sum back: 2·(n-1)·S through one rank's link. The
-// other operations in the same spirit: whoever has data sends it straight to whoever needs it, all in one phase.
+// Every rank sends everything to rank 0, which adds it up and sends the sum back: 2·(n-1)·S through one rank's link.
+// The other operations in the same spirit: a rank that has data sends it straight to the ranks that need it, all in one
+// phase.
 #include "model/collectives/algorithm.hpp"
 #include "model/collectives/exchange.hpp"
 

@@ -36,7 +36,7 @@ struct Schedule {
   int phases = 0;
   std::function<Phase(int phase)> phase;
   /// How many phases from `phase` on move the same amounts between the same participants (≥ 1): a ring's 2(n-1) phases
-  /// are one run for whoever only adds up bytes.
+  /// are one run for an estimate, which only adds up bytes.
   std::function<int(int phase)> run_length;
   /// Where the phases are too many to be told apart (absent: they are not): phases from `phase` on that may be taken
   /// for `representative`, the one among them that moves most. Chains of thousands of ranks fill that way.

@@ -175,8 +175,8 @@ Storage read_storage(const Field& field, FigureLog& log) {
 }
 
 Storage read_storage(const Field& field) {
-  const YamlNode nobody = yaml_mapping(field.where());
-  FigureLog log("storage", Field(nobody, field.path()));
+  const YamlNode nothing = yaml_mapping(field.where());
+  FigureLog log("storage", Field(nothing, field.path()));
   Storage storage = read_storage(field, log);
   storage.constants = std::move(log).take();
   return storage;

@@ -25,7 +25,7 @@ class TaskBlocks {
   /// GPU or host memory. Throws ScenarioError at the task for a device that is not there.
   [[nodiscard]] EndpointId endpoint(const ScenarioTask& task, const std::string& device, const std::string& key,
                                     int nearest_gpu) const;
-  /// A task of its own, that nobody launches.
+  /// A task of its own, which no host thread launches.
   [[nodiscard]] Block block_of(const ScenarioTask& task) const;
   /// Kernels that a host thread launches: those of an operator or of a model's call.
   [[nodiscard]] LaunchPlan launches_of(const ScenarioTask& task) const;

@@ -34,7 +34,7 @@ struct Launched {
 struct Entry {
   const ScenarioTask* task = nullptr;
   ResourceId on = 0;
-  BlockId block = -1;     ///< of tasks that nobody launches
+  BlockId block = -1;     ///< of tasks that no host thread launches
   BlockId awaiting = -1;  ///< of synchronize: the same where something has been launched
   std::optional<Launched> launched;
   std::vector<TaskId> instances;  ///< the end of each repetition so far

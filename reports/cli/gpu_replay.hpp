@@ -20,8 +20,8 @@ struct NamedScenario {
 bool runs_on_gpus(const Scenario& scenario);
 
 /// Runs scenarios on the GPUs of this machine, by the program foretrain-gpu beside this one, and prints predictions
-/// beside measurements. `folder` keeps what was measured, empty: nobody does. False when one of them could not be run.
-/// Throws UsageError, saying what to do, where there is no GPU or no such program.
+/// beside measurements. `folder` keeps what was measured; empty: it is not kept. False when one of them could not be
+/// run. Throws UsageError, saying what to do, where there is no GPU or no such program.
 bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity, const std::string& folder);
 
 /// A scenario's task graph with its prediction. Throws ScenarioError for what cannot be replayed.
