@@ -3,6 +3,7 @@
 // arrived.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <queue>
