@@ -11,16 +11,15 @@
 
 namespace foretrain {
 
-/// What runs. `standard` writes the scores to memory; `memory_efficient` is fused kernels of the first generation
-/// (CUTLASS, xformers), for any GPU and precision; `flash_1`, `flash_2` and `flash_3` are the releases of
-/// FlashAttention; `native` is kernels with the architecture's own matrix instructions that leave the softmax exposed
+/// What runs for what was asked for. `standard` writes the scores to memory; `memory_efficient` is fused kernels of the
+/// first generation (CUTLASS, xformers), for any GPU and precision; `flash_1`, `flash_2` and `flash_3` are the releases
+/// of FlashAttention; `flash` is kernels with the architecture's own matrix instructions that leave the softmax exposed
 /// (cuDNN on Hopper).
-enum class AttentionKernel { standard, memory_efficient, flash_1, flash_2, native, flash_3 };
-
-/// What a kind means on a GPU. `flash` picks the architecture's own kernels from Hopper on and FlashAttention-2 before;
-/// every kind of flash falls back to the memory-efficient kernels where it does not run: before Ampere (Turing for
-/// flash_1), in fp32, for heads of more than 256 elements (128 for flash_1), with a bias on the scores.
-AttentionKernel attention_kernel(const Attention& work, Precision precision, const Gpu& gpu);
+///
+/// Asked for, `flash` means these from Hopper on and FlashAttention-2 before; every kind of flash falls back to the
+/// memory-efficient kernels where it does not run: before Ampere (Turing for flash_1), in fp32, for heads of more than
+/// 256 elements (128 for flash_1), with a bias on the scores.
+AttentionKind attention_kernel(const Attention& work, Precision precision, const Gpu& gpu);
 
 /// Why the kind asked for by name does not run, and what would.
 struct UnsupportedAttention {

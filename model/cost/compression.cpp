@@ -32,11 +32,6 @@ Operator add_error(Bytes gradient, double elements, Precision precision) {
   return stream("add error", StreamingKind::elementwise, gradient * 2.0, gradient, elements, precision);
 }
 
-Precision cast_precision(const Compression& compression) {
-  if (compression.kind == Compression::Kind::fp16) return Precision::fp16;
-  return compression.kind == Compression::Kind::bf16 ? Precision::bf16 : Precision::fp8;
-}
-
 CompressionWork cast_work(const Compression& compression, const GradientSet& gradients, Precision gradient) {
   const double n = gradients.elements;
   const Bytes wide = bytes_per_element(gradient) * n;
@@ -46,10 +41,9 @@ CompressionWork cast_work(const Compression& compression, const GradientSet& gra
     work.messages.push_back({{}, wide, false});
     return work;
   }
-  const Precision format = cast_precision(compression);
   std::vector<Operator> kernels;
   if (compression.error_feedback) kernels.push_back(add_error(wide, n, gradient));
-  if (format == Precision::fp8) {
+  if (compression.format() == Precision::fp8) {
     kernels.push_back(stream("largest gradient", StreamingKind::reduction, wide, scale_bytes, n, gradient));
     work.messages.push_back({std::move(kernels), scale_bytes, false});
     kernels.clear();
@@ -172,6 +166,15 @@ CompressionWork top_k_work(const Compression& compression, const GradientSet& gr
 
 }  // namespace
 
+Compression::Number Compression::number_of(Kind kind) {
+  using enum Number;
+#define COMPRESSION(word, number) number,
+  constexpr Number numbers[] = {
+#include "model/cost/compression.def"
+  };
+  return numbers[static_cast<std::size_t>(kind)];
+}
+
 GradientSet& GradientSet::operator+=(const GradientSet& other) {
   elements += other.elements;
   matrices.insert(matrices.end(), other.matrices.begin(), other.matrices.end());
@@ -180,7 +183,7 @@ GradientSet& GradientSet::operator+=(const GradientSet& other) {
 
 Bytes cast_bytes(const Compression& compression, Precision gradient) {
   const Bytes plain = bytes_per_element(gradient);
-  return compression.casts() ? std::min(plain, bytes_per_element(cast_precision(compression))) : plain;
+  return compression.casts() ? std::min(plain, bytes_per_element(*compression.format())) : plain;
 }
 
 CompressionWork compression_work(const Compression& compression, const GradientSet& gradients, Precision gradient,
@@ -211,6 +214,18 @@ Bytes compression_memory(const Compression& compression, const GradientSet& grad
     }
   }
   return kept;
+}
+
+Bytes compression_buffers(const Compression& compression, double elements, Precision gradient, int replicas) {
+  if (compression.casts() && cast_bytes(compression, gradient) < bytes_per_element(gradient)) {
+    return cast_bytes(compression, gradient) * elements;
+  }
+  if (compression.kind == Compression::Kind::top_k) {
+    const CompressionWork work = compression_work(compression, {elements, {}}, gradient, replicas);
+    return work.messages.front().size * (1.0 + replicas);
+  }
+  // PowerSGD's copy.
+  return compression.error_feedback ? bytes_per_element(gradient) * elements : Bytes(0.0);
 }
 
 }  // namespace foretrain

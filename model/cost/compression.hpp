@@ -2,9 +2,11 @@
 // memory.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "model/base/quantity.hpp"
+#include "model/base/words.hpp"
 #include "model/hardware/precision.hpp"
 #include "model/workload/model.hpp"
 
@@ -13,15 +15,24 @@ namespace foretrain {
 /// How gradients are made smaller. `error_feedback`: what compression lost is kept and added to the next step's
 /// gradients (Seide et al. 2014; Karimireddy et al. 2019).
 struct Compression {
-  enum class Kind { none, fp16, bf16, fp8, powersgd, top_k };
+#define COMPRESSION(word, number) word,
+  enum class Kind {
+#include "model/cost/compression.def"
+  };
+  /// What stands in parentheses behind a kind's word.
+  enum class Number { nothing, rank, share };
+
   Kind kind = Kind::none;
   int rank = 0;        ///< powersgd(rank)
   double share = 0.0;  ///< top_k(share) of the gradients, 0 < share ≤ 1
   bool error_feedback = false;
 
-  [[nodiscard]] bool casts() const { return kind == Kind::fp16 || kind == Kind::bf16 || kind == Kind::fp8; }
+  [[nodiscard]] static Number number_of(Kind kind);
+  /// The number format that the gradients are cast to; nothing for the kinds that do more.
+  [[nodiscard]] std::optional<Precision> format() const { return value_of<Precision>(name(kind)); }
+  [[nodiscard]] bool casts() const { return format().has_value(); }
   /// Whether it needs a rank's whole gradient: then it cannot be combined with sharded gradients.
-  [[nodiscard]] bool needs_whole_gradient() const { return kind == Kind::powersgd || kind == Kind::top_k; }
+  [[nodiscard]] bool needs_whole_gradient() const { return kind != Kind::none && !casts(); }
 };
 
 /// Gradients that are sent together.
@@ -66,5 +77,8 @@ CompressionWork compression_work(const Compression& compression, const GradientS
 
 /// What stays in memory from step to step: the error of each gradient, and PowerSGD's factors.
 Bytes compression_memory(const Compression& compression, const GradientSet& gradients, Precision gradient);
+
+/// What it sends and receives of a bucket of `elements` gradients while these themselves are there as well.
+Bytes compression_buffers(const Compression& compression, double elements, Precision gradient, int replicas);
 
 }  // namespace foretrain

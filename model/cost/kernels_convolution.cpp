@@ -118,6 +118,10 @@ std::optional<Transform> fourier(const Convolution& work, Precision precision) {
   return {};
 }
 
+// Every algorithm that transforms: its tile for a convolution, nothing where it does not apply.
+using FindTransform = std::optional<Transform> (*)(const Convolution&, Precision);
+constexpr FindTransform transforming_algorithms[] = {winograd, fourier};
+
 // Multiplications over those of the plain algorithm.
 double relative_work(const Convolution& work, const Transform& transform) {
   return number(image_tiles(work, transform)) * number(transform.multiplications()) /
@@ -157,7 +161,8 @@ KernelTime transform_time(const Convolution& work, Precision precision, const Tr
 
 double transform_saving(const Convolution& work, Precision precision) {
   double least = 1.0;
-  for (const auto& transform : {winograd(work, precision), fourier(work, precision)}) {
+  for (const FindTransform find : transforming_algorithms) {
+    const std::optional<Transform> transform = find(work, precision);
     if (transform) least = std::min(least, relative_work(work, *transform));
   }
   return 1.0 / least;
@@ -175,7 +180,8 @@ KernelTime convolution_time(const Convolution& work, Precision precision, const 
     return streaming_time({StreamingKind::reduction, traffic, Bytes(0), flops(op), false}, 1, gpu, calibration);
   }
   KernelTime fastest = implicit_time(work, precision, traffic, gpu, calibration);
-  for (const auto& transform : {winograd(work, precision), fourier(work, precision)}) {
+  for (const FindTransform find : transforming_algorithms) {
+    const std::optional<Transform> transform = find(work, precision);
     if (!transform) continue;
     // It cannot be faster than its multiplications alone.
     const Seconds least = plain * relative_work(work, *transform) / calibration.convolution.transform_efficiency;

@@ -14,84 +14,6 @@ namespace {
 
 using Problem = std::optional<HardwareProblem>;
 
-HardwareProblem of_fabric(const char* key, std::string text, std::string expected) {
-  return {fmt::format("network.fabric.{}", key), std::move(text), std::move(expected)};
-}
-
-bool carries(BytesPerSecond bandwidth) { return bandwidth > BytesPerSecond(0.0) && is_finite(bandwidth); }
-
-/// More links than this are no machine, and their ids would overflow.
-constexpr std::int64_t most_links = 200'000'000;
-
-struct FabricCheck {
-  const Cluster& cluster;
-
-  Problem operator()(const SingleSwitch& /*unused*/) const { return std::nullopt; }
-
-  Problem operator()(const FatTree& tree) const {
-    if (tree.nodes_per_leaf < 1) return of_fabric("nodes_per_leaf", "leaves without nodes", "1 or more");
-    if (tree.nodes_per_pod < 0 || tree.nodes_per_pod % tree.nodes_per_leaf != 0) {
-      return of_fabric("nodes_per_pod",
-                       fmt::format("{} nodes are no whole leaves of {}", tree.nodes_per_pod, tree.nodes_per_leaf),
-                       fmt::format("a multiple of {}", tree.nodes_per_leaf));
-    }
-    if (!(tree.oversubscription >= 1.0) || !(tree.pod_oversubscription >= 1.0)) {
-      return of_fabric("oversubscription", "below 1", "1 for a full fabric, 2 where half of it is missing");
-    }
-    return std::nullopt;
-  }
-
-  Problem operator()(const Dragonfly& fly) const {
-    const std::int64_t places = std::int64_t{fly.groups} * fly.routers_per_group * fly.nodes_per_router;
-    if (places < cluster.nodes) {
-      return of_fabric("groups",
-                       fmt::format("{} groups of {} routers with {} nodes each have room for {} nodes, not for {}",
-                                   fly.groups, fly.routers_per_group, fly.nodes_per_router, places, cluster.nodes),
-                       "more groups, routers_per_group or nodes_per_router");
-    }
-    const std::int64_t ports = std::int64_t{fly.routers_per_group} * fly.global_links_per_router;
-    if (ports < fly.groups - 1) {
-      return of_fabric("global_links_per_router",
-                       fmt::format("a group's {} global links do not reach {} other groups", ports, fly.groups - 1),
-                       fmt::format("at most {} groups, or more global links", ports + 1));
-    }
-    if (std::int64_t{fly.groups} * (std::int64_t{fly.routers_per_group} * fly.routers_per_group + ports) > most_links) {
-      return of_fabric("groups", "more links than can be counted", "a smaller dragonfly");
-    }
-    if (!carries(fly.local_bandwidth)) return of_fabric("local_bandwidth", "no bandwidth", "for example 200 Gbit/s");
-    if (!carries(fly.global_bandwidth)) return of_fabric("global_bandwidth", "no bandwidth", "for example 200 Gbit/s");
-    return std::nullopt;
-  }
-
-  Problem operator()(const Torus& torus) const {
-    std::int64_t nodes = torus.dimensions.empty() ? 0 : 1;
-    for (const int size : torus.dimensions) nodes = size < 1 ? 0 : std::min(nodes * size, most_links);
-    if (nodes != cluster.nodes) {
-      return of_fabric("dimensions",
-                       fmt::format("{} = {} nodes, but the cluster has {}", fmt::join(torus.dimensions, " x "), nodes,
-                                   cluster.nodes),
-                       fmt::format("sizes whose product is {}", cluster.nodes));
-    }
-    if (nodes * static_cast<std::int64_t>(torus.dimensions.size()) * 2 > most_links) {
-      return of_fabric("dimensions", "more links than can be counted", "fewer dimensions");
-    }
-    if (!carries(torus.link_bandwidth)) return of_fabric("link_bandwidth", "no bandwidth", "for example 200 Gbit/s");
-    return std::nullopt;
-  }
-
-  Problem operator()(const Sites& sites) const {
-    if (sites.sites < 1 || sites.sites > cluster.nodes) {
-      return of_fabric("sites", fmt::format("{} sites for {} nodes", sites.sites, cluster.nodes),
-                       fmt::format("at most {}", cluster.nodes));
-    }
-    if (!(sites.distance_metres >= 0.0) || !is_finite(Seconds(sites.distance_metres))) {
-      return of_fabric("distance", fmt::format("{} m", sites.distance_metres), "for example 10000 km");
-    }
-    if (!carries(sites.bandwidth)) return of_fabric("bandwidth", "no bandwidth", "for example 100 Gbit/s");
-    return std::nullopt;
-  }
-};
-
 class FaultCheck {
  public:
   explicit FaultCheck(const Cluster& cluster) : cluster_(cluster) {}
@@ -191,6 +113,12 @@ class FaultCheck {
 
 }  // namespace
 
+HardwareProblem of_fabric(const char* key, std::string text, std::string expected) {
+  return {fmt::format("network.fabric.{}", key), std::move(text), std::move(expected)};
+}
+
+bool carries(BytesPerSecond bandwidth) { return bandwidth > BytesPerSecond(0.0) && is_finite(bandwidth); }
+
 std::optional<HardwareProblem> check_network(const Cluster& cluster) {
   const Network& network = cluster.network;
   if (network.transport) {
@@ -202,7 +130,8 @@ std::optional<HardwareProblem> check_network(const Cluster& cluster) {
   if (!(network.fabric.switch_latency >= Seconds(0.0)) || !is_finite(network.fabric.switch_latency)) {
     return of_fabric("switch_latency", "no time", "for example 0.3 us");
   }
-  if (auto problem = std::visit(FabricCheck{cluster}, network.fabric.shape)) return problem;
+  if (auto problem = std::visit([&](const auto& shape) { return shape.problem(cluster); }, network.fabric.shape))
+    return problem;
   return FaultCheck(cluster).check();
 }
 

@@ -1,10 +1,19 @@
 // The fabric behind the network cards, as values: what switches there are and what lies between them. Turned into
 // routes by fabric_routes.hpp.
 //
+// A kind of fabric is a struct of this file and stands in Fabric::shape; its other functions are in fabric_NAME.cpp:
+//   word     what `kind:` calls it
+//   routes   its links, and the ways through them, for a cluster that has no problem
+//   problem  why it is impossible, or does not suit the cluster; nothing where it does
+//   read     each of its keys in scenarios, and the member that this fills (scenario/network_reader.cpp)
+//
 // Wherever several cables join the same two places they are one link of their bandwidths together: traffic is taken to
 // be spread over them ideally, as packet spraying does. Flows that a hash puts on the same cable fare worse.
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -12,11 +21,23 @@
 
 namespace foretrain {
 
+struct Cluster;
+struct HardwareProblem;
+class FabricRoutes;
+
 /// Every card on one switch (or a fabric that behaves so): nothing blocks.
-struct SingleSwitch {};
+struct SingleSwitch {
+  static constexpr std::string_view word = "single_switch";
+
+  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster) const;
+  [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
+  template <typename Keys>
+  void read(Keys& /*none*/) {}
+};
 
 /// Leaves, spines and, with pods, a core above them: folded Clos. Traffic climbs as far as it must, and no farther.
 struct FatTree {
+  static constexpr std::string_view word = "fat_tree";
   int nodes_per_leaf = 1;           ///< nodes that have a card on a leaf
   int nodes_per_pod = 0;            ///< 0: no pods, every leaf hangs on the same spines
   double oversubscription = 1.0;    ///< cards below a leaf over its cables upward
@@ -24,33 +45,79 @@ struct FatTree {
   /// Rail-optimised: card i of every node of a group hangs on the group's leaf i. false: all cards of a node hang on
   /// the same leaf.
   bool rails = false;
+
+  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster) const;
+  [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
+  template <typename Keys>
+  void read(Keys& keys) {
+    keys.count("nodes_per_leaf", nodes_per_leaf);
+    keys.count_or("nodes_per_pod", nodes_per_pod, 0);
+    keys.at_least_one("oversubscription", oversubscription);
+    keys.at_least_one("pod_oversubscription", pod_oversubscription);
+    if (nodes_per_pod == 0)
+      keys.refuse("pod_oversubscription", "there are no pods", "nodes_per_pod, or leave the key out");
+    keys.flag("rails", rails);
+  }
 };
 
 /// Groups of routers that are all joined to each other; every two groups are joined by global links, evenly spread over
 /// their routers (Kim, Dally, Scott and Abts, Technology-driven, highly-scalable dragonfly topology, ISCA 2008).
 /// Routing is minimal: at most local, global, local.
 struct Dragonfly {
+  static constexpr std::string_view word = "dragonfly";
   int nodes_per_router = 1;
   int routers_per_group = 1;
   int global_links_per_router = 1;
   int groups = 1;
   BytesPerSecond local_bandwidth;   ///< between two routers of a group, one direction, line rate
   BytesPerSecond global_bandwidth;  ///< of one global link
+
+  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster) const;
+  [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
+  template <typename Keys>
+  void read(Keys& keys) {
+    keys.count("nodes_per_router", nodes_per_router);
+    keys.count("routers_per_group", routers_per_group);
+    keys.count("groups", groups);
+    // As many as nodes: what Kim et al. call balanced, with half as many as routers in a group.
+    keys.count_or("global_links_per_router", global_links_per_router, nodes_per_router);
+    keys.bandwidth_or_card("local_bandwidth", local_bandwidth);
+    keys.bandwidth_or_card("global_bandwidth", global_bandwidth);
+  }
 };
 
 /// Every node is a router with a link to each neighbour, two in every dimension; row-major numbering. Routing goes
 /// along the dimensions, last one first, the shorter way round; where both ways are equal, nodes take turns.
 struct Torus {
+  static constexpr std::string_view word = "torus";
   std::vector<int> dimensions;
   BytesPerSecond link_bandwidth;  ///< to one neighbour, one direction, line rate
+
+  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster) const;
+  [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
+  template <typename Keys>
+  void read(Keys& keys) {
+    keys.counts("dimensions", dimensions);
+    keys.bandwidth_or_card("link_bandwidth", link_bandwidth);
+  }
 };
 
 /// Places far apart, each with one switch. Nodes are divided evenly over them, in order; each place has one line into
 /// the wide area, shared by all its traffic with other places.
 struct Sites {
+  static constexpr std::string_view word = "sites";
   int sites = 2;
   double distance_metres = 0.0;  ///< of cable, between any two
   BytesPerSecond bandwidth;      ///< of a site's line, one direction
+
+  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster) const;
+  [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
+  template <typename Keys>
+  void read(Keys& keys) {
+    keys.count_or("sites", sites, 2);
+    keys.metres("distance", distance_metres);
+    keys.bandwidth("bandwidth", bandwidth);
+  }
 };
 
 struct Fabric {

@@ -104,8 +104,30 @@ class DragonflyRoutes final : public FabricRoutes {
 
 }  // namespace
 
-std::unique_ptr<FabricRoutes> make_routes(const Dragonfly& dragonfly, const Cluster& cluster) {
-  return std::make_unique<DragonflyRoutes>(dragonfly, cluster);
+std::unique_ptr<FabricRoutes> Dragonfly::routes(const Cluster& cluster) const {
+  return std::make_unique<DragonflyRoutes>(*this, cluster);
+}
+
+std::optional<HardwareProblem> Dragonfly::problem(const Cluster& cluster) const {
+  const std::int64_t places = std::int64_t{groups} * routers_per_group * nodes_per_router;
+  if (places < cluster.nodes) {
+    return of_fabric("groups",
+                     fmt::format("{} groups of {} routers with {} nodes each have room for {} nodes, not for {}",
+                                 groups, routers_per_group, nodes_per_router, places, cluster.nodes),
+                     "more groups, routers_per_group or nodes_per_router");
+  }
+  const std::int64_t ports = std::int64_t{routers_per_group} * global_links_per_router;
+  if (ports < groups - 1) {
+    return of_fabric("global_links_per_router",
+                     fmt::format("a group's {} global links do not reach {} other groups", ports, groups - 1),
+                     fmt::format("at most {} groups, or more global links", ports + 1));
+  }
+  if (std::int64_t{groups} * (std::int64_t{routers_per_group} * routers_per_group + ports) > most_links) {
+    return of_fabric("groups", "more links than can be counted", "a smaller dragonfly");
+  }
+  if (!carries(local_bandwidth)) return of_fabric("local_bandwidth", "no bandwidth", "for example 200 Gbit/s");
+  if (!carries(global_bandwidth)) return of_fabric("global_bandwidth", "no bandwidth", "for example 200 Gbit/s");
+  return std::nullopt;
 }
 
 }  // namespace foretrain

@@ -68,8 +68,20 @@ class FatTreeRoutes final : public FabricRoutes {
 
 }  // namespace
 
-std::unique_ptr<FabricRoutes> make_routes(const FatTree& tree, const Cluster& cluster) {
-  return std::make_unique<FatTreeRoutes>(tree, cluster);
+std::unique_ptr<FabricRoutes> FatTree::routes(const Cluster& cluster) const {
+  return std::make_unique<FatTreeRoutes>(*this, cluster);
+}
+
+std::optional<HardwareProblem> FatTree::problem(const Cluster& /*any*/) const {
+  if (nodes_per_leaf < 1) return of_fabric("nodes_per_leaf", "leaves without nodes", "1 or more");
+  if (nodes_per_pod < 0 || nodes_per_pod % nodes_per_leaf != 0) {
+    return of_fabric("nodes_per_pod", fmt::format("{} nodes are no whole leaves of {}", nodes_per_pod, nodes_per_leaf),
+                     fmt::format("a multiple of {}", nodes_per_leaf));
+  }
+  if (!(oversubscription >= 1.0) || !(pod_oversubscription >= 1.0)) {
+    return of_fabric("oversubscription", "below 1", "1 for a full fabric, 2 where half of it is missing");
+  }
+  return std::nullopt;
 }
 
 }  // namespace foretrain

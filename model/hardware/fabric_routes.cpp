@@ -17,13 +17,15 @@ class SingleSwitchRoutes final : public FabricRoutes {
 
 }  // namespace
 
-std::unique_ptr<FabricRoutes> make_routes(const SingleSwitch& /*unused*/, const Cluster& cluster) {
+std::unique_ptr<FabricRoutes> SingleSwitch::routes(const Cluster& cluster) const {
   return std::make_unique<SingleSwitchRoutes>(cluster.network.fabric.switch_latency);
 }
 
+std::optional<HardwareProblem> SingleSwitch::problem(const Cluster& /*any*/) const { return std::nullopt; }
+
 std::unique_ptr<FabricRoutes> make_fabric_routes(const Cluster& cluster) {
-  if (cluster.nodes == 1) return make_routes(SingleSwitch{}, cluster);
-  return std::visit([&](const auto& shape) { return make_routes(shape, cluster); }, cluster.network.fabric.shape);
+  if (cluster.nodes == 1) return SingleSwitch{}.routes(cluster);
+  return std::visit([&](const auto& shape) { return shape.routes(cluster); }, cluster.network.fabric.shape);
 }
 
 }  // namespace foretrain

@@ -1,7 +1,9 @@
 // Routes through a fabric: computed from node and card, without tables of pairs.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,11 +49,11 @@ class FabricRoutes {
 /// check_network().
 std::unique_ptr<FabricRoutes> make_fabric_routes(const Cluster& cluster);
 
-// One for each shape, in a file of its own.
-std::unique_ptr<FabricRoutes> make_routes(const SingleSwitch& shape, const Cluster& cluster);
-std::unique_ptr<FabricRoutes> make_routes(const FatTree& tree, const Cluster& cluster);
-std::unique_ptr<FabricRoutes> make_routes(const Dragonfly& dragonfly, const Cluster& cluster);
-std::unique_ptr<FabricRoutes> make_routes(const Torus& torus, const Cluster& cluster);
-std::unique_ptr<FabricRoutes> make_routes(const Sites& sites, const Cluster& cluster);
+// What the shapes' checks share.
+/// More links than this are no machine, and their ids would overflow.
+constexpr std::int64_t most_links = 200'000'000;
+/// A problem of a key of the fabric.
+HardwareProblem of_fabric(const char* key, std::string text, std::string expected);
+bool carries(BytesPerSecond bandwidth);
 
 }  // namespace foretrain

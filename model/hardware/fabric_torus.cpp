@@ -1,6 +1,8 @@
 // Tori with dimension-order routing. Node n's link forward in dimension d is n · 2D + 2d, the one backward the next.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "model/base/number.hpp"
 #include "model/hardware/fabric_routes.hpp"
 
@@ -56,8 +58,24 @@ class TorusRoutes final : public FabricRoutes {
 
 }  // namespace
 
-std::unique_ptr<FabricRoutes> make_routes(const Torus& torus, const Cluster& cluster) {
-  return std::make_unique<TorusRoutes>(torus, cluster);
+std::unique_ptr<FabricRoutes> Torus::routes(const Cluster& cluster) const {
+  return std::make_unique<TorusRoutes>(*this, cluster);
+}
+
+std::optional<HardwareProblem> Torus::problem(const Cluster& cluster) const {
+  std::int64_t nodes = dimensions.empty() ? 0 : 1;
+  for (const int size : dimensions) nodes = size < 1 ? 0 : std::min(nodes * size, most_links);
+  if (nodes != cluster.nodes) {
+    return of_fabric(
+        "dimensions",
+        fmt::format("{} = {} nodes, but the cluster has {}", fmt::join(dimensions, " x "), nodes, cluster.nodes),
+        fmt::format("sizes whose product is {}", cluster.nodes));
+  }
+  if (nodes * static_cast<std::int64_t>(dimensions.size()) * 2 > most_links) {
+    return of_fabric("dimensions", "more links than can be counted", "fewer dimensions");
+  }
+  if (!carries(link_bandwidth)) return of_fabric("link_bandwidth", "no bandwidth", "for example 200 Gbit/s");
+  return std::nullopt;
 }
 
 }  // namespace foretrain

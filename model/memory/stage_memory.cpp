@@ -26,17 +26,9 @@ Bytes compression_needs(const Plan& plan, double parameters, const std::vector<W
   const int replicas = plan.data * plan.context;
   if (replicas == 1 || compression.kind == Compression::Kind::none) return Bytes(0.0);
   const Precision precision = plan.sync.gradient_precision;
-  Bytes buffers;
   const double in_bucket = std::min(plan.sync.bucket / bytes_per_element(precision), parameters);
-  if (compression.casts() && cast_bytes(compression, precision) < bytes_per_element(precision)) {
-    buffers = cast_bytes(compression, precision) * in_bucket;
-  } else if (compression.kind == Compression::Kind::top_k) {
-    const CompressionWork work = compression_work(compression, {in_bucket, {}}, precision, replicas);
-    buffers = work.messages.front().size * (1.0 + replicas);
-  } else if (compression.error_feedback) {
-    buffers = bytes_per_element(precision) * in_bucket;  // PowerSGD's copy
-  }
-  return buffers + compression_memory(compression, {parameters, matrices}, precision);
+  return compression_buffers(compression, in_bucket, precision, replicas) +
+         compression_memory(compression, {parameters, matrices}, precision);
 }
 
 /// Groups of ranks that this GPU communicates in; each has a communicator with channels of its own.
@@ -201,7 +193,7 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
   if (plan.data > 1 && plan.zero < 3) communication += plan.sync.bucket;
   if (plan.offload.optimizer) communication += plan.sync.bucket * 2.0;  // one is filled, one is copied
   std::vector<WeightMatrix> matrices;
-  if (plan.sync.compression.kind == Compression::Kind::powersgd) {
+  if (plan.sync.compression.needs_whole_gradient()) {
     for (const StageMemory::Chunk& chunk : chunks_) {
       for (const StageMemory::Layers& run : chunk.layers) {
         for (WeightMatrix matrix : run.layer->matrices) {

@@ -204,7 +204,7 @@ void check_compression(const Scenario& scenario) {
          "a training workload, whose gradients can be compressed, or leave the key out");
   }
   if (!sync.compression.needs_whole_gradient()) return;
-  const std::string what = sync.compression.kind == Compression::Kind::powersgd ? "powersgd" : "top_k";
+  const std::string what(name(sync.compression.kind));
   if (plan.zero > 0) {
     fail(scenario, "plan.sync.compression",
          fmt::format("{} with zero: {}, which leaves each rank a part of the gradients only", what, plan.zero),

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <optional>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
@@ -45,98 +49,89 @@ Q figure_or(const MappingReader& mapping, std::string_view key, Q fallback, Figu
   return mapping.has(key) ? figure<Q>(mapping, key, log, zero) : fallback;
 }
 
-double at_least_one(const MappingReader& mapping, std::string_view key, double fallback, FigureLog& log) {
-  if (const auto value = mapping.find(key)) log.add(*value);
-  const double value = mapping.number_or(key, fallback);
-  if (value < 1.0) mapping.fail(key, "below 1", "1 for a full fabric, 2 where half of it is missing");
-  return value;
-}
-
-int required(const MappingReader& mapping, std::string_view key) {
-  return static_cast<int>(mapping[key].integer({1, most}));
-}
-
-FatTree read_fat_tree(const Field& field, FigureLog& log) {
-  const MappingReader tree =
-      field.mapping({"kind", "name", "description", "sources", "switch_latency", "nodes_per_leaf", "nodes_per_pod",
-                     "oversubscription", "pod_oversubscription", "rails"});
-  FatTree result;
-  result.nodes_per_leaf = required(tree, "nodes_per_leaf");
-  result.nodes_per_pod = tree.int_or("nodes_per_pod", 0, {1, most});
-  result.oversubscription = at_least_one(tree, "oversubscription", 1.0, log);
-  result.pod_oversubscription = at_least_one(tree, "pod_oversubscription", 1.0, log);
-  if (tree.has("pod_oversubscription") && result.nodes_per_pod == 0) {
-    tree.fail("pod_oversubscription", "there are no pods", "nodes_per_pod, or leave the key out");
+/// Reads what a shape of fabric says about its keys (see hardware/fabric.hpp): once to learn which there are, with
+/// which the mapping is opened, once to fill its members.
+class ShapeKeys {
+ public:
+  template <typename Shape>
+  static void read(Shape& shape, const Field& field, BytesPerSecond card, FigureLog& log) {
+    ShapeKeys keys(card, log);
+    shape.read(keys);
+    keys.mapping_.emplace(field, keys.names_);
+    shape.read(keys);
   }
-  result.rails = tree.flag_or("rails", false);
-  return result;
-}
 
-Dragonfly read_dragonfly(const Field& field, BytesPerSecond card, FigureLog& log) {
-  const MappingReader fly =
-      field.mapping({"kind", "name", "description", "sources", "switch_latency", "nodes_per_router",
-                     "routers_per_group", "groups", "global_links_per_router", "local_bandwidth", "global_bandwidth"});
-  Dragonfly result;
-  result.nodes_per_router = required(fly, "nodes_per_router");
-  result.routers_per_group = required(fly, "routers_per_group");
-  result.groups = required(fly, "groups");
-  // As many as nodes: what Kim et al. call balanced, with half as many as routers in a group.
-  result.global_links_per_router = fly.int_or("global_links_per_router", result.nodes_per_router, {1, most});
-  result.local_bandwidth = figure_or(fly, "local_bandwidth", card, log);
-  result.global_bandwidth = figure_or(fly, "global_bandwidth", card, log);
-  return result;
-}
-
-Torus read_torus(const Field& field, BytesPerSecond card, FigureLog& log) {
-  const MappingReader torus =
-      field.mapping({"kind", "name", "description", "sources", "switch_latency", "dimensions", "link_bandwidth"});
-  Torus result;
-  for (const Field& size : torus["dimensions"].list_or_one()) {
-    result.dimensions.push_back(static_cast<int>(size.integer({1, most})));
+  /// Numbers are from 1 to a million.
+  void count(std::string_view key, int& value) {
+    if (known(key)) value = static_cast<int>((*mapping_)[key].integer({1, most}));
   }
-  result.link_bandwidth = figure_or(torus, "link_bandwidth", card, log);
-  return result;
-}
+  void count_or(std::string_view key, int& value, int fallback) {
+    if (known(key)) value = mapping_->int_or(key, fallback, {1, most});
+  }
+  void counts(std::string_view key, std::vector<int>& values) {
+    if (!known(key)) return;
+    for (const Field& value : (*mapping_)[key].list_or_one()) {
+      values.push_back(static_cast<int>(value.integer({1, most})));
+    }
+  }
+  void flag(std::string_view key, bool& value) {
+    if (known(key)) value = mapping_->flag_or(key, value);
+  }
+  void at_least_one(std::string_view key, double& value) {
+    if (!known(key)) return;
+    if (const auto stated = mapping_->find(key)) log_.add(*stated);
+    value = mapping_->number_or(key, value);
+    if (value < 1.0) mapping_->fail(key, "below 1", "1 for a full fabric, 2 where half of it is missing");
+  }
+  void metres(std::string_view key, double& value) {
+    if (!known(key)) return;
+    log_.add((*mapping_)[key]);
+    value = (*mapping_)[key].parse([](const std::string& text) { return parse_metres(text); });
+  }
+  void bandwidth(std::string_view key, BytesPerSecond& value) {
+    if (known(key)) value = figure<BytesPerSecond>(*mapping_, key, log_);
+  }
+  /// That of the card where it is not stated.
+  void bandwidth_or_card(std::string_view key, BytesPerSecond& value) {
+    if (known(key)) value = figure_or(*mapping_, key, card_, log_);
+  }
+  /// Complains where the key is stated.
+  void refuse(std::string_view key, const char* text, const char* expected) const {
+    if (mapping_ && mapping_->has(key)) mapping_->fail(key, text, expected);
+  }
 
-Sites read_sites(const Field& field, FigureLog& log) {
-  const MappingReader sites =
-      field.mapping({"kind", "name", "description", "sources", "switch_latency", "sites", "distance", "bandwidth"});
-  Sites result;
-  result.sites = sites.int_or("sites", 2, {1, most});
-  log.add(sites["distance"]);
-  result.distance_metres = sites["distance"].parse([](const std::string& text) { return parse_metres(text); });
-  result.bandwidth = figure<BytesPerSecond>(sites, "bandwidth", log);
-  return result;
-}
+ private:
+  ShapeKeys(BytesPerSecond card, FigureLog& log) : card_(card), log_(log) {}
 
-enum class FabricKind { single_switch, fat_tree, dragonfly, torus, sites };
+  /// Whether values are read; until then names are learnt.
+  bool known(std::string_view key) {
+    if (!mapping_) names_.push_back(key);
+    return mapping_.has_value();
+  }
 
-FabricKind read_kind(const Field& field) {
+  BytesPerSecond card_;
+  FigureLog& log_;
+  std::vector<std::string_view> names_ = {"kind", "name", "description", "sources", "switch_latency"};
+  std::optional<MappingReader> mapping_;
+};
+
+using Shape = decltype(Fabric::shape);
+
+template <std::size_t... kind>
+Shape read_kind(const Field& field, std::index_sequence<kind...> /*all*/) {
+  static constexpr std::array words = {std::variant_alternative_t<kind, Shape>::word...};
+  static constexpr std::array<Shape (*)(), sizeof...(kind)> shapes = {
+      [] { return Shape(std::variant_alternative_t<kind, Shape>()); }...};
   if (!field.is_mapping()) field.fail("no fabric", "a name, or { kind: fat_tree, … }");
-  const YamlEntry* kind = field.node().find("kind");
-  if (kind == nullptr) field.fail("no kind", "kind: single_switch, fat_tree, dragonfly, torus or sites");
-  return Field(kind->value, join_path(field.path(), "kind")).choice<FabricKind>();
+  const YamlEntry* stated = field.node().find("kind");
+  if (stated == nullptr) field.fail("no kind", "kind: " + or_list({words.begin(), words.end()}));
+  return shapes[Field(stated->value, join_path(field.path(), "kind")).word(words)]();
 }
 
 Fabric read_shape(const Field& field, BytesPerSecond card, FigureLog& log) {
   Fabric fabric;
-  switch (read_kind(field)) {
-    case FabricKind::single_switch:
-      MappingReader(field, {"kind", "name", "description", "sources", "switch_latency"});  // refuses other keys
-      break;
-    case FabricKind::fat_tree:
-      fabric.shape = read_fat_tree(field, log);
-      break;
-    case FabricKind::dragonfly:
-      fabric.shape = read_dragonfly(field, card, log);
-      break;
-    case FabricKind::torus:
-      fabric.shape = read_torus(field, card, log);
-      break;
-    case FabricKind::sites:
-      fabric.shape = read_sites(field, log);
-      break;
-  }
+  fabric.shape = read_kind(field, std::make_index_sequence<std::variant_size_v<Shape>>());
+  std::visit([&](auto& shape) { ShapeKeys::read(shape, field, card, log); }, fabric.shape);
   if (const YamlEntry* latency = field.node().find("switch_latency")) {
     const Field value(latency->value, join_path(field.path(), "switch_latency"));
     log.add(value);

@@ -63,11 +63,25 @@ Sync::SlowWorkers read_slow_workers(const Field& field) {
   return slow;
 }
 
+/// Every kind of compression from `first` on as it is written, with a number for example: "fp16, …, top_k(1 %)".
+std::string compressions(Compression::Kind first) {
+  std::vector<std::string> written;
+  for (auto kind = static_cast<std::size_t>(first); kind < names_of<Compression::Kind>.size(); ++kind) {
+    const Compression::Number number = Compression::number_of(static_cast<Compression::Kind>(kind));
+    const std::string_view example = number == Compression::Number::rank    ? "(4)"
+                                     : number == Compression::Number::share ? "(1 %)"
+                                                                            : "";
+    written.push_back(fmt::format("{}{}", names_of<Compression::Kind>[kind], example));
+  }
+  return or_list(written, written.size());
+}
+
 /// "top_k(0.01)" or "top_k(1 %)": the share of the gradients that is sent.
 double read_sent_share(const Field& field) {
   const std::string_view text = field.text();
   const std::size_t open = text.find('(');
-  const std::string wanted = "a share of the gradients above 0 and up to 1, for example top_k(0.01) or top_k(1 %)";
+  const std::string wanted = fmt::format(
+      "a share of the gradients above 0 and up to 1, for example {0}(0.01) or {0}(1 %)", text.substr(0, open));
   if (open == std::string_view::npos || text.back() != ')') {
     field.fail(fmt::format("\"{}\" does not say how many gradients are sent", text), wanted);
   }
@@ -85,25 +99,21 @@ double read_sent_share(const Field& field) {
 }
 
 void read_compression(const Field& field, Compression& compression) {
-  using enum Compression::Kind;
+  using enum Compression::Number;
   const std::string_view text = field.text();
-  for (const Compression::Kind kind : {none, fp16, bf16, fp8}) {
-    if (text != name(kind)) continue;
-    compression.kind = kind;
-    return;
-  }
-  compression.error_feedback = true;  // both lose too much without
-  if (text.substr(0, text.find('(')) == "top_k") {
-    compression.kind = Compression::Kind::top_k;
+  const auto kind = value_of<Compression::Kind>(text.substr(0, text.find('(')));
+  const Compression::Number wanted = kind ? Compression::number_of(*kind) : nothing;
+  if (wanted == share) {
     compression.share = read_sent_share(field);
-    return;
+  } else {
+    const std::optional<int> number = split_call(field, 1).number;
+    if (!kind || number.has_value() != (wanted == rank)) {
+      field.fail(fmt::format("unknown value \"{}\"", text), compressions(Compression::Kind::none));
+    }
+    compression.rank = number.value_or(0);
   }
-  const auto [word, number] = split_call(field, 1);
-  if (word != "powersgd" || !number) {
-    field.fail(fmt::format("unknown value \"{}\"", text), "none, fp16, bf16, fp8, powersgd(4) or top_k(1 %)");
-  }
-  compression.kind = Compression::Kind::powersgd;
-  compression.rank = *number;
+  compression.kind = *kind;
+  compression.error_feedback = compression.needs_whole_gradient();  // they lose too much without
 }
 
 /// Buckets, overlap and what is sent.
@@ -118,7 +128,7 @@ void read_gradients(const MappingReader& keys, Sync& sync) {
   sync.compression.error_feedback = keys.flag_or("error_feedback", sync.compression.error_feedback);
   if (keys.has("error_feedback") && sync.compression.kind == Compression::Kind::none) {
     keys.fail("error_feedback", "error feedback without compression",
-              "compression: fp16, bf16, fp8, powersgd(4) or top_k(1 %), or leave the key out");
+              fmt::format("compression: {}, or leave the key out", compressions(Compression::Kind::fp16)));
   }
 }
 

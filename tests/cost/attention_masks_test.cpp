@@ -166,7 +166,7 @@ TEST_CASE("FlashAttention-2 fills the device with blocks of queries where heads 
 }
 
 TEST_CASE("What a kind means on a GPU") {
-  using Kernel = AttentionKernel;
+  using Kernel = AttentionKind;
   const auto kernel = [](const char* node, AttentionKind kind, Precision precision = Precision::fp16,
                          std::int64_t head_dim = 128) {
     Attention work = square(kind, 1024);
@@ -177,7 +177,7 @@ TEST_CASE("What a kind means on a GPU") {
   CHECK(kernel("t4-x1", AttentionKind::flash_1) == Kernel::flash_1);
   CHECK(kernel("t4-x1", AttentionKind::flash) == Kernel::memory_efficient);
   CHECK(kernel("dgx-a100-80gb", AttentionKind::flash) == Kernel::flash_2);
-  CHECK(kernel("dgx-h100", AttentionKind::flash) == Kernel::native);
+  CHECK(kernel("dgx-h100", AttentionKind::flash) == Kernel::flash);
   CHECK(kernel("dgx-h100", AttentionKind::flash_2) == Kernel::flash_2);
   CHECK(kernel("dgx-h100", AttentionKind::flash_3) == Kernel::flash_3);
   CHECK(kernel("dgx-h100", AttentionKind::flash, Precision::fp32) == Kernel::memory_efficient);
