@@ -1,3 +1,4 @@
+#include <array>
 #include <vector>
 
 #include "model/scenario/catalogue.hpp"
