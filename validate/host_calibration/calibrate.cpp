@@ -86,9 +86,9 @@ std::optional<double> BenchmarkRow::error() const {
 const std::vector<HostBenchmark>& host_benchmarks() {
   static const std::vector<HostBenchmark> table = [] {
     std::vector<HostBenchmark> all;
-    for (const auto part : {memory_benchmarks, compute_benchmarks, disk_benchmarks, loader_benchmarks}) {
-      for (HostBenchmark& benchmark : part()) all.push_back(benchmark);
-    }
+#define PART(name) \
+  for (HostBenchmark & benchmark : name##_benchmarks()) all.push_back(std::move(benchmark));
+#include "validate/host_calibration/parts.def"
     return all;
   }();
   return table;
