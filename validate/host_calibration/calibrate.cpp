@@ -86,8 +86,8 @@ std::optional<double> BenchmarkRow::error() const {
 const std::vector<HostBenchmark>& host_benchmarks() {
   static const std::vector<HostBenchmark> table = [] {
     std::vector<HostBenchmark> all;
-#define PART(name) \
-  for (HostBenchmark & benchmark : name##_benchmarks()) all.push_back(std::move(benchmark));
+    const auto add = [&all](const std::vector<HostBenchmark>& part) { all.insert(all.end(), part.begin(), part.end()); };
+#define PART(name) add(name##_benchmarks());
 #include "validate/host_calibration/parts.def"
     return all;
   }();
