@@ -86,7 +86,9 @@ std::optional<double> BenchmarkRow::error() const {
 const std::vector<HostBenchmark>& host_benchmarks() {
   static const std::vector<HostBenchmark> table = [] {
     std::vector<HostBenchmark> all;
-    const auto add = [&all](const std::vector<HostBenchmark>& part) { all.insert(all.end(), part.begin(), part.end()); };
+    const auto add = [&all](const std::vector<HostBenchmark>& part) {
+      all.insert(all.end(), part.begin(), part.end());
+    };
 #define PART(name) add(name##_benchmarks());
 #include "validate/host_calibration/parts.def"
     return all;

@@ -2,19 +2,9 @@
 
 #include <stdexcept>
 
-#include "validate/cuda/math/attention_shape.hpp"
-#include "validate/cuda/math/matmul.hpp"
 #include "validate/cuda/math/streaming.hpp"
 
 namespace foretrain::gpu {
-
-namespace {
-
-std::unique_ptr<OperatorRunner> make_matmul(const OperatorSpec& spec, const RunnerSetting& setting) {
-  return std::make_unique<MatmulRunner>(matmul_shape(spec), setting);
-}
-
-}  // namespace
 
 std::unique_ptr<OperatorRunner> make_runner(const OperatorSpec& spec, const RunnerSetting& setting) {
 #define LIBRARY_OPERATOR(name) \

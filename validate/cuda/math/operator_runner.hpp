@@ -49,7 +49,8 @@ struct RunnerSetting {
 /// Fault::out_of_memory; std::invalid_argument for a specification that is wrong.
 std::unique_ptr<OperatorRunner> make_runner(const OperatorSpec& spec, const RunnerSetting& setting);
 
-/// By cuDNN; Fault::unsupported where it is not built in.
-std::unique_ptr<OperatorRunner> make_convolution(const OperatorSpec& spec, const RunnerSetting& setting);
+#define LIBRARY_OPERATOR(name) \
+  std::unique_ptr<OperatorRunner> make_##name(const OperatorSpec& spec, const RunnerSetting& setting);
+#include "validate/cuda/math/operators.def"
 
 }  // namespace foretrain::gpu
