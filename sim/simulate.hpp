@@ -1,11 +1,10 @@
-// Flows and steps as a network for the event loop: collectives whose data share links with others' on SimGrid's clock.
+// From a scenario to its result. Flows and steps as an interconnect for the event loop: collectives whose data share
+// links with others' on SimGrid's clock.
 #pragma once
 
 #include <span>
 
-#include "model/graph/execution.hpp"
-#include "model/hardware/topology.hpp"
-#include "model/scenario/scenario.hpp"
+#include "model/job/job.hpp"
 
 namespace foretrain {
 
@@ -19,5 +18,12 @@ namespace foretrain {
 /// which nothing can move, and ScenarioError for background traffic that stays in one memory.
 Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fidelity,
                    std::span<const BackgroundFlow> background = {}, bool folding = true);
+
+/// run() without contention for an estimate, else simulate() over the job's topology beside its background traffic. The
+/// job must outlive the executor.
+Executor executor_of(const Job& job, Fidelity fidelity);
+
+/// One call from a scenario to its result. Throws ScenarioError or UsageError when the scenario cannot be predicted.
+Result predict(const Scenario& scenario, Fidelity fidelity, Timeline timeline = Timeline::leave_out);
 
 }  // namespace foretrain

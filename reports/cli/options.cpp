@@ -10,7 +10,7 @@
 
 #include "model/base/error.hpp"
 #include "reports/names.hpp"
-#include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 
 namespace foretrain {
 

@@ -8,7 +8,7 @@
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/plot_scaling.hpp"
-#include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 
 namespace foretrain {
 

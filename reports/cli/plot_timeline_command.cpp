@@ -5,7 +5,7 @@
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/plot_timeline.hpp"
-#include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 
 namespace foretrain {
 

@@ -9,7 +9,7 @@
 #include "reports/json.hpp"
 #include "reports/measured.hpp"
 #include "reports/text.hpp"
-#include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 
 namespace foretrain {
 

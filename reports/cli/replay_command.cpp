@@ -18,7 +18,7 @@
 #include "reports/cli/options.hpp"
 #include "reports/measured_graph.hpp"
 #include "reports/replay.hpp"
-#include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 #include "validate/host_replay/replay.hpp"
 #include "validate/measure/signals.hpp"
 #include "validate/replay/graph_text.hpp"

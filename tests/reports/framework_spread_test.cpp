@@ -9,7 +9,7 @@
 #include "model/base/words.hpp"
 #include "model/scenario/cases.hpp"
 #include "reports/measured.hpp"
-#include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -16,7 +16,7 @@
 #include "model/scenario/load.hpp"
 #include "reports/json.hpp"
 #include "reports/measured.hpp"
-#include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"
 

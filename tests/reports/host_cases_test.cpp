@@ -3,7 +3,7 @@
 
 #include "model/scenario/cases.hpp"
 #include "reports/measured.hpp"
-#include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -11,7 +11,7 @@
 #include "model/scenario/load.hpp"
 #include "reports/accuracy.hpp"
 #include "reports/measured.hpp"
-#include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

@@ -10,7 +10,7 @@
 #include "reports/accuracy.hpp"
 #include "reports/measured.hpp"
 #include "reports/pairs.hpp"
-#include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

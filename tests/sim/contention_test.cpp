@@ -10,7 +10,6 @@
 #include "model/collectives/flow_classes.hpp"
 #include "model/scenario/calibration_reader.hpp"
 #include "model/scenario/load.hpp"
-#include "sim/predict.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives/rows.hpp"

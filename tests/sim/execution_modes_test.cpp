@@ -7,7 +7,7 @@
 #include "model/cost/device_share.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/scenario/load.hpp"
-#include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

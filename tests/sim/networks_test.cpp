@@ -6,7 +6,7 @@
 
 #include "model/base/error.hpp"
 #include "model/scenario/load.hpp"
-#include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;

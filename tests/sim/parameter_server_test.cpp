@@ -6,7 +6,6 @@
 
 #include "model/parameter_server/server_graph.hpp"
 #include "model/scenario/load.hpp"
-#include "sim/predict.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/built_step.hpp"

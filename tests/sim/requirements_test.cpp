@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/scenario/load.hpp"
-#include "sim/predict.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
