@@ -1,3 +1,4 @@
+#include <array>
 #include <vector>
 
 #include "model/scenario/catalogue.hpp"
@@ -26,7 +27,7 @@ void print_list(const ListRow& list) {
 
 }  // namespace
 
-void add_lists(CLI::App& app, ExitStatus&) {
+void add_list(CLI::App& app, ExitStatus&) {
   for (const ListRow& row : lists) {
     CLI::App* command = app.add_subcommand(row.command, row.help);
     command->require_subcommand(1);

@@ -65,18 +65,7 @@ std::vector<Outcome> predict_cases(const PlotOptions& options, const std::vector
 /// The values of every --vary.
 std::vector<Variation> variations_of(const PlotOptions& options);
 
-void add_plot_scaling(CLI::App& plot, ExitStatus& status);
-void add_plot_breakdown(CLI::App& plot, ExitStatus& status);
-void add_plot_map(CLI::App& plot, ExitStatus& status);
-void add_plot_bandwidth(CLI::App& plot, ExitStatus& status);
-void add_plot_sweep(CLI::App& plot, ExitStatus& status);
-void add_plot_replay(CLI::App& plot, ExitStatus& status);
-void add_plot_latency(CLI::App& plot, ExitStatus& status);
-void add_plot_memory(CLI::App& plot, ExitStatus& status);
-void add_plot_timeline(CLI::App& plot, ExitStatus& status);
-void add_plot_attention(CLI::App& plot, ExitStatus& status);
-void add_plot_roofline(CLI::App& plot, ExitStatus& status);
-/// gemm, curves, busbw and accuracy: of folders that foretrain-gpu measured.
-void add_plot_measured(CLI::App& plot, ExitStatus& status);
+#define PLOT_COMMAND(name) void add_plot_##name(CLI::App& plot, ExitStatus& status);
+#include "reports/cli/commands.def"
 
 }  // namespace foretrain

@@ -46,11 +46,8 @@ std::vector<Variation> variations_of(const PlotOptions& options) {
 void add_plot(CLI::App& app, ExitStatus& status) {
   CLI::App* plot = app.add_subcommand("plot", "pictures (SVG); predicted against measured: `foretrain validate -o`");
   plot->require_subcommand(1);
-  for (const auto add : {add_plot_scaling, add_plot_breakdown, add_plot_map, add_plot_bandwidth, add_plot_sweep,
-                         add_plot_replay, add_plot_latency, add_plot_memory, add_plot_timeline, add_plot_attention,
-                         add_plot_roofline, add_plot_measured}) {
-    add(*plot, status);
-  }
+#define PLOT_COMMAND(name) add_plot_##name(*plot, status);
+#include "reports/cli/commands.def"
 }
 
 }  // namespace foretrain

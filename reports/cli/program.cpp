@@ -33,7 +33,8 @@ int run_program(int argc, char** argv) {
   app.set_version_flag("--version", FORETRAIN_VERSION);
   app.require_subcommand(1);
   ExitStatus status = ExitStatus::success;
-  for (const auto add : add_commands) add(app, status);
+#define COMMAND(name) add_##name(app, status);
+#include "reports/cli/commands.def"
   try {
     app.parse(argc, argv);
     finish_output();

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -269,7 +270,7 @@ void add_replay(CLI::App& app, ExitStatus& status) {
       ->type_name("DIR");
   command->add_flag("--json", options->json, "with --from: for programs");
   command->add_option("--executor", options->executor, "own schedules over TCP, key-value server, Gloo or Open MPI")
-      ->type_name("own|server|gloo|mpi");
+      ->type_name(fmt::format("{}", fmt::join(names_of<HostExecutor>, "|")));
   command->add_option("--repetitions", options->repetitions, "of each run (default: about a second and a half)")
       ->type_name("N")
       ->check(CLI::Range(1, 1000).description(""));

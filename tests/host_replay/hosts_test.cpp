@@ -98,10 +98,10 @@ TEST_CASE("a worker that fails is named, and no host is left", "[host][network]"
     } catch (const ReplayError& error) {
       CHECK_THAT(error.what(), Catch::Contains("rank"));
     }
-    programs.own = "/bin/false";
+    programs[HostExecutor::own] = "/bin/false";
     CHECK_THROWS_WITH(run_workers(lab, programs, plan({"cluster.nodes=2"}).task), Catch::Contains("exit status 1"));
     // One that hangs.
-    programs.own = FORETRAIN_SOURCE_DIR "/tests/host_replay/hangs.sh";
+    programs[HostExecutor::own] = FORETRAIN_SOURCE_DIR "/tests/host_replay/hangs.sh";
     task = plan({"cluster.nodes=2"}).task;
     task.timeout = -4.5;  // half a second in all
     CHECK_THROWS_WITH(run_workers(lab, programs, task), Catch::Contains("not finished") && Catch::Contains("rank 1"));

@@ -86,9 +86,11 @@ std::optional<double> BenchmarkRow::error() const {
 const std::vector<HostBenchmark>& host_benchmarks() {
   static const std::vector<HostBenchmark> table = [] {
     std::vector<HostBenchmark> all;
-    for (const auto part : {memory_benchmarks, compute_benchmarks, disk_benchmarks, loader_benchmarks}) {
-      for (HostBenchmark& benchmark : part()) all.push_back(benchmark);
-    }
+    const auto add = [&all](const std::vector<HostBenchmark>& part) {
+      all.insert(all.end(), part.begin(), part.end());
+    };
+#define PART(name) add(name##_benchmarks());
+#include "validate/host_calibration/parts.def"
     return all;
   }();
   return table;

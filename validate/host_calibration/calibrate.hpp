@@ -16,7 +16,10 @@
 namespace foretrain {
 
 /// The parts into which the benchmarks are divided, in the order in which they run.
-inline constexpr std::array<std::string_view, 4> calibration_parts = {"memory", "compute", "disk", "loader"};
+inline constexpr auto calibration_parts = std::to_array<std::string_view>({
+#define PART(name) #name,
+#include "validate/host_calibration/parts.def"
+});
 
 /// How many samples of a row are kept.
 inline constexpr std::size_t kept_samples = 200;
@@ -67,11 +70,8 @@ struct HostBenchmark {
   std::optional<double> (*predict)(const BenchmarkRow&, const Node&);
 };
 
-// One function per part, in files of their own.
-std::vector<HostBenchmark> memory_benchmarks();
-std::vector<HostBenchmark> compute_benchmarks();
-std::vector<HostBenchmark> disk_benchmarks();
-std::vector<HostBenchmark> loader_benchmarks();
+#define PART(name) std::vector<HostBenchmark> name##_benchmarks();
+#include "validate/host_calibration/parts.def"
 
 /// The table of all benchmarks.
 const std::vector<HostBenchmark>& host_benchmarks();

@@ -102,15 +102,14 @@ std::string label_of(const WorkerTask& task, int participant) {
                                   : fmt::format("server {} (host {})", participant - task.ranks, host);
 }
 
-Processes start(const HostLab& lab, const HostPrograms& programs, const WorkerTask& task) {
+Processes start(const HostLab& lab, const std::string& program, const WorkerTask& task) {
   Processes processes;
   if (task.executor == HostExecutor::mpi) {
-    const std::vector<std::string> command = mpi_command(lab, programs.mpi.string(), task);
+    const std::vector<std::string> command = mpi_command(lab, program, task);
     processes.push_back(std::make_unique<HostProcess>(lab, task.participants.front().host, "mpirun", command,
                                                       task.folder + "/mpirun.stderr", behind_others));
     return processes;
   }
-  const std::string program = (task.executor == HostExecutor::gloo ? programs.gloo : programs.own).string();
   for (int i = 0; i < static_cast<int>(task.participants.size()); ++i) {
     const std::vector<std::string> command = {program, task.folder, std::to_string(i)};
     processes.push_back(std::make_unique<HostProcess>(lab, task.participants[at_index(i)].host, label_of(task, i),
@@ -163,7 +162,7 @@ Processes start_background(const HostLab& lab, const HostPrograms& programs, con
   Processes processes;
   for (const BackgroundTraffic& traffic : background) {
     const auto command = [&](const char* side) {
-      return std::vector<std::string>{programs.own.string(), side, host_address(traffic.to),
+      return std::vector<std::string>{programs.at(HostExecutor::own).string(), side, host_address(traffic.to),
                                       fmt::format("{:.0f}", traffic.rate.value()), fmt::format("{:.0f}", seconds)};
     };
     processes.push_back(std::make_unique<HostProcess>(lab, traffic.to, "background receiver", command("receive"),
@@ -188,6 +187,18 @@ Samples collect(const WorkerTask& task) {
   return samples;
 }
 
+std::string how_to_build(HostExecutor executor) {
+  struct Library {
+    const char *name, *packages;
+  };
+  constexpr Library libraries[] = {
+#define EXECUTOR(name, program, library, packages) {library, packages},
+#include "validate/host_replay/executors.def"
+  };
+  const Library& library = libraries[static_cast<std::size_t>(executor)];
+  return fmt::format("foretrain was built without {}: install {} and build again", library.name, library.packages);
+}
+
 }  // namespace
 
 HostPrograms find_host_programs() {
@@ -197,8 +208,11 @@ HostPrograms find_host_programs() {
   const fs::path folder =
       stated != nullptr ? fs::path(stated) : fs::read_symlink("/proc/self/exe", ignored).parent_path();
   const auto find = [&](const char* name) { return fs::exists(folder / name, ignored) ? folder / name : fs::path(); };
-  HostPrograms programs{find("foretrain-host-worker"), find("foretrain-host-gloo"), find("foretrain-host-mpi")};
-  if (programs.own.empty()) {
+  HostPrograms programs = {
+#define EXECUTOR(name, program, ...) {HostExecutor::name, find(program)},
+#include "validate/host_replay/executors.def"
+  };
+  if (programs.at(HostExecutor::own).empty()) {
     throw UsageError(
         fmt::format("{}: there is no foretrain-host-worker: build it, or say where it is in "
                     "FORETRAIN_HOST_PROGRAMS",
@@ -209,18 +223,14 @@ HostPrograms find_host_programs() {
 
 Samples run_workers(const HostLab& lab, const HostPrograms& programs, WorkerTask task,
                     const std::vector<BackgroundTraffic>& background) {
-  if (task.executor == HostExecutor::gloo && programs.gloo.empty()) {
-    throw UsageError("foretrain was built without Gloo: install libgloo-dev and build again");
-  }
-  if (task.executor == HostExecutor::mpi && programs.mpi.empty()) {
-    throw UsageError("foretrain was built without MPI: install libopenmpi-dev and openmpi-bin and build again");
-  }
+  const std::filesystem::path& program = programs.at(task.executor);
+  if (program.empty()) throw UsageError(how_to_build(task.executor));
   const ScratchFolder folder;
   task.folder = folder.path();
   write_file(task.folder + "/task.json", to_json(task));
   ProcessBarrier::make(task.folder);
   const Processes beside = start_background(lab, programs, task.folder, background, task.timeout + 5.0);
-  Processes processes = start(lab, programs, task);
+  Processes processes = start(lab, program.string(), task);
   wait_for(processes, task.timeout + 5.0);
   return collect(task);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -17,10 +18,8 @@ class ReplayError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The programs that carry tasks out.
-struct HostPrograms {
-  std::filesystem::path own, gloo, mpi;  ///< gloo and mpi: empty where they were not built
-};
+/// The program of each executor; empty where it was not built.
+using HostPrograms = std::map<HostExecutor, std::filesystem::path>;
 /// Those beside the program `foretrain`, or in FORETRAIN_HOST_PROGRAMS. Throws UsageError when the project's own is
 /// missing.
 HostPrograms find_host_programs();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -16,8 +15,6 @@ namespace foretrain {
 namespace {
 
 using nlohmann::json;
-
-const std::array<std::string, 4> executor_names = {"own", "server", "gloo", "mpi"};
 
 void check(const WorkerTask& task) {
   const int participants = static_cast<int>(task.participants.size());
@@ -38,15 +35,13 @@ void check(const WorkerTask& task) {
 
 }  // namespace
 
-const std::string& name(HostExecutor executor) { return executor_names[static_cast<std::size_t>(executor)]; }
-
 HostExecutor parse_executor(const std::string& word) {
-  const auto found = std::find(executor_names.begin(), executor_names.end(), word);
-  if (found == executor_names.end()) {
-    throw UsageError(fmt::format("there is no executor {}; write {}", word,
-                                 or_list({executor_names.begin(), executor_names.end()})));
+  const auto executor = value_of<HostExecutor>(word);
+  if (!executor) {
+    const auto& words = names_of<HostExecutor>;
+    throw UsageError(fmt::format("there is no executor {}; write {}", word, or_list({words.begin(), words.end()})));
   }
-  return static_cast<HostExecutor>(found - executor_names.begin());
+  return *executor;
 }
 
 std::string to_json(const WorkerTask& task) {

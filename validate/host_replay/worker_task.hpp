@@ -6,20 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "model/base/words.hpp"
 #include "model/collectives/schedule.hpp"
 
 namespace foretrain {
 
 /// Who carries the all-reduce out.
 enum class HostExecutor {
-  own,     ///< the project's schedules over TCP
-  server,  ///< the project's key-value parameter server
-  gloo,
-  mpi
+#define EXECUTOR(name, ...) name,
+#include "validate/host_replay/executors.def"
 };
 
-/// "own", "server", "gloo", "mpi".
-const std::string& name(HostExecutor executor);
 /// Throws UsageError for another word.
 HostExecutor parse_executor(const std::string& word);
 

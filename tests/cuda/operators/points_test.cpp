@@ -20,10 +20,10 @@ struct Design {
 };
 
 const std::vector<Design>& designs() {
-  static const std::vector<Design> all = {{"gemm", gpu::gemm_points()},
-                                          {"convolution", gpu::convolution_points()},
-                                          {"attention", gpu::attention_points()},
-                                          {"streaming", gpu::streaming_points()}};
+  static const std::vector<Design> all = {
+#define OPERATOR_SUITE(name, ...) {#name, gpu::name##_points()},
+#include "validate/cuda/suites/suites.def"
+  };
   return all;
 }
 

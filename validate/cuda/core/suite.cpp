@@ -100,17 +100,9 @@ void SuiteRun::skip(Record record, const std::string& why) {
 
 const std::vector<Suite>& suites() {
   static const std::vector<Suite> table = {
-      {"launch", "kernel launches, graphs, events", 45, 8, false, run_launch},
-      {"memory", "device memory and L2: reads, writes, copies, strides, pointer chases", 90, 15, false, run_memory},
-      {"copy", "copies between host and device, page-locked allocation", 90, 12, false, run_copy},
-      {"gemm", "matrix products by cuBLASLt", 180, 20, false, run_gemm},
-      {"convolution", "convolutions by cuDNN", 100, 12, false, run_convolution},
-      {"attention", "attention by cuDNN, and unfused", 150, 14, false, run_attention},
-      {"streaming", "elementwise, reductions, norms, softmax, pooling, embedding, optimizers", 100, 15, false,
-       run_streaming},
-      {"peer", "copies between every pair of GPUs", 45, 8, true, run_peer},
-      {"collective", "NCCL collectives over every number of GPUs", 100, 14, true, run_collective},
-      {"overlap", "compute slowed by copies and by communication", 60, 8, false, run_overlap},
+#define SUITE(name, description, budget_s, quick_budget_s, several_gpus) \
+  {#name, description, budget_s, quick_budget_s, several_gpus, run_##name},
+#include "validate/cuda/suites/suites.def"
   };
   return table;
 }

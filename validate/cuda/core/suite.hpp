@@ -77,22 +77,13 @@ struct Suite {
   void (*run)(SuiteRun&);
 };
 
-/// In the order in which they run.
+/// Those of suites/suites.def, in the order in which they run.
 const std::vector<Suite>& suites();
 /// Null where there is none of this name.
 const Suite* find_suite(std::string_view name);
 
-// One function per suite (suites/NAME.cpp; those of single operators in suites/operator_suite.cpp).
-void run_launch(SuiteRun& run);
-void run_memory(SuiteRun& run);
-void run_copy(SuiteRun& run);
-void run_gemm(SuiteRun& run);
-void run_convolution(SuiteRun& run);
-void run_attention(SuiteRun& run);
-void run_streaming(SuiteRun& run);
-void run_peer(SuiteRun& run);
-void run_collective(SuiteRun& run);
-void run_overlap(SuiteRun& run);
+#define SUITE(name, ...) void run_##name(SuiteRun& run);
+#include "validate/cuda/suites/suites.def"
 
 /// What processes of rank 1 and above do while that of rank 0 runs the suite collective: they take part, and write
 /// nothing. Returns when rank 0 says that this was all. Throws GpuError.

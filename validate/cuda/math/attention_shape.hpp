@@ -25,7 +25,5 @@ AttentionShape attention_shape(const OperatorSpec& spec);
 std::unique_ptr<OperatorRunner> make_standard_attention(const AttentionShape& shape, const RunnerSetting& setting);
 /// cuDNN's fused attention. Throws GpuError with Fault::unsupported where cuDNN or this GPU has none.
 std::unique_ptr<OperatorRunner> make_fused_attention(const AttentionShape& shape, const RunnerSetting& setting);
-/// The one that the kind names.
-std::unique_ptr<OperatorRunner> make_attention(const OperatorSpec& spec, const RunnerSetting& setting);
 
 }  // namespace foretrain::gpu

@@ -269,4 +269,8 @@ std::map<std::string, std::string> MatmulRunner::parameters() const {
   return texts;
 }
 
+std::unique_ptr<OperatorRunner> make_matmul(const OperatorSpec& spec, const RunnerSetting& setting) {
+  return std::make_unique<MatmulRunner>(matmul_shape(spec), setting);
+}
+
 }  // namespace foretrain::gpu

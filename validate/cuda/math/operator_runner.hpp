@@ -44,13 +44,13 @@ struct RunnerSetting {
   int rotation = 1;
 };
 
-/// Runner for a kind of `workload.operator` (matmul, convolution, attention, elementwise, reduction, copy, softmax,
-/// layer_norm, batch_norm, pooling, embedding, cross_entropy, optimizer, gradient_clipping) or `traffic`.
+/// Runner for a kind of operators.def.
 /// Throws GpuError with Fault::unsupported where this GPU, or this build, cannot do it, saying why;
 /// Fault::out_of_memory; std::invalid_argument for a specification that is wrong.
 std::unique_ptr<OperatorRunner> make_runner(const OperatorSpec& spec, const RunnerSetting& setting);
 
-/// By cuDNN; Fault::unsupported where it is not built in.
-std::unique_ptr<OperatorRunner> make_convolution(const OperatorSpec& spec, const RunnerSetting& setting);
+#define LIBRARY_OPERATOR(name) \
+  std::unique_ptr<OperatorRunner> make_##name(const OperatorSpec& spec, const RunnerSetting& setting);
+#include "validate/cuda/math/operators.def"
 
 }  // namespace foretrain::gpu

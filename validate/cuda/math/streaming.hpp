@@ -57,17 +57,7 @@ bool is_backward(const OperatorSpec& spec);
 std::size_t to_size(std::int64_t number);
 inline float* floats(void* tensor) { return static_cast<float*>(tensor); }
 
-StreamingParts elementwise_parts(const OperatorSpec& spec);
-StreamingParts reduction_parts(const OperatorSpec& spec);
-StreamingParts copy_parts(const OperatorSpec& spec);
-StreamingParts traffic_parts(const OperatorSpec& spec);
-StreamingParts softmax_parts(const OperatorSpec& spec);
-StreamingParts layer_norm_parts(const OperatorSpec& spec);
-StreamingParts cross_entropy_parts(const OperatorSpec& spec);
-StreamingParts batch_norm_parts(const OperatorSpec& spec);
-StreamingParts pooling_parts(const OperatorSpec& spec);
-StreamingParts embedding_parts(const OperatorSpec& spec);
-StreamingParts optimizer_parts(const OperatorSpec& spec);
-StreamingParts gradient_clipping_parts(const OperatorSpec& spec);
+#define STREAMING_OPERATOR(name) StreamingParts name##_parts(const OperatorSpec& spec);
+#include "validate/cuda/math/operators.def"
 
 }  // namespace foretrain::gpu

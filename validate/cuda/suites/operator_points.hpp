@@ -47,9 +47,7 @@ class Draw {
 
 // The designs, each in a file of its own (suites/NAME_points.cpp). Every point's fields are keys that a scenario's
 // `workload.operator` takes.
-std::vector<OperatorPoint> gemm_points();
-std::vector<OperatorPoint> convolution_points();
-std::vector<OperatorPoint> attention_points();
-std::vector<OperatorPoint> streaming_points();
+#define OPERATOR_SUITE(name, ...) std::vector<OperatorPoint> name##_points();
+#include "validate/cuda/suites/suites.def"
 
 }  // namespace foretrain::gpu

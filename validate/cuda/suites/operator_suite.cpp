@@ -58,9 +58,8 @@ void measure_operators(SuiteRun& run, const std::vector<OperatorPoint>& points) 
 
 }  // namespace
 
-void run_gemm(SuiteRun& run) { measure_operators(run, gemm_points()); }
-void run_convolution(SuiteRun& run) { measure_operators(run, convolution_points()); }
-void run_attention(SuiteRun& run) { measure_operators(run, attention_points()); }
-void run_streaming(SuiteRun& run) { measure_operators(run, streaming_points()); }
+#define OPERATOR_SUITE(name, ...) \
+  void run_##name(SuiteRun& run) { measure_operators(run, name##_points()); }
+#include "validate/cuda/suites/suites.def"
 
 }  // namespace foretrain::gpu
