@@ -99,19 +99,4 @@ TaskGraph graph_of_one(Block block, Resource resource) {
   return std::move(builder).build();
 }
 
-Seconds critical_path(const TaskGraph& graph) {
-  Seconds longest;
-  std::vector<Seconds> start(graph.tasks().size());
-  for (std::size_t task = 0; task < start.size(); ++task) {
-    const auto id = static_cast<TaskId>(task);
-    const Seconds finish = start[task] + graph.block_of(id).uncontended;
-    longest = std::max(longest, finish);
-    for (const TaskId next : graph.successors(id)) {
-      Seconds& earliest = start[static_cast<std::size_t>(next)];
-      earliest = std::max(earliest, finish);
-    }
-  }
-  return longest;
-}
-
 }  // namespace foretrain

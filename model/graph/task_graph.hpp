@@ -110,7 +110,4 @@ class TaskGraph::Builder {
 /// A graph of one task.
 TaskGraph graph_of_one(Block block, Resource resource);
 
-/// Length of the longest chain of dependencies alone, resources ignored: no execution can be faster.
-Seconds critical_path(const TaskGraph& graph);
-
 }  // namespace foretrain

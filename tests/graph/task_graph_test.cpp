@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "tests/catch.hpp"
+#include "tests/graph/critical_path.hpp"
 
 using namespace foretrain;
 
@@ -39,7 +40,7 @@ TEST_CASE("a graph without tasks takes no time") {
   const TaskGraph graph = TaskGraph::Builder().build();
   CHECK(graph.tasks().empty());
   CHECK(run(graph).makespan == Seconds(0.0));
-  CHECK(critical_path(graph) == Seconds(0.0));
+  CHECK(test::critical_path(graph) == Seconds(0.0));
 }
 
 TEST_CASE("a task must refer to what is there already") {
@@ -70,7 +71,7 @@ TEST_CASE("resources work in order, dependencies make tasks wait") {
   CHECK(execution.start[static_cast<std::size_t>(d)] == 5.0_s);
   CHECK(execution.makespan == 6.0_s);
   // Dependencies alone: b then c takes 5 + 1 s, a then d takes 2 + 1 s.
-  CHECK(critical_path(graph) == 6.0_s);
+  CHECK(test::critical_path(graph) == 6.0_s);
 }
 
 TEST_CASE("the critical path ignores resources") {
@@ -81,7 +82,7 @@ TEST_CASE("the critical path ignores resources") {
   for (int i = 0; i < 3; ++i) builder.add_task({one, stream});
   const TaskGraph graph = std::move(builder).build();
   CHECK(run(graph).makespan == 3.0_s);
-  CHECK(critical_path(graph) == 1.0_s);
+  CHECK(test::critical_path(graph) == 1.0_s);
 }
 
 TEST_CASE("property: critical path ≤ uncontended run ≤ everything one after another") {
@@ -102,7 +103,7 @@ TEST_CASE("property: critical path ≤ uncontended run ≤ everything one after 
     const TaskGraph graph = std::move(builder).build();
     for (TaskId task = 0; task < 30; ++task) everything += graph.block_of(task).uncontended;
     const Execution execution = run(graph);
-    CHECK(critical_path(graph) <= execution.makespan);
+    CHECK(test::critical_path(graph) <= execution.makespan);
     CHECK(execution.makespan.value() <= Approx(everything.value()));
     for (TaskId task = 0; task < 30; ++task) {
       for (const TaskId next : graph.successors(task)) {

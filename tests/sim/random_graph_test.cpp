@@ -6,6 +6,7 @@
 
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
+#include "tests/graph/critical_path.hpp"
 #include "tests/sim/graphs.hpp"
 
 using namespace foretrain;

@@ -22,7 +22,7 @@ struct Design {
 const std::vector<Design>& designs() {
   static const std::vector<Design> all = {
 #define OPERATOR_SUITE(name, ...) {#name, gpu::name##_points()},
-#include "validate/cuda/suites/suites.def"
+#include "validate/cuda/core/suites.def"
   };
   return all;
 }

@@ -102,7 +102,7 @@ const std::vector<Suite>& suites() {
   static const std::vector<Suite> table = {
 #define SUITE(name, description, budget_s, quick_budget_s, several_gpus) \
   {#name, description, budget_s, quick_budget_s, several_gpus, run_##name},
-#include "validate/cuda/suites/suites.def"
+#include "validate/cuda/core/suites.def"
   };
   return table;
 }

@@ -77,13 +77,13 @@ struct Suite {
   void (*run)(SuiteRun&);
 };
 
-/// Those of suites/suites.def, in the order in which they run.
+/// Those of suites.def, in the order in which they run.
 const std::vector<Suite>& suites();
 /// Null where there is none of this name.
 const Suite* find_suite(std::string_view name);
 
 #define SUITE(name, ...) void run_##name(SuiteRun& run);
-#include "validate/cuda/suites/suites.def"
+#include "validate/cuda/core/suites.def"
 
 /// What processes of rank 1 and above do while that of rank 0 runs the suite collective: they take part, and write
 /// nothing. Returns when rank 0 says that this was all. Throws GpuError.

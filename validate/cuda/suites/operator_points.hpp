@@ -48,6 +48,6 @@ class Draw {
 // The designs, each in a file of its own (suites/NAME_points.cpp). Every point's fields are keys that a scenario's
 // `workload.operator` takes.
 #define OPERATOR_SUITE(name, ...) std::vector<OperatorPoint> name##_points();
-#include "validate/cuda/suites/suites.def"
+#include "validate/cuda/core/suites.def"
 
 }  // namespace foretrain::gpu

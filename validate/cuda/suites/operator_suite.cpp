@@ -60,6 +60,6 @@ void measure_operators(SuiteRun& run, const std::vector<OperatorPoint>& points) 
 
 #define OPERATOR_SUITE(name, ...) \
   void run_##name(SuiteRun& run) { measure_operators(run, name##_points()); }
-#include "validate/cuda/suites/suites.def"
+#include "validate/cuda/core/suites.def"
 
 }  // namespace foretrain::gpu
