@@ -99,7 +99,7 @@ TEST_CASE("property: no simulation beats the critical path, and two runs give th
     const TaskGraph graph = random_graph(random, two_nodes(), 3);
     for (const Fidelity fidelity : {Fidelity::flows, Fidelity::steps}) {
       const Execution execution = simulate(graph, two_nodes(), fidelity);
-      CHECK(execution.makespan.value() >= critical_path(graph).value() * (1.0 - 1e-9));
+      CHECK(execution.makespan.value() >= foretrain::test::critical_path(graph).value() * (1.0 - 1e-9));
       CHECK(in_order(graph, execution));
       CHECK(same_bits(execution, simulate(graph, two_nodes(), fidelity)));
       contention = contention || execution.makespan > 1.01 * run(graph).makespan;

@@ -56,7 +56,7 @@ TEST_CASE("property: both executors share a device in the same way") {
       CHECK(took.value() >= alone.value() * (1.0 - 1e-9));  // company never makes a kernel faster
       slowed = slowed || took > 1.1 * alone;
     }
-    CHECK(uncontended.makespan.value() >= test::critical_path(graph).value() * (1.0 - 1e-9));
+    CHECK(uncontended.makespan.value() >= foretrain::test::critical_path(graph).value() * (1.0 - 1e-9));
   }
   CHECK(slowed);  // or the graphs would have shown nothing
 }
