@@ -12,7 +12,7 @@
 
 #include "model/base/descriptor.hpp"
 
-extern char** environ;  // NOLINT(readability-identifier-naming): the name that POSIX gives it
+extern char** environ;  // NOLINT(readability-*): the name that POSIX gives it; some headers declare it too
 
 namespace foretrain {
 
@@ -20,6 +20,7 @@ namespace {
 
 pid_t start(const std::vector<std::string>& command, const Pipe& in, const Pipe& out, const Pipe& err) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;

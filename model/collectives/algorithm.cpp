@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <ranges>
 #include <stdexcept>
 
 namespace foretrain {
@@ -16,8 +17,8 @@ std::string describe(const std::vector<std::vector<int>>& nodes, const Topology&
   std::map<std::size_t, int> first_with;
   for (const std::vector<int>& ranks : nodes) first_with.try_emplace(ranks.size(), topology.node_of(ranks.front()));
   std::string text;
-  for (auto entry = first_with.rbegin(); entry != first_with.rend(); ++entry) {
-    text += fmt::format("{}node {} has {}", text.empty() ? "" : ", ", entry->second, entry->first);
+  for (const auto& [ranks, node] : first_with | std::views::reverse) {
+    text += fmt::format("{}node {} has {}", text.empty() ? "" : ", ", node, ranks);
   }
   return text;
 }

@@ -132,6 +132,7 @@ std::vector<LoweredCollective::Phase> all_to_all_by_node(const CollectiveCall& c
     }
     for (std::size_t place = 0; place < nodes.front().size(); ++place) {
       std::vector<int> rail;
+      rail.reserve(nodes.size());
       for (const std::vector<int>& ranks : nodes) rail.push_back(ranks[place]);
       const std::vector<Flow> flows = exchange_flows(rail, part * static_cast<double>(nodes.front().size()), topology);
       across.flows.insert(across.flows.end(), flows.begin(), flows.end());

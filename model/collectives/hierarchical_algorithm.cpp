@@ -256,9 +256,10 @@ std::vector<int> level_order(const std::vector<int>& group, int innermost, RingO
   std::vector<int> result;
   for (std::vector<int>& ranks : split_by_node(group, topology)) {
     std::sort(ranks.begin(), ranks.end());
-    const int size = std::min(innermost, static_cast<int>(ranks.size()));
-    for (std::size_t first = 0; first < ranks.size(); first += static_cast<std::size_t>(size)) {
-      const std::size_t end = std::min(ranks.size(), first + static_cast<std::size_t>(size));
+    const auto all = static_cast<std::ptrdiff_t>(ranks.size());
+    const std::ptrdiff_t size = std::min<std::ptrdiff_t>(innermost, all);
+    for (std::ptrdiff_t first = 0; first < all; first += size) {
+      const std::ptrdiff_t end = std::min(all, first + size);
       const std::vector<int> inner = orders.order({ranks.begin() + first, ranks.begin() + end});
       result.insert(result.end(), inner.begin(), inner.end());
     }

@@ -60,7 +60,8 @@ Seconds longest_way(const Cycle& cycle, int hops) {
     way += cycle[static_cast<std::size_t>((i + rest) % length)] - cycle[static_cast<std::size_t>(i)];
     longest = std::max(longest, way);
   }
-  return lap * static_cast<double>(hops / length) + longest;
+  const int laps = hops / length;
+  return lap * static_cast<double>(laps) + longest;
 }
 
 }  // namespace

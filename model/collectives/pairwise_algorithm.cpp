@@ -40,7 +40,7 @@ Phase exchange(int ranks, int distance, What what) {
   return transfers;
 }
 
-Schedule make(int ranks, int chunks, std::vector<What> rounds) {
+Schedule make(int ranks, int chunks, const std::vector<What>& rounds) {
   const int per_round = ranks - 1;
   const auto stretch = [=](int index) -> Schedule::Stretch {
     if (ranks <= most_ranks_told_apart) return {1, index};

@@ -17,6 +17,7 @@ std::vector<EndpointId> host_servers(int servers, const std::vector<std::vector<
   const int nodes = static_cast<int>(ranks_by_node.size());
   const int sockets = topology.hosts_per_node();
   std::vector<EndpointId> endpoints;
+  endpoints.reserve(static_cast<std::size_t>(servers));
   for (int server = 0; server < servers; ++server) {
     const int first_gpu = ranks_by_node[server % nodes].front();
     const int node = topology.node_of(first_gpu);
@@ -29,6 +30,7 @@ std::vector<EndpointId> host_servers(int servers, const std::vector<std::vector<
 std::vector<EndpointId> gpu_servers(int servers, const std::vector<int>& group) {
   const int ranks = static_cast<int>(group.size());
   std::vector<EndpointId> endpoints;
+  endpoints.reserve(static_cast<std::size_t>(servers));
   for (int server = 0; server < servers; ++server) {
     endpoints.push_back(group[servers <= ranks ? server * ranks / servers : server % ranks]);
   }
@@ -59,6 +61,7 @@ std::vector<EndpointId> dedicated_servers(const CollectiveCall& call, const Topo
                     call.servers, free_nodes, free_nodes));
   }
   std::vector<EndpointId> endpoints;
+  endpoints.reserve(static_cast<std::size_t>(call.servers));
   for (int server = 0; server < call.servers; ++server) endpoints.push_back(hosts[server % hosts.size()]);
   return endpoints;
 }

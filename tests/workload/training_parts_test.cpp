@@ -83,7 +83,7 @@ TEST_CASE("which gradients each part needs") {
 }
 
 TEST_CASE("adapters of Llama 2 7B: rank · (in + out) for each matrix") {
-  const auto& llama = std::get<TransformerConfig>(preset("llama2-7b").shape);
+  const auto llama = std::get<TransformerConfig>(preset("llama2-7b").shape);
   // Attention: four matrices of 4096 × 4096: 4 · 16 · 8192. Feed-forward: three of 4096 × 11008: 3 · 16 · 15104.
   // All of them in 32 blocks: 39,976,960, what the peft library prints for rank 16 on all linear layers.
   Lora lora;
@@ -92,7 +92,7 @@ TEST_CASE("adapters of Llama 2 7B: rank · (in + out) for each matrix") {
   lora.ffn = false;
   CHECK(lora_parameters(lora, llama) == 4 * 16 * 8192);
   // Grouped queries: keys and values of Mistral are 1024 wide.
-  const auto& mistral = std::get<TransformerConfig>(preset("mistral-7b").shape);
+  const auto mistral = std::get<TransformerConfig>(preset("mistral-7b").shape);
   CHECK(lora_parameters(lora, mistral) == 2 * 16 * 8192 + 2 * 16 * 5120);
   // Over two ranks the divided side of each matrix is half as long: 3 · (4096 + 2048) and (2048 + 4096).
   CHECK(lora_parameters(lora, llama, 2) == 4 * 16 * (4096 + 2048));
