@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
-#include <ranges>
 #include <stdexcept>
 
 namespace foretrain {
@@ -14,10 +14,10 @@ namespace {
 
 /// "node 0 has 8, node 1 has 4": the first node of every different number.
 std::string describe(const std::vector<std::vector<int>>& nodes, const Topology& topology) {
-  std::map<std::size_t, int> first_with;
+  std::map<std::size_t, int, std::greater<>> first_with;  // the fullest nodes first
   for (const std::vector<int>& ranks : nodes) first_with.try_emplace(ranks.size(), topology.node_of(ranks.front()));
   std::string text;
-  for (const auto& [ranks, node] : first_with | std::views::reverse) {
+  for (const auto& [ranks, node] : first_with) {
     text += fmt::format("{}node {} has {}", text.empty() ? "" : ", ", node, ranks);
   }
   return text;
