@@ -121,6 +121,7 @@ Platform::Platform(const Platform::Plan& plan) : impl_(std::make_unique<Impl>())
     if (route.empty()) continue;
     // Bypass routes are looked up in a map: no table of all pairs of hosts, and repeated links are kept.
     std::vector<s4u::LinkInRoute> crossed;
+    crossed.reserve(route.size());
     for (const std::int32_t link : route) crossed.emplace_back(links[static_cast<std::size_t>(link)]);
     zone->add_bypass_route(impl_->routes.back().source->get_netpoint(),
                            impl_->routes.back().destination->get_netpoint(), nullptr, nullptr, crossed);

@@ -30,7 +30,7 @@ std::vector<std::vector<int>> RankLayout::gradient_groups(int stage) const {
   std::vector<std::vector<int>> groups(static_cast<std::size_t>(tensor_));
   for (int t = 0; t < tensor_; ++t) {
     auto& group = groups[static_cast<std::size_t>(t)];
-    group.reserve(static_cast<std::size_t>(data_ * context_));
+    group.reserve(static_cast<std::size_t>(data_) * static_cast<std::size_t>(context_));
     for (int d = 0; d < data_; ++d) {
       for (int c = 0; c < context_; ++c) group.push_back(rank(stage, d, c, t));
     }
@@ -42,6 +42,7 @@ std::vector<std::vector<int>> RankLayout::tensor_groups(int stage, int window) c
   std::vector<std::vector<int>> groups;
   for (int first = 0; first < ranks_per_stage() && first < window; first += tensor_) {
     std::vector<int> group;
+    group.reserve(static_cast<std::size_t>(tensor_));
     for (int t = 0; t < tensor_; ++t) group.push_back(rank(stage, 0, 0, 0) + first + t);
     groups.push_back(std::move(group));
   }
@@ -53,6 +54,7 @@ std::vector<std::vector<int>> RankLayout::context_groups(int stage, int window) 
   for (int d = 0; d < data_ && d * context_ * tensor_ < window; ++d) {
     for (int t = 0; t < tensor_; ++t) {
       std::vector<int> group;
+      group.reserve(static_cast<std::size_t>(context_));
       for (int c = 0; c < context_; ++c) group.push_back(rank(stage, d, c, t));
       groups.push_back(std::move(group));
     }

@@ -102,6 +102,7 @@ GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology
   }
   if (folded) {
     std::vector<int> all;
+    all.reserve(at_index(store.worker_count()));
     for (int w = 0; w < store.worker_count(); ++w) all.push_back(w);
     add_lane(std::move(all));
   } else {
