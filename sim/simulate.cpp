@@ -134,9 +134,7 @@ Execution FlowInterconnect::drive(EventLoop& loop) {
     std::ranges::copy(done.finish, dates.subspan(tasks).begin());
   });
   const auto middle = dates.begin() + static_cast<std::ptrdiff_t>(tasks);
-  Execution execution{{dates.begin(), middle}, {middle, dates.end()}, Seconds(0.0)};
-  for (const Seconds finish : execution.finish) execution.makespan = std::max(execution.makespan, finish);
-  return execution;
+  return {{dates.begin(), middle}, {middle, dates.end()}, Seconds(0.0)};
 }
 
 }  // namespace

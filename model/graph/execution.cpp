@@ -143,14 +143,14 @@ void EventLoop::handle(const Event& event) {
 
 Execution EventLoop::take_execution() {
   if (!finished()) throw std::logic_error("the run stopped before its last task");
-  Execution execution{std::move(start_), std::move(finish_), Seconds(0.0)};
-  for (const Seconds finish : execution.finish) execution.makespan = std::max(execution.makespan, finish);
-  return execution;
+  return {std::move(start_), std::move(finish_), Seconds(0.0)};
 }
 
 Execution run(const TaskGraph& graph, Interconnect& interconnect) {
   EventLoop loop(graph, interconnect);
-  return interconnect.drive(loop);
+  Execution execution = interconnect.drive(loop);
+  for (const Seconds finish : execution.finish) execution.makespan = std::max(execution.makespan, finish);
+  return execution;
 }
 
 Execution run(const TaskGraph& graph, const std::vector<BlockId>& free) {

@@ -39,7 +39,7 @@ class Interconnect {
   /// Called with each event of kind flows_start and flows_end when its date has come. True when the event's task has
   /// ended.
   virtual bool handle(const Event& event, Seconds now, EventQueue& events) = 0;
-  /// Advances the loop to its end: at once, or in step with a clock of the interconnect's own.
+  /// Advances the loop to its end: at once, or in step with a clock of its own. Dates alone: run() adds the makespan.
   virtual Execution drive(EventLoop& loop) = 0;
 };
 
@@ -60,7 +60,7 @@ class EventLoop {
   [[nodiscard]] bool finished() const { return tasks_left_ == 0; }
   [[nodiscard]] Seconds now() const { return now_; }
   [[nodiscard]] EventQueue& events() { return events_; }
-  /// Once it has finished. Throws std::logic_error before.
+  /// Dates, once it has finished (run() adds the makespan). Throws std::logic_error before.
   [[nodiscard]] Execution take_execution();
 
  private:

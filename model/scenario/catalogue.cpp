@@ -63,9 +63,11 @@ std::string description_of(const YamlNode& document) {
   return std::string(trim(text));
 }
 
-/// The topics of scenarios/topics.yaml: "R7" and "loading".
-std::vector<std::pair<std::string, std::string>> topics() {
-  std::vector<std::pair<std::string, std::string>> topics;
+/// "R7" and "loading", as scenarios/topics.yaml has them.
+using Topics = std::vector<std::pair<std::string, std::string>>;
+
+Topics read_topics() {
+  Topics topics;
   const fs::path file = data_directory() / "topics.yaml";
   std::error_code missing;
   if (!fs::exists(file, missing)) return topics;
@@ -76,8 +78,8 @@ std::vector<std::pair<std::string, std::string>> topics() {
 }
 
 /// The number of a run's topic; "run" for those about none.
-std::string topic_of(const std::string& run) {
-  for (const auto& [number, topic] : topics()) {
+std::string topic_of(const std::string& run, const Topics& topics) {
+  for (const auto& [number, topic] : topics) {
     if (run.starts_with(topic + "-")) return number;
   }
   return "run";
@@ -85,7 +87,7 @@ std::string topic_of(const std::string& run) {
 
 /// "loading-workers" for "r07-workers"; the name as it is where it has no number.
 std::string named_by_topic(const std::string& name) {
-  for (const auto& [number, topic] : topics()) {
+  for (const auto& [number, topic] : read_topics()) {
     const std::string prefix = fmt::format("r{:0>2}-", number.substr(1));
     if (name.starts_with(prefix)) return topic + name.substr(prefix.size() - 1);
   }
@@ -94,12 +96,14 @@ std::string named_by_topic(const std::string& name) {
 
 std::vector<CatalogueEntry> list(CatalogueSection section) {
   std::vector<CatalogueEntry> entries;
+  const bool runs = section == CatalogueSection::run;
+  const Topics topics = runs ? read_topics() : Topics();
   for (const fs::path& file : yaml_files(folder(section))) {
     const YamlNode& document = cached_yaml_file(file.string());
     // links.yaml, cards.yaml, storage.yaml and the like lie beside the nodes.
     if (section == CatalogueSection::node && kind_of(section, document) != "node") continue;
     const std::string name = file.stem().string();
-    const std::string kind = section == CatalogueSection::run ? topic_of(name) : kind_of(section, document);
+    const std::string kind = runs ? topic_of(name, topics) : kind_of(section, document);
     entries.push_back({name, file, kind, description_of(document)});
   }
   return entries;
