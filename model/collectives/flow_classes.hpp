@@ -44,8 +44,7 @@ struct SharingSystem {
   void add_flow(std::int32_t kind_of_flow, std::span<const std::int32_t> links_crossed);
 };
 
-/// The coarsest classes. O(c log c) for c crossings. Classes are told apart by sums of 64-bit hashes: a million flows
-/// have one chance in 10⁷ that two different classes are taken for one.
+/// The coarsest classes (equitable_partition.hpp).
 SharingSystem::Folded fold(const SharingSystem& system);
 
 /// Every flow in a class of its own.

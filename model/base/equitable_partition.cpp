@@ -1,0 +1,174 @@
+#include "model/base/equitable_partition.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "model/base/hash.hpp"
+#include "model/base/number.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using Vertex = ColouredGraph::Vertex;
+using ClassId = std::int32_t;
+
+/// A hash whose sums tell classes apart.
+std::uint64_t mix(ClassId id) {
+  std::uint64_t state = static_cast<std::uint64_t>(id) * split_mix_step;
+  return split_mix(state);
+}
+
+/// Partition refinement. The members of a class are consecutive in `order_`; all of them had the same sum of hashes of
+/// their neighbours' classes when the class was last looked at.
+class Refinement {
+ public:
+  Refinement(const ColouredGraph& graph, const Neighbours& neighbours)
+      : neighbours_(neighbours), class_of_(graph.colour.size()) {
+    begin_with_colours(graph.colour);
+    while (!touched_.empty()) {
+      split_touched();
+      pass_on_changes();
+    }
+  }
+  [[nodiscard]] const std::vector<ClassId>& classes() const { return class_of_; }
+
+ private:
+  struct Change {
+    Vertex node;
+    ClassId before;
+  };
+
+  void begin_with_colours(const std::vector<std::int32_t>& colour) {
+    order_.resize(class_of_.size());
+    std::iota(order_.begin(), order_.end(), 0);
+    const auto colour_of = [&](Vertex node) { return colour[at_index(node)]; };
+    std::ranges::stable_sort(order_, {}, colour_of);
+    position_.resize(order_.size());
+    for (std::size_t at = 0; at < order_.size(); ++at) {
+      if (at == 0 || colour_of(order_[at - 1]) != colour_of(order_[at])) begin_.push_back(at), end_.push_back(at);
+      ++end_.back();
+      position_[at_index(order_[at])] = at;
+      class_of_[at_index(order_[at])] = static_cast<ClassId>(begin_.size() - 1);
+    }
+    sum_.resize(order_.size());
+    is_touched_.resize(order_.size());
+    for (const Vertex node : order_) {
+      for (const Vertex other : neighbours_.of(at_index(node))) {
+        sum_[at_index(node)] += mix(class_of_[at_index(other)]);
+      }
+      touch(node);
+    }
+  }
+
+  void touch(Vertex node) {
+    if (is_touched_[at_index(node)]) return;
+    is_touched_[at_index(node)] = true;
+    touched_.push_back(node);
+  }
+
+  void split_touched() {
+    std::sort(touched_.begin(), touched_.end(), [&](Vertex a, Vertex b) {
+      return std::tuple(class_of_[at_index(a)], sum_[at_index(a)], a) <
+             std::tuple(class_of_[at_index(b)], sum_[at_index(b)], b);
+    });
+    for (const Vertex node : touched_) is_touched_[at_index(node)] = false;
+    for (auto from = touched_.begin(); from != touched_.end();) {
+      const ClassId id = class_of_[at_index(*from)];
+      const auto to = std::find_if(from, touched_.end(), [&](Vertex node) { return class_of_[at_index(node)] != id; });
+      split(id, std::span(from, to));
+      from = to;
+    }
+    touched_.clear();
+  }
+
+  /// Every part but the largest gets a class of its own, so that each node changes its class O(log n) times.
+  void split(ClassId id, std::span<const Vertex> touched) {
+    const auto same_sum_end = [&](std::size_t at) {
+      std::size_t end = at;
+      while (end < touched.size() && sum_[at_index(touched[end])] == sum_[at_index(touched[at])]) ++end;
+      return end;
+    };
+    const std::size_t untouched = end_[at_index(id)] - begin_[at_index(id)] - touched.size();
+    std::size_t largest = touched.size(), largest_size = untouched;  // `largest` begins a part of `touched`
+    for (std::size_t at = 0; at < touched.size(); at = same_sum_end(at)) {
+      if (same_sum_end(at) - at > largest_size) largest = at, largest_size = same_sum_end(at) - at;
+    }
+    for (std::size_t at = 0; at < touched.size();) {
+      const std::size_t end = same_sum_end(at);
+      if (at != largest) move_out(id, touched.subspan(at, end - at));
+      at = end;
+    }
+    if (largest == touched.size() || untouched == 0) return;
+    std::vector<Vertex> rest;
+    for (std::size_t at = begin_[at_index(id)]; at < end_[at_index(id)]; ++at) {
+      if (sum_[at_index(order_[at])] != sum_[at_index(touched[largest])]) rest.push_back(order_[at]);
+    }
+    move_out(id, rest);
+  }
+
+  void move_out(ClassId id, std::span<const Vertex> part) {
+    std::size_t end = end_[at_index(id)];
+    const auto fresh = static_cast<ClassId>(begin_.size());
+    for (const Vertex node : part) {
+      --end;
+      const Vertex other = order_[end];
+      std::swap(order_[end], order_[position_[at_index(node)]]);
+      std::swap(position_[at_index(node)], position_[at_index(other)]);
+      changes_.push_back({node, id});
+      class_of_[at_index(node)] = fresh;
+    }
+    begin_.push_back(end);
+    end_.push_back(end_[at_index(id)]);
+    end_[at_index(id)] = end;
+  }
+
+  void pass_on_changes() {
+    for (const Change& change : changes_) {
+      const std::uint64_t difference = mix(class_of_[at_index(change.node)]) - mix(change.before);
+      for (const Vertex other : neighbours_.of(at_index(change.node))) {
+        sum_[at_index(other)] += difference;
+        touch(other);
+      }
+    }
+    changes_.clear();
+  }
+
+  const Neighbours& neighbours_;
+  std::vector<ClassId> class_of_;
+  std::vector<std::size_t> begin_, end_;  ///< of each class, in order_
+  std::vector<Vertex> order_;
+  std::vector<std::size_t> position_;
+  std::vector<std::uint64_t> sum_;
+  std::vector<bool> is_touched_;
+  std::vector<Vertex> touched_;
+  std::vector<Change> changes_;
+};
+
+}  // namespace
+
+Neighbours::Neighbours(const ColouredGraph& graph)
+    : first_(graph.colour.size() + 1), neighbour_(2 * graph.edges.size()) {
+  for (const auto& [a, b] : graph.edges) ++first_[at_index(a) + 1], ++first_[at_index(b) + 1];
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+  std::vector<std::size_t> next = first_;
+  for (const auto& [a, b] : graph.edges) {
+    neighbour_[next[at_index(a)]++] = b;
+    neighbour_[next[at_index(b)]++] = a;
+  }
+}
+
+std::vector<std::int32_t> coarsest_equitable_partition(const ColouredGraph& graph, const Neighbours& neighbours) {
+  const Refinement refinement(graph, neighbours);
+  std::vector<std::int32_t> of_vertex = refinement.classes();
+  std::vector<std::int32_t> number(of_vertex.size(), -1);
+  std::int32_t known = 0;
+  for (std::int32_t& id : of_vertex) {
+    if (number[at_index(id)] < 0) number[at_index(id)] = known++;
+    id = number[at_index(id)];
+  }
+  return of_vertex;
+}
+
+}  // namespace foretrain
