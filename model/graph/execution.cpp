@@ -12,10 +12,13 @@ namespace {
 
 class UncontendedInterconnect final : public Interconnect {
  public:
-  UncontendedInterconnect(const TaskGraph& graph, const std::vector<BlockId>& free) : graph_(graph), free_(free) {}
+  UncontendedInterconnect(const TaskGraph& graph, const std::vector<BlockId>& free)
+      : graph_(graph), is_free_(graph.blocks().size()) {
+    for (const BlockId block : free) is_free_[at_index(block)] = true;
+  }
 
   bool begin(TaskId task, Seconds now, EventQueue& events) override {
-    if (std::ranges::find(free_, graph_.tasks()[at_index(task)].block) != free_.end()) return true;
+    if (is_free_[at_index(graph_.tasks()[at_index(task)].block)]) return true;
     events.push({now + graph_.block_of(task).uncontended, Event::Kind::task_ends, task});
     return false;
   }
@@ -29,7 +32,7 @@ class UncontendedInterconnect final : public Interconnect {
 
  private:
   const TaskGraph& graph_;
-  const std::vector<BlockId>& free_;
+  std::vector<bool> is_free_;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "model/parallelism/layout.hpp"
 
+#include <algorithm>
+
 namespace foretrain {
 
 BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
@@ -26,54 +28,37 @@ int micro_batches(const TrainWorkload& train, const Plan& plan) {
   return static_cast<int>(train.global_batch / (train.micro_batch * plan.data));
 }
 
-std::vector<std::vector<int>> RankLayout::gradient_groups(int stage) const {
-  std::vector<std::vector<int>> groups(static_cast<std::size_t>(tensor_));
-  for (int t = 0; t < tensor_; ++t) {
-    auto& group = groups[static_cast<std::size_t>(t)];
-    group.reserve(static_cast<std::size_t>(data_) * static_cast<std::size_t>(context_));
-    for (int d = 0; d < data_; ++d) {
-      for (int c = 0; c < context_; ++c) group.push_back(rank(stage, d, c, t));
-    }
-  }
-  return groups;
-}
-
-std::vector<std::vector<int>> RankLayout::tensor_groups(int stage, int window) const {
+std::vector<std::vector<int>> RankLayout::groups(GroupKind kind, int stage) const {
   std::vector<std::vector<int>> groups;
-  for (int first = 0; first < ranks_per_stage() && first < window; first += tensor_) {
-    std::vector<int> group;
-    group.reserve(static_cast<std::size_t>(tensor_));
-    for (int t = 0; t < tensor_; ++t) group.push_back(rank(stage, 0, 0, 0) + first + t);
-    groups.push_back(std::move(group));
-  }
-  return groups;
-}
-
-std::vector<std::vector<int>> RankLayout::context_groups(int stage, int window) const {
-  std::vector<std::vector<int>> groups;
-  for (int d = 0; d < data_ && d * context_ * tensor_ < window; ++d) {
-    for (int t = 0; t < tensor_; ++t) {
-      std::vector<int> group;
-      group.reserve(static_cast<std::size_t>(context_));
-      for (int c = 0; c < context_; ++c) group.push_back(rank(stage, d, c, t));
-      groups.push_back(std::move(group));
-    }
-  }
-  return groups;
-}
-
-// Expert-parallel ranks are consecutive data-parallel ranks with the same tensor index.
-std::vector<std::vector<int>> RankLayout::expert_groups(int stage, int window) const {
-  std::vector<std::vector<int>> groups;
-  const int replicas = data_ * context_;
-  for (int first = 0; first < replicas && first * tensor_ < window; first += expert_) {
-    for (int t = 0; t < tensor_; ++t) {
-      std::vector<int> group;
-      for (int e = first; e < first + expert_ && e < replicas; ++e) {
-        group.push_back(rank(stage, e / context_, e % context_, t));
+  const int first_rank = rank(stage, 0, 0, 0);
+  // `size` ranks, `apart` from each other.
+  const auto add = [&](int first, int size, int apart) {
+    std::vector<int>& group = groups.emplace_back();
+    group.reserve(static_cast<std::size_t>(size));
+    for (int i = 0; i < size; ++i) group.push_back(first_rank + first + i * apart);
+  };
+  switch (kind) {
+    case GroupKind::tensor:
+      for (int replica = 0; replica < replicas(); ++replica) add(replica * tensor_, tensor_, 1);
+      break;
+    case GroupKind::context:
+      for (int d = 0; d < data_; ++d) {
+        for (int t = 0; t < tensor_; ++t) add(d * context_ * tensor_ + t, context_, tensor_);
       }
-      groups.push_back(std::move(group));
-    }
+      break;
+    case GroupKind::expert:  // consecutive replicas with the same tensor index
+      for (int first = 0; first < replicas(); first += expert_) {
+        for (int t = 0; t < tensor_; ++t) add(first * tensor_ + t, std::min(expert_, replicas() - first), tensor_);
+      }
+      break;
+    case GroupKind::gradients:
+      for (int t = 0; t < tensor_; ++t) add(t, replicas(), tensor_);
+      break;
+    case GroupKind::neighbours:
+      for (int r = first_rank; r < first_rank + ranks_per_stage(); ++r) {
+        groups.push_back({r, (r + ranks_per_stage()) % gpus()});
+      }
+      break;
   }
   return groups;
 }

@@ -15,6 +15,11 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan);
 /// Passes of each replica per optimizer step.
 int micro_batches(const TrainWorkload& train, const Plan& plan);
 
+/// Ranks that work together. gradients: those that hold the same parameters and sum their gradients, over data and
+/// context. neighbours: a rank and its counterpart in the next stage,
+/// which is the first one after the last.
+enum class GroupKind { tensor, context, expert, gradients, neighbours };
+
 /// Ranks in Megatron-LM's order, fastest first: tensor, context, data, pipeline (arXiv 2104.04473, section 3.2):
 /// rank = ((stage · data + d) · context + c) · tensor + t. Tensor-parallel ranks are thus neighbours on one node.
 class RankLayout {
@@ -32,15 +37,12 @@ class RankLayout {
   [[nodiscard]] int ranks_per_stage() const { return data_ * context_ * tensor_; }
   [[nodiscard]] int gpus() const { return ranks_per_stage() * pipeline_; }
 
-  /// Ranks that hold the same parameters and sum their gradients: one group per tensor index, over data and context.
-  [[nodiscard]] std::vector<std::vector<int>> gradient_groups(int stage) const;
-  /// Groups of one kind on the ranks of `stage`; only those that start within the first `window` ranks of the stage
-  /// (all others repeat them on other nodes).
-  [[nodiscard]] std::vector<std::vector<int>> tensor_groups(int stage, int window) const;
-  [[nodiscard]] std::vector<std::vector<int>> context_groups(int stage, int window) const;
-  [[nodiscard]] std::vector<std::vector<int>> expert_groups(int stage, int window) const;
+  /// All groups of a kind on the ranks of `stage`; of neighbours, those with the stage behind it.
+  [[nodiscard]] std::vector<std::vector<int>> groups(GroupKind kind, int stage) const;
 
  private:
+  [[nodiscard]] int replicas() const { return data_ * context_; }
+
   int tensor_, context_, data_, pipeline_, expert_;
 };
 

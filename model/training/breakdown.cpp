@@ -3,17 +3,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 
 namespace {
 
-/// The stage with the most work of its own; the step is seen from there.
-std::size_t busiest_stage(const Step& step) {
+/// The lane with the most work of its own; the step is seen from there.
+std::size_t busiest_lane(const Step& step) {
   std::size_t busiest = 0;
   Seconds most(-1.0);
-  for (std::size_t s = 0; s < step.stages.size(); ++s) {
+  for (std::size_t s = 0; s < step.lanes.size(); ++s) {
     Seconds work;
-    for (const Step::Chunk& chunk : step.stages[s].chunks) work += chunk.forward.total() + chunk.backward.total();
+    for (const Step::Chunk& chunk : step.lanes[s].chunks) work += chunk.forward.total() + chunk.backward.total();
     if (work > most) {
       most = work;
       busiest = s;
@@ -42,7 +44,7 @@ Segment last_backward_of(const Step& step, const Step::Chunk& chunk) {
 Segment passes_of(const Step& step, std::size_t s) {
   const auto passes = static_cast<double>(step.micro_batches);
   Segment work;
-  for (const Step::Chunk& chunk : step.stages[s].chunks) {
+  for (const Step::Chunk& chunk : step.lanes[s].chunks) {
     if (chunk.units.empty()) {
       work += chunk.forward * passes;
       const Segment last = last_backward_of(step, chunk);
@@ -70,8 +72,8 @@ Seconds step_time(const Step& step, const StepGraph::Times& times, std::optional
 }
 
 Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader) {
-  const std::size_t s = busiest_stage(step);
-  const Step::Stage& stage = step.stages[s];
+  const std::size_t s = busiest_lane(step);
+  const Step::Lane& lane = step.lanes[s];
   const Segment passes = passes_of(step, s);
   Breakdown breakdown;
   breakdown.compute = passes.compute + step.loader_device;
@@ -79,8 +81,8 @@ Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::opt
     const Seconds idle = std::max(times.backward_done - passes.total(), Seconds(0.0));
     breakdown.pipeline_bubble = std::clamp(times.without_transfers - passes.total(), Seconds(0.0), idle);
   }
-  breakdown.host_overhead = passes.host + stage.optimizer.host + step.once_per_step;
-  breakdown.optimizer = stage.optimizer.compute;
+  breakdown.host_overhead = passes.host + lane.optimizer.host + step.once_per_step;
+  breakdown.optimizer = lane.optimizer.compute;
   const Seconds whole = step_time(step, times, loader);
   const Seconds own = times.end + step.once_per_step + step.loader_serial;
   breakdown.data_stall = step.loader_serial - step.loader_device + (whole - own);
@@ -92,16 +94,20 @@ Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::opt
 }
 
 std::map<std::string, CommunicationTime> communication_of(const Step& step, const Breakdown& breakdown) {
-  const std::size_t s = busiest_stage(step);
-  const Step::Stage& stage = step.stages[s];
+  const std::size_t s = busiest_lane(step);
+  const Step::Lane& lane = step.lanes[s];
   std::map<std::string, CommunicationTime> table;
   const auto add = [&](int index, double times) {
     if (index < 0) return;
     const Step::Transfer& transfer = step.transfers[static_cast<std::size_t>(index)];
-    table[transfer.name].total += transfer.uncontended * times;
+    for (const Step::Transfer::Part& part : transfer.parts) {
+      if (std::ranges::binary_search(part.lanes, static_cast<int>(s))) {
+        table[transfer.name].total += part.uncontended * times;
+      }
+    }
   };
   const auto passes = static_cast<double>(step.micro_batches);
-  for (const Step::Chunk& chunk : stage.chunks) {
+  for (const Step::Chunk& chunk : lane.chunks) {
     const double times = step.every_micro_batch ? passes : 1.0;
     for (const GradientBucket& bucket : chunk.buckets) {
       add(bucket.transfer, times);
@@ -115,9 +121,9 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
       add(unit.scatter, passes);
     }
   }
-  add(stage.parameter_gather, 1.0);
+  add(lane.parameter_gather, 1.0);
   if (!step.activations.empty()) {
-    const std::size_t neighbour = std::min(s, step.activations.size() - 1);
+    const std::size_t neighbour = std::min(at_index(lane.stage), step.activations.size() - 1);
     add(step.activations[neighbour], passes * step.interleave);
     add(step.activation_gradients[neighbour], passes * step.interleave);
   }

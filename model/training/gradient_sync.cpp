@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
-#include <string>
 #include <utility>
 
 #include "model/base/error.hpp"
-#include "model/collectives/contention.hpp"
 
 namespace foretrain {
 
@@ -21,87 +18,47 @@ struct Item {
   GradientSync::LayerPart part;
 };
 
-/// Lets a phase happen `times` times as often. Beyond a million repetitions they are not told apart any more.
-void repeat_phase(LoweredCollective::Phase& phase, double times) {
-  constexpr double most_repetitions = 1e6;
-  const double repetitions = phase.repeat * times;
-  phase.repeat = static_cast<int>(std::min(repetitions, std::max(most_repetitions, 1.0 * phase.repeat)));
-  const double each = repetitions / phase.repeat;
-  if (each == 1.0) return;
-  phase.latency *= each;
-  for (Flow& flow : phase.flows) flow.bytes *= each;
-}
-
 /// A layer's tensors in the order in which its backward pass finishes them: the last first, vectors at the end. The
 /// layer's time is shared out by size, as the products' work is.
-void append_tensors(const Layer& layer, const LayerCost& cost, std::vector<Item>& items) {
+void append_tensors(const PricedLayer& priced, std::vector<Item>& items) {
+  const Layer& layer = *priced.layer;
   double rest = layer.parameters;
-  for (const WeightMatrix& matrix : std::views::reverse(layer.matrices)) {
+  for (auto last = layer.matrices.rbegin(); last != layer.matrices.rend(); ++last) {
+    const WeightMatrix& matrix = *last;
     for (std::int64_t i = 0; i < matrix.count; ++i) {
       const double elements = std::min(matrix.elements(), rest);
-      const GradientSync::LayerPart part{&layer, 1.0 - rest / layer.parameters,
+      const GradientSync::LayerPart part{&priced, 1.0 - rest / layer.parameters,
                                          1.0 - (rest - elements) / layer.parameters};
-      items.push_back({cost * (elements / layer.parameters), elements, {{matrix.rows, matrix.columns, 1}}, part});
+      items.push_back(
+          {priced.cost * (elements / layer.parameters), elements, {{matrix.rows, matrix.columns, 1}}, part});
       rest -= elements;
     }
   }
   const bool all = layer.parameters == 0.0;
   if (rest > 0.0 || all) {
-    const GradientSync::LayerPart part{&layer, all ? 0.0 : 1.0 - rest / layer.parameters, 1.0};
-    items.push_back({all ? cost : cost * (rest / layer.parameters), rest, {}, part});
+    const GradientSync::LayerPart part{&priced, all ? 0.0 : 1.0 - rest / layer.parameters, 1.0};
+    items.push_back({all ? priced.cost : priced.cost * (rest / layer.parameters), rest, {}, part});
   }
 }
 
 }  // namespace
 
-GradientSync::GradientSync(const Scenario& scenario, const Topology& topology, const LayerPricer& pricer, Step& step)
+GradientSync::GradientSync(const Scenario& scenario, const LayerPricer& pricer, TransferTable& transfers)
     : scenario_(scenario),
-      topology_(topology),
       pricer_(pricer),
-      step_(step),
-      layout_(scenario.plan),
+      transfers_(transfers),
       replicas_(scenario.plan.data * scenario.plan.context),
       weight_(bytes_per_element(storage_precision(std::get<TrainWorkload>(scenario.workload).precision))),
       gradient_(bytes_per_element(scenario.plan.sync.gradient_precision)) {}
 
-int GradientSync::transfer(int stage, CollectiveOperation operation, Bytes size, double pieces, const char* name) {
-  const auto key = std::make_tuple(stage, operation, size.value(), pieces);
-  const auto found = known_.find(key);
-  if (found != known_.end()) return found->second;
-
-  CollectiveCall call;
-  call.operation = operation;
-  const Sync& sync = scenario_.plan.sync;
-  call.algorithm = operation == CollectiveOperation::all_reduce ? sync.algorithm : SyncAlgorithm::automatic;
-  call.levels = sync.levels;
-  call.servers = sync.servers;
-  call.placement = sync.placement;
-  call.size = size / pieces;
-  call.groups = layout_.gradient_groups(stage);
-  Step::Transfer shared;
-  shared.name = name;
-  shared.lowered = lower(call, topology_, scenario_.calibration);
-  for (LoweredCollective::Phase& phase : shared.lowered.phases) repeat_phase(phase, pieces);
-  shared.uncontended = uncontended_time(shared.lowered, topology_, scenario_.background);
-  if (pricer_.keeps_recipes()) {
-    shared.recipe = recipe_of(collective_work(operation, call.size, replicas_, call.algorithm, call.servers,
-                                              call.placement, static_cast<int>(std::lround(pieces))));
-  }
-  const int index = static_cast<int>(step_.transfers.size());
-  step_.transfers.push_back(std::move(shared));
-  known_.emplace(key, index);
-  return index;
-}
-
-std::vector<GradientSync::Ready> GradientSync::parts_of(
-    const std::vector<std::pair<const Layer*, LayerCost>>& layers) const {
+std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<PricedLayer>& layers) const {
   const Sync& sync = scenario_.plan.sync;
   std::vector<Item> items;
-  for (const auto& [layer, price] : std::views::reverse(layers)) {
+  for (auto priced = layers.rbegin(); priced != layers.rend(); ++priced) {
     if (sync.bucketing == Sync::Bucketing::by_tensor) {
-      append_tensors(*layer, price, items);
+      append_tensors(*priced, items);
     } else {
-      items.push_back({price, layer->parameters, layer->matrices, {layer}});
+      items.push_back({priced->cost, priced->layer->parameters, priced->layer->matrices, {&*priced}});
     }
   }
 
@@ -112,7 +69,7 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(
     cost += item.cost;
     open.size += gradient_ * item.elements;
     open.gradients += {item.elements, std::move(item.matrices)};
-    if (pricer_.keeps_recipes()) open.layers.push_back(item.part);
+    open.layers.push_back(item.part);
     const bool first = parts.empty() && sync.first_bucket.value() > 0.0;
     if (open.size >= (first ? sync.first_bucket : sync.bucket)) {
       open.backward = cost.backward();
@@ -152,7 +109,7 @@ std::vector<Operator> GradientSync::copies_into_bucket(Bytes gradients) const {
 
 /// Those whose middle lies in the part.
 std::vector<Operator> GradientSync::operators_of(const GradientSync::LayerPart& part) const {
-  std::vector<Operator> ops = pricer_.backward_operators(*part.layer);
+  std::vector<Operator> ops = pricer_.backward_operators(*part.layer->layer);
   std::vector<Seconds> times;
   Seconds total;
   for (const Operator& op : ops) {
@@ -172,7 +129,8 @@ std::vector<Operator> GradientSync::operators_of(const GradientSync::LayerPart& 
 }
 
 /// Fills in the bucket's transfers and kernels.
-void GradientSync::synchronise(int stage, const GradientSet& gradients, double pieces, GradientBucket& bucket) {
+void GradientSync::synchronise(const Place& place, const GradientSet& gradients, double pieces,
+                               GradientBucket& bucket) const {
   const Sync& sync = scenario_.plan.sync;
   const bool sharded = scenario_.plan.zero >= 1;
   const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, replicas_);
@@ -180,14 +138,16 @@ void GradientSync::synchronise(int stage, const GradientSet& gradients, double p
     const bool last = &message == &work.messages.back();
     int index = -1;
     if (message.gathered) {
-      index = transfer(stage, CollectiveOperation::all_gather, message.size * static_cast<double>(replicas_), pieces,
-                       "gradient all-gather");
+      index = transfers_.gradients(place.stage, CollectiveOperation::all_gather,
+                                   message.size * static_cast<double>(replicas_), pieces, "gradient all-gather");
     } else if (sharded && last) {
-      index = transfer(stage, CollectiveOperation::reduce_scatter, message.size, pieces, "gradient reduce-scatter");
+      index = transfers_.gradients(place.stage, CollectiveOperation::reduce_scatter, message.size, pieces,
+                                   "gradient reduce-scatter");
     } else {
-      index = transfer(stage, CollectiveOperation::all_reduce, message.size, pieces, "gradient all-reduce");
+      index = transfers_.gradients(place.stage, CollectiveOperation::all_reduce, message.size, pieces,
+                                   "gradient all-reduce");
     }
-    const Seconds kernels = kernel_time(message.kernels);
+    const Seconds kernels = kernel_time(message.kernels) / place.speed;
     if (bucket.transfer < 0) {
       bucket.before = kernels;
       bucket.before_recipe = pricer_.recipe(message.kernels);
@@ -197,12 +157,11 @@ void GradientSync::synchronise(int stage, const GradientSet& gradients, double p
     }
   }
   // Under ZeRO each rank restores the part that it owns.
-  bucket.after = kernel_time(work.restore) / (sharded ? static_cast<double>(replicas_) : 1.0);
+  bucket.after = kernel_time(work.restore) / place.speed / (sharded ? static_cast<double>(replicas_) : 1.0);
   bucket.after_recipe = pricer_.recipe(work.restore);
 }
 
-void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers,
-                               Step::Chunk& chunk) {
+void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk) {
   const std::vector<Ready> parts = parts_of(layers);
   const bool by_tensor = scenario_.plan.sync.bucketing == Sync::Bucketing::by_tensor;
   const bool overlap = scenario_.plan.sync.overlap;
@@ -216,13 +175,18 @@ void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Laye
     GradientBucket bucket;
     GradientSet gradients;
     std::vector<Operator> ops;
-    double pieces = 0.0;
+    double pieces = 0.0;  // collectives
     for (; first < end; ++first) {
       bucket.backward += parts[first].backward;
       bucket.gradients += parts[first].size;
       gradients += parts[first].gradients;
       pieces += pieces_of(parts[first]);
       for (const GradientSync::LayerPart& part : parts[first].layers) {
+        if (place.cut) {
+          append_pieces(bucket.pieces, part.layer->cost.backward().work(), part.layer->calls->backward, part.from,
+                        part.to);
+        }
+        if (!pricer_.keeps_recipes()) continue;
         const std::vector<Operator> within = operators_of(part);
         ops.insert(ops.end(), within.begin(), within.end());
       }
@@ -234,13 +198,13 @@ void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Laye
     }
     if (replicas_ > 1 && bucket.gradients.value() > 0.0) {
       const std::vector<Operator> copies = copies_into_bucket(bucket.gradients);
-      bucket.backward.compute += pricer_.kernels(copies);
+      bucket.backward.compute += pricer_.kernels(copies) / place.speed;
       bucket.backward_recipe = joined(bucket.backward_recipe, pricer_.recipe(copies));
-      synchronise(stage, gradients, pieces, bucket);
-      previous = step_.transfers[static_cast<std::size_t>(bucket.transfer)].uncontended;
+      synchronise(place, gradients, pieces, bucket);
+      previous = transfers_.time(bucket.transfer, place.lane);
       previous_kernels = bucket.after;
       for (const GradientBucket::Stage& part : bucket.further) {
-        previous += step_.transfers[static_cast<std::size_t>(part.transfer)].uncontended;
+        previous += transfers_.time(part.transfer, place.lane);
         previous_kernels += part.kernels;
       }
       if (overlap) {
@@ -249,16 +213,16 @@ void GradientSync::add_buckets(int stage, const std::vector<std::pair<const Laye
         bucket.backward_recipe = joined(bucket.backward_recipe, std::exchange(bucket.before_recipe, nullptr));
       }
     }
+    stretch_pieces(bucket.pieces, bucket.backward.work());
     chunk.buckets.push_back(std::move(bucket));
   }
 }
 
-void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<const Layer*, LayerCost>>& layers,
-                                     Step::Chunk& chunk) {
+void GradientSync::add_sharded_units(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk) {
   // Frozen weights are gathered like the others; gradients are scattered of the trained ones alone.
   double root_parameters = 0.0;
   double root_frozen = 0.0;
-  for (const auto& [layer, cost] : layers) {
+  for (const auto& [layer, cost, calls] : layers) {
     if (layer->splittable) continue;
     root_parameters += layer->parameters;
     root_frozen += layer->frozen_parameters;
@@ -266,9 +230,7 @@ void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<cons
   const Sync& sync = scenario_.plan.sync;
   const Bytes sent = cast_bytes(sync.compression, sync.gradient_precision);
   const double slowdown = scenario_.calibration.collective.overlap_slowdown;
-  const auto time = [&](int index) {
-    return index < 0 ? Seconds(0.0) : step_.transfers[static_cast<std::size_t>(index)].uncontended;
-  };
+  const auto time = [&](int index) { return index < 0 ? Seconds(0.0) : transfers_.time(index, place.lane); };
   // FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
   // divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).
   const auto flat_buffer = [&](double parameters) {
@@ -280,7 +242,7 @@ void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<cons
   constexpr auto gather = CollectiveOperation::all_gather;
   constexpr auto scatter = CollectiveOperation::reduce_scatter;
   bool root_pending = true;
-  for (const auto& [layer, cost] : layers) {
+  for (const auto& [layer, cost, calls] : layers) {
     ShardedUnit unit;
     unit.forward = cost.forward();
     unit.backward = cost.backward();
@@ -290,27 +252,33 @@ void GradientSync::add_sharded_units(int stage, const std::vector<std::pair<cons
     if (root) root_pending = false;
     Seconds casts;
     if (parameters + frozen > 0.0 && replicas_ > 1) {
-      unit.gather = transfer(stage, gather, weight_ * (parameters + frozen), 1, "weight all-gather");
+      unit.gather = transfers_.gradients(place.stage, gather, weight_ * (parameters + frozen), 1, "weight all-gather");
       const bool again = !layer->backward.empty() && scenario_.plan.reshard_after_forward;
       if (!root && again) unit.gather_backward = unit.gather;
     }
     if (parameters > 0.0 && replicas_ > 1) {
-      unit.scatter = transfer(stage, scatter, sent * parameters, 1, "gradient reduce-scatter");
+      unit.scatter = transfers_.gradients(place.stage, scatter, sent * parameters, 1, "gradient reduce-scatter");
       const CompressionWork work =
           compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, replicas_);
-      for (const CompressedMessage& message : work.messages) casts += kernel_time(message.kernels);
-      casts += kernel_time(work.restore) / static_cast<double>(replicas_) + flat_buffer(parameters);
+      for (const CompressedMessage& message : work.messages) casts += kernel_time(message.kernels) / place.speed;
+      casts += (kernel_time(work.restore) / static_cast<double>(replicas_) + flat_buffer(parameters)) / place.speed;
     }
     unit.forward.compute += std::min(time(unit.gather), unit.forward.compute) * slowdown;
     unit.backward.compute +=
         std::min(time(unit.gather_backward) + time(unit.scatter), unit.backward.compute) * slowdown;
     unit.backward.compute += casts;
+    if (place.cut) {
+      append_pieces(unit.forward_pieces, cost.forward().work(), calls->forward);
+      append_pieces(unit.backward_pieces, cost.backward().work(), calls->backward);
+      stretch_pieces(unit.forward_pieces, unit.forward.work());
+      stretch_pieces(unit.backward_pieces, unit.backward.work());
+    }
     chunk.units.push_back(unit);
   }
 }
 
 int GradientSync::parameter_gather(int stage, double parameters) {
-  return transfer(stage, CollectiveOperation::all_gather, weight_ * parameters, 1, "weight all-gather");
+  return transfers_.gradients(stage, CollectiveOperation::all_gather, weight_ * parameters, 1, "weight all-gather");
 }
 
 }  // namespace foretrain

@@ -8,26 +8,12 @@ namespace foretrain {
 
 namespace {
 
+constexpr double hiding_share = 0.5;  // of a layer's kernels: those that do not depend on a collective beside them
+
 /// Dispatch runs ahead of the device over a whole pass: what counts is which of the two takes longer in sum.
 Segment joined(Seconds kernels, Seconds dispatch, Seconds collectives) {
   const Seconds device = kernels + collectives;
   return {kernels, collectives, std::max(dispatch - device, Seconds(0.0))};
-}
-
-CollectiveOperation operation_of(LayerCollective::Kind kind) {
-  switch (kind) {
-    case LayerCollective::Kind::all_reduce:
-      return CollectiveOperation::all_reduce;
-    case LayerCollective::Kind::all_gather:
-      return CollectiveOperation::all_gather;
-    case LayerCollective::Kind::reduce_scatter:
-      return CollectiveOperation::reduce_scatter;
-    case LayerCollective::Kind::all_to_all:
-      return CollectiveOperation::all_to_all;
-    case LayerCollective::Kind::send_receive:
-      return CollectiveOperation::send_receive;
-  }
-  return CollectiveOperation::all_reduce;
 }
 
 }  // namespace
@@ -61,19 +47,15 @@ Segment LayerCost::backward() const {
                 backward_collectives + recompute_collectives);
 }
 
-int representative_window(const Topology& topology, int group_size) {
-  return std::max(topology.gpus_per_node(), group_size);
-}
-
 LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
                          Recipes recipes)
-    : scenario_(scenario), train_(train), topology_(topology), layout_(scenario.plan), recipes_(recipes) {}
+    : scenario_(scenario), train_(train), topology_(topology), recipes_(recipes) {}
 
 RecipePointer LayerPricer::recipe(const std::vector<Operator>& ops) const {
   if (!keeps_recipes() || ops.empty()) return nullptr;
-  return std::make_shared<const Recipe>(
-      kernels_of(ops, scenario_.plan.execution, scenario_.calibration.step.kernel_stretch, scenario_.cluster.node.gpu,
-                 scenario_.calibration));
+  return std::make_shared<const Recipe>(kernels_of(ops, scenario_.plan.execution,
+                                                   scenario_.calibration.step.kernel_stretch,
+                                                   scenario_.cluster.node.gpu, scenario_.calibration));
 }
 
 /// Operators that run again in the backward pass.
@@ -111,54 +93,16 @@ Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {
   return host * static_cast<double>(drivers);
 }
 
-Seconds LayerPricer::collective(const LayerCollective& call) {
-  const Plan& plan = scenario_.plan;
-  CollectiveCall lowered_call;
-  lowered_call.operation = operation_of(call.kind);
-  lowered_call.size = call.size;
-  switch (call.group) {
-    case LayerCollective::Group::tensor:
-      lowered_call.groups = layout_.tensor_groups(0, representative_window(topology_, plan.tensor));
-      break;
-    case LayerCollective::Group::context:
-      lowered_call.groups = layout_.context_groups(0, representative_window(topology_, plan.tensor * plan.context));
-      break;
-    case LayerCollective::Group::expert:
-      lowered_call.groups =
-          layout_.expert_groups(0, representative_window(topology_, plan.tensor * plan.context * plan.expert));
-      break;
-  }
-  const LoweredCollective lowered = lower(lowered_call, topology_, scenario_.calibration);
-  return uncontended_time(lowered, topology_) * static_cast<double>(call.count);
-}
-
-LayerCost LayerPricer::price(const Layer& layer) {
+LayerCost LayerPricer::price(const Layer& layer) const {
   LayerCost cost;
   cost.forward_kernels = kernels(layer.forward);
   cost.forward_dispatch = dispatch(layer.forward);
   cost.backward_kernels = kernels(layer.backward);
   cost.backward_dispatch = dispatch(layer.backward);
-  const double slowdown = scenario_.calibration.collective.overlap_slowdown;
-
-  // A collective that can run beside kernels hides behind them, but takes some of their speed.
-  const auto collectives = [&](const std::vector<LayerCollective>& calls, Seconds kernel_time) {
-    Seconds exposed;
-    Seconds beside;
-    for (const LayerCollective& call : calls) {
-      const Seconds time = collective(call);
-      (call.overlappable ? beside : exposed) += time;
-    }
-    const Seconds hidden = std::min(beside, kernel_time * 0.5);  // the kernels that do not depend on it: about half
-    return exposed + (beside - hidden) + hidden * slowdown;
-  };
-  cost.forward_collectives = collectives(layer.forward_collectives, cost.forward_kernels);
-  cost.backward_collectives = collectives(layer.backward_collectives, cost.backward_kernels);
-
   const std::vector<Operator>& again = recomputed(layer);
   if (&again == &layer.forward) {
     cost.recompute_kernels = cost.forward_kernels;
     cost.recompute_dispatch = cost.forward_dispatch;
-    cost.recompute_collectives = cost.forward_collectives;
     if (scenario_.plan.zero == 3) {
       // FSDP's layers are checkpointed by PyTorch, which stops as soon as all saved tensors are there again
       // (torch.utils.checkpoint, set_checkpoint_early_stop); Megatron-LM runs the whole layer again.
@@ -172,6 +116,73 @@ LayerCost LayerPricer::price(const Layer& layer) {
     cost.recompute_dispatch = dispatch(again);
   }
   return cost;
+}
+
+LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& transfers) const {
+  const auto lowered = [&](const std::vector<LayerCollective>& collectives) {
+    std::vector<LayerCalls::Call> calls;
+    for (const LayerCollective& call : collectives) {
+      calls.push_back({transfers.inside_layer(stage, call), call.count, call.overlappable});
+    }
+    return calls;
+  };
+  LayerCalls calls{lowered(layer.forward_collectives), {}};
+  if (&recomputed(layer) == &layer.forward) calls.backward = calls.forward;
+  const std::vector<LayerCalls::Call> own = lowered(layer.backward_collectives);
+  calls.backward.insert(calls.backward.end(), own.begin(), own.end());
+  return calls;
+}
+
+LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, const Layer& layer, double speed, int lane,
+                               const TransferTable& transfers) const {
+  for (Seconds* kernels : {&cost.forward_kernels, &cost.backward_kernels, &cost.recompute_kernels}) *kernels /= speed;
+  const double slowdown = scenario_.calibration.collective.overlap_slowdown;
+  // A collective that can run beside kernels hides behind them, but takes some of their speed.
+  const auto exposed = [&](auto begin, auto end, Seconds kernels) {
+    Seconds waited;
+    Seconds beside;
+    for (auto call = begin; call != end; ++call) {
+      (call->beside ? beside : waited) += transfers.time(call->transfer, lane) * static_cast<double>(call->count);
+    }
+    const Seconds hidden = std::min(beside, kernels * hiding_share);
+    return waited + (beside - hidden) + hidden * slowdown;
+  };
+  cost.forward_collectives = exposed(calls.forward.begin(), calls.forward.end(), cost.forward_kernels);
+  const bool again = &recomputed(layer) == &layer.forward;
+  const auto own = calls.backward.begin() + (again ? static_cast<std::ptrdiff_t>(calls.forward.size()) : 0);
+  cost.backward_collectives = exposed(own, calls.backward.end(), cost.backward_kernels);
+  if (again) cost.recompute_collectives = cost.forward_collectives;
+  return cost;
+}
+
+void append_pieces(std::vector<Piece>& pieces, Seconds work, const std::vector<LayerCalls::Call>& calls, double from,
+                   double to) {
+  int waited = 0, beside = 0;
+  for (const LayerCalls::Call& call : calls) (call.beside ? beside : waited) += call.count;
+  // Each call as the moment at which the piece with it ends.
+  std::vector<std::pair<double, LayerCalls::Call>> ends;
+  for (const LayerCalls::Call& call : calls) {
+    for (int i = 0; i < call.count; ++i) ends.emplace_back(0.0, call);
+  }
+  int waited_so_far = 0, beside_so_far = 0;
+  for (auto& [moment, call] : ends) {
+    moment = call.beside ? hiding_share * ++beside_so_far / beside : 1.0 * ++waited_so_far / waited;
+  }
+  std::ranges::stable_sort(ends, {}, [](const auto& end) { return end.first; });
+  double at = from;
+  for (const auto& [moment, call] : ends) {
+    if (moment <= from || moment > to) continue;
+    pieces.push_back({work * (moment - at), call.transfer, call.beside});
+    at = moment;
+  }
+  if (at < to) pieces.push_back({work * (to - at)});
+}
+
+void stretch_pieces(std::vector<Piece>& pieces, Seconds work) {
+  Seconds sum;
+  for (const Piece& piece : pieces) sum += piece.work;
+  if (!(sum > Seconds(0.0))) return;
+  for (Piece& piece : pieces) piece.work *= work / sum;
 }
 
 }  // namespace foretrain

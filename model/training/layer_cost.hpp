@@ -1,8 +1,8 @@
 // Prices the layers of a model on a cluster: kernels, dispatch, and the collectives inside a layer.
 #pragma once
 
-#include "model/parallelism/layout.hpp"
 #include "model/training/step.hpp"
+#include "model/training/transfer_table.hpp"
 
 namespace foretrain {
 
@@ -20,13 +20,36 @@ struct LayerCost {
   [[nodiscard]] Segment backward() const;  ///< with recomputation
 };
 
-/// Prices layers of one plan; collectives of equal size are priced once.
+/// The collectives inside a layer, in the order in which a rank meets them.
+struct LayerCalls {
+  struct Call {
+    int transfer = -1;  ///< into Step::transfers
+    int count = 1;
+    bool beside = false;  ///< some of the layer's kernels do not wait for it
+  };
+  std::vector<Call> forward, backward;  ///< backward: those of the recomputation first
+};
+
+/// A layer in its place: what it costs on one lane.
+struct PricedLayer {
+  const Layer* layer = nullptr;
+  LayerCost cost;
+  const LayerCalls* calls = nullptr;
+};
+
+/// Prices layers of one plan.
 class LayerPricer {
  public:
   LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
               Recipes recipes = Recipes::none);
 
-  [[nodiscard]] LayerCost price(const Layer& layer);
+  /// Kernels and dispatch, on devices of full speed.
+  [[nodiscard]] LayerCost price(const Layer& layer) const;
+  /// The layer's collectives on the ranks of `stage`.
+  [[nodiscard]] LayerCalls calls(const Layer& layer, int stage, TransferTable& transfers) const;
+  /// `cost` on devices of `speed`, with what the calls leave exposed on `lane`.
+  [[nodiscard]] LayerCost on_lane(LayerCost cost, const LayerCalls& calls, const Layer& layer, double speed, int lane,
+                                  const TransferTable& transfers) const;
   /// Kernels of one list of operators on this device in the plan's execution mode, without overlap between them.
   [[nodiscard]] Seconds kernels(const std::vector<Operator>& ops) const;
   [[nodiscard]] Seconds dispatch(const std::vector<Operator>& ops) const;
@@ -37,18 +60,19 @@ class LayerPricer {
   [[nodiscard]] bool keeps_recipes() const { return recipes_ == Recipes::kept; }
 
  private:
-  [[nodiscard]] Seconds collective(const LayerCollective& call);
   [[nodiscard]] const std::vector<Operator>& recomputed(const Layer& layer) const;
 
   const Scenario& scenario_;
   const TrainWorkload& train_;
   const Topology& topology_;
-  RankLayout layout_;
   Recipes recipes_;
 };
 
-/// The groups of all ranks that repeat within one node or one group, whichever is larger: what runs there, runs
-/// everywhere.
-int representative_window(const Topology& topology, int group_size);
+/// Appends the part of a layer's pass from `from` to `to`, moments between 0 and 1, of `work` in all: its collectives
+/// evenly spread, those beside kernels over the first half.
+void append_pieces(std::vector<Piece>& pieces, Seconds work, const std::vector<LayerCalls::Call>& calls,
+                   double from = 0.0, double to = 1.0);
+/// Stretches the pieces' work so that it adds up to `work`.
+void stretch_pieces(std::vector<Piece>& pieces, Seconds work);
 
 }  // namespace foretrain

@@ -1,7 +1,7 @@
 #include "model/training/step.hpp"
 
 #include <algorithm>
-#include <ranges>
+#include <map>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -13,6 +13,7 @@
 #include "model/training/layer_cost.hpp"
 #include "model/training/offload.hpp"
 #include "model/training/train_loader.hpp"
+#include "model/training/transfer_table.hpp"
 
 namespace foretrain {
 
@@ -49,41 +50,15 @@ Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double
           Precision::fp32, kernels};
 }
 
-/// Activations from a stage to the next, or their gradients back: each tensor-parallel rank sends its share to its
-/// counterpart.
-Step::Transfer boundary_transfer(const Scenario& scenario, int stage, bool back, Bytes activation,
-                                 const Topology& topology) {
-  const Plan& plan = scenario.plan;
-  const RankLayout layout(plan);
-  LoweredCollective::Phase phase;
-  // Background traffic may disturb any of the nodes.
-  const int window = scenario.background.empty() ? std::min(representative_window(topology, plan.tensor * plan.context),
-                                                            layout.ranks_per_stage())
-                                                 : layout.ranks_per_stage();
-  for (int r = 0; r < window; ++r) {
-    const int here = layout.rank(stage, 0, 0, 0) + r;
-    const int next = here + layout.ranks_per_stage();
-    const int source = back ? next : here;
-    const int destination = back ? here : next;
-    phase.flows.push_back({topology.gpu(source), topology.gpu(destination), activation / plan.tensor});
-    phase.latency = std::max(phase.latency, topology.route(source, destination).latency);
-  }
-  Step::Transfer shared;
-  shared.name = "pipeline send/receive";
-  shared.lowered = {"send/receive", {std::move(phase)}};
-  shared.uncontended = uncontended_time(shared.lowered, topology, scenario.background);
-  return shared;
-}
-
 /// Replicas with more or longer samples finish later, and the others wait for them: once a step, or under ZeRO-3 at
 /// every layer, so that each micro-batch takes as long as its slowest.
 Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& model) {
   const int together = plan.zero == 3 || step.every_micro_batch ? 1 : step.micro_batches;
   const double excess = slowest_replica(model.variation, together, plan.data) - 1.0;
   Seconds longest;
-  for (const Step::Stage& stage : step.stages) {
+  for (const Step::Lane& lane : step.lanes) {
     Seconds passes;
-    for (const Step::Chunk& chunk : stage.chunks) passes += chunk.forward.total() + chunk.backward.total();
+    for (const Step::Chunk& chunk : lane.chunks) passes += chunk.forward.total() + chunk.backward.total();
     longest = std::max(longest, passes);
   }
   return longest * (excess * step.micro_batches);
@@ -95,52 +70,84 @@ struct StageLayers {
   int layers = 0, tensors = 0;  ///< that hold parameters, and are trained
 };
 
-/// A stage after the other: chunks and their synchronisation, the optimizer, what leaves for the next stage.
-class StageBuilder {
+/// One lane after the other: chunks and their synchronisation, the optimizer, what leaves for the next stage.
+class LaneBuilder {
  public:
-  StageBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
-               Step& step, Recipes recipes)
+  LaneBuilder(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
+              Step& step, Recipes recipes)
       : scenario_(scenario),
         plan_(scenario.plan),
         train_(train),
         model_(model),
         topology_(topology),
         step_(step),
+        transfers_(scenario, topology, recipes, step.transfers),
         pricer_(scenario, train, topology, recipes),
-        sync_(scenario, topology, pricer_, step),
+        sync_(scenario, pricer_, transfers_),
         chunks_(split_layers(model, plan_.pipeline, plan_.interleave)) {
-    for (const LayerGroup& group : model.layers) {
-      price_of_group_.push_back(pricer_.price(group.layer));
-      add_offload(price_of_group_.back(), group.layer, scenario, train, topology);
-    }
+    for (const LayerGroup& group : model.layers) price_of_group_.push_back(pricer_.price(group.layer));
   }
 
-  void add(int s) {
-    Step::Stage& stage = step_.stages[static_cast<std::size_t>(s)];
-    StageLayers layers;
-    for (int v = 0; v < plan_.interleave; ++v) stage.chunks.push_back(chunk(s, v, layers));
-    step_.parameters_per_gpu = std::max(step_.parameters_per_gpu, layers.parameters);
-    set_optimizer(stage, layers);
-    gather_parameters(s, stage, layers.parameters);
-    if (s + 1 < plan_.pipeline) add_boundary(s);
+  /// All lanes anew. `cuts`: by stage.
+  void build(const RankClasses& classes, const std::vector<Step::Lane::Cut>& cuts) {
+    step_.lanes.clear();
+    step_.activations.clear();
+    step_.activation_gradients.clear();
+    for (const RankClasses::Lane& lane : classes.lanes) {
+      const Step::Lane::Cut cut = cuts[static_cast<std::size_t>(lane.stage)];
+      add({lane.stage, static_cast<int>(step_.lanes.size()), lane.speed, cut != Step::Lane::Cut::none}, lane);
+      step_.lanes.back().cut = cut;
+    }
+    const int boundaries = plan_.interleave > 1 ? plan_.pipeline : plan_.pipeline - 1;
+    for (int s = 0; s < boundaries; ++s) add_boundary(s);
   }
+  [[nodiscard]] TransferTable& transfers() { return transfers_; }
 
  private:
-  [[nodiscard]] Step::Chunk chunk(int s, int v, StageLayers& stage) {
+  void add(const GradientSync::Place& place, const RankClasses::Lane& ranks) {
+    Step::Lane& lane = step_.lanes.emplace_back();
+    lane.stage = ranks.stage;
+    lane.first_rank = ranks.first_rank;
+    lane.ranks = ranks.ranks;
+    StageLayers layers;
+    for (int v = 0; v < plan_.interleave; ++v) lane.chunks.push_back(chunk(place, v, layers));
+    step_.parameters_per_gpu = std::max(step_.parameters_per_gpu, layers.parameters);
+    set_optimizer(place, lane, layers);
+    gather_parameters(place, lane, layers.parameters);
+  }
+
+  /// The chunk's layers one by one, as they are priced on the lane.
+  [[nodiscard]] std::vector<PricedLayer> layers_of(const GradientSync::Place& place, int position) {
+    std::vector<PricedLayer> layers;
+    for (const LayerRun& run : chunks_[static_cast<std::size_t>(position)]) {
+      const auto group = static_cast<std::size_t>(run.group);
+      const Layer& layer = model_.layers[group].layer;
+      const auto [calls, is_new] = calls_.try_emplace({place.stage, run.group});
+      if (is_new) calls->second = pricer_.calls(layer, place.stage, transfers_);
+      LayerCost cost =
+          pricer_.on_lane(price_of_group_[group], calls->second, layer, place.speed, place.lane, transfers_);
+      add_offload(cost, layer, scenario_, train_, topology_);
+      layers.insert(layers.end(), static_cast<std::size_t>(run.count), PricedLayer{&layer, cost, &calls->second});
+    }
+    return layers;
+  }
+
+  [[nodiscard]] Step::Chunk chunk(const GradientSync::Place& place, int v, StageLayers& stage) {
     Step::Chunk chunk;
     LayerCost cost;
-    std::vector<std::pair<const Layer*, LayerCost>> layers;
-    const int position = v * plan_.pipeline + s;  // in model order
-    for (const LayerRun& run : chunks_[static_cast<std::size_t>(position)]) {
-      const Layer& layer = model_.layers[static_cast<std::size_t>(run.group)].layer;
-      const LayerCost& price = price_of_group_[static_cast<std::size_t>(run.group)];
-      cost += price * run.count;
-      layers.insert(layers.end(), static_cast<std::size_t>(run.count), {&layer, price});
-      stage.parameters += layer.parameters * run.count;
-      if (layer.parameters > 0.0) {
-        stage.layers += run.count;
-        stage.tensors += run.count * tensors_of(layer);
+    const int position = v * plan_.pipeline + place.stage;  // in model order
+    const std::vector<PricedLayer> layers = layers_of(place, position);
+    for (auto first = layers.begin(); first != layers.end();) {
+      const auto next =
+          std::find_if(first, layers.end(), [&](const auto& other) { return other.layer != first->layer; });
+      const auto count = static_cast<int>(next - first);
+      cost += first->cost * count;
+      stage.parameters += first->layer->parameters * count;
+      if (first->layer->parameters > 0.0) {
+        stage.layers += count;
+        stage.tensors += count * tensors_of(*first->layer);
       }
+      first = next;
     }
     // One graph holds a micro-batch's forward and backward pass.
     if (plan_.execution == ExecutionMode::cuda_graph) {
@@ -148,22 +155,34 @@ class StageBuilder {
     }
     chunk.forward = cost.forward();
     chunk.backward = cost.backward();
+    if (place.cut) cut(layers, chunk);
     if (pricer_.keeps_recipes()) keep_recipes(layers, chunk);
     if (plan_.zero == 3) {
-      sync_.add_sharded_units(s, layers, chunk);
+      sync_.add_sharded_units(place, layers, chunk);
     } else {
-      sync_.add_buckets(s, layers, chunk);
+      sync_.add_buckets(place, layers, chunk);
     }
     return chunk;
   }
 
-  void keep_recipes(const std::vector<std::pair<const Layer*, LayerCost>>& layers, Step::Chunk& chunk) const {
-    std::vector<Operator> forward, backward;
-    for (const auto& [layer, price] : layers) {
-      forward.insert(forward.end(), layer->forward.begin(), layer->forward.end());
+  static void cut(const std::vector<PricedLayer>& layers, Step::Chunk& chunk) {
+    for (const PricedLayer& priced : layers) {
+      append_pieces(chunk.forward_pieces, priced.cost.forward().work(), priced.calls->forward);
     }
-    for (const auto& [layer, price] : std::views::reverse(layers)) {
-      const std::vector<Operator> ops = pricer_.backward_operators(*layer);
+    for (auto priced = layers.rbegin(); priced != layers.rend(); ++priced) {
+      append_pieces(chunk.backward_pieces, priced->cost.backward().work(), priced->calls->backward);
+    }
+    stretch_pieces(chunk.forward_pieces, chunk.forward.work());
+    stretch_pieces(chunk.backward_pieces, chunk.backward.work());
+  }
+
+  void keep_recipes(const std::vector<PricedLayer>& layers, Step::Chunk& chunk) const {
+    std::vector<Operator> forward, backward;
+    for (const PricedLayer& priced : layers) {
+      forward.insert(forward.end(), priced.layer->forward.begin(), priced.layer->forward.end());
+    }
+    for (auto priced = layers.rbegin(); priced != layers.rend(); ++priced) {
+      const std::vector<Operator> ops = pricer_.backward_operators(*priced->layer);
       backward.insert(backward.end(), ops.begin(), ops.end());
     }
     chunk.forward_recipe = pricer_.recipe(forward);
@@ -172,46 +191,45 @@ class StageBuilder {
 
   [[nodiscard]] double shards() const { return static_cast<double>(plan_.data) * plan_.context; }
 
-  void set_optimizer(Step::Stage& stage, const StageLayers& layers) const {
+  void set_optimizer(const GradientSync::Place& place, Step::Lane& lane, const StageLayers& layers) const {
     const double parameters = layers.parameters / (plan_.zero >= 1 ? shards() : 1.0);
     const Operator update = optimizer_operator(train_, plan_, parameters, layers.layers, layers.tensors);
     if (plan_.offload.optimizer) {
       Seconds backward;
-      for (const Step::Chunk& chunk : stage.chunks) backward += chunk.backward.total();
-      stage.optimizer = offloaded_optimizer(parameters, backward, update, scenario_, train_, topology_);
+      for (const Step::Chunk& chunk : lane.chunks) backward += chunk.backward.total();
+      lane.optimizer = offloaded_optimizer(parameters, backward, update, scenario_, train_, topology_);
       return;
     }
-    const Seconds kernels = operator_cost(update, scenario_.cluster.node.gpu, scenario_.calibration).device;
+    const Seconds kernels =
+        operator_cost(update, scenario_.cluster.node.gpu, scenario_.calibration).device / place.speed;
     const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host);
-    stage.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
+    lane.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
     if (pricer_.keeps_recipes()) {
-      stage.optimizer_recipe = std::make_shared<const Recipe>(
+      lane.optimizer_recipe = std::make_shared<const Recipe>(
           kernels_of({update}, ExecutionMode::eager, 1.0, scenario_.cluster.node.gpu, scenario_.calibration));
     }
   }
 
   /// ZeRO-1 and 2: updated weights go back to all replicas.
-  void gather_parameters(int s, Step::Stage& stage, double parameters) {
+  void gather_parameters(const GradientSync::Place& place, Step::Lane& lane, double parameters) {
     if ((plan_.zero != 1 && plan_.zero != 2) || !(shards() > 1)) return;
-    const int gather = sync_.parameter_gather(s, parameters);
+    const int gather = sync_.parameter_gather(place.stage, parameters);
     if (!plan_.sync.overlap) {
-      stage.parameter_gather = gather;
+      lane.parameter_gather = gather;
       return;
     }
     // Runs beside the next step's first forward pass; only its first part and what does not fit there is waited for.
-    const Seconds time = step_.transfers[static_cast<std::size_t>(gather)].uncontended;
-    const Seconds forward = stage.chunks.front().forward.total();
+    const Seconds time = transfers_.time(gather, place.lane);
+    const Seconds forward = lane.chunks.front().forward.total();
     const Seconds first = time / static_cast<double>(GradientSync::most_buckets);
-    stage.optimizer.communication = first + std::max(time - first - forward, Seconds(0.0));
+    lane.optimizer.communication = first + std::max(time - first - forward, Seconds(0.0));
   }
 
   void add_boundary(int s) {
     const auto& last = chunks_[static_cast<std::size_t>(s)].back();
     const Bytes activation = model_.layers[static_cast<std::size_t>(last.group)].layer.output;
-    step_.activations.push_back(static_cast<int>(step_.transfers.size()));
-    step_.transfers.push_back(boundary_transfer(scenario_, s, false, activation, topology_));
-    step_.activation_gradients.push_back(static_cast<int>(step_.transfers.size()));
-    step_.transfers.push_back(boundary_transfer(scenario_, s, true, activation, topology_));
+    step_.activations.push_back(transfers_.hop(s, false, activation));
+    step_.activation_gradients.push_back(transfers_.hop(s, true, activation));
   }
 
   const Scenario& scenario_;
@@ -220,10 +238,12 @@ class StageBuilder {
   const Model& model_;
   const Topology& topology_;
   Step& step_;
+  TransferTable transfers_;
   LayerPricer pricer_;
   GradientSync sync_;
   std::vector<std::vector<LayerRun>> chunks_;
   std::vector<LayerCost> price_of_group_;
+  std::map<std::pair<int, int>, LayerCalls> calls_;  ///< by stage and group of layers
 };
 
 /// The gradients' norm for clipping: one number from every rank.
@@ -236,11 +256,23 @@ Seconds norm_time(const Scenario& scenario, const Topology& topology) {
   return uncontended_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
 }
 
+/// Lanes of whole stages first: they say which transfers there are, and these, which ranks are alike and what meets.
+void build_lanes(const Scenario& scenario, const Topology& topology, LaneBuilder builder) {
+  const RankLayout layout(scenario.plan);
+  const int stages = scenario.plan.pipeline;
+  RankClasses classes = RankClasses::one_per_stage(stages, layout.ranks_per_stage());
+  builder.build(classes, std::vector<Step::Lane::Cut>(static_cast<std::size_t>(stages)));
+  const std::vector<double> speeds(static_cast<std::size_t>(layout.gpus()), 1.0);
+  classes = classify(builder.transfers().grouped(), classes.lane_of_rank, speeds, topology, scenario.background);
+  builder.transfers().divide(classes);
+  builder.build(classes, builder.transfers().meetings());
+}
+
 }  // namespace
 
 int Step::hop(int from_stage, int to_stage, bool backward) const {
-  const int lower_stage = std::min({from_stage, to_stage, stage_count() - 2});
-  return (backward ? activation_gradients : activations)[static_cast<std::size_t>(lower_stage)];
+  return backward ? activation_gradients[static_cast<std::size_t>(to_stage)]
+                  : activations[static_cast<std::size_t>(from_stage)];
 }
 
 Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
@@ -251,9 +283,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.micro_batches = micro_batches(train, plan);
   step.overlap = plan.sync.overlap;
   step.every_micro_batch = plan.sync.every_micro_batch && plan.zero < 3;  // ZeRO-3 does so anyway
-  step.stages.resize(static_cast<std::size_t>(plan.pipeline));
-  StageBuilder stages(scenario, train, model, topology, step, recipes);
-  for (int s = 0; s < plan.pipeline; ++s) stages.add(s);
+  build_lanes(scenario, topology, LaneBuilder(scenario, train, model, topology, step, recipes));
 
   const bool clips = train.optimizer != Optimizer::sgd && train.optimizer != Optimizer::momentum;
   if (scenario.cluster.gpus() > 1 && clips) {

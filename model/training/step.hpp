@@ -25,6 +25,7 @@ struct Segment {
   Seconds host;
 
   [[nodiscard]] Seconds total() const { return compute + communication + host; }
+  [[nodiscard]] Seconds work() const { return compute + host; }  ///< without collectives
   Segment& operator+=(const Segment& other) {
     compute += other.compute;
     communication += other.communication;
@@ -32,6 +33,14 @@ struct Segment {
     return *this;
   }
   friend Segment operator*(Segment s, double n) { return {s.compute * n, s.communication * n, s.host * n}; }
+};
+
+/// A part of a pass that ends in a collective inside its layers, or has one beside it. Passes are cut into these where
+/// such collectives may meet other traffic; elsewhere a pass is one block, its collectives' time included.
+struct Piece {
+  Seconds work;  ///< kernels and host
+  int transfer = -1;
+  bool beside = false;  ///< the transfer starts with the work, and the next piece waits for both; else it follows it
 };
 
 /// Gradients that become ready together and are synchronised by one collective, or by several after each other where
@@ -45,8 +54,9 @@ struct GradientBucket {
     RecipePointer recipe = nullptr;  ///< of the kernels
   };
 
-  Segment backward;   ///< backward work after the previous bucket was ready until this one is
-  int transfer = -1;  ///< the first one, into Step::transfers
+  Segment backward;           ///< backward work after the previous bucket was ready until this one is
+  std::vector<Piece> pieces;  ///< of that work, where it is cut
+  int transfer = -1;          ///< the first one, into Step::transfers
   Bytes gradients;
   Seconds before;              ///< kernels between the bucket's readiness and the first transfer
   std::vector<Stage> further;  ///< after the first transfer
@@ -65,6 +75,7 @@ struct ShardedUnit {
 
   Segment forward;
   Segment backward;
+  std::vector<Piece> forward_pieces, backward_pieces;
   int gather = -1;           ///< weights, before the forward pass
   int gather_backward = -1;  ///< weights again, before the backward pass; none where they were kept
   int scatter = -1;          ///< gradients, after the backward pass
@@ -73,38 +84,53 @@ struct ShardedUnit {
 struct Step {
   /// A collective or transfer that several tasks refer to. Index −1 in the structs below means "none".
   struct Transfer {
+    /// What the groups of one class carry out side by side.
+    struct Part {
+      LoweredCollective lowered;
+      Seconds uncontended;     ///< with the transfer's other parts beside it
+      std::vector<int> lanes;  ///< whose ranks take part, ascending
+    };
+
     std::string name;  ///< as it appears in the result's communication table, e.g. "gradient all-reduce"
-    LoweredCollective lowered;
-    Seconds uncontended;
+    std::vector<Part> parts;
     RecipePointer recipe = nullptr;
   };
 
   /// The layers of one stage that belong to one model chunk; work is for one micro-batch.
   struct Chunk {
     Segment forward;
-    Segment backward;                     ///< recomputation included
+    Segment backward;  ///< recomputation included
+    std::vector<Piece> forward_pieces, backward_pieces;
     std::vector<GradientBucket> buckets;  ///< in order of readiness; their backward segments add up to `backward`
     std::vector<ShardedUnit> units;       ///< only with ZeRO-3
     RecipePointer forward_recipe = nullptr, backward_recipe = nullptr;
   };
 
-  struct Stage {
+  /// A class of ranks of one stage that behave alike (rank_classes.hpp): what one of them does.
+  struct Lane {
+    /// Which passes are cut into pieces: none, those from the first that makes gradients of the last micro-batch, all.
+    enum class Cut { none, last, all };
+
+    int stage = 0;
+    int first_rank = 0, ranks = 1;
+    Cut cut = Cut::none;
     std::vector<Chunk> chunks;
     Segment optimizer;
     int parameter_gather = -1;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer
     RecipePointer optimizer_recipe = nullptr;
   };
 
-  std::vector<Stage> stages;
+  std::vector<Lane> lanes;  ///< by stage
   int interleave = 1;
   int micro_batches = 1;
   bool overlap = true;             ///< gradients are synchronised beside the backward pass; else after it
   bool every_micro_batch = false;  ///< every micro-batch's gradients are; needs one stage of one chunk
   std::vector<Transfer> transfers;
-  std::vector<int> activations;           ///< transfer from stage s to s + 1; size stages − 1
-  std::vector<int> activation_gradients;  ///< transfer from stage s + 1 back to s; size stages − 1
-  Seconds slowest_replica;                ///< by which the slowest replica's passes outlast these, which are mean ones
-  Seconds gradient_norm;                  ///< all ranks wait for each other before the optimizer
+  /// Transfer from stage s to the next, and back to s. Interleaved pipelines have one more, from the last stage's chunk
+  /// to the first stage's next one.
+  std::vector<int> activations, activation_gradients;
+  Seconds slowest_replica;  ///< by which the slowest replica's passes outlast these, which are mean ones
+  Seconds gradient_norm;    ///< all ranks wait for each other before the optimizer
   RecipePointer norm_recipe = nullptr;
   Seconds once_per_step;                 ///< host work between steps
   Seconds loader_interval;               ///< time in which the input pipeline delivers one step's samples
@@ -115,9 +141,8 @@ struct Step {
   double parameters_per_gpu = 0.0;       ///< of the stage with the most
   Flops model_flops_per_gpu;             ///< of the mathematics: forward and backward, no recomputation
 
-  [[nodiscard]] int stage_count() const { return static_cast<int>(stages.size()); }
-  /// The transfer between two stages that follow each other in model order; needs more than one stage. Interleaved
-  /// pipelines wrap around from the last stage to the first; that hop costs what its neighbours cost.
+  [[nodiscard]] int stage_count() const { return lanes.empty() ? 0 : lanes.back().stage + 1; }
+  /// The transfer between two stages whose chunks follow each other in model order.
   [[nodiscard]] int hop(int from_stage, int to_stage, bool backward) const;
 };
 

@@ -1,7 +1,7 @@
 #include "model/training/step_graph.hpp"
 
 #include <algorithm>
-#include <array>
+#include <map>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -11,9 +11,9 @@ namespace foretrain {
 
 namespace {
 
-/// Whether synchronising the stage's gradients takes kernels beside transfers.
-bool has_kernels(const Step::Stage& stage) {
-  for (const Step::Chunk& chunk : stage.chunks) {
+/// Whether synchronising the lane's gradients takes kernels beside transfers.
+bool has_kernels(const Step::Lane& lane) {
+  for (const Step::Chunk& chunk : lane.chunks) {
     for (const GradientBucket& bucket : chunk.buckets) {
       if (bucket.before + bucket.after > Seconds(0.0)) return true;
       for (const GradientBucket::Stage& part : bucket.further) {
@@ -24,34 +24,64 @@ bool has_kernels(const Step::Stage& stage) {
   return false;
 }
 
+/// Passes are added stage by stage, all lanes of a stage together: what their ranks do together waits for all of them.
 class StepGraphBuilder {
  public:
   explicit StepGraphBuilder(const Step& step);
   StepGraph run() &&;
 
  private:
-  struct Lane {
+  struct Streams {
     ResourceId compute, gradients, to_next, to_previous;
     ResourceId gradient_kernels = -1;  ///< only where compression has kernels
   };
-  struct ChunkBlocks {
-    BlockId forward = 0, backward = 0;
-    std::vector<BlockId> bucket_segments;
-    std::vector<std::array<BlockId, 2>> units;  // forward, backward
+  /// A stretch of a pass: one block, or a block for each piece.
+  struct Work {
+    BlockId whole = -1;
+    std::vector<BlockId> cut;
+    const std::vector<Piece>* pieces = nullptr;
   };
+  struct ChunkBlocks {
+    Work forward, backward;
+    std::vector<Work> buckets;
+    std::vector<Work> unit_forward, unit_backward;
+    [[nodiscard]] const Work& pass(bool back) const { return back ? backward : forward; }
+    [[nodiscard]] const Work& unit(int number, bool back) const {
+      return (back ? unit_backward : unit_forward)[at_index(number)];
+    }
+  };
+  /// One or several tasks for each lane of a stage.
+  using PerLane = std::vector<TaskId>;
+  using AfterPerLane = std::vector<std::vector<TaskId>>;
 
   TaskId add(BlockId block, ResourceId resource, std::vector<TaskId> after, int micro_batch = -1);
   BlockId fixed_block(const std::string& name, Seconds duration, Category category, RecipePointer recipe = nullptr);
-  BlockId transfer_block(int index);
+  Work work_of(const char* name, const Segment& time, const std::vector<Piece>& pieces, RecipePointer recipe);
+  BlockId transfer_block(int transfer, std::size_t part);
+  ResourceId stream_of(const std::vector<int>& lanes, bool of_gradients);
+  void add_streams();
+  void add_blocks();
+
+  /// The same transfer of all lanes of a stage: a task for each of its parts, after what their lanes wait for.
+  PerLane add_transfer(int stage, int transfer, bool of_gradients, const AfterPerLane& after, int micro_batch = -1);
+  template <typename WorkOf>
+  PerLane add_work(int stage, const PipelinePass& pass, AfterPerLane after, const WorkOf& work_of);
   /// Adds a pass once its input is there; false when it has to wait for another stage to advance first.
   bool advance(int stage, const PipelinePass& pass);
-  TaskId add_sharded(int stage, const PipelinePass& pass, const Step::Chunk& chunk, const ChunkBlocks& blocks,
-                     const std::vector<TaskId>& after);
-  TaskId add_synchronised_backward(int stage, const PipelinePass& pass, const Step::Chunk& chunk,
-                                   const ChunkBlocks& blocks, const std::vector<TaskId>& after);
-  void add_bucket(int stage, const GradientBucket& bucket, TaskId ready);
+  PerLane add_sharded(int stage, const PipelinePass& pass, const AfterPerLane& after);
+  PerLane add_synchronised_backward(int stage, const PipelinePass& pass, AfterPerLane after);
+  void add_bucket(int stage, int chunk, std::size_t bucket, const PerLane& ready);
+  void send(int stage, const PipelinePass& pass, const PerLane& done);
   TaskId meet(ResourceId resource, std::vector<TaskId> ends, int micro_batch);
-  void add_blocks();
+
+  [[nodiscard]] std::size_t lanes_in(int stage) const { return at_index(first_lane(stage + 1) - first_lane(stage)); }
+  [[nodiscard]] int first_lane(int stage) const { return first_lane_[at_index(stage)]; }
+  [[nodiscard]] std::size_t lane_in(int stage, std::size_t i) const { return at_index(first_lane(stage)) + i; }
+  [[nodiscard]] const Step::Chunk& chunk_of(int stage, int chunk) const {
+    return step_.lanes[at_index(first_lane(stage))].chunks[at_index(chunk)];
+  }
+  [[nodiscard]] bool is_cut(int stage) const;
+  /// Of a lane's passes, by chunk and micro-batch.
   [[nodiscard]] std::size_t at(int chunk, int micro) const {
     return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(step_.micro_batches) +
            static_cast<std::size_t>(micro);
@@ -61,12 +91,16 @@ class StepGraphBuilder {
   int stages_;
   int chunks_;
   TaskGraph::Builder builder_;
-  std::vector<Lane> lanes_;
+  std::vector<int> first_lane_;  ///< by stage, and one beyond
+  std::vector<Streams> streams_;
+  std::map<std::pair<std::vector<int>, bool>, ResourceId> shared_streams_;  ///< of several lanes; of gradients?
   std::vector<std::vector<ChunkBlocks>> blocks_;
-  std::vector<BlockId> transfer_blocks_;
-  std::vector<TaskId> previous_pass_;       // by stage
-  std::vector<TaskId> forward_, backward_;  // by chunk in model order and micro-batch; −1 = not yet
-  std::vector<std::vector<TaskId>> gradient_tasks_;
+  std::vector<std::vector<BlockId>> transfer_blocks_;        ///< by part
+  std::vector<TaskId> previous_pass_;                        // by lane
+  std::vector<std::vector<TaskId>> forward_;                 // by lane and pass: done; −1 = not yet
+  std::vector<std::vector<TaskId>> input_, gradient_input_;  // by lane and pass: arrived from the neighbour
+  std::vector<std::vector<TaskId>> gradient_tasks_;          // by lane
+  std::vector<bool> gradients_begun_;                        // by stage
   StepGraph result_;
 };
 
@@ -74,23 +108,52 @@ StepGraphBuilder::StepGraphBuilder(const Step& step)
     : step_(step),
       stages_(step.stage_count()),
       chunks_(stages_ * step.interleave),
-      transfer_blocks_(step.transfers.size(), -1),
-      previous_pass_(step.stages.size(), -1),
-      forward_(static_cast<std::size_t>(chunks_) * static_cast<std::size_t>(step.micro_batches), -1),
-      backward_(forward_.size(), -1),
-      gradient_tasks_(step.stages.size()),
-      result_{{}, std::vector<TaskId>(step.stages.size(), -1), -1, {}} {
-  for (int s = 0; s < stages_; ++s) {
-    const std::string name = "stage " + std::to_string(s);
-    lanes_.push_back({builder_.add_resource({name + " compute", Resource::Kind::device_stream, s}),
-                      builder_.add_resource({name + " gradients", Resource::Kind::communication_stream, s}),
-                      builder_.add_resource({name + " to next", Resource::Kind::communication_stream, s}),
-                      builder_.add_resource({name + " to previous", Resource::Kind::communication_stream, s})});
-    if (has_kernels(step.stages[static_cast<std::size_t>(s)])) {
-      lanes_.back().gradient_kernels =
-          builder_.add_resource({name + " gradient kernels", Resource::Kind::device_stream, s});
-    }
+      previous_pass_(step.lanes.size(), -1),
+      forward_(step.lanes.size(), std::vector<TaskId>(at(step.interleave, 0), -1)),
+      input_(forward_),
+      gradient_input_(forward_),
+      gradient_tasks_(step.lanes.size()),
+      gradients_begun_(at_index(stages_)),
+      result_{{}, std::vector<TaskId>(step.lanes.size(), -1), -1, {}} {
+  for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
+    while (std::cmp_less_equal(first_lane_.size(), step.lanes[lane].stage))
+      first_lane_.push_back(static_cast<int>(lane));
   }
+  first_lane_.push_back(static_cast<int>(step.lanes.size()));
+  for (const Step::Transfer& transfer : step.transfers) transfer_blocks_.emplace_back(transfer.parts.size(), -1);
+  add_streams();
+}
+
+void StepGraphBuilder::add_streams() {
+  using Kind = Resource::Kind;
+  for (std::size_t i = 0; i < step_.lanes.size(); ++i) {
+    const Step::Lane& lane = step_.lanes[i];
+    std::string name = "stage " + std::to_string(lane.stage);
+    if (lanes_in(lane.stage) > 1) name += ", rank " + std::to_string(lane.first_rank);
+    const int number = static_cast<int>(i);
+    const auto stream = [&](const char* what, Kind kind) { return builder_.add_resource({name + what, kind, number}); };
+    streams_.push_back({stream(" compute", Kind::device_stream), stream(" gradients", Kind::communication_stream),
+                        stream(" to next", Kind::communication_stream),
+                        stream(" to previous", Kind::communication_stream)});
+    if (has_kernels(lane)) streams_.back().gradient_kernels = stream(" gradient kernels", Kind::device_stream);
+  }
+}
+
+/// Collectives of the same ranks follow each other, those of gradients beside those inside layers.
+ResourceId StepGraphBuilder::stream_of(const std::vector<int>& lanes, bool of_gradients) {
+  if (of_gradients && lanes.size() == 1) return streams_[at_index(lanes.front())].gradients;
+  const auto [known, is_new] = shared_streams_.try_emplace({lanes, of_gradients}, -1);
+  if (is_new) {
+    const Step::Lane& lane = step_.lanes[at_index(lanes.front())];
+    std::string name = "stage " + std::to_string(lane.stage);
+    if (lanes_in(lane.stage) > 1) {
+      name += ", rank";
+      for (const int other : lanes) name += " " + std::to_string(step_.lanes[at_index(other)].first_rank);
+    }
+    known->second = builder_.add_resource(
+        {name + (of_gradients ? " gradients" : " inside layers"), Resource::Kind::communication_stream, lanes.front()});
+  }
+  return known->second;
 }
 
 TaskId StepGraphBuilder::add(BlockId block, ResourceId resource, std::vector<TaskId> after, int micro_batch) {
@@ -103,61 +166,129 @@ BlockId StepGraphBuilder::fixed_block(const std::string& name, Seconds duration,
   return builder_.add_block({name, category, duration, {}, {}, std::move(recipe)});
 }
 
-BlockId StepGraphBuilder::transfer_block(int index) {
-  BlockId& block = transfer_blocks_[static_cast<std::size_t>(index)];
+BlockId StepGraphBuilder::transfer_block(int transfer, std::size_t part) {
+  BlockId& block = transfer_blocks_[at_index(transfer)][part];
   if (block < 0) {
-    const Step::Transfer& transfer = step_.transfers[static_cast<std::size_t>(index)];
+    const Step::Transfer& of = step_.transfers[at_index(transfer)];
     block = builder_.add_block(
-        {transfer.name, Category::communication, transfer.uncontended, transfer.lowered, {}, transfer.recipe});
+        {of.name, Category::communication, of.parts[part].uncontended, of.parts[part].lowered, {}, of.recipe});
   }
   return block;
 }
 
+StepGraphBuilder::Work StepGraphBuilder::work_of(const char* name, const Segment& time,
+                                                 const std::vector<Piece>& pieces, RecipePointer recipe) {
+  Work work{fixed_block(name, time.total(), Category::compute, std::move(recipe)), {}, &pieces};
+  for (const Piece& piece : pieces) work.cut.push_back(fixed_block(name, piece.work, Category::compute));
+  return work;
+}
+
 void StepGraphBuilder::add_blocks() {
-  for (const Step::Stage& stage : step_.stages) {
-    std::vector<ChunkBlocks> of_stage;
-    for (const Step::Chunk& chunk : stage.chunks) {
-      ChunkBlocks blocks;
+  for (const Step::Lane& lane : step_.lanes) {
+    std::vector<ChunkBlocks>& of_lane = blocks_.emplace_back();
+    for (const Step::Chunk& chunk : lane.chunks) {
+      ChunkBlocks& blocks = of_lane.emplace_back();
       if (chunk.units.empty()) {
-        blocks.forward = fixed_block("forward", chunk.forward.total(), Category::compute, chunk.forward_recipe);
-        blocks.backward = fixed_block("backward", chunk.backward.total(), Category::compute, chunk.backward_recipe);
+        blocks.forward = work_of("forward", chunk.forward, chunk.forward_pieces, chunk.forward_recipe);
+        blocks.backward = work_of("backward", chunk.backward, chunk.backward_pieces, chunk.backward_recipe);
       }
       for (const GradientBucket& bucket : chunk.buckets) {
-        blocks.bucket_segments.push_back(
-            fixed_block("backward", bucket.backward.total(), Category::compute, bucket.backward_recipe));
+        blocks.buckets.push_back(work_of("backward", bucket.backward, bucket.pieces, bucket.backward_recipe));
       }
       for (const ShardedUnit& unit : chunk.units) {
-        blocks.units.push_back({fixed_block("forward", unit.forward.total(), Category::compute),
-                                fixed_block("backward", unit.backward.total(), Category::compute)});
+        blocks.unit_forward.push_back(work_of("forward", unit.forward, unit.forward_pieces, nullptr));
+        blocks.unit_backward.push_back(work_of("backward", unit.backward, unit.backward_pieces, nullptr));
       }
-      of_stage.push_back(std::move(blocks));
     }
-    blocks_.push_back(std::move(of_stage));
   }
 }
 
-TaskId StepGraphBuilder::add_sharded(int stage, const PipelinePass& pass, const Step::Chunk& chunk,
-                                     const ChunkBlocks& blocks, const std::vector<TaskId>& after) {
-  const Lane& lane = lanes_[static_cast<std::size_t>(stage)];
-  std::vector<TaskId> tasks;
-  std::vector<TaskId> ends;
-  for (const ShardedUnit::Pass& part : sharded_order(chunk.units, pass.backward)) {
-    const ShardedUnit& unit = chunk.units[static_cast<std::size_t>(part.unit)];
-    std::vector<TaskId> needs = after;
-    for (const int before : part.after) needs.push_back(tasks[static_cast<std::size_t>(before)]);
-    const bool compute = part.kind == ShardedUnit::Pass::Kind::compute;
-    BlockId block = 0;
-    if (compute) {
-      block = blocks.units[static_cast<std::size_t>(part.unit)][pass.backward ? 1 : 0];
-    } else if (part.kind == ShardedUnit::Pass::Kind::scatter) {
-      block = transfer_block(unit.scatter);
-    } else {
-      block = transfer_block(pass.backward ? unit.gather_backward : unit.gather);
+StepGraphBuilder::PerLane StepGraphBuilder::add_transfer(int stage, int transfer, bool of_gradients,
+                                                         const AfterPerLane& after, int micro_batch) {
+  PerLane tasks(lanes_in(stage), -1);
+  const std::vector<Step::Transfer::Part>& parts = step_.transfers[at_index(transfer)].parts;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    std::vector<TaskId> needs;
+    for (const int lane : parts[p].lanes) {
+      const std::vector<TaskId>& own = after[at_index(lane - first_lane(stage))];
+      needs.insert(needs.end(), own.begin(), own.end());
     }
-    tasks.push_back(add(block, compute ? lane.compute : lane.gradients, std::move(needs), pass.micro_batch));
-    if (part.kind != ShardedUnit::Pass::Kind::gather) ends.push_back(tasks.back());
+    const TaskId task =
+        add(transfer_block(transfer, p), stream_of(parts[p].lanes, of_gradients), std::move(needs), micro_batch);
+    for (const int lane : parts[p].lanes) tasks[at_index(lane - first_lane(stage))] = task;
   }
-  return meet(lane.compute, std::move(ends), pass.micro_batch);
+  return tasks;
+}
+
+bool StepGraphBuilder::is_cut(int stage) const {
+  using Cut = Step::Lane::Cut;
+  const Cut cut = step_.lanes[at_index(first_lane(stage))].cut;
+  return cut == Cut::all || (cut == Cut::last && gradients_begun_[at_index(stage)]);
+}
+
+/// A stretch of work on every lane of the stage; where it is cut, with the collectives inside its layers.
+template <typename WorkOf>
+StepGraphBuilder::PerLane StepGraphBuilder::add_work(int stage, const PipelinePass& pass, AfterPerLane after,
+                                                     const WorkOf& work_of) {
+  const std::size_t lanes = lanes_in(stage);
+  const auto work = [&](std::size_t i) -> const Work& { return work_of(blocks_[lane_in(stage, i)]); };
+  const auto compute = [&](std::size_t i) { return streams_[lane_in(stage, i)].compute; };
+  PerLane done(lanes, -1);
+  if (!is_cut(stage) || work(0).cut.empty()) {
+    for (std::size_t i = 0; i < lanes; ++i) {
+      done[i] = add(work(i).whole, compute(i), std::move(after[i]), pass.micro_batch);
+    }
+    return done;
+  }
+  for (std::size_t k = 0; k < work(0).cut.size(); ++k) {
+    AfterPerLane worked(lanes);
+    for (std::size_t i = 0; i < lanes; ++i) {
+      worked[i] = {add(work(i).cut[k], compute(i), after[i], pass.micro_batch)};
+    }
+    const Piece& piece = (*work(0).pieces)[k];
+    if (piece.transfer >= 0) {
+      const PerLane moved = add_transfer(stage, piece.transfer, false, piece.beside ? after : worked, pass.micro_batch);
+      for (std::size_t i = 0; i < lanes; ++i) {
+        if (!piece.beside) worked[i].clear();
+        worked[i].push_back(moved[i]);
+      }
+    }
+    after = std::move(worked);
+  }
+  for (std::size_t i = 0; i < lanes; ++i) {
+    done[i] = after[i].size() == 1 ? after[i].front() : meet(compute(i), std::move(after[i]), pass.micro_batch);
+  }
+  return done;
+}
+
+StepGraphBuilder::PerLane StepGraphBuilder::add_sharded(int stage, const PipelinePass& pass,
+                                                        const AfterPerLane& after) {
+  const std::size_t lanes = lanes_in(stage);
+  std::vector<PerLane> tasks;
+  AfterPerLane ends(lanes);
+  for (const ShardedUnit::Pass& part : sharded_order(chunk_of(stage, pass.chunk).units, pass.backward)) {
+    const ShardedUnit& unit = chunk_of(stage, pass.chunk).units[at_index(part.unit)];
+    AfterPerLane needs = after;
+    for (std::size_t i = 0; i < lanes; ++i) {
+      for (const int before : part.after) needs[i].push_back(tasks[at_index(before)][i]);
+    }
+    if (part.kind == ShardedUnit::Pass::Kind::compute) {
+      tasks.push_back(add_work(stage, pass, std::move(needs), [&](const auto& chunks) -> const Work& {
+        return chunks[at_index(pass.chunk)].unit(part.unit, pass.backward);
+      }));
+    } else {
+      const bool scatter = part.kind == ShardedUnit::Pass::Kind::scatter;
+      const int transfer = scatter ? unit.scatter : (pass.backward ? unit.gather_backward : unit.gather);
+      tasks.push_back(add_transfer(stage, transfer, true, needs, pass.micro_batch));
+    }
+    if (part.kind == ShardedUnit::Pass::Kind::gather) continue;
+    for (std::size_t i = 0; i < lanes; ++i) ends[i].push_back(tasks.back()[i]);
+  }
+  PerLane done;
+  for (std::size_t i = 0; i < lanes; ++i) {
+    done.push_back(meet(streams_[lane_in(stage, i)].compute, std::move(ends[i]), pass.micro_batch));
+  }
+  return done;
 }
 
 /// The end of a pass, where its streams wait for each other.
@@ -168,87 +299,137 @@ TaskId StepGraphBuilder::meet(ResourceId resource, std::vector<TaskId> ends, int
 
 /// A backward pass whose gradients are synchronised bucket by bucket, beside it or after it. The last one of a step
 /// ends when its own work is done; the optimizer waits for the gradients. An earlier one waits for them itself.
-TaskId StepGraphBuilder::add_synchronised_backward(int stage, const PipelinePass& pass, const Step::Chunk& chunk,
-                                                   const ChunkBlocks& blocks, const std::vector<TaskId>& after) {
-  const Lane& lane = lanes_[static_cast<std::size_t>(stage)];
-  std::vector<TaskId>& synchronised = gradient_tasks_[static_cast<std::size_t>(stage)];
-  TaskId task = -1;
+StepGraphBuilder::PerLane StepGraphBuilder::add_synchronised_backward(int stage, const PipelinePass& pass,
+                                                                      AfterPerLane after) {
+  const std::size_t buckets = chunk_of(stage, pass.chunk).buckets.size();
+  PerLane done;
   if (step_.overlap) {
-    for (std::size_t b = 0; b < chunk.buckets.size(); ++b) {
-      task = add(blocks.bucket_segments[b], lane.compute, b == 0 ? after : std::vector<TaskId>{task}, pass.micro_batch);
-      add_bucket(stage, chunk.buckets[b], task);
+    for (std::size_t b = 0; b < buckets; ++b) {
+      done = add_work(stage, pass, std::move(after),
+                      [&](const auto& chunks) -> const Work& { return chunks[at_index(pass.chunk)].buckets[b]; });
+      after.clear();
+      for (const TaskId task : done) after.push_back({task});
+      add_bucket(stage, pass.chunk, b, done);
     }
   } else {
-    task = add(blocks.backward, lane.compute, after, pass.micro_batch);
-    for (const GradientBucket& bucket : chunk.buckets) add_bucket(stage, bucket, task);
+    done = add_work(stage, pass, std::move(after),
+                    [&](const auto& chunks) -> const Work& { return chunks[at_index(pass.chunk)].backward; });
+    for (std::size_t b = 0; b < buckets; ++b) add_bucket(stage, pass.chunk, b, done);
   }
-  if (pass.micro_batch == step_.micro_batches - 1) return task;
-  synchronised.push_back(task);
-  return meet(lane.compute, std::exchange(synchronised, {}), pass.micro_batch);
+  if (pass.micro_batch == step_.micro_batches - 1) return done;
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    const std::size_t lane = lane_in(stage, i);
+    std::vector<TaskId> ends = std::exchange(gradient_tasks_[lane], {});
+    ends.push_back(done[i]);
+    done[i] = meet(streams_[lane].compute, std::move(ends), pass.micro_batch);
+  }
+  return done;
 }
 
 /// A bucket's kernels and transfers, one after the other.
-void StepGraphBuilder::add_bucket(int stage, const GradientBucket& bucket, TaskId ready) {
-  if (bucket.transfer < 0) return;
-  const Lane& lane = lanes_[static_cast<std::size_t>(stage)];
-  TaskId last = ready;
-  const auto kernels = [&](Seconds time, const RecipePointer& recipe) {
+void StepGraphBuilder::add_bucket(int stage, int chunk, std::size_t bucket, const PerLane& ready) {
+  const auto bucket_of = [&](std::size_t i) -> const GradientBucket& {
+    return step_.lanes[lane_in(stage, i)].chunks[at_index(chunk)].buckets[bucket];
+  };
+  const GradientBucket& first = bucket_of(0);
+  if (first.transfer < 0) return;
+  PerLane last = ready;
+  const auto kernels = [&](std::size_t i, Seconds time, const RecipePointer& recipe) {
     if (!(time > Seconds(0.0))) return;
     const BlockId block = fixed_block("gradient compression", time, Category::compute, recipe);
-    last = add(block, lane.gradient_kernels, {last});
+    last[i] = add(block, streams_[lane_in(stage, i)].gradient_kernels, {last[i]});
   };
-  kernels(bucket.before, bucket.before_recipe);
-  last = add(transfer_block(bucket.transfer), lane.gradients, {last});
-  for (const GradientBucket::Stage& part : bucket.further) {
-    kernels(part.kernels, part.recipe);
-    last = add(transfer_block(part.transfer), lane.gradients, {last});
+  const auto transfer = [&](int index) {
+    AfterPerLane after;
+    for (const TaskId task : last) after.push_back({task});
+    last = add_transfer(stage, index, true, after);
+  };
+  for (std::size_t i = 0; i < last.size(); ++i) kernels(i, bucket_of(i).before, bucket_of(i).before_recipe);
+  transfer(first.transfer);
+  for (std::size_t k = 0; k < first.further.size(); ++k) {
+    for (std::size_t i = 0; i < last.size(); ++i) {
+      kernels(i, bucket_of(i).further[k].kernels, bucket_of(i).further[k].recipe);
+    }
+    transfer(first.further[k].transfer);
   }
-  kernels(bucket.after, bucket.after_recipe);
-  gradient_tasks_[static_cast<std::size_t>(stage)].push_back(last);
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    kernels(i, bucket_of(i).after, bucket_of(i).after_recipe);
+    gradient_tasks_[lane_in(stage, i)].push_back(last[i]);
+  }
+}
+
+/// The neighbour sees the pass once its activations (or their gradients) have arrived there.
+void StepGraphBuilder::send(int stage, const PipelinePass& pass, const PerLane& done) {
+  const int chunk_index = pass.chunk * stages_ + stage;
+  const int target = pass.backward ? chunk_index - 1 : chunk_index + 1;
+  if (target < 0 || target >= chunks_) return;
+  std::vector<std::vector<TaskId>>& input = pass.backward ? gradient_input_ : input_;
+  const std::size_t arrival = at(target / stages_, pass.micro_batch);
+  if (stages_ == 1) {
+    for (std::size_t i = 0; i < done.size(); ++i) input[lane_in(stage, i)][arrival] = done[i];
+    return;
+  }
+  const int target_stage = target % stages_;
+  const int hop = step_.hop(stage, target_stage, pass.backward);
+  const std::vector<Step::Transfer::Part>& parts = step_.transfers[at_index(hop)].parts;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    std::vector<TaskId> sent;
+    ResourceId stream = -1;
+    for (const int lane : parts[p].lanes) {
+      if (step_.lanes[at_index(lane)].stage != stage) continue;
+      sent.push_back(done[at_index(lane - first_lane(stage))]);
+      const Streams& streams = streams_[at_index(lane)];
+      if (stream < 0) stream = pass.backward ? streams.to_previous : streams.to_next;
+    }
+    const BlockId block = transfer_block(hop, p);
+    if (std::ranges::find(result_.hops, block) == result_.hops.end()) result_.hops.push_back(block);
+    const TaskId arrived = add(block, stream, std::move(sent), pass.micro_batch);
+    for (const int lane : parts[p].lanes) {
+      if (step_.lanes[at_index(lane)].stage == target_stage) input[at_index(lane)][arrival] = arrived;
+    }
+  }
 }
 
 bool StepGraphBuilder::advance(int stage, const PipelinePass& pass) {
-  const auto s = static_cast<std::size_t>(stage);
   const int chunk_index = pass.chunk * stages_ + stage;
-  std::vector<TaskId> after;
-  if (pass.backward) {
-    after.push_back(forward_[at(chunk_index, pass.micro_batch)]);
-    if (chunk_index + 1 < chunks_) {
-      const TaskId arrival = backward_[at(chunk_index + 1, pass.micro_batch)];
-      if (arrival < 0) return false;
-      after.push_back(arrival);
-    }
-  } else if (chunk_index > 0) {
-    const TaskId arrival = forward_[at(chunk_index - 1, pass.micro_batch)];
+  const bool waits = pass.backward ? chunk_index + 1 < chunks_ : chunk_index > 0;
+  const std::size_t number = at(pass.chunk, pass.micro_batch);
+  AfterPerLane after(lanes_in(stage));
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const std::size_t lane = lane_in(stage, i);
+    if (pass.backward) after[i].push_back(forward_[lane][number]);
+    if (!waits) continue;
+    const TaskId arrival = (pass.backward ? gradient_input_ : input_)[lane][number];
     if (arrival < 0) return false;
-    after.push_back(arrival);
+    after[i].push_back(arrival);
   }
 
-  const Step::Chunk& chunk = step_.stages[s].chunks[static_cast<std::size_t>(pass.chunk)];
-  const ChunkBlocks& blocks = blocks_[s][static_cast<std::size_t>(pass.chunk)];
+  const Step::Chunk& chunk = chunk_of(stage, pass.chunk);
   const bool last_micro_batch = pass.micro_batch == step_.micro_batches - 1;
-  TaskId done = -1;
+  if (pass.backward && last_micro_batch) gradients_begun_[at_index(stage)] = true;
+  if (!chunk.units.empty() || is_cut(stage)) {  // a pass may end with a collective, which its stream knows nothing of
+    for (std::size_t i = 0; i < after.size(); ++i) after[i].push_back(previous_pass_[lane_in(stage, i)]);
+  }
+  PerLane done;
   if (!chunk.units.empty()) {
-    after.push_back(previous_pass_[s]);
-    done = add_sharded(stage, pass, chunk, blocks, after);
+    done = add_sharded(stage, pass, after);
   } else if (pass.backward && (last_micro_batch ? step_.overlap : step_.every_micro_batch)) {
-    done = add_synchronised_backward(stage, pass, chunk, blocks, after);
+    done = add_synchronised_backward(stage, pass, std::move(after));
   } else {
-    const BlockId block = pass.backward ? blocks.backward : blocks.forward;
-    done = add(block, lanes_[s].compute, after, pass.micro_batch);
+    done = add_work(stage, pass, std::move(after), [&](const auto& chunks) -> const Work& {
+      return chunks[at_index(pass.chunk)].pass(pass.backward);
+    });
   }
-  previous_pass_[s] = done;
-  if (pass.backward) result_.last_backward[s] = done;
-
-  // The neighbour sees the pass once its activations (or their gradients) have arrived there.
-  const int target = pass.backward ? chunk_index - 1 : chunk_index + 1;
-  TaskId arrived = done;
-  if (stages_ > 1 && target >= 0 && target < chunks_) {
-    const BlockId hop = transfer_block(step_.hop(stage, target % stages_, pass.backward));
-    if (std::ranges::find(result_.hops, hop) == result_.hops.end()) result_.hops.push_back(hop);
-    arrived = add(hop, pass.backward ? lanes_[s].to_previous : lanes_[s].to_next, {done}, pass.micro_batch);
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    const std::size_t lane = lane_in(stage, i);
+    previous_pass_[lane] = done[i];
+    if (pass.backward) {
+      result_.last_backward[lane] = done[i];
+    } else {
+      forward_[lane][number] = done[i];
+    }
   }
-  (pass.backward ? backward_ : forward_)[at(chunk_index, pass.micro_batch)] = arrived;
+  send(stage, pass, done);
   return true;
 }
 
@@ -271,31 +452,36 @@ StepGraph StepGraphBuilder::run() && {
   }
 
   std::vector<TaskId> all_done;
-  for (std::size_t s = 0; s < step_.stages.size(); ++s) {
-    if (!step_.overlap) {
-      for (std::size_t k = step_.stages[s].chunks.size(); k-- > 0;) {
-        for (const GradientBucket& bucket : step_.stages[s].chunks[k].buckets) {
-          add_bucket(static_cast<int>(s), bucket, result_.last_backward[s]);
-        }
-      }
+  for (int s = 0; s < stages_; ++s) {
+    const PerLane last(result_.last_backward.begin() + first_lane(s),
+                       result_.last_backward.begin() + first_lane(s + 1));
+    for (int k = step_.interleave; !step_.overlap && k-- > 0;) {
+      for (std::size_t b = 0; b < chunk_of(s, k).buckets.size(); ++b) add_bucket(s, k, b, last);
     }
-    all_done.push_back(result_.last_backward[s]);
-    all_done.insert(all_done.end(), gradient_tasks_[s].begin(), gradient_tasks_[s].end());
+    for (std::size_t i = 0; i < last.size(); ++i) {
+      const std::vector<TaskId>& gradients = gradient_tasks_[lane_in(s, i)];
+      all_done.push_back(last[i]);
+      all_done.insert(all_done.end(), gradients.begin(), gradients.end());
+    }
   }
   if (step_.slowest_replica > Seconds(0.0)) {
     const BlockId waiting =
         fixed_block("waiting for the slowest replica", step_.slowest_replica, Category::communication);
-    all_done = {add(waiting, lanes_.front().compute, std::move(all_done))};
+    all_done = {add(waiting, streams_.front().compute, std::move(all_done))};
   }
   result_.synchronised =
       add(fixed_block("gradient norm", step_.gradient_norm, Category::communication, step_.norm_recipe),
-          lanes_.front().compute, std::move(all_done));
-  for (std::size_t s = 0; s < step_.stages.size(); ++s) {
-    const Step::Stage& stage = step_.stages[s];
-    const BlockId optimizer =
-        fixed_block("optimizer", stage.optimizer.total(), Category::optimizer, stage.optimizer_recipe);
-    const TaskId update = add(optimizer, lanes_[s].compute, {result_.synchronised});
-    if (stage.parameter_gather >= 0) add(transfer_block(stage.parameter_gather), lanes_[s].gradients, {update});
+          streams_.front().compute, std::move(all_done));
+  for (int s = 0; s < stages_; ++s) {
+    AfterPerLane updated;
+    for (std::size_t i = 0; i < lanes_in(s); ++i) {
+      const Step::Lane& lane = step_.lanes[lane_in(s, i)];
+      const BlockId optimizer =
+          fixed_block("optimizer", lane.optimizer.total(), Category::optimizer, lane.optimizer_recipe);
+      updated.push_back({add(optimizer, streams_[lane_in(s, i)].compute, {result_.synchronised})});
+    }
+    const int gather = step_.lanes[at_index(first_lane(s))].parameter_gather;
+    if (gather >= 0) add_transfer(s, gather, true, updated);
   }
   result_.graph = std::move(builder_).build();
   return std::move(result_);

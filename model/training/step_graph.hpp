@@ -1,5 +1,5 @@
-// A training step as a task graph: every pass of every stage, stage by stage as lanes, in the order in which the
-// pipeline's schedule has its streams work.
+// A training step as a task graph: every pass of every class of ranks, in the order in which the pipeline's schedule
+// has its streams work.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ struct StepGraph {
   };
 
   TaskGraph graph;
-  std::vector<TaskId> last_backward;  ///< per stage
+  std::vector<TaskId> last_backward;  ///< by lane
   TaskId synchronised = -1;           ///< all gradients of all stages are there
   std::vector<BlockId> hops;          ///< activations and their gradients between stages
 };

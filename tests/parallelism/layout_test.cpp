@@ -30,7 +30,7 @@ TEST_CASE("gradient groups of all stages cover every rank exactly once") {
   const RankLayout layout(plan_of(4, 2, 3, 2));
   std::set<int> seen;
   for (int stage = 0; stage < 3; ++stage) {
-    const auto groups = layout.gradient_groups(stage);
+    const auto groups = layout.groups(GroupKind::gradients, stage);
     CHECK(groups.size() == 2);  // one per tensor index
     for (const auto& group : groups) {
       CHECK(group.size() == 8);  // data × context
@@ -40,8 +40,8 @@ TEST_CASE("gradient groups of all stages cover every rank exactly once") {
   CHECK(seen.size() == 48);
 }
 
-TEST_CASE("tensor groups within a window are consecutive ranks") {
-  const auto groups = RankLayout(plan_of(8, 4, 1)).tensor_groups(0, 8);
-  REQUIRE(groups.size() == 2);
+TEST_CASE("tensor groups are consecutive ranks") {
+  const auto groups = RankLayout(plan_of(8, 4, 1)).groups(GroupKind::tensor, 0);
+  REQUIRE(groups.size() == 8);
   CHECK(groups[1] == std::vector<int>{4, 5, 6, 7});
 }

@@ -58,7 +58,7 @@ TEST_CASE("groups hold every parameter and every pass, and at most sixteen of th
   }
   CHECK(parameters == Approx(built.model.parameters));  // VGG-16: 138,357,544
   const Seconds passes = built.store.compute().total();
-  const Step::Chunk& chunk = built.step.stages.front().chunks.front();
+  const Step::Chunk& chunk = built.step.lanes.front().chunks.front();
   CHECK(passes.value() == Approx((chunk.forward.total() + chunk.backward.total()).value()).epsilon(0.02));
 }
 

@@ -56,9 +56,11 @@ TEST_CASE("a sharded layer concatenates and divides its gradients: eight bytes p
   const Priced p({"plan.zero=3"});
   const Step step = build_step(p.scenario, p.train, p.model, p.topology);
   LayerPricer pricer(p.scenario, p.train, p.topology);
-  const ShardedUnit& unit = step.stages[0].chunks[0].units[1];
+  const ShardedUnit& unit = step.lanes[0].chunks[0].units[1];
   const Seconds own = pricer.price(p.block).backward().compute;
-  const auto time = [&](int transfer) { return step.transfers[static_cast<std::size_t>(transfer)].uncontended; };
+  const auto time = [&](int transfer) {
+    return step.transfers[static_cast<std::size_t>(transfer)].parts.front().uncontended;
+  };
   const Seconds slowed =
       (time(unit.gather_backward) + time(unit.scatter)) * p.scenario.calibration.collective.overlap_slowdown;
   const BytesPerSecond memory =

@@ -19,7 +19,7 @@ struct Built {
     step = build_step(scenario, train, model, topology);
     parameters = model.parameters;
   }
-  [[nodiscard]] const Step::Stage& stage() const { return step.stages.front(); }
+  [[nodiscard]] const Step::Lane& stage() const { return step.lanes.front(); }
   [[nodiscard]] Seconds passes() const {
     return stage().chunks.front().forward.total() + stage().chunks.front().backward.total();
   }

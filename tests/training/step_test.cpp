@@ -15,12 +15,12 @@ namespace {
 
 Segment compute(double seconds) { return {Seconds(seconds), Seconds(0.0), Seconds(0.0)}; }
 
-int add_transfer(Step& step, double seconds) {
-  Step::Transfer transfer;
-  transfer.name = "transfer";
-  transfer.lowered.phases.push_back({Seconds(seconds), {}, 1});
-  transfer.uncontended = Seconds(seconds);
-  step.transfers.push_back(transfer);
+int add_transfer(Step& step, double seconds, std::vector<int> lanes) {
+  Step::Transfer::Part part;
+  part.lowered.phases.push_back({Seconds(seconds), {}, 1});
+  part.uncontended = Seconds(seconds);
+  part.lanes = std::move(lanes);
+  step.transfers.push_back({"transfer", {part}});
   return static_cast<int>(step.transfers.size()) - 1;
 }
 
@@ -36,13 +36,13 @@ GradientBucket bucket_of(double backward, int transfer) {
 Step data_parallel_step(int buckets, double forward, double bucket_backward, double bucket_transfer, bool overlap) {
   Step step;
   step.overlap = overlap;
-  step.stages.resize(1);
+  step.lanes.resize(1);
   Step::Chunk chunk;
   chunk.forward = compute(forward);
   chunk.backward = compute(bucket_backward * buckets);
-  const int transfer = add_transfer(step, bucket_transfer);
+  const int transfer = add_transfer(step, bucket_transfer, {0});
   for (int b = 0; b < buckets; ++b) chunk.buckets.push_back(bucket_of(bucket_backward, transfer));
-  step.stages[0].chunks.push_back(chunk);
+  step.lanes[0].chunks.push_back(chunk);
   return step;
 }
 
@@ -52,17 +52,20 @@ Step pipeline_step(int stages, int interleave, int micro_batches, double forward
   step.micro_batches = micro_batches;
   step.overlap = false;
   for (int s = 0; s < stages; ++s) {
-    Step::Stage stage;
+    Step::Lane stage;
+    stage.stage = s;
     for (int v = 0; v < interleave; ++v) {
       Step::Chunk chunk;
       chunk.forward = compute(forward);
       chunk.backward = compute(backward);
       stage.chunks.push_back(chunk);
     }
-    step.stages.push_back(stage);
-    if (s + 1 < stages) {
-      step.activations.push_back(add_transfer(step, hop));
-      step.activation_gradients.push_back(add_transfer(step, hop));
+    step.lanes.push_back(stage);
+    const int next = (s + 1) % stages;
+    if (next > s || interleave > 1) {
+      std::vector<int> both{std::min(s, next), std::max(s, next)};
+      step.activations.push_back(add_transfer(step, hop, both));
+      step.activation_gradients.push_back(add_transfer(step, hop, both));
     }
   }
   return step;
@@ -78,23 +81,27 @@ Step random_step(std::mt19937& random) {
   const bool sharded = stages == 1 && pick(0, 1) == 1;
   const bool compressed = pick(0, 1) == 1;
   step.every_micro_batch = stages == 1 && !sharded && pick(0, 1) == 1;
-  for (Step::Stage& stage : step.stages) {
+  for (Step::Lane& stage : step.lanes) {
     stage.optimizer = compute(time(random));
-    if (pick(0, 1) == 1) stage.parameter_gather = add_transfer(step, time(random));
+    if (pick(0, 1) == 1) stage.parameter_gather = add_transfer(step, time(random), {stage.stage});
     for (Step::Chunk& chunk : stage.chunks) {
       chunk.forward = compute(time(random));
       if (sharded) {
         for (int u = pick(1, 6); u > 0; --u) {
-          ShardedUnit unit{compute(time(random)), compute(time(random)), add_transfer(step, time(random)), -1, -1};
+          ShardedUnit unit;
+          unit.forward = compute(time(random));
+          unit.backward = compute(time(random));
+          unit.gather = add_transfer(step, time(random), {stage.stage});
           if (pick(0, 1) == 1) unit.gather_backward = unit.gather;
-          if (pick(0, 1) == 1) unit.scatter = add_transfer(step, time(random));
+          if (pick(0, 1) == 1) unit.scatter = add_transfer(step, time(random), {stage.stage});
           chunk.units.push_back(unit);
         }
         continue;
       }
       Segment total;
       for (int b = pick(1, 5); b > 0; --b) {
-        chunk.buckets.push_back(bucket_of(time(random), pick(0, 3) == 0 ? -1 : add_transfer(step, time(random))));
+        chunk.buckets.push_back(
+            bucket_of(time(random), pick(0, 3) == 0 ? -1 : add_transfer(step, time(random), {stage.stage})));
         GradientBucket& bucket = chunk.buckets.back();
         if (!compressed) {
           total += bucket.backward;
@@ -102,7 +109,8 @@ Step random_step(std::mt19937& random) {
         }
         if (pick(0, 1) == 1) bucket.before = Seconds(time(random));
         for (int part = pick(0, 2); part > 0; --part) {
-          bucket.further.push_back({Seconds(pick(0, 1) * time(random)), add_transfer(step, time(random))});
+          bucket.further.push_back(
+              {Seconds(pick(0, 1) * time(random)), add_transfer(step, time(random), {stage.stage})});
         }
         if (pick(0, 1) == 1) bucket.after = Seconds(time(random));
         total += chunk.buckets.back().backward;
@@ -177,7 +185,7 @@ TEST_CASE("a compressed bucket is sent, worked on, sent again and restored, one 
   // Ready after 2 + 1 s; first transfer 0.5 s, kernels 0.25 s, second transfer 0.5 s, restored in 0.125 s. The second
   // bucket is ready at 4 s, when the first one's second transfer has still 0.25 s to go: 4.25 + 1.25 + 0.125.
   Step step = data_parallel_step(2, 2.0, 1.0, 0.5, true);
-  for (GradientBucket& bucket : step.stages[0].chunks[0].buckets) {
+  for (GradientBucket& bucket : step.lanes[0].chunks[0].buckets) {
     bucket.further.push_back({Seconds(0.25), bucket.transfer});
     bucket.after = Seconds(0.125);
   }

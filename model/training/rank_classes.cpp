@@ -1,0 +1,191 @@
+#include "model/training/rank_classes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "model/base/equitable_partition.hpp"
+#include "model/base/number.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using Vertex = ColouredGraph::Vertex;
+
+/// Ranks, groups, flows and links as one graph. Ranks come first.
+class ClusterGraph {
+ public:
+  ClusterGraph(const Topology& topology, const std::vector<int>& stage_of_rank,
+               const std::vector<double>& speed_of_rank)
+      : topology_(topology), link_vertex_(static_cast<std::size_t>(topology.links()), -1) {
+    for (std::size_t rank = 0; rank < stage_of_rank.size(); ++rank) {
+      graph_.add_vertex(colour({Kind::rank, static_cast<double>(stage_of_rank[rank]), speed_of_rank[rank], 0.0}));
+    }
+  }
+
+  void add(const GroupedTransfer& transfer) {
+    const std::vector<Vertex>& groups = vertices_of(transfer);
+    const auto number = static_cast<double>(transfers_++);
+    const std::vector<int> group_of = group_of_rank(*transfer.groups, topology_.gpus());
+    Vertex whole = -1;  // joined to all groups: what belongs to none of them alone
+    for (std::size_t p = 0; p < transfer.parts.size(); ++p) {
+      const std::vector<LoweredCollective::Phase>& phases = transfer.parts[p].lowered->phases;
+      for (std::size_t k = 0; k < phases.size(); ++k) {
+        const double phase = static_cast<double>(p) * 1e6 + static_cast<double>(k);
+        for (const Flow& flow : phases[k].flows) {
+          if (flow.source == flow.destination || !(flow.bytes > Bytes(0.0))) continue;
+          const int group = group_of_flow(flow, group_of);
+          if (group < 0 && whole < 0) {
+            whole = graph_.add_vertex(colour({Kind::whole, number, 0.0, 0.0}));
+            for (const Vertex other : groups) graph_.edges.emplace_back(whole, other);
+          }
+          const Vertex vertex = add_flow(colour({Kind::flow, number, phase, flow.bytes.value()}), flow.source,
+                                         flow.destination, topology_.most_rate(flow.source, flow.destination));
+          graph_.edges.emplace_back(group < 0 ? whole : groups[at_index(group)], vertex);
+        }
+      }
+    }
+  }
+
+  void add(std::span<const BackgroundFlow::Route> background) {
+    for (const BackgroundFlow::Route& route : background) {
+      const auto number = static_cast<double>(transfers_++);
+      add_flow(colour({Kind::flow, number, 0.0, 0.0}), route.source, route.destination,
+               std::min(route.rate, topology_.most_rate(route.source, route.destination)));
+    }
+  }
+
+  [[nodiscard]] std::vector<std::int32_t> partition() const {
+    return coarsest_equitable_partition(graph_, Neighbours(graph_));
+  }
+  /// By grouping: the vertices of its groups.
+  [[nodiscard]] const std::map<int, std::vector<Vertex>>& groups() const { return groups_; }
+
+ private:
+  enum class Kind { rank, group, flow, link, connection, whole };
+  using Colour = std::tuple<Kind, double, double, double>;
+
+  std::int32_t colour(const Colour& of) {
+    return colours_.try_emplace(of, static_cast<std::int32_t>(colours_.size())).first->second;
+  }
+
+  const std::vector<Vertex>& vertices_of(const GroupedTransfer& transfer) {
+    const auto [known, is_new] = groups_.try_emplace(transfer.grouping);
+    if (!is_new) return known->second;
+    known->second.assign(transfer.groups->size(), -1);
+    for (std::size_t p = 0; p < transfer.parts.size(); ++p) {
+      for (const int group : transfer.parts[p].groups) {
+        const Vertex vertex = graph_.add_vertex(
+            colour({Kind::group, static_cast<double>(transfer.grouping), static_cast<double>(p), 0.0}));
+        for (const int rank : (*transfer.groups)[at_index(group)]) graph_.edges.emplace_back(rank, vertex);
+        known->second[at_index(group)] = vertex;
+      }
+    }
+    return known->second;
+  }
+
+  Vertex add_flow(std::int32_t of_colour, EndpointId source, EndpointId destination, BytesPerSecond most_rate) {
+    const Vertex flow = graph_.add_vertex(of_colour);
+    crossed_.clear();
+    topology_.append_route(source, destination, crossed_);
+    for (const LinkId link : crossed_) {
+      Vertex& vertex = link_vertex_[at_index(link)];
+      if (vertex < 0)
+        vertex = graph_.add_vertex(colour({Kind::link, topology_.link_bandwidth(link).value(), 0.0, 0.0}));
+      graph_.edges.emplace_back(flow, vertex);
+    }
+    if (is_finite(most_rate)) {  // flows between the same two ends share a connection
+      const auto [connection, is_new] = connections_.try_emplace(std::pair(source, destination), -1);
+      if (is_new) connection->second = graph_.add_vertex(colour({Kind::connection, most_rate.value(), 0.0, 0.0}));
+      graph_.edges.emplace_back(flow, connection->second);
+    }
+    return flow;
+  }
+
+  const Topology& topology_;
+  ColouredGraph graph_;
+  std::map<Colour, std::int32_t> colours_;
+  std::vector<Vertex> link_vertex_;
+  std::map<std::pair<EndpointId, EndpointId>, Vertex> connections_;
+  std::map<int, std::vector<Vertex>> groups_;
+  std::vector<LinkId> crossed_;
+  int transfers_ = 0;
+};
+
+/// Transfers of the same groups by the same algorithm put the same flows on the links, up to a factor: one of them says
+/// all.
+using Structure = std::tuple<int, std::string, std::size_t, std::size_t>;
+Structure structure_of(const GroupedTransfer& transfer) {
+  std::string algorithms;
+  std::size_t phases = 0, flows = 0;
+  for (const GroupedTransfer::Part& part : transfer.parts) {
+    algorithms += part.lowered->chosen_algorithm + ",";
+    phases += part.lowered->phases.size();
+    for (const LoweredCollective::Phase& phase : part.lowered->phases) flows += phase.flows.size();
+  }
+  return {transfer.grouping, std::move(algorithms), phases, flows};
+}
+
+}  // namespace
+
+std::vector<int> group_of_rank(const std::vector<std::vector<int>>& groups, int ranks) {
+  std::vector<int> group_of(static_cast<std::size_t>(ranks), -1);
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    for (const int rank : groups[group]) group_of[at_index(rank)] = static_cast<int>(group);
+  }
+  return group_of;
+}
+
+int group_of_flow(const Flow& flow, const std::vector<int>& group_of_rank) {
+  for (const EndpointId end : {flow.source, flow.destination}) {
+    if (std::cmp_less(end, group_of_rank.size())) return group_of_rank[at_index(end)];
+  }
+  return -1;
+}
+
+RankClasses RankClasses::one_per_stage(int stages, int ranks_per_stage) {
+  RankClasses classes;
+  for (int stage = 0; stage < stages; ++stage) {
+    classes.lanes.push_back({stage, stage * ranks_per_stage, ranks_per_stage, 1.0});
+    classes.lane_of_rank.insert(classes.lane_of_rank.end(), static_cast<std::size_t>(ranks_per_stage), stage);
+  }
+  return classes;
+}
+
+RankClasses classify(const std::vector<GroupedTransfer>& transfers, const std::vector<int>& stage_of_rank,
+                     const std::vector<double>& speed_of_rank, const Topology& topology,
+                     std::span<const BackgroundFlow> background) {
+  ClusterGraph graph(topology, stage_of_rank, speed_of_rank);
+  std::set<Structure> seen;
+  for (const GroupedTransfer& transfer : transfers) {
+    if (seen.insert(structure_of(transfer)).second) graph.add(transfer);
+  }
+  graph.add(background_routes(background, topology));
+  const std::vector<std::int32_t> class_of = graph.partition();
+
+  RankClasses classes;
+  std::map<std::int32_t, int> lane_of_class;
+  for (std::size_t rank = 0; rank < stage_of_rank.size(); ++rank) {
+    const auto [lane, is_new] = lane_of_class.try_emplace(class_of[rank], static_cast<int>(classes.lanes.size()));
+    if (is_new) {
+      classes.lanes.push_back({stage_of_rank[rank], static_cast<int>(rank), 0, speed_of_rank[rank]});
+    }
+    ++classes.lanes[at_index(lane->second)].ranks;
+    classes.lane_of_rank.push_back(lane->second);
+  }
+  for (const auto& [grouping, vertices] : graph.groups()) {
+    classes.class_of_group.resize(std::max(classes.class_of_group.size(), static_cast<std::size_t>(grouping) + 1));
+    std::map<std::int32_t, int> known;
+    for (const Vertex vertex : vertices) {
+      classes.class_of_group[at_index(grouping)].push_back(
+          known.try_emplace(class_of[at_index(vertex)], static_cast<int>(known.size())).first->second);
+    }
+  }
+  return classes;
+}
+
+}  // namespace foretrain

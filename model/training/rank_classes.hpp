@@ -1,0 +1,59 @@
+// Ranks that behave alike, of which the simulation needs one.
+//
+// Ranks, the groups they work in, the groups' flows and the links that these cross are vertices of a graph: a rank is
+// joined to its groups, a group to its flows, a flow to its links. In the coarsest equitable partition of that graph
+// (equitable_partition.hpp) every rank of a class has groups of the same classes, every flow of a class crosses equally
+// many links of each class, and every link of a class is shared by equally many flows of each class. Ranks of a class
+// then start and end everything at the same moments: max–min fair rates are equal within a class of flows whatever
+// moves, and a collective ends for all ranks of a group at once. A symmetric cluster has one class of ranks a stage; a
+// slow card in one node makes just those classes that it needs.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "model/collectives/contention.hpp"
+#include "model/hardware/topology.hpp"
+
+namespace foretrain {
+
+/// A transfer as the partition sees it.
+struct GroupedTransfer {
+  /// What some groups carry out side by side. No flow joins two groups.
+  struct Part {
+    const LoweredCollective* lowered = nullptr;
+    std::span<const int> groups;  ///< indices
+  };
+  int grouping = 0;                                       ///< equal for transfers of the same groups
+  const std::vector<std::vector<int>>* groups = nullptr;  ///< ranks
+  std::vector<Part> parts;
+};
+
+struct RankClasses {
+  /// A class of ranks; one of them stands for all.
+  struct Lane {
+    int stage = 0;
+    int first_rank = 0;
+    int ranks = 1;
+    double speed = 1.0;  ///< of its devices: 0.8 takes 1/0.8 of the time for every kernel
+  };
+  std::vector<Lane> lanes;  ///< by their first ranks
+  std::vector<int> lane_of_rank;
+  std::vector<std::vector<int>> class_of_group;  ///< by grouping; classes of one grouping are numbered from 0
+
+  /// One class a stage.
+  static RankClasses one_per_stage(int stages, int ranks_per_stage);
+};
+
+/// `stage_of_rank` and `speed_of_rank` tell ranks apart from the beginning. Where groups' ends do not say to whom a
+/// flow belongs (between two servers), all groups of the transfer are one class.
+RankClasses classify(const std::vector<GroupedTransfer>& transfers, const std::vector<int>& stage_of_rank,
+                     const std::vector<double>& speed_of_rank, const Topology& topology,
+                     std::span<const BackgroundFlow> background);
+
+/// By rank: the group that it belongs to; -1 for none.
+std::vector<int> group_of_rank(const std::vector<std::vector<int>>& groups, int ranks);
+/// The group that carries the flow, by the end that is a GPU; -1 where neither is.
+int group_of_flow(const Flow& flow, const std::vector<int>& group_of_rank);
+
+}  // namespace foretrain

@@ -1,0 +1,322 @@
+#include "model/training/transfer_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "model/base/number.hpp"
+#include "model/collectives/contention.hpp"
+#include "model/collectives/link_load.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Lets a phase happen `times` times as often. Beyond a million repetitions they are not told apart any more.
+void repeat_phase(LoweredCollective::Phase& phase, double times) {
+  constexpr double most_repetitions = 1e6;
+  const double repetitions = phase.repeat * times;
+  phase.repeat = static_cast<int>(std::min(repetitions, std::max(most_repetitions, 1.0 * phase.repeat)));
+  const double each = repetitions / phase.repeat;
+  if (each == 1.0) return;
+  phase.latency *= each;
+  for (Flow& flow : phase.flows) flow.bytes *= each;
+}
+
+CollectiveOperation operation_of(LayerCollective::Kind kind) {
+  switch (kind) {
+    case LayerCollective::Kind::all_reduce:
+      return CollectiveOperation::all_reduce;
+    case LayerCollective::Kind::all_gather:
+      return CollectiveOperation::all_gather;
+    case LayerCollective::Kind::reduce_scatter:
+      return CollectiveOperation::reduce_scatter;
+    case LayerCollective::Kind::all_to_all:
+      return CollectiveOperation::all_to_all;
+    case LayerCollective::Kind::send_receive:
+      return CollectiveOperation::send_receive;
+  }
+  return CollectiveOperation::all_reduce;
+}
+
+GroupKind group_of(LayerCollective::Group group) {
+  switch (group) {
+    case LayerCollective::Group::tensor:
+      return GroupKind::tensor;
+    case LayerCollective::Group::context:
+      return GroupKind::context;
+    case LayerCollective::Group::expert:
+      return GroupKind::expert;
+  }
+  return GroupKind::tensor;
+}
+
+/// How the group lies: how many ranks, which of them share a node, and how far each is from the next.
+std::vector<double> shape_of(const std::vector<int>& group, const Topology& topology) {
+  std::vector<double> shape{static_cast<double>(group.size())};
+  std::map<int, int> nodes;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const int next = group[(i + 1) % group.size()];
+    shape.push_back(nodes.try_emplace(topology.node_of(group[i]), static_cast<int>(nodes.size())).first->second);
+    shape.push_back(group[i] == next ? 0.0 : topology.latency(group[i], next).value());
+  }
+  return shape;
+}
+
+/// Time of one part while the others of the same transfer move beside it, phase by phase.
+Seconds time_beside(const std::vector<Step::Transfer::Part>& parts, std::size_t own, const Topology& topology,
+                    std::span<const BackgroundFlow> background) {
+  LinkLoad load(topology);
+  Seconds time;
+  const std::vector<LoweredCollective::Phase>& phases = parts[own].lowered.phases;
+  for (std::size_t k = 0; k < phases.size(); ++k) {
+    std::vector<Flow> beside;
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      const std::vector<LoweredCollective::Phase>& others = parts[p].lowered.phases;
+      if (p == own || others.empty()) continue;
+      const LoweredCollective::Phase& other = others[std::min(k, others.size() - 1)];
+      beside.insert(beside.end(), other.flows.begin(), other.flows.end());
+    }
+    time += (phases[k].latency + load.busiest(phases[k].flows, beside)) * static_cast<double>(phases[k].repeat);
+  }
+  return std::max(time, uncontended_time(parts[own].lowered, topology, background));
+}
+
+}  // namespace
+
+TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, Recipes recipes,
+                             std::vector<Step::Transfer>& transfers)
+    : scenario_(scenario), topology_(topology), recipes_(recipes), layout_(scenario.plan), transfers_(transfers) {}
+
+int TransferTable::grouping(GroupKind kind, int stage) {
+  const auto [known, is_new] = known_groupings_.try_emplace({kind, stage}, static_cast<int>(groupings_.size()));
+  if (!is_new) return known->second;
+  Grouping& fresh = groupings_.emplace_back(Grouping{kind, stage, layout_.groups(kind, stage), {}});
+  std::map<std::vector<double>, std::size_t> shapes;
+  for (std::size_t group = 0; group < fresh.groups.size(); ++group) {
+    const auto [shape, is_first] = shapes.try_emplace(shape_of(fresh.groups[group], topology_), fresh.alike.size());
+    if (is_first) fresh.alike.emplace_back();
+    fresh.alike[shape->second].push_back(static_cast<int>(group));
+  }
+  return known->second;
+}
+
+template <typename LowerGroups>
+int TransferTable::transfer(GroupKind kind, int stage, CollectiveOperation operation, Bytes size, double pieces,
+                            std::string name, RecipePointer recipe, const LowerGroups& lower_groups) {
+  const auto [known, is_new] =
+      known_.try_emplace({kind, stage, operation, size.value(), pieces}, static_cast<int>(transfers_.size()));
+  if (!is_new) return known->second;
+  const int of = grouping(kind, stage);
+  const Grouping& grouping = groupings_[at_index(of)];
+  Step::Transfer& fresh = transfers_.emplace_back();
+  fresh.name = std::move(name);
+  fresh.recipe = std::move(recipe);
+  for (const std::vector<int>& alike : grouping.alike) {
+    std::vector<std::vector<int>> groups;
+    groups.reserve(alike.size());
+    for (const int group : alike) groups.push_back(grouping.groups[at_index(group)]);
+    Step::Transfer::Part& part = fresh.parts.emplace_back();
+    part.lowered = lower_groups(groups);
+    part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
+    part.lanes = {stage};
+    if (kind == GroupKind::neighbours) part.lanes.push_back((stage + 1) % scenario_.plan.pipeline);
+    std::ranges::sort(part.lanes);
+  }
+  entries_.push_back({of, grouping.alike});
+  return known->second;
+}
+
+int TransferTable::gradients(int stage, CollectiveOperation operation, Bytes size, double pieces, const char* name) {
+  CollectiveCall call;
+  call.operation = operation;
+  const Sync& sync = scenario_.plan.sync;
+  call.algorithm = operation == CollectiveOperation::all_reduce ? sync.algorithm : SyncAlgorithm::automatic;
+  call.levels = sync.levels;
+  call.servers = sync.servers;
+  call.placement = sync.placement;
+  call.size = size / pieces;
+  RecipePointer recipe;
+  if (recipes_ == Recipes::kept) {
+    recipe =
+        recipe_of(collective_work(operation, call.size, scenario_.plan.data * scenario_.plan.context, call.algorithm,
+                                  call.servers, call.placement, static_cast<int>(std::lround(pieces))));
+  }
+  return transfer(GroupKind::gradients, stage, operation, size, pieces, name, std::move(recipe),
+                  [&](std::vector<std::vector<int>>& groups) {
+                    call.groups = std::move(groups);
+                    LoweredCollective lowered = lower(call, topology_, scenario_.calibration);
+                    for (LoweredCollective::Phase& phase : lowered.phases) repeat_phase(phase, pieces);
+                    return lowered;
+                  });
+}
+
+int TransferTable::inside_layer(int stage, const LayerCollective& layer) {
+  CollectiveCall call;
+  call.operation = operation_of(layer.kind);
+  call.size = layer.size;
+  return transfer(group_of(layer.group), stage, call.operation, call.size, 1.0, "collectives inside layers", nullptr,
+                  [&](std::vector<std::vector<int>>& groups) {
+                    call.groups = std::move(groups);
+                    return lower(call, topology_, scenario_.calibration);
+                  });
+}
+
+int TransferTable::hop(int stage, bool back, Bytes activation) {
+  const Bytes bytes = activation / scenario_.plan.tensor;
+  const double direction = back ? -1.0 : 1.0;
+  return transfer(GroupKind::neighbours, stage, CollectiveOperation::send_receive, bytes, direction,
+                  "pipeline send/receive", nullptr, [&](const std::vector<std::vector<int>>& pairs) {
+                    LoweredCollective::Phase phase;
+                    for (const std::vector<int>& pair : pairs) {
+                      phase.flows.push_back({pair[back ? 1 : 0], pair[back ? 0 : 1], bytes});
+                      const Flow& flow = phase.flows.back();
+                      phase.latency = std::max(phase.latency, topology_.latency(flow.source, flow.destination));
+                    }
+                    return LoweredCollective{"send/receive", {std::move(phase)}};
+                  });
+}
+
+Seconds TransferTable::time(int transfer, int lane) const {
+  Seconds longest;
+  for (const Step::Transfer::Part& part : transfers_[at_index(transfer)].parts) {
+    if (std::ranges::binary_search(part.lanes, lane)) longest = std::max(longest, part.uncontended);
+  }
+  return longest;
+}
+
+std::vector<GroupedTransfer> TransferTable::grouped() const {
+  std::vector<GroupedTransfer> grouped;
+  for (std::size_t i = 0; i < transfers_.size(); ++i) {
+    GroupedTransfer& transfer = grouped.emplace_back();
+    transfer.grouping = entries_[i].grouping;
+    transfer.groups = &groupings_[at_index(entries_[i].grouping)].groups;
+    for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
+      transfer.parts.push_back({&transfers_[i].parts[p].lowered, entries_[i].groups[p]});
+    }
+  }
+  return grouped;
+}
+
+void TransferTable::divide(const RankClasses& classes) {
+  for (std::size_t i = 0; i < transfers_.size(); ++i) {
+    const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];
+    const std::vector<int>& class_of_group = classes.class_of_group[at_index(entries_[i].grouping)];
+    const std::vector<int> group_of = group_of_rank(grouping.groups, topology_.gpus());
+    std::vector<Step::Transfer::Part> divided;
+    std::vector<std::vector<int>> groups_of_part;
+    for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
+      LoweredCollective& lowered = transfers_[i].parts[p].lowered;
+      bool separable = true;
+      for (const LoweredCollective::Phase& phase : lowered.phases) {
+        for (const Flow& flow : phase.flows) separable = separable && group_of_flow(flow, group_of) >= 0;
+      }
+      std::map<int, std::vector<int>> groups_of_class;
+      for (const int group : entries_[i].groups[p]) {
+        groups_of_class[separable ? class_of_group[at_index(group)] : 0].push_back(group);
+      }
+      for (auto& [id, groups] : groups_of_class) {
+        Step::Transfer::Part& part = divided.emplace_back();
+        part.uncontended = transfers_[i].parts[p].uncontended;
+        for (const int group : groups) {
+          for (const int rank : grouping.groups[at_index(group)]) {
+            part.lanes.push_back(classes.lane_of_rank[at_index(rank)]);
+          }
+        }
+        std::ranges::sort(part.lanes);
+        part.lanes.erase(std::ranges::unique(part.lanes).begin(), part.lanes.end());
+        if (groups_of_class.size() == 1) {
+          part.lowered = std::move(lowered);
+        } else {
+          part.lowered.chosen_algorithm = lowered.chosen_algorithm;
+          for (const LoweredCollective::Phase& phase : lowered.phases) {
+            LoweredCollective::Phase& own =
+                part.lowered.phases.emplace_back(LoweredCollective::Phase{phase.latency, {}, phase.repeat});
+            for (const Flow& flow : phase.flows) {
+              if (class_of_group[at_index(group_of_flow(flow, group_of))] == id) own.flows.push_back(flow);
+            }
+          }
+        }
+        groups_of_part.push_back(std::move(groups));
+      }
+    }
+    if (divided.size() > 1) {
+      for (std::size_t p = 0; p < divided.size(); ++p) {
+        divided[p].uncontended = time_beside(divided, p, topology_, scenario_.background);
+      }
+    }
+    transfers_[i].parts = std::move(divided);
+    entries_[i].groups = std::move(groups_of_part);
+  }
+}
+
+std::vector<Step::Lane::Cut> TransferTable::meetings() const {
+  using Cut = Step::Lane::Cut;
+  /// Transfers of one user follow each other, so that they never meet.
+  struct User {
+    GroupKind kind;  ///< tensor for all groups inside layers
+    std::vector<int> lanes;
+    auto operator<=>(const User&) const = default;
+  };
+  std::map<User, int> numbers;
+  std::vector<User> users;
+  constexpr int none = -1, many = -2;
+  std::vector<std::pair<int, int>> users_of_link(static_cast<std::size_t>(topology_.links()), {none, none});
+  auto visit_links = [&, crossed = std::vector<LinkId>()](const LoweredCollective& lowered, const auto& visit) mutable {
+    for (const LoweredCollective::Phase& phase : lowered.phases) {
+      for (const Flow& flow : phase.flows) {
+        crossed.clear();
+        topology_.append_route(flow.source, flow.destination, crossed);
+        for (const LinkId link : crossed) visit(users_of_link[at_index(link)]);
+      }
+    }
+  };
+  const auto is_inside = [](GroupKind kind) { return kind != GroupKind::gradients && kind != GroupKind::neighbours; };
+  const auto user_of = [&](std::size_t transfer, const Step::Transfer::Part& part) {
+    const GroupKind kind = groupings_[at_index(entries_[transfer].grouping)].kind;
+    const User user{is_inside(kind) ? GroupKind::tensor : kind, part.lanes};
+    const auto [number, is_new] = numbers.try_emplace(user, static_cast<int>(users.size()));
+    if (is_new) users.push_back(user);
+    return number->second;
+  };
+  for (std::size_t i = 0; i < transfers_.size(); ++i) {
+    for (const Step::Transfer::Part& part : transfers_[i].parts) {
+      const int user = user_of(i, part);
+      visit_links(part.lowered, [&](std::pair<int, int>& link) {
+        if (link.first == user || link.second == user) return;
+        (link.first == none ? link.first : link.second) = link.second == none || link.first == none ? user : many;
+      });
+    }
+  }
+  for (const BackgroundFlow::Route& route : background_routes(scenario_.background, topology_)) {
+    for (const LinkId link : topology_.route(route.source, route.destination).links) {
+      users_of_link[at_index(link)] = {many, many};
+    }
+  }
+
+  std::vector<Cut> cuts(static_cast<std::size_t>(scenario_.plan.pipeline), Cut::none);
+  const bool gradients_all_along = scenario_.plan.zero == 3 || scenario_.plan.sync.every_micro_batch;
+  for (std::size_t i = 0; i < transfers_.size(); ++i) {
+    const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];
+    if (!is_inside(grouping.kind)) continue;
+    for (const Step::Transfer::Part& part : transfers_[i].parts) {
+      const int own = user_of(i, part);
+      Cut& cut = cuts[static_cast<std::size_t>(grouping.stage)];
+      visit_links(part.lowered, [&](const std::pair<int, int>& link) {
+        for (const int other : {link.first, link.second}) {
+          if (other == none || other == own) continue;
+          const bool own_gradients = other >= 0 && users[at_index(other)].kind == GroupKind::gradients &&
+                                     std::ranges::includes(users[at_index(other)].lanes, part.lanes);
+          if (own_gradients && !gradients_all_along) {
+            if (scenario_.plan.sync.overlap) cut = std::max(cut, Cut::last);
+          } else {
+            cut = Cut::all;
+          }
+        }
+      });
+    }
+  }
+  return cuts;
+}
+
+}  // namespace foretrain

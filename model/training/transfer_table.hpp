@@ -1,0 +1,72 @@
+// The collectives and messages of a step: each is lowered once, for all groups of ranks that carry it out side by side.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "model/parallelism/layout.hpp"
+#include "model/training/rank_classes.hpp"
+#include "model/training/step.hpp"
+#include "model/workload/model.hpp"
+
+namespace foretrain {
+
+/// Fills Step::transfers; equal ones are shared. Until the ranks' classes are known, a stage's ranks are one class.
+class TransferTable {
+ public:
+  TransferTable(const Scenario& scenario, const Topology& topology, Recipes recipes,
+                std::vector<Step::Transfer>& transfers);
+
+  /// `pieces` collectives of equal size, one after the other, that carry `size` together.
+  int gradients(int stage, CollectiveOperation operation, Bytes size, double pieces, const char* name);
+  int inside_layer(int stage, const LayerCollective& call);
+  /// Activations from a stage to the next, or their gradients back: each tensor-parallel rank sends its share to its
+  /// counterpart.
+  int hop(int stage, bool back, Bytes activation);
+
+  /// What a lane's ranks take for it, with nothing but the transfer itself on the links.
+  [[nodiscard]] Seconds time(int transfer, int lane) const;
+
+  /// All groups of all transfers, for the classes of ranks.
+  [[nodiscard]] std::vector<GroupedTransfer> grouped() const;
+  /// Divides every transfer by the classes of its groups.
+  void divide(const RankClasses& classes);
+  /// By stage: which passes have collectives inside layers that may meet other traffic. Two transfers may meet where
+  /// they share a link and the ranks of both are not the same, or where one belongs to gradients and the other does
+  /// not. On one lane gradients cannot start before the first pass that makes them.
+  [[nodiscard]] std::vector<Step::Lane::Cut> meetings() const;
+
+ private:
+  /// Groups of one kind on one stage, and which of them each part of the transfers carries out.
+  struct Grouping {
+    GroupKind kind;
+    int stage = 0;
+    std::vector<std::vector<int>> groups;
+    std::vector<std::vector<int>> alike;  ///< by latency between their ranks: indices of groups
+  };
+  struct Entry {
+    int grouping = 0;
+    std::vector<std::vector<int>> groups;  ///< by part
+  };
+
+  int grouping(GroupKind kind, int stage);
+  /// Known already, or lowered by lower_groups(groups of one part).
+  template <typename LowerGroups>
+  int transfer(GroupKind kind, int stage, CollectiveOperation operation, Bytes size, double pieces, std::string name,
+               RecipePointer recipe, const LowerGroups& lower_groups);
+  [[nodiscard]] LoweredCollective hop_of(const std::vector<std::vector<int>>& pairs, bool back, Bytes bytes) const;
+
+  const Scenario& scenario_;
+  const Topology& topology_;
+  Recipes recipes_;
+  RankLayout layout_;
+  std::vector<Step::Transfer>& transfers_;
+  std::vector<Entry> entries_;  ///< of each transfer
+  std::vector<Grouping> groupings_;
+  std::map<std::pair<GroupKind, int>, int> known_groupings_;
+  std::map<std::tuple<GroupKind, int, CollectiveOperation, double, double>, int> known_;
+};
+
+}  // namespace foretrain
