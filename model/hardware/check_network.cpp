@@ -36,7 +36,8 @@ class FaultCheck {
   [[nodiscard]] Problem check_amount(const Fault& fault) const {
     if (fault.failed) return std::nullopt;
     if (!(fault.share > 0.0 && fault.share <= 1.0) || !(fault.bandwidth > BytesPerSecond(0.0))) {
-      return about("bandwidth", "nothing is left", "more than 0, up to 100 %; or failed: true");
+      return about(fault.gpu >= 0 ? "speed" : "bandwidth", "nothing is left",
+                   "more than 0, up to 100 %; or failed: true");
     }
     return std::nullopt;
   }
@@ -56,6 +57,11 @@ class FaultCheck {
     if (fault.node >= cluster_.nodes) {
       return about("node", fmt::format("node {} does not exist", fault.node),
                    fmt::format("0 to {}", cluster_.nodes - 1));
+    }
+    if (fault.gpu >= 0) {
+      if (fault.gpu < cluster_.gpus_per_node) return std::nullopt;
+      return about("gpu", fmt::format("GPU {} does not exist", fault.gpu),
+                   fmt::format("0 to {}", cluster_.gpus_per_node - 1));
     }
     if (fault.card >= 0) {
       const int cards = cluster_.network.nics_per_node;
@@ -89,7 +95,8 @@ class FaultCheck {
     std::vector<int> checked;
     for (std::size_t i = cluster_.faults.size(); i-- > 0;) {
       const int node = cluster_.faults[i].node;
-      if (node < 0 || std::find(checked.begin(), checked.end(), node) != checked.end()) continue;
+      if (node < 0 || cluster_.faults[i].gpu >= 0 || std::find(checked.begin(), checked.end(), node) != checked.end())
+        continue;
       checked.push_back(node);
       key_ = fmt::format("faults[{}]", i);
       try {

@@ -81,9 +81,11 @@ struct Node {
   std::vector<Constant> constants;
 };
 
-/// A part that is slower than others of its kind, or broken: a card, a link inside a node, or a link of the fabric.
+/// A part that is slower than others of its kind, or broken: a GPU, a card, a link inside a node, or a link of the
+/// fabric.
 struct Fault {
   int node = -1;     ///< -1: a link of the fabric
+  int gpu = -1;      ///< of the node; `share` is what is left of its speed, whatever it does
   int card = -1;     ///< of the node; both directions
   std::string link;  ///< by name: "gpu2>plx1" one direction, "gpu2-plx1" both; empty for a card
   bool failed = false;

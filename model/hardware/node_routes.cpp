@@ -372,7 +372,7 @@ NodeRoutes find_node_routes(const Node& node, const Network& network, const std:
 std::vector<Fault> faults_of_node(const Cluster& cluster, int node) {
   std::vector<Fault> faults;
   for (const Fault& fault : cluster.faults) {
-    if (fault.node != node) continue;
+    if (fault.node != node || fault.gpu >= 0) continue;
     faults.push_back(fault);
     const bool to_fabric = fault.card >= 0 || fault.link.find("fabric") != std::string::npos;
     if (to_fabric) faults.back().bandwidth *= cluster.network.efficiency;  // stated as a line rate

@@ -94,6 +94,7 @@ struct Topology::Impl {
 
   void add_faults(const Cluster& cluster) {
     for (Fault fault : cluster.faults) {
+      if (fault.gpu >= 0) continue;  // its links are as others'
       if (fault.node < 0) {
         fault.bandwidth *= cluster.network.efficiency;  // stated as a line rate
         for (LinkId link = 0; link < fabric->links(); ++link) {

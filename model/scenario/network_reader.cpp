@@ -150,10 +150,28 @@ std::optional<double> percentage(const Field& field) {
   return parts.number / 100.0;
 }
 
+/// { node: 5, gpu: 3, speed: 80 % }
+Fault read_slow_gpu(const MappingReader& fault, int node) {
+  if (node < 0) fault.fail("gpu", "the GPU of no node", "node: NUMBER beside it");
+  for (const char* other : {"card", "link", "failed", "bandwidth"}) {
+    if (fault.has(other))
+      fault.fail(other, "beside a GPU", "another entry of the list for each part; of a GPU its speed");
+  }
+  Fault result;
+  result.node = node;
+  result.gpu = fault.int_or("gpu", 0, {0, most});
+  const auto share = percentage(fault["speed"]);
+  if (!share) fault.fail("speed", "no share of its full speed", "80 %");
+  result.share = *share;
+  return result;
+}
+
 Fault read_fault(const Field& field) {
-  const MappingReader fault = field.mapping({"node", "card", "link", "failed", "bandwidth"});
+  const MappingReader fault = field.mapping({"node", "gpu", "speed", "card", "link", "failed", "bandwidth"});
   Fault result;
   if (fault.has("node")) result.node = fault.int_or("node", 0, {0, most});
+  if (fault.has("gpu")) return read_slow_gpu(fault, result.node);
+  if (const auto speed = fault.find("speed")) speed->fail("the speed of no GPU", "gpu: NUMBER beside it");
   if (fault.has("card") == fault.has("link")) {
     field.fail(fault.has("card") ? "a card and a link" : "neither a card nor a link", "one of the two");
   }

@@ -20,10 +20,11 @@ using Vertex = ColouredGraph::Vertex;
 class ClusterGraph {
  public:
   ClusterGraph(const Topology& topology, const std::vector<int>& stage_of_rank,
-               const std::vector<double>& speed_of_rank)
+               const std::vector<double>& speed_of_rank, Symmetry symmetry)
       : topology_(topology), link_vertex_(static_cast<std::size_t>(topology.links()), -1) {
     for (std::size_t rank = 0; rank < stage_of_rank.size(); ++rank) {
-      graph_.add_vertex(colour({Kind::rank, static_cast<double>(stage_of_rank[rank]), speed_of_rank[rank], 0.0}));
+      const double own = symmetry == Symmetry::used ? 0.0 : static_cast<double>(rank);
+      graph_.add_vertex(colour({Kind::rank, static_cast<double>(stage_of_rank[rank]), speed_of_rank[rank], own}));
     }
   }
 
@@ -158,8 +159,8 @@ RankClasses RankClasses::one_per_stage(int stages, int ranks_per_stage) {
 
 RankClasses classify(const std::vector<GroupedTransfer>& transfers, const std::vector<int>& stage_of_rank,
                      const std::vector<double>& speed_of_rank, const Topology& topology,
-                     std::span<const BackgroundFlow> background) {
-  ClusterGraph graph(topology, stage_of_rank, speed_of_rank);
+                     std::span<const BackgroundFlow> background, Symmetry symmetry) {
+  ClusterGraph graph(topology, stage_of_rank, speed_of_rank, symmetry);
   std::set<Structure> seen;
   for (const GroupedTransfer& transfer : transfers) {
     if (seen.insert(structure_of(transfer)).second) graph.add(transfer);

@@ -29,6 +29,9 @@ struct GroupedTransfer {
   std::vector<Part> parts;
 };
 
+/// Whether ranks that behave alike share a class: the same results, sooner.
+enum class Symmetry : bool { ignored = false, used = true };
+
 struct RankClasses {
   /// A class of ranks; one of them stands for all.
   struct Lane {
@@ -49,7 +52,7 @@ struct RankClasses {
 /// flow belongs (between two servers), all groups of the transfer are one class.
 RankClasses classify(const std::vector<GroupedTransfer>& transfers, const std::vector<int>& stage_of_rank,
                      const std::vector<double>& speed_of_rank, const Topology& topology,
-                     std::span<const BackgroundFlow> background);
+                     std::span<const BackgroundFlow> background, Symmetry symmetry = Symmetry::used);
 
 /// By rank: the group that it belongs to; -1 for none.
 std::vector<int> group_of_rank(const std::vector<std::vector<int>>& groups, int ranks);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/base/number.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/cost/launches.hpp"
 #include "model/cost/operator_cost.hpp"
@@ -257,13 +258,18 @@ Seconds norm_time(const Scenario& scenario, const Topology& topology) {
 }
 
 /// Lanes of whole stages first: they say which transfers there are, and these, which ranks are alike and what meets.
-void build_lanes(const Scenario& scenario, const Topology& topology, LaneBuilder builder) {
+void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry symmetry, LaneBuilder builder) {
   const RankLayout layout(scenario.plan);
   const int stages = scenario.plan.pipeline;
   RankClasses classes = RankClasses::one_per_stage(stages, layout.ranks_per_stage());
   builder.build(classes, std::vector<Step::Lane::Cut>(static_cast<std::size_t>(stages)));
-  const std::vector<double> speeds(static_cast<std::size_t>(layout.gpus()), 1.0);
-  classes = classify(builder.transfers().grouped(), classes.lane_of_rank, speeds, topology, scenario.background);
+  std::vector<double> speeds(static_cast<std::size_t>(layout.gpus()), 1.0);
+  for (const Fault& fault : scenario.cluster.faults) {
+    const std::size_t rank = at_index(fault.node) * at_index(topology.gpus_per_node()) + at_index(fault.gpu);
+    if (fault.gpu >= 0 && rank < speeds.size()) speeds[rank] *= fault.share;
+  }
+  classes =
+      classify(builder.transfers().grouped(), classes.lane_of_rank, speeds, topology, scenario.background, symmetry);
   builder.transfers().divide(classes);
   builder.build(classes, builder.transfers().meetings());
 }
@@ -276,14 +282,14 @@ int Step::hop(int from_stage, int to_stage, bool backward) const {
 }
 
 Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
-                Recipes recipes) {
+                Recipes recipes, Symmetry symmetry) {
   const Plan& plan = scenario.plan;
   Step step;
   step.interleave = plan.interleave;
   step.micro_batches = micro_batches(train, plan);
   step.overlap = plan.sync.overlap;
   step.every_micro_batch = plan.sync.every_micro_batch && plan.zero < 3;  // ZeRO-3 does so anyway
-  build_lanes(scenario, topology, LaneBuilder(scenario, train, model, topology, step, recipes));
+  build_lanes(scenario, topology, symmetry, LaneBuilder(scenario, train, model, topology, step, recipes));
 
   const bool clips = train.optimizer != Optimizer::sgd && train.optimizer != Optimizer::momentum;
   if (scenario.cluster.gpus() > 1 && clips) {

@@ -13,6 +13,7 @@
 #include "model/hardware/topology.hpp"
 #include "model/parallelism/stages.hpp"
 #include "model/scenario/scenario.hpp"
+#include "model/training/rank_classes.hpp"
 #include "model/workload/model.hpp"
 
 namespace foretrain {
@@ -150,6 +151,6 @@ struct Step {
 /// passes, their synchronisation and the optimizer of plans that are data parallel alone; offloading and ZeRO have
 /// none.
 Step build_step(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
-                Recipes recipes = Recipes::none);
+                Recipes recipes = Recipes::none, Symmetry symmetry = Symmetry::used);
 
 }  // namespace foretrain

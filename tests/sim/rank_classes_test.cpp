@@ -1,0 +1,129 @@
+// Ranks that behave alike are simulated once: the same to the last digits as every rank by itself.
+#include <fmt/format.h>
+
+#include <random>
+
+#include "model/scenario/load.hpp"
+#include "sim/simulate.hpp"
+#include "tests/catch.hpp"
+#include "tests/training/built_step.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+const char* const small = R"(
+cluster: { node: dgx-a100-80gb, nodes: 1 }
+workload:
+  train:
+    model: { family: gpt, layers: 4, hidden: 1024, heads: 16, vocabulary: 8192, sequence: 512 }
+    global_batch: 64
+    micro_batch: 1
+    precision: bf16
+    optimizer: adamw
+)";
+
+using Random = std::mt19937;
+
+template <typename T>
+T one_of(Random& random, std::initializer_list<T> choices) {
+  return *(choices.begin() + random() % choices.size());
+}
+
+std::string random_fabric(Random& random) {
+  switch (random() % 4) {
+    case 0:
+      return fmt::format("{{ kind: fat_tree, nodes_per_leaf: {}, oversubscription: {} }}", 1 + random() % 3,
+                         one_of(random, {1, 4, 16}));
+    case 1:
+      return fmt::format("{{ kind: fat_tree, nodes_per_leaf: {}, oversubscription: 2, rails: true }}",
+                         1 + random() % 3);
+    default:
+      return "";
+  }
+}
+
+std::string random_fault(Random& random, int nodes) {
+  const auto node = random() % static_cast<unsigned>(nodes);
+  switch (random() % 4) {
+    case 0:
+      return fmt::format("{{ node: {}, gpu: {}, speed: {} % }}", node, random() % 8, 50 + random() % 50);
+    case 1:
+      return nodes > 1 ? fmt::format("{{ node: {}, card: {}, bandwidth: 30 % }}", node, random() % 8) : "";
+    case 2:
+      return fmt::format("{{ node: {}, link: gpu{}-nvswitch, bandwidth: 25 % }}", node, random() % 8);
+    default:
+      return "";
+  }
+}
+
+/// A plan for at most 64 GPUs, on a cluster that may have slow parts, traffic of others and an oversubscribed fabric.
+std::vector<std::string> random_overrides(Random& random) {
+  for (;;) {
+    const int nodes = one_of(random, {1, 2, 4, 6, 8});
+    const int tensor = one_of(random, {1, 2, 4, 8, 16}), context = one_of(random, {1, 1, 2});
+    const int pipeline = one_of(random, {1, 1, 2, 4}), zero = one_of(random, {0, 1, 3});
+    const int gpus = nodes * 8, model = tensor * context * pipeline;
+    if (gpus % model != 0 || (pipeline > 1 && zero == 3)) continue;
+    const int data = gpus / model;
+    std::vector<std::string> overrides = {
+        fmt::format("cluster.nodes={}", nodes),
+        fmt::format("plan={{ tensor: {}, context: {}, pipeline: {}, data: {}, zero: {}, sequence_parallel: {} }}",
+                    tensor, context, pipeline, data, zero, tensor > 1 && random() % 2 == 0),
+        fmt::format("workload.train.global_batch={}", data * (pipeline == 1 ? 2 : 4)),
+        fmt::format("plan.sync.bucket={} MB", one_of(random, {4, 25, 1000}))};
+    if (data * context % 2 == 0 && random() % 3 == 0) {
+      overrides.emplace_back("workload.train.model.experts=8");
+      overrides.emplace_back("workload.train.model.experts_per_token=2");
+      overrides.emplace_back("plan.expert=2");
+    }
+    const std::string fabric = nodes > 1 ? random_fabric(random) : "";
+    if (!fabric.empty()) overrides.push_back("cluster.network.fabric=" + fabric);
+    if (nodes > 1 && random() % 3 == 0) {
+      overrides.push_back(fmt::format("cluster.network.nics_per_node={}", one_of(random, {2, 4})));
+    } else if (const std::string fault = random_fault(random, nodes); !fault.empty()) {
+      overrides.push_back("cluster.faults=[" + fault + "]");
+    }
+    if (random() % 3 == 0) {
+      overrides.push_back(fmt::format("background=[{{ from: gpu{}, to: gpu{}, rate: 5 GB/s }}]",
+                                      random() % static_cast<unsigned>(gpus / 2),
+                                      gpus / 2 + static_cast<int>(random() % static_cast<unsigned>(gpus / 2))));
+    }
+    return overrides;
+  }
+}
+
+struct Simulated {
+  Seconds step;
+  std::size_t lanes = 0;
+};
+
+Simulated simulate_step(const Scenario& scenario, Symmetry symmetry, Fidelity fidelity) {
+  const auto& train = std::get<TrainWorkload>(scenario.workload);
+  const Topology topology(scenario.cluster);
+  const Model model = build_model(train.model, build_options(train, scenario.plan));
+  const Step step = build_step(scenario, train, model, topology, Recipes::none, symmetry);
+  const StepGraph graph = step_graph(step);
+  const Execution execution =
+      fidelity == Fidelity::estimate
+          ? run(graph.graph)
+          : simulate(graph.graph, topology, fidelity, scenario.background, symmetry == Symmetry::used);
+  return {times_of(graph, execution).end, step.lanes.size()};
+}
+
+}  // namespace
+
+TEST_CASE("classes of ranks change nothing: random plans, slow parts, fabrics and others' traffic") {
+  Random random(2026);
+  for (int i = 0; i < 200; ++i) {
+    const std::vector<std::string> overrides = random_overrides(random);
+    CAPTURE(i, overrides);
+    const Scenario scenario = load_scenario_text(small, "small.yaml", overrides);
+    for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
+      const Simulated folded = simulate_step(scenario, Symmetry::used, fidelity);
+      const Simulated apart = simulate_step(scenario, Symmetry::ignored, fidelity);
+      CHECK(apart.lanes == static_cast<std::size_t>(scenario.cluster.gpus()));
+      CHECK(folded.step.value() == Approx(apart.step.value()).epsilon(1e-9));
+    }
+  }
+}
