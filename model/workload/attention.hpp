@@ -1,9 +1,12 @@
-// The attention operator: shapes, masks and which algorithm is asked for. No device, no time.
+// The attention operator: shapes, masks and which algorithm is asked for (see operator.hpp). No device, no time.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
+
+#include "model/base/quantity.hpp"
 
 namespace foretrain {
 
@@ -25,6 +28,7 @@ struct Packing {
 
 /// Softmax(Q Kᵀ) V for [batch, heads, query_length, head_dim] against kv_heads of [key_length, head_dim].
 struct Attention {
+  static constexpr std::string_view word = "attention";
   std::int64_t batch = 1, heads = 1, kv_heads = 1, query_length = 1, key_length = 1, head_dim = 1;
   bool causal = false;
   AttentionKind kind = AttentionKind::flash;
@@ -41,6 +45,12 @@ struct Attention {
 
   /// Whether some scores are not needed: a causal, windowed, block-sparse or padding mask.
   [[nodiscard]] bool masked() const;
+
+  [[nodiscard]] double queries() const;  ///< elements of Q, and of O
+  [[nodiscard]] double keys() const;     ///< elements of K, and of V
+  [[nodiscard]] Flops operations() const;
+  [[nodiscard]] Bytes traffic(Bytes element) const;
+  [[nodiscard]] Bytes result(Bytes element) const;
 };
 
 /// Query–key pairs of one head of one sequence, before block sparsity. With a causal mask query i of q sees the first
