@@ -92,15 +92,10 @@ struct ScenarioTask {
   std::vector<std::string> after;
   SourcePosition where;
 
-  /// Nothing where its work is another.
-  template <typename Kind>
-  [[nodiscard]] const Kind* as() const {
-    return std::get_if<Kind>(&work);
-  }
   /// What it moves between memories, if anything.
   [[nodiscard]] const CopyWork* copy() const {
-    const auto* fetched = as<FetchedResult>();
-    return fetched != nullptr ? &fetched->copy : as<CopyWork>();
+    const auto* fetched = std::get_if<FetchedResult>(&work);
+    return fetched != nullptr ? &fetched->copy : std::get_if<CopyWork>(&work);
   }
 };
 struct TasksWorkload {

@@ -95,7 +95,8 @@ TaskWork read_sleep(const Field& field, const Cluster& /*cluster*/, const std::s
   return HostWork{Action::sleep, field.quantity<Seconds>(Zero::allowed)};
 }
 
-ModelCall read_call(const Field& field, bool backward, const Cluster& cluster) {
+template <bool backward>
+TaskWork read_call(const Field& field, const Cluster& cluster, const std::string& /*on*/) {
   const MappingReader keys = field.mapping({"model", "batch", "precision", "attention", "execution"});
   ModelCall call;
   call.model = read_model(keys["model"]);
@@ -109,26 +110,15 @@ ModelCall read_call(const Field& field, bool backward, const Cluster& cluster) {
   return call;
 }
 
-TaskWork read_forward(const Field& field, const Cluster& cluster, const std::string& /*on*/) {
-  return read_call(field, false, cluster);
-}
-
-TaskWork read_forward_backward(const Field& field, const Cluster& cluster, const std::string& /*on*/) {
-  return read_call(field, true, cluster);
-}
-
 /// What `run:` may name beside operators.
 struct TaskRow {
   std::string_view word;
   TaskWork (*read)(const Field& field, const Cluster& cluster, const std::string& on);
 };
-constexpr TaskRow task_rows[] = {{"copy", read_copy_task},
-                                 {"page_lock", read_page_lock},
-                                 {"sleep", read_sleep},
-                                 {"forward", read_forward},
-                                 {"forward_backward", read_forward_backward},
-                                 {"item", read_item},
-                                 {"print", read_print}};
+constexpr TaskRow task_rows[] = {
+    {"copy", read_copy_task},      {"page_lock", read_page_lock},         {"sleep", read_sleep},
+    {"forward", read_call<false>}, {"forward_backward", read_call<true>}, {"item", read_item},
+    {"print", read_print}};
 
 TaskWork read_work(const std::string& word, const Field& field, const Cluster& cluster, const std::string& on) {
   for (const TaskRow& row : task_rows) {
@@ -172,10 +162,11 @@ void refuse_copy_queue(const MappingReader& keys, const std::string& place) {
 
 /// Who launches the task, and whether what it does has its place where it runs.
 void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioTask& task) {
-  if (task.as<FetchedResult>() && !task.on.starts_with("cpu")) {
+  if (std::holds_alternative<FetchedResult>(task.work) && !task.on.starts_with("cpu")) {
     keys.fail("on", fmt::format("{} waits for nobody", task.on), "the host thread that wants the result: on: cpu");
   }
-  const bool calls = task.as<ModelCall>() != nullptr, computes = calls || task.as<Operator>() != nullptr;
+  const bool calls = std::holds_alternative<ModelCall>(task.work);
+  const bool computes = calls || std::holds_alternative<Operator>(task.work);
   if (calls && !task.on.starts_with("gpu")) {
     keys.fail("on", fmt::format("a model is called on a GPU, not on {}", task.on), "on: gpu0");
   }
@@ -183,7 +174,7 @@ void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioT
   if (calls) task.enqueued_by = "cpu";
   const auto thread = keys.find("enqueued_by");
   if (!thread) return;
-  if (!task.on.starts_with("gpu") || (!computes && !task.as<CopyWork>())) {
+  if (!task.on.starts_with("gpu") || (!computes && !std::holds_alternative<CopyWork>(task.work))) {
     thread->fail("only operators, copies and calls of models on a GPU are launched by a host thread", "no enqueued_by");
   }
   task.enqueued_by = thread->text();

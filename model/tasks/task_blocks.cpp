@@ -70,8 +70,8 @@ Block TaskBlocks::copy(const ScenarioTask& task, const CopyWork& work) const {
 }
 
 Block TaskBlocks::block_of(const ScenarioTask& task) const {
-  if (const auto* work = task.as<HostWork>()) return host_block(task.id, *work);
-  if (const auto* fetched = task.as<FetchedResult>()) return host_block(task.id, fetched->then);
+  if (const auto* work = std::get_if<HostWork>(&task.work)) return host_block(task.id, *work);
+  if (const auto* fetched = std::get_if<FetchedResult>(&task.work)) return host_block(task.id, fetched->then);
   if (task.copy()) return copy_block(task);
   check_gpu(task);
   const Gpu& gpu = scenario_.cluster.node.gpu;
@@ -111,7 +111,7 @@ Block TaskBlocks::host_block(const std::string& id, HostWork work) const {
 }
 
 ExecutionMode TaskBlocks::mode_of(const ScenarioTask& task) const {
-  const auto* call = task.as<ModelCall>();
+  const auto* call = std::get_if<ModelCall>(&task.work);
   return call && call->execution ? *call->execution : scenario_.plan.execution;
 }
 
@@ -119,22 +119,25 @@ LaunchPlan TaskBlocks::launches_of(const ScenarioTask& task) const {
   check_gpu(task);
   const Gpu& gpu = scenario_.cluster.node.gpu;
   const std::vector<Operator> ops = operators(task);
-  if (const auto* call = task.as<ModelCall>()) {
+  if (const auto* call = std::get_if<ModelCall>(&task.work)) {
     return plan_call(ops, call->backward, mode_of(task), gpu, scenario_.calibration);
   }
   return plan_launches(ops, mode_of(task), false, gpu, scenario_.calibration);
 }
 
 std::vector<Operator> TaskBlocks::operators(const ScenarioTask& task) const {
-  const auto* call = task.as<ModelCall>();
+  const auto* call = std::get_if<ModelCall>(&task.work);
   return call ? operators_of(*call) : std::vector{std::get<Operator>(task.work)};
 }
 
 std::vector<Block> TaskBlocks::launch_blocks(const ScenarioTask& task, const LaunchPlan& plan) const {
   std::vector<Block> blocks;
   for (const Launch& launch : plan.launches) {
-    blocks.push_back(
-        {task.as<ModelCall>() ? launch.name : task.id, Category::compute, launch.device, {}, launch.share});
+    blocks.push_back({std::holds_alternative<ModelCall>(task.work) ? launch.name : task.id,
+                      Category::compute,
+                      launch.device,
+                      {},
+                      launch.share});
   }
   if (recipes_ == Recipes::kept) {
     const std::vector<RecipePointer> recipes = recipes_of(plan, operators(task));

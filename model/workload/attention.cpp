@@ -18,19 +18,8 @@ bool Attention::masked() const {
   return causal || density < 1.0 || (window > 0 && window < longest) || padded;
 }
 
-double Attention::queries() const { return number(batch) * number(heads) * number(query_length) * number(head_dim); }
-
-double Attention::keys() const { return number(batch) * number(kv_heads) * number(key_length) * number(head_dim); }
-
 // Two products per score, each 2·head_dim; the backward pass has four (dV, dP, dQ, dK).
 Flops Attention::operations() const { return Flops((backward ? 8.0 : 4.0) * scores(*this) * number(head_dim)); }
-
-// Forward reads Q, K, V and writes O; backward reads these and dO and writes dQ, dK, dV.
-Bytes Attention::traffic(Bytes element) const {
-  return (backward ? 4.0 * queries() + 4.0 * keys() : 2.0 * queries() + 2.0 * keys()) * element;
-}
-
-Bytes Attention::result(Bytes element) const { return (backward ? queries() + 2.0 * keys() : queries()) * element; }
 
 // Query i stands at position key_length - queries + i among the keys. It sees itself and what stands before it, and
 // without a causal mask what stands behind it as well.

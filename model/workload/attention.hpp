@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "model/base/number.hpp"
 #include "model/base/quantity.hpp"
 
 namespace foretrain {
@@ -46,11 +47,16 @@ struct Attention {
   /// Whether some scores are not needed: a causal, windowed, block-sparse or padding mask.
   [[nodiscard]] bool masked() const;
 
-  [[nodiscard]] double queries() const;  ///< elements of Q, and of O
-  [[nodiscard]] double keys() const;     ///< elements of K, and of V
+  /// Elements of Q, and of O.
+  [[nodiscard]] double queries() const { return number(batch) * number(heads) * number(query_length * head_dim); }
+  /// Elements of K, and of V.
+  [[nodiscard]] double keys() const { return number(batch) * number(kv_heads) * number(key_length * head_dim); }
   [[nodiscard]] Flops operations() const;
-  [[nodiscard]] Bytes traffic(Bytes element) const;
-  [[nodiscard]] Bytes result(Bytes element) const;
+  /// Forward reads Q, K, V and writes O; backward reads these and dO and writes dQ, dK, dV.
+  [[nodiscard]] Bytes traffic(Bytes element) const { return (backward ? 4.0 : 2.0) * (queries() + keys()) * element; }
+  [[nodiscard]] Bytes result(Bytes element) const {
+    return (backward ? queries() + 2.0 * keys() : queries()) * element;
+  }
 };
 
 /// Query–key pairs of one head of one sequence, before block sparsity. With a causal mask query i of q sees the first

@@ -55,8 +55,8 @@ class Checker {
       if (const CopyWork* copy = task.copy()) places.insert(places.end(), {copy->from, copy->to});
       for (const std::string& place : places) {
         if (place == "disk") throw ScenarioError(task.where, key, "a disk", "what GPUs and one host thread do");
+        check_node(task, key, place);
       }
-      for (const std::string& place : places) check_node(task, key, place);
     }
   }
   template <typename Other>
