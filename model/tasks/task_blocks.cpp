@@ -131,13 +131,10 @@ std::vector<Operator> TaskBlocks::operators(const ScenarioTask& task) const {
 }
 
 std::vector<Block> TaskBlocks::launch_blocks(const ScenarioTask& task, const LaunchPlan& plan) const {
+  const bool calls = std::holds_alternative<ModelCall>(task.work);
   std::vector<Block> blocks;
   for (const Launch& launch : plan.launches) {
-    blocks.push_back({std::holds_alternative<ModelCall>(task.work) ? launch.name : task.id,
-                      Category::compute,
-                      launch.device,
-                      {},
-                      launch.share});
+    blocks.push_back({calls ? launch.name : task.id, Category::compute, launch.device, {}, launch.share});
   }
   if (recipes_ == Recipes::kept) {
     const std::vector<RecipePointer> recipes = recipes_of(plan, operators(task));
@@ -147,9 +144,9 @@ std::vector<Block> TaskBlocks::launch_blocks(const ScenarioTask& task, const Lau
 }
 
 bool TaskBlocks::host_waits_for(const ScenarioTask& task) const {
-  const CopyWork& copy = *task.copy();
-  const bool to_or_from_host = !copy.from.starts_with("gpu") || !copy.to.starts_with("gpu");
-  return to_or_from_host && !copy.pinned;
+  const CopyWork& work = *task.copy();
+  const bool to_or_from_host = !work.from.starts_with("gpu") || !work.to.starts_with("gpu");
+  return to_or_from_host && !work.pinned;
 }
 
 void TaskBlocks::check_gpu(const ScenarioTask& task) const {
