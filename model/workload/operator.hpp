@@ -110,7 +110,7 @@ struct MemoryAccess {
   bool operator==(const MemoryAccess&) const = default;
 };
 
-/// Every kind of operator, with a comma between two.
+/// Every kind of operator, with a comma between two: alternatives here, declarations in cost/kernels.hpp.
 #define FORETRAIN_OPERATORS(each) each(Matmul), each(Convolution), each(Attention), each(Streaming), each(MemoryAccess)
 
 #define FORETRAIN_OPERATOR_TYPE(Work) Work
