@@ -7,7 +7,7 @@ namespace foretrain {
 namespace {
 
 // Meetings shorter than this are none: two dates that are equal on paper may differ by rounding after many additions.
-constexpr Seconds shortest_meeting = 1.0_ns;
+constexpr Seconds shortest_meeting = 0.001_ns;
 
 }  // namespace
 

@@ -183,8 +183,7 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
       pieces += pieces_of(parts[first]);
       for (const GradientSync::LayerPart& part : parts[first].layers) {
         if (place.cut) {
-          append_pieces(bucket.pieces, part.layer->cost.backward().work(), part.layer->calls->backward, part.from,
-                        part.to);
+          append_backward(bucket.pieces, *part.layer, part.from, part.to);
         }
         if (!pricer_.keeps_recipes()) continue;
         const std::vector<Operator> within = operators_of(part);
@@ -213,7 +212,7 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
         bucket.backward_recipe = joined(bucket.backward_recipe, std::exchange(bucket.before_recipe, nullptr));
       }
     }
-    stretch_pieces(bucket.pieces, bucket.backward.work());
+    fit_pieces(bucket.pieces, bucket.backward);
     chunk.buckets.push_back(std::move(bucket));
   }
 }
@@ -242,7 +241,8 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
   constexpr auto gather = CollectiveOperation::all_gather;
   constexpr auto scatter = CollectiveOperation::reduce_scatter;
   bool root_pending = true;
-  for (const auto& [layer, cost, calls] : layers) {
+  for (const PricedLayer& priced : layers) {
+    const auto& [layer, cost, calls] = priced;
     ShardedUnit unit;
     unit.forward = cost.forward();
     unit.backward = cost.backward();
@@ -268,10 +268,10 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
         std::min(time(unit.gather_backward) + time(unit.scatter), unit.backward.compute) * slowdown;
     unit.backward.compute += casts;
     if (place.cut) {
-      append_pieces(unit.forward_pieces, cost.forward().work(), calls->forward);
-      append_pieces(unit.backward_pieces, cost.backward().work(), calls->backward);
-      stretch_pieces(unit.forward_pieces, unit.forward.work());
-      stretch_pieces(unit.backward_pieces, unit.backward.work());
+      append_forward(unit.forward_pieces, priced);
+      append_backward(unit.backward_pieces, priced);
+      fit_pieces(unit.forward_pieces, unit.forward);
+      fit_pieces(unit.backward_pieces, unit.backward);
     }
     chunk.units.push_back(unit);
   }

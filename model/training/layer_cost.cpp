@@ -120,69 +120,84 @@ LayerCost LayerPricer::price(const Layer& layer) const {
 
 LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& transfers) const {
   const auto lowered = [&](const std::vector<LayerCollective>& collectives) {
-    std::vector<LayerCalls::Call> calls;
+    LayerCalls::Calls calls;
     for (const LayerCollective& call : collectives) {
-      calls.push_back({transfers.inside_layer(stage, call), call.count, call.overlappable});
+      std::vector<int>& of_kind = call.overlappable ? calls.beside : calls.between;
+      of_kind.insert(of_kind.end(), static_cast<std::size_t>(call.count), transfers.inside_layer(stage, call));
     }
     return calls;
   };
-  LayerCalls calls{lowered(layer.forward_collectives), {}};
-  if (&recomputed(layer) == &layer.forward) calls.backward = calls.forward;
-  const std::vector<LayerCalls::Call> own = lowered(layer.backward_collectives);
-  calls.backward.insert(calls.backward.end(), own.begin(), own.end());
+  LayerCalls calls{lowered(layer.forward_collectives), {}, lowered(layer.backward_collectives)};
+  if (&recomputed(layer) == &layer.forward) calls.recompute = calls.forward;
   return calls;
 }
 
-LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, const Layer& layer, double speed, int lane,
+LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
                                const TransferTable& transfers) const {
-  for (Seconds* kernels : {&cost.forward_kernels, &cost.backward_kernels, &cost.recompute_kernels}) *kernels /= speed;
   const double slowdown = scenario_.calibration.collective.overlap_slowdown;
-  // A collective that can run beside kernels hides behind them, but takes some of their speed.
-  const auto exposed = [&](auto begin, auto end, Seconds kernels) {
-    Seconds waited;
-    Seconds beside;
-    for (auto call = begin; call != end; ++call) {
-      (call->beside ? beside : waited) += transfers.time(call->transfer, lane) * static_cast<double>(call->count);
-    }
-    const Seconds hidden = std::min(beside, kernels * hiding_share);
-    return waited + (beside - hidden) + hidden * slowdown;
+  const auto total = [&](const std::vector<int>& of_kind) {
+    Seconds time;
+    for (const int transfer : of_kind) time += transfers.time(transfer, lane);
+    return time;
   };
-  cost.forward_collectives = exposed(calls.forward.begin(), calls.forward.end(), cost.forward_kernels);
-  const bool again = &recomputed(layer) == &layer.forward;
-  const auto own = calls.backward.begin() + (again ? static_cast<std::ptrdiff_t>(calls.forward.size()) : 0);
-  cost.backward_collectives = exposed(own, calls.backward.end(), cost.backward_kernels);
-  if (again) cost.recompute_collectives = cost.forward_collectives;
+  // What runs beside kernels hides behind them, but takes some of their speed.
+  const auto exposed = [&](const LayerCalls::Calls& of_pass, Seconds& kernels) {
+    kernels /= speed;
+    const Seconds beside = total(of_pass.beside);
+    kernels += std::min(beside, kernels * hiding_share) * slowdown;
+    return total(of_pass.between) + std::max(beside - kernels * hiding_share, Seconds(0.0));
+  };
+  cost.forward_collectives = exposed(calls.forward, cost.forward_kernels);
+  cost.recompute_collectives = exposed(calls.recompute, cost.recompute_kernels);
+  cost.backward_collectives = exposed(calls.backward, cost.backward_kernels);
   return cost;
 }
 
-void append_pieces(std::vector<Piece>& pieces, Seconds work, const std::vector<LayerCalls::Call>& calls, double from,
-                   double to) {
-  int waited = 0, beside = 0;
-  for (const LayerCalls::Call& call : calls) (call.beside ? beside : waited) += call.count;
-  // Each call as the moment at which the piece with it ends.
-  std::vector<std::pair<double, LayerCalls::Call>> ends;
-  for (const LayerCalls::Call& call : calls) {
-    for (int i = 0; i < call.count; ++i) ends.emplace_back(0.0, call);
-  }
-  int waited_so_far = 0, beside_so_far = 0;
-  for (auto& [moment, call] : ends) {
-    moment = call.beside ? hiding_share * ++beside_so_far / beside : 1.0 * ++waited_so_far / waited;
-  }
-  std::ranges::stable_sort(ends, {}, [](const auto& end) { return end.first; });
+namespace {
+
+/// Appends what lies between the moments `from` and `to` (0 to 1) of a pass.
+void append_pieces(std::vector<Piece>& pieces, Seconds work, const LayerCalls::Calls& calls, double from, double to) {
   double at = from;
-  for (const auto& [moment, call] : ends) {
-    if (moment <= from || moment > to) continue;
-    pieces.push_back({work * (moment - at), call.transfer, call.beside});
-    at = moment;
+  const auto append = [&](double end, std::vector<int> transfers, bool beside) {
+    if (end <= from || end > to) return;
+    pieces.push_back({work * (end - at), std::move(transfers), beside});
+    at = end;
+  };
+  double first = 0.0;  // moment after which the collectives between kernels come
+  if (!calls.beside.empty()) append(first = hiding_share, calls.beside, true);
+  const std::size_t count = calls.between.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool last = i + 1 == count;
+    append(last ? 1.0 : first + (1.0 - first) * static_cast<double>(i + 1) / static_cast<double>(count),
+           {calls.between[i]}, false);
   }
-  if (at < to) pieces.push_back({work * (to - at)});
+  if (at < to) pieces.push_back({work * (to - at), {}, false});
 }
 
-void stretch_pieces(std::vector<Piece>& pieces, Seconds work) {
+}  // namespace
+
+void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer) {
+  append_pieces(pieces, layer.cost.forward_kernels, layer.calls->forward, 0.0, 1.0);
+}
+
+void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, double from, double to) {
+  const Seconds again = layer.cost.recompute_kernels, own = layer.cost.backward_kernels;
+  const double begin = again + own > Seconds(0.0) ? again / (again + own) : 0.0;  // of the backward pass itself
+  const auto part = [](double moment, double low, double high) {
+    return high > low ? std::clamp((moment - low) / (high - low), 0.0, 1.0) : 0.0;
+  };
+  if (from < begin) {
+    append_pieces(pieces, again, layer.calls->recompute, part(from, 0.0, begin), part(to, 0.0, begin));
+  }
+  if (to > begin) append_pieces(pieces, own, layer.calls->backward, part(from, begin, 1.0), part(to, begin, 1.0));
+}
+
+void fit_pieces(std::vector<Piece>& pieces, const Segment& pass) {
   Seconds sum;
   for (const Piece& piece : pieces) sum += piece.work;
-  if (!(sum > Seconds(0.0))) return;
-  for (Piece& piece : pieces) piece.work *= work / sum;
+  if (pieces.empty()) return;
+  for (Piece& piece : pieces) piece.work *= sum > Seconds(0.0) ? pass.compute / sum : 0.0;
+  pieces.push_back({pass.host, {}, false});
 }
 
 }  // namespace foretrain

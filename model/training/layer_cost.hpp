@@ -20,14 +20,13 @@ struct LayerCost {
   [[nodiscard]] Segment backward() const;  ///< with recomputation
 };
 
-/// The collectives inside a layer, in the order in which a rank meets them.
+/// The collectives inside a layer, as indices into Step::transfers.
 struct LayerCalls {
-  struct Call {
-    int transfer = -1;  ///< into Step::transfers
-    int count = 1;
-    bool beside = false;  ///< some of the layer's kernels do not wait for it
+  struct Calls {
+    std::vector<int> beside;   ///< one after the other, from the pass's beginning, beside its first kernels
+    std::vector<int> between;  ///< among the kernels after these, which wait for them
   };
-  std::vector<Call> forward, backward;  ///< backward: those of the recomputation first
+  Calls forward, recompute, backward;
 };
 
 /// A layer in its place: what it costs on one lane.
@@ -48,7 +47,7 @@ class LayerPricer {
   /// The layer's collectives on the ranks of `stage`.
   [[nodiscard]] LayerCalls calls(const Layer& layer, int stage, TransferTable& transfers) const;
   /// `cost` on devices of `speed`, with what the calls leave exposed on `lane`.
-  [[nodiscard]] LayerCost on_lane(LayerCost cost, const LayerCalls& calls, const Layer& layer, double speed, int lane,
+  [[nodiscard]] LayerCost on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
                                   const TransferTable& transfers) const;
   /// Kernels of one list of operators on this device in the plan's execution mode, without overlap between them.
   [[nodiscard]] Seconds kernels(const std::vector<Operator>& ops) const;
@@ -68,11 +67,11 @@ class LayerPricer {
   Recipes recipes_;
 };
 
-/// Appends the part of a layer's pass from `from` to `to`, moments between 0 and 1, of `work` in all: its collectives
-/// evenly spread, those beside kernels over the first half.
-void append_pieces(std::vector<Piece>& pieces, Seconds work, const std::vector<LayerCalls::Call>& calls,
-                   double from = 0.0, double to = 1.0);
-/// Stretches the pieces' work so that it adds up to `work`.
-void stretch_pieces(std::vector<Piece>& pieces, Seconds work);
+/// A layer's forward pass in pieces, its collectives evenly spread.
+void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer);
+/// The part of its backward pass, recomputation first, between two moments of it (0 to 1).
+void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, double from = 0.0, double to = 1.0);
+/// Stretches the pieces' work so that it adds up to that of the pass; what its dispatch takes longer comes at the end.
+void fit_pieces(std::vector<Piece>& pieces, const Segment& pass);
 
 }  // namespace foretrain

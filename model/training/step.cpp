@@ -125,8 +125,7 @@ class LaneBuilder {
       const Layer& layer = model_.layers[group].layer;
       const auto [calls, is_new] = calls_.try_emplace({place.stage, run.group});
       if (is_new) calls->second = pricer_.calls(layer, place.stage, transfers_);
-      LayerCost cost =
-          pricer_.on_lane(price_of_group_[group], calls->second, layer, place.speed, place.lane, transfers_);
+      LayerCost cost = pricer_.on_lane(price_of_group_[group], calls->second, place.speed, place.lane, transfers_);
       add_offload(cost, layer, scenario_, train_, topology_);
       layers.insert(layers.end(), static_cast<std::size_t>(run.count), PricedLayer{&layer, cost, &calls->second});
     }
@@ -168,13 +167,13 @@ class LaneBuilder {
 
   static void cut(const std::vector<PricedLayer>& layers, Step::Chunk& chunk) {
     for (const PricedLayer& priced : layers) {
-      append_pieces(chunk.forward_pieces, priced.cost.forward().work(), priced.calls->forward);
+      append_forward(chunk.forward_pieces, priced);
     }
     for (auto priced = layers.rbegin(); priced != layers.rend(); ++priced) {
-      append_pieces(chunk.backward_pieces, priced->cost.backward().work(), priced->calls->backward);
+      append_backward(chunk.backward_pieces, *priced);
     }
-    stretch_pieces(chunk.forward_pieces, chunk.forward.work());
-    stretch_pieces(chunk.backward_pieces, chunk.backward.work());
+    fit_pieces(chunk.forward_pieces, chunk.forward);
+    fit_pieces(chunk.backward_pieces, chunk.backward);
   }
 
   void keep_recipes(const std::vector<PricedLayer>& layers, Step::Chunk& chunk) const {

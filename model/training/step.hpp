@@ -26,7 +26,6 @@ struct Segment {
   Seconds host;
 
   [[nodiscard]] Seconds total() const { return compute + communication + host; }
-  [[nodiscard]] Seconds work() const { return compute + host; }  ///< without collectives
   Segment& operator+=(const Segment& other) {
     compute += other.compute;
     communication += other.communication;
@@ -39,9 +38,9 @@ struct Segment {
 /// A part of a pass that ends in a collective inside its layers, or has one beside it. Passes are cut into these where
 /// such collectives may meet other traffic; elsewhere a pass is one block, its collectives' time included.
 struct Piece {
-  Seconds work;  ///< kernels and host
-  int transfer = -1;
-  bool beside = false;  ///< the transfer starts with the work, and the next piece waits for both; else it follows it
+  Seconds work;
+  std::vector<int> transfers;  ///< one after the other
+  bool beside = false;         ///< they start with the work, and the next piece waits for both; else they follow it
 };
 
 /// Gradients that become ready together and are synchronised by one collective, or by several after each other where

@@ -246,14 +246,13 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_work(int stage, const PipelinePa
       worked[i] = {add(work(i).cut[k], compute(i), after[i], pass.micro_batch)};
     }
     const Piece& piece = (*work(0).pieces)[k];
-    if (piece.transfer >= 0) {
-      const PerLane moved = add_transfer(stage, piece.transfer, false, piece.beside ? after : worked, pass.micro_batch);
-      for (std::size_t i = 0; i < lanes; ++i) {
-        if (!piece.beside) worked[i].clear();
-        worked[i].push_back(moved[i]);
-      }
+    AfterPerLane moved = piece.beside ? after : worked;
+    for (const int transfer : piece.transfers) {
+      const PerLane tasks = add_transfer(stage, transfer, false, moved, pass.micro_batch);
+      for (std::size_t i = 0; i < lanes; ++i) moved[i] = {tasks[i]};
     }
-    after = std::move(worked);
+    after = std::move(moved);
+    for (std::size_t i = 0; piece.beside && i < lanes; ++i) after[i].push_back(worked[i].front());
   }
   for (std::size_t i = 0; i < lanes; ++i) {
     done[i] = after[i].size() == 1 ? after[i].front() : meet(compute(i), std::move(after[i]), pass.micro_batch);
