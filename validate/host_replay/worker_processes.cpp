@@ -192,7 +192,7 @@ std::string how_to_build(HostExecutor executor) {
     const char *name, *packages;
   };
   constexpr Library libraries[] = {
-#define EXECUTOR(name, program, library, packages) {library, packages},
+#define EXECUTOR(name, program, installed_as, library, packages) {library, packages},
 #include "validate/host_replay/executors.def"
   };
   const Library& library = libraries[static_cast<std::size_t>(executor)];
