@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "model/base/number.hpp"
 #include "reports/map.hpp"
 
 namespace foretrain {
