@@ -53,7 +53,8 @@ void add_block(GpuCalibration& result, const std::vector<std::string>& names, co
 
 Bytes copied(const PredictedPoint& point) {
   const auto* list = std::get_if<TasksWorkload>(&point.scenario.workload);
-  return list == nullptr || list->tasks.empty() ? Bytes(0.0) : list->tasks.front().size;
+  const CopyWork* copy = list == nullptr || list->tasks.empty() ? nullptr : list->tasks.front().copy();
+  return copy == nullptr ? Bytes(0.0) : copy->size;
 }
 
 /// A link's bandwidth and latency come from its largest and smallest copy: all between them are predicted.
