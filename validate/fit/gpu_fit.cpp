@@ -140,6 +140,7 @@ std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, 
 std::vector<PointPair> pairs_of(const std::vector<PredictedPoint>& points, const Calibration& model,
                                 const Calibration& with_products) {
   std::vector<PointPair> pairs;
+  pairs.reserve(points.size());
   for (const PredictedPoint& point : points) {
     pairs.push_back({point.raw->record.name, point.group, family_of(point), point.held_out, point.measured,
                      predicted_time(point, point.held_out ? with_products : model)});
