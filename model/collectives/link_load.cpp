@@ -18,7 +18,7 @@ Seconds LinkLoad::slowest_connection(const std::vector<Flow>& flows) const {
   return slowest;
 }
 
-Seconds LinkLoad::busiest(const std::vector<Flow>& flows, const std::vector<Flow>& beside) {
+Seconds LinkLoad::busiest(const std::vector<Flow>& flows) {
   links_.clear();
   for (const Flow& flow : flows) {
     route_.clear();
@@ -26,13 +26,6 @@ Seconds LinkLoad::busiest(const std::vector<Flow>& flows, const std::vector<Flow
     for (const LinkId link : route_) {
       if (load_[link] == Bytes(0.0)) links_.push_back(link);
       load_[link] += flow.bytes;
-    }
-  }
-  for (const Flow& flow : beside) {
-    route_.clear();
-    topology_.append_route(flow.source, flow.destination, route_);
-    for (const LinkId link : route_) {
-      if (load_[link] > Bytes(0.0)) load_[link] += flow.bytes;
     }
   }
   Seconds busiest = slowest_connection(flows);

@@ -14,8 +14,7 @@ class LinkLoad {
 
   /// Time of the link that is busy longest; a link that stands twice in a route carries twice the bytes. Where the
   /// transport limits connections, all flows between two endpoints share what it lets through.
-  /// `beside` are flows of others, which add to what the links that `flows` cross have to carry.
-  Seconds busiest(const std::vector<Flow>& flows, const std::vector<Flow>& beside = {});
+  Seconds busiest(const std::vector<Flow>& flows);
 
  private:
   [[nodiscard]] Seconds slowest_connection(const std::vector<Flow>& flows) const;

@@ -6,7 +6,6 @@
 
 #include "model/base/number.hpp"
 #include "model/collectives/contention.hpp"
-#include "model/collectives/link_load.hpp"
 
 namespace foretrain {
 
@@ -63,23 +62,33 @@ std::vector<double> shape_of(const std::vector<int>& group, const Topology& topo
   return shape;
 }
 
-/// Time of one part while the others of the same transfer move beside it, phase by phase.
+/// Time of one part while the others of the same transfer move beside it, phase by phase: those of their flows count
+/// that share a link with it.
 Seconds time_beside(const std::vector<Step::Transfer::Part>& parts, std::size_t own, const Topology& topology,
                     std::span<const BackgroundFlow> background) {
-  LinkLoad load(topology);
-  Seconds time;
-  const std::vector<LoweredCollective::Phase>& phases = parts[own].lowered.phases;
-  for (std::size_t k = 0; k < phases.size(); ++k) {
-    std::vector<Flow> beside;
+  LoweredCollective together{"", parts[own].lowered.phases};
+  std::vector<bool> crossed(static_cast<std::size_t>(topology.links()));
+  std::vector<LinkId> links;
+  for (std::size_t k = 0; k < together.phases.size(); ++k) {
+    std::vector<Flow>& flows = together.phases[k].flows;
+    links.clear();
+    for (const Flow& flow : flows) topology.append_route(flow.source, flow.destination, links);
+    for (const LinkId link : links) crossed[at_index(link)] = true;
     for (std::size_t p = 0; p < parts.size(); ++p) {
       const std::vector<LoweredCollective::Phase>& others = parts[p].lowered.phases;
       if (p == own || others.empty()) continue;
-      const LoweredCollective::Phase& other = others[std::min(k, others.size() - 1)];
-      beside.insert(beside.end(), other.flows.begin(), other.flows.end());
+      for (const Flow& flow : others[std::min(k, others.size() - 1)].flows) {
+        const std::size_t before = links.size();
+        topology.append_route(flow.source, flow.destination, links);
+        const auto shared = [&](LinkId link) { return crossed[at_index(link)]; };
+        if (std::any_of(links.begin() + static_cast<std::ptrdiff_t>(before), links.end(), shared))
+          flows.push_back(flow);
+        links.resize(before);
+      }
     }
-    time += (phases[k].latency + load.busiest(phases[k].flows, beside)) * static_cast<double>(phases[k].repeat);
+    for (const LinkId link : links) crossed[at_index(link)] = false;
   }
-  return std::max(time, uncontended_time(parts[own].lowered, topology, background));
+  return uncontended_time(together, topology, background);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ const char* const small = R"(
 cluster: { node: dgx-a100-80gb, nodes: 1 }
 workload:
   train:
-    model: { family: gpt, layers: 4, hidden: 1024, heads: 16, vocabulary: 8192, sequence: 512 }
+    model: { family: gpt, layers: 8, hidden: 8192, heads: 64, vocabulary: 32768, sequence: 2048 }
     global_batch: 64
     micro_batch: 1
     precision: bf16
