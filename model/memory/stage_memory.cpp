@@ -115,6 +115,7 @@ void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& trai
         }
       }
       parameters_ += layer.parameters * run.count;
+      in_experts_ += layer.expert_parameters * run.count;
       frozen_ += layer.frozen_parameters * run.count;
       chunk.kept += memory.kept * static_cast<double>(run.count) + layer.loss_kept;
       chunk.forward_temporaries = std::max(chunk.forward_temporaries, memory.forward_temporaries);
@@ -132,11 +133,12 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
   const Bytes held = fp32_shards ? fp32 : weight;
   const Bytes gradient = fp32_shards ? fp32 : bytes_per_element(plan.sync.gradient_precision);
   const Bytes master = train.master_weights && !fp32_shards ? fp32 : Bytes(0.0);
-  const auto over = [&](int level) { return plan.zero >= level ? shards_ : 1.0; };
+  const double own = parameters_of_shard(plan, parameters_, in_experts_);
+  const auto held_at = [&](int level) { return plan.zero >= level ? own : parameters_; };
 
-  fixed_[MemoryPart::weights] = (held * parameters_ + weight * frozen_) / over(3);
-  fixed_[MemoryPart::gradients] = gradient * parameters_ / over(2);
-  fixed_[MemoryPart::optimizer] = (optimizer_state(train.optimizer) + master) * parameters_ / over(1);
+  fixed_[MemoryPart::weights] = held * held_at(3) + weight * frozen_ / (sharded_ ? shards_ : 1.0);
+  fixed_[MemoryPart::gradients] = gradient * held_at(2);
+  fixed_[MemoryPart::optimizer] = (optimizer_state(train.optimizer) + master) * held_at(1);
   const Plan::Offload& offload = plan.offload;
   const auto to_host = [&](MemoryPart part) {
     host_ += fixed_[part];
@@ -162,6 +164,8 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
       for (const WeightMatrix& matrix : run.layer->matrices) {
         const double count = static_cast<double>(matrix.count) * run.count;
         const double elements = matrix.elements();
+        const double shards = shards_ / (matrix.of_experts ? plan.expert : 1);
+        const auto over = [&](int level) { return plan.zero >= level ? shards : 1.0; };
         if (weights) add(elements / over(3), held, count);
         if (!offload.optimizer) add(elements / over(2), gradient, count);
         if (states > 0) add(elements / over(1), fp32, count * states);

@@ -54,6 +54,11 @@ std::vector<std::vector<int>> RankLayout::groups(GroupKind kind, int stage) cons
     case GroupKind::gradients:
       for (int t = 0; t < tensor_; ++t) add(t, replicas(), tensor_);
       break;
+    case GroupKind::expert_gradients:
+      for (int e = 0; e < expert_; ++e) {
+        for (int t = 0; t < tensor_; ++t) add(e * tensor_ + t, replicas() / expert_, expert_ * tensor_);
+      }
+      break;
     case GroupKind::neighbours:
       for (int r = first_rank; r < first_rank + ranks_per_stage(); ++r) {
         groups.push_back({r, (r + ranks_per_stage()) % gpus()});

@@ -16,9 +16,9 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan);
 int micro_batches(const TrainWorkload& train, const Plan& plan);
 
 /// Ranks that work together. gradients: those that hold the same parameters and sum their gradients, over data and
-/// context. neighbours: a rank and its counterpart in the next stage,
-/// which is the first one after the last.
-enum class GroupKind { tensor, context, expert, gradients, neighbours };
+/// context; expert_gradients: those that hold the same experts. neighbours: a rank and its counterpart in the next
+/// stage, which is the first one after the last.
+enum class GroupKind { tensor, context, expert, gradients, expert_gradients, neighbours };
 
 /// Ranks in Megatron-LM's order, fastest first: tensor, context, data, pipeline (arXiv 2104.04473, section 3.2):
 /// rank = ((stage · data + d) · context + c) · tensor + t. Tensor-parallel ranks are thus neighbours on one node.

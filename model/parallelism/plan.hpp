@@ -59,6 +59,13 @@ struct Plan {
   ExecutionMode execution = ExecutionMode::eager;
 };
 
+/// What one rank holds of a stage's `parameters` where they are divided over all that hold the same ones: data and
+/// context ranks; those in experts over these without expert parallelism's.
+inline double parameters_of_shard(const Plan& plan, double parameters, double in_experts) {
+  const double shards = static_cast<double>(plan.data) * plan.context;
+  return (parameters - in_experts) / shards + in_experts / (shards / plan.expert);
+}
+
 /// GPUs that train: all but those of machines that are dedicated parameter servers, one server each.
 inline std::int64_t worker_gpus(const Plan& plan, const Cluster& cluster) {
   const bool dedicated = has_servers(plan.sync.algorithm) && plan.sync.placement == ServerPlacement::dedicated;

@@ -121,7 +121,7 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
       add(unit.scatter, passes);
     }
   }
-  add(lane.parameter_gather, 1.0);
+  for (const int gather : lane.parameter_gathers) add(gather, 1.0);
   if (!step.activations.empty()) {
     const std::size_t neighbour = std::min(at_index(lane.stage), step.activations.size() - 1);
     add(step.activations[neighbour], passes * step.interleave);

@@ -13,7 +13,7 @@ namespace {
 /// What the backward pass finishes at once, and the price of getting there.
 struct Item {
   LayerCost cost;
-  double elements = 0.0;
+  double elements = 0.0, in_experts = 0.0;
   std::vector<WeightMatrix> matrices;
   GradientSync::LayerPart part;
 };
@@ -29,15 +29,16 @@ void append_tensors(const PricedLayer& priced, std::vector<Item>& items) {
       const double elements = std::min(matrix.elements(), rest);
       const GradientSync::LayerPart part{&priced, 1.0 - rest / layer.parameters,
                                          1.0 - (rest - elements) / layer.parameters};
-      items.push_back(
-          {priced.cost * (elements / layer.parameters), elements, {{matrix.rows, matrix.columns, 1}}, part});
+      const double in_experts = matrix.of_experts ? elements : 0.0;
+      items.push_back({priced.cost * (elements / layer.parameters), elements, in_experts,
+                       std::vector{WeightMatrix{matrix.rows, matrix.columns, 1, matrix.of_experts}}, part});
       rest -= elements;
     }
   }
   const bool all = layer.parameters == 0.0;
   if (rest > 0.0 || all) {
     const GradientSync::LayerPart part{&priced, all ? 0.0 : 1.0 - rest / layer.parameters, 1.0};
-    items.push_back({all ? priced.cost : priced.cost * (rest / layer.parameters), rest, {}, part});
+    items.push_back({all ? priced.cost : priced.cost * (rest / layer.parameters), rest, 0.0, {}, part});
   }
 }
 
@@ -48,8 +49,22 @@ GradientSync::GradientSync(const Scenario& scenario, const LayerPricer& pricer, 
       pricer_(pricer),
       transfers_(transfers),
       replicas_(scenario.plan.data * scenario.plan.context),
+      expert_replicas_(replicas_ / scenario.plan.expert),
       weight_(bytes_per_element(storage_precision(std::get<TrainWorkload>(scenario.workload).precision))),
       gradient_(bytes_per_element(scenario.plan.sync.gradient_precision)) {}
+
+/// Experts that are spread over ranks are synchronised by themselves.
+void GradientSync::add_gradients(double elements, double in_experts, std::vector<WeightMatrix> matrices,
+                                 Ready& ready) const {
+  if (scenario_.plan.expert == 1 || !(in_experts > 0.0)) {
+    ready.gradients += {elements, std::move(matrices)};
+    return;
+  }
+  const auto experts = std::stable_partition(matrices.begin(), matrices.end(),
+                                             [](const WeightMatrix& matrix) { return !matrix.of_experts; });
+  ready.gradients += {elements - in_experts, {matrices.begin(), experts}};
+  ready.experts += {in_experts, {experts, matrices.end()}};
+}
 
 std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<PricedLayer>& layers) const {
   const Sync& sync = scenario_.plan.sync;
@@ -58,7 +73,8 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<Priced
     if (sync.bucketing == Sync::Bucketing::by_tensor) {
       append_tensors(*priced, items);
     } else {
-      items.push_back({priced->cost, priced->layer->parameters, priced->layer->matrices, {&*priced}});
+      const Layer& layer = *priced->layer;
+      items.push_back({priced->cost, layer.parameters, layer.expert_parameters, layer.matrices, {&*priced}});
     }
   }
 
@@ -68,7 +84,7 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<Priced
   for (Item& item : items) {
     cost += item.cost;
     open.size += gradient_ * item.elements;
-    open.gradients += {item.elements, std::move(item.matrices)};
+    add_gradients(item.elements, item.in_experts, std::move(item.matrices), open);
     open.layers.push_back(item.part);
     const bool first = parts.empty() && sync.first_bucket.value() > 0.0;
     if (open.size >= (first ? sync.first_bucket : sync.bucket)) {
@@ -88,7 +104,7 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<Priced
   return parts;
 }
 
-double GradientSync::pieces_of(const Ready& part) const {
+double GradientSync::collectives_of(const Ready& part) const {
   const Sync& sync = scenario_.plan.sync;
   if (sync.bucketing == Sync::Bucketing::by_tensor) return 1.0;
   return std::max(1.0, std::ceil(part.size / sync.bucket - 1e-9));
@@ -128,24 +144,33 @@ std::vector<Operator> GradientSync::operators_of(const GradientSync::LayerPart& 
   return within;
 }
 
-/// Fills in the bucket's transfers and kernels.
-void GradientSync::synchronise(const Place& place, const GradientSet& gradients, double pieces,
-                               GradientBucket& bucket) const {
+/// Fills in the bucket's transfers and kernels: first what all replicas hold, then experts.
+void GradientSync::synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const {
+  synchronise(place, GroupKind::gradients, replicas_, part.gradients, part.collectives, bucket);
+  if (part.experts.elements > 0.0) {
+    synchronise(place, GroupKind::expert_gradients, expert_replicas_, part.experts, part.collectives, bucket);
+  }
+}
+
+void GradientSync::synchronise(const Place& place, GroupKind kind, int replicas, const GradientSet& gradients,
+                               double collectives, GradientBucket& bucket) const {
+  if (replicas < 2 || !(gradients.elements > 0.0)) return;
   const Sync& sync = scenario_.plan.sync;
   const bool sharded = scenario_.plan.zero >= 1;
-  const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, replicas_);
+  const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, replicas);
   for (const CompressedMessage& message : work.messages) {
     const bool last = &message == &work.messages.back();
+    const auto transfer = [&](CollectiveOperation operation, Bytes size, const char* name) {
+      return transfers_.gradients(place.stage, kind, operation, size, collectives, name);
+    };
     int index = -1;
     if (message.gathered) {
-      index = transfers_.gradients(place.stage, CollectiveOperation::all_gather,
-                                   message.size * static_cast<double>(replicas_), pieces, "gradient all-gather");
+      index = transfer(CollectiveOperation::all_gather, message.size * static_cast<double>(replicas),
+                       "gradient all-gather");
     } else if (sharded && last) {
-      index = transfers_.gradients(place.stage, CollectiveOperation::reduce_scatter, message.size, pieces,
-                                   "gradient reduce-scatter");
+      index = transfer(CollectiveOperation::reduce_scatter, message.size, "gradient reduce-scatter");
     } else {
-      index = transfers_.gradients(place.stage, CollectiveOperation::all_reduce, message.size, pieces,
-                                   "gradient all-reduce");
+      index = transfer(CollectiveOperation::all_reduce, message.size, "gradient all-reduce");
     }
     const Seconds kernels = kernel_time(message.kernels) / place.speed;
     if (bucket.transfer < 0) {
@@ -157,8 +182,8 @@ void GradientSync::synchronise(const Place& place, const GradientSet& gradients,
     }
   }
   // Under ZeRO each rank restores the part that it owns.
-  bucket.after = kernel_time(work.restore) / place.speed / (sharded ? static_cast<double>(replicas_) : 1.0);
-  bucket.after_recipe = pricer_.recipe(work.restore);
+  bucket.after += kernel_time(work.restore) / place.speed / (sharded ? static_cast<double>(replicas) : 1.0);
+  bucket.after_recipe = joined(bucket.after_recipe, pricer_.recipe(work.restore));
 }
 
 void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk) {
@@ -173,14 +198,14 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
   for (std::size_t first = 0; first < parts.size();) {
     const std::size_t end = std::min(first + (by_tensor ? merged(parts.size() - first) : evenly), parts.size());
     GradientBucket bucket;
-    GradientSet gradients;
+    Ready together;
     std::vector<Operator> ops;
-    double pieces = 0.0;  // collectives
     for (; first < end; ++first) {
       bucket.backward += parts[first].backward;
       bucket.gradients += parts[first].size;
-      gradients += parts[first].gradients;
-      pieces += pieces_of(parts[first]);
+      together.gradients += parts[first].gradients;
+      together.experts += parts[first].experts;
+      together.collectives += collectives_of(parts[first]);
       for (const GradientSync::LayerPart& part : parts[first].layers) {
         if (place.cut) {
           append_backward(bucket.pieces, *part.layer, part.from, part.to);
@@ -199,8 +224,8 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
       const std::vector<Operator> copies = copies_into_bucket(bucket.gradients);
       bucket.backward.compute += pricer_.kernels(copies) / place.speed;
       bucket.backward_recipe = joined(bucket.backward_recipe, pricer_.recipe(copies));
-      synchronise(place, gradients, pieces, bucket);
-      previous = transfers_.time(bucket.transfer, place.lane);
+      synchronise(place, together, bucket);
+      previous = bucket.transfer < 0 ? Seconds(0.0) : transfers_.time(bucket.transfer, place.lane);
       previous_kernels = bucket.after;
       for (const GradientBucket::Stage& part : bucket.further) {
         previous += transfers_.time(part.transfer, place.lane);
@@ -252,12 +277,14 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
     if (root) root_pending = false;
     Seconds casts;
     if (parameters + frozen > 0.0 && replicas_ > 1) {
-      unit.gather = transfers_.gradients(place.stage, gather, weight_ * (parameters + frozen), 1, "weight all-gather");
+      unit.gather = transfers_.gradients(place.stage, GroupKind::gradients, gather, weight_ * (parameters + frozen), 1,
+                                         "weight all-gather");
       const bool again = !layer->backward.empty() && scenario_.plan.reshard_after_forward;
       if (!root && again) unit.gather_backward = unit.gather;
     }
     if (parameters > 0.0 && replicas_ > 1) {
-      unit.scatter = transfers_.gradients(place.stage, scatter, sent * parameters, 1, "gradient reduce-scatter");
+      unit.scatter = transfers_.gradients(place.stage, GroupKind::gradients, scatter, sent * parameters, 1,
+                                          "gradient reduce-scatter");
       const CompressionWork work =
           compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, replicas_);
       for (const CompressedMessage& message : work.messages) casts += kernel_time(message.kernels) / place.speed;
@@ -277,8 +304,17 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
   }
 }
 
-int GradientSync::parameter_gather(int stage, double parameters) {
-  return transfers_.gradients(stage, CollectiveOperation::all_gather, weight_ * parameters, 1, "weight all-gather");
+std::vector<int> GradientSync::parameter_gathers(int stage, double parameters, double in_experts) {
+  std::vector<int> gathers;
+  const auto add = [&](GroupKind kind, int replicas, double held) {
+    if (replicas < 2 || !(held > 0.0)) return;
+    gathers.push_back(
+        transfers_.gradients(stage, kind, CollectiveOperation::all_gather, weight_ * held, 1, "weight all-gather"));
+  };
+  const double apart = scenario_.plan.expert > 1 ? in_experts : 0.0;
+  add(GroupKind::gradients, replicas_, parameters - apart);
+  add(GroupKind::expert_gradients, expert_replicas_, apart);
+  return gathers;
 }
 
 }  // namespace foretrain

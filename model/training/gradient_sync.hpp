@@ -34,8 +34,8 @@ class GradientSync {
   /// weights stay gathered from the beginning of the forward pass to the end of the backward pass.
   void add_sharded_units(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk);
 
-  /// All-gather of a stage's updated weights (ZeRO-1 and 2).
-  int parameter_gather(int stage, double parameters);
+  /// All-gathers of a stage's updated weights (ZeRO-1 and 2).
+  std::vector<int> parameter_gathers(int stage, double parameters, double in_experts);
 
   static constexpr std::size_t most_buckets = 16;
 
@@ -44,20 +44,24 @@ class GradientSync {
   struct Ready {
     Segment backward;
     Bytes size;
-    GradientSet gradients;
+    GradientSet gradients, experts;  ///< experts: where expert parallelism spreads them
+    double collectives = 0.0;        ///< one after the other, that carry them
     std::vector<LayerPart> layers = {};
   };
   [[nodiscard]] std::vector<Ready> parts_of(const std::vector<PricedLayer>& layers) const;
-  [[nodiscard]] double pieces_of(const Ready& part) const;
+  [[nodiscard]] double collectives_of(const Ready& part) const;
+  void add_gradients(double elements, double in_experts, std::vector<WeightMatrix> matrices, Ready& ready) const;
   [[nodiscard]] Seconds kernel_time(const std::vector<Operator>& ops) const;
   [[nodiscard]] std::vector<Operator> copies_into_bucket(Bytes gradients) const;
   [[nodiscard]] std::vector<Operator> operators_of(const LayerPart& part) const;
-  void synchronise(const Place& place, const GradientSet& gradients, double pieces, GradientBucket& bucket) const;
+  void synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const;
+  void synchronise(const Place& place, GroupKind kind, int replicas, const GradientSet& gradients, double collectives,
+                   GradientBucket& bucket) const;
 
   const Scenario& scenario_;
   const LayerPricer& pricer_;
   TransferTable& transfers_;
-  int replicas_;
+  int replicas_, expert_replicas_;
   Bytes weight_, gradient_;
 };
 

@@ -67,7 +67,7 @@ Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& mod
 
 /// What a stage's chunks add up to.
 struct StageLayers {
-  double parameters = 0.0;
+  double parameters = 0.0, in_experts = 0.0;
   int layers = 0, tensors = 0;  ///< that hold parameters, and are trained
 };
 
@@ -114,7 +114,7 @@ class LaneBuilder {
     for (int v = 0; v < plan_.interleave; ++v) lane.chunks.push_back(chunk(place, v, layers));
     step_.parameters_per_gpu = std::max(step_.parameters_per_gpu, layers.parameters);
     set_optimizer(place, lane, layers);
-    gather_parameters(place, lane, layers.parameters);
+    gather_parameters(place, lane, layers);
   }
 
   /// The chunk's layers one by one, as they are priced on the lane.
@@ -143,6 +143,7 @@ class LaneBuilder {
       const auto count = static_cast<int>(next - first);
       cost += first->cost * count;
       stage.parameters += first->layer->parameters * count;
+      stage.in_experts += first->layer->expert_parameters * count;
       if (first->layer->parameters > 0.0) {
         stage.layers += count;
         stage.tensors += count * tensors_of(*first->layer);
@@ -189,10 +190,9 @@ class LaneBuilder {
     chunk.backward_recipe = pricer_.recipe(backward);
   }
 
-  [[nodiscard]] double shards() const { return static_cast<double>(plan_.data) * plan_.context; }
-
   void set_optimizer(const GradientSync::Place& place, Step::Lane& lane, const StageLayers& layers) const {
-    const double parameters = layers.parameters / (plan_.zero >= 1 ? shards() : 1.0);
+    const double parameters =
+        plan_.zero >= 1 ? parameters_of_shard(plan_, layers.parameters, layers.in_experts) : layers.parameters;
     const Operator update = optimizer_operator(train_, plan_, parameters, layers.layers, layers.tensors);
     if (plan_.offload.optimizer) {
       Seconds backward;
@@ -211,15 +211,16 @@ class LaneBuilder {
   }
 
   /// ZeRO-1 and 2: updated weights go back to all replicas.
-  void gather_parameters(const GradientSync::Place& place, Step::Lane& lane, double parameters) {
-    if ((plan_.zero != 1 && plan_.zero != 2) || !(shards() > 1)) return;
-    const int gather = sync_.parameter_gather(place.stage, parameters);
+  void gather_parameters(const GradientSync::Place& place, Step::Lane& lane, const StageLayers& layers) {
+    if (plan_.zero != 1 && plan_.zero != 2) return;
+    std::vector<int> gathers = sync_.parameter_gathers(place.stage, layers.parameters, layers.in_experts);
     if (!plan_.sync.overlap) {
-      lane.parameter_gather = gather;
+      lane.parameter_gathers = std::move(gathers);
       return;
     }
     // Runs beside the next step's first forward pass; only its first part and what does not fit there is waited for.
-    const Seconds time = transfers_.time(gather, place.lane);
+    Seconds time;
+    for (const int gather : gathers) time += transfers_.time(gather, place.lane);
     const Seconds forward = lane.chunks.front().forward.total();
     const Seconds first = time / static_cast<double>(GradientSync::most_buckets);
     lane.optimizer.communication = first + std::max(time - first - forward, Seconds(0.0));

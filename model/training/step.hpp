@@ -116,7 +116,7 @@ struct Step {
     Cut cut = Cut::none;
     std::vector<Chunk> chunks;
     Segment optimizer;
-    int parameter_gather = -1;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer
+    std::vector<int> parameter_gathers;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer
     RecipePointer optimizer_recipe = nullptr;
   };
 

@@ -479,8 +479,9 @@ StepGraph StepGraphBuilder::run() && {
           fixed_block("optimizer", lane.optimizer.total(), Category::optimizer, lane.optimizer_recipe);
       updated.push_back({add(optimizer, streams_[lane_in(s, i)].compute, {result_.synchronised})});
     }
-    const int gather = step_.lanes[at_index(first_lane(s))].parameter_gather;
-    if (gather >= 0) add_transfer(s, gather, true, updated);
+    for (const int gather : step_.lanes[at_index(first_lane(s))].parameter_gathers) {
+      add_transfer(s, gather, true, updated);
+    }
   }
   result_.graph = std::move(builder_).build();
   return std::move(result_);

@@ -136,7 +136,8 @@ int TransferTable::transfer(GroupKind kind, int stage, CollectiveOperation opera
   return known->second;
 }
 
-int TransferTable::gradients(int stage, CollectiveOperation operation, Bytes size, double pieces, const char* name) {
+int TransferTable::gradients(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double pieces,
+                             const char* name) {
   CollectiveCall call;
   call.operation = operation;
   const Sync& sync = scenario_.plan.sync;
@@ -151,7 +152,7 @@ int TransferTable::gradients(int stage, CollectiveOperation operation, Bytes siz
         recipe_of(collective_work(operation, call.size, scenario_.plan.data * scenario_.plan.context, call.algorithm,
                                   call.servers, call.placement, static_cast<int>(std::lround(pieces))));
   }
-  return transfer(GroupKind::gradients, stage, operation, size, pieces, name, std::move(recipe),
+  return transfer(kind, stage, operation, size, pieces, name, std::move(recipe),
                   [&](std::vector<std::vector<int>>& groups) {
                     call.groups = std::move(groups);
                     LoweredCollective lowered = lower(call, topology_, scenario_.calibration);
@@ -280,7 +281,9 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
       }
     }
   };
-  const auto is_inside = [](GroupKind kind) { return kind != GroupKind::gradients && kind != GroupKind::neighbours; };
+  const auto is_inside = [](GroupKind kind) {
+    return kind == GroupKind::tensor || kind == GroupKind::context || kind == GroupKind::expert;
+  };
   const auto user_of = [&](std::size_t transfer, const Step::Transfer::Part& part) {
     const GroupKind kind = groupings_[at_index(entries_[transfer].grouping)].kind;
     const User user{is_inside(kind) ? GroupKind::tensor : kind, part.lanes};
@@ -314,7 +317,8 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
       visit_links(part.lowered, [&](const std::pair<int, int>& link) {
         for (const int other : {link.first, link.second}) {
           if (other == none || other == own) continue;
-          const bool own_gradients = other >= 0 && users[at_index(other)].kind == GroupKind::gradients &&
+          const bool own_gradients = other >= 0 && users[at_index(other)].kind != GroupKind::neighbours &&
+                                     !is_inside(users[at_index(other)].kind) &&
                                      std::ranges::includes(users[at_index(other)].lanes, part.lanes);
           if (own_gradients && !gradients_all_along) {
             if (scenario_.plan.sync.overlap) cut = std::max(cut, Cut::last);

@@ -20,7 +20,7 @@ class TransferTable {
                 std::vector<Step::Transfer>& transfers);
 
   /// `pieces` collectives of equal size, one after the other, that carry `size` together.
-  int gradients(int stage, CollectiveOperation operation, Bytes size, double pieces, const char* name);
+  int gradients(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double pieces, const char* name);
   int inside_layer(int stage, const LayerCollective& call);
   /// Activations from a stage to the next, or their gradients back: each tensor-parallel rank sends its share to its
   /// counterpart.

@@ -35,6 +35,7 @@ struct LayerCollective {
 struct WeightMatrix {
   std::int64_t rows = 1, columns = 1;
   std::int64_t count = 1;  ///< alike, as the experts of a layer are
+  bool of_experts = false;
   [[nodiscard]] double elements() const { return number(rows) * number(columns); }
   bool operator==(const WeightMatrix&) const = default;
 };
@@ -47,6 +48,7 @@ struct Layer {
   std::vector<LayerCollective> forward_collectives;
   std::vector<LayerCollective> backward_collectives;
   double parameters = 0.0;                    ///< trainable numbers held by one tensor-parallel rank
+  double expert_parameters = 0.0;             ///< of these, in experts: of a share of them under expert parallelism
   double frozen_parameters = 0.0;             ///< held but not trained, beside `parameters`
   std::vector<WeightMatrix> matrices;         ///< of `parameters`, the matrices in forward order; the rest are vectors
   Bytes saved;                                ///< activations kept for the backward pass without recomputation

@@ -116,7 +116,7 @@ PartGradients gradients_of(const TrainedParts& parts, bool with_vision) {
 
 void hold_weights(Layer& layer) {
   layer.frozen_parameters += layer.parameters;
-  layer.parameters = 0.0;
+  layer.parameters = layer.expert_parameters = 0.0;
   layer.matrices.clear();
 }
 

@@ -102,7 +102,7 @@ void BlockBuilder::ffn_half(Layer& layer) const {
   } else {
     block_linear(layer, "ffn up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, c.experts > 1, batch);
   }
-  layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch});
+  layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch, c.experts > 1});
   const auto activated = number(batch * rows * width);
   separate_bias(layer, "ffn bias", activated);
   if (c.gated_ffn && plain()) {
@@ -113,7 +113,7 @@ void BlockBuilder::ffn_half(Layer& layer) const {
     stream(layer, "activation", StreamingKind::elementwise, activated, 1, 1, 2, 1);
   }
   block_linear(layer, "ffn down", rows, c.hidden, width, true, batch);
-  layer.matrices.push_back({c.hidden, width, batch});
+  layer.matrices.push_back({c.hidden, width, batch, c.experts > 1});
   residual(layer, "ffn residual");
 }
 
@@ -134,8 +134,8 @@ Layer BlockBuilder::block() const {
   set_block_memory(layer);
   const TransformerCounts n = transformer_counts(config_);
   const double t = options_.tensor;
-  const double experts = config_.experts > 1 ? number(options_.expert) : 1.0;
-  layer.parameters = n.attention / t + n.ffn / t / experts + n.norms;
+  layer.expert_parameters = n.experts / t / options_.expert;
+  layer.parameters = n.attention / t + n.ffn / t + layer.expert_parameters + n.norms;
   return layer;
 }
 

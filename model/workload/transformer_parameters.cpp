@@ -36,7 +36,10 @@ TransformerCounts transformer_counts(const TransformerConfig& c) {
   n.attention = h * (q + 2.0 * kv) + q * h + bias * (q + 2.0 * kv + h);
   const double up = c.gated_ffn ? 2.0 : 1.0;
   n.ffn = (up + 1.0) * h * f + bias * (up * f + h);
-  if (c.experts > 1) n.ffn = number(c.experts) * n.ffn + h * number(c.experts);
+  if (c.experts > 1) {
+    n.experts = number(c.experts) * n.ffn;
+    n.ffn = h * number(c.experts);  // the router
+  }
   n.norms = 2.0 * norm;
   switch (c.family) {
     case TransformerFamily::vit: {
@@ -59,7 +62,7 @@ TransformerCounts transformer_counts(const TransformerConfig& c) {
 
 double transformer_parameters(const TransformerConfig& config) {
   const TransformerCounts n = transformer_counts(config);
-  return n.embedding + n.head + number(config.layers) * (n.attention + n.ffn + n.norms);
+  return n.embedding + n.head + number(config.layers) * (n.attention + n.ffn + n.experts + n.norms);
 }
 
 std::vector<WeightMatrix> embedding_matrices(const TransformerConfig& c, std::int64_t tensor) {

@@ -12,7 +12,8 @@ namespace foretrain {
 
 /// Trainable numbers of one block's parts and of both ends; of the whole model, not divided by ranks.
 struct TransformerCounts {
-  double attention = 0.0, ffn = 0.0, norms = 0.0;  ///< per block
+  double attention = 0.0, norms = 0.0;  ///< per block
+  double ffn = 0.0, experts = 0.0;      ///< per block: what every token meets, the router of experts; and these
   double embedding = 0.0, head = 0.0;
 };
 TransformerCounts transformer_counts(const TransformerConfig& config);

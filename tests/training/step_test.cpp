@@ -83,7 +83,7 @@ Step random_step(std::mt19937& random) {
   step.every_micro_batch = stages == 1 && !sharded && pick(0, 1) == 1;
   for (Step::Lane& stage : step.lanes) {
     stage.optimizer = compute(time(random));
-    if (pick(0, 1) == 1) stage.parameter_gather = add_transfer(step, time(random), {stage.stage});
+    if (pick(0, 1) == 1) stage.parameter_gathers = {add_transfer(step, time(random), {stage.stage})};
     for (Step::Chunk& chunk : stage.chunks) {
       chunk.forward = compute(time(random));
       if (sharded) {
