@@ -29,7 +29,19 @@ struct TrainResult {
     [[nodiscard]] double useful_share() const { return computed > 0.0 ? tokens / computed : 1.0; }
   };
 
+  /// In which gradients are synchronised.
+  struct Buckets {
+    Bytes size;  ///< infinite: all at once
+    std::string rule;
+  };
+  /// Of step times that differ by chance (Cluster::jitter); the step time is their mean.
+  struct Spread {
+    Seconds p50, p90, p99;
+  };
+
   Seconds step_time;
+  std::optional<Spread> spread;
+  std::optional<Buckets> buckets;
   double samples_per_second = 0.0;
   double tokens_per_second = 0.0;
   double tokens_per_second_per_gpu = 0.0;

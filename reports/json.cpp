@@ -54,6 +54,10 @@ ModelCallResult call_from(const Json& json) {
 
 void write_train(Json& json, const TrainResult& train) {
   json["step_time_s"] = seconds(train.step_time);
+  if (train.spread) {
+    json["step_time_percentiles_s"] = {
+        {"p50", seconds(train.spread->p50)}, {"p90", seconds(train.spread->p90)}, {"p99", seconds(train.spread->p99)}};
+  }
   json["samples_per_second"] = number(train.samples_per_second);
   json["tokens_per_second"] = number(train.tokens_per_second);
   json["tokens_per_second_per_gpu"] = number(train.tokens_per_second_per_gpu);
@@ -63,6 +67,10 @@ void write_train(Json& json, const TrainResult& train) {
     json["breakdown_s"][std::string(key)] = seconds(train.breakdown.*time);
   }
   json["communication_s"] = Json::object();
+  if (train.buckets) {
+    json["gradient_buckets"] = {{"rule", train.buckets->rule}};
+    if (is_finite(train.buckets->size)) json["gradient_buckets"]["bytes"] = number(train.buckets->size.value());
+  }
   for (const auto& [collective, time] : train.communication) {
     json["communication_s"][collective] = {{"total", seconds(time.total)}, {"exposed", seconds(time.exposed)}};
   }
@@ -176,6 +184,16 @@ Json result_json(const Result& result) {
 TrainResult train_from(const Json& json) {
   TrainResult train;
   train.step_time = seconds_from(json.at("step_time_s"));
+  if (json.contains("step_time_percentiles_s")) {
+    const Json& spread = json.at("step_time_percentiles_s");
+    train.spread = TrainResult::Spread{seconds_from(spread.at("p50")), seconds_from(spread.at("p90")),
+                                       seconds_from(spread.at("p99"))};
+  }
+  if (json.contains("gradient_buckets")) {
+    const Json& buckets = json.at("gradient_buckets");
+    train.buckets = TrainResult::Buckets{
+        buckets.contains("bytes") ? Bytes(number_from(buckets.at("bytes"))) : Bytes::infinity(), buckets.at("rule")};
+  }
   train.samples_per_second = number_from(json.at("samples_per_second"));
   train.tokens_per_second = number_from(json.at("tokens_per_second"));
   train.tokens_per_second_per_gpu = number_from(json.at("tokens_per_second_per_gpu"));

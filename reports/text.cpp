@@ -74,6 +74,14 @@ std::string ratio_lines(const CommunicationRatio& ratio, bool verbose) {
   return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width - page_indent, page_indent));
 }
 
+/// "gradients in buckets of 160 MB (megatron)".
+std::string bucket_line(const TrainResult& train) {
+  if (!train.buckets) return "";
+  const auto& [size, rule] = *train.buckets;
+  return fmt::format("{:{}}gradients {} ({})\n", "", page_indent,
+                     is_finite(size) ? "in buckets of " + format_bytes(size) : "all at once", rule);
+}
+
 std::string communication_section(const TrainResult& train, bool verbose) {
   if (train.communication.empty()) return "";
   TextTable table("lrrr");
@@ -83,7 +91,7 @@ std::string communication_section(const TrainResult& train, bool verbose) {
     table.add_row({collective, format_seconds(time.total),
                    format_seconds(hidden > 1e-9 * time.total ? hidden : Seconds(0.0)), format_seconds(time.exposed)});
   }
-  return heading("Communication") + table.text(page_indent) +
+  return heading("Communication") + table.text(page_indent) + bucket_line(train) +
          (train.communication_to_compute ? ratio_lines(*train.communication_to_compute, verbose) : "");
 }
 

@@ -96,12 +96,19 @@ struct Fault {
   [[nodiscard]] BytesPerSecond left_of(BytesPerSecond whole) const;
 };
 
+/// By how much times of equal work differ from device to device and from step to step: standard deviations, as shares.
+struct Jitter {
+  double compute = 0.0, network = 0.0;
+  int seed = 1;
+};
+
 struct Cluster {
   Node node;
   int nodes = 1;
   int gpus_per_node = 0;  ///< used of each node's GPUs: the first ones
   Network network;        ///< the node's, with the scenario's overrides
   std::vector<Fault> faults = {};
+  std::optional<Jitter> jitter = std::nullopt;
   std::optional<double> usd_per_gpu_hour;
 
   [[nodiscard]] int gpus() const { return nodes * gpus_per_node; }

@@ -1,16 +1,33 @@
 #include <optional>
 #include <utility>
 
+#include "model/base/statistics.hpp"
 #include "model/job/job_kinds.hpp"
 #include "model/job/training_result.hpp"
 #include "model/loading/loader_graph.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/training/breakdown.hpp"
+#include "model/training/jitter.hpp"
 #include "model/workload/build.hpp"
 
 namespace foretrain {
 
 namespace {
+
+Seconds mean_of(const std::vector<Seconds>& times) {
+  Seconds sum;
+  for (const Seconds time : times) sum += time;
+  return sum / static_cast<double>(times.size());
+}
+
+/// `steps` without what a step takes beyond its graph, which is the same in all.
+void set_spread(const std::vector<Seconds>& steps, Result& result) {
+  const Seconds beside = result.train->step_time - mean_of(steps);
+  std::vector<double> values;
+  for (const Seconds step : steps) values.push_back((step + beside).value());
+  result.train->spread = TrainResult::Spread{Seconds(quantile(values, 0.5)), Seconds(quantile(values, 0.9)),
+                                             Seconds(quantile(values, 0.99))};
+}
 
 class TrainJob final : public Job {
  public:
@@ -23,12 +40,20 @@ class TrainJob final : public Job {
   [[nodiscard]] const TaskGraph& graph() const override { return graph_.graph; }
 
   [[nodiscard]] Result read(const Execution& execution, const Executor& execute) const override {
-    const StepGraph::Times times = times_of(graph_, execution);
+    StepGraph::Times times = times_of(graph_, execution);
+    std::vector<Seconds> steps;
+    if (const std::optional<Jitter>& jitter = scenario_.cluster.jitter) {
+      steps = steps_with_jitter(step_, *jitter, execute);
+      const Seconds waiting = mean_of(steps) - times.end;
+      times.synchronised += waiting;
+      times.end += waiting;
+    }
     const std::optional<Seconds> loader = loader_interval_beside(times, execute);
     const Breakdown breakdown = breakdown_of(step_, times, loader);
     Result result = named_result();
     fill_training(result, scenario_, topology_, model_, step_, step_time(step_, times, loader), breakdown,
-                  communication_of(step_, breakdown));
+                  communication_of(step_, graph_, execution, breakdown));
+    if (!steps.empty()) set_spread(steps, result);
     return result;
   }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "model/base/words.hpp"
 #include "model/memory/memory.hpp"
 #include "model/memory/memory_remedies.hpp"
 #include "model/parallelism/layout.hpp"
@@ -55,6 +56,9 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
   r.step_time = step_time;
   r.breakdown = breakdown;
   r.communication = std::move(communication);
+  if (plan.data * plan.context > 1 && plan.sync.bucket_rule != Sync::BucketRule::layer) {
+    r.buckets = TrainResult::Buckets{plan.sync.bucket, std::string(name(plan.sync.bucket_rule))};
+  }
   r.communication_to_compute = communication_ratio(scenario, workload, step, topology, r.breakdown, r.communication);
   r.samples_per_second = static_cast<double>(workload.global_batch) / r.step_time.value();
   r.tokens_per_second = r.samples_per_second * model.tokens_per_sample;
@@ -79,10 +83,6 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
     }
   }
   warn_of_memory(result, scenario, step);
-  if (!scenario.background.empty() && plan.tensor * plan.context * plan.expert > 1) {
-    result.warnings.emplace_back(
-        "collectives inside layers (tensor, context, expert) are priced without the background traffic");
-  }
   result.set_uncertainty(scenario.calibration.uncertainty.train);
 }
 

@@ -194,8 +194,11 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
       if (!streams || !plan.reshard_after_forward) run.gathered = Bytes(0.0);
     }
   }
-  if (plan.data > 1 && plan.zero < 3) communication += plan.sync.bucket;
-  if (plan.offload.optimizer) communication += plan.sync.bucket * 2.0;  // one is filled, one is copied
+  // Megatron's buckets are parts of the gradients' own memory.
+  const Bytes bucket = std::min(plan.sync.bucket, bytes_per_element(plan.sync.gradient_precision) * parameters_);
+  const bool in_place = plan.sync.bucket_rule == Sync::BucketRule::megatron;
+  if (plan.data > 1 && plan.zero < 3 && !in_place) communication += bucket;
+  if (plan.offload.optimizer) communication += bucket * 2.0;  // one is filled, one is copied
   std::vector<WeightMatrix> matrices;
   if (plan.sync.compression.needs_whole_gradient()) {
     for (const StageMemory::Chunk& chunk : chunks_) {

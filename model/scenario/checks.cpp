@@ -253,11 +253,27 @@ SourcePosition position_of(const Scenario& scenario, std::string_view key) {
   }
 }
 
+/// Slow GPUs and jitter are known to training without parameter servers.
+void check_unequal_devices(const Scenario& scenario) {
+  const bool slow = std::ranges::any_of(scenario.cluster.faults, [](const Fault& fault) { return fault.gpu >= 0; });
+  if (!slow && !scenario.cluster.jitter) return;
+  const char* key = slow ? "cluster.faults" : "cluster.jitter";
+  const char* what = slow ? "a slow GPU" : "jitter";
+  if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
+    fail(scenario, key, fmt::format("{} in a scenario that trains nothing", what), "workload: { train: … }");
+  }
+  if (has_servers(scenario.plan.sync.algorithm)) {
+    fail(scenario, key, fmt::format("{} with parameter servers", what),
+         "plan.sync.slow_workers and workload.train.compute_spread");
+  }
+}
+
 void check_scenario(const Scenario& scenario) {
   if (!scenario.background.empty() && (std::holds_alternative<OperatorWorkload>(scenario.workload) ||
                                        std::holds_alternative<HostWorkload>(scenario.workload))) {
     fail(scenario, "background", "an operator meets nobody on a link", "train, collective or tasks as workload");
   }
+  check_unequal_devices(scenario);
   check_sync(scenario);
   check_compression(scenario);
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);

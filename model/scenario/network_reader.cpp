@@ -290,6 +290,20 @@ std::vector<Fault> read_faults(const Field& field) {
   return faults;
 }
 
+Jitter read_jitter(const Field& field) {
+  const MappingReader keys = field.mapping({"compute", "network", "seed"});
+  const auto spread = [&](const char* key) {
+    const auto stated = keys.find(key);
+    if (!stated) return 0.0;
+    const NumberAndUnit parts = stated->parse([](const std::string& text) { return split_number_and_unit(text); });
+    if (parts.unit != "%" || !(parts.number >= 0.0 && parts.number <= 50.0)) {
+      stated->fail("no spread of times", "a share from 0 % to 50 %, for example 2 %");
+    }
+    return parts.number / 100.0;
+  };
+  return {spread("compute"), spread("network"), keys.int_or("seed", 1, {0, 1'000'000})};
+}
+
 void require_possible_network(const Cluster& cluster, const Field& field) {
   const auto problem = check_network(cluster);
   if (!problem) return;

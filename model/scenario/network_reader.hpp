@@ -23,6 +23,9 @@ Fabric read_fabric(const Field& field, BytesPerSecond card, FigureLog& log);
 /// `faults:`, a list of cards and links that are slower than their like, or broken.
 std::vector<Fault> read_faults(const Field& field);
 
+/// `jitter: { compute: 2 %, network: 5 %, seed: 1 }`.
+Jitter read_jitter(const Field& field);
+
 /// Throws ScenarioError, at the key below `cluster` that is to blame, for what check_network() finds.
 void require_possible_network(const Cluster& cluster, const Field& field);
 

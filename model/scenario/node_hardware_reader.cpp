@@ -55,7 +55,8 @@ Node read_node(const Field& written) {
 }
 
 Cluster read_cluster(const Field& field) {
-  const MappingReader cluster = field.mapping({"node", "nodes", "gpus_per_node", "network", "faults", "price"});
+  const MappingReader cluster =
+      field.mapping({"node", "nodes", "gpus_per_node", "network", "faults", "jitter", "price"});
   Cluster result;
   result.node = read_node(cluster["node"]);
   result.nodes = cluster.int_or("nodes", 1, {1, 1'000'000});
@@ -77,6 +78,7 @@ Cluster read_cluster(const Field& field) {
                  "network: { nics_per_node: …, nic_bandwidth: …, latency: … }, or one node");
   }
   if (const auto faults = cluster.find("faults")) result.faults = read_faults(*faults);
+  if (const auto jitter = cluster.find("jitter")) result.jitter = read_jitter(*jitter);
   require_possible_network(result, field);
   if (const auto price = cluster.find("price")) {
     result.usd_per_gpu_hour = price->parse([](const std::string& text) { return parse_usd_per_gpu_hour(text); });

@@ -116,9 +116,66 @@ void read_compression(const Field& field, Compression& compression) {
   compression.error_feedback = compression.needs_whole_gradient();  // they lose too much without
 }
 
-/// Buckets, overlap and what is sent.
+/// A size, or a rule.
+void read_bucket(const Field& field, Sync& sync) {
+  using Rule = Sync::BucketRule;
+  const std::string& text = field.text();
+  if (text == "auto") {
+    sync.bucket_rule = Rule::automatic;
+    return;
+  }
+  for (const Rule rule : {Rule::ddp, Rule::megatron, Rule::deepspeed, Rule::whole}) {
+    if (text != name(rule)) continue;
+    sync.bucket_rule = rule;
+    return;
+  }
+  if (text.find_first_of("0123456789") == std::string::npos) {
+    field.fail(fmt::format("unknown rule \"{}\"", text), "auto, ddp, megatron, deepspeed, whole, or a size: 25 MB");
+  }
+  sync.bucket_rule = Rule::stated;
+  sync.bucket = field.quantity<Bytes>();
+}
+
+/// Sources: DistributedDataParallel, torch/csrc/distributed/c10d/reducer.hpp (kDefaultBucketBytes and
+/// kDefaultFirstBucketBytes); Megatron-Core, distributed_data_parallel.py (bucket_size: at least 40 million parameters
+/// and a million for each data-parallel rank; one bucket where gradients do not overlap); DeepSpeed,
+/// runtime/zero/config.py (reduce_bucket_size, in elements).
+void set_bucket(Plan& plan) {
+  using Rule = Sync::BucketRule;
+  Sync& sync = plan.sync;
+  const bool model_parallel = plan.tensor * plan.pipeline * plan.context * plan.expert > 1;
+  if (plan.zero == 3) {
+    sync.bucket_rule = Rule::layer;
+    return;
+  }
+  if (sync.bucket_rule == Rule::automatic) {
+    sync.bucket_rule = model_parallel || plan.zero > 0 ? Rule::megatron : Rule::ddp;
+  }
+  const Bytes each = bytes_per_element(sync.gradient_precision);
+  switch (sync.bucket_rule) {
+    case Rule::ddp:
+      sync.bucket = 25.0_MiB;
+      if (!(sync.first_bucket > Bytes(0.0))) sync.first_bucket = 1.0_MiB;
+      break;
+    case Rule::megatron:
+      sync.bucket = sync.overlap ? each * std::max(40e6, 1e6 * plan.data * plan.context) : Bytes::infinity();
+      break;
+    case Rule::deepspeed:
+      sync.bucket = each * 5e8;
+      break;
+    case Rule::whole:
+      sync.bucket = Bytes::infinity();
+      break;
+    case Rule::stated:
+    case Rule::automatic:
+    case Rule::layer:
+      break;
+  }
+}
+
+/// Overlap and what is sent.
 void read_gradients(const MappingReader& keys, Sync& sync) {
-  sync.bucket = keys.quantity_or("bucket", sync.bucket);
+  if (const auto bucket = keys.find("bucket")) read_bucket(*bucket, sync);
   sync.first_bucket = keys.quantity_or("first_bucket", sync.first_bucket);
   sync.bucketing = keys.choice_or("bucketing", sync.bucketing);
   sync.overlap = keys.flag_or("overlap", sync.overlap);
@@ -201,8 +258,10 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   }
   if (const auto offload = keys.find("offload")) plan.offload = read_offload(*offload);
   plan.sync.gradient_precision = usual_gradient_precision(train, plan.zero);
+  plan.sync.bucket_rule = Sync::BucketRule::automatic;
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);
+  set_bucket(plan);
   plan.execution = read_execution(keys);
   plan.single_process = keys.flag_or("processes", false, "per_gpu", "single");
   return plan;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "model/base/number.hpp"
 
@@ -59,6 +62,65 @@ Segment passes_of(const Step& step, std::size_t s) {
   return work;
 }
 
+struct Interval {
+  Seconds start, end;
+  std::string_view name = {};  ///< of what happens then
+};
+
+/// When the lane's kernels rest.
+std::vector<Interval> idle_intervals(const StepGraph& graph, const Execution& execution, std::size_t lane) {
+  std::vector<Interval> busy;
+  const std::span<const Task> tasks = graph.graph.tasks();
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    if (tasks[task].resource == graph.compute[lane]) busy.push_back({execution.start[task], execution.finish[task]});
+  }
+  std::ranges::stable_sort(busy, {}, &Interval::start);
+  std::vector<Interval> idle;
+  Seconds at;
+  for (const Interval& work : busy) {
+    if (work.start > at) idle.push_back({at, work.start});
+    at = std::max(at, work.end);
+  }
+  if (execution.makespan > at) idle.push_back({at, execution.makespan});
+  return idle;
+}
+
+/// How long something of each name moves in the intervals; what moves at the same moment shares it equally.
+std::map<std::string_view, Seconds> exposed_by_name(const std::vector<Interval>& idle,
+                                                    const std::vector<Interval>& moving) {
+  struct Change {
+    Seconds date;
+    bool begins;
+    std::string_view name;  ///< empty: an idle interval
+  };
+  std::vector<Change> changes;
+  for (const std::vector<Interval>* list : {&idle, &moving}) {
+    for (const Interval& interval : *list) {
+      changes.push_back({interval.start, true, interval.name});
+      changes.push_back({interval.end, false, interval.name});
+    }
+  }
+  std::ranges::stable_sort(changes, {}, &Change::date);
+  std::map<std::string_view, Seconds> exposed;
+  std::map<std::string_view, int> in_progress;
+  bool resting = false;
+  Seconds before;
+  for (const Change& change : changes) {
+    for (const auto& [name, count] : in_progress) {
+      if (resting) exposed[name] += (change.date - before) / static_cast<double>(in_progress.size());
+    }
+    before = change.date;
+    if (change.name.empty()) {
+      resting = change.begins;
+    } else if (change.begins) {
+      ++in_progress[change.name];
+    } else if (--in_progress[change.name] == 0) {
+      in_progress.erase(change.name);
+    }
+  }
+  return exposed;
+}
+
 }  // namespace
 
 Seconds beyond_rounding(Seconds difference, Seconds whole) {
@@ -93,51 +155,47 @@ Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::opt
   return breakdown;
 }
 
-std::map<std::string, CommunicationTime> communication_of(const Step& step, const Breakdown& breakdown) {
-  const std::size_t s = busiest_lane(step);
-  const Step::Lane& lane = step.lanes[s];
+std::map<std::string, CommunicationTime> communication_of(const Step& step, const StepGraph& graph,
+                                                          const Execution& execution, const Breakdown& breakdown) {
+  const std::size_t lane = busiest_lane(step);
   std::map<std::string, CommunicationTime> table;
-  const auto add = [&](int index, double times) {
-    if (index < 0) return;
-    const Step::Transfer& transfer = step.transfers[static_cast<std::size_t>(index)];
-    for (const Step::Transfer::Part& part : transfer.parts) {
-      if (std::ranges::binary_search(part.lanes, static_cast<int>(s))) {
-        table[transfer.name].total += part.uncontended * times;
-      }
-    }
-  };
-  const auto passes = static_cast<double>(step.micro_batches);
-  for (const Step::Chunk& chunk : lane.chunks) {
-    const double times = step.every_micro_batch ? passes : 1.0;
-    for (const GradientBucket& bucket : chunk.buckets) {
-      add(bucket.transfer, times);
-      for (const GradientBucket::Stage& part : bucket.further) add(part.transfer, times);
-      const Seconds kernels = kernels_beside(bucket);
-      if (kernels.value() > 0.0) table["compression kernels"].total += kernels * times;
-    }
-    for (const ShardedUnit& unit : chunk.units) {
-      add(unit.gather, passes);
-      add(unit.gather_backward, passes);
-      add(unit.scatter, passes);
-    }
+  std::vector<Interval> moving;
+  for (const auto& [task, index, part] : graph.transfers) {
+    const Step::Transfer& transfer = step.transfers[at_index(index)];
+    if (!std::ranges::binary_search(transfer.parts[part].lanes, static_cast<int>(lane))) continue;
+    const Interval interval{execution.start[at_index(task)], execution.finish[at_index(task)], transfer.name};
+    table[transfer.name].total += interval.end - interval.start;
+    moving.push_back(interval);
   }
-  for (const int gather : lane.parameter_gathers) add(gather, 1.0);
-  if (!step.activations.empty()) {
-    const std::size_t neighbour = std::min(at_index(lane.stage), step.activations.size() - 1);
-    add(step.activations[neighbour], passes * step.interleave);
-    add(step.activation_gradients[neighbour], passes * step.interleave);
+  Seconds in_progress;
+  for (const auto& [name, time] : exposed_by_name(idle_intervals(graph, execution, lane), moving)) {
+    table[std::string(name)].exposed = time;
+    in_progress += time;
   }
 
-  const Seconds in_layers = passes_of(step, s).communication;
-  Seconds hidden_or_not;
-  for (const auto& [name, time] : table) hidden_or_not += time.total;
+  const Seconds merged = graph.merged[lane];
   const Seconds waiting = std::min(step.slowest_replica, breakdown.exposed_communication);
-  const Seconds exposed = std::max(breakdown.exposed_communication - in_layers - waiting, Seconds(0.0));
-  for (auto& [name, time] : table) {
-    if (hidden_or_not.value() > 0.0) time.exposed = std::min(time.total, exposed * (time.total / hidden_or_not));
+  const Seconds rest = std::max(breakdown.exposed_communication - merged - waiting, Seconds(0.0));
+  // A pipeline's bubble may have been counted out of moments in which its messages were on their way.
+  const double counted = in_progress > rest ? rest / in_progress : 1.0;
+  for (auto& [name, time] : table) time.exposed *= counted;
+  Seconds kernels;
+  for (const Step::Chunk& chunk : step.lanes[lane].chunks) {
+    for (const GradientBucket& bucket : chunk.buckets) kernels += kernels_beside(bucket);
   }
-  if (waiting.value() > 0.0) table["waiting for the slowest replica"] = {waiting, waiting};
-  if (in_layers.value() > 0.0) table["collectives inside layers"] = {in_layers, in_layers};
+  const Seconds unexplained = beyond_rounding(rest - in_progress * counted, breakdown.total());
+  if (kernels > Seconds(0.0)) {
+    const Seconds all = kernels * (step.every_micro_batch ? static_cast<double>(step.micro_batches) : 1.0);
+    table["compression kernels"] = {all, std::min(all, unexplained)};
+  }
+  const Seconds others = kernels > Seconds(0.0) ? unexplained - table["compression kernels"].exposed : unexplained;
+  if (others > Seconds(0.0)) table["waiting for other ranks"] = {others, others};
+  if (waiting > Seconds(0.0)) table["waiting for the slowest replica"] = {waiting, waiting};
+  if (merged > Seconds(0.0)) {
+    CommunicationTime& inside = table["collectives inside layers"];
+    inside.total += merged;
+    inside.exposed += merged;
+  }
   return table;
 }
 

@@ -32,7 +32,10 @@ Seconds step_time(const Step& step, const StepGraph::Times& times, std::optional
 /// Where the step's time goes, seen from the stage with the most work; adds up to step_time(step, times, loader).
 Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::optional<Seconds> loader = std::nullopt);
 
-/// Total and exposed time of each kind of transfer on one rank; exposed time is shared in proportion to the totals.
-std::map<std::string, CommunicationTime> communication_of(const Step& step, const Breakdown& breakdown);
+/// Total and exposed time of each kind of transfer on the ranks of the lane with the most work, read off the execution:
+/// exposed is what is in progress while their kernels rest. Exposed times add up to the breakdown's: what nothing of
+/// their own explains is waiting for other ranks.
+std::map<std::string, CommunicationTime> communication_of(const Step& step, const StepGraph& graph,
+                                                          const Execution& execution, const Breakdown& breakdown);
 
 }  // namespace foretrain

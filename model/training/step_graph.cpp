@@ -38,6 +38,7 @@ class StepGraphBuilder {
   /// A stretch of a pass: one block, or a block for each piece.
   struct Work {
     BlockId whole = -1;
+    Seconds communication;  ///< in the whole
     std::vector<BlockId> cut;
     const std::vector<Piece>* pieces = nullptr;
   };
@@ -113,8 +114,9 @@ StepGraphBuilder::StepGraphBuilder(const Step& step)
       input_(forward_),
       gradient_input_(forward_),
       gradient_tasks_(step.lanes.size()),
-      gradients_begun_(at_index(stages_)),
-      result_{{}, std::vector<TaskId>(step.lanes.size(), -1), -1, {}} {
+      gradients_begun_(at_index(stages_)) {
+  result_.last_backward.resize(step.lanes.size(), -1);
+  result_.merged.resize(step.lanes.size());
   for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
     while (std::cmp_less_equal(first_lane_.size(), step.lanes[lane].stage))
       first_lane_.push_back(static_cast<int>(lane));
@@ -135,6 +137,7 @@ void StepGraphBuilder::add_streams() {
     streams_.push_back({stream(" compute", Kind::device_stream), stream(" gradients", Kind::communication_stream),
                         stream(" to next", Kind::communication_stream),
                         stream(" to previous", Kind::communication_stream)});
+    result_.compute.push_back(streams_.back().compute);
     if (has_kernels(lane)) streams_.back().gradient_kernels = stream(" gradient kernels", Kind::device_stream);
   }
 }
@@ -178,7 +181,7 @@ BlockId StepGraphBuilder::transfer_block(int transfer, std::size_t part) {
 
 StepGraphBuilder::Work StepGraphBuilder::work_of(const char* name, const Segment& time,
                                                  const std::vector<Piece>& pieces, RecipePointer recipe) {
-  Work work{fixed_block(name, time.total(), Category::compute, std::move(recipe)), {}, &pieces};
+  Work work{fixed_block(name, time.total(), Category::compute, std::move(recipe)), time.communication, {}, &pieces};
   for (const Piece& piece : pieces) work.cut.push_back(fixed_block(name, piece.work, Category::compute));
   return work;
 }
@@ -215,6 +218,7 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_transfer(int stage, int transfer
     }
     const TaskId task =
         add(transfer_block(transfer, p), stream_of(parts[p].lanes, of_gradients), std::move(needs), micro_batch);
+    result_.transfers.push_back({task, transfer, p});
     for (const int lane : parts[p].lanes) tasks[at_index(lane - first_lane(stage))] = task;
   }
   return tasks;
@@ -237,6 +241,7 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_work(int stage, const PipelinePa
   if (!is_cut(stage) || work(0).cut.empty()) {
     for (std::size_t i = 0; i < lanes; ++i) {
       done[i] = add(work(i).whole, compute(i), std::move(after[i]), pass.micro_batch);
+      result_.merged[lane_in(stage, i)] += work(i).communication;
     }
     return done;
   }
@@ -383,6 +388,7 @@ void StepGraphBuilder::send(int stage, const PipelinePass& pass, const PerLane& 
     const BlockId block = transfer_block(hop, p);
     if (std::ranges::find(result_.hops, block) == result_.hops.end()) result_.hops.push_back(block);
     const TaskId arrived = add(block, stream, std::move(sent), pass.micro_batch);
+    result_.transfers.push_back({arrived, hop, p});
     for (const int lane : parts[p].lanes) {
       if (step_.lanes[at_index(lane)].stage == target_stage) input[at_index(lane)][arrival] = arrived;
     }

@@ -18,7 +18,17 @@ struct StepGraph {
     Seconds end;                ///< optimizer done, weights gathered
   };
 
+  /// A part of one of the step's transfers, each time that it is carried out.
+  struct Transfer {
+    TaskId task = 0;
+    int transfer = 0;  ///< into Step::transfers
+    std::size_t part = 0;
+  };
+
   TaskGraph graph;
+  std::vector<ResourceId> compute;  ///< by lane
+  std::vector<Transfer> transfers;
+  std::vector<Seconds> merged;        ///< by lane: collectives inside layers that are a part of its passes, not tasks
   std::vector<TaskId> last_backward;  ///< by lane
   TaskId synchronised = -1;           ///< all gradients of all stages are there
   std::vector<BlockId> hops;          ///< activations and their gradients between stages
