@@ -64,6 +64,7 @@ class AutomaticCollective {
       candidates.push_back(direct(main));
     } else {
       for (const Protocol& protocol : protocols()) candidates.push_back(ring(main, protocol));
+      if (has_parallel_trees()) candidates.push_back(parallel_trees(main));
     }
     if (call_.operation == CollectiveOperation::all_reduce) {
       if (slowest_->node_count() > 1) {
@@ -187,6 +188,23 @@ class AutomaticCollective {
     const Seconds up = protocol.step * static_cast<double>(slowest_->largest_node - 1) + protocol.tree_step * levels();
     return {"tree/" + protocol.name, launch() + 2.0 * up, &traffic,
             protocol.share * std::min(1.0, traffic.time / over_channels)};
+  }
+
+  /// NCCL 2.23 and later, by default: all-gather and reduce-scatter over nodes of one rank each (ncclPatEnable). The
+  /// age of the software is taken from the GPU's.
+  bool has_parallel_trees() const {
+    const bool suits =
+        call_.operation == CollectiveOperation::all_gather || call_.operation == CollectiveOperation::reduce_scatter;
+    return suits && !early() && slowest_->largest_node == 1 && slowest_->node_count() > 1;
+  }
+
+  /// PAT ("parallel aggregated trees"): a logarithmic number of messages on the way, and a part that still grows with
+  /// the ranks; 3/4 of the bus bandwidth, of which half is for the data. Source: NCCL, src/graph/tuning.cc,
+  /// NCCL_ALGO_PAT.
+  Candidate parallel_trees(const Traffic& traffic) const {
+    const double n = slowest_->ranks;
+    const Seconds step = longest_step(constants_.network_simple_step_us, Seconds(0.0));
+    return {"pat/Simple", launch() + step / 3.5 * levels() + 2.8_us * n, &traffic, 0.75 * 0.5 * (n - 1.0) / n};
   }
 
   Candidate in_switch(const Traffic& traffic) const {
