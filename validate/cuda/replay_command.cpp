@@ -7,8 +7,9 @@
 #include "validate/cuda/arguments.hpp"
 #include "validate/cuda/child_process.hpp"
 #include "validate/cuda/commands.hpp"
-#include "validate/cuda/core/error.hpp"
+#include "validate/cuda/core/device.hpp"
 #include "validate/cuda/core/nvml.hpp"
+#include "validate/cuda/core/timing.hpp"
 #include "validate/cuda/files.hpp"
 #include "validate/cuda/probe.hpp"
 #include "validate/cuda/replay/replay.hpp"
@@ -36,6 +37,8 @@ int run_one(const std::string& path, const std::string& folder, bool quick) {
   const replay::Graph graph = replay::read_graph(path);
   const Nvml nvml;
   const std::string machine = probe_machine(nvml, 0).json;
+  if (graph.gpus == 1) bind_to_node_of(bus_id_of(0));
+  warm_clocks(Seconds(quick ? 0.3 : 1.0));
   try {
     replace_file(result_path(folder, graph), to_json(graph, run_replay(graph, quick), machine));
     return exit_status::done;

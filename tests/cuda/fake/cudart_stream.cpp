@@ -102,8 +102,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   ENTER;
-  world.host = std::max(world.host, event_of(event).time);
-  return cudaSuccess;
+  world.host += 20e-6;  // who asks again and again finds it done at last
+  return event_of(event).time <= world.host ? cudaSuccess : world.fail(cudaErrorNotReady);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   ENTER;

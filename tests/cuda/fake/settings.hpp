@@ -5,7 +5,7 @@
 //   stays hang_at=N         the first wait after the n-th launch does not return crash_at=N        the process dies at
 //   the n-th launch       kill_at=N   its parent too, as by SIGKILL nccl=error        every NCCL operation fails
 //   throttle=1  clocks are lowered by heat once=PATH         a fault happens only if this file is not there yet, and
-//   makes it
+//   makes it    capability=75                 of another compute capability than 9.0    call_us=30    a slow host
 #pragma once
 
 #include <cstdlib>

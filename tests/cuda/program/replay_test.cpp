@@ -131,6 +131,20 @@ TEST_CASE("A step is captured as one CUDA graph, on one GPU and on two", "[gpu]"
   }
 }
 
+TEST_CASE("Operands stay what they were drawn as: no result is an input, and all are finite after the last step", "[gpu]") {
+  // Of 4096 numbers below 1 a sum is 64 times as large as they are. Were results inputs, the third product's would be
+  // 64 times 64, and after a few steps of a dozen none would be finite, even in bf16.
+  const Replays replays;
+  replay::Graph chain = captured();
+  chain.name = "chain";
+  chain.blocks[0].work.assign(12, product("4096"));
+  for (Work& work : chain.blocks[0].work) std::get<KernelWork>(work).fields["precision"] = "bf16";
+  const FilterResult run = replays.run({replays.write(chain)});
+  INFO(run.errors);
+  CHECK(run.status == 0);
+  CHECK(replays.result("chain")["status"] == "measured");
+}
+
 TEST_CASE("A graph of more GPUs than there are is passed over", "[gpu]") {
   const Replays replays;
   replay::Graph two = captured();

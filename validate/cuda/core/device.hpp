@@ -46,6 +46,8 @@ class Event {
   [[nodiscard]] cudaEvent_t get() const { return event_; }
   void record(cudaStream_t stream) const;
   void synchronize() const;
+  /// Whether everything recorded before it is done.
+  [[nodiscard]] bool happened() const;
 
  private:
   cudaEvent_t event_ = nullptr;
@@ -108,6 +110,8 @@ std::size_t l2_bytes();
 /// PCI address of a GPU ("0000:17:00.0"), by which NVML finds it.
 std::string bus_id_of(int device);
 int visible_devices();
+/// Keeps this process on processors of the socket that the GPU hangs on, as far as Linux tells and allows.
+void bind_to_node_of(std::string bus_id);
 
 /// What of the device's memory a measurement may take: nine tenths of what is free now.
 std::size_t usable_memory();

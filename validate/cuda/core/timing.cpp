@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "validate/cuda/core/idle.hpp"
 #include "validate/measure/clock.hpp"
 
 namespace foretrain::gpu {
@@ -11,24 +12,61 @@ namespace {
 
 /// A stream takes about a thousand launches before the host has to wait.
 constexpr int longest_batch = 512;
+constexpr double longest_hold_s = 20e-3;
+constexpr int most_rotation = 64;
+
+void hold(double seconds, cudaStream_t stream) {
+  const double cycles = std::min(seconds, longest_hold_s) * 1e3 * device_attribute(cudaDevAttrClockRate);
+  launch_spin(static_cast<std::int64_t>(cycles), stream);
+}
+
+/// Times batches of launches, each handed over while the device is kept busy.
+class BatchTimer {
+ public:
+  BatchTimer(const Stream& stream, const Launch& launch) : stream_(stream.get()), launch_(launch) {}
+
+  /// Seconds per launch.
+  double batch(int count) {
+    constexpr int most_attempts = 8;
+    for (int attempt = 0;; ++attempt) {
+      hold(hold_s_, stream_);
+      start_.record(stream_);
+      const double begin = now();
+      for (int i = 0; i < count; ++i) launch_(stream_, turn_++);
+      const double taken = now() - begin;
+      end_.record(stream_);
+      ahead_ = !start_.happened();
+      end_.synchronize();
+      const bool again = !ahead_ && !given_up_ && attempt < most_attempts && hold_s_ < longest_hold_s;
+      hold_s_ = std::max(1.5 * taken + 10e-6, again ? 2.0 * hold_s_ : 0.0);
+      if (again) continue;
+      given_up_ = given_up_ || !ahead_;
+      return elapsed(start_, end_) / count;
+    }
+  }
+  [[nodiscard]] bool host_bound() const { return given_up_; }
+  void forget() { given_up_ = false; }
+
+ private:
+  cudaStream_t stream_;
+  const Launch& launch_;
+  Event start_, end_;
+  int turn_ = 0;
+  double hold_s_ = 20e-6;  ///< for which the device is kept busy before a batch
+  bool ahead_ = false, given_up_ = false;
+};
 
 }  // namespace
 
 Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRule& rule, Seconds least_batch) {
-  const Event start;
-  const Event end;
-  int turn = 0;
-  const auto batch = [&](int count) {
-    start.record(stream.get());
-    for (int i = 0; i < count; ++i) launch(stream.get(), turn++);
-    end.record(stream.get());
-    end.synchronize();
-    return elapsed(start, end) / count;
-  };
-  batch(1);  // loads the kernel and fills caches of the libraries
-  const double once = std::max(batch(2), 1e-7);
+  BatchTimer timer(stream, launch);
+  timer.batch(1);  // loads the kernel and fills caches of the libraries
+  timer.forget();
+  const double once = std::max(timer.batch(2), 1e-7);
   const int count = static_cast<int>(std::clamp(std::ceil(least_batch.value() / once), 1.0, double{longest_batch}));
-  return sample([&] { return batch(count); }, rule);
+  Sampled sampled = sample([&] { return timer.batch(count); }, rule);
+  if (timer.host_bound()) sampled.note = "launched more slowly than it runs: the time may be the host's";
+  return sampled;
 }
 
 Sampled time_host(const std::function<void()>& work, const StoppingRule& rule) {
@@ -41,9 +79,20 @@ Sampled time_host(const std::function<void()>& work, const StoppingRule& rule) {
       rule);
 }
 
+void warm_clocks(Seconds duration) {
+  const Stream stream;
+  for (double left = duration.value(); left > 0.0; left -= longest_hold_s) hold(longest_hold_s, stream.get());
+  stream.synchronize();
+}
+
 int rotation_for(std::size_t bytes_per_turn) {
-  const std::size_t wanted = 4 * l2_bytes();
-  return static_cast<int>(std::clamp<std::size_t>(wanted / std::max<std::size_t>(bytes_per_turn, 1) + 1, 1, 64));
+  const std::size_t bytes = std::max<std::size_t>(bytes_per_turn, 1);
+  const std::size_t turns = is_cold(bytes, most_rotation) ? 4 * l2_bytes() / bytes + 1 : l2_bytes() / 4 / bytes;
+  return static_cast<int>(std::clamp<std::size_t>(turns, 1, most_rotation));
+}
+
+bool is_cold(std::size_t bytes_per_turn, int rotation) {
+  return static_cast<std::size_t>(rotation) * bytes_per_turn > 2 * l2_bytes();
 }
 
 }  // namespace foretrain::gpu

@@ -60,6 +60,8 @@ Format format_of(const std::string& precision) {
   throw std::invalid_argument("precision: unknown word \"" + precision + "\"");
 }
 
+std::string half_precision() { return compute_capability() < 80 ? "fp16" : "bf16"; }
+
 int compute_capability() {
   return 10 * device_attribute(cudaDevAttrComputeCapabilityMajor) + device_attribute(cudaDevAttrComputeCapabilityMinor);
 }

@@ -28,6 +28,10 @@ struct OperatorSpec {
   [[nodiscard]] std::int64_t size(const std::string& key) const;
 };
 
+/// The operator as a GPU of this compute capability (as 75 for 7.5) trains it: bf16 came with 8.0, and before that half
+/// precision is fp16.
+OperatorSpec with_precision_of(OperatorSpec spec, int capability);
+
 /// "matmul k=64 m=128 n=256 precision=bf16": unique, and the same for the same operator.
 std::string name_of(const OperatorSpec& spec);
 

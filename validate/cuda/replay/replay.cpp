@@ -8,7 +8,7 @@
 
 #include "model/base/statistics.hpp"
 #include "validate/cuda/core/executable_graph.hpp"
-#include "validate/cuda/kernels/idle.hpp"
+#include "validate/cuda/core/idle.hpp"
 #include "validate/cuda/replay/timings.hpp"
 #include "validate/cuda/replay/work.hpp"
 #include "validate/measure/clock.hpp"
@@ -346,6 +346,7 @@ replay::Result run_replay(const replay::Graph& graph, bool quick) {
   const int repetitions = quick ? 3 : 9;
   time_tasks(replayer, repetitions, result);
   if (replayer.has_pieces()) time_pieces(replayer, repetitions, result);
+  replayer.work().check_finite();
   // All that is taken now, with the context and whatever else uses this GPU: nothing was given back on the way.
   const OnDevice first(0);
   std::size_t free_now = 0, total = 0;

@@ -47,9 +47,8 @@ ReplayWork::ReplayWork(const replay::Graph& graph, const ReplayStreams& streams)
   const std::size_t least = least_memory(graph);
   if (least > free) {
     throw GpuError(Fault::out_of_memory,
-                   graph.name + " needs at least " + sized(least) + " of memory on a GPU; " + sized(free) +
-                       " of " + sized(total) +
-                       " are free: export it with a smaller batch, or end what else uses the GPU");
+                   graph.name + " needs at least " + sized(least) + " of memory on a GPU; " + sized(free) + " of " +
+                       sized(total) + " are free: export it with a smaller batch, or end what else uses the GPU");
   }
   std::size_t copies = 0, pinned = 0, pageable = 0;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
@@ -236,6 +235,13 @@ void ReplayWork::end_step() {
 
 void ReplayWork::wait() {
   for (const auto& [key, exchange] : exchanges_) exchange->synchroniser->wait(exchange->workers);
+}
+
+void ReplayWork::check_finite() const {
+  for (const auto& [place, pool] : pools_) {
+    const OnDevice here(place.second);
+    pool->check_finite();
+  }
 }
 
 std::vector<std::string> ReplayWork::synchronisers() const {

@@ -33,6 +33,8 @@ class ReplayWork {
   void end_step();
   /// Waits until all GPUs have finished, watching for errors.
   void wait();
+  /// Throws GpuError with Fault::failed where a kernel's results are not finite.
+  void check_finite() const;
 
   /// "nccl 2.28.9", …; empty without synchronisation.
   [[nodiscard]] std::vector<std::string> synchronisers() const;
