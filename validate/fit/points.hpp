@@ -24,7 +24,8 @@ struct PredictedPoint {
 
 struct PredictedPoints {
   std::vector<PredictedPoint> points;
-  std::vector<std::string> not_understood;  ///< "gemm.jsonl:12: …": records whose scenario this model cannot state
+  std::vector<std::string> not_understood;  ///< "gemm.jsonl:12: …": records that are left out, and why
+  std::vector<const RawPoint*> left_out;    ///< the same
 };
 
 /// The points whose scenario the ordinary readers accept on `node`, the text of a node file. Suites that measure one
