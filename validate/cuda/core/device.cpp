@@ -100,6 +100,17 @@ int device_attribute(cudaDeviceAttr which, int device) {
 
 std::size_t l2_bytes() { return static_cast<std::size_t>(std::max(0, device_attribute(cudaDevAttrL2CacheSize))); }
 
+int rotation_for(std::size_t bytes_per_turn) {
+  constexpr int most_rotation = 64;
+  const std::size_t bytes = std::max<std::size_t>(bytes_per_turn, 1);
+  const std::size_t turns = is_cold(bytes, most_rotation) ? 4 * l2_bytes() / bytes + 1 : l2_bytes() / 4 / bytes;
+  return static_cast<int>(std::clamp<std::size_t>(turns, 1, most_rotation));
+}
+
+bool is_cold(std::size_t bytes_per_turn, int rotation) {
+  return static_cast<std::size_t>(rotation) * bytes_per_turn > 2 * l2_bytes();
+}
+
 std::string bus_id_of(int device) {
   char text[32] = "";
   GPU_CHECK(cudaDeviceGetPCIBusId(text, sizeof(text), device));

@@ -13,7 +13,6 @@ namespace {
 /// A stream takes about a thousand launches before the host has to wait.
 constexpr int longest_batch = 512;
 constexpr double longest_hold_s = 20e-3;
-constexpr int most_rotation = 64;
 
 void hold(double seconds, cudaStream_t stream) {
   const double cycles = std::min(seconds, longest_hold_s) * 1e3 * device_attribute(cudaDevAttrClockRate);
@@ -83,16 +82,6 @@ void warm_clocks(Seconds duration) {
   const Stream stream;
   for (double left = duration.value(); left > 0.0; left -= longest_hold_s) hold(longest_hold_s, stream.get());
   stream.synchronize();
-}
-
-int rotation_for(std::size_t bytes_per_turn) {
-  const std::size_t bytes = std::max<std::size_t>(bytes_per_turn, 1);
-  const std::size_t turns = is_cold(bytes, most_rotation) ? 4 * l2_bytes() / bytes + 1 : l2_bytes() / 4 / bytes;
-  return static_cast<int>(std::clamp<std::size_t>(turns, 1, most_rotation));
-}
-
-bool is_cold(std::size_t bytes_per_turn, int rotation) {
-  return static_cast<std::size_t>(rotation) * bytes_per_turn > 2 * l2_bytes();
 }
 
 }  // namespace foretrain::gpu

@@ -25,10 +25,4 @@ Sampled time_host(const std::function<void()>& work, const StoppingRule& rule);
 /// Brings the device out of the low clocks in which it waits: keeps it busy for this long.
 void warm_clocks(Seconds duration);
 
-/// How many sets of operands of so many bytes a rotation takes: as many as exceed the L2 several times over, so that
-/// none of them is found there; where 64 are too few for that, as many as lie there all the time. At least 1.
-int rotation_for(std::size_t bytes_per_turn);
-/// Whether operands of this rotation come from the device's memory; else from the L2.
-bool is_cold(std::size_t bytes_per_turn, int rotation);
-
 }  // namespace foretrain::gpu

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "validate/cuda/core/timing.hpp"
-
 namespace foretrain::gpu {
 
 namespace {
