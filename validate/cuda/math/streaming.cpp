@@ -200,13 +200,37 @@ StreamingParts copy_parts(const OperatorSpec& spec) {
   return parts;
 }
 
+// Of a streaming operator of a step the model knows the bytes and the pattern: each pattern has a kernel of its own
+// kind. Elementwise operators and optimizers are elementwise kernels where their bytes are those of whole tensors.
 StreamingParts traffic_parts(const OperatorSpec& spec) {
   const std::int64_t read = std::llround(spec.number_or("read", 0.0));
   const std::int64_t written = std::llround(spec.number_or("written", 0.0));
+  const std::string pattern = spec.text_or("pattern", "");
+  std::string precision = spec.text_or("precision", "fp32");
+  if (precision == "fp8") precision = half_precision();
+  const Format format = format_of(precision);
+  const bool typed = format == Format::fp32 || format == Format::fp16 || format == Format::bf16;
+  const auto width = static_cast<std::int64_t>(size_of(format));
+  const std::int64_t one = read > 0 ? std::min(read, written) : written;  // bytes of a tensor
+  const bool whole = one > 0 && read % one == 0 && written % one == 0 && one % width == 0 &&
+                     std::max(read, written) / one <= most_operands;
+  if (typed && whole && (pattern == "elementwise" || pattern == "optimizer")) {
+    OperatorSpec tensors{"elementwise", {{"elements", std::to_string(one / width)}, {"precision", precision}}};
+    tensors.fields["inputs"] = std::to_string(read / one);
+    tensors.fields["outputs"] = std::to_string(written / one);
+    return elementwise_parts(tensors);
+  }
   StreamingParts parts;
+  if (typed && pattern == "reduction") {
+    parts.tensors = {{format, read / width}, {format, written / width, Use::written}};
+    parts.launch = [=](const auto& operands, cudaStream_t stream) {
+      row_traffic(format, operands[0], read, operands[1], written, stream);
+    };
+    return parts;
+  }
   parts.tensors = {{Format::int8, read}, {Format::int8, written, Use::written}};
-  parts.launch = [read, written](const auto& operands, cudaStream_t stream) {
-    traffic(operands[0], read, operands[1], written, stream);
+  parts.launch = [=, gathered = pattern == "gather"](const auto& operands, cudaStream_t stream) {
+    traffic(operands[0], read, operands[1], written, gathered, stream);
   };
   return parts;
 }
