@@ -115,10 +115,21 @@ PredictedPoint point_of(const RawPoint& raw, const YamlNode& machine) {
   point.kind = kind_of(raw, point.scenario);
   point.group = group_of(point.kind, point.scenario, raw);
   point.held_out = raw.held_out();
+  point.cache = raw.parameter("cache");
   point.measured = Seconds(raw.record.unit == "1/s" ? 1.0 / raw.median() : raw.median());
   if (const auto* work = std::get_if<OperatorWorkload>(&point.scenario.workload)) point.op = *work;
   strip(point.scenario);
   return point;
+}
+
+/// The same operator with nothing in the L2, where the record says what that takes.
+void add_flushed(const RawPoint& raw, std::vector<PredictedPoint>& points) {
+  const double seconds = std::atof(raw.parameter("flushed_s").c_str());
+  if (seconds <= 0.0) return;
+  PredictedPoint flushed = points.back();
+  flushed.cache = "cold";
+  flushed.measured = Seconds(seconds);
+  points.push_back(std::move(flushed));
 }
 
 }  // namespace
@@ -144,6 +155,7 @@ PredictedPoints predicted_points(const RawMeasurements& raw, const std::string& 
       const double seconds = predicted_time(one, one.scenario.calibration).value();
       if (std::isfinite(seconds) && seconds > 0.0) {
         result.points.push_back(std::move(one));
+        add_flushed(point, result.points);
       } else {
         leave_out(point, place + "the model gives no time for it");
       }
@@ -161,10 +173,9 @@ PredictedPoints predicted_points(const RawMeasurements& raw, const std::string& 
 // A step's kernels find some of what the kernel before them wrote in the L2 (streaming.l2_share); a kernel repeated
 // over operands in rotation finds none of it, one repeated over the same operands all that fits.
 Seconds predicted_time(const PredictedPoint& point, const Calibration& calibration) {
-  const std::string cache = point.raw == nullptr ? "" : point.raw->parameter("cache");
-  if (point.op && !cache.empty() && std::holds_alternative<Streaming>(point.op->op.work)) {
+  if (point.op && !point.cache.empty() && std::holds_alternative<Streaming>(point.op->op.work)) {
     Calibration here = calibration;
-    here.streaming.l2_share = cache == "warm" ? 1.0 : 0.0;
+    here.streaming.l2_share = point.cache == "warm" ? 1.0 : 0.0;
     return operator_cost(point.op->op, point.scenario.cluster.node.gpu, here).device *
            static_cast<double>(point.op->repeat);
   }

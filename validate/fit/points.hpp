@@ -19,6 +19,7 @@ struct PredictedPoint {
   bool held_out = false;
   std::optional<OperatorWorkload> op;  ///< of operators
   Seconds measured;                    ///< of one operator or collective
+  std::string cache;                   ///< "warm": operands lie in the L2, "cold": none does; else as in a step
   Scenario scenario;
 };
 

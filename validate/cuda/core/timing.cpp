@@ -1,8 +1,11 @@
 #include "validate/cuda/core/timing.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
+#include "model/base/statistics.hpp"
 #include "validate/cuda/core/idle.hpp"
 #include "validate/measure/clock.hpp"
 
@@ -66,6 +69,26 @@ Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRu
   Sampled sampled = sample([&] { return timer.batch(count); }, rule);
   if (timer.host_bound()) sampled.note = "launched more slowly than it runs: the time may be the host's";
   return sampled;
+}
+
+Seconds time_flushed(const Stream& stream, const Launch& launch) {
+  constexpr std::size_t launches = 15;
+  const DeviceBuffer other(2 * l2_bytes());
+  const std::array<Event, launches> starts, ends;
+  const auto interval = [&](const Launch& put) {
+    hold(1e-3, stream.get());
+    for (std::size_t i = 0; i < launches; ++i) {
+      GPU_CHECK(cudaMemsetAsync(other.data(), static_cast<int>(i), other.size(), stream.get()));
+      starts[i].record(stream.get());
+      put(stream.get(), static_cast<int>(i));
+      ends[i].record(stream.get());
+    }
+    stream.synchronize();
+    std::vector<double> times;
+    for (std::size_t i = 0; i < launches; ++i) times.push_back(elapsed(starts[i], ends[i]));
+    return Seconds(median(times));
+  };
+  return interval(launch) - interval([](cudaStream_t, int) {});
 }
 
 Sampled time_host(const std::function<void()>& work, const StoppingRule& rule) {

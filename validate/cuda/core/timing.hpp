@@ -19,6 +19,10 @@ using Launch = std::function<void(cudaStream_t stream, int turn)>;
 Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRule& rule,
                     Seconds least_batch = Seconds(2e-3));
 
+/// Seconds of a launch that finds nothing of its operands in the L2, which is overwritten before each: the median of a
+/// few, less what the events around it take with nothing between them.
+Seconds time_flushed(const Stream& stream, const Launch& launch);
+
 /// Seconds of `work` on the host's clock; for what the host itself waits for.
 Sampled time_host(const std::function<void()>& work, const StoppingRule& rule);
 
