@@ -149,6 +149,7 @@ struct Canvas {
 Canvas lay_out(const std::vector<Panel>& panels, std::size_t columns, Legend legend, int top) {
   columns = std::min(columns, panels.size());
   std::vector<Margins> margins;
+  margins.reserve(panels.size());
   for (const Panel& panel : panels) margins.push_back(margins_of(panel, legend));
   std::vector<int> lefts(columns), steps(columns);  // of each column: its margin, and how far away the next one begins
   for (std::size_t i = 0; i < panels.size(); ++i) {
@@ -311,10 +312,12 @@ std::string panel_script(const Canvas& canvas, const Placed& placed, std::size_t
     script += legend_script(canvas, entries_of({&panel}, 0), placed.x + panel.width + gap, placed.y);
   }
   if (!panel.subtitle.empty()) {
-    script += text_at(canvas.at(placed.x, y - small_line / 2), panel.subtitle, Pin::left, small_font, grey);
+    const int middle = y - small_line / 2;
+    script += text_at(canvas.at(placed.x, middle), panel.subtitle, Pin::left, small_font, grey);
     y -= small_line;
   }
-  script += text_at(canvas.at(placed.x, y - title_line / 2), panel.title, Pin::left, title_font, black);
+  const int middle = y - title_line / 2;
+  script += text_at(canvas.at(placed.x, middle), panel.title, Pin::left, title_font, black);
   script += level_script(canvas, placed) + end_script(canvas, placed);
   for (const Label& label : panel.labels) {
     script += text_at(canvas.at(placed.x + panel.x.place(label.x) * panel.width + label.right,
@@ -338,6 +341,7 @@ std::string to_svg(const Figure& figure) {
   std::vector<Panel> panels = figure.panels;
   for (Panel& panel : panels) complete(panel);
   std::vector<const Panel*> all;
+  all.reserve(panels.size());
   for (const Panel& panel : panels) all.push_back(&panel);
   int head = figure.title.empty() ? 0 : title_line;
   Canvas canvas = lay_out(panels, figure.columns, figure.legend, head);

@@ -119,6 +119,7 @@ std::vector<MeasuredGraph> read_measured_graphs(const std::string& folder) {
   if (paths.empty()) throw UsageError(folder + ": no replay-*.json; the folder of foretrain-gpu replay -o");
   std::ranges::sort(paths);
   std::vector<MeasuredGraph> graphs;
+  graphs.reserve(paths.size());
   for (const std::string& path : paths) graphs.push_back(read_measured_graph(path));
   return graphs;
 }
@@ -162,6 +163,7 @@ std::vector<TaskError> worst_tasks(const MeasuredGraph& graph, std::size_t count
     add(work.block + ": " + work.name, work.predicted, work.measured, work.tasks);
   }
   std::vector<TaskError> worst;
+  worst.reserve(errors.size());
   for (auto& [name, error] : errors) worst.push_back(std::move(error));
   const auto magnitude = [](const TaskError& error) { return std::max(error.off(), error.off() * -1.0); };
   std::ranges::stable_sort(worst, [&](const auto& a, const auto& b) { return magnitude(a) > magnitude(b); });

@@ -69,7 +69,7 @@ std::string phase_table(const MemoryTimeline& timeline) {
   table.add_rule();
   std::vector<std::string> sums = {"sum"};
   for (const MemoryTimeline::Moment* moment : columns) sums.push_back(format_bytes(moment->parts.total()));
-  sums.push_back("peak, of the capacity");
+  sums.emplace_back("peak, of the capacity");
   table.add_row(sums);
   return table.text(page_indent);
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "model/base/number.hpp"
 #include "reports/map.hpp"
 
 namespace foretrain {
@@ -50,8 +51,8 @@ const std::array<std::string, 2 * most_class + 1>& class_colours() {
     std::array<std::string, 2 * most_class + 1> result;
     for (int i = -most_class; i <= most_class; ++i) {
       const Colour colour = colour_at(static_cast<double>(i) / most_class);
-      result[static_cast<std::size_t>(i + most_class)] = fmt::format(
-          "#{:02x}{:02x}{:02x}", std::lround(colour.red), std::lround(colour.green), std::lround(colour.blue));
+      result[at_index(i + most_class)] = fmt::format("#{:02x}{:02x}{:02x}", std::lround(colour.red),
+                                                     std::lround(colour.green), std::lround(colour.blue));
     }
     return result;
   }();
@@ -76,7 +77,7 @@ std::vector<Series> cells_of(const MapFigure& map, const MapPanel& panel, const 
       const std::optional<double> ratio = band.ratio(panel.at(x, y, columns));
       if (!ratio) continue;
       const auto column = static_cast<double>(x);
-      std::vector<Box>& boxes = classes[static_cast<std::size_t>(class_of(*ratio) + most_class)].boxes;
+      std::vector<Box>& boxes = classes[at_index(class_of(*ratio) + most_class)].boxes;
       if (!boxes.empty() && boxes.back().low == row - 0.5 && boxes.back().right == column - 0.5) {
         boxes.back().right = column + 0.5;
       } else {
@@ -107,7 +108,7 @@ Panel key_panel() {
     const auto at = static_cast<double>(labels.size());
     labels.push_back(doublings < 0 ? fmt::format("1/{}", 1 << -doublings)
                                    : (doublings == 0 ? "equal" : std::to_string(1 << doublings)));
-    classes[static_cast<std::size_t>(2 * doublings + most_class)].boxes = {{at - 0.5, at + 0.5, -0.5, 0.5}};
+    classes[at_index(2 * doublings + most_class)].boxes = {{at - 0.5, at + 0.5, -0.5, 0.5}};
   }
   classes.front().name = "blue: the servers are faster";
   classes.back().name = "red: they are slower";

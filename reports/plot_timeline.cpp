@@ -94,6 +94,7 @@ Figure to_figure(const TimelineFigure& timeline) {
   panel.y = {.low = 0.5, .high = static_cast<double>(rows.size()) + 0.5};
   for (std::size_t row = 0; row < rows.size(); ++row) panel.y.tics.push_back({row_place(row), rows[row]});
   std::vector<Series> kinds;
+  kinds.reserve(categories.size());
   for (const auto& [category, colour] : categories) kinds.push_back({.name = std::string(category), .colour = colour});
   for (const Bar& bar : bars_of(timeline, rows, until)) {
     const auto date = [&](double pixels) { return panel.x.low + (panel.x.high - panel.x.low) * pixels / plot_width; };

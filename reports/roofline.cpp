@@ -62,7 +62,7 @@ std::vector<RooflinePoint> points_of(const Scenario& scenario) {
     points.add(op->op, scenario.name, op->repeat);
   } else if (const auto* tasks = std::get_if<TasksWorkload>(&scenario.workload)) {
     for (const ScenarioTask& task : tasks->tasks) {
-      if (task.kind == ScenarioTask::Kind::op) points.add(task.op, task.id, task.repeat);
+      if (const auto* work = std::get_if<Operator>(&task.work)) points.add(*work, task.id, task.repeat);
     }
   } else if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     add_step(scenario, *train, points);

@@ -2,49 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
-#include "model/base/number.hpp"
+#include "model/cost/kernels.hpp"
 
 namespace foretrain {
 
 namespace {
-
-// Thread blocks as kernels of libraries cut them (assumption; device_share.hpp says how they are used): the smaller of
-// the common tiles of products, FlashAttention-2's queries, a few loads of 16 bytes for each of a block's threads.
-constexpr double block_rows = 64.0, block_columns = 64.0;  // of a product's result
-constexpr double block_queries = 128.0;                    // of attention
-constexpr double block_bytes = 32768.0;                    // of a memory-bound kernel
-
-double product_blocks(double batch, double m, double n) {
-  return batch * std::ceil(m / block_rows) * std::ceil(n / block_columns);
-}
-
-double blocks(const Matmul& w) { return product_blocks(number(w.batch), number(w.m), number(w.n)); }
-
-double blocks(const Convolution& w) {
-  const double outputs = number(w.n) * number(w.p) * number(w.q), inputs = number(w.n) * number(w.h) * number(w.w);
-  const double out = number(w.k) / number(w.groups), in = number(w.c) / number(w.groups);
-  switch (w.pass) {
-    case ConvolutionPass::forward:
-      return product_blocks(number(w.groups), outputs, out);
-    case ConvolutionPass::data_gradient:
-      return product_blocks(number(w.groups), inputs, in);
-    case ConvolutionPass::weight_gradient:
-      break;
-  }
-  return product_blocks(number(w.groups), out, in * number(w.r) * number(w.s));
-}
-
-double blocks(const Attention& w) {
-  return number(w.batch) * number(w.heads) * std::ceil(number(w.query_length) / block_queries);
-}
-
-double blocks(const Streaming& w) { return std::ceil(std::max(w.read, w.written).value() / block_bytes); }
-
-double blocks(const MemoryAccess& w) {
-  return w.pattern == AccessPattern::dependent ? 1.0 : std::ceil(w.reads * w.element.value() / block_bytes);
-}
 
 /// Start and drain of the operator's kernels.
 Seconds fixed_time(const Operator& op, const Calibration& calibration) {
@@ -57,7 +20,7 @@ Seconds fixed_time(const Operator& op, const Calibration& calibration) {
 
 DeviceShare device_share(const Operator& op, Seconds time, const Gpu& gpu, const Calibration& calibration) {
   if (!(time > Seconds(0.0))) return {0.0, 0.0};
-  const double count = std::visit([](const auto& work) { return blocks(work); }, op.work);
+  const double count = std::visit([](const auto& work) { return thread_blocks(work); }, op.work);
   const double busy = std::max(0.0, (time - fixed_time(op, calibration)) / time);
   const double arithmetic = flops(op) / (gpu.matrix_rate(op.precision) * time);
   const BytesPerSecond bandwidth = gpu.memory_bandwidth * calibration.streaming.bandwidth_efficiency;

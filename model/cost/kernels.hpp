@@ -1,4 +1,4 @@
-// The cost model of each kind of operator; operator_cost chooses among them.
+// The cost model of each kind of operator, in kernels_NAME.cpp.
 #pragma once
 
 #include "model/cost/calibration.hpp"
@@ -12,17 +12,24 @@ struct KernelTime {
   Bound bound = Bound::latency;
 };
 
-KernelTime matmul_time(const Matmul& work, Precision precision, const Gpu& gpu, const Calibration& calibration);
-KernelTime convolution_time(const Convolution& work, Precision precision, const Gpu& gpu,
-                            const Calibration& calibration);
-KernelTime attention_time(const Attention& work, Precision precision, const Gpu& gpu, const Calibration& calibration);
-/// `kernels` launches share the traffic.
-KernelTime streaming_time(const Streaming& work, int kernels, const Gpu& gpu, const Calibration& calibration);
+/// Of any kind of operator, done by `kernels` launches.
+#define FORETRAIN_KERNEL_TIME(Work) \
+  kernel_time(const Work& work, Precision precision, int kernels, const Gpu& gpu, const Calibration& calibration)
+KernelTime FORETRAIN_OPERATORS(FORETRAIN_KERNEL_TIME);
+#undef FORETRAIN_KERNEL_TIME
 
-/// Reads in a pattern, from the level of the hierarchy that holds the working set.
-KernelTime memory_access_time(const MemoryAccess& work, const Gpu& gpu, const Calibration& calibration);
+/// Thread blocks into which any kind of operator is cut (device_share.hpp says how they are used).
+#define FORETRAIN_THREAD_BLOCKS(Work) thread_blocks(const Work& work)
+double FORETRAIN_OPERATORS(FORETRAIN_THREAD_BLOCKS);
+#undef FORETRAIN_THREAD_BLOCKS
 
-/// Multiplications of the plain algorithm over the fewest of the algorithms that convolution_time may choose
+/// Blocks of `batch` products with m × n results each.
+double product_blocks(double batch, double m, double n);
+
+/// What of a memory-bound kernel's bytes one block moves, a few loads of 16 bytes for each of its threads: assumption.
+constexpr Bytes block_bytes(32768.0);
+
+/// Multiplications of the plain algorithm over the fewest of the algorithms that a convolution may choose
 /// (Winograd's, Fourier transforms), tiles at the edges of an image counted whole; 1 where none has fewer.
 double transform_saving(const Convolution& work, Precision precision);
 

@@ -303,20 +303,26 @@ KernelTime standard_time(const Attention& work, Precision precision, const Gpu& 
   const Matmul scores{matrices.count, matrices.rows, matrices.columns, work.head_dim, false};
   const Matmul context{matrices.count, matrices.rows, work.head_dim, matrices.columns, false};
   const double rounds = work.backward ? 2.0 : 1.0;
-  const Seconds products = rounds * (matmul_time(scores, precision, gpu, calibration).device +
-                                     matmul_time(context, precision, gpu, calibration).device);
+  const Seconds products = rounds * (kernel_time(scores, precision, 1, gpu, calibration).device +
+                                     kernel_time(context, precision, 1, gpu, calibration).device);
   const ScorePasses passes = score_passes(work, precision, calibration.attention.mask_passes);
   const double slowdown = work.fused_softmax ? 1.0 : calibration.attention.unfused_softmax_slowdown;
   const Bytes matrix = bytes_per_element(precision) * matrices.elements();
   const Streaming softmax{StreamingKind::reduction, matrix * (passes.softmax * slowdown + passes.mask), Bytes(0),
                           Flops(0), false};
-  const KernelTime elementwise = streaming_time(softmax, 2, gpu, calibration);
+  const KernelTime elementwise = kernel_time(softmax, precision, 2, gpu, calibration);
   return {products + elementwise.device, elementwise.device > products ? elementwise.bound : Bound::compute};
 }
 
 }  // namespace
 
-KernelTime attention_time(const Attention& work, Precision precision, const Gpu& gpu, const Calibration& calibration) {
+// One for FlashAttention-2's 128 queries of a head.
+double thread_blocks(const Attention& w) {
+  return number(w.batch) * number(w.heads) * std::ceil(number(w.query_length) / number(Packing::block_rows));
+}
+
+KernelTime kernel_time(const Attention& work, Precision precision, int /*kernels*/, const Gpu& gpu,
+                       const Calibration& calibration) {
   // Frameworks compute the backward pass of fp8 attention in bf16.
   if (work.backward && precision == Precision::fp8) precision = Precision::bf16;
   const AttentionKind kernel = attention_kernel(work, precision, gpu);

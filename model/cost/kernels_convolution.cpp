@@ -152,12 +152,26 @@ KernelTime transform_time(const Convolution& work, Precision precision, const Tr
   gemm.result = size(m, n);
   const GemmTime product = gemm_time(gemm, gpu, calibration);
   const Streaming transforms{StreamingKind::elementwise, traffic, gemm.operands + gemm.result, Flops(0), false};
-  const KernelTime streaming = streaming_time(transforms, 3, gpu, calibration);
+  const KernelTime streaming = kernel_time(transforms, precision, 3, gpu, calibration);
   return {(product.total() + streaming.device) / calibration.convolution.transform_efficiency,
           product.total() > streaming.device ? product.bound : streaming.bound};
 }
 
 }  // namespace
+
+// Those of the implicit product.
+double thread_blocks(const Convolution& w) {
+  const double groups = number(w.groups), out = number(w.k) / groups, in = number(w.c) / groups;
+  switch (w.pass) {
+    case ConvolutionPass::forward:
+      return product_blocks(groups, number(w.n) * number(w.p) * number(w.q), out);
+    case ConvolutionPass::data_gradient:
+      return product_blocks(groups, number(w.n) * number(w.h) * number(w.w), in);
+    case ConvolutionPass::weight_gradient:
+      break;
+  }
+  return product_blocks(groups, out, in * number(w.r) * number(w.s));
+}
 
 double transform_saving(const Convolution& work, Precision precision) {
   double least = 1.0;
@@ -171,13 +185,13 @@ double transform_saving(const Convolution& work, Precision precision) {
 // The fastest of an implicit matrix product, slower than the plain one because addresses are gathered, and the
 // algorithms that transform the images where they apply. Grouped convolutions with few channels per group are bound by
 // traffic, which the tile quantisation of the product would overstate: they run at streaming speed.
-KernelTime convolution_time(const Convolution& work, Precision precision, const Gpu& gpu,
-                            const Calibration& calibration) {
-  const Operator op{"", work, precision, 1};
-  const Bytes traffic = minimum_traffic(op);
-  const Seconds plain = flops(op) / gpu.matrix_rate(precision);
+KernelTime kernel_time(const Convolution& work, Precision precision, int /*kernels*/, const Gpu& gpu,
+                       const Calibration& calibration) {
+  const Bytes traffic = work.traffic(bytes_per_element(precision));
+  const Seconds plain = work.operations() / gpu.matrix_rate(precision);
   if (work.groups > 1 && work.c / work.groups < channel_multiple) {
-    return streaming_time({StreamingKind::reduction, traffic, Bytes(0), flops(op), false}, 1, gpu, calibration);
+    const Streaming pass{StreamingKind::reduction, traffic, Bytes(0), work.operations(), false};
+    return kernel_time(pass, precision, 1, gpu, calibration);
   }
   KernelTime fastest = implicit_time(work, precision, traffic, gpu, calibration);
   for (const FindTransform find : transforming_algorithms) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -8,6 +9,9 @@
 
 namespace foretrain {
 namespace {
+
+// The smaller of the common tiles that libraries cut a product's result into: assumption.
+constexpr double block_rows = 64.0, block_columns = 64.0;
 
 // The longest power of two of bytes, at most 16, that divides every row of a matrix whose rows have `length` elements;
 // a vector is one row.
@@ -20,7 +24,14 @@ Bytes aligned_load(std::int64_t rows, std::int64_t length, Bytes element) {
 
 }  // namespace
 
-KernelTime matmul_time(const Matmul& work, Precision precision, const Gpu& gpu, const Calibration& calibration) {
+double product_blocks(double batch, double m, double n) {
+  return batch * std::ceil(m / block_rows) * std::ceil(n / block_columns);
+}
+
+double thread_blocks(const Matmul& w) { return product_blocks(number(w.batch), number(w.m), number(w.n)); }
+
+KernelTime kernel_time(const Matmul& work, Precision precision, int /*kernels*/, const Gpu& gpu,
+                       const Calibration& calibration) {
   const Bytes element = bytes_per_element(precision);
   const double batch = number(work.batch);
   const double m = number(work.m), n = number(work.n), k = number(work.k);

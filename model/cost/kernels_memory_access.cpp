@@ -29,10 +29,15 @@ Bytes moved_per_read(const MemoryAccess& work, Bytes piece) {
 
 }  // namespace
 
+double thread_blocks(const MemoryAccess& work) {
+  return work.pattern == AccessPattern::dependent ? 1.0 : std::ceil(work.reads * work.element / block_bytes);
+}
+
 // The working set lives in the smallest level that holds it; data larger than the L2 come from device memory, and a
 // part of them, as large as the L2, still from there. Throughput patterns are bound by the bytes that sectors carry;
 // a chain of dependent reads by the latency of its level, one read after the other.
-KernelTime memory_access_time(const MemoryAccess& work, const Gpu& gpu, const Calibration& calibration) {
+KernelTime kernel_time(const MemoryAccess& work, Precision /*precision*/, int /*kernels*/, const Gpu& gpu,
+                       const Calibration& calibration) {
   const AccessConstants& c = calibration.access;
   const bool chain = work.pattern == AccessPattern::dependent;
   const double clock = gpu.boost_clock.value();

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "model/base/number.hpp"
 #include "model/cost/kernels.hpp"
@@ -13,9 +14,12 @@ double relative_efficiency(StreamingKind kind, const StreamingConstants& constan
 
 }  // namespace
 
+double thread_blocks(const Streaming& work) { return std::ceil(std::max(work.read, work.written) / block_bytes); }
+
 // Traffic over achieved bandwidth plus a fixed time per kernel. What the previous kernel left in the L2 is read from
 // there, except by an optimizer, whose operands were last touched long ago.
-KernelTime streaming_time(const Streaming& work, int kernels, const Gpu& gpu, const Calibration& calibration) {
+KernelTime kernel_time(const Streaming& work, Precision /*precision*/, int kernels, const Gpu& gpu,
+                       const Calibration& calibration) {
   const StreamingConstants& constants = calibration.streaming;
   const double efficiency = constants.bandwidth_efficiency * relative_efficiency(work.kind, constants);
   const Bytes total = work.read + work.written;

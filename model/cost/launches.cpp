@@ -10,32 +10,8 @@ namespace foretrain {
 
 namespace {
 
-/// Elements of the result.
-struct ResultElements {
-  double operator()(const Matmul& w) const { return number(w.batch) * number(w.m) * number(w.n); }
-  double operator()(const Convolution& w) const {
-    switch (w.pass) {
-      case ConvolutionPass::forward:
-        return number(w.n) * number(w.k) * number(w.p) * number(w.q);
-      case ConvolutionPass::data_gradient:
-        return number(w.n) * number(w.c) * number(w.h) * number(w.w);
-      case ConvolutionPass::weight_gradient:
-        break;
-    }
-    return number(w.k) * number(w.c) / number(w.groups) * number(w.r) * number(w.s);
-  }
-  double operator()(const Attention& w) const {
-    const double queries = number(w.batch) * number(w.heads) * number(w.query_length) * number(w.head_dim);
-    const double keys = number(w.batch) * number(w.kv_heads) * number(w.key_length) * number(w.head_dim);
-    return w.backward ? queries + 2.0 * keys : queries;
-  }
-  double operator()(const Streaming&) const { return 0.0; }
-  double operator()(const MemoryAccess&) const { return 0.0; }  // reads alone
-};
-
 Bytes result_size(const Operator& op) {
-  if (const auto* streaming = std::get_if<Streaming>(&op.work)) return streaming->written;
-  return std::visit(ResultElements{}, op.work) * bytes_per_element(op.precision);
+  return std::visit([&op](const auto& work) { return work.result(bytes_per_element(op.precision)); }, op.work);
 }
 
 bool fusible(const Operator& op) {

@@ -43,7 +43,7 @@ void adopt_measured_matmuls(Calibration& calibration, const Gpu& gpu) {
                       .transpose_a = row.transpose_a,
                       .transpose_b = row.transpose_b};
     row.log_sizes = log_sizes(row.batch, row.m, row.n, row.k);
-    row.log_residual = std::log(row.time / matmul_time(work, row.precision, gpu, calibration).device);
+    row.log_residual = std::log(row.time / kernel_time(work, row.precision, 1, gpu, calibration).device);
   }
   std::stable_sort(rows.begin(), rows.end(), before);
   calibration.measured_matmuls = std::move(rows);

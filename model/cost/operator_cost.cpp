@@ -1,31 +1,11 @@
 #include "model/cost/operator_cost.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "model/cost/attention.hpp"
 #include "model/cost/kernels.hpp"
 
 namespace foretrain {
-namespace {
-
-KernelTime kernel_time(const Operator& op, const Gpu& gpu, const Calibration& calibration) {
-  struct Visitor {
-    const Operator& op;
-    const Gpu& gpu;
-    const Calibration& calibration;
-    KernelTime operator()(const Matmul& work) const { return matmul_time(work, op.precision, gpu, calibration); }
-    KernelTime operator()(const Convolution& work) const {
-      return convolution_time(work, op.precision, gpu, calibration);
-    }
-    KernelTime operator()(const Attention& work) const { return attention_time(work, op.precision, gpu, calibration); }
-    KernelTime operator()(const Streaming& work) const { return streaming_time(work, op.kernels, gpu, calibration); }
-    KernelTime operator()(const MemoryAccess& work) const { return memory_access_time(work, gpu, calibration); }
-  };
-  return std::visit(Visitor{op, gpu, calibration}, op.work);
-}
-
-}  // namespace
 
 Seconds roofline(const Operator& op, const Gpu& gpu) {
   Flops work = flops(op);
@@ -42,10 +22,11 @@ OperatorCost operator_cost(const Operator& op, const Gpu& gpu, const Calibration
     Streaming extra = *streaming;
     extra.read = std::max(Bytes(0), extra.read - extra.written);
     extra.written = Bytes(0);
-    const KernelTime time = streaming_time(extra, 0, gpu, calibration);
+    const KernelTime time = kernel_time(extra, op.precision, 0, gpu, calibration);
     return {time.device, flops(op), extra.read, time.bound, 0};
   }
-  const KernelTime time = kernel_time(op, gpu, calibration);
+  const KernelTime time = std::visit(
+      [&](const auto& work) { return kernel_time(work, op.precision, op.kernels, gpu, calibration); }, op.work);
   const auto* attention = std::get_if<Attention>(&op.work);
   const Bytes traffic = attention ? attention_traffic(*attention, op.precision, gpu) : minimum_traffic(op);
   return {time.device, flops(op), traffic, time.bound, op.kernels};

@@ -1,7 +1,6 @@
 #include "model/job/calibrated_uncertainty.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "model/cost/measured_matmul.hpp"
@@ -72,9 +71,7 @@ double spread_of(const Scenario& scenario) {
 }  // namespace
 
 std::string_view operator_family(const Operator& op) {
-  constexpr std::array<std::string_view, std::variant_size_v<OperatorWork>> families = {
-      "matmul", "convolution", "attention", "streaming", "memory_access"};
-  return families[op.work.index()];
+  return std::visit([](const auto& work) { return work.word; }, op.work);
 }
 
 void set_calibrated_uncertainty(const Scenario& scenario, Result& result) {

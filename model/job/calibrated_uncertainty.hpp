@@ -8,7 +8,7 @@
 
 namespace foretrain {
 
-/// "matmul", "convolution", "attention", "streaming" or "memory_access".
+/// The word of its kind: "matmul", "memory_access".
 std::string_view operator_family(const Operator& op);
 
 /// Replaces the result's uncertainty where the calibration was fitted with a covariance C; else leaves it. The variance

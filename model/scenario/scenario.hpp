@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/base/error.hpp"
+#include "model/base/work.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/cost/calibration.hpp"
 #include "model/cost/storage.hpp"
@@ -70,24 +71,32 @@ struct ModelCall {
   std::optional<ExecutionMode> execution;  ///< Plan::execution where nothing is said
 };
 
+/// A result on a GPU ("gpu0" or one of its streams) that a host thread asks for, waits for and then works on.
+struct FetchedResult {
+  CopyWork copy;
+  HostWork then;
+};
+
+/// What a task does. A copy may be from or to the "disk"; of host work the model knows the durations that are not
+/// stated.
+using TaskWork = std::variant<Operator, ModelCall, CopyWork, HostWork, FetchedResult>;
+
 /// One entry of `workload.tasks`.
 struct ScenarioTask {
-  enum class Kind { op, call, copy, page_lock, sleep, synchronize, item, print };
   std::string id;
   std::string on;  ///< "gpu0", "gpu0:stream1", "cpu", "gpu0:d2h"
-  Kind kind = Kind::op;
-  Operator op;                    ///< kind op
-  std::optional<ModelCall> call;  ///< kind call
-  std::string enqueued_by;        ///< host thread that launches it ("cpu"); empty: it is there when the device is
-  int loop = -1;                  ///< into TasksWorkload::loops; -1: none
+  TaskWork work;
+  std::string enqueued_by;  ///< host thread that launches it ("cpu"); empty: it is there when the device is
+  int loop = -1;            ///< into TasksWorkload::loops; -1: none
   int repeat = 1;
-  std::string source;  ///< kind copy: "gpu0" or "cpu" or "disk"
-  std::string destination;
-  Bytes size;          ///< kinds copy, item, print and page_lock (allocating page-locked host memory)
-  bool pinned = true;  ///< kind copy: the host side is page-locked memory
-  Seconds duration;    ///< kind sleep
   std::vector<std::string> after;
   SourcePosition where;
+
+  /// What it moves between memories, if anything.
+  [[nodiscard]] const CopyWork* copy() const {
+    const auto* fetched = std::get_if<FetchedResult>(&work);
+    return fetched != nullptr ? &fetched->copy : std::get_if<CopyWork>(&work);
+  }
 };
 struct TasksWorkload {
   std::vector<ScenarioTask> tasks;

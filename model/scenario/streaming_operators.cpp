@@ -103,8 +103,9 @@ Operator read_pooling(const Field& field) {
   }
   const double maps = read_extent(keys, "batch") * read_extent(keys, "channels");
   const double in = maps * static_cast<double>(height * width);
-  const double out = maps * static_cast<double>(((height + 2 * pad - kernel) / stride + 1) *
-                                                ((width + 2 * pad - kernel) / stride + 1));
+  const std::int64_t rows = (height + 2 * pad - kernel) / stride + 1;
+  const std::int64_t columns = (width + 2 * pad - kernel) / stride + 1;
+  const double out = maps * static_cast<double>(rows * columns);
   const bool maximum = keys.flag_or("function", true, "average", "max");
   const bool backward = read_backward(keys);
   const Precision precision = read_precision(keys);

@@ -21,7 +21,7 @@ namespace foretrain {
 
 namespace {
 
-using TaskKind = ScenarioTask::Kind;
+using Action = HostWork::Action;
 
 // What a computer with some gigabytes of memory executes in a minute.
 constexpr double most_repetitions = 2e7;
@@ -53,35 +53,50 @@ std::string read_resource(const Field& field, const Cluster& cluster) {
   return text;
 }
 
-void read_copy_task(const Field& field, const Cluster& cluster, ScenarioTask& task) {
-  const MappingReader copy = field.mapping({"from", "to", "size", "pinned"});
-  task.kind = TaskKind::copy;
-  task.source = copy["from"].text();
-  task.destination = copy["to"].text();
-  check_place(task.source, copy["from"], cluster);
-  check_place(task.destination, copy["to"], cluster);
-  if (task.source == task.destination) {
-    copy.fail("to", fmt::format("from {} to {}", task.source, task.destination),
+TaskWork read_copy_task(const Field& field, const Cluster& cluster, const std::string& /*on*/) {
+  const MappingReader keys = field.mapping({"from", "to", "size", "pinned"});
+  CopyWork copy{keys["from"].text(), keys["to"].text()};
+  check_place(copy.from, keys["from"], cluster);
+  check_place(copy.to, keys["to"], cluster);
+  if (copy.from == copy.to) {
+    keys.fail("to", fmt::format("from {} to {}", copy.from, copy.to),
               "another place; within one memory elementwise, which reads and writes");
   }
-  task.size = copy["size"].quantity<Bytes>(Zero::allowed);
-  task.pinned = copy.flag_or("pinned", true);
+  copy.size = keys["size"].quantity<Bytes>(Zero::allowed);
+  copy.pinned = keys.flag_or("pinned", true);
+  return copy;
 }
 
-/// Results that the host thread asks for and waits for, in pageable memory.
-void read_result_task(const Field& field, TaskKind kind, const Cluster& cluster, ScenarioTask& task) {
-  const MappingReader keys = kind == TaskKind::print ? field.mapping({"from", "size"}) : field.mapping({"from"});
-  task.kind = kind;
-  task.source = read_resource(keys["from"], cluster);
-  if (!task.source.starts_with("gpu")) {
-    keys.fail("from", fmt::format("{} is no GPU", task.source), "gpu0, or one of its streams: gpu0:stream1");
+/// From a GPU to pageable memory of the host thread.
+CopyWork read_fetch(const MappingReader& keys, const Cluster& cluster, const std::string& on) {
+  const std::string from = read_resource(keys["from"], cluster);
+  if (!from.starts_with("gpu")) {
+    keys.fail("from", fmt::format("{} is no GPU", from), "gpu0, or one of its streams: gpu0:stream1");
   }
-  task.destination = task.on;
-  task.size = kind == TaskKind::print ? keys["size"].quantity<Bytes>(Zero::allowed) : Bytes(8.0);
-  task.pinned = false;
+  return {from, on, Bytes(8.0), false};
 }
 
-ModelCall read_call(const Field& field, bool backward, const Cluster& cluster) {
+TaskWork read_item(const Field& field, const Cluster& cluster, const std::string& on) {
+  return FetchedResult{read_fetch(field.mapping({"from"}), cluster, on), {Action::wait}};
+}
+
+TaskWork read_print(const Field& field, const Cluster& cluster, const std::string& on) {
+  const MappingReader keys = field.mapping({"from", "size"});
+  FetchedResult result{read_fetch(keys, cluster, on), {Action::format}};
+  result.copy.size = result.then.size = keys["size"].quantity<Bytes>(Zero::allowed);
+  return result;
+}
+
+TaskWork read_page_lock(const Field& field, const Cluster& /*cluster*/, const std::string& /*on*/) {
+  return HostWork{Action::page_lock, {}, field.mapping({"size"})["size"].quantity<Bytes>(Zero::allowed)};
+}
+
+TaskWork read_sleep(const Field& field, const Cluster& /*cluster*/, const std::string& /*on*/) {
+  return HostWork{Action::sleep, field.quantity<Seconds>(Zero::allowed)};
+}
+
+template <bool backward>
+TaskWork read_call(const Field& field, const Cluster& cluster, const std::string& /*on*/) {
   const MappingReader keys = field.mapping({"model", "batch", "precision", "attention", "execution"});
   ModelCall call;
   call.model = read_model(keys["model"]);
@@ -95,35 +110,36 @@ ModelCall read_call(const Field& field, bool backward, const Cluster& cluster) {
   return call;
 }
 
-void read_work(const std::string& key, const Field& work, const Cluster& cluster, ScenarioTask& task) {
-  if (key == "copy") {
-    read_copy_task(work, cluster, task);
-  } else if (key == "page_lock") {
-    task.kind = TaskKind::page_lock;
-    task.size = work.mapping({"size"})["size"].quantity<Bytes>(Zero::allowed);
-  } else if (key == "sleep") {
-    task.kind = TaskKind::sleep;
-    task.duration = work.quantity<Seconds>(Zero::allowed);
-  } else if (key == "item" || key == "print") {
-    read_result_task(work, key == "item" ? TaskKind::item : TaskKind::print, cluster, task);
-  } else if (key == "forward" || key == "forward_backward") {
-    task.kind = TaskKind::call;
-    task.call = read_call(work, key == "forward_backward", cluster);
-  } else {
-    task.kind = TaskKind::op;
-    task.op = read_operator(key, work);
-    check_attention(task.op, cluster.node.gpu, work);
+/// What `run:` may name beside operators.
+struct TaskRow {
+  std::string_view word;
+  TaskWork (*read)(const Field& field, const Cluster& cluster, const std::string& on);
+};
+constexpr TaskRow task_rows[] = {
+    {"copy", read_copy_task},      {"page_lock", read_page_lock},         {"sleep", read_sleep},
+    {"forward", read_call<false>}, {"forward_backward", read_call<true>}, {"item", read_item},
+    {"print", read_print}};
+
+TaskWork read_work(const std::string& word, const Field& field, const Cluster& cluster, const std::string& on) {
+  for (const TaskRow& row : task_rows) {
+    if (row.word == word) return row.read(field, cluster, on);
   }
+  const Operator op = read_operator(word, field);
+  check_attention(op, cluster.node.gpu, field);
+  return op;
 }
 
 void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
   if (field.is_scalar() && field.text() == "synchronize") {
-    task.kind = TaskKind::synchronize;
+    task.work = HostWork{Action::synchronize};
     return;
   }
   static const std::vector<std::string> works_known = [] {
     std::vector<std::string> words = operator_kinds();
-    words.insert(words.end(), {"page_lock", "sleep", "forward", "forward_backward", "item", "print", "repeat"});
+    for (const TaskRow& row : task_rows) {
+      if (std::ranges::find(words, row.word) == words.end()) words.emplace_back(row.word);
+    }
+    words.emplace_back("repeat");
     return words;
   }();
   const MappingReader run = field.mapping_of(works_known);
@@ -131,8 +147,8 @@ void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
   if (works != 1) field.fail(fmt::format("{} pieces of work in one task", works), "one: { matmul: { … }, repeat: 50 }");
   task.repeat = run.int_or("repeat", 1, {1, 10'000'000});
   for (const YamlEntry& entry : field.node().entries) {
-    if (entry.key != "repeat")
-      read_work(entry.key, Field(entry.value, join_path(field.path(), entry.key)), cluster, task);
+    if (entry.key == "repeat") continue;
+    task.work = read_work(entry.key, Field(entry.value, join_path(field.path(), entry.key)), cluster, task.on);
   }
 }
 
@@ -146,20 +162,19 @@ void refuse_copy_queue(const MappingReader& keys, const std::string& place) {
 
 /// Who launches the task, and whether what it does has its place where it runs.
 void read_launching(const MappingReader& keys, const Cluster& cluster, ScenarioTask& task) {
-  const bool host_waits = task.kind == TaskKind::item || task.kind == TaskKind::print;
-  if (host_waits && !task.on.starts_with("cpu")) {
+  if (std::holds_alternative<FetchedResult>(task.work) && !task.on.starts_with("cpu")) {
     keys.fail("on", fmt::format("{} waits for nobody", task.on), "the host thread that wants the result: on: cpu");
   }
-  const bool calls = task.kind == TaskKind::call;
+  const bool calls = std::holds_alternative<ModelCall>(task.work);
+  const bool computes = calls || std::holds_alternative<Operator>(task.work);
   if (calls && !task.on.starts_with("gpu")) {
     keys.fail("on", fmt::format("a model is called on a GPU, not on {}", task.on), "on: gpu0");
   }
-  if (calls || task.kind == TaskKind::op) refuse_copy_queue(keys, task.on);
+  if (computes) refuse_copy_queue(keys, task.on);
   if (calls) task.enqueued_by = "cpu";
   const auto thread = keys.find("enqueued_by");
   if (!thread) return;
-  const bool on_gpu = task.on.starts_with("gpu");
-  if (!on_gpu || (task.kind != TaskKind::op && task.kind != TaskKind::copy && !calls)) {
+  if (!task.on.starts_with("gpu") || (!computes && !std::holds_alternative<CopyWork>(task.work))) {
     thread->fail("only operators, copies and calls of models on a GPU are launched by a host thread", "no enqueued_by");
   }
   task.enqueued_by = thread->text();

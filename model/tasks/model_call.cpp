@@ -1,7 +1,5 @@
 #include "model/tasks/model_call.hpp"
 
-#include <ranges>
-
 #include "model/workload/build.hpp"
 
 namespace foretrain {
@@ -23,9 +21,9 @@ std::vector<Operator> operators_of(const Model& model, bool backward) {
     }
   }
   if (!backward) return ops;
-  for (const LayerGroup& group : model.layers | std::views::reverse) {
-    for (int i = 0; i < group.repeat; ++i) {
-      ops.insert(ops.end(), group.layer.backward.begin(), group.layer.backward.end());
+  for (auto group = model.layers.rbegin(); group != model.layers.rend(); ++group) {
+    for (int i = 0; i < group->repeat; ++i) {
+      ops.insert(ops.end(), group->layer.backward.begin(), group->layer.backward.end());
     }
   }
   return ops;

@@ -31,121 +31,110 @@ EndpointId TaskBlocks::endpoint(const ScenarioTask& task, const std::string& dev
 }
 
 Block TaskBlocks::copy_block(const ScenarioTask& task) const {
-  Block block = copy(task);
+  const CopyWork& work = *task.copy();
+  Block block = copy(task, work);
   if (recipes_ == Recipes::kept) {
-    block.recipe = recipe_of(CopyWork{device_of(task.source), device_of(task.destination), task.size, task.pinned});
+    block.recipe = recipe_of(CopyWork{device_of(work.from), device_of(work.to), work.size, work.pinned});
   }
   return block;
 }
 
-Block TaskBlocks::copy(const ScenarioTask& task) const {
-  if (task.source == "disk" || task.destination == "disk") {
+Block TaskBlocks::copy(const ScenarioTask& task, const CopyWork& work) const {
+  if (work.from == "disk" || work.to == "disk") {
     const Storage& disk = scenario_.cluster.node.storage;
     if (!disk.exists()) {
       throw ScenarioError(task.where, "workload.tasks." + task.id + ".run.copy", "the node has no disk",
                           "describe it under storage: of the node");
     }
     DiskPattern pattern;
-    pattern.block = task.size;
-    pattern.write = task.destination == "disk";
+    pattern.block = work.size;
+    pattern.write = work.to == "disk";
     const Seconds time = disk_cost(disk, pattern).request;
     return {task.id, Category::data, time};
   }
-  const std::string from = device_of(task.source), to = device_of(task.destination);
+  const std::string from = device_of(work.from), to = device_of(work.to);
   const bool from_gpu = from.starts_with("gpu");
   const int gpu = endpoint(task, from_gpu ? from : to, from_gpu ? "run.copy.from" : "run.copy.to", 0);
   const int near = gpu < topology_.gpus() ? gpu : 0;
   const EndpointId source = endpoint(task, from, "run.copy.from", near);
   const EndpointId destination = endpoint(task, to, "run.copy.to", near);
   const bool touches_host = source >= topology_.gpus() || destination >= topology_.gpus();
-  if (touches_host && !task.pinned) {
-    const Seconds time = task.size / BytesPerSecond(scenario_.calibration.host.pageable_copy_gbps * 1e9);
+  if (touches_host && !work.pinned) {
+    const Seconds time = work.size / BytesPerSecond(scenario_.calibration.host.pageable_copy_gbps * 1e9);
     return {task.id, Category::communication, time};
   }
   LoweredCollective lowered{"copy",
-                            {{topology_.route(source, destination).latency, {{source, destination, task.size}}, 1}}};
+                            {{topology_.route(source, destination).latency, {{source, destination, work.size}}, 1}}};
   const Seconds time = uncontended_time(lowered, topology_, scenario_.background);
   return {task.id, Category::communication, time, std::move(lowered)};
 }
 
 Block TaskBlocks::block_of(const ScenarioTask& task) const {
-  if (task.kind == ScenarioTask::Kind::copy) return copy_block(task);
-  Block block = work(task);
-  if (recipes_ == Recipes::kept) block.recipe = recipe_of(described(task, block.uncontended));
+  if (const auto* work = std::get_if<HostWork>(&task.work)) return host_block(task.id, *work);
+  if (const auto* fetched = std::get_if<FetchedResult>(&task.work)) return host_block(task.id, fetched->then);
+  if (task.copy()) return copy_block(task);
+  check_gpu(task);
+  const Gpu& gpu = scenario_.cluster.node.gpu;
+  const auto& op = std::get<Operator>(task.work);
+  const Seconds time = operator_cost(op, gpu, scenario_.calibration).device;
+  Block block{task.id, Category::compute, time, {}, device_share(op, time, gpu, scenario_.calibration)};
+  if (recipes_ == Recipes::kept) block.recipe = recipe_of(PricedOperator{op, 1, time});
   return block;
 }
 
-RecipeWork TaskBlocks::described(const ScenarioTask& task, Seconds time) const {
+Block TaskBlocks::host_block(const std::string& id, HostWork work) const {
   using Action = HostWork::Action;
-  switch (task.kind) {
-    case ScenarioTask::Kind::sleep:
-      return HostWork{Action::sleep, time};
-    case ScenarioTask::Kind::synchronize:
-      return HostWork{Action::synchronize};
-    case ScenarioTask::Kind::item:
-      return HostWork{Action::wait};
-    case ScenarioTask::Kind::print:
-      return HostWork{Action::format, Seconds(scenario_.calibration.host.print_us * 1e-6), task.size};
-    case ScenarioTask::Kind::page_lock:
-      return HostWork{Action::page_lock, {}, task.size};
-    case ScenarioTask::Kind::copy:
-    case ScenarioTask::Kind::op:
-    case ScenarioTask::Kind::call:
-      break;
-  }
-  return PricedOperator{task.op, 1, time};
-}
-
-Block TaskBlocks::work(const ScenarioTask& task) const {
-  using Kind = ScenarioTask::Kind;
   const HostConstants& host = scenario_.calibration.host;
-  switch (task.kind) {
-    case Kind::copy:
-      return copy(task);
-    case Kind::sleep:
-      return {task.id, Category::host, task.duration};
-    case Kind::synchronize:
-      return {task.id, Category::host, Seconds(0.0)};
-    case Kind::item:
-    case Kind::print: {
-      const Seconds formatting(task.kind == Kind::print ? host.print_us * 1e-6 : 0.0);
-      const Seconds time = synchronize_time(host) + formatting;
-      return {task.id, Category::host, time};
-    }
-    case Kind::page_lock: {
-      const Seconds time = task.size / BytesPerSecond(host.page_lock_gbps * 1e9);
-      return {task.id, Category::host, time};
-    }
-    case Kind::op:
-    case Kind::call:
+  Seconds time;
+  switch (work.action) {
+    case Action::sleep:
+      time = work.duration;
+      break;
+    case Action::wait:
+      time = synchronize_time(host);
+      break;
+    case Action::format:
+      work.duration = Seconds(host.print_us * 1e-6);
+      time = synchronize_time(host) + work.duration;
+      break;
+    case Action::page_lock:
+      time = work.size / BytesPerSecond(host.page_lock_gbps * 1e9);
+      break;
+    case Action::synchronize:  // with nothing that was launched
+    case Action::dispatch:
+    case Action::launch:
       break;
   }
-  check_gpu(task);
-  const Gpu& gpu = scenario_.cluster.node.gpu;
-  const Seconds time = operator_cost(task.op, gpu, scenario_.calibration).device;
-  return {task.id, Category::compute, time, {}, device_share(task.op, time, gpu, scenario_.calibration)};
+  Block block{id, Category::host, time};
+  if (recipes_ == Recipes::kept) block.recipe = recipe_of(work);
+  return block;
 }
 
 ExecutionMode TaskBlocks::mode_of(const ScenarioTask& task) const {
-  return task.call && task.call->execution ? *task.call->execution : scenario_.plan.execution;
+  const auto* call = std::get_if<ModelCall>(&task.work);
+  return call && call->execution ? *call->execution : scenario_.plan.execution;
 }
 
 LaunchPlan TaskBlocks::launches_of(const ScenarioTask& task) const {
   check_gpu(task);
   const Gpu& gpu = scenario_.cluster.node.gpu;
   const std::vector<Operator> ops = operators(task);
-  if (task.call) return plan_call(ops, task.call->backward, mode_of(task), gpu, scenario_.calibration);
+  if (const auto* call = std::get_if<ModelCall>(&task.work)) {
+    return plan_call(ops, call->backward, mode_of(task), gpu, scenario_.calibration);
+  }
   return plan_launches(ops, mode_of(task), false, gpu, scenario_.calibration);
 }
 
 std::vector<Operator> TaskBlocks::operators(const ScenarioTask& task) const {
-  return task.call ? operators_of(*task.call) : std::vector{task.op};
+  const auto* call = std::get_if<ModelCall>(&task.work);
+  return call ? operators_of(*call) : std::vector{std::get<Operator>(task.work)};
 }
 
 std::vector<Block> TaskBlocks::launch_blocks(const ScenarioTask& task, const LaunchPlan& plan) const {
+  const bool calls = std::holds_alternative<ModelCall>(task.work);
   std::vector<Block> blocks;
   for (const Launch& launch : plan.launches) {
-    blocks.push_back({task.call ? launch.name : task.id, Category::compute, launch.device, {}, launch.share});
+    blocks.push_back({calls ? launch.name : task.id, Category::compute, launch.device, {}, launch.share});
   }
   if (recipes_ == Recipes::kept) {
     const std::vector<RecipePointer> recipes = recipes_of(plan, operators(task));
@@ -155,8 +144,9 @@ std::vector<Block> TaskBlocks::launch_blocks(const ScenarioTask& task, const Lau
 }
 
 bool TaskBlocks::host_waits_for(const ScenarioTask& task) const {
-  const bool to_or_from_host = !task.source.starts_with("gpu") || !task.destination.starts_with("gpu");
-  return to_or_from_host && !task.pinned;
+  const CopyWork& work = *task.copy();
+  const bool to_or_from_host = !work.from.starts_with("gpu") || !work.to.starts_with("gpu");
+  return to_or_from_host && !work.pinned;
 }
 
 void TaskBlocks::check_gpu(const ScenarioTask& task) const {

@@ -25,14 +25,14 @@ class TaskBlocks {
   /// GPU or host memory. Throws ScenarioError at the task for a device that is not there.
   [[nodiscard]] EndpointId endpoint(const ScenarioTask& task, const std::string& device, const std::string& key,
                                     int nearest_gpu) const;
-  /// A task of its own, which no host thread launches.
+  /// A task of its own, which no host thread launches; of a fetched result what the host does once it is there.
   [[nodiscard]] Block block_of(const ScenarioTask& task) const;
   /// Kernels that a host thread launches: those of an operator or of a model's call.
   [[nodiscard]] LaunchPlan launches_of(const ScenarioTask& task) const;
   /// One block for each launch of the task's plan.
   [[nodiscard]] std::vector<Block> launch_blocks(const ScenarioTask& task, const LaunchPlan& plan) const;
   [[nodiscard]] ExecutionMode mode_of(const ScenarioTask& task) const;
-  /// What item and print copy, to pageable memory.
+  /// What the task copies.
   [[nodiscard]] Block copy_block(const ScenarioTask& task) const;
   /// The host thread waits until the copy of its task is done.
   [[nodiscard]] bool host_waits_for(const ScenarioTask& task) const;
@@ -40,9 +40,8 @@ class TaskBlocks {
  private:
   void check_gpu(const ScenarioTask& task) const;
   [[nodiscard]] std::vector<Operator> operators(const ScenarioTask& task) const;
-  [[nodiscard]] Block copy(const ScenarioTask& task) const;
-  [[nodiscard]] Block work(const ScenarioTask& task) const;
-  [[nodiscard]] RecipeWork described(const ScenarioTask& task, Seconds time) const;
+  [[nodiscard]] Block copy(const ScenarioTask& task, const CopyWork& work) const;
+  [[nodiscard]] Block host_block(const std::string& id, HostWork work) const;
 
   const Scenario& scenario_;
   const Topology& topology_;

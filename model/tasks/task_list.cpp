@@ -15,7 +15,6 @@ namespace foretrain {
 
 namespace {
 
-using Kind = ScenarioTask::Kind;
 using Action = HostWork::Action;
 
 constexpr std::size_t most_tasks = 50'000'000;
@@ -86,7 +85,7 @@ void TaskListBuilder::number_shared_devices() {
   };
   for (const ScenarioTask& task : workload_.tasks) {
     note(task.on);
-    if (task.kind == Kind::item || task.kind == Kind::print) note(task.source);
+    if (const auto* fetched = std::get_if<FetchedResult>(&task.work)) note(fetched->copy.from);
   }
   for (const auto& [device, places] : streams) {
     if (places.size() > 1) shared_devices_.emplace(device, static_cast<int>(shared_devices_.size()));
@@ -122,14 +121,14 @@ BlockId TaskListBuilder::host_block(const std::string& name, Seconds time, HostW
 Launched TaskListBuilder::launched(const ScenarioTask& task) {
   const HostConstants& host = scenario_.calibration.host;
   Launched result;
-  const bool result_wanted = task.kind == Kind::item || task.kind == Kind::print;
-  result.thread = resource(task, result_wanted ? task.on : task.enqueued_by);
-  result.stream = resource(task, result_wanted ? task.source : task.on);
-  if (result_wanted || task.kind == Kind::copy) {
+  const auto* fetched = std::get_if<FetchedResult>(&task.work);
+  result.thread = resource(task, fetched ? task.on : task.enqueued_by);
+  result.stream = resource(task, fetched ? fetched->copy.from : task.on);
+  if (task.copy()) {
     result.kernels = {builder_.add_block(blocks_.copy_block(task))};
     const Seconds dispatch = host_dispatch_time(1, ExecutionMode::eager, host);
     result.dispatch = host_block(task.id + " dispatch", dispatch, {Action::dispatch, dispatch, {}, 1});
-    if (result_wanted) {
+    if (fetched) {
       result.wait = builder_.add_block(blocks_.block_of(task));
     } else if (blocks_.host_waits_for(task)) {
       result.wait = host_block(task.id + " wait", synchronize_time(host), {Action::wait});
@@ -142,12 +141,12 @@ Launched TaskListBuilder::launched(const ScenarioTask& task) {
   const bool graph = mode == ExecutionMode::cuda_graph;
   if (graph) {
     result.at_once = result.kernels.size();
-    result.repetitions_together = !task.call;
+    result.repetitions_together = !std::holds_alternative<ModelCall>(task.work);
   }
   const Seconds dispatch = host_dispatch_time(1, mode, host);
   const auto handed_over = static_cast<int>(result.at_once) * (result.repetitions_together ? task.repeat : 1);
   result.dispatch = host_block(task.id + " dispatch", dispatch, {Action::dispatch, dispatch, {}, handed_over, graph});
-  if (task.call) list_.calls.emplace(task.id, summary_of(plan, mode));
+  if (std::holds_alternative<ModelCall>(task.work)) list_.calls.emplace(task.id, summary_of(plan, mode));
   return result;
 }
 
@@ -155,7 +154,7 @@ void TaskListBuilder::add_entry(const ScenarioTask& task) {
   Entry entry;
   entry.task = &task;
   entry.on = resource(task, task.on);
-  if (!task.enqueued_by.empty() || task.kind == Kind::item || task.kind == Kind::print) {
+  if (!task.enqueued_by.empty() || std::holds_alternative<FetchedResult>(task.work)) {
     entry.launched = launched(task);
   } else {
     entry.block = builder_.add_block(blocks_.block_of(task));
@@ -245,7 +244,8 @@ void TaskListBuilder::add_repetitions(Entry& entry) {
     throw ScenarioError(task.where, "workload.tasks." + task.id + ".run",
                         "more than " + std::to_string(most_tasks) + " kernels and launches", "fewer repetitions");
   }
-  if (task.kind == Kind::synchronize) {
+  const auto* host = std::get_if<HostWork>(&task.work);
+  if (host && host->action == Action::synchronize) {
     for (int i = 0; i < task.repeat; ++i) add_synchronize(entry, predecessors(entry, entry.instances.size()));
   } else if (entry.launched) {
     add_launches(entry);

@@ -18,6 +18,9 @@ bool Attention::masked() const {
   return causal || density < 1.0 || (window > 0 && window < longest) || padded;
 }
 
+// Two products per score, each 2·head_dim; the backward pass has four (dV, dP, dQ, dK).
+Flops Attention::operations() const { return Flops((backward ? 8.0 : 4.0) * scores(*this) * number(head_dim)); }
+
 // Query i stands at position key_length - queries + i among the keys. It sees itself and what stands before it, and
 // without a causal mask what stands behind it as well.
 double attended_pairs(std::int64_t queries, std::int64_t keys, bool causal, std::int64_t window) {

@@ -1,9 +1,13 @@
-// The attention operator: shapes, masks and which algorithm is asked for. No device, no time.
+// The attention operator: shapes, masks and which algorithm is asked for (see operator.hpp). No device, no time.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
+
+#include "model/base/number.hpp"
+#include "model/base/quantity.hpp"
 
 namespace foretrain {
 
@@ -25,6 +29,7 @@ struct Packing {
 
 /// Softmax(Q Kᵀ) V for [batch, heads, query_length, head_dim] against kv_heads of [key_length, head_dim].
 struct Attention {
+  static constexpr std::string_view word = "attention";
   std::int64_t batch = 1, heads = 1, kv_heads = 1, query_length = 1, key_length = 1, head_dim = 1;
   bool causal = false;
   AttentionKind kind = AttentionKind::flash;
@@ -41,6 +46,17 @@ struct Attention {
 
   /// Whether some scores are not needed: a causal, windowed, block-sparse or padding mask.
   [[nodiscard]] bool masked() const;
+
+  /// Elements of Q, and of O.
+  [[nodiscard]] double queries() const { return number(batch) * number(heads) * number(query_length * head_dim); }
+  /// Elements of K, and of V.
+  [[nodiscard]] double keys() const { return number(batch) * number(kv_heads) * number(key_length * head_dim); }
+  [[nodiscard]] Flops operations() const;
+  /// Forward reads Q, K, V and writes O; backward reads these and dO and writes dQ, dK, dV.
+  [[nodiscard]] Bytes traffic(Bytes element) const { return (backward ? 4.0 : 2.0) * (queries() + keys()) * element; }
+  [[nodiscard]] Bytes result(Bytes element) const {
+    return (backward ? queries() + 2.0 * keys() : queries()) * element;
+  }
 };
 
 /// Query–key pairs of one head of one sequence, before block sparsity. With a causal mask query i of q sees the first

@@ -29,23 +29,23 @@ struct LoaderStages {
 /// a worker that is as far ahead waits until the training process takes one.
 struct DataLoader {
   int workers = 0;     ///< 0: the training process loads its batches itself
-  Seconds per_sample;  ///< all that one worker does for one sample, where its parts are not stated
   int prefetch = 2;    ///< batches that each worker may be ahead
+  Seconds per_sample;  ///< all that one worker does for one sample, where its parts are not stated
   LoaderStages stages;
-  bool per_batch = false;           ///< the stages' times are a batch's
-  std::optional<int> cores;         ///< that the workers of one training process share; the node's, divided
   std::optional<Dataset> dataset;   ///< read from `storage`
   std::optional<Storage> storage;   ///< the node's, unless it is stated
-  bool warm = false;                ///< what fits is in the page cache: not the first epoch
-  bool keeps_decoded = false;       ///< decoded samples stay in memory: from the second epoch on nothing is decoded
   Bytes decoded;                    ///< one sample as it is copied to the device
-  bool decodes_on_device = false;   ///< what is copied is the stored sample
   Seconds device_decode;            ///< one sample's or batch's, as the stages
   std::optional<Seconds> transfer;  ///< a batch's copy to the device, where it is not to follow from `decoded`
+  double spread = 0.0;              ///< standard deviation of a sample's time on the worker over its mean
+  std::optional<int> cores;         ///< that the workers of one training process share; the node's, divided
+  bool per_batch = false;           ///< the stages' times are a batch's
+  bool warm = false;                ///< what fits is in the page cache: not the first epoch
+  bool keeps_decoded = false;       ///< decoded samples stay in memory: from the second epoch on nothing is decoded
+  bool decodes_on_device = false;   ///< what is copied is the stored sample
   bool pinned = false;              ///< copies leave page-locked memory
   bool non_blocking = false;        ///< and run beside the step before
   bool persistent = false;          ///< workers live on from epoch to epoch
-  double spread = 0.0;              ///< standard deviation of a sample's time on the worker over its mean
 };
 
 }  // namespace foretrain

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 #include <stdexcept>
 #include <utility>
 #include <variant>
@@ -84,8 +83,8 @@ class NetworkBuilder {
   void close_layer(std::size_t output) {
     layer_.output = size_of(output);
     layer_.saved_selective = layer_.saved_operators = layer_.saved;
-    for (const std::vector<Operator>& step : backward_ | std::views::reverse) {
-      layer_.backward.insert(layer_.backward.end(), step.begin(), step.end());
+    for (auto step = backward_.rbegin(); step != backward_.rend(); ++step) {
+      layer_.backward.insert(layer_.backward.end(), step->begin(), step->end());
     }
     append_layer(std::move(layer_));
   }

@@ -1,10 +1,20 @@
 // Operators: what one kernel (or a short fixed sequence of kernels) computes, by shape. No device, no time.
+//
+// A kind of operator is a struct of this file and stands in FORETRAIN_OPERATORS; how long it takes is in
+// cost/kernels_NAME.cpp.
+//   word        its family in measurements and calibrations
+//   operations  see flops(Operator)
+//   traffic     see minimum_traffic(Operator); an element takes `element`
+//   result      what it writes, as the operator after it reads it
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 
+#include "model/base/number.hpp"
 #include "model/base/quantity.hpp"
 #include "model/hardware/precision.hpp"
 #include "model/workload/attention.hpp"
@@ -14,12 +24,21 @@ namespace foretrain {
 /// C[m,n] (+)= A[m,k] · B[k,n], `batch` independent products. Matrices lie row by row: k is contiguous in A and n in B
 /// unless the operand is transposed (a linear layer, x · Wᵀ, has B transposed).
 struct Matmul {
+  static constexpr std::string_view word = "matmul";
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
   bool accumulate_fp32 = false;  ///< adds into an fp32 result (gradient accumulation): reads and writes 4-byte C
   bool accumulate = false;       ///< adds into a result of its own precision: reads C too
   bool transpose_a = false;      ///< A is stored as [k,m]
   bool transpose_b = false;      ///< B is stored as [n,k]
   bool padded = false;           ///< rows are padded to 16 bytes whatever their length
+
+  /// Two (multiply, add) for each element of m × n × k.
+  [[nodiscard]] Flops operations() const { return Flops(2.0 * number(batch) * number(m) * number(n) * number(k)); }
+  [[nodiscard]] Bytes traffic(Bytes element) const {
+    const Bytes sum = accumulate_fp32 ? 2.0 * bytes_per_element(Precision::fp32) : (accumulate ? 2.0 : 1.0) * element;
+    return number(batch) * ((number(m) * number(k) + number(k) * number(n)) * element + number(m) * number(n) * sum);
+  }
+  [[nodiscard]] Bytes result(Bytes element) const { return number(batch) * number(m) * number(n) * element; }
   bool operator==(const Matmul&) const = default;
 };
 
@@ -33,9 +52,24 @@ enum class ConvolutionPass { forward, data_gradient, weight_gradient };
 
 /// 2-D convolution, shapes of the forward pass: input [n, c, h, w], filter [k, c/groups, r, s], output [n, k, p, q].
 struct Convolution {
+  static constexpr std::string_view word = "convolution";
   std::int64_t n = 1, c = 1, h = 1, w = 1, k = 1, r = 1, s = 1, p = 1, q = 1;
   std::int64_t stride = 1, groups = 1;
   ConvolutionPass pass = ConvolutionPass::forward;
+
+  [[nodiscard]] double inputs() const { return number(n) * number(c) * number(h) * number(w); }
+  [[nodiscard]] double weights() const { return number(k) * number(c) / number(groups) * number(r) * number(s); }
+  [[nodiscard]] double outputs() const { return number(n) * number(k) * number(p) * number(q); }
+  /// Every pass multiplies and adds once for each output element, input channel of its group and filter tap.
+  [[nodiscard]] Flops operations() const {
+    return Flops(2.0 * outputs() * number(c) / number(groups) * number(r) * number(s));
+  }
+  /// Every pass touches input, filter and output (or their gradients) once: it reads two and writes the third.
+  [[nodiscard]] Bytes traffic(Bytes element) const { return (inputs() + weights() + outputs()) * element; }
+  [[nodiscard]] Bytes result(Bytes element) const {
+    if (pass == ConvolutionPass::forward) return outputs() * element;
+    return (pass == ConvolutionPass::data_gradient ? inputs() : weights()) * element;
+  }
   bool operator==(const Convolution&) const = default;
 };
 
@@ -43,11 +77,16 @@ enum class StreamingKind { elementwise, reduction, gather, optimizer };
 
 /// Work bound by memory traffic: elementwise chains, norms, softmax, pooling, embedding look-ups, optimizer updates.
 struct Streaming {
+  static constexpr std::string_view word = "streaming";
   StreamingKind kind = StreamingKind::elementwise;
   Bytes read;
   Bytes written;
   Flops flops;
   bool fusible = false;  ///< a compiler may merge it into its producer: the intermediate is then never written
+
+  [[nodiscard]] Flops operations() const { return flops; }
+  [[nodiscard]] Bytes traffic(Bytes /*element*/) const { return read + written; }
+  [[nodiscard]] Bytes result(Bytes /*element*/) const { return written; }
   bool operator==(const Streaming&) const = default;
 };
 
@@ -57,15 +96,26 @@ enum class AccessPattern { sequential, strided, random, dependent };
 
 /// `reads` of `element` bytes each from `working_set` bytes that were touched before, by as many threads as help.
 struct MemoryAccess {
+  static constexpr std::string_view word = "memory_access";
   AccessPattern pattern = AccessPattern::sequential;
   double reads = 1.0;
   Bytes element = Bytes(4.0);
   Bytes stride;  ///< between the reads of neighbouring threads (strided)
   Bytes working_set = Bytes(4.0);
+
+  [[nodiscard]] Flops operations() const { return Flops(0.0); }
+  /// What the caches kept is not read again.
+  [[nodiscard]] Bytes traffic(Bytes /*element*/) const { return std::min(reads * element, working_set); }
+  [[nodiscard]] Bytes result(Bytes /*element*/) const { return Bytes(0.0); }
   bool operator==(const MemoryAccess&) const = default;
 };
 
-using OperatorWork = std::variant<Matmul, Convolution, Attention, Streaming, MemoryAccess>;
+/// Every kind of operator, with a comma between two: alternatives here, declarations in cost/kernels.hpp.
+#define FORETRAIN_OPERATORS(each) each(Matmul), each(Convolution), each(Attention), each(Streaming), each(MemoryAccess)
+
+#define FORETRAIN_OPERATOR_TYPE(Work) Work
+using OperatorWork = std::variant<FORETRAIN_OPERATORS(FORETRAIN_OPERATOR_TYPE)>;
+#undef FORETRAIN_OPERATOR_TYPE
 
 struct Operator {
   std::string name;

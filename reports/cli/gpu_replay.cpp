@@ -55,7 +55,7 @@ void export_graphs(const std::vector<NamedScenario>& scenarios, Fidelity fidelit
 
 bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity, const std::string& folder) {
   const ScratchFolder scratch;
-  const std::string graphs = scratch.path();
+  const std::string& graphs = scratch.path();
   export_graphs(scenarios, fidelity, graphs);  // what cannot be replayed is said first
   const std::string& name = scenarios.front().name;
   const auto program = find_gpu_program();
@@ -74,6 +74,7 @@ bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity,
   }
   warn(run.errors);
   std::vector<MeasuredGraph> measured;
+  measured.reserve(scenarios.size());
   for (const NamedScenario& scenario : scenarios) {
     measured.push_back(read_measured_graph(results + "/replay-" + replay::file_name_of(scenario.name) + ".json"));
   }

@@ -23,7 +23,7 @@ std::vector<Case> breakdown_cases(const PlotOptions& options) {
     for (Case& row : combinations(file, options.overrides, variations)) {
       const std::string combination = combination_name(row, variations);
       const bool one_file = options.files.size() == 1 && !combination.empty();
-      row.name = one_file ? combination : title + (combination.empty() ? "" : ", " + combination);
+      row.name = one_file ? combination : fmt::format("{}{}{}", title, combination.empty() ? "" : ", ", combination);
       cases.push_back(std::move(row));
     }
   }

@@ -120,8 +120,7 @@ ScalingFigure predict_scaling(const PlotOptions& shared, const ScalingOptions& o
 
 ExitStatus run(const PlotOptions& shared, ScalingOptions options) {
   std::ranges::sort(options.gpus);
-  const auto twice = std::ranges::unique(options.gpus);
-  options.gpus.erase(twice.begin(), twice.end());
+  options.gpus.erase(std::unique(options.gpus.begin(), options.gpus.end()), options.gpus.end());
   const ScalingFigure scaling = predict_scaling(shared, options);
   const bool complete =
       std::ranges::all_of(scaling.panels, [](const ScalingPanel& panel) { return is_complete(panel.curves); });

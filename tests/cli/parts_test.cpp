@@ -124,7 +124,7 @@ TEST_CASE("Rows of another sweep are not kept") {
 }
 
 TEST_CASE("Fingerprints tell pieces apart") {
-  const auto of = [](std::vector<std::string> pieces) {
+  const auto of = [](const std::vector<std::string>& pieces) {
     Fingerprint fingerprint;
     for (const std::string& piece : pieces) fingerprint.add(piece);
     return fingerprint.value();

@@ -27,7 +27,7 @@ std::map<std::string, OperatorCost> task_costs(const std::string& name) {
   const Scenario scenario = run(name);
   std::map<std::string, OperatorCost> costs;
   for (const ScenarioTask& task : std::get<TasksWorkload>(scenario.workload).tasks) {
-    costs.emplace(task.id, cost_of(scenario, task.op));
+    costs.emplace(task.id, cost_of(scenario, std::get<Operator>(task.work)));
   }
   return costs;
 }
@@ -64,7 +64,8 @@ TEST_CASE("R6: the time of a product climbs in steps, one for each wave of tiles
   int flat = 0, jumps = 0, values = 0;
   double before = 0.0;
   for (int n = 1536; n <= 12288; n += 64, ++values) {
-    const double now = cost("accelerator-wave-quantisation", {"workload.operator.n=" + std::to_string(n)}).device.value();
+    const double now =
+        cost("accelerator-wave-quantisation", {"workload.operator.n=" + std::to_string(n)}).device.value();
     if (before > 0.0) {
       CHECK(now >= before * (1 - 1e-9));
       if (now < before * 1.01) ++flat;
@@ -85,7 +86,8 @@ TEST_CASE("R6: a vocabulary padded to a multiple of eight is worth it") {
 TEST_CASE("R6: strided reads take eight times as long as coalesced ones") {
   // 250 million words: 1 GB in one case, 8 GB of sectors in the other, at 0.86 · 2039 GB/s: 0.57 and 4.56 ms. The L2
   // keeps 40 MiB of 1 GB, 4 %.
-  const double coalesced = cost("accelerator-coalesced").device.value(), strided = cost("accelerator-strided").device.value();
+  const double coalesced = cost("accelerator-coalesced").device.value(),
+               strided = cost("accelerator-strided").device.value();
   CHECK(coalesced * 1e3 == Approx(0.57).epsilon(0.05));
   CHECK(strided / coalesced == Approx(8.0).epsilon(0.03));
 }
@@ -107,7 +109,7 @@ TEST_CASE("R6: the roofline of every operator: products bound by arithmetic, the
   for (const ScenarioTask& task : std::get<TasksWorkload>(scenario.workload).tasks) {
     INFO(task.id);
     const OperatorCost& c = costs.at(task.id);
-    CHECK(c.device.value() >= roofline(task.op, scenario.cluster.node.gpu).value());
+    CHECK(c.device.value() >= roofline(std::get<Operator>(task.work), scenario.cluster.node.gpu).value());
     const bool arithmetic = task.id == "matrix product" || task.id == "convolution 3x3" || task.id == "attention";
     CHECK((c.bound == Bound::compute) == arithmetic);
   }

@@ -114,7 +114,7 @@ TEST_CASE("an operator that was stated reads back as the same operator", "[expor
   for (const Operator& op : ops) {
     const KernelWork stated_op = stated(op);
     std::string text = "cluster: { node: h200-x1 }\nworkload: { operator: { kind: " + stated_op.kind;
-    for (const auto& [key, value] : stated_op.fields) text += ", " + key + ": " + value;
+    for (const auto& [key, value] : stated_op.fields) text.append(", ").append(key).append(": ").append(value);
     const Scenario back = scenario(text + " } }\n");
     INFO(text);
     const Operator& read = std::get<OperatorWorkload>(back.workload).op;

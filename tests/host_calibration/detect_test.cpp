@@ -109,11 +109,19 @@ TEST_CASE("Caches from sysfs: data and unified ones, by level; what is missing i
 TEST_CASE("The hardware file of a detected machine is one that scenarios accept") {
   use_catalogue();
   DetectedCpu cpu = parse_cpuinfo(emerald_rapids);
-  cpu.caches = {{1, Bytes(48 * 1024.0), 12, 1}, {2, Bytes(2097152.0), 16, 1}, {3, Bytes(307200 * 1024.0), 20, 2}};
-  const std::string file = hardware_file(cpu, {Hertz(2.8e9), Bytes(8388608.0)}, Bytes(24e9));
+  cpu.clock = Hertz(2.8e9);
+  const DetectedCache told{3, Bytes(307200 * 1024.0), 20, 2};
+  DetectedCache share = told;
+  share.size = Bytes(8388608.0);
+  share.part = true;
+  cpu.caches = {{1, Bytes(48 * 1024.0), 12, 1}, {2, Bytes(2097152.0), 16, 1}, share};
+  cpu.measured = {{"cpu.clock", "counted"}, {"cpu.hierarchy.caches.L3.size", "walked"}};
+  const std::string file = hardware_file(cpu, Bytes(24e9));
+  CHECK_THAT(file, Catch::Contains("cpu.clock: { kind: measurement, text: \"counted\" }"));
   const Node node = node_of_hardware_file(file);
   REQUIRE(node.cpu.hierarchy);
   CHECK_FALSE(node.cpu.hierarchy->caches[2].residence.value() > 0.0);
+  CHECK_FALSE(node.cpu.hierarchy->caches[2].victim);
   // 2 cores x 2 units x 16 lanes x 2 operations x 2.8 GHz.
   CHECK(node.cpu.fp32_rate.value() == Approx(358.4e9));
   CHECK(node.cpu.hierarchy->caches[0].latency.value() == Approx(5 / 2.8e9));  // five cycles of the measured clock
@@ -128,22 +136,34 @@ TEST_CASE("The hardware file of a detected machine is one that scenarios accept"
   CHECK(scenario.cluster.node.cpu.cores == 2);
   // What was measured goes before what is told: one unit, two processors of one core, and an L3 of full size in which
   // other virtual machines leave a line for 9 ms.
-  MeasuredBasics measured;
-  measured.clock = Hertz(2.8e9);
-  measured.multiply_adds = 1;
-  measured.threads_per_core = 2;
-  measured.residence = Seconds(9e-3);
-  const Node shared = node_of_hardware_file(hardware_file(cpu, measured, Bytes(24e9)));
+  cpu.multiply_adds = 1;
+  cpu.threads_per_core = 2;
+  cpu.caches[2] = told;
+  cpu.caches[2].residence = Seconds(9e-3);
+  const Node shared = node_of_hardware_file(hardware_file(cpu, Bytes(24e9)));
   CHECK(shared.cpu.cores == 1);
   CHECK(shared.cpu.fp32_rate.value() == Approx(89.6e9));
   CHECK(shared.cpu.hierarchy->caches[2].residence.value() == Approx(9e-3));
   CHECK(shared.cpu.hierarchy->caches[2].size == Bytes(307200 * 1024.0));
   CHECK(shared.cpu.hierarchy->caches[2].shared_by == 1);
   // A processor without a description, on a machine that tells nothing of its caches.
-  const Node other =
-      node_of_hardware_file(hardware_file(parse_cpuinfo(unknown_processor), {Hertz(3e9), Bytes(0.0)}, Bytes(8e9)));
+  DetectedCpu unknown = parse_cpuinfo(unknown_processor);
+  unknown.clock = Hertz(3e9);
+  const Node other = node_of_hardware_file(hardware_file(unknown, Bytes(8e9)));
   CHECK(other.cpu.cores == 1);
   CHECK(other.cpu.hierarchy->caches.size() == 3);
+}
+
+TEST_CASE("Looking at the cores twice keeps the better of both looks, and says how it knows") {
+  DetectedCpu cpu = parse_cpuinfo(emerald_rapids);
+  cpu.clock = Hertz(1e12);  // of an earlier look: no core is that fast
+  measure_cores(cpu);
+  CHECK(cpu.clock == Hertz(1e12));
+  CHECK(cpu.measured.contains("cpu.clock"));
+  if (!cpu.measured.contains("cpu.fp32_rate")) return;  // no loop for this processor
+  cpu.multiply_adds = 2;
+  measure_cores(cpu);
+  CHECK(cpu.multiply_adds == 2);
 }
 
 TEST_CASE("How long a cache keeps data is where loads take half-way to memory's time") {
@@ -181,7 +201,8 @@ TEST_CASE("Vector units do at least one multiply-add in some cycles, and no more
 TEST_CASE("Walks are measured: finite, and the L1 far below memory") {
   use_catalogue();
   DetectedCpu detected = parse_cpuinfo(emerald_rapids);
-  const Node node = node_of_hardware_file(hardware_file(detected, {Hertz(2.8e9), Bytes(0.0)}, Bytes(8e9)));
+  detected.clock = Hertz(2.8e9);
+  const Node node = node_of_hardware_file(hardware_file(detected, Bytes(8e9)));
   const StoppingRule rule{.warm_up = 1, .least = 3, .most = 8, .target = 0.1, .budget = Seconds(0.05)};
   const auto fastest = [&](const std::map<std::string, std::string>& parameters) {
     return run_walk(walk_of(parameters, node.cpu), rule).lowest();

@@ -19,7 +19,7 @@ TEST_CASE("The file to measure with is gone from its folder before anything is m
   const TemporaryFolder folder;
   const DiskFile file(folder.path().string(), Bytes(2e6));
   CHECK(std::filesystem::is_empty(folder.path()));
-  CHECK(file.size() == 2 * 1048576);  // whole MiB
+  CHECK(file.size() == std::size_t{2} * 1048576);  // whole MiB
   CHECK(file.read_ahead() > Bytes(0.0));
 }
 

@@ -284,15 +284,14 @@ workload:
 )");
   const auto& tasks = std::get<TasksWorkload>(scenario.workload).tasks;
   REQUIRE(tasks.size() == 4);
-  CHECK(tasks[0].kind == ScenarioTask::Kind::op);
+  CHECK(std::get<Matmul>(std::get<Operator>(tasks[0].work).work) == Matmul{.m = 4, .n = 4, .k = 4});
   CHECK(tasks[0].repeat == 50);
-  CHECK(tasks[1].kind == ScenarioTask::Kind::copy);
   CHECK(tasks[1].on == "gpu0:d2h");
-  CHECK(tasks[1].size.value() == 64e6);
-  CHECK_FALSE(tasks[1].pinned);
+  CHECK(std::get<CopyWork>(tasks[1].work) == CopyWork{"gpu0", "cpu", 64.0_MB, false});
   CHECK(tasks[1].after == std::vector<std::string>{"work"});
-  CHECK(tasks[2].duration.value() == Approx(2e-3));
-  CHECK(tasks[3].kind == ScenarioTask::Kind::synchronize);
+  CHECK(std::get<HostWork>(tasks[2].work).action == HostWork::Action::sleep);
+  CHECK(std::get<HostWork>(tasks[2].work).duration.value() == Approx(2e-3));
+  CHECK(std::get<HostWork>(tasks[3].work).action == HostWork::Action::synchronize);
   CHECK(tasks[3].after.size() == 2);
   CHECK(tasks[3].where.line == 8);
 }

@@ -102,7 +102,7 @@ TEST_CASE("Every kind of operator may be a task, as may what is no operator") {
   const auto& tasks = std::get<TasksWorkload>(scenario.workload).tasks;
   REQUIRE(tasks.size() == 3);
   CHECK(tasks[0].repeat == 3);
-  CHECK(std::holds_alternative<MemoryAccess>(tasks[1].op.work));
+  CHECK(std::holds_alternative<MemoryAccess>(std::get<Operator>(tasks[1].work).work));
 }
 
 TEST_CASE("A product's layout and accumulation are read") {

@@ -141,8 +141,7 @@ class Exporter {
     }
     for (replay::Task& task : result_.tasks) {
       std::ranges::sort(task.after);
-      const auto twice = std::ranges::unique(task.after);
-      task.after.erase(twice.begin(), twice.end());
+      task.after.erase(std::unique(task.after.begin(), task.after.end()), task.after.end());
     }
   }
 

@@ -51,10 +51,12 @@ class Checker {
         throw ScenarioError(task.where, key, "a second host thread",
                             "one: the same of " + *threads.begin() + " and " + *threads.rbegin() + " everywhere");
       }
-      if (task.on == "disk" || task.source == "disk" || task.destination == "disk") {
-        throw ScenarioError(task.where, key, "a disk", "what GPUs and one host thread do");
+      std::vector<std::string> places = {task.on};
+      if (const CopyWork* copy = task.copy()) places.insert(places.end(), {copy->from, copy->to});
+      for (const std::string& place : places) {
+        if (place == "disk") throw ScenarioError(task.where, key, "a disk", "what GPUs and one host thread do");
+        check_node(task, key, place);
       }
-      for (const std::string& place : {task.on, task.source, task.destination}) check_node(task, key, place);
     }
   }
   template <typename Other>

@@ -17,7 +17,7 @@ void add_flag(Texts& fields, const char* key, bool value) {
   if (value) fields.emplace(key, "true");
 }
 
-KernelWork stated_work(const Matmul& w) {
+Texts stated_fields(const Matmul& w) {
   Texts fields = {{"m", std::to_string(w.m)}, {"n", std::to_string(w.n)}, {"k", std::to_string(w.k)}};
   if (w.batch > 1) fields.emplace("batch", std::to_string(w.batch));
   add_flag(fields, "accumulate", w.accumulate);
@@ -25,7 +25,7 @@ KernelWork stated_work(const Matmul& w) {
   add_flag(fields, "transpose_a", w.transpose_a);
   add_flag(fields, "transpose_b", w.transpose_b);
   add_flag(fields, "padded", w.padded);
-  return {"", "matmul", std::move(fields)};
+  return fields;
 }
 
 /// The least padding on each side that leads from one extent to the other.
@@ -42,7 +42,7 @@ std::string pair_text(std::int64_t height, std::int64_t width) {
   return height == width ? std::to_string(height) : fmt::format("[{},{}]", height, width);
 }
 
-KernelWork stated_work(const Convolution& w) {
+Texts stated_fields(const Convolution& w) {
   Texts fields = {{"batch", std::to_string(w.n)},      {"channels", std::to_string(w.c)},
                   {"height", std::to_string(w.h)},     {"width", std::to_string(w.w)},
                   {"filters", std::to_string(w.k)},    {"kernel", pair_text(w.r, w.s)},
@@ -51,10 +51,10 @@ KernelWork stated_work(const Convolution& w) {
   if (w.groups > 1) fields.emplace("groups", std::to_string(w.groups));
   if (w.pass == ConvolutionPass::data_gradient) fields.emplace("pass", "data_gradient");
   if (w.pass == ConvolutionPass::weight_gradient) fields.emplace("pass", "weight_gradient");
-  return {"", "convolution", std::move(fields)};
+  return fields;
 }
 
-KernelWork stated_work(const Attention& w) {
+Texts stated_fields(const Attention& w) {
   if (w.packing) throw NotReplayable("attention over packed sequences");
   if (w.biased) throw NotReplayable("attention with a bias");
   Texts fields = {{"batch", std::to_string(w.batch)},       {"heads", std::to_string(w.heads)},
@@ -70,27 +70,28 @@ KernelWork stated_work(const Attention& w) {
   const bool standard = w.kind == AttentionKind::standard;  // other kernels do both on the way, at no cost
   add_flag(fields, "dropout", standard && w.dropout);
   add_flag(fields, "fused_softmax", standard && w.fused_softmax);
-  return {"", "attention", std::move(fields)};
+  return fields;
 }
 
 std::string whole(double value) { return fmt::format("{:.0f}", std::round(value)); }
 
-KernelWork stated_work(const Streaming& w) {
-  return {"",
-          "traffic",
-          {{"read", whole(w.read.value())}, {"written", whole(w.written.value())}, {"flops", whole(w.flops.value())}}};
+Texts stated_fields(const Streaming& w) {
+  return {{"read", whole(w.read.value())}, {"written", whole(w.written.value())}, {"flops", whole(w.flops.value())}};
 }
 
-KernelWork stated_work(const MemoryAccess&) { throw NotReplayable("a probe of memory"); }
+template <typename Other>
+Texts stated_fields(const Other& /*work*/) {
+  throw NotReplayable(fmt::format("the operator {}", Other::word));
+}
 
 }  // namespace
 
 KernelWork stated(const Operator& op) {
-  KernelWork result = std::visit([](const auto& work) { return stated_work(work); }, op.work);
+  KernelWork result{op.name, "traffic", std::visit([](const auto& work) { return stated_fields(work); }, op.work)};
   if (!std::holds_alternative<Streaming>(op.work)) {
+    result.kind = std::visit([](const auto& work) { return std::string(work.word); }, op.work);
     result.fields.emplace("precision", std::string(name(op.precision)));
   }
-  result.name = op.name;
   return result;
 }
 

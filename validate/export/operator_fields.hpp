@@ -9,7 +9,7 @@
 
 namespace foretrain {
 
-/// Some operators have no kernels to run them: packed sequences, probes of memory.
+/// Some operators have no kernels to run them, or no keys that say enough: packed sequences, probes of memory.
 class NotReplayable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

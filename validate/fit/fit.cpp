@@ -101,6 +101,7 @@ double mape_of_gpu(const std::vector<GroupError>& errors, const std::string& gpu
 FitResult fit(const std::vector<FitRow>& rows, const std::vector<std::string>& constants, const Calibration& start,
               int budget) {
   std::vector<Observation> points;
+  points.reserve(rows.size());
   for (const FitRow& row : rows) {
     points.push_back({row.name, row.group, row.measured,
                       [&row](const Calibration& calibration) { return Seconds(predicted(row, calibration)); }});

@@ -88,7 +88,8 @@ void add_block(GpuCalibration& result, const std::vector<std::string>& names, co
 
 Bytes copied(const PredictedPoint& point) {
   const auto* list = std::get_if<TasksWorkload>(&point.scenario.workload);
-  return list == nullptr || list->tasks.empty() ? Bytes(0.0) : list->tasks.front().size;
+  const CopyWork* copy = list == nullptr || list->tasks.empty() ? nullptr : list->tasks.front().copy();
+  return copy == nullptr ? Bytes(0.0) : copy->size;
 }
 
 /// A link's bandwidth and latency come from its largest and smallest copy: all between them are predicted.
@@ -186,6 +187,7 @@ std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, 
 std::vector<PointPair> pairs_of(const std::vector<PredictedPoint>& points, const Calibration& model,
                                 const Calibration& with_products) {
   std::vector<PointPair> pairs;
+  pairs.reserve(points.size());
   for (const PredictedPoint& point : points) {
     pairs.push_back({point.raw->record.name, point.group, family_of(point), point.held_out, point.measured,
                      predicted_time(point, point.held_out ? with_products : model)});

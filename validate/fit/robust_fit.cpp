@@ -104,6 +104,7 @@ class Problem {
 
 std::vector<const ConstantRow*> rows_named(const std::vector<std::string>& names) {
   std::vector<const ConstantRow*> rows;
+  rows.reserve(names.size());
   for (const std::string& name : names) rows.push_back(&constant_row(name));
   return rows;
 }

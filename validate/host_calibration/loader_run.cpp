@@ -115,7 +115,7 @@ void decode_sample(std::span<const std::uint8_t> stored, std::span<float> decode
 }
 
 Seconds measure_loader(const LoaderRun& run) {
-  const SharedBytes memory(slot_floats(run) * sizeof(float) * at_index(run.workers * run.prefetch));
+  const SharedBytes memory(slot_floats(run) * sizeof(float) * at_index(run.workers) * at_index(run.prefetch));
   std::vector<Queue> queues(at_index(run.workers));
   Children children;
   for (int w = 0; w < run.workers; ++w) {
@@ -128,7 +128,7 @@ Seconds measure_loader(const LoaderRun& run) {
         queue.orders.reader.close();
         queue.done.writer.close();
       }
-      float* slots = memory.floats() + at_index(w * run.prefetch) * slot_floats(run);
+      float* slots = memory.floats() + at_index(w) * at_index(run.prefetch) * slot_floats(run);
       work(run, w, queues[at_index(w)], slots);
     });
   }

@@ -17,8 +17,11 @@ using V32 = std::uint64_t __attribute__((vector_size(32)));
 using V64 = std::uint64_t __attribute__((vector_size(64)));
 
 #define FORETRAIN_INLINE __attribute__((always_inline)) inline
-// A vector register in an assembler statement.
-#if defined(__x86_64__)
+// A vector register in an assembler statement. Clang checks its size before it knows the target of the function that a
+// loop is inlined into.
+#if defined(__clang__)
+#define FORETRAIN_VECTOR "+m"
+#elif defined(__x86_64__)
 #define FORETRAIN_VECTOR "+x"
 #else
 #define FORETRAIN_VECTOR "+w"
@@ -48,7 +51,7 @@ FORETRAIN_INLINE void gather(V& into, const std::byte* first, const std::byte* s
   V x, y;
   load(x, first);
   load(y, second);
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__clang__)
   if constexpr (sizeof(V) == 64) {
     asm("vpternlogq $0xfe, %2, %1, %0" : "+x"(into) : "x"(x), "xm"(y));
     return;
@@ -123,6 +126,7 @@ FORETRAIN_INLINE void copy_loop(std::byte* destination, const std::byte* source,
   }
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a target is no expression
 #define FORETRAIN_KERNELS(NAME, V, TARGET)                                                         \
   TARGET std::uint64_t read_##NAME(const std::byte* d, std::size_t n, std::size_t p) {             \
     return read_loop<V, false>(d, n, p);                                                           \
@@ -136,6 +140,7 @@ FORETRAIN_INLINE void copy_loop(std::byte* destination, const std::byte* source,
   }                                                                                                \
   constexpr MemoryKernels kernels_##NAME{read_##NAME, back_##NAME, write_##NAME, copy_##NAME,      \
                                          static_cast<int>(sizeof(V))};
+// NOLINTEND(bugprone-macro-parentheses)
 
 FORETRAIN_KERNELS(plain, V16, )
 #if defined(__x86_64__)

@@ -136,6 +136,7 @@ MemoryWalk walk_of(const std::map<std::string, std::string>& parameters, const C
 
 Sampled run_walk(const MemoryWalk& walk, const StoppingRule& rule) {
   std::vector<Walker> walkers;
+  walkers.reserve(at_index(walk.threads));
   for (int i = 0; i < walk.threads; ++i) walkers.emplace_back(walk);
   // As many accesses as a sample lasts, after a first pass that brings the working set to where it will be.
   std::size_t accesses = 1024;

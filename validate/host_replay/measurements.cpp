@@ -54,6 +54,7 @@ std::string version_line(const std::vector<std::string>& command) {
 /// Times to a tenth of a microsecond: more digits are noise.
 std::vector<double> rounded_times(const std::vector<double>& seconds) {
   std::vector<double> result;
+  result.reserve(seconds.size());
   for (const double value : seconds) result.push_back(std::round(value * 1e7) / 1e7);
   return result;
 }

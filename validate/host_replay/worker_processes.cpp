@@ -40,6 +40,7 @@ class HostProcess {
               const std::string& errors_file, int priority = before_others)
       : label_(std::move(label)), errors_file_(errors_file) {
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
     const std::string& name = lab.name(host);
@@ -192,7 +193,7 @@ std::string how_to_build(HostExecutor executor) {
     const char *name, *packages;
   };
   constexpr Library libraries[] = {
-#define EXECUTOR(name, program, library, packages) {library, packages},
+#define EXECUTOR(name, program, installed_as, library, packages) {library, packages},
 #include "validate/host_replay/executors.def"
   };
   const Library& library = libraries[static_cast<std::size_t>(executor)];
