@@ -163,6 +163,29 @@ TEST_CASE("Before Ampere a graph in bf16 is run in fp16, and says so", "[gpu]") 
   CHECK(replays.result("half")["identity"] == replay::identity_of(half));
 }
 
+TEST_CASE("Layers of one shape are planned once", "[gpu]") {
+  const Replays replays;
+  replay::Graph layers = captured();
+  layers.name = "layers";
+  const std::map<std::string, std::string> attention = {
+      {"batch", "8"},        {"heads", "12"},        {"sequence", "1024"}, {"head_dim", "64"},
+      {"precision", "bf16"}, {"attention", "flash"}, {"causal", "true"},   {"backward", "true"}};
+  const std::map<std::string, std::string> convolution = {{"batch", "64"}, {"channels", "64"},   {"height", "56"},
+                                                          {"width", "56"}, {"filters", "64"},    {"kernel", "3"},
+                                                          {"pad", "1"},    {"precision", "bf16"}};
+  layers.blocks[0].work.assign(12, KernelWork{"attention backward", "attention", attention, 1, 1.0_us});
+  for (int i = 0; i < 5; ++i) {
+    layers.blocks[0].work.emplace_back(KernelWork{"convolution", "convolution", convolution, 1, 1.0_us});
+  }
+  const FilterResult run = replays.run({replays.write(layers)}, "plans=" + replays.path("plans"));
+  INFO(run.errors);
+  CHECK(run.status == 0);
+  std::ifstream in(replays.path("plans"));
+  int plans = 0;
+  for (std::string line; std::getline(in, line);) ++plans;
+  CHECK(plans == 3);  // attention there and back, and the convolution
+}
+
 TEST_CASE("Every pattern of traffic has a kernel of its own kind", "[gpu]") {
   const Replays replays;
   replay::Graph kinds = captured();
