@@ -49,6 +49,6 @@ function(foretrain_find name header version)
   endif()
   find_path(${upper}_HEADERS ${header}
             HINTS $ENV{${upper}_HOME}/include ${CUDAToolkit_INCLUDE_DIRS} ${FORETRAIN_WHEELS}/${name}/include)
-  find_library(${upper}_LIBRARY NAMES ${name} lib${name}.so.${version}
+  find_library(${upper}_LIBRARY NAMES_PER_DIR NAMES ${name} lib${name}.so.${version}
                HINTS $ENV{${upper}_HOME}/lib ${CUDAToolkit_LIBRARY_DIR} ${FORETRAIN_WHEELS}/${name}/lib)
 endfunction()

@@ -1,5 +1,5 @@
-// libcuda.so.1 without a device: enough for cuDNN to compile the kernels of its plans and to believe them loaded. Without
-// cuda.h, whose prototypes would have every argument of what is only looked up written out.
+// libcuda.so.1 without a device: enough for cuDNN to compile the kernels of its plans and to believe them loaded.
+// Without cuda.h, whose prototypes would have every argument of what is only looked up written out.
 namespace {
 
 constexpr int success = 0;

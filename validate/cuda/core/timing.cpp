@@ -17,11 +17,6 @@ namespace {
 constexpr int longest_batch = 512;
 constexpr double longest_hold_s = 20e-3;
 
-void hold(double seconds, cudaStream_t stream) {
-  const double cycles = std::min(seconds, longest_hold_s) * 1e3 * device_attribute(cudaDevAttrClockRate);
-  launch_spin(static_cast<std::int64_t>(cycles), stream);
-}
-
 /// Times batches of launches, each handed over while the device is kept busy.
 class BatchTimer {
  public:
@@ -31,7 +26,7 @@ class BatchTimer {
   double batch(int count) {
     constexpr int most_attempts = 8;
     for (int attempt = 0;; ++attempt) {
-      hold(hold_s_, stream_);
+      if (!given_up_) keep_busy(Seconds(hold_s_), stream_);
       start_.record(stream_);
       const double begin = now();
       for (int i = 0; i < count; ++i) launch_(stream_, turn_++);
@@ -60,6 +55,11 @@ class BatchTimer {
 
 }  // namespace
 
+void keep_busy(Seconds duration, cudaStream_t stream) {
+  const double cycles = std::min(duration.value(), longest_hold_s) * 1e3 * device_attribute(cudaDevAttrClockRate);
+  launch_spin(static_cast<std::int64_t>(cycles), stream);
+}
+
 Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRule& rule, Seconds least_batch) {
   BatchTimer timer(stream, launch);
   timer.batch(1);  // loads the kernel and fills caches of the libraries
@@ -76,7 +76,7 @@ Seconds time_flushed(const Stream& stream, const Launch& launch) {
   const DeviceBuffer other(2 * l2_bytes());
   const std::array<Event, launches> starts, ends;
   const auto interval = [&](const Launch& put) {
-    hold(1e-3, stream.get());
+    keep_busy(Seconds(1e-3), stream.get());
     for (std::size_t i = 0; i < launches; ++i) {
       GPU_CHECK(cudaMemsetAsync(other.data(), static_cast<int>(i), other.size(), stream.get()));
       starts[i].record(stream.get());
@@ -103,7 +103,9 @@ Sampled time_host(const std::function<void()>& work, const StoppingRule& rule) {
 
 void warm_clocks(Seconds duration) {
   const Stream stream;
-  for (double left = duration.value(); left > 0.0; left -= longest_hold_s) hold(longest_hold_s, stream.get());
+  for (double left = duration.value(); left > 0.0; left -= longest_hold_s) {
+    keep_busy(Seconds(longest_hold_s), stream.get());
+  }
   stream.synchronize();
 }
 
