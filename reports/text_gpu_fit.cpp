@@ -20,12 +20,32 @@ std::string machine_text(const GpuCalibration& fit) {
 }
 
 std::string suites_text(const GpuCalibration& fit) {
-  TextTable table("lrrr", {"suite", "measured", "failed", "skipped"});
+  TextTable table("lrrrrrrrr",
+                  {"suite", "failed", "skipped", "measured", "= fitted", "held out", "read off", "drawn", "left out"});
   for (const auto& [name, count] : fit.suites) {
-    table.add_row(
-        {name, fmt::format("{}", count.measured), fmt::format("{}", count.failed), fmt::format("{}", count.skipped)});
+    std::vector<std::string> row = {name};
+    for (const int number : {count.failed, count.skipped, count.measured, count.fitted, count.held_out, count.direct,
+                             count.drawn, count.left_out}) {
+      row.push_back(fmt::format("{}", number));
+    }
+    table.add_row(row);
   }
-  return table.text(2);
+  std::string text = table.text(2);
+  for (const std::string& note : fit.notes) text += "  " + note + "\n";
+  return text;
+}
+
+/// Clocks of products that ran for seconds: what power leaves of the boost clock.
+std::string sustained_text(const GpuCalibration& fit) {
+  const MeasuredGpu& gpu = fit.machine.gpus.front();
+  std::string text;
+  for (const SustainedClock& one : fit.sustained) {
+    text += fmt::format("  {}: {:.0f} of {:.0f} MHz", one.name, one.clock.value() * 1e-6, gpu.clock.value() * 1e-6);
+    if (one.watts) text += fmt::format(" at {:.0f} W", *one.watts);
+    if (one.watts && gpu.power_limit_watts) text += fmt::format(" of {:.0f} W", *gpu.power_limit_watts);
+    text += one.limited ? ", limited by power\n" : "\n";
+  }
+  return text;
 }
 
 std::string with_unit(const std::string& name, double value) {
@@ -79,6 +99,7 @@ std::string bars_text(const GpuCalibration& fit) {
 std::string to_text(const GpuCalibration& fit) {
   std::string text = machine_text(fit) + "\n" + suites_text(fit) + "\n" + constants_text(fit);
   if (!fit.errors.empty()) text += "\n" + errors_text(fit);
+  if (!fit.sustained.empty()) text += "\n" + sustained_text(fit);
   if (!fit.matmul_note.empty()) text += "\n" + fit.matmul_note + "\n";
   return text + "\n" + bars_text(fit);
 }

@@ -25,7 +25,14 @@ struct PricedOperator {
   Seconds predicted = {};
 };
 
-using RecipeWork = std::variant<PricedOperator, CopyWork, CollectiveWork, HostWork>;
+/// Work whose operators are priced.
+template <typename AnyWork>
+struct PricedWork;
+template <typename... Others>
+struct PricedWork<std::variant<KernelWork, Others...>> {
+  using type = std::variant<PricedOperator, Others...>;
+};
+using RecipeWork = PricedWork<Work>::type;
 
 /// Done in this order.
 struct Recipe {

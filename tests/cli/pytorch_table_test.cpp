@@ -59,6 +59,16 @@ TEST_CASE("Every designed step has a name of its own, and the quick set is small
   }
 }
 
+TEST_CASE("Before Ampere every step in half precision is one of fp16") {
+  if (no_python()) return;
+  const std::string ask = "import runpy; m = runpy.run_path('" + script +
+                          "'); print('\\n'.join(m['name_of'](c) for c in m['designed_cases'](False, 'fp16')))";
+  const FilterResult names = run_filter({"python3", "-c", ask}, "");
+  CHECK(names.status == 0);
+  CHECK_THAT(names.output, Catch::Contains("gpt2-b4-s512-fp16-compiled") && !Catch::Contains("bf16"));
+  CHECK(lines_of(names.output).size() == lines_of(run_script({"--list"}).output).size());
+}
+
 TEST_CASE("What was measured becomes a table that validate takes, medians and bytes as they are") {
   if (no_python()) return;
   const TemporaryFolder folder;

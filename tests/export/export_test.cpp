@@ -161,6 +161,22 @@ TEST_CASE("the kernels of a pass take the time that the pass was priced at", "[e
   }
 }
 
+TEST_CASE("what is known by its traffic says its pattern, by which it is run with a kernel of its kind", "[export]") {
+  const replay::Graph graph =
+      export_of(scenario(train("model: gpt2, global_batch: 8, micro_batch: 8, precision: bf16, optimizer: adamw")));
+  std::map<std::string, std::string> patterns;
+  for (const replay::Block& block : graph.blocks) {
+    for (const Work& work : block.work) {
+      const auto* kernel = std::get_if<KernelWork>(&work);
+      if (kernel != nullptr && kernel->kind == "traffic") patterns[kernel->name] = kernel->fields.at("pattern");
+    }
+  }
+  CHECK(patterns.at("embedding") == "gather");
+  CHECK(patterns.at("attention norm") == "reduction");
+  CHECK(patterns.at("activation") == "elementwise");
+  CHECK(patterns.at("optimizer") == "optimizer");
+}
+
 TEST_CASE("buckets share out a backward pass: no operator is lost, none is run twice", "[export]") {
   const std::string keys = "model: gpt2, global_batch: 16, micro_batch: 8, precision: bf16";
   const std::string node = "v100-workstation-x2";

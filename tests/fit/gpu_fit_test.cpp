@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "model/cost/power.hpp"
 #include "model/job/calibrated_uncertainty.hpp"
 #include "model/job/job.hpp"
 #include "model/scenario/calibration_reader.hpp"
@@ -151,6 +152,108 @@ TEST_CASE("Suites that are missing or failed, a single row, and nothing at all g
     CHECK(fit.not_understood.size() == 2);
     CHECK(find(fit, "streaming.bandwidth_efficiency") != nullptr);
   }
+}
+
+TEST_CASE("Of two nodes of eight GPUs every record is used, or it is said which is not and why") {
+  Calibration truth = chosen_truth();
+  truth.collective.network_efficiency = 0.7;
+  truth.collective.network_simple_step_us = 25.0;
+  truth.collective.early_launch_us = 20.0;
+  RawMeasurements raw = synthetic::measurements(truth, {.suites = {"streaming", "collective"}, .gpus = 8, .nodes = 2});
+  const auto add = [&](const std::string& suite, const std::string& unit, double value,
+                       std::map<std::string, std::string> parameters) -> Record& {
+    Record record = synthetic::record(suite, suite + " " + std::to_string(raw.points.size()), {});
+    record.unit = unit;
+    record.values = {value};
+    record.parameters = std::move(parameters);
+    ++raw.suites[suite].measured;
+    return raw.points.emplace_back(RawPoint{record, {suite + ".jsonl", 1, 1}}).record;
+  };
+  for (const double slowdown : {1.3, 1.4}) {
+    add("overlap", "1", slowdown, {{"quantity", "slowdown"}, {"beside", "all_reduce 268435456 B"}});
+  }
+  add("launch", "s", 12e-6, {{"what", "kernel_round_trip"}});
+  add("copy", "s", 1e-3, {{"what", "host_copy"}, {"memory", "pageable"}, {"timing", "host"}, {"direction", "both"}});
+  // What cannot be used: clocks lowered by heat, and nine ranks that two machines do not share evenly.
+  Record hot = raw.points.front().record;
+  hot.name += " hot";
+  hot.state = DeviceState{900.0, 200.0, {"thermal"}};
+  raw.points.push_back({hot, {"streaming.jsonl", 99, 1}});
+  Record uneven = raw.of_suite("collective").back()->record;
+  uneven.name += " uneven";
+  uneven.scenario["workload.collective.ranks"] = "9";
+  raw.points.push_back({uneven, {"collective.jsonl", 99, 1}});
+  ++raw.suites["streaming"].measured;
+  ++raw.suites["collective"].measured;
+
+  // By way of the files, as they come from a machine.
+  const TemporaryFolder folder;
+  synthetic::write_folder(raw, folder.path());
+  const GpuCalibration fit = fit_gpu(read_measurements(folder.path()));
+  CHECK(fit.machine.network_cards == 4);
+  for (const auto& [suite, count] : fit.suites) {
+    INFO(suite);
+    CHECK(count.fitted + count.held_out + count.direct + count.drawn + count.left_out == count.measured);
+  }
+  // Four operations on 2, 8 and 16 GPUs at eleven sizes; every fourth was held out.
+  CHECK(fit.suites.at("collective").fitted == 99);
+  CHECK(fit.suites.at("collective").held_out == 33);
+  CHECK(fit.suites.at("collective").left_out == 1);
+  CHECK(fit.suites.at("streaming").left_out == 1);
+  CHECK(fit.suites.at("overlap").direct == 2);
+  CHECK(fit.suites.at("copy").drawn == 1);
+  REQUIRE(fit.not_understood.size() == 2);
+  // Collectives are judged on what the fit did not see, those between nodes too.
+  const AccuracyBar& bar = fit.bars.back();
+  CHECK(bar.name == "collectives");
+  CHECK(bar.held_out);
+  CHECK(bar.points == 33);
+  CHECK(bar.mape < 0.04);  // noise of 2 % has a mean of 1.6 %
+  for (const char* name :
+       {"collective.early_launch_us", "collective.network_efficiency", "collective.network_simple_step_us"}) {
+    INFO(name);
+    const RobustConstant* constant = find(fit, name);
+    REQUIRE(constant != nullptr);
+    CHECK(constant->after == Approx(constant_row(name).field(truth)).epsilon(0.15));
+  }
+  // A product is slowed by 30 %, a sum by 40 %: 35 % in the middle.
+  const auto overlap = std::find_if(fit.direct.begin(), fit.direct.end(), [](const DirectConstant& one) {
+    return one.name == "collective.overlap_slowdown";
+  });
+  REQUIRE(overlap != fit.direct.end());
+  CHECK(overlap->value == Approx(0.35));
+}
+
+TEST_CASE("Energies come from products that ran for seconds, and short ones are not limited by power") {
+  // A truth that spends six times the published energy, of which nothing would be limited: long products run at the
+  // clock that the board's power leaves, short ones at the boost clock.
+  Calibration truth = load_default_calibration();
+  for (GenerationPower& generation : truth.power.generation) generation.tensor_watts *= 6.0;
+  const synthetic::Design design{.suites = {"gemm"}, .noise = 0.0};
+  RawMeasurements raw = synthetic::measurements(truth, design);
+  Calibration unlimited = truth;
+  for (GenerationPower& generation : unlimited.power.generation)
+    generation.tensor_watts = generation.vector_watts = 0.001;
+  RawMeasurements fast = synthetic::measurements(unlimited, design);
+  for (std::size_t i = 0; i < raw.points.size(); ++i) {
+    fast.points[i].record.state = DeviceState{2000.0, std::nullopt, {}};
+    const auto& keys = raw.points[i].record.scenario;
+    const bool large = keys.at("workload.operator.m") == "8192" && keys.at("workload.operator.n") == "12288";
+    if (!large || keys.at("workload.operator.precision") != "bf16") continue;
+    Record sustained = raw.points[i].record;
+    sustained.name += " sustained";
+    sustained.parameters = {{"sustained", "true"}};
+    sustained.state = DeviceState{1500.0, 349.0, {"power"}};
+    fast.points.push_back({sustained, raw.points[i].where});
+  }
+  const GpuCalibration fit = fit_gpu(fast);
+  const std::string energy = energy_name(generation_of(8.9), true);
+  const RobustConstant* constant = find(fit, energy);
+  REQUIRE(constant != nullptr);
+  CHECK(constant->after == Approx(constant_row(energy).field(truth)).epsilon(0.05));
+  REQUIRE(fit.sustained.size() == 3);
+  CHECK(fit.sustained.front().limited);
+  CHECK(fit.bars.front().mape < 0.03);
 }
 
 TEST_CASE("The calibration file gives the fit's constants, table and covariance back") {

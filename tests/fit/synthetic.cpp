@@ -91,6 +91,22 @@ void add_memory(std::vector<RawPoint>& points) {
   }
 }
 
+void add_collectives(std::vector<RawPoint>& points, const Design& design) {
+  for (const int ranks : {2, design.gpus, design.gpus * design.nodes}) {
+    const int nodes = ranks > design.gpus ? design.nodes : 1;
+    for (const char* operation : {"all_reduce", "all_gather", "reduce_scatter", "broadcast"}) {
+      for (int power = 10; power <= 30; power += 2) {
+        add(points, "collective",
+            {{"workload.collective.operation", operation},
+             {"workload.collective.size", fmt::format("{} B", 1LL << power)},
+             {"workload.collective.ranks", fmt::format("{}", ranks)}});
+        points.back().record.parameters = {{"nodes", fmt::format("{}", nodes)},
+                                           {"gpus_per_node", fmt::format("{}", ranks / nodes)}};
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Record record(const std::string& suite, const std::string& name, std::map<std::string, std::string> scenario) {
@@ -102,8 +118,8 @@ Record record(const std::string& suite, const std::string& name, std::map<std::s
   return result;
 }
 
-std::string machine_json(int gpus) {
-  std::string list, links;
+std::string machine_json(int gpus, int cards) {
+  std::string list, links, network;
   for (int i = 0; i < gpus; ++i) {
     list += fmt::format(
         R"({}{{"index":{},"name":"Synthetic 5000","bus_id":"0000:0{}:00.0","compute_capability":"8.9","sms":100,)"
@@ -118,21 +134,26 @@ std::string machine_json(int gpus) {
       links += fmt::format(R"({}{{"from":{},"to":{},"nvlinks":0,"peer_access":true}})", links.empty() ? "" : ",", i, j);
     }
   }
-  return fmt::format(
-      R"({{"date":"2026-01-01T00:00:00Z","kernel":"6.1","processor":"Synthetic CPU","driver":"000.00",)"
-      R"("versions":{{"cuda_runtime":"12.8","nccl":null}},"gpu_count":{},"gpus":[{}],"links":[{}],"warnings":[]}})",
-      gpus, list, links);
+  for (int i = 0; i < cards; ++i) {
+    network += fmt::format(R"({}{{"name":"mlx5_{}","bits_per_second":200000000000}})", i > 0 ? "," : "", i);
+  }
+  return fmt::format(R"({{"date":"2026-01-01T00:00:00Z","kernel":"6.1","processor":"Synthetic CPU","driver":"000.00",)"
+                     R"("versions":{{"cuda_runtime":"12.8","nccl":null}},"gpu_count":{},"gpus":[{}],"links":[{}],)"
+                     R"("network_cards":[{}],"warnings":[]}})",
+                     gpus, list, links, network);
 }
 
 RawMeasurements measurements(const Calibration& truth, const Design& design) {
   RawMeasurements raw;
-  raw.machine = read_machine_text(machine_json(), "machine.json");
+  const int cards = design.nodes > 1 ? 4 : 0;
+  raw.machine = read_machine_text(machine_json(design.gpus, cards), "machine.json");
   for (const std::string& suite : design.suites) {
     if (suite == "gemm") add_gemm(raw.points);
     if (suite == "streaming") add_streaming(raw.points);
     if (suite == "convolution") add_convolution(raw.points);
     if (suite == "attention") add_attention(raw.points);
     if (suite == "memory") add_memory(raw.points);
+    if (suite == "collective") add_collectives(raw.points, design);
   }
   for (RawPoint& point : raw.points) point.record.values = {1.0};
   const std::string node = node_document(raw.machine, {});
@@ -153,7 +174,8 @@ RawMeasurements measurements(const Calibration& truth, const Design& design) {
 
 void write_folder(const RawMeasurements& raw, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
-  std::ofstream(folder / "machine.json") << machine_json(static_cast<int>(raw.machine.gpus.size()));
+  std::ofstream(folder / "machine.json") << machine_json(static_cast<int>(raw.machine.gpus.size()),
+                                                         raw.machine.network_cards);
   for (const RawPoint& point : raw.points) {
     std::ofstream(folder / (point.record.suite + ".jsonl"), std::ios::app) << to_json_line(point.record);
   }

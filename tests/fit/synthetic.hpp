@@ -12,8 +12,9 @@
 
 namespace foretrain::synthetic {
 
-/// machine.json of a GPU that no catalogue knows: compute capability 8.9, 100 multiprocessors at 2 GHz, `gpus` of them.
-std::string machine_json(int gpus = 1);
+/// machine.json of a GPU that no catalogue knows: compute capability 8.9, 100 multiprocessors at 2 GHz, `gpus` of them;
+/// with `cards` network cards of 200 Gbit/s.
+std::string machine_json(int gpus = 1, int cards = 0);
 
 struct Design {
   std::vector<std::string> suites = {"gemm", "streaming", "convolution", "attention", "memory"};
@@ -21,6 +22,8 @@ struct Design {
   int outlier_every = 0;  ///< every so many points takes three times as long; 0: none
   std::uint64_t seed = 1;
   bool hold_out = true;  ///< every fourth point
+  int gpus = 1;
+  int nodes = 1;  ///< collectives go over 2 to gpus ranks of one node, and over all of several
 };
 
 /// Points of the suites, timed by `truth`.

@@ -1,5 +1,6 @@
 // foretrain-gpu: measures GPUs and replays training steps on them.
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
 #include "validate/cuda/arguments.hpp"
@@ -50,6 +51,8 @@ int run(const std::string& name, const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Streams beyond the number of hardware queues wait for each other: as many as there can be, before CUDA is asked.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   try {
     return run(argc > 1 ? argv[1] : "", {argv + (argc > 1 ? 2 : argc), argv + argc});
   } catch (const foretrain::Interrupted&) {

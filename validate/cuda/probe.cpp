@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "validate/cuda/collective/nccl.hpp"
+#include "validate/cuda/collective/network_cards.hpp"
 #include "validate/cuda/core/device.hpp"
 #include "validate/cuda/core/versions.hpp"
 #include "validate/measure/json_object.hpp"
@@ -200,6 +201,11 @@ Machine probe_machine(const Nvml& nvml, int measured_device) {
       .number("measured_device", measured_device)
       .raw("gpus", json_list(descriptions))
       .raw("links", json_list(links));
+  std::vector<std::string> cards;
+  for (const NetworkCard& card : network_cards()) {
+    cards.push_back(JsonObject().text("name", card.name).number("bits_per_second", card.bits_per_second).str());
+  }
+  out.raw("network_cards", json_list(cards));
   machine.json = out.texts("warnings", machine.warnings).str();
   return machine;
 }

@@ -15,6 +15,8 @@ int measure_suite(const SuiteTask& task) {
   const Nvml nvml;
   const std::string bus_id = bus_id_of(task.device);
   const auto errors = nvml.describe(bus_id).uncorrected_ecc_errors.value_or(0);
+  if (!task.suite->needs_several_gpus) bind_to_node_of(bus_id);
+  warm_clocks(Seconds(task.quick ? 0.3 : 1.0));
   Journal journal(journal_path(task.folder, *task.suite));
   SuiteRun run(task, journal, nvml);
   task.suite->run(run);

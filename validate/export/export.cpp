@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/base/text.hpp"
+#include "model/base/words.hpp"
 #include "model/graph/timeline.hpp"
 #include "model/scenario/checks.hpp"
 #include "model/tasks/task_blocks.hpp"
@@ -19,6 +20,10 @@ namespace {
 struct Stated {
   Work operator()(const PricedOperator& priced) const {
     KernelWork work = stated(priced.op);
+    if (const auto* streaming = std::get_if<Streaming>(&priced.op.work)) {  // which kernel of its kind moves the bytes
+      work.fields.emplace("pattern", std::string(name(streaming->kind)));
+      work.fields.emplace("precision", std::string(name(priced.op.precision)));
+    }
     work.count = priced.count;
     work.predicted = priced.predicted;
     return work;

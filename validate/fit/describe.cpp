@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -193,6 +194,21 @@ void add_nvlinks(const Machine& machine, const MeasuredFigures& figures, ordered
   }
 }
 
+/// The cards that the operating system tells of; where it tells of none, as many of a common rate as carry what rings
+/// over several machines reached. Nothing for a machine that was measured alone and has none.
+ordered_json network_of(const Machine& machine, const MeasuredFigures& figures) {
+  int cards = machine.network_cards;
+  double gigabits = machine.card_rate.value() * 8e-9;
+  if (cards == 0 && !figures.network_bandwidth) return nullptr;
+  if (cards == 0) {
+    constexpr std::array<double, 9> rates = {1, 10, 25, 40, 50, 100, 200, 400, 800};
+    const double reached = figures.network_bandwidth->value() * 8e-9;
+    for (cards = 1; reached / cards > rates.back();) cards *= 2;
+    gigabits = *std::lower_bound(rates.begin(), rates.end() - 1, reached / cards);
+  }
+  return {{"nics_per_node", cards}, {"nic_bandwidth", fmt::format("{:.4g} Gbit/s", gigabits)}, {"latency", "5 us"}};
+}
+
 void append_yaml(const ordered_json& value, int indent, std::string& text);
 
 std::string flow(const ordered_json& value) { return value.dump(); }
@@ -270,9 +286,16 @@ std::string node_document(const Machine& machine, const MeasuredFigures& figures
   add_nvlinks(machine, figures, types, wiring);
   node["link_types"] = types;
   node["wiring"] = wiring;
+  if (const ordered_json network = network_of(machine, figures); !network.is_null()) node["network"] = network;
   node["sources"] = {{"default", source("assumption", "told by the driver; all GPUs are drawn on one socket")},
                      {"cpu", cpu != nullptr ? source("measurement", "told by the operating system")
                                             : source("assumption", "a plain server: the measurements do not tell")}};
+  if (node.contains("network")) {
+    const bool told = machine.network_cards > 0;
+    node["sources"]["network"] =
+        told ? source("measurement", "cards that the operating system tells of; the latency is assumed")
+             : source("assumption", "the common cards that carry what rings between machines reached");
+  }
   return node.dump();
 }
 

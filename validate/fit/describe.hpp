@@ -13,13 +13,14 @@ namespace foretrain {
 
 /// What measurements say that no driver tells. Whatever is empty is assumed, and the description says so.
 struct MeasuredFigures {
-  std::optional<Seconds> memory_latency;         ///< pointer chase over a working set far beyond the L2
-  std::optional<BytesPerSecond> l2_bandwidth;    ///< reads of data that stay in the L2
-  std::optional<BytesPerSecond> host_bandwidth;  ///< large page-locked copies, the slower direction
-  std::optional<Seconds> host_latency;           ///< smallest copy
-  std::optional<BytesPerSecond> peer_bandwidth;  ///< large copies between GPUs, one direction
-  std::optional<Seconds> peer_latency;           ///< smallest of these
-  std::optional<BytesPerSecond> ring_bandwidth;  ///< bus bandwidth of large rings over all GPUs
+  std::optional<Seconds> memory_latency;            ///< pointer chase over a working set far beyond the L2
+  std::optional<BytesPerSecond> l2_bandwidth;       ///< reads of data that stay in the L2
+  std::optional<BytesPerSecond> host_bandwidth;     ///< large page-locked copies, the slower direction
+  std::optional<Seconds> host_latency;              ///< smallest copy
+  std::optional<BytesPerSecond> peer_bandwidth;     ///< large copies between GPUs, one direction
+  std::optional<Seconds> peer_latency;              ///< smallest of these
+  std::optional<BytesPerSecond> ring_bandwidth;     ///< bus bandwidth of large rings over all GPUs of a machine
+  std::optional<BytesPerSecond> network_bandwidth;  ///< the same over several machines
 };
 
 /// The catalogue's name of a GPU with this compute capability, these multiprocessors, memory within 3 % and a boost

@@ -117,6 +117,20 @@ void add_page_locking(const RawMeasurements& raw, DirectList& list) {
            "cudaMallocHost and cudaFreeHost, largest size");
 }
 
+/// What kernels beside NCCL's all_reduce take longer by: the median over kernels bound by arithmetic and by memory.
+void add_overlap(const RawMeasurements& raw, DirectList& list) {
+  std::vector<double> slowdowns;
+  for (const RawPoint* point : raw.of_suite("overlap")) {
+    if (point->parameter("quantity") == "slowdown" && point->parameter("beside").starts_with("all_reduce")) {
+      slowdowns.push_back(std::max(0.0, point->median() - 1.0));
+    }
+  }
+  if (slowdowns.empty()) return;
+  const auto [least, most] = std::minmax_element(slowdowns.begin(), slowdowns.end());
+  list.add("collective.overlap_slowdown", median(slowdowns), 0.5 * (*most - *least),
+           "a matrix product and a sum of vectors beside all_reduce, time over that alone, less one");
+}
+
 /// Bytes per second of the largest copy, the smaller of both directions; seconds of the smallest.
 void add_host_link(const RawMeasurements& raw, MeasuredFigures& figures) {
   for (const char* direction : {"to_device", "to_host"}) {
@@ -159,25 +173,29 @@ void add_l2(const RawMeasurements& raw, double l2_bytes, MeasuredFigures& figure
   if (!rates.empty()) figures.l2_bandwidth = BytesPerSecond(median(rates));
 }
 
-/// Bus bandwidth of the largest all-gather over all GPUs: rings, which no switch adds up.
+/// Bus bandwidth of the largest all-gather over all GPUs of a machine, and over several machines: rings, which no
+/// switch adds up.
 void add_rings(const RawMeasurements& raw, MeasuredFigures& figures) {
-  const std::string ranks = fmt::format("{}", raw.machine.gpus.size());
-  double most = 0.0;
+  double most = 0.0, most_between = 0.0;
   for (const RawPoint* point : raw.of_suite("collective")) {
     const auto& keys = point->record.scenario;
     const auto says = [&](const char* key) {
       const auto found = keys.find(std::string("workload.collective.") + key);
       return found == keys.end() ? std::string() : found->second;
     };
-    if (says("operation") != "all_gather" || says("ranks") != ranks || point->median() <= 0.0) continue;
-    const double n = static_cast<double>(raw.machine.gpus.size());
+    const double n = std::atof(says("ranks").c_str());
+    const bool between = number_of(*point, "nodes") > 1.0;
+    if (says("operation") != "all_gather" || point->median() <= 0.0) continue;
+    if (!between && n != static_cast<double>(raw.machine.gpus.size())) continue;
     try {
-      most = std::max(most, parse_quantity<Bytes>(says("size")).value() * (n - 1.0) / n / point->median());
+      double& of_all = between ? most_between : most;
+      of_all = std::max(of_all, parse_quantity<Bytes>(says("size")).value() * (n - 1.0) / n / point->median());
     } catch (const UnitError&) {
       continue;  // the reader of scenarios says what is wrong with it
     }
   }
   if (most > 0.0) figures.ring_bandwidth = BytesPerSecond(most);
+  if (most_between > 0.0) figures.network_bandwidth = BytesPerSecond(most_between);
 }
 
 /// What the model's figure must be multiplied by, as the median over points says; nothing without points.
@@ -215,6 +233,7 @@ std::vector<DirectConstant> direct_constants(const RawMeasurements& raw, const H
   add_round_trip(raw, published, list);
   add_graphs(raw, list);
   add_page_locking(raw, list);
+  add_overlap(raw, list);
   return std::move(list).take();
 }
 

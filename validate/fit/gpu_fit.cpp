@@ -23,12 +23,47 @@ constexpr std::size_t enough_held_out = 5;
 constexpr double least_disturbance = 0.4;  // of the logarithm
 constexpr double product_bar = 0.05, kernel_bar = 0.08;
 
-std::string family_of(const PredictedPoint& point) {
-  return point.op ? std::string(operator_family(point.op->op)) : point.kind;
+bool in_stage(const PredictedPoint& point, const FitStage& stage) {
+  return std::find(stage.families.begin(), stage.families.end(), stage_family(point)) != stage.families.end();
 }
 
-bool in_stage(const PredictedPoint& point, const FitStage& stage) {
-  return std::find(stage.families.begin(), stage.families.end(), family_of(point)) != stage.families.end();
+/// The point on a board whose power limits nothing.
+void lift_power_limit(PredictedPoint& point) { point.scenario.cluster.node.gpu.board_power_watts = 0.0; }
+
+/// A product of a fraction of a second runs at the clock that it began with, unless the device says otherwise: where
+/// longer ones tell what power takes, it is held against the model without that.
+bool lift_limit_of_short_products(std::vector<PredictedPoint>& points) {
+  if (std::none_of(points.begin(), points.end(), is_sustained)) return false;
+  for (PredictedPoint& point : points) {
+    const bool product = point.op && std::holds_alternative<Matmul>(point.op->op.work);
+    if (product && !is_sustained(point) && point.raw->power_limited() == false) lift_power_limit(point);
+  }
+  return true;
+}
+
+/// Where the device says that power limited a product, and the model's energies would not limit it, they are raised
+/// until they do: a search finds no way from where nothing depends on them.
+void raise_energies(const std::vector<PredictedPoint>& points, const Gpu& gpu, Calibration& calibration) {
+  for (const PredictedPoint& point : points) {
+    if (!is_sustained(point) || point.raw->power_limited() != true) continue;
+    PredictedPoint unlimited = point;
+    lift_power_limit(unlimited);
+    const Seconds least = predicted_time(unlimited, calibration) * 1.01;
+    GenerationPower& energies = calibration.power.generation[generation_of(gpu.compute_capability)];
+    double& energy = uses_tensor_cores(gpu, point.op->op.precision) ? energies.tensor_watts : energies.vector_watts;
+    for (int i = 0; i < 20 && predicted_time(point, calibration) < least; ++i) energy *= 1.2;
+  }
+}
+
+std::vector<SustainedClock> sustained_clocks(const std::vector<PredictedPoint>& points) {
+  std::vector<SustainedClock> clocks;
+  for (const PredictedPoint& point : points) {
+    const std::optional<DeviceState>& state = point.raw->record.state;
+    if (!is_sustained(point) || !state || state->sm_mhz <= 0.0) continue;
+    clocks.push_back({point.raw->record.name, Hertz(state->sm_mhz * 1e6), state->power_w,
+                      point.raw->power_limited().value_or(false)});
+  }
+  return clocks;
 }
 
 /// A table with log residuals of the calibration as it is now.
@@ -84,7 +119,12 @@ void run_stage(const FitStage& stage, const std::vector<PredictedPoint>& points,
   for (const PredictedPoint& point : points) {
     if (!point.held_out && in_stage(point, stage)) observations.push_back(observation_of(point));
   }
+  const std::size_t all = observations.size();
   observations = thinned(std::move(observations), stage.most_points);
+  if (observations.size() < all) {
+    result.notes.push_back(fmt::format("{}: {} of {} points, evenly chosen, steer the search; all are judged",
+                                       stage.name, observations.size(), all));
+  }
   if (observations.empty()) {
     for (const std::string& name : stage.constants)
       result.undetermined.push_back({name, "nothing of its kind was measured"});
@@ -103,8 +143,14 @@ void run_stage(const FitStage& stage, const std::vector<PredictedPoint>& points,
 
 /// Products that were fitted, but for those too far from the fit to be anything but a disturbance: a table is exact
 /// where it was measured, and would carry that on to its neighbours.
-std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, const std::string& gpu,
+std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, const std::string& name, const Gpu& gpu,
                                      const Calibration& calibration) {
+  // What power would slow down in a step is no guide to a step where it was measured faster than that.
+  const auto slowed_by_power = [&](PredictedPoint point) {
+    const Seconds time = predicted_time(point, calibration);
+    point.scenario.cluster.node.gpu.board_power_watts = gpu.board_power_watts;
+    return predicted_time(point, calibration) > 1.01 * time;
+  };
   std::vector<double> distances;
   for (const PredictedPoint& point : points) {
     if (!point.held_out && family_of(point) == "matmul") {
@@ -117,9 +163,10 @@ std::vector<MeasuredMatmul> table_of(const std::vector<PredictedPoint>& points, 
   for (const PredictedPoint& point : points) {
     if (point.held_out || !point.op) continue;
     const auto* work = std::get_if<Matmul>(&point.op->op.work);
-    if (work == nullptr || work->accumulate || work->accumulate_fp32) continue;
+    if (work == nullptr || work->accumulate || work->accumulate_fp32 || is_sustained(point)) continue;
     if (std::abs(std::log(predicted_time(point, calibration) / point.measured)) > most) continue;
-    rows.push_back({.gpu = gpu,
+    if (slowed_by_power(point)) continue;
+    rows.push_back({.gpu = name,
                     .precision = point.op->op.precision,
                     .batch = work->batch,
                     .m = work->m,
@@ -225,7 +272,7 @@ double mape_of_products(const std::vector<PredictedPoint>& points, const Calibra
 
 /// Keeps the table of measured products where points that it does not hold are predicted no worse with it.
 void keep_table_if_it_helps(const std::vector<PredictedPoint>& points, const Gpu& gpu, GpuCalibration& result) {
-  std::vector<MeasuredMatmul> table = table_of(points, result.gpu, result.calibration);
+  std::vector<MeasuredMatmul> table = table_of(points, result.gpu, gpu, result.calibration);
   const std::size_t impossible =
       std::erase_if(table, [&](const MeasuredMatmul& row) { return row.time < least_possible_time(row, gpu); });
   if (impossible > 0) {
@@ -247,39 +294,27 @@ void keep_table_if_it_helps(const std::vector<PredictedPoint>& points, const Gpu
   if (helps) result.measured_matmuls = std::move(table);
 }
 
-}  // namespace
-
-std::vector<FitStage> fit_stages(const Gpu& gpu) {
-  const std::size_t generation = generation_of(gpu.compute_capability);
-  const auto of_part = [](std::initializer_list<const char*> prefixes) {
-    std::vector<std::string> names;
-    for (const ConstantRow& row : calibration_rows()) {
-      for (const char* prefix : prefixes) {
-        if (row.name.starts_with(prefix)) names.push_back(row.name);
-      }
+/// What became of each measured point: none is passed over in silence.
+void account(const RawMeasurements& raw, const PredictedPoints& points, GpuCalibration& result) {
+  std::map<const RawPoint*, const PredictedPoint*> predicted;
+  for (const PredictedPoint& point : points.points) predicted[point.raw] = &point;
+  for (const RawPoint& point : raw.points) {
+    SuiteCount& count = result.suites[point.record.suite];
+    const std::string what = point.parameter("what");
+    if (const auto found = predicted.find(&point); found != predicted.end()) {
+      ++(found->second->held_out ? count.held_out : count.fitted);
+    } else if (std::find(points.left_out.begin(), points.left_out.end(), &point) != points.left_out.end()) {
+      ++count.left_out;
+    } else if (point.record.suite == "launch" || point.record.suite == "overlap" || what == "l2_read" ||
+               what == "pinned_allocate") {
+      ++count.direct;
+    } else {
+      ++count.drawn;
     }
-    return names;
-  };
-  std::vector<std::string> products = of_part({"matmul."});
-  products.push_back(energy_name(generation, false));
-  products.push_back(energy_name(generation, true));
-  return {{"streaming", {"streaming"}, of_part({"streaming."})},
-          {"memory access", {"memory_access"}, of_part({"access."})},
-          {"matrix product", {"matmul"}, products},
-          {"convolution", {"convolution"}, of_part({"convolution."})},
-          {"attention",
-           {"attention"},
-           {"attention.exposed_share", "attention.softmax_instructions", "attention.block_start_keys",
-            "attention.warp_mma_share", "attention.memory_efficient_share", "attention.unfused_softmax_slowdown",
-            "attention.mask_passes"}},
-          {"collective",
-           {"collective"},
-           {"collective.launch_us", "collective.early_launch_us", "collective.ll_step_us", "collective.ll128_step_us",
-            "collective.simple_step_us", "collective.low_latency_share", "collective.early_low_latency_share",
-            "collective.ll128_share", "collective.nvlink_efficiency", "collective.pcie_efficiency",
-            "collective.nvls_efficiency", "collective.nvls_us", "collective.peer_us", "collective.peer_channel_gbps"},
-           120}};
+  }
 }
+
+}  // namespace
 
 GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu) {
   GpuCalibration result;
@@ -308,10 +343,14 @@ GpuCalibration fit_gpu(const RawMeasurements& raw, const YamlNode* cpu) {
     gpu = own;
   }
   hold_out_copies(points.points);
+  const bool sustained = lift_limit_of_short_products(points.points);
+  result.sustained = sustained_clocks(points.points);
+  account(raw, points, result);
   result.direct = direct_constants(raw, result.calibration.host);
   for (const DirectConstant& constant : result.direct)
     constant_row(constant.name).field(result.calibration) = constant.value;
-  for (const FitStage& stage : fit_stages(gpu)) run_stage(stage, points.points, result);
+  raise_energies(points.points, gpu, result.calibration);
+  for (const FitStage& stage : fit_stages(gpu, sustained)) run_stage(stage, points.points, result);
   std::vector<std::string> names;
   Matrix block = square(result.direct.size());
   for (std::size_t i = 0; i < result.direct.size(); ++i) {

@@ -18,13 +18,20 @@ namespace foretrain {
 /// found.
 struct FitStage {
   std::string name;                    ///< "streaming"
-  std::vector<std::string> families;   ///< of points (operator_family, or "collective")
+  std::vector<std::string> families;   ///< of points (stage_family)
   std::vector<std::string> constants;  ///< candidates: those that the points leave open keep their published value
   /// So many of them are fitted, evenly chosen: a collective's flows are laid over the machine for every evaluation.
   std::size_t most_points = 1'000'000;
 };
-/// The table of stages. `gpu` says whose energies products can tell.
-std::vector<FitStage> fit_stages(const Gpu& gpu);
+/// The table of stages. `gpu` says whose energies products can tell: those that ran long enough for power to limit
+/// them, where there are any (`sustained`).
+std::vector<FitStage> fit_stages(const Gpu& gpu, bool sustained);
+/// operator_family, or the point's kind where it is no operator.
+std::string family_of(const PredictedPoint& point);
+/// A product that ran for seconds.
+bool is_sustained(const PredictedPoint& point);
+/// The same with "matmul sustained" and "collective between nodes" apart.
+std::string stage_family(const PredictedPoint& point);
 
 /// A constant read off measurements of its own, without a fit: the median of what they say.
 struct DirectConstant {
@@ -61,6 +68,14 @@ struct PointPair {
   Seconds measured, predicted;
 };
 
+/// What the device said while a product ran for seconds.
+struct SustainedClock {
+  std::string name;
+  Hertz clock;
+  std::optional<double> watts;
+  bool limited = false;  ///< by power
+};
+
 struct FittedConstantOfStage {
   RobustConstant constant;
   std::string source;
@@ -85,6 +100,8 @@ struct GpuCalibration {
   std::vector<PointPair> pairs;
   std::vector<MeasuredMatmul> measured_matmuls;  ///< empty where they do not help points held out
   std::string matmul_note;                       ///< what became of the table, in words
+  std::vector<SustainedClock> sustained;
+  std::vector<std::string> notes;  ///< points that do not steer a search, and why
   std::map<std::string, SuiteCount> suites;
   std::vector<std::string> not_understood;
 };

@@ -100,7 +100,9 @@ ordered_json bars_of(const GpuCalibration& fit) {
 ordered_json provenance_of(const GpuCalibration& fit) {
   ordered_json suites = ordered_json::object();
   for (const auto& [name, count] : fit.suites) {
-    suites[name] = {{"measured", count.measured}, {"failed", count.failed}, {"skipped", count.skipped}};
+    suites[name] = {{"measured", count.measured}, {"failed", count.failed},     {"skipped", count.skipped},
+                    {"fitted", count.fitted},     {"held_out", count.held_out}, {"read_off", count.direct},
+                    {"drawn", count.drawn},       {"left_out", count.left_out}};
   }
   return {{"date", fit.machine.date},        {"kernel", fit.machine.kernel},
           {"driver", fit.machine.driver},    {"versions", fit.machine.versions},

@@ -45,6 +45,8 @@ struct Machine {
   std::map<std::string, std::string> versions;  ///< "cuda_runtime": "12.8", …
   std::vector<MeasuredGpu> gpus;                ///< at least one
   std::vector<MeasuredLink> links;
+  int network_cards = 0;     ///< that are up, of the fastest kind
+  BytesPerSecond card_rate;  ///< of one of them
 
   /// Whether NVLinks lead to switches: more than two GPUs, every two of which reach each other over all of their links.
   [[nodiscard]] bool has_nvswitch() const;

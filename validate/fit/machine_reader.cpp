@@ -106,6 +106,12 @@ Machine read_document(const Field& document) {
   if (const auto links = keys.find("links")) {
     for (const Field& link : links->list()) machine.links.push_back(read_link_entry(link));
   }
+  if (const auto cards = keys.find("network_cards")) {
+    for (const Field& card : cards->list()) {
+      machine.card_rate = BytesPerSecond(Loose(card).need("bits_per_second").number(Zero::refused) / 8.0);
+      ++machine.network_cards;
+    }
+  }
   return machine;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -40,13 +41,15 @@ std::string kind_of(const RawPoint& point, const Scenario& scenario) {
 
 std::string group_of(const std::string& kind, const Scenario& scenario, const RawPoint& point) {
   if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
-    return fmt::format("{}, {} GPUs", name(collective->operation), collective->ranks);
+    const std::string where = scenario.cluster.nodes > 1 ? fmt::format(" of {} nodes", scenario.cluster.nodes) : "";
+    return fmt::format("{}, {} GPUs{}", name(collective->operation), collective->ranks, where);
   }
   if (point.parameter("what") == "host_copy") return "copy " + point.parameter("direction");
   if (point.record.suite == "peer") return "copy between GPUs";
   const auto* work = std::get_if<OperatorWorkload>(&scenario.workload);
   const bool states_precision = point.record.scenario.contains("workload.operator.precision");
-  return work != nullptr && states_precision ? fmt::format("{} {}", kind, name(work->op.precision)) : kind;
+  const std::string sustained = point.parameter("sustained") == "true" ? " sustained" : "";
+  return work != nullptr && states_precision ? fmt::format("{} {}{}", kind, name(work->op.precision), sustained) : kind;
 }
 
 /// Provenance is no part of a time, and copying it for each evaluation would take longer than the evaluation.
@@ -89,8 +92,22 @@ std::map<std::string, std::string> scenario_of(const RawPoint& raw) {
   return copy.empty() ? peer_scenario(raw) : copy;
 }
 
+/// Machines that took part, and as many of each one's GPUs, as the record says; nothing for one machine.
+void set_machines(YamlNode& document, const RawPoint& raw) {
+  const int nodes = std::atoi(raw.parameter("nodes").c_str());
+  if (nodes < 2) return;
+  const std::string each = raw.parameter("gpus_per_node");
+  const auto ranks = raw.record.scenario.find("workload.collective.ranks");
+  if (ranks == raw.record.scenario.end() || nodes * std::atoi(each.c_str()) != std::atoi(ranks->second.c_str())) {
+    throw UsageError("its ranks are not spread evenly over the machines: the model has no such collective");
+  }
+  apply_override(document, {"cluster.nodes", std::to_string(nodes), raw.where});
+  apply_override(document, {"cluster.gpus_per_node", each, raw.where});
+}
+
 PredictedPoint point_of(const RawPoint& raw, const YamlNode& machine) {
   YamlNode document = machine;
+  set_machines(document, raw);
   for (const auto& [key, value] : scenario_of(raw)) apply_override(document, {key, value, raw.where});
   PredictedPoint point;
   point.raw = &raw;
@@ -98,10 +115,21 @@ PredictedPoint point_of(const RawPoint& raw, const YamlNode& machine) {
   point.kind = kind_of(raw, point.scenario);
   point.group = group_of(point.kind, point.scenario, raw);
   point.held_out = raw.held_out();
+  point.cache = raw.parameter("cache");
   point.measured = Seconds(raw.record.unit == "1/s" ? 1.0 / raw.median() : raw.median());
   if (const auto* work = std::get_if<OperatorWorkload>(&point.scenario.workload)) point.op = *work;
   strip(point.scenario);
   return point;
+}
+
+/// The same operator with nothing in the L2, where the record says what that takes.
+void add_flushed(const RawPoint& raw, std::vector<PredictedPoint>& points) {
+  const double seconds = std::atof(raw.parameter("flushed_s").c_str());
+  if (seconds <= 0.0) return;
+  PredictedPoint flushed = points.back();
+  flushed.cache = "cold";
+  flushed.measured = Seconds(seconds);
+  points.push_back(std::move(flushed));
 }
 
 }  // namespace
@@ -109,25 +137,34 @@ PredictedPoint point_of(const RawPoint& raw, const YamlNode& machine) {
 PredictedPoints predicted_points(const RawMeasurements& raw, const std::string& node) {
   const YamlNode machine = machine_document(node);
   PredictedPoints result;
+  const auto leave_out = [&result](const RawPoint& point, const std::string& why) {
+    result.not_understood.push_back(why);
+    result.left_out.push_back(&point);
+  };
   for (const RawPoint& point : raw.points) {
     const Record& record = point.record;
     if (scenario_of(point).empty() || record.suite == under_load) continue;
     if (record.unit != "s" && record.unit != "1/s") continue;
     const std::string place = point.where.text() + ": ";
+    if (point.throttled()) {
+      leave_out(point, place + "clocks were lowered by heat or by the power supply while it ran");
+      continue;
+    }
     try {
       PredictedPoint one = point_of(point, machine);
       const double seconds = predicted_time(one, one.scenario.calibration).value();
       if (std::isfinite(seconds) && seconds > 0.0) {
         result.points.push_back(std::move(one));
+        add_flushed(point, result.points);
       } else {
-        result.not_understood.push_back(place + "the model gives no time for it");
+        leave_out(point, place + "the model gives no time for it");
       }
     } catch (const ScenarioError& error) {
-      result.not_understood.emplace_back(error.what());
+      leave_out(point, error.what());
     } catch (const UsageError& error) {
-      result.not_understood.push_back(place + error.what());
+      leave_out(point, place + error.what());
     } catch (const std::invalid_argument& error) {
-      result.not_understood.push_back(place + error.what());
+      leave_out(point, place + error.what());
     }
   }
   return result;
@@ -136,10 +173,9 @@ PredictedPoints predicted_points(const RawMeasurements& raw, const std::string& 
 // A step's kernels find some of what the kernel before them wrote in the L2 (streaming.l2_share); a kernel repeated
 // over operands in rotation finds none of it, one repeated over the same operands all that fits.
 Seconds predicted_time(const PredictedPoint& point, const Calibration& calibration) {
-  const std::string cache = point.raw == nullptr ? "" : point.raw->parameter("cache");
-  if (point.op && !cache.empty() && std::holds_alternative<Streaming>(point.op->op.work)) {
+  if (point.op && !point.cache.empty() && std::holds_alternative<Streaming>(point.op->op.work)) {
     Calibration here = calibration;
-    here.streaming.l2_share = cache == "warm" ? 1.0 : 0.0;
+    here.streaming.l2_share = point.cache == "warm" ? 1.0 : 0.0;
     return operator_cost(point.op->op, point.scenario.cluster.node.gpu, here).device *
            static_cast<double>(point.op->repeat);
   }

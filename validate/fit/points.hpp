@@ -19,12 +19,14 @@ struct PredictedPoint {
   bool held_out = false;
   std::optional<OperatorWorkload> op;  ///< of operators
   Seconds measured;                    ///< of one operator or collective
+  std::string cache;                   ///< "warm": operands lie in the L2, "cold": none does; else as in a step
   Scenario scenario;
 };
 
 struct PredictedPoints {
   std::vector<PredictedPoint> points;
-  std::vector<std::string> not_understood;  ///< "gemm.jsonl:12: …": records whose scenario this model cannot state
+  std::vector<std::string> not_understood;  ///< "gemm.jsonl:12: …": records that are left out, and why
+  std::vector<const RawPoint*> left_out;    ///< the same
 };
 
 /// The points whose scenario the ordinary readers accept on `node`, the text of a node file. Suites that measure one

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<const char*, 4> units = {"s", "B/s", "1/s", "FLOP/s"};
+constexpr std::array<const char*, 5> units = {"s", "B/s", "1/s", "FLOP/s", "1"};
 constexpr const char* record_remedy =
     "delete the line, or run `foretrain-gpu measure -o` on the folder again, which measures what is missing";
 // A collective suite over many GPU counts takes some megabytes; no folder of measurements comes near this.
@@ -70,11 +70,26 @@ std::vector<double> values_of(const json& object) {
   return values;
 }
 
+/// What is said of the device: clocks, power, reasons for lower clocks.
+std::optional<DeviceState> state_of(const json& object) {
+  const auto found = object.find("state");
+  if (found == object.end() || !found->is_object()) return std::nullopt;
+  DeviceState state;
+  if (found->contains("sm_mhz") && (*found)["sm_mhz"].is_number()) state.sm_mhz = (*found)["sm_mhz"];
+  if (found->contains("power_w") && (*found)["power_w"].is_number()) state.power_w = (*found)["power_w"];
+  if (const auto reasons = found->find("throttle"); reasons != found->end() && reasons->is_array()) {
+    for (const json& reason : *reasons) {
+      if (reason.is_string()) state.throttle.push_back(reason);
+    }
+  }
+  return state;
+}
+
 /// A measured point must have values, and what the model is to predict must be longer than nothing.
 void require_measured(const Record& record) {
   if (record.values.empty()) throw Wrong{"values", "measured, but without a value", record_remedy};
   if (std::find(units.begin(), units.end(), record.unit) == units.end()) {
-    throw Wrong{"unit", fmt::format("unknown unit \"{}\"", record.unit), "s, B/s, 1/s or FLOP/s"};
+    throw Wrong{"unit", fmt::format("unknown unit \"{}\"", record.unit), "s, B/s, 1/s, FLOP/s or 1"};
   }
   if (!record.scenario.empty() && *std::min_element(record.values.begin(), record.values.end()) <= 0.0) {
     throw Wrong{"values", "a measurement that is not positive", record_remedy};
@@ -94,6 +109,7 @@ Record record_of(const json& object) {
   if (record.status != RecordStatus::measured) return record;
   record.unit = text_of(object, "unit");
   record.values = values_of(object);
+  record.state = state_of(object);
   require_measured(record);
   return record;
 }
@@ -128,6 +144,19 @@ void count(const RawPoint& point, SuiteCount& suite) {
 double RawPoint::median() const { return Sampled{record.values}.median(); }
 
 double RawPoint::spread() const { return Sampled{record.values}.spread(); }
+
+bool RawPoint::throttled() const {
+  if (!record.state) return false;
+  return std::any_of(record.state->throttle.begin(), record.state->throttle.end(), [](const std::string& reason) {
+    return reason == "thermal" || reason == "hardware_thermal" || reason == "power_brake" || reason == "hardware";
+  });
+}
+
+std::optional<bool> RawPoint::power_limited() const {
+  if (!record.state) return std::nullopt;
+  return std::find(record.state->throttle.begin(), record.state->throttle.end(), "power") !=
+         record.state->throttle.end();
+}
 
 bool RawPoint::held_out() const {
   const std::string word = parameter("held_out");

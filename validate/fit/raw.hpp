@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,7 @@ namespace foretrain {
 inline constexpr std::array<std::string_view, 10> gpu_suites = {
     "launch", "memory", "copy", "gemm", "convolution", "attention", "streaming", "peer", "collective", "overlap"};
 
-/// One measured point, without the state that the device was in, and the line that it stands in.
+/// One measured point, and the line that it stands in.
 struct RawPoint {
   Record record;
   SourcePosition where;
@@ -27,15 +28,24 @@ struct RawPoint {
   [[nodiscard]] double median() const;
   /// Distance of the quartiles over the median.
   [[nodiscard]] double spread() const;
+  /// Whether clocks were lowered by heat or for want of power: what it took is not what the machine takes.
+  [[nodiscard]] bool throttled() const;
+  /// Whether the board's power limited the clock while it ran; nothing where the record does not say.
+  [[nodiscard]] std::optional<bool> power_limited() const;
   /// Points that no fit may see: `parameters.held_out`.
   [[nodiscard]] bool held_out() const;
   /// Empty where the record has no such parameter.
   [[nodiscard]] std::string parameter(const std::string& key) const;
 };
 
-/// How a suite went.
+/// How a suite went, and what became of each measured point: one of the last five.
 struct SuiteCount {
   int measured = 0, failed = 0, skipped = 0;
+  int fitted = 0;    ///< constants are fitted to it
+  int held_out = 0;  ///< predicted, to judge the fit
+  int direct = 0;    ///< a figure or a constant is read off it
+  int drawn = 0;     ///< shown in pictures: the model has no constant for it
+  int left_out = 0;  ///< with a reason (GpuCalibration::not_understood)
 };
 
 struct RawMeasurements {

@@ -50,8 +50,7 @@ std::string to_json_line(const Record& record) {
   }
   if (record.state) {
     JsonObject state;
-    state.number("sm_mhz", record.state->sm_mhz).number("memory_mhz", record.state->memory_mhz);
-    state.number("power_w", record.state->power_w).number("temperature_c", record.state->temperature_c);
+    state.number("sm_mhz", record.state->sm_mhz).number("power_w", record.state->power_w);
     line.raw("state", state.texts("throttle", record.state->throttle).str());
   }
   return line.text("note", record.note).str() + "\n";

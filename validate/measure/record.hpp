@@ -12,9 +12,7 @@ namespace foretrain {
 /// What the device reported while it was measured.
 struct DeviceState {
   double sm_mhz = 0.0;
-  double memory_mhz = 0.0;
-  double power_w = 0.0;
-  double temperature_c = 0.0;
+  std::optional<double> power_w;      ///< mean, by its counter of energy; empty where it has none, or for a moment only
   std::vector<std::string> throttle;  ///< reasons for which the clocks were lowered: "power", "thermal", …
 };
 

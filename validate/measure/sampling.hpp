@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "model/base/quantity.hpp"
@@ -20,6 +21,7 @@ struct StoppingRule {
 /// What repetitions measured, in whatever unit.
 struct Sampled {
   std::vector<double> values;  ///< in order
+  std::string note = {};       ///< what is odd about them
 
   [[nodiscard]] double median() const;
   [[nodiscard]] double lowest() const;

@@ -22,7 +22,8 @@ import subprocess
 import sys
 import time
 
-CASE_TIMEOUT_S = 600  # torch.compile of the largest model takes minutes
+CASE_TIMEOUT_S, QUICK_CASE_TIMEOUT_S = 600, 80  # torch.compile of the largest model takes minutes
+QUICK_BUDGET_S = 105  # with --quick no case is begun after so long
 COLUMNS = ["case", "group", "cluster.node", "cluster.nodes", "cluster.gpus_per_node", "workload.train.model",
            "workload.train.model.sequence", "workload.train.global_batch", "workload.train.micro_batch",
            "workload.train.precision", "workload.train.optimizer", "workload.train.master_weights",
@@ -30,8 +31,9 @@ COLUMNS = ["case", "group", "cluster.node", "cluster.nodes", "cluster.gpus_per_n
            "measured.step_time", "measured.memory_per_gpu", "source"]
 
 
-def designed_cases(quick):
-    """Each case as a dict: model, batch, sequence (None for images), precision, execution."""
+def designed_cases(quick, half="bf16"):
+    """Each case as a dict: model, batch, sequence (None for images), precision, execution. `half` is the short format
+    that the GPU trains in: before Ampere there is no bf16."""
     cases = []
 
     def add(model, batches, precisions, modes, sequences=(None,)):
@@ -46,22 +48,22 @@ def designed_cases(quick):
     if quick:
         add("lenet", (256,), ("fp32",), ("eager",))
         add("resnet-18-d2l", (256,), ("fp32",), ("eager",))
-        add("resnet-50", (64,), ("bf16",), ("eager",))
-        add("bert-base", (16,), ("bf16",), ("eager",), (128,))
-        add("gpt2", (8,), ("bf16",), both, (1024,))
+        add("resnet-50", (64,), (half,), ("eager",))
+        add("bert-base", (16,), (half,), ("eager",), (128,))
+        add("gpt2", (8,), (half,), both, (1024,))
         return cases
     add("lenet", (16, 256, 2048), ("fp32",), both)
     add("resnet-18-d2l", (64, 256, 1024), ("fp32", "tf32"), ("eager",))
-    add("resnet-18-d2l", (256,), ("bf16",), both)
-    add("resnet-50", (32, 128, 256), ("tf32", "bf16"), ("eager",))
+    add("resnet-18-d2l", (256,), (half,), both)
+    add("resnet-50", (32, 128, 256), ("tf32", half), ("eager",))
     add("resnet-50", (128,), ("fp32",), ("eager",))
-    add("resnet-50", (128,), ("bf16",), ("compiled",))
-    add("bert-base", (8, 32), ("fp32", "bf16"), ("eager",), (128, 512))
-    add("bert-base", (32,), ("bf16",), ("compiled",), (512,))
-    add("gpt2", (4, 16), ("bf16",), both, (512, 1024))
-    add("gpt2-medium", (4, 8), ("bf16",), both, (1024,))
-    add("gpt2-large", (2, 4), ("bf16",), both, (1024,))
-    add("gpt3-1.3b", (1, 4), ("bf16",), both, (2048,))
+    add("resnet-50", (128,), (half,), ("compiled",))
+    add("bert-base", (8, 32), ("fp32", half), ("eager",), (128, 512))
+    add("bert-base", (32,), (half,), ("compiled",), (512,))
+    add("gpt2", (4, 16), (half,), both, (512, 1024))
+    add("gpt2-medium", (4, 8), (half,), both, (1024,))
+    add("gpt2-large", (2, 4), (half,), both, (1024,))
+    add("gpt3-1.3b", (1, 4), (half,), both, (2048,))
     return cases
 
 
@@ -70,6 +72,7 @@ def name_of(case):
     return f"{case['model']}-b{case['batch']}{length}-{case['precision']}-{case['execution']}"
 
 
+HALF = {"bf16": "bfloat16", "fp16": "float16"}  # by torch's names
 TRANSFORMERS = {  # layers, hidden, heads, vocabulary, longest sequence; scenarios/models says where from
     "bert-base": (12, 768, 12, 30522, 512),
     "gpt2": (12, 768, 12, 50257, 1024),
@@ -102,7 +105,7 @@ def prepare_step(case, torch):
         shape = (3, 224, 224) if case["model"] == "resnet-50" else (1, 28, 28)
         images = torch.randn(case["batch"], *shape, device=device)
         labels = torch.randint(0, 1000 if case["model"] == "resnet-50" else 10, (case["batch"],), device=device)
-        if case["precision"] == "bf16":  # tensor cores want channels last
+        if case["precision"] in HALF:  # tensor cores want channels last
             model, images = (t.to(memory_format=torch.channels_last) for t in (model, images))
         call = torch.compile(model) if case["execution"] == "compiled" else model
         loss_of = lambda: torch.nn.functional.cross_entropy(call(images).float(), labels)
@@ -111,7 +114,8 @@ def prepare_step(case, torch):
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cuda", torch.bfloat16, enabled=case["precision"] == "bf16"):
+        with torch.autocast("cuda", getattr(torch, HALF.get(case["precision"], "bfloat16")),
+                            enabled=case["precision"] in HALF):
             loss = loss_of()
         loss.backward()
         optimizer.step()
@@ -196,17 +200,18 @@ def append_line(path, line):
 def row_of(record, node):
     case = record["case"]
     transformer = case["model"] in TRANSFORMERS
-    bf16 = case["precision"] == "bf16"
+    half = case["precision"] in HALF
+    flash = case["precision"] == "bf16"  # PyTorch's flash attention begins with Ampere, as bf16 does
     return {
         "case": "pytorch-" + record["name"], "group": "pytorch-" + case["model"], "cluster.node": node,
         "cluster.nodes": 1, "cluster.gpus_per_node": 1, "workload.train.model": case["model"],
         "workload.train.model.sequence": case["sequence"] or "", "workload.train.global_batch": case["batch"],
         "workload.train.micro_batch": case["batch"], "workload.train.precision": case["precision"],
         "workload.train.optimizer": "adamw" if transformer else "momentum",
-        "workload.train.master_weights": "true" if bf16 else "",
+        "workload.train.master_weights": "true" if half else "",
         "workload.train.kernels": "plain" if transformer else "",
-        "workload.train.attention": ("flash" if bf16 else "memory_efficient") if transformer else "",
-        "plan.execution": case["execution"], "plan.sync.gradient_precision": "fp32" if bf16 else "",
+        "workload.train.attention": ("flash" if flash else "memory_efficient") if transformer else "",
+        "plan.execution": case["execution"], "plan.sync.gradient_precision": "fp32" if half else "",
         "measured.step_time": f"{statistics.median(record['values']):.6g} s",
         "measured.memory_per_gpu": f"{record['device_used'] / 1e6:.1f} MB",
         "source": "PyTorch {pytorch}, CUDA {cuda}, {gpu}, {date}".format(**record),
@@ -222,16 +227,16 @@ def write_table(path, records, node):
     os.replace(partial, path)
 
 
-def measure(case, folder, trace, seconds):
+def measure(case, folder, trace, seconds, timeout):
     """The record of one case, measured in a child process."""
     name = name_of(case)
     command = [sys.executable, os.path.abspath(__file__), "--case", json.dumps(case), "--seconds", str(seconds)]
     if trace:
         command += ["--trace-file", str(folder / f"trace-{name}.json.gz")]
     try:
-        child = subprocess.run(command, capture_output=True, text=True, timeout=CASE_TIMEOUT_S)
+        child = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
-        return dict(name=name, case=case, status="failed", note=f"not done after {CASE_TIMEOUT_S} s")
+        return dict(name=name, case=case, status="failed", note=f"not done after {timeout} s")
     if child.returncode != 0:
         lines = child.stderr.strip().splitlines() or [f"ended with status {child.returncode}"]
         return dict(name=name, case=case, status="failed", note=lines[-1][:500])
@@ -248,7 +253,8 @@ def environment():
         sys.exit("train_steps.py: PyTorch sees no GPU; see nvidia-smi and torch.version.cuda")
     cudnn = torch.backends.cudnn.version()
     return dict(pytorch=torch.__version__, cuda=torch.version.cuda, cudnn=cudnn, gpu=torch.cuda.get_device_name(),
-                date=time.strftime("%Y-%m-%d"))
+                date=time.strftime("%Y-%m-%d"),
+                half="bf16" if torch.cuda.get_device_capability() >= (8, 0) else "fp16")
 
 
 def finish(options, known, failed):
@@ -258,14 +264,14 @@ def finish(options, known, failed):
         return 1
     table = options.output / "cases_pytorch.csv"
     write_table(table, measured, options.node or "this-machine.yaml")
-    print(f"{len(measured)} cases in {table}; {len(failed)} failed", file=sys.stderr)
+    print(f"{len(measured)} cases in {table}; {len(failed)} not measured", file=sys.stderr)
     return 1 if failed else 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, help="folder for the results")
-    parser.add_argument("--quick", action="store_true", help="six cases, about a minute and a half")
+    parser.add_argument("--quick", action="store_true", help="six cases, three minutes at most")
     parser.add_argument("--only", default="", help="models, comma-separated")
     parser.add_argument("--node", default="", help="cluster.node of the table of cases (a catalogue name or a file)")
     parser.add_argument("--trace", action="store_true", help="also leave a Kineto trace of each case")
@@ -279,30 +285,36 @@ def main():
     if options.case:
         print(json.dumps(run_case(json.loads(options.case), options.trace_file, options.seconds)))
         return 0
-    cases = designed_cases(options.quick)
     wanted = [word for word in options.only.split(",") if word]
     unknown = sorted(set(wanted) - {case["model"] for case in designed_cases(False)})
     if unknown:
         parser.error(f"--only: there is no model {unknown[0]}")
+    if not options.list and not options.output:
+        parser.error("-o DIR is missing: where the results go")
+    about = {} if options.list or options.table else environment_in_child()
+    cases = designed_cases(options.quick, about.pop("half", "bf16"))
     cases = [case for case in cases if not wanted or case["model"] in wanted]
     if options.list:
         print("\n".join(name_of(case) for case in cases))
         return 0
-    if not options.output:
-        parser.error("-o DIR is missing: where the results go")
     journal = options.output / "pytorch.jsonl"
     known = known_results(journal)
     if options.table:
         return finish(options, known, [])
-    about = environment_in_child()
     options.output.mkdir(parents=True, exist_ok=True)
     failed = []
+    timeout = QUICK_CASE_TIMEOUT_S if options.quick else CASE_TIMEOUT_S
+    end = time.monotonic() + QUICK_BUDGET_S if options.quick else float("inf")
     for index, case in enumerate(cases):
         name = name_of(case)
         if known.get(name, {}).get("status") == "measured":
             continue
+        if time.monotonic() > end:
+            failed.append(name)
+            print(f"  {name}: its time was up: run again for what is left", file=sys.stderr)
+            continue
         print(f"[{index + 1}/{len(cases)}] {name}", file=sys.stderr, flush=True)
-        known[name] = measure(case, options.output, options.trace, 1.0 if options.quick else 3.0)
+        known[name] = measure(case, options.output, options.trace, 1.0 if options.quick else 3.0, timeout)
         known[name].update(about)
         append_line(journal, json.dumps(known[name]))
         if known[name]["status"] == "failed":

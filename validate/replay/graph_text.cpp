@@ -1,5 +1,6 @@
 #include "validate/replay/graph_text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -20,10 +21,7 @@ constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
 constexpr int most_gpus = 1024;
 
 const std::vector<std::string> resource_words = {"stream", "copies", "host", "path"};
-const std::vector<std::string> action_words = {"dispatch",    "launch", "sleep",    "wait",
-                                               "synchronize", "format", "page_lock"};
 const std::vector<std::string> category_words = {"compute", "communication", "optimizer", "host", "data"};
-const std::vector<std::string> method_words = {"nccl", "server_cpu", "server_gpu"};
 
 template <typename E>
 E place_of(const std::string& word, const std::vector<std::string>& words) {
@@ -42,28 +40,99 @@ std::string bytes_text(Bytes size) { return std::to_string(std::llround(size.val
 
 const char* flag_text(bool value) { return value ? "true" : "false"; }
 
-struct WorkText {
-  std::string operator()(const KernelWork& work) const {
-    std::string line = "kernel kind=" + quoted(work.kind) + " count=" + std::to_string(work.count) +
-                       " predicted=" + number_text(work.predicted.value()) + " name=" + quoted(work.name);
-    for (const auto& [key, value] : work.fields) line += " " + key + "=" + quoted(value);
-    return line;
+/// A piece of work as a line: its kind's word, then its keys.
+class LineWriter {
+ public:
+  static std::string line_of(const Work& work) {
+    return std::visit(
+        [](const auto& one) {
+          LineWriter writer;
+          writer.line_ = one.word;
+          one.keys(one, writer);
+          return writer.line_;
+        },
+        work);
   }
-  std::string operator()(const CopyWork& work) const {
-    return "copy from=" + quoted(work.from) + " to=" + quoted(work.to) + " bytes=" + bytes_text(work.size) +
-           " pinned=" + flag_text(work.pinned);
+
+  void text(const char* key, const std::string& value) { add(key, quoted(value)); }
+  void place(const char* key, const std::string& value) { text(key, value); }
+  void count(const char* key, int value, int /*least*/, int /*highest*/ = 0) { add(key, std::to_string(value)); }
+  void all_gpus(const char* key, int value) { add(key, std::to_string(value)); }
+  void number(const char* key, Seconds value) { add(key, number_text(value.value())); }
+  void bytes(const char* key, Bytes value, int /*least*/) { add(key, bytes_text(value)); }
+  void flag(const char* key, bool value) { add(key, flag_text(value)); }
+  template <typename Words>
+  void one_of(const char* key, const std::string& value, const Words& /*words*/) {
+    add(key, value);
   }
-  std::string operator()(const CollectiveWork& work) const {
-    return "collective method=" + work.method + " bytes=" + bytes_text(work.size) +
-           " ranks=" + std::to_string(work.ranks) + " servers=" + std::to_string(work.servers) +
-           " count=" + std::to_string(work.count);
+  template <typename E, typename Words>
+  void one_of(const char* key, E value, const Words& words) {
+    add(key, words[static_cast<std::size_t>(value)]);
   }
-  std::string operator()(const HostWork& work) const {
-    return "host action=" + action_words[static_cast<std::size_t>(work.action)] +
-           " seconds=" + number_text(work.duration.value()) + " bytes=" + bytes_text(work.size) +
-           " kernels=" + std::to_string(work.kernels) + " graph=" + flag_text(work.graph);
+  void rest(const std::map<std::string, std::string>& fields) {
+    for (const auto& [key, value] : fields) add(key, quoted(value));
   }
+
+ private:
+  void add(const std::string& key, const std::string& value) { line_ += " " + key + "=" + value; }
+  std::string line_;
 };
+
+/// The same back.
+class LineReader {
+ public:
+  LineReader(Fields& fields, int gpus) : fields_(fields), gpus_(gpus) {}
+
+  /// A piece of the kind whose word the line begins with; there is one.
+  template <std::size_t kind = 0>
+  Work read() {
+    using Kind = std::variant_alternative_t<kind, Work>;
+    if constexpr (kind + 1 < std::variant_size_v<Work>) {
+      if (fields_.keyword() != Kind::word) return read<kind + 1>();
+    }
+    Kind work;
+    Kind::keys(work, *this);
+    return work;
+  }
+
+  void text(const char* key, std::string& value) { value = fields_.text(key); }
+  void place(const char* key, std::string& value) {
+    value = fields_.text(key);
+    const bool gpu = value.starts_with("gpu");
+    const std::string number = value.substr(std::min<std::size_t>(3, value.size()));
+    const bool digits = number.size() < 5 && number.find_first_not_of("0123456789") == std::string::npos;
+    const bool known = digits && (gpu ? !number.empty() && std::stoi(number) < gpus_ : value.starts_with("cpu"));
+    if (!known) fields_.fail(std::string(key) + "=" + value, "cpu, or gpu0 to gpu" + std::to_string(gpus_ - 1));
+  }
+  void count(const char* key, int& value, int least, int highest = most) {
+    value = static_cast<int>(fields_.integer(key, least, highest));
+  }
+  void all_gpus(const char* key, int& value) { value = static_cast<int>(fields_.integer(key, gpus_, gpus_)); }
+  void number(const char* key, Seconds& value) { value = Seconds(fields_.number(key)); }
+  void bytes(const char* key, Bytes& value, int least) {
+    value = Bytes(static_cast<double>(fields_.integer(key, least, most_bytes)));
+  }
+  void flag(const char* key, bool& value) { value = fields_.flag(key); }
+  template <typename Words>
+  void one_of(const char* key, std::string& value, const Words& words) {
+    value = fields_.one_of(key, {words.begin(), words.end()});
+  }
+  template <typename E, typename Words>
+  void one_of(const char* key, E& value, const Words& words) {
+    const std::vector<std::string> known(words.begin(), words.end());
+    value = place_of<E>(fields_.one_of(key, known), known);
+  }
+  void rest(std::map<std::string, std::string>& fields) { fields = fields_.rest(); }
+
+ private:
+  Fields& fields_;
+  int gpus_;
+};
+
+template <std::size_t... kind>
+std::vector<std::string> words_of_work(std::index_sequence<kind...> /*all*/) {
+  return {std::string(std::variant_alternative_t<kind, Work>::word)...};
+}
 
 /// Reads line by line; what follows a block is the block's.
 class GraphReader {
@@ -127,11 +196,15 @@ class GraphReader {
     if (keyword == "resource") return read_resource(fields);
     if (keyword == "block") return read_block(fields);
     if (keyword == "task") return read_task(fields);
-    const bool work = keyword == "kernel" || keyword == "copy" || keyword == "collective" || keyword == "host";
-    if (!work) fields.fail("unknown line", "resource, block, kernel, copy, collective, host, task or end");
+    const auto words = words_of_work(std::make_index_sequence<std::variant_size_v<Work>>());
+    if (std::find(words.begin(), words.end(), keyword) == words.end()) {
+      std::string known;
+      for (const std::string& word : words) known += word + ", ";
+      fields.fail("unknown line", "resource, block, " + known + "task or end");
+    }
     if (graph_.blocks.empty() || !graph_.tasks.empty())
       fields.fail("not behind a block", "the block that it belongs to");
-    graph_.blocks.back().work.push_back(read_work(fields));
+    graph_.blocks.back().work.push_back(LineReader(fields, graph_.gpus).read());
   }
 
   /// The number behind the keyword must be the next one.
@@ -159,56 +232,6 @@ class GraphReader {
     block.predicted = fields.number("predicted");
     block.name = fields.text("name");
     graph_.blocks.push_back(std::move(block));
-  }
-
-  std::string read_place(Fields& fields, const std::string& key) const {
-    const std::string place = fields.text(key);
-    const bool gpu = place.starts_with("gpu");
-    const std::string number = place.substr(std::min<std::size_t>(3, place.size()));
-    const bool digits = number.size() < 5 && number.find_first_not_of("0123456789") == std::string::npos;
-    const bool known = digits && (gpu ? !number.empty() && std::stoi(number) < graph_.gpus : place.starts_with("cpu"));
-    if (!known) fields.fail(key + "=" + place, "cpu, or gpu0 to gpu" + std::to_string(graph_.gpus - 1));
-    return place;
-  }
-
-  static Bytes read_bytes(Fields& fields, std::int64_t least) {
-    return Bytes(static_cast<double>(fields.integer("bytes", least, most_bytes)));
-  }
-
-  Work read_work(Fields& fields) const {
-    if (fields.keyword() == "kernel") {
-      KernelWork work;
-      work.kind = fields.text("kind");
-      work.count = static_cast<int>(fields.integer("count", 1, most));
-      work.predicted = Seconds(fields.number("predicted"));
-      work.name = fields.text("name");
-      work.fields = fields.rest();
-      return work;
-    }
-    if (fields.keyword() == "copy") {
-      CopyWork work;
-      work.from = read_place(fields, "from");
-      work.to = read_place(fields, "to");
-      work.size = read_bytes(fields, 0);
-      work.pinned = fields.flag("pinned");
-      return work;
-    }
-    if (fields.keyword() == "collective") {
-      CollectiveWork work;
-      work.method = fields.one_of("method", method_words);
-      work.size = read_bytes(fields, 1);
-      work.ranks = static_cast<int>(fields.integer("ranks", graph_.gpus, graph_.gpus));
-      work.servers = static_cast<int>(fields.integer("servers", 1, most_gpus));
-      work.count = static_cast<int>(fields.integer("count", 1, most));
-      return work;
-    }
-    HostWork work;
-    work.action = place_of<HostWork::Action>(fields.one_of("action", action_words), action_words);
-    work.duration = Seconds(fields.number("seconds"));
-    work.size = read_bytes(fields, 0);
-    work.kernels = static_cast<int>(fields.integer("kernels", 0, most));
-    work.graph = fields.flag("graph");
-    return work;
   }
 
   void read_task(Fields& fields) {
@@ -289,7 +312,7 @@ std::string to_text(const Graph& graph) {
     const Block& b = graph.blocks[i];
     lines.push_back("block " + std::to_string(i) + " category=" + b.category +
                     " predicted=" + number_text(b.predicted) + " name=" + quoted(b.name));
-    for (const Work& work : b.work) lines.push_back(std::visit(WorkText{}, work));
+    for (const Work& work : b.work) lines.push_back(LineWriter::line_of(work));
   }
   for (std::size_t i = 0; i < graph.tasks.size(); ++i) {
     const Task& t = graph.tasks[i];

@@ -41,14 +41,15 @@ TEST_CASE("collective points are unique and complete", "[collective][design]") {
   std::set<std::string> names;
   for (const CollectivePoint& point : points) names.insert(record_of(point).name);
   CHECK(names.size() == points.size());
-  // Three numbers of ranks, 30 sizes; all_gather, reduce_scatter and all_to_all lack those of less than 4 B per rank:
-  // 8 and 16 B on 8 ranks, 8 B on 4.
-  CHECK(points.size() == 3 * 7 * 30 - 3 * (2 + 1));
+  // Three numbers of ranks, 16 sizes; all_gather, reduce_scatter and all_to_all lack those of less than 4 B per rank:
+  // 8 B on 8 ranks and on 4.
+  CHECK(points.size() == 3 * 7 * 16 - 3 * (1 + 1));
   CHECK(points.front().ranks == 8);
   CHECK(points.back().bytes() == 1ULL << 32);
-  // 8 B · 8^k below 4 GiB = 2^32 are k = 0 … 9, and 4 GiB itself.
+  // 8 B · 32^k below 4 GiB = 2^32 are k = 0 … 5, and 4 GiB itself; on 8 GPUs also on two of them.
   const auto quick = collective_points(2, true);
-  CHECK(quick.size() == 7 * 11);
+  CHECK(quick.size() == 7 * 7);
+  CHECK(collective_points(8, true).size() == 2 * 7 * 7 - 3);
 }
 
 TEST_CASE("a record states its point as a scenario would", "[collective][design]") {
@@ -207,9 +208,9 @@ TEST_CASE("peer copies: quick takes one pair per kind of link, full takes all", 
   CHECK(quick.size() == 3 * (3 * 4));
 
   const auto full = peer_points(links, false);
-  // 4^k from 4 KiB to 1 GiB are 10 sizes. As above for the first of each kind; the other near pair with access, in the
-  // steps of quick.
-  CHECK(full.size() == 3 * (3 * 10) + 3 * 4);
+  // 4^k from 4 KiB to 1 GiB are 10 sizes. As above for the first of each kind; of the other near pair the largest copy
+  // each way, with access.
+  CHECK(full.size() == 3 * (3 * 10) + 2);
   CHECK(full.back().access);
   std::set<std::string> names;
   for (const PeerPoint& point : full) names.insert(record_of(point).name);

@@ -34,9 +34,15 @@ void copy_bytes(void* to, const void* from, std::size_t bytes) {
   if (bytes <= 65536) std::memmove(to, from, bytes);
 }
 
-cudaError_t launch(const void* function, cudaStream_t stream) {
+constexpr int clock_khz = 1'980'000;
+
+/// A kernel that spins does so for as long as it is told, others always for the same time.
+cudaError_t launch(const void* function, void** arguments, cudaStream_t stream) {
   ENTER;
-  return world.launch(stream, fake::seconds_of(world.kernels[function]));
+  const std::string& name = world.kernels[function];
+  if (name.find("spin_kernel") == std::string::npos) return world.launch(stream, fake::seconds_of(name));
+  const auto cycles = static_cast<double>(*static_cast<const std::int64_t*>(arguments[0]));
+  return world.launch(stream, cycles / (1e3 * clock_khz));
 }
 
 }  // namespace
@@ -72,11 +78,11 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
   *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(host));
   return cudaSuccess;
 }
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3, dim3, void**, std::size_t, cudaStream_t stream) {
-  return launch(kernel, stream);
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3, dim3, void** arguments, std::size_t, cudaStream_t stream) {
+  return launch(kernel, arguments, stream);
 }
-cudaError_t cudaLaunchKernel(const void* function, dim3, dim3, void**, std::size_t, cudaStream_t stream) {
-  return launch(function, stream);
+cudaError_t cudaLaunchKernel(const void* function, dim3, dim3, void** arguments, std::size_t, cudaStream_t stream) {
+  return launch(function, arguments, stream);
 }
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) {
   ENTER;
@@ -151,7 +157,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrMultiProcessorCount:
       return *value = 132, cudaSuccess;
     case cudaDevAttrClockRate:
-      return *value = 1'980'000, cudaSuccess;
+      return *value = clock_khz, cudaSuccess;
     case cudaDevAttrMemoryClockRate:
       return *value = 2'619'000, cudaSuccess;
     case cudaDevAttrGlobalMemoryBusWidth:
@@ -169,8 +175,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrAsyncEngineCount:
       return *value = 3, cudaSuccess;
     case cudaDevAttrComputeCapabilityMajor:
-      return *value = 9, cudaSuccess;
+      return *value = static_cast<int>(fake::number("capability", 90) / 10), cudaSuccess;
     case cudaDevAttrComputeCapabilityMinor:
+      return *value = static_cast<int>(fake::number("capability", 90) % 10), cudaSuccess;
     case cudaDevAttrIntegrated:
       return *value = 0, cudaSuccess;
     default:

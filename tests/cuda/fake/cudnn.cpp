@@ -2,7 +2,9 @@
 #include <cudnn.h>
 
 #include <cstring>
+#include <fstream>
 
+#include "tests/cuda/fake/settings.hpp"
 #include "tests/cuda/fake/world.hpp"
 
 using fake::World;
@@ -30,7 +32,9 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t stream) {
   current_stream = stream;
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t, cudnnBackendDescriptor_t* made) {
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t* made) {
+  const std::string log = fake::setting("plans");
+  if (type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && !log.empty()) std::ofstream(log, std::ios::app) << "a plan\n";
   *made = reinterpret_cast<cudnnBackendDescriptor_t>(&thing);
   return CUDNN_STATUS_SUCCESS;
 }

@@ -1,4 +1,6 @@
 // libnvidia-ml.so.1: the same answers for every GPU.
+#include <time.h>
+
 #include <cstring>
 
 #include "tests/cuda/fake/settings.hpp"
@@ -27,8 +29,11 @@ int nvmlDeviceGetMaxClockInfo(Device, int kind, unsigned* megahertz) {
   *megahertz = kind == clock_sm ? 1980 : 2619;
   return success;
 }
-int nvmlDeviceGetPowerUsage(Device, unsigned* milliwatts) {
-  *milliwatts = 612'300;
+int nvmlDeviceGetTotalEnergyConsumption(Device, unsigned long long* millijoules) {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  *millijoules = static_cast<unsigned long long>(
+      612.3 * (1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec)));
   return success;
 }
 int nvmlDeviceGetEnforcedPowerLimit(Device, unsigned* milliwatts) {
@@ -37,10 +42,6 @@ int nvmlDeviceGetEnforcedPowerLimit(Device, unsigned* milliwatts) {
 }
 int nvmlDeviceGetPowerManagementDefaultLimit(Device, unsigned* milliwatts) {
   *milliwatts = 700'000;
-  return success;
-}
-int nvmlDeviceGetTemperature(Device, int, unsigned* celsius) {
-  *celsius = 54;
   return success;
 }
 int nvmlDeviceGetCurrentClocksEventReasons(Device, unsigned long long* reasons) {

@@ -1,11 +1,20 @@
 // What the libraries that stand in for CUDA pretend, from FORETRAIN_FAKE_GPU: "devices=2,memory=1000000000,ecc_at=40".
-//   driver=none|old   no driver, or one that is too old         devices=N   how many GPUs there are (1)
-//   memory=BYTES      what each GPU has (80 GB)                 busy=1      another process has the GPU to itself
-//   others=1          another process also uses it              ecc_at=N    an ECC error at the n-th launch, which
-//   stays hang_at=N         the first wait after the n-th launch does not return crash_at=N        the process dies at
-//   the n-th launch       kill_at=N   its parent too, as by SIGKILL nccl=error        every NCCL operation fails
-//   throttle=1  clocks are lowered by heat once=PATH         a fault happens only if this file is not there yet, and
-//   makes it
+//   driver=none|old   no driver, or one that is too old
+//   devices=N         how many GPUs there are (1)
+//   capability=75     of another compute capability than 9.0
+//   memory=BYTES      what each GPU has (80 GB)
+//   busy=1            another process has the GPU to itself
+//   others=1          another process also uses it
+//   throttle=1        clocks are lowered by heat
+//   call_us=N         a call takes the host so long (1)
+//   slow=N            a wait takes so many milliseconds of real time
+//   ecc_at=N          an ECC error at the n-th launch, which stays
+//   hang_at=N         the first wait after the n-th launch does not return
+//   crash_at=N        the process dies at the n-th launch
+//   kill_at=N         its parent too, as by SIGKILL
+//   nccl=error        every NCCL operation fails
+//   once=PATH         a fault happens only if this file is not there yet, and makes it
+//   plans=PATH        cuDNN adds a line for every plan that it makes
 #pragma once
 
 #include <cstdlib>

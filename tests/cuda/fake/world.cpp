@@ -19,6 +19,7 @@ World& World::get() {
 
 World::World()
     : devices(static_cast<int>(number("devices", 1))),
+      call_s_(static_cast<double>(number("call_us", 1)) * 1e-6),
       capacity_(static_cast<std::size_t>(number("memory", 80'000'000'000))) {}
 
 bool World::due(const char* name) {
@@ -34,7 +35,7 @@ bool World::due(const char* name) {
 cudaError_t World::fail(cudaError_t status) { return last = status; }
 
 cudaError_t World::enter() {
-  host += 1e-6;
+  host += call_s_;
   const std::string driver = setting("driver");
   if (!driver.empty()) return fail(cudaErrorInsufficientDriver);
   if (devices == 0) return fail(cudaErrorNoDevice);

@@ -64,6 +64,7 @@ class World {
     std::size_t bytes;
     int device;
   };
+  double call_s_;  ///< that each call takes on the host
   std::map<void*, Block> blocks_;
   std::size_t capacity_;
   long launches_ = 0;

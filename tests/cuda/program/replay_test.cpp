@@ -131,6 +131,83 @@ TEST_CASE("A step is captured as one CUDA graph, on one GPU and on two", "[gpu]"
   }
 }
 
+TEST_CASE("Operands stay what they were drawn as: no result is an input, and all are finite after the last step",
+          "[gpu]") {
+  // Of 4096 numbers below 1 a sum is 64 times as large as they are. Were results inputs, the third product's would be
+  // 64 times 64, and after a few steps of a dozen none would be finite, even in bf16.
+  const Replays replays;
+  replay::Graph chain = captured();
+  chain.name = "chain";
+  chain.blocks[0].work.assign(12, product("4096"));
+  for (Work& work : chain.blocks[0].work) std::get<KernelWork>(work).fields["precision"] = "bf16";
+  const FilterResult run = replays.run({replays.write(chain)});
+  INFO(run.errors);
+  CHECK(run.status == 0);
+  CHECK(replays.result("chain")["status"] == "measured");
+}
+
+TEST_CASE("Before Ampere a graph in bf16 is run in fp16, and says so", "[gpu]") {
+  const Replays replays;
+  replay::Graph half = captured();
+  half.name = "half";
+  KernelWork norm{"norm", "traffic", {{"read", "65536"}, {"written", "65536"}, {"pattern", "reduction"}}, 1, 1.0_us};
+  half.blocks[0].work = {product("64"), norm};
+  for (Work& work : half.blocks[0].work) std::get<KernelWork>(work).fields["precision"] = "bf16";
+  const FilterResult run = replays.run({replays.write(half)}, "capability=75");
+  INFO(run.errors);
+  CHECK(run.status == 0);
+  CHECK(replays.result("half")["status"] == "measured");
+  CHECK_THAT(replays.result("half")["notes"].dump(), Catch::Contains("workload.train.precision=fp16"));
+  // It counts as a replay of the graph in fp16, which is what it is to be compared with.
+  for (Work& work : half.blocks[0].work) std::get<KernelWork>(work).fields["precision"] = "fp16";
+  CHECK(replays.result("half")["identity"] == replay::identity_of(half));
+}
+
+TEST_CASE("Layers of one shape are planned once", "[gpu]") {
+  const Replays replays;
+  replay::Graph layers = captured();
+  layers.name = "layers";
+  const std::map<std::string, std::string> attention = {
+      {"batch", "8"},        {"heads", "12"},        {"sequence", "1024"}, {"head_dim", "64"},
+      {"precision", "bf16"}, {"attention", "flash"}, {"causal", "true"},   {"backward", "true"}};
+  const std::map<std::string, std::string> convolution = {{"batch", "64"}, {"channels", "64"},   {"height", "56"},
+                                                          {"width", "56"}, {"filters", "64"},    {"kernel", "3"},
+                                                          {"pad", "1"},    {"precision", "bf16"}};
+  layers.blocks[0].work.assign(12, KernelWork{"attention backward", "attention", attention, 1, 1.0_us});
+  for (int i = 0; i < 5; ++i) {
+    layers.blocks[0].work.emplace_back(KernelWork{"convolution", "convolution", convolution, 1, 1.0_us});
+  }
+  const FilterResult run = replays.run({replays.write(layers)}, "plans=" + replays.path("plans"));
+  INFO(run.errors);
+  CHECK(run.status == 0);
+  std::ifstream in(replays.path("plans"));
+  int plans = 0;
+  for (std::string line; std::getline(in, line);) ++plans;
+  CHECK(plans == 3);  // attention there and back, and the convolution
+}
+
+TEST_CASE("Every pattern of traffic has a kernel of its own kind", "[gpu]") {
+  const Replays replays;
+  replay::Graph kinds = captured();
+  kinds.name = "kinds";
+  kinds.blocks[0].work.clear();
+  for (const char* pattern : {"elementwise", "elementwise", "reduction", "gather", "optimizer"}) {
+    const std::map<std::string, std::string> fields = {
+        {"read", "131072"}, {"written", "65536"}, {"pattern", pattern}, {"precision", "bf16"}};
+    kinds.blocks[0].work.emplace_back(KernelWork{pattern, "traffic", fields, 1, 1.0_us});
+  }
+  const FilterResult run = replays.run({replays.write(kinds)});
+  INFO(run.errors);
+  CHECK(run.status == 0);
+  // On the stand-in a kernel's time follows from its name: elementwise and optimizer are one kernel.
+  const Json work = replays.result("kinds")["work"];
+  REQUIRE(work.size() == 5);
+  const auto time = [&](std::size_t i) { return work[i]["measured_s"].get<double>(); };
+  CHECK(time(1) == Approx(time(4)).margin(1e-7));
+  CHECK(time(1) != Approx(time(2)).margin(1e-7));
+  CHECK(time(2) != Approx(time(3)).margin(1e-7));
+}
+
 TEST_CASE("A graph of more GPUs than there are is passed over", "[gpu]") {
   const Replays replays;
   replay::Graph two = captured();

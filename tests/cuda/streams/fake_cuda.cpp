@@ -183,6 +183,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   of(stream)->queue.push_back({[e, number = e->recorded] { return e->happened >= number; }, [] {}});
   return cudaSuccess;
 }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const std::lock_guard lock(state().mutex);
+  if (of(event)->happened < of(event)->recorded) streams::step();
+  return of(event)->happened < of(event)->recorded ? cudaErrorNotReady : cudaSuccess;
+}
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const std::lock_guard lock(state().mutex);
   while (of(event)->happened < of(event)->recorded) {

@@ -17,8 +17,9 @@ constexpr std::uint64_t most_bytes = 1ULL << 32;
 std::vector<CollectivePoint> collective_points(int all, bool quick) {
   std::vector<CollectivePoint> points;
   for (const int ranks : rank_counts(all)) {
+    if (quick && ranks != all && ranks != 2) continue;
     for (const Operation operation : operations()) {
-      for (const std::uint64_t bytes : size_ladder(least_bytes, most_bytes, quick ? 8 : 2)) {
+      for (const std::uint64_t bytes : size_ladder(least_bytes, most_bytes, quick ? 32 : 4)) {
         const Extent extent = extent_of(operation, ranks, bytes / 4);
         if (extent.total > 0) points.push_back({operation, ranks, extent});
       }

@@ -17,8 +17,9 @@ struct CollectivePoint {
   [[nodiscard]] std::uint64_t bytes() const { return extent.total * 4; }
 };
 
-/// Every operation on every number of GPUs from 2 to all (rank_counts), 8 B to 4 GiB by factors of 2; with quick by
-/// factors of 8. Sizes that leave a rank without an element are left out.
+/// Every operation on every number of GPUs from 2 to all (rank_counts), 8 B to 4 GiB by factors of 4; with quick on two
+/// and on all, by factors of 32: as many as the suite's time is enough for, at a quarter and an eighth of a second
+/// each. Sizes that leave a rank without an element are left out.
 std::vector<CollectivePoint> collective_points(int all, bool quick);
 
 /// Name and scenario of a point: `workload.collective.*`, by which the model predicts it.

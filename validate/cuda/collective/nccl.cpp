@@ -189,6 +189,7 @@ void Communicators::wait(const std::string& what, const std::vector<cudaStream_t
       continue;
     }
     if (status != cudaErrorNotReady) GPU_CHECK(status);
+    (void)cudaGetLastError();  // no error, but kept as one: the next launch's check would find it
     throw_if_overdue();
     throw_if_interrupted();
     for (const Member& member : members_) {

@@ -34,7 +34,9 @@ std::vector<PeerPoint> peer_points(const std::vector<PeerLink>& links, bool quic
   }
   known.clear();
   for (const PeerLink& link : links) {
-    if (!known.insert(link.kind).second && !quick) add_pair(points, link, link.access, coarse);
+    if (known.insert(link.kind).second || quick) continue;
+    points.push_back({link.first, link.second, false, link.access, most_bytes});
+    points.push_back({link.second, link.first, false, link.access, most_bytes});
   }
   return points;
 }

@@ -25,8 +25,8 @@ struct PeerPoint {
 };
 
 /// Pairs are unordered, each is measured in both directions and in both at once. First one pair per kind of link, with
-/// peer access (where it can be) and without; quick: no more than that, in larger steps of size. Then the other pairs
-/// by the better way alone, in these larger steps.
+/// peer access (where it can be) and without; quick: no more than that, in larger steps of size. Then of the
+/// other pairs the largest copy each way: whether they are alike.
 std::vector<PeerPoint> peer_points(const std::vector<PeerLink>& links, bool quick);
 
 /// Name and parameters. No scenario states a bare copy between two GPUs.

@@ -1,8 +1,12 @@
 #include "validate/cuda/core/device.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <new>
 #include <utility>
 
@@ -24,6 +28,15 @@ Event::Event(bool timing) {
 Event::~Event() { cudaEventDestroy(event_); }
 void Event::record(cudaStream_t stream) const { GPU_CHECK(cudaEventRecord(event_, stream)); }
 void Event::synchronize() const { GPU_CHECK(cudaEventSynchronize(event_)); }
+bool Event::happened() const {
+  const cudaError_t status = cudaEventQuery(event_);
+  if (status == cudaErrorNotReady) {
+    (void)cudaGetLastError();  // no error, but kept as one: the next look at it would find it
+    return false;
+  }
+  GPU_CHECK(status);
+  return true;
+}
 
 double elapsed(const Event& start, const Event& end) {
   float milliseconds = 0.0F;
@@ -87,10 +100,38 @@ int device_attribute(cudaDeviceAttr which, int device) {
 
 std::size_t l2_bytes() { return static_cast<std::size_t>(std::max(0, device_attribute(cudaDevAttrL2CacheSize))); }
 
+int rotation_for(std::size_t bytes_per_turn) {
+  constexpr int most_rotation = 64;
+  const std::size_t bytes = std::max<std::size_t>(bytes_per_turn, 1);
+  const std::size_t turns = is_cold(bytes, most_rotation) ? 4 * l2_bytes() / bytes + 1 : l2_bytes() / 4 / bytes;
+  return static_cast<int>(std::clamp<std::size_t>(turns, 1, most_rotation));
+}
+
+bool is_cold(std::size_t bytes_per_turn, int rotation) {
+  return static_cast<std::size_t>(rotation) * bytes_per_turn > 2 * l2_bytes();
+}
+
 std::string bus_id_of(int device) {
   char text[32] = "";
   GPU_CHECK(cudaDeviceGetPCIBusId(text, sizeof(text), device));
   return text;
+}
+
+void bind_to_node_of(std::string bus_id) {
+  std::transform(bus_id.begin(), bus_id.end(), bus_id.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::ifstream in("/sys/bus/pci/devices/" + bus_id + "/local_cpulist");  // "0-15,32-47"
+  cpu_set_t near;
+  CPU_ZERO(&near);
+  for (int first = 0; in >> first;) {
+    int last = first;
+    if (in.peek() == '-') in.get() && in >> last;
+    for (int cpu = first; cpu <= last && cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &near);
+    if (in.get() != ',') break;
+  }
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  CPU_AND(&near, &near, &allowed);
+  if (CPU_COUNT(&near) > 0) sched_setaffinity(0, sizeof(near), &near);
 }
 
 int visible_devices() {

@@ -46,6 +46,8 @@ class Event {
   [[nodiscard]] cudaEvent_t get() const { return event_; }
   void record(cudaStream_t stream) const;
   void synchronize() const;
+  /// Whether everything recorded before it is done.
+  [[nodiscard]] bool happened() const;
 
  private:
   cudaEvent_t event_ = nullptr;
@@ -105,9 +107,16 @@ int device_attribute(cudaDeviceAttr which);
 int device_attribute(cudaDeviceAttr which, int device);
 /// Bytes of the current device's second cache.
 std::size_t l2_bytes();
+/// How many sets of operands of so many bytes a rotation takes: as many as exceed the L2 several times over, so that
+/// none of them is found there; where 64 are too few for that, as many as lie there all the time. At least 1.
+int rotation_for(std::size_t bytes_per_turn);
+/// Whether operands of this rotation come from the device's memory; else from the L2.
+bool is_cold(std::size_t bytes_per_turn, int rotation);
 /// PCI address of a GPU ("0000:17:00.0"), by which NVML finds it.
 std::string bus_id_of(int device);
 int visible_devices();
+/// Keeps this process on processors of the socket that the GPU hangs on, as far as Linux tells and allows.
+void bind_to_node_of(std::string bus_id);
 
 /// What of the device's memory a measurement may take: nine tenths of what is free now.
 std::size_t usable_memory();

@@ -23,9 +23,8 @@ struct Nvml::Library {
   Function<char*, unsigned> driver_version;
   Function<const char*, Device*> device_of;
   Function<Device, int, unsigned*> clock, max_clock;
-  Function<Device, unsigned*> power, power_limit, default_power_limit, max_pcie_generation, max_pcie_width;
-  Function<Device, int, unsigned*> temperature;
-  Function<Device, unsigned long long*> clock_reasons;
+  Function<Device, unsigned*> power_limit, default_power_limit, max_pcie_generation, max_pcie_width;
+  Function<Device, unsigned long long*> clock_reasons, energy;
   Function<Device, int*, int*> ecc;
   Function<Device, unsigned*, unsigned*> mig;
   Function<Device, int*> persistence;
@@ -110,12 +109,11 @@ Nvml::Library::Library() : handle(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LO
   find(device_of, "nvmlDeviceGetHandleByPciBusId_v2");
   find(clock, "nvmlDeviceGetClockInfo");
   find(max_clock, "nvmlDeviceGetMaxClockInfo");
-  find(power, "nvmlDeviceGetPowerUsage");
+  find(energy, "nvmlDeviceGetTotalEnergyConsumption");
   find(power_limit, "nvmlDeviceGetEnforcedPowerLimit");
   find(default_power_limit, "nvmlDeviceGetPowerManagementDefaultLimit");
   find(max_pcie_generation, "nvmlDeviceGetMaxPcieLinkGeneration");
   find(max_pcie_width, "nvmlDeviceGetMaxPcieLinkWidth");
-  find(temperature, "nvmlDeviceGetTemperature");
   find(clock_reasons, "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons");
   find(ecc, "nvmlDeviceGetEccMode");
   find(mig, "nvmlDeviceGetMigMode");
@@ -144,11 +142,16 @@ std::optional<DeviceState> Nvml::state(const std::string& bus_id) const {
   const Library& nvml = *library_;
   DeviceState state;
   state.sm_mhz = ask<unsigned>(nvml.clock, device, clock_sm).value_or(0);
-  state.memory_mhz = ask<unsigned>(nvml.clock, device, clock_memory).value_or(0);
-  state.power_w = ask<unsigned>(nvml.power, device).value_or(0) * 1e-3;
-  state.temperature_c = ask<unsigned>(nvml.temperature, device, temperature_gpu).value_or(0);
   state.throttle = words_of(ask<unsigned long long>(nvml.clock_reasons, device).value_or(0));
   return state;
+}
+
+std::optional<double> Nvml::energy(const std::string& bus_id) const {
+  const Device device = available() ? library_->device(bus_id) : nullptr;
+  if (device == nullptr) return std::nullopt;
+  const auto millijoules = ask<unsigned long long>(library_->energy, device);
+  if (!millijoules) return std::nullopt;
+  return static_cast<double>(*millijoules) * 1e-3;
 }
 
 NvmlDescription Nvml::describe(const std::string& bus_id) const {

@@ -1,4 +1,4 @@
-// What the driver tells of a GPU while it works: clocks, power, temperature, why clocks are low. libnvidia-ml.so.1 is
+// What the driver tells of a GPU while it works: clocks, energy, why clocks are low. libnvidia-ml.so.1 is
 // loaded at run time, so that the program starts, and says what is missing, where there is no driver.
 #pragma once
 
@@ -35,6 +35,8 @@ class Nvml {
   [[nodiscard]] bool available() const;
   /// By PCI bus id ("0000:17:00.0"), since CUDA numbers GPUs as CUDA_VISIBLE_DEVICES says and NVML does not.
   [[nodiscard]] std::optional<DeviceState> state(const std::string& bus_id) const;
+  /// Joules since the driver was loaded, by the device's own counter; nothing where it has none.
+  [[nodiscard]] std::optional<double> energy(const std::string& bus_id) const;
   [[nodiscard]] NvmlDescription describe(const std::string& bus_id) const;
   /// What a path between two GPUs over PCIe crosses, in the words of `nvidia-smi topo -m`: "PIX" (one switch), "PXB"
   /// (several), "PHB" (a host bridge), "NODE" (bridges of one processor), "SYS" (processors); "" where NVML says

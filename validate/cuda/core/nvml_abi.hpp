@@ -7,7 +7,6 @@ namespace foretrain::gpu::nvml {
 constexpr int success = 0;            // NVML_SUCCESS
 constexpr int clock_sm = 1;           // NVML_CLOCK_SM
 constexpr int clock_memory = 2;       // NVML_CLOCK_MEM
-constexpr int temperature_gpu = 0;    // NVML_TEMPERATURE_GPU
 constexpr int uncorrected = 1;        // NVML_MEMORY_ERROR_TYPE_UNCORRECTED
 constexpr int since_driver_load = 0;  // NVML_VOLATILE_ECC
 constexpr unsigned most_links = 18;   // NVML_NVLINK_MAX_LINKS

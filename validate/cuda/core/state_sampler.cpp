@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/base/statistics.hpp"
+#include "validate/measure/clock.hpp"
 
 namespace foretrain::gpu {
 
@@ -12,24 +13,22 @@ namespace {
 
 constexpr std::chrono::milliseconds interval(20);
 
+constexpr double least_counted_s = 0.2;  // counters of energy are brought up to date several times a second
+
 DeviceState summary_of(const std::vector<DeviceState>& samples) {
-  const auto middle = [&](double DeviceState::*field) {
-    std::vector<double> values;
-    for (const DeviceState& sample : samples) values.push_back(sample.*field);
-    return median(values);
-  };
+  std::vector<double> clocks;
   std::set<std::string> reasons;
-  for (const DeviceState& sample : samples) reasons.insert(sample.throttle.begin(), sample.throttle.end());
-  return DeviceState{middle(&DeviceState::sm_mhz),
-                     middle(&DeviceState::memory_mhz),
-                     middle(&DeviceState::power_w),
-                     middle(&DeviceState::temperature_c),
-                     {reasons.begin(), reasons.end()}};
+  for (const DeviceState& sample : samples) {
+    clocks.push_back(sample.sm_mhz);
+    reasons.insert(sample.throttle.begin(), sample.throttle.end());
+  }
+  return {median(clocks), std::nullopt, {reasons.begin(), reasons.end()}};
 }
 
 }  // namespace
 
-StateSampler::StateSampler(const Nvml& nvml, std::string bus_id) : nvml_(nvml), bus_id_(std::move(bus_id)) {
+StateSampler::StateSampler(const Nvml& nvml, std::string bus_id)
+    : nvml_(nvml), bus_id_(std::move(bus_id)), start_(now()), energy_at_start_(nvml.energy(bus_id_)) {
   if (nvml_.available()) thread_ = std::thread([this] { sample_until_told(); });
 }
 
@@ -53,7 +52,12 @@ void StateSampler::stop() {
 
 std::optional<DeviceState> StateSampler::finish() {
   stop();
-  return samples_.empty() ? nvml_.state(bus_id_) : summary_of(samples_);
+  std::optional<DeviceState> state = samples_.empty() ? nvml_.state(bus_id_) : summary_of(samples_);
+  const double seconds = now() - start_;
+  if (state && energy_at_start_ && seconds >= least_counted_s) {
+    if (const auto energy = nvml_.energy(bus_id_)) state->power_w = (*energy - *energy_at_start_) / seconds;
+  }
+  return state;
 }
 
 }  // namespace foretrain::gpu

@@ -19,8 +19,8 @@ class StateSampler {
   ~StateSampler();
   StateSampler(const StateSampler&) = delete;
   StateSampler& operator=(const StateSampler&) = delete;
-  /// Medians of the samples, and every reason for lower clocks that any of them named. What was shorter than the first
-  /// interval is asked about once, now. Nothing where NVML does not answer.
+  /// The median clock, the mean power, and every reason for lower clocks that any sample named. What was shorter than
+  /// the first interval is asked about once, now. Nothing where NVML does not answer.
   std::optional<DeviceState> finish();
 
  private:
@@ -29,6 +29,8 @@ class StateSampler {
 
   const Nvml& nvml_;
   std::string bus_id_;
+  double start_;  ///< on now()'s clock
+  std::optional<double> energy_at_start_;
   std::vector<DeviceState> samples_;
   std::mutex mutex_;
   std::condition_variable told_;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "validate/cuda/core/device.hpp"
 #include "validate/cuda/core/nvml.hpp"
+#include "validate/cuda/core/state_sampler.hpp"
 #include "validate/cuda/core/timing.hpp"
 #include "validate/measure/journal.hpp"
 
@@ -48,11 +50,14 @@ class SuiteRun {
   /// Measures a point that the journal does not hold yet. `measure` makes its buffers itself, so that each point fails
   /// alone: Fault::out_of_memory and Fault::unsupported become a skipped record, a wrong result or a library's refusal
   /// a failed one; a lost device goes up and ends the suite. The record's suite, device, values and state are set here;
-  /// the state is what NVML said while `measure` ran: medians of its samples, and every reason for lower clocks.
+  /// the state is what NVML said while `measure` ran, or from begin_timing() on. What was measured while clocks were
+  /// lowered by heat is measured again, after a pause.
   /// Throws Interrupted when the user ends the work; returns false where the time is up.
   bool point(Record record, const std::function<Sampled()>& measure);
   /// The same for a measurement that adds to its record what it chose (an algorithm, say), even where it then fails.
   bool point(Record record, const std::function<Sampled(Record&)>& measure);
+  /// From here on `measure` is timing: what the device is asked before (buffers, checks) is not the state of the point.
+  void begin_timing() { sampler_.emplace(nvml_, bus_id_); }
   /// Notes why a point is not measured.
   void skip(Record record, const std::string& why);
   /// Whether the device lowered its clocks by heat or for want of power.
@@ -60,13 +65,16 @@ class SuiteRun {
 
  private:
   void keep(Record& record);
+  void measure_cool(Record& record, const std::function<Sampled(Record&)>& measure);
 
   const SuiteTask& task_;
   double deadline_;  ///< on now()'s clock
   Journal& journal_;
   const Nvml& nvml_;
   std::string bus_id_;
+  std::optional<StateSampler> sampler_;
   bool throttled_ = false;
+  int pauses_ = 0;  ///< that were made to let the device cool
 };
 
 struct Suite {

@@ -12,15 +12,25 @@ namespace foretrain::gpu {
 using Launch = std::function<void(cudaStream_t stream, int turn)>;
 
 /// Seconds per launch, launched back to back: one value is the time of a batch between two events over its number of
-/// launches. Batches are long enough (at least `least_batch`) that the events' resolution of half a microsecond and
-/// the first launch's latency are below a thousandth, and no longer than the stream's queue of launches.
+/// launches. Batches are long enough (at least `least_batch`) that the events' resolution of half a microsecond is
+/// below a thousandth, and no longer than the stream's queue of launches. The device is kept busy until the host has
+/// handed a batch over, so that short kernels are not timed by their launches (as nvbench's blocking kernel does);
+/// where the host cannot get ahead, the result's note says so.
 Sampled time_stream(const Stream& stream, const Launch& launch, const StoppingRule& rule,
                     Seconds least_batch = Seconds(2e-3));
+
+/// Seconds of a launch that finds nothing of its operands in the L2, which is overwritten before each: the median of a
+/// few, less what the events around it take with nothing between them.
+Seconds time_flushed(const Stream& stream, const Launch& launch);
 
 /// Seconds of `work` on the host's clock; for what the host itself waits for.
 Sampled time_host(const std::function<void()>& work, const StoppingRule& rule);
 
-/// Copies of a set of operands that together exceed the L2 several times over: how many a rotation needs, at least 1.
-int rotation_for(std::size_t bytes_per_turn);
+/// Puts a kernel on the stream that does nothing for this long (20 ms at most): what is put behind it meanwhile is there
+/// when its turn comes.
+void keep_busy(Seconds duration, cudaStream_t stream);
+
+/// Brings the device out of the low clocks in which it waits: keeps it busy for this long.
+void warm_clocks(Seconds duration);
 
 }  // namespace foretrain::gpu

@@ -80,22 +80,51 @@ void with_inputs(int count, Work work) {
   return work.template operator()<0>();
 }
 
+/// Sixteen bytes at a time; `gathered` in rows of one kilobyte from anywhere, as an embedding reads its table.
+template <bool gathered>
 __global__ void traffic_kernel(const uint4* read, std::int64_t reads, uint4* written, std::int64_t writes) {
-  uint4 mixed = make_uint4(threadIdx.x, blockIdx.x, 1U, 2U);
+  constexpr std::int64_t row = 64;
+  const std::int64_t rows = reads / row;
+  uint4 words = make_uint4(threadIdx.x, blockIdx.x, 1U, 2U);
   const std::int64_t most = reads > writes ? reads : writes;
   for (std::int64_t i = global_thread(); i < most; i += all_threads()) {
     if (i < reads) {
-      const uint4 part = read[i];
-      mixed.x ^= part.x;
-      mixed.y ^= part.y;
-      mixed.z ^= part.z;
-      mixed.w ^= part.w;
+      std::int64_t at = i;
+      if (gathered && i / row < rows) {
+        const auto bits = mixed((static_cast<std::uint64_t>(i / row) + 1) * 0x9e3779b97f4a7c15ULL);
+        at = static_cast<std::int64_t>(bits % static_cast<std::uint64_t>(rows)) * row + i % row;
+      }
+      const uint4 part = read[at];
+      words.x ^= part.x;
+      words.y ^= part.y;
+      words.z ^= part.z;
+      words.w ^= part.w;
     }
-    if (i < writes) written[i] = mixed;
+    if (i < writes) written[i] = words;
   }
   // Never true, which the compiler cannot know: reads without a use would be left out.
-  if (writes == 0 && mixed.x == 0x9e3779b9U && mixed.y == 0x7f4a7c15U && mixed.z == 0xbf58476dU && mixed.w == 3U) {
-    *const_cast<uint4*>(read) = mixed;
+  if (writes == 0 && words.x == 0x9e3779b9U && words.y == 0x7f4a7c15U && words.z == 0xbf58476dU && words.w == 3U) {
+    *const_cast<uint4*>(read) = words;
+  }
+}
+
+/// A norm: every block reads a row, reduces it, and writes its part of the result from what it read and the reduction.
+template <typename T>
+__global__ void row_kernel(const T* read, std::int64_t reads, T* written, std::int64_t writes, std::int64_t rows) {
+  constexpr int width = full_width<T>;
+  const std::int64_t from = reads * blockIdx.x / rows, to = reads * (blockIdx.x + std::int64_t{1}) / rows;
+  float sum = 0.0F;
+  for (std::int64_t i = from + threadIdx.x; i < to; i += blockDim.x) {
+    const auto pack = load<T, width>(read + i * width);
+    for (int e = 0; e < width; ++e) sum += to_float(pack.value[e]);
+  }
+  const float scale = 1.0F / (1.0F + fabsf(over_block(sum, Add())));
+  const std::int64_t first = writes * blockIdx.x / rows, last = writes * (blockIdx.x + std::int64_t{1}) / rows;
+  for (std::int64_t i = first + threadIdx.x; i < last; i += blockDim.x) {
+    Pack<T, width> pack{};
+    if (from + i - first < to) pack = load<T, width>(read + (from + i - first) * width);
+    for (int e = 0; e < width; ++e) pack.value[e] = from_float<T>(to_float(pack.value[e]) * scale);
+    store<T, width>(written + i * width, pack);
   }
 }
 
@@ -146,12 +175,24 @@ void reduction(Format format, const ElementwiseOperands& operands, std::int64_t 
 
 std::int64_t reduction_scratch() { return reduction_blocks + 1; }
 
-void traffic(const void* read, std::int64_t read_bytes, void* written, std::int64_t written_bytes,
+void traffic(const void* read, std::int64_t read_bytes, void* written, std::int64_t written_bytes, bool gathered,
              cudaStream_t stream) {
   const std::int64_t reads = read_bytes / 16, writes = written_bytes / 16;
   // Fewer, longer-lived threads where only reads count: each keeps one running value.
-  traffic_kernel<<<blocks_for(reads > writes ? reads : writes, 65536), block_size, 0, stream>>>(
+  (gathered ? traffic_kernel<true> : traffic_kernel<false>)<<<blocks_for(reads > writes ? reads : writes, 65536),
+                                                              block_size, 0, stream>>>(
       static_cast<const uint4*>(read), reads, static_cast<uint4*>(written), writes);
+  GPU_CHECK(cudaGetLastError());
+}
+
+void row_traffic(Format format, const void* read, std::int64_t read_bytes, void* written, std::int64_t written_bytes,
+                 cudaStream_t stream) {
+  constexpr std::int64_t row_bytes = 2048;
+  const std::int64_t rows = read_bytes / row_bytes > 1 ? read_bytes / row_bytes : 1;
+  with_type(format, [&]<typename T>() {
+    row_kernel<T><<<static_cast<unsigned>(rows), 128, 0, stream>>>(static_cast<const T*>(read), read_bytes / 16,
+                                                                  static_cast<T*>(written), written_bytes / 16, rows);
+  });
   GPU_CHECK(cudaGetLastError());
 }
 

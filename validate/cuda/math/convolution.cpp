@@ -8,7 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "validate/cuda/math/cudnn_graph.hpp"
+#include "validate/cuda/core/per_device.hpp"
+#include "validate/cuda/math/convolution_graph.hpp"
 #include "validate/cuda/math/probe.hpp"
 #endif
 
@@ -18,45 +19,27 @@ namespace foretrain::gpu {
 
 namespace {
 
-enum class ConvolutionPass { forward, data_gradient, weight_gradient };
-
-/// Input [n, c, h, w], filter [k, c / groups, r, s], output [n, k, p, q], as in Convolution
-/// (model/workload/operator.hpp).
-struct ConvolutionShape {
-  std::int64_t n = 1, c = 1, h = 1, w = 1, k = 1, r = 1, s = 1, p = 1, q = 1;
-  std::int64_t stride = 1, pad_h = 0, pad_w = 0, groups = 1;
-  ConvolutionPass pass = ConvolutionPass::forward;
-  std::string precision = "fp32";
+/// A graph and the plan that was chosen for it.
+struct ConvolutionPlan {
+  CudnnGraph graph;
+  ConvolutionIds ids;
+  std::vector<GraphPlan> chosen;  ///< one
+  std::size_t rank = 0, candidates = 0;
+  double first_over_best = 1.0;
 };
 
-/// A tensor of four extents, of which the second is channels: they lie last in memory for 16-bit formats, as cuDNN's
-/// tensor-core kernels want them, and image by image otherwise.
-struct ImageTensor {
-  Format format = Format::fp32;
-  std::vector<std::int64_t> sizes, strides;
-  [[nodiscard]] std::size_t bytes() const {
-    return static_cast<std::size_t>(sizes[0] * sizes[1] * sizes[2] * sizes[3]) * size_of(format);
-  }
-  [[nodiscard]] std::int64_t place(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) const {
-    return a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3];
-  }
-};
-
-struct ConvolutionTensors {
-  ImageTensor input, filter, output;
-};
-
-/// Identifiers of a convolution's tensors in its graph.
-struct ConvolutionIds {
-  std::int64_t input = 0, filter = 0, output = 0;
-};
+/// Layers of one shape are planned once. Never destroyed: at the end of the process the driver may be gone before.
+std::shared_ptr<ConvolutionPlan>& plan_of(const OperatorSpec& spec) {
+  static auto& of_devices = *new PerDevice<std::map<std::string, std::shared_ptr<ConvolutionPlan>>>;
+  return of_devices.here()[name_of(spec)];
+}
 
 class ConvolutionRunner final : public OperatorRunner {
  public:
   /// Of the first plans that cuDNN's heuristic (mode A) offers with at most 1 GiB of workspace, the one that is fastest
   /// on these operands, as trainers that let cuDNN search get it; parameters() says which it was and how much slower
   /// the first was. fp32 keeps to fp32 arithmetic, tf32 may use tensor cores.
-  ConvolutionRunner(const ConvolutionShape& shape, const RunnerSetting& setting);
+  ConvolutionRunner(const OperatorSpec& spec, const RunnerSetting& setting);
 
   void launch(cudaStream_t stream, int turn) override;
   void verify(cudaStream_t stream) override;
@@ -71,28 +54,19 @@ class ConvolutionRunner final : public OperatorRunner {
     void *input, *filter, *output;
   };
 
-  void choose(const RunnerSetting& setting);
+  void take_operands(const RunnerSetting& setting, std::int64_t needed);
+  void choose(std::vector<GraphPlan> found);
   [[nodiscard]] SumOfProducts sum_at(const std::vector<std::int64_t>& place, cudaStream_t stream) const;
 
   ConvolutionShape shape_;
   ConvolutionTensors tensors_;
   std::vector<Operands> sets_;
-  CudnnGraph graph_;
-  ConvolutionIds ids_;
-  std::vector<GraphPlan> plan_;  ///< the one that was chosen
+  std::shared_ptr<ConvolutionPlan> plan_;
   std::vector<CudnnDescriptor> packs_;
-  std::size_t rank_ = 0, candidates_ = 0;
-  double first_over_best_ = 1.0;
 };
 
 constexpr std::int64_t most_workspace = std::int64_t{1} << 30;
 constexpr int most_candidates = 4;
-
-ImageTensor image_tensor(Format format, std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
-  ImageTensor tensor{format, {a, b, c, d}, {b * c * d, c * d, d, 1}};
-  if (size_of(format) == 2) tensor.strides = {b * c * d, 1, d * b, b};
-  return tensor;
-}
 
 /// Seconds of a plan, from a few launches. Infinite where it fails for want of anything but the GPU itself.
 double trial(const GraphPlan& plan, const CudnnDescriptor& pack, const Stream& stream) {
@@ -112,140 +86,59 @@ double trial(const GraphPlan& plan, const CudnnDescriptor& pack, const Stream& s
   }
 }
 
-struct PassAttributes {
-  cudnnBackendDescriptorType_t operation;
-  cudnnBackendAttributeName_t alpha, beta, convolution, input, filter, output;
-};
-PassAttributes attributes_of(ConvolutionPass pass) {
-  switch (pass) {
-    case ConvolutionPass::forward:
-      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y};
-    case ConvolutionPass::data_gradient:
-      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
-              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY};
-    case ConvolutionPass::weight_gradient:
-      break;
+ConvolutionRunner::ConvolutionRunner(const OperatorSpec& spec, const RunnerSetting& setting)
+    : shape_(convolution_shape(spec)),
+      tensors_(convolution_tensors(shape_, format_of(shape_.precision))),
+      plan_(plan_of(spec)) {
+  if (plan_) {
+    take_operands(setting, plan_->chosen.front().workspace);
+    return;
   }
-  return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
-          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
-}
-
-ConvolutionShape convolution_shape(const OperatorSpec& spec) {
-  ConvolutionShape shape;
-  shape.n = spec.integer("batch");
-  shape.c = spec.integer("channels");
-  shape.h = spec.integer("height");
-  shape.w = spec.integer("width");
-  shape.k = spec.integer("filters");
-  std::tie(shape.r, shape.s) = spec.pair_or("kernel", 1);
-  std::tie(shape.pad_h, shape.pad_w) = spec.pair_or("pad", 0);
-  shape.stride = spec.integer_or("stride", 1);
-  shape.groups = spec.integer_or("groups", 1);
-  if (std::min({shape.n, shape.c, shape.h, shape.w, shape.k, shape.r, shape.s, shape.stride, shape.groups}) < 1 ||
-      std::min(shape.pad_h, shape.pad_w) < 0 || shape.h + 2 * shape.pad_h < shape.r ||
-      shape.w + 2 * shape.pad_w < shape.s || shape.c % shape.groups != 0 || shape.k % shape.groups != 0) {
-    throw std::invalid_argument("convolution: sizes that do not fit each other");
-  }
-  shape.p = (shape.h + 2 * shape.pad_h - shape.r) / shape.stride + 1;
-  shape.q = (shape.w + 2 * shape.pad_w - shape.s) / shape.stride + 1;
-  const std::string pass = spec.text_or("pass", "forward");
-  if (pass == "data_gradient") shape.pass = ConvolutionPass::data_gradient;
-  if (pass == "weight_gradient") shape.pass = ConvolutionPass::weight_gradient;
-  if (pass != "forward" && shape.pass == ConvolutionPass::forward) {
-    throw std::invalid_argument("convolution: pass: unknown word \"" + pass + "\"");
-  }
-  shape.precision = spec.text_or("precision", "fp32");
-  return shape;
-}
-
-ConvolutionTensors convolution_tensors(const ConvolutionShape& s, Format format) {
-  return {image_tensor(format, s.n, s.c, s.h, s.w), image_tensor(format, s.k, s.c / s.groups, s.r, s.s),
-          image_tensor(format, s.n, s.k, s.p, s.q)};
-}
-
-ConvolutionIds convolution_graph(CudnnGraph& graph, const ConvolutionShape& shape, const ConvolutionTensors& tensors) {
-  const auto add = [&graph](const ImageTensor& image) {
-    return graph.tensor({.type = cudnn_type(image.format), .sizes = image.sizes, .strides = image.strides});
-  };
-  const ConvolutionIds ids{add(tensors.input), add(tensors.filter), add(tensors.output)};
-  CudnnDescriptor& convolution = graph.keep(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-  const std::vector<std::int64_t> pads = {shape.pad_h, shape.pad_w};
-  const Format compute = tensors.input.format == Format::fp64 ? Format::fp64 : Format::fp32;
-  convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, std::int64_t{2})
-      .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, cudnn_type(compute))
-      .set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION)
-      .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, pads)
-      .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, pads)
-      .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {shape.stride, shape.stride})
-      .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, {1, 1})
-      .finish();
-  const PassAttributes names = attributes_of(shape.pass);
-  CudnnDescriptor& operation = graph.operation(names.operation);
-  operation.set(names.convolution, convolution)
-      .set(names.input, graph.descriptor(ids.input))
-      .set(names.filter, graph.descriptor(ids.filter))
-      .set(names.output, graph.descriptor(ids.output));
-  if (compute == Format::fp64) {
-    operation.set(names.alpha, CUDNN_TYPE_DOUBLE, 1.0).set(names.beta, CUDNN_TYPE_DOUBLE, 0.0);
-  } else {
-    operation.set(names.alpha, CUDNN_TYPE_FLOAT, 1.0F).set(names.beta, CUDNN_TYPE_FLOAT, 0.0F);
-  }
-  operation.finish();
-  return ids;
-}
-
-ConvolutionRunner::ConvolutionRunner(const ConvolutionShape& shape, const RunnerSetting& setting)
-    : shape_(shape), tensors_(convolution_tensors(shape, format_of(shape.precision))) {
-  ids_ = convolution_graph(graph_, shape_, tensors_);
-  choose(setting);
-}
-
-void ConvolutionRunner::choose(const RunnerSetting& setting) {
-  const EngineFilter filter{.no_tensor_cores = shape_.precision == "fp32",
-                            .no_narrower_inputs = tensors_.input.format == Format::fp32};
-  std::vector<GraphPlan> found = graph_.plans(most_candidates, most_workspace, filter);
+  plan_ = std::make_shared<ConvolutionPlan>();
+  plan_->ids = convolution_graph(plan_->graph, shape_, tensors_);
+  std::vector<GraphPlan> found = plan_->graph.plans(most_candidates, most_workspace, engine_filter(shape_));
   std::int64_t needed = 0;
   for (const GraphPlan& plan : found) needed = std::max(needed, plan.workspace);
+  take_operands(setting, needed);
+  choose(std::move(found));
+  plan_of(spec) = plan_;
+}
+
+void ConvolutionRunner::take_operands(const RunnerSetting& setting, std::int64_t needed) {
   setting.memory.begin_operator();
   void* const workspace = setting.memory.workspace(static_cast<std::size_t>(std::max<std::int64_t>(needed, 16)));
   const int sets = gpu::operand_sets(setting.rotation, bytes());
   for (int i = 0; i < sets; ++i) {
-    const auto take = [&](const ImageTensor& image) { return setting.memory.take(image.bytes(), image.format); };
-    sets_.push_back({take(tensors_.input), take(tensors_.filter), take(tensors_.output)});
+    const auto take = [&](const ImageTensor& image, ConvolutionPass writer) {
+      return setting.memory.take(image.bytes(), image.format, shape_.pass == writer ? Use::written : Use::read);
+    };
+    sets_.push_back({take(tensors_.input, ConvolutionPass::data_gradient),
+                     take(tensors_.filter, ConvolutionPass::weight_gradient),
+                     take(tensors_.output, ConvolutionPass::forward)});
     const Operands& operands = sets_.back();
-    packs_.push_back(variant_pack(
-        {{ids_.input, operands.input}, {ids_.filter, operands.filter}, {ids_.output, operands.output}}, workspace));
+    packs_.push_back(variant_pack({{plan_->ids.input, operands.input},
+                                   {plan_->ids.filter, operands.filter},
+                                   {plan_->ids.output, operands.output}},
+                                  workspace));
   }
+}
+
+/// The fastest of what cuDNN's heuristics name, as frameworks' benchmark modes choose.
+void ConvolutionRunner::choose(std::vector<GraphPlan> found) {
   GPU_CHECK(cudaDeviceSynchronize());  // the memory may fill on a stream of its own
   const Stream stream;
   std::vector<double> times;
   for (const GraphPlan& plan : found) times.push_back(trial(plan, packs_.front(), stream));
   const auto best = std::min_element(times.begin(), times.end());
   if (*best == HUGE_VAL) throw GpuError(Fault::failed, "no plan of cuDNN for this convolution runs");
-  candidates_ = found.size();
-  rank_ = static_cast<std::size_t>(best - times.begin());
-  first_over_best_ = times.front() / *best;
-  plan_.push_back(std::move(found[rank_]));
+  plan_->candidates = found.size();
+  plan_->rank = static_cast<std::size_t>(best - times.begin());
+  plan_->first_over_best = times.front() / *best;
+  plan_->chosen.push_back(std::move(found[plan_->rank]));
 }
 
 void ConvolutionRunner::launch(cudaStream_t stream, int turn) {
-  run_plan(plan_.front(), packs_[static_cast<std::size_t>(turn) % packs_.size()], stream);
+  run_plan(plan_->chosen.front(), packs_[static_cast<std::size_t>(turn) % packs_.size()], stream);
 }
 
 /// One number of the result, from the definition; sums run over a line of channels, or a plane, at once.
@@ -332,19 +225,19 @@ void ConvolutionRunner::verify(cudaStream_t stream) {
 
 std::map<std::string, std::string> ConvolutionRunner::parameters() const {
   char ratio[32] = "";
-  std::snprintf(ratio, sizeof(ratio), "%.3f", first_over_best_);
-  return {{"engine", std::to_string(plan_.front().engine)},
-          {"heuristic_rank", std::to_string(rank_)},
-          {"candidates", std::to_string(candidates_)},
+  std::snprintf(ratio, sizeof(ratio), "%.3f", plan_->first_over_best);
+  return {{"engine", std::to_string(plan_->chosen.front().engine)},
+          {"heuristic_rank", std::to_string(plan_->rank)},
+          {"candidates", std::to_string(plan_->candidates)},
           {"first_choice_over_best", ratio},
-          {"workspace_bytes", std::to_string(plan_.front().workspace)},
+          {"workspace_bytes", std::to_string(plan_->chosen.front().workspace)},
           {"layout", size_of(tensors_.input.format) == 2 ? "nhwc" : "nchw"}};
 }
 
 }  // namespace
 
 std::unique_ptr<OperatorRunner> make_convolution(const OperatorSpec& spec, const RunnerSetting& setting) {
-  return std::make_unique<ConvolutionRunner>(convolution_shape(spec), setting);
+  return std::make_unique<ConvolutionRunner>(spec, setting);
 }
 
 #else

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "validate/cuda/core/timing.hpp"
-
 namespace foretrain::gpu {
 
 namespace {
@@ -59,6 +57,8 @@ Format format_of(const std::string& precision) {
   if (precision == "int4") throw GpuError(Fault::unsupported, "there are no int4 kernels here");
   throw std::invalid_argument("precision: unknown word \"" + precision + "\"");
 }
+
+std::string half_precision() { return compute_capability() < 80 ? "fp16" : "bf16"; }
 
 int compute_capability() {
   return 10 * device_attribute(cudaDevAttrComputeCapabilityMajor) + device_attribute(cudaDevAttrComputeCapabilityMinor);

@@ -21,6 +21,9 @@ cudaDataType_t cuda_type(Format format);
 /// current GPU lacks (bf16 and tf32 before compute capability 8.0, fp8 before 8.9).
 Format format_of(const std::string& precision);
 
+/// The short format that the current GPU trains in: "bf16", or "fp16" where it has none.
+std::string half_precision();
+
 /// Compute capability of the current device, as 90 for 9.0.
 int compute_capability();
 /// Multiprocessors of the current device.

@@ -19,26 +19,27 @@ namespace {
 
 constexpr std::int64_t most_workspace = std::int64_t{4} << 30;
 
-/// The way there, planned: cuDNN compiles a kernel for each plan, which takes longer than measuring it, and the way
-/// back needs the way there of the same shape.
-struct ForwardPlan {
+/// One way, planned: cuDNN compiles a kernel for each plan, which takes longer than measuring it. The way back needs
+/// the way there of the same shape, and the layers of a network are of one shape.
+struct PlannedWay {
   CudnnGraph graph;
   AttentionIds ids;
   std::vector<GraphPlan> plans;
 };
-std::shared_ptr<ForwardPlan> forward_plan(const AttentionShape& shape, Format format) {
+std::shared_ptr<PlannedWay> planned(const AttentionShape& shape, Format format, bool backward) {
   // Never destroyed: at the end of the process the driver may be gone before it.
-  static auto& of_devices = *new PerDevice<std::map<std::string, std::shared_ptr<ForwardPlan>>>;
+  static auto& of_devices = *new PerDevice<std::map<std::string, std::shared_ptr<PlannedWay>>>;
   auto& made = of_devices.here();
   std::string key = shape.precision;
   for (const std::int64_t size :
        {shape.batch, shape.heads, shape.kv_heads, shape.queries, shape.keys, shape.head_dim}) {
     key += " " + std::to_string(size);
   }
-  std::shared_ptr<ForwardPlan>& plan = made[key + (shape.causal ? " causal" : "")];
+  std::shared_ptr<PlannedWay>& plan = made[key + (shape.causal ? " causal" : "") + (backward ? " back" : "")];
   if (plan) return plan;
-  auto fresh = std::make_shared<ForwardPlan>();
-  fresh->ids = attention_forward_graph(fresh->graph, shape, format);
+  auto fresh = std::make_shared<PlannedWay>();
+  fresh->ids = backward ? attention_backward_graph(fresh->graph, shape, format)
+                        : attention_forward_graph(fresh->graph, shape, format);
   fresh->plans = fresh->graph.plans(1, most_workspace, {});
   return plan = std::move(fresh);
 }
@@ -52,7 +53,7 @@ class FusedAttention final : public OperatorRunner {
     if (!shape_.backward) return run_plan(forward_->plans.front(), packs_[set], stream);
     // Before 9.6 the kernel adds to sums that the caller clears (NVIDIA's cudnn-frontend does so too).
     if (cudnnGetVersion() < 90600) GPU_CHECK(cudaMemsetAsync(sets_[set].dq_sums, 0, 2 * of_queries_, stream));
-    run_plan(back_plans_.front(), back_packs_[set], stream);
+    run_plan(back_->plans.front(), back_packs_[set], stream);
   }
   void verify(cudaStream_t stream) override;
   [[nodiscard]] std::size_t bytes() const override {
@@ -60,7 +61,7 @@ class FusedAttention final : public OperatorRunner {
   }
   [[nodiscard]] int operand_sets() const override { return static_cast<int>(sets_.size()); }
   [[nodiscard]] std::map<std::string, std::string> parameters() const override {
-    const GraphPlan& plan = shape_.backward ? back_plans_.front() : forward_->plans.front();
+    const GraphPlan& plan = (shape_.backward ? back_ : forward_)->plans.front();
     return {{"engine", "cudnn " + std::to_string(plan.engine)}, {"workspace_bytes", std::to_string(plan.workspace)}};
   }
 
@@ -77,10 +78,7 @@ class FusedAttention final : public OperatorRunner {
   Format format_;
   std::size_t of_queries_, of_keys_, of_rows_;    ///< bytes
   float scale_, one_ = 1.0F, lowest_ = -FLT_MAX;  ///< read from here at each launch
-  std::shared_ptr<ForwardPlan> forward_;
-  CudnnGraph back_graph_;
-  AttentionIds back_ids_;
-  std::vector<GraphPlan> back_plans_;
+  std::shared_ptr<PlannedWay> forward_, back_;
   std::vector<Tensors> sets_;
   std::vector<CudnnDescriptor> packs_, back_packs_;
 };
@@ -97,11 +95,8 @@ FusedAttention::FusedAttention(const AttentionShape& shape, const RunnerSetting&
   }
   of_queries_ = static_cast<std::size_t>(shape.head_dim) * of_rows_ / sizeof(float) * size_of(format_);
   of_keys_ = static_cast<std::size_t>(shape.batch * shape.kv_heads * shape.keys * shape.head_dim) * size_of(format_);
-  forward_ = forward_plan(shape, format_);
-  if (shape.backward) {
-    back_ids_ = attention_backward_graph(back_graph_, shape, format_);
-    back_plans_ = back_graph_.plans(1, most_workspace, {});
-  }
+  forward_ = planned(shape, format_, false);
+  if (shape.backward) back_ = planned(shape, format_, true);
   take_operands(setting);
 }
 
@@ -127,29 +122,30 @@ std::map<std::int64_t, void*> FusedAttention::pointers(const AttentionIds& ids, 
 void FusedAttention::take_operands(const RunnerSetting& setting) {
   setting.memory.begin_operator();
   const std::int64_t needed =
-      std::max(forward_->plans.front().workspace, shape_.backward ? back_plans_.front().workspace : 0);
+      std::max(forward_->plans.front().workspace, shape_.backward ? back_->plans.front().workspace : 0);
   void* const workspace = setting.memory.workspace(static_cast<std::size_t>(std::max<std::int64_t>(needed, 16)));
-  const auto take = [&](std::size_t size) { return setting.memory.take(size, format_); };
-  const auto take_fp32 = [&](std::size_t size) { return setting.memory.take(size, Format::fp32); };
+  const auto take = [&](std::size_t size, Use use) { return setting.memory.take(size, format_, use); };
+  const auto take_fp32 = [&](std::size_t size, Use use) { return setting.memory.take(size, Format::fp32, use); };
+  const Use forward = shape_.backward ? Use::kept : Use::written;  // the way back rests on what the way there found
   const int sets = gpu::operand_sets(setting.rotation, bytes());
   for (int i = 0; i < sets; ++i) {
     Tensors t{};
-    t.q = take(of_queries_);
-    t.k = take(of_keys_);
-    t.v = take(of_keys_);
-    t.out = take(of_queries_);
-    t.statistics = take_fp32(of_rows_);
+    t.q = take(of_queries_, Use::read);
+    t.k = take(of_keys_, Use::read);
+    t.v = take(of_keys_, Use::read);
+    t.out = take(of_queries_, forward);
+    t.statistics = take_fp32(of_rows_, forward);
     if (shape_.backward) {
-      t.d_out = take(of_queries_);
-      t.dq = take(of_queries_);
-      t.dk = take(of_keys_);
-      t.dv = take(of_keys_);
-      t.row_sums = take_fp32(of_rows_);
-      t.dq_sums = take_fp32(2 * of_queries_);
+      t.d_out = take(of_queries_, Use::read);
+      t.dq = take(of_queries_, Use::written);
+      t.dk = take(of_keys_, Use::written);
+      t.dv = take(of_keys_, Use::written);
+      t.row_sums = take_fp32(of_rows_, Use::written);
+      t.dq_sums = take_fp32(2 * of_queries_, Use::written);
     }
     sets_.push_back(t);
     packs_.push_back(variant_pack(pointers(forward_->ids, t), workspace));
-    if (shape_.backward) back_packs_.push_back(variant_pack(pointers(back_ids_, t), workspace));
+    if (shape_.backward) back_packs_.push_back(variant_pack(pointers(back_->ids, t), workspace));
   }
   if (!shape_.backward) return;
   GPU_CHECK(cudaDeviceSynchronize());  // the memory may fill on a stream of its own

@@ -132,8 +132,10 @@ MatmulRunner::MatmulRunner(const MatmulShape& shape, const RunnerSetting& settin
   workspace_ = setting.memory.workspace(workspace_bytes);
   const int sets = setting.rotation == no_operands ? 0 : gpu::operand_sets(setting.rotation, bytes());
   for (int i = 0; i < sets; ++i) {
-    sets_.push_back({setting.memory.take(a_.bytes(), a_.format), setting.memory.take(b_.bytes(), b_.format),
-                     setting.memory.take(c_.bytes(), c_.format)});
+    const Use result = s.accumulate ? Use::kept : Use::written;
+    sets_.push_back({setting.memory.take(a_.bytes(), a_.format, Use::read),
+                     setting.memory.take(b_.bytes(), b_.format, Use::read),
+                     setting.memory.take(c_.bytes(), c_.format, result)});
   }
 }
 

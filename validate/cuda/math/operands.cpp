@@ -1,10 +1,53 @@
 #include "validate/cuda/math/operands.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
+
+#include "validate/cuda/math/format.hpp"
 
 namespace foretrain::gpu {
 
-void* OwnOperands::take(std::size_t bytes, Format format) {
+namespace {
+
+/// Whether all bits of a number's exponent are set, as in infinities and what is no number; never for integers.
+bool is_finite(Format format, const char* number) {
+  const auto has = [number](auto exponent) {
+    decltype(exponent) bits;
+    std::memcpy(&bits, number, sizeof(bits));
+    return (bits & exponent) == exponent;
+  };
+  switch (format) {
+    case Format::fp64:
+      return !has(std::uint64_t{0x7ff0000000000000});
+    case Format::fp32:
+      return !has(std::uint32_t{0x7f800000});
+    case Format::fp16:
+      return !has(std::uint16_t{0x7c00});
+    case Format::bf16:
+      return !has(std::uint16_t{0x7f80});
+    default:
+      return true;
+  }
+}
+
+bool all_finite(Format format, const char* data, std::size_t bytes) {
+  std::array<char, 4096> sample{};
+  const std::size_t count = std::min(sample.size(), bytes / 8 * 8);
+  for (const std::size_t start : {std::size_t{0}, bytes / 2 / 8 * 8, bytes / 8 * 8}) {
+    const std::size_t from = std::min(start, bytes / 8 * 8 - count);
+    GPU_CHECK(cudaMemcpy(sample.data(), data + from, count, cudaMemcpyDeviceToHost));
+    for (std::size_t i = 0; i < count; i += size_of(format)) {
+      if (!is_finite(format, sample.data() + i)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+void* OwnOperands::take(std::size_t bytes, Format format, Use) {
   DeviceBuffer& buffer = buffers_.emplace_back(bytes);
   buffer.fill(format, stream_, seed_++);
   return buffer.data();
@@ -21,11 +64,13 @@ void* OwnOperands::workspace(std::size_t bytes) {
 
 void OperandPool::begin_operator() { ++operator_; }
 
-void* OperandPool::take(std::size_t bytes, Format format) {
+void* OperandPool::take(std::size_t bytes, Format format, Use use) {
   Slot* oldest = nullptr;
-  if (allocated_ + bytes > limit_) {
+  const bool shared = use == Use::read || use == Use::written;
+  if (shared && allocated_[use] + bytes > limit_) {
     for (Slot& slot : slots_) {
-      if (slot.format != format || slot.buffer.size() < bytes || slot.last_operator == operator_) continue;
+      if (slot.use != use || slot.format != format || slot.buffer.size() < bytes) continue;
+      if (slot.last_operator == operator_) continue;
       if (oldest == nullptr || slot.last_operator < oldest->last_operator) oldest = &slot;
     }
   }
@@ -33,8 +78,8 @@ void* OperandPool::take(std::size_t bytes, Format format) {
     // Also past the limit, where no buffer fits: an operator must have its operands.
     DeviceBuffer buffer(bytes);
     buffer.fill(format, stream_, seed_++);
-    allocated_ += bytes;
-    slots_.push_back({std::move(buffer), format, operator_});
+    allocated_[use] += bytes;
+    slots_.push_back({std::move(buffer), format, use, operator_});
     oldest = &slots_.back();
   }
   oldest->last_operator = operator_;
@@ -46,8 +91,15 @@ void* OperandPool::workspace(std::size_t bytes) {
     if (buffer.size() >= bytes) return buffer.data();
   }
   workspaces_.emplace_back(bytes);
-  allocated_ += bytes;
   return workspaces_.back().data();
+}
+
+void OperandPool::check_finite() const {
+  for (const Slot& slot : slots_) {
+    if (slot.use == Use::read || slot.buffer.size() < 8) continue;
+    if (all_finite(slot.format, slot.buffer.as<char>(), slot.buffer.size())) continue;
+    throw GpuError(Fault::failed, "after the last step results are infinite or no numbers: their times mean nothing");
+  }
 }
 
 }  // namespace foretrain::gpu

@@ -4,20 +4,29 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "validate/cuda/core/device.hpp"
 
 namespace foretrain::gpu {
 
+/// What operators do with an operand.
+enum class Use {
+  read,     ///< random numbers of [-1, 1], which nothing writes
+  written,  ///< a result, which nothing reads
+  kept,     ///< contents that matter from launch to launch (weights, statistics): no other operator's
+  own       ///< the same, and one for all sets of operands
+};
+
 class OperandMemory {
  public:
   virtual ~OperandMemory() = default;
   /// To be called before the operands of an operator are taken: no two of one operator share memory.
   virtual void begin_operator() = 0;
-  /// At least this many bytes, 256-byte aligned, random numbers of the format; valid as long as this object.
+  /// At least this many bytes, 256-byte aligned, at first random numbers of the format; valid as long as this object.
   /// Throws GpuError with Fault::out_of_memory.
-  virtual void* take(std::size_t bytes, Format format) = 0;
+  virtual void* take(std::size_t bytes, Format format, Use use) = 0;
   /// Scratch memory that operators share when they run one after the other, as on one stream.
   virtual void* workspace(std::size_t bytes) = 0;
 };
@@ -27,7 +36,7 @@ class OwnOperands final : public OperandMemory {
  public:
   explicit OwnOperands(cudaStream_t stream) : stream_(stream) {}
   void begin_operator() override {}
-  void* take(std::size_t bytes, Format format) override;
+  void* take(std::size_t bytes, Format format, Use use) override;
   void* workspace(std::size_t bytes) override;
 
  private:
@@ -37,24 +46,31 @@ class OwnOperands final : public OperandMemory {
   std::uint64_t seed_ = 1;
 };
 
-/// Operators reuse the buffers of those before them, in turn, once `limit` bytes are allocated: a step's operators then
-/// need no more than the largest of them, and still meet operands that have left the L2. Operators that may run at
-/// once (on different streams) need a pool each. What one operator writes another reads: values are not to be checked.
+/// Operators read the buffers that those before them read, in turn, once `limit` bytes are allocated, and write those
+/// that they wrote: a step's operators then need little more than the largest of them, and still meet operands that
+/// have left the L2. No result is ever an input: products of products would be infinite after a few steps, and
+/// arithmetic on such numbers takes less power than on others. Operators that may run at once (on different streams)
+/// need a pool each.
 class OperandPool final : public OperandMemory {
  public:
   OperandPool(cudaStream_t stream, std::size_t limit) : stream_(stream), limit_(limit) {}
   void begin_operator() override;
-  void* take(std::size_t bytes, Format format) override;
+  void* take(std::size_t bytes, Format format, Use use) override;
   void* workspace(std::size_t bytes) override;
+  /// Throws GpuError with Fault::failed where a result holds what is no finite number. Looks at the beginning, the
+  /// middle and the end of each; synchronises.
+  void check_finite() const;
 
  private:
   struct Slot {
     DeviceBuffer buffer;
     Format format;
+    Use use;
     long last_operator;
   };
   cudaStream_t stream_;
-  std::size_t limit_, allocated_ = 0;
+  std::size_t limit_;
+  std::map<Use, std::size_t> allocated_;
   std::vector<Slot> slots_;
   std::vector<DeviceBuffer> workspaces_;
   long operator_ = 0;

@@ -97,6 +97,12 @@ std::int64_t OperatorSpec::size(const std::string& key) const {
   return std::llround(value * unit->second);
 }
 
+OperatorSpec with_precision_of(OperatorSpec spec, int capability) {
+  const auto precision = spec.fields.find("precision");
+  if (capability < 80 && precision != spec.fields.end() && precision->second == "bf16") precision->second = "fp16";
+  return spec;
+}
+
 std::string name_of(const OperatorSpec& spec) {
   std::string name = spec.kind;
   for (const auto& [key, value] : spec.fields) name += " " + key + "=" + without_spaces(value);

@@ -10,8 +10,9 @@
 namespace foretrain::gpu {
 
 /// `fields` are the keys of `workload.operator` for this kind (model/scenario/operator_workload_reader.cpp), without
-/// `kind`. Beside the kinds of a scenario there is `traffic` { read, written, flops (= 0) }, in bytes and operations: a
-/// kernel that moves so much, for what a task graph knows by its traffic alone.
+/// `kind`. Beside the kinds of a scenario there is `traffic` { read, written, flops (= 0), pattern, precision }, in
+/// bytes and operations: a kernel that moves so much, for what a task graph knows by its traffic and its pattern
+/// (elementwise, reduction, gather, optimizer) alone.
 struct OperatorSpec {
   std::string kind;
   std::map<std::string, std::string> fields;
@@ -27,6 +28,10 @@ struct OperatorSpec {
   /// A size with its unit ("25 MB", "1 GiB", "512 B") in bytes.
   [[nodiscard]] std::int64_t size(const std::string& key) const;
 };
+
+/// The operator as a GPU of this compute capability (as 75 for 7.5) trains it: bf16 came with 8.0, and before that half
+/// precision is fp16.
+OperatorSpec with_precision_of(OperatorSpec spec, int capability);
 
 /// "matmul k=64 m=128 n=256 precision=bf16": unique, and the same for the same operator.
 std::string name_of(const OperatorSpec& spec);

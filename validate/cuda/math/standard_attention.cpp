@@ -90,19 +90,19 @@ StandardAttention::StandardAttention(const AttentionShape& shape, const RunnerSe
   const std::size_t of_scores = by_keys_.c().bytes();
   const int sets = gpu::operand_sets(setting.rotation, bytes());
   for (int i = 0; i < sets; ++i) {
-    const auto take = [&](std::size_t size) { return setting.memory.take(size, format_); };
+    const auto take = [&](std::size_t size, Use use) { return setting.memory.take(size, format_, use); };
     Tensors t{};
-    t.q = take(of_queries);
-    t.k = take(of_keys);
-    t.v = take(of_keys);
-    t.out = take(of_queries);
-    t.scores = take(of_scores);
+    t.q = take(of_queries, Use::read);
+    t.k = take(of_keys, Use::read);
+    t.v = take(of_keys, Use::read);
+    t.out = take(of_queries, Use::written);
+    t.scores = take(of_scores, shape.backward ? Use::kept : Use::written);
     if (shape.backward) {
-      t.d_out = take(of_queries);
-      t.dq = take(of_queries);
-      t.dk = take(of_keys);
-      t.dv = take(of_keys);
-      t.score_gradients = take(of_scores);
+      t.d_out = take(of_queries, Use::read);
+      t.dq = take(of_queries, Use::written);
+      t.dk = take(of_keys, Use::written);
+      t.dv = take(of_keys, Use::written);
+      t.score_gradients = take(of_scores, Use::written);
     }
     sets_.push_back(t);
   }

@@ -40,7 +40,9 @@ ElementwiseCounts counts_of(const OperatorSpec& spec) {
 }
 
 std::vector<StreamingTensor> tensors_of(const ElementwiseCounts& counts) {
-  return {to_size(counts.inputs + counts.outputs), {counts.format, counts.elements}};
+  std::vector<StreamingTensor> tensors(to_size(counts.inputs), {counts.format, counts.elements});
+  tensors.resize(to_size(counts.inputs + counts.outputs), {counts.format, counts.elements, Use::written});
+  return tensors;
 }
 
 ElementwiseOperands operands_of(const ElementwiseCounts& counts, const StreamingOperands& operands) {
@@ -73,7 +75,7 @@ StreamingRunner::StreamingRunner(StreamingParts parts, const RunnerSetting& sett
   setting.memory.begin_operator();
   const Stream stream;
   for (const StreamingTensor& tensor : parts_.tensors) {
-    if (!tensor.own) continue;
+    if (tensor.use != Use::own) continue;
     const DeviceBuffer& buffer = own_.emplace_back(bytes_of(tensor));
     buffer.fill(tensor.format, stream.get());
   }
@@ -82,7 +84,8 @@ StreamingRunner::StreamingRunner(StreamingParts parts, const RunnerSetting& sett
     StreamingOperands operands;
     std::size_t owned = 0;
     for (const StreamingTensor& tensor : parts_.tensors) {
-      operands.push_back(tensor.own ? own_[owned++].data() : setting.memory.take(bytes_of(tensor), tensor.format));
+      operands.push_back(tensor.use == Use::own ? own_[owned++].data()
+                                                : setting.memory.take(bytes_of(tensor), tensor.format, tensor.use));
     }
     sets_.push_back(std::move(operands));
   }
@@ -155,8 +158,8 @@ StreamingParts reduction_parts(const OperatorSpec& spec) {
   StreamingParts parts;
   parts.tensors = tensors_of(counts);
   const std::size_t result = parts.tensors.size();
-  parts.tensors.push_back({Format::fp32, 1, true});
-  parts.tensors.push_back({Format::fp32, reduction_scratch(), true});
+  parts.tensors.push_back({Format::fp32, 1, Use::own});
+  parts.tensors.push_back({Format::fp32, reduction_scratch(), Use::own});
   parts.prepare = [result](const auto& operands, cudaStream_t stream) {
     GPU_CHECK(cudaMemsetAsync(operands[result + 1], 0, to_size(reduction_scratch()) * sizeof(float), stream));
   };
@@ -186,7 +189,7 @@ StreamingParts reduction_parts(const OperatorSpec& spec) {
 StreamingParts copy_parts(const OperatorSpec& spec) {
   const std::int64_t size = spec.size("size");
   StreamingParts parts;
-  parts.tensors = {{Format::int8, size}, {Format::int8, size}};
+  parts.tensors = {{Format::int8, size}, {Format::int8, size, Use::written}};
   parts.launch = [size](const auto& operands, cudaStream_t stream) {
     GPU_CHECK(cudaMemcpyAsync(operands[1], operands[0], to_size(size), cudaMemcpyDeviceToDevice, stream));
   };
@@ -197,13 +200,37 @@ StreamingParts copy_parts(const OperatorSpec& spec) {
   return parts;
 }
 
+// Of a streaming operator of a step the model knows the bytes and the pattern: each pattern has a kernel of its own
+// kind. Elementwise operators and optimizers are elementwise kernels where their bytes are those of whole tensors.
 StreamingParts traffic_parts(const OperatorSpec& spec) {
   const std::int64_t read = std::llround(spec.number_or("read", 0.0));
   const std::int64_t written = std::llround(spec.number_or("written", 0.0));
+  const std::string pattern = spec.text_or("pattern", "");
+  std::string precision = spec.text_or("precision", "fp32");
+  if (precision == "fp8") precision = half_precision();
+  const Format format = format_of(precision);
+  const bool typed = format == Format::fp32 || format == Format::fp16 || format == Format::bf16;
+  const auto width = static_cast<std::int64_t>(size_of(format));
+  const std::int64_t one = read > 0 ? std::min(read, written) : written;  // bytes of a tensor
+  const bool whole = one > 0 && read % one == 0 && written % one == 0 && one % width == 0 &&
+                     std::max(read, written) / one <= most_operands;
+  if (typed && whole && (pattern == "elementwise" || pattern == "optimizer")) {
+    OperatorSpec tensors{"elementwise", {{"elements", std::to_string(one / width)}, {"precision", precision}}};
+    tensors.fields["inputs"] = std::to_string(read / one);
+    tensors.fields["outputs"] = std::to_string(written / one);
+    return elementwise_parts(tensors);
+  }
   StreamingParts parts;
-  parts.tensors = {{Format::int8, read}, {Format::int8, written}};
-  parts.launch = [read, written](const auto& operands, cudaStream_t stream) {
-    traffic(operands[0], read, operands[1], written, stream);
+  if (typed && pattern == "reduction") {
+    parts.tensors = {{format, read / width}, {format, written / width, Use::written}};
+    parts.launch = [=](const auto& operands, cudaStream_t stream) {
+      row_traffic(format, operands[0], read, operands[1], written, stream);
+    };
+    return parts;
+  }
+  parts.tensors = {{Format::int8, read}, {Format::int8, written, Use::written}};
+  parts.launch = [=, gathered = pattern == "gather"](const auto& operands, cudaStream_t stream) {
+    traffic(operands[0], read, operands[1], written, gathered, stream);
   };
   return parts;
 }

@@ -12,8 +12,7 @@ namespace foretrain::gpu {
 struct StreamingTensor {
   Format format = Format::fp32;
   std::int64_t elements = 1;
-  /// One for all sets of operands, and no other operator's: what must keep its contents (indices, counters).
-  bool own = false;
+  Use use = Use::read;
 };
 using StreamingOperands = std::vector<void*>;  ///< one for each tensor
 

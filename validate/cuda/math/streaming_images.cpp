@@ -196,17 +196,17 @@ StreamingParts batch_norm_parts(const OperatorSpec& spec) {
   StreamingParts parts;
   parts.kernels = 2;
   parts.tensors = {{images.format, images.elements()},
-                   {Format::fp32, channels, true},
-                   {Format::fp32, channels, true},
-                   {Format::fp32, 2 * channels, true},
-                   {images.format, images.elements()}};
+                   {Format::fp32, channels, Use::own},
+                   {Format::fp32, channels, Use::own},
+                   {Format::fp32, 2 * channels, Use::own},
+                   {images.format, images.elements(), Use::written}};
   if (!backward) {
     parts.launch = [images](const auto& t, cudaStream_t stream) { run_batch_norm(images, t, stream); };
     parts.check = [images](const auto& t, cudaStream_t stream) { verify_batch_norm(images, t, stream); };
     return parts;
   }
   parts.tensors.push_back({images.format, images.elements()});
-  parts.tensors.push_back({Format::fp32, 2 * channels});
+  parts.tensors.push_back({Format::fp32, 2 * channels, Use::written});
   parts.prepare = [images](const auto& t, cudaStream_t stream) { run_batch_norm(images, t, stream); };  // for the sums
   parts.launch = [images](const auto& t, cudaStream_t stream) {
     batch_norm_backward(images.format, t[bn_x], t[bn_dy], floats(t[bn_scale]), floats(t[bn_sums]),
@@ -222,14 +222,15 @@ StreamingParts batch_norm_parts(const OperatorSpec& spec) {
 
 StreamingParts pooling_parts(const OperatorSpec& spec) {
   const Pooling pooling = pooling_of(spec);
+  const bool backward = is_backward(spec);
   StreamingParts parts;
-  parts.tensors = {{pooling.format, pooling.inputs()},
-                   {pooling.format, pooling.outputs()},
-                   {Format::int64, pooling.maximum ? pooling.outputs() : 0, true}};
+  parts.tensors = {{pooling.format, pooling.inputs(), backward ? Use::kept : Use::read},
+                   {pooling.format, pooling.outputs(), backward ? Use::kept : Use::written},
+                   {Format::int64, pooling.maximum ? pooling.outputs() : 0, Use::own}};
   const auto forward = [pooling](const auto& t, cudaStream_t stream) {
     pooling_forward(pooling.format, t[pool_x], t[pool_y], indices_of(pooling, t), pooling.shape, stream);
   };
-  if (!is_backward(spec)) {
+  if (!backward) {
     parts.launch = forward;
     parts.check = [pooling](const auto& t, cudaStream_t stream) {
       const auto expected = [&](std::int64_t output) { return pooled(pooling, t[pool_x], output, stream); };

@@ -25,8 +25,12 @@ void elementwise(Format format, const ElementwiseOperands& operands, std::int64_
 void reduction(Format format, const ElementwiseOperands& operands, std::int64_t elements, float* result, float* scratch,
                cudaStream_t stream);
 std::int64_t reduction_scratch();
-/// Reads and writes so many bytes, each rounded down to 16.
-void traffic(const void* read, std::int64_t read_bytes, void* written, std::int64_t written_bytes, cudaStream_t stream);
+/// Reads and writes so many bytes, each rounded down to 16; `gathered`: in rows from anywhere, as an embedding reads.
+void traffic(const void* read, std::int64_t read_bytes, void* written, std::int64_t written_bytes, bool gathered,
+             cudaStream_t stream);
+/// The same as a norm does it: a row is read and reduced by a block, which then writes its part.
+void row_traffic(Format format, const void* read, std::int64_t read_bytes, void* written, std::int64_t written_bytes,
+                 cudaStream_t stream);
 /// fp32 numbers in another format.
 void cast(Format format, const float* from, void* to, std::int64_t elements, cudaStream_t stream);
 /// Whole numbers below `limit`, the same for the same seed.

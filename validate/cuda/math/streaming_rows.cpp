@@ -62,7 +62,8 @@ Numbers softmax_of(const Numbers& x) {
 
 StreamingParts softmax_gradient(const Rows& shape) {
   StreamingParts parts;
-  parts.tensors.assign(3, {shape.format, shape.elements()});
+  parts.tensors.assign(2, {shape.format, shape.elements()});
+  parts.tensors.push_back({shape.format, shape.elements(), Use::written});
   parts.launch = [shape](const auto& t, cudaStream_t stream) {
     softmax_backward(shape.format, t[0], t[1], t[2], shape.rows, shape.columns, stream);
   };
@@ -82,13 +83,13 @@ StreamingParts softmax_gradient(const Rows& shape) {
 
 enum LayerNormTensor { ln_x, ln_scale, ln_shift, ln_mean, ln_inverse, ln_result, ln_dy, ln_dscale, ln_dshift };
 std::vector<StreamingTensor> layer_norm_tensors(const Rows& shape) {
-  std::vector<StreamingTensor> tensors = {{shape.format, shape.elements()}, {Format::fp32, shape.columns},
-                                          {Format::fp32, shape.columns},    {Format::fp32, shape.rows, true},
-                                          {Format::fp32, shape.rows, true}, {shape.format, shape.elements()}};
+  std::vector<StreamingTensor> tensors = {
+      {shape.format, shape.elements()},     {Format::fp32, shape.columns},
+      {Format::fp32, shape.columns},        {Format::fp32, shape.rows, Use::own},
+      {Format::fp32, shape.rows, Use::own}, {shape.format, shape.elements(), Use::written}};
   if (!shape.backward) return tensors;
   tensors.push_back({shape.format, shape.elements()});
-  tensors.push_back({Format::fp32, shape.columns});
-  tensors.push_back({Format::fp32, shape.columns});
+  tensors.resize(tensors.size() + 2, {Format::fp32, shape.columns, Use::written});
   return tensors;
 }
 
@@ -161,10 +162,10 @@ StreamingParts cross_entropy_gradient(const Rows& shape) {
   StreamingParts parts;
   parts.kernels = casts ? 4 : 3;
   parts.tensors = {{Format::fp32, shape.elements()},
-                   {Format::int64, shape.rows, true},
-                   {Format::fp32, shape.elements()},
-                   {Format::fp32, shape.elements()},
-                   {shape.format, casts ? shape.elements() : 1}};
+                   {Format::int64, shape.rows, Use::own},
+                   {Format::fp32, shape.elements(), Use::written},
+                   {Format::fp32, shape.elements(), Use::written},
+                   {shape.format, casts ? shape.elements() : 1, Use::written}};
   parts.prepare = [shape](const auto& t, cudaStream_t stream) {
     fill_indices(static_cast<std::int64_t*>(t[labels]), shape.rows, shape.columns, 7, stream);
   };
@@ -191,7 +192,7 @@ StreamingParts softmax_parts(const OperatorSpec& spec) {
   const Rows shape = rows_of(spec);
   if (shape.backward) return softmax_gradient(shape);
   StreamingParts parts;
-  parts.tensors.assign(2, {shape.format, shape.elements()});
+  parts.tensors = {{shape.format, shape.elements()}, {shape.format, shape.elements(), Use::written}};
   parts.launch = [shape](const auto& t, cudaStream_t stream) {
     softmax_forward(shape.format, t[0], t[1], shape.rows, shape.columns, stream);
   };
@@ -230,9 +231,9 @@ StreamingParts cross_entropy_parts(const OperatorSpec& spec) {
   StreamingParts parts;
   parts.kernels = 2;
   parts.tensors = {{shape.format, shape.elements()},
-                   {Format::int64, shape.rows, true},
-                   {Format::fp32, shape.elements()},
-                   {Format::fp32, 1}};
+                   {Format::int64, shape.rows, Use::own},
+                   {Format::fp32, shape.elements(), Use::written},
+                   {Format::fp32, 1, Use::written}};
   parts.prepare = [shape](const auto& t, cudaStream_t stream) {
     fill_indices(static_cast<std::int64_t*>(t[labels]), shape.rows, shape.columns, 7, stream);
   };

@@ -172,12 +172,12 @@ StreamingParts optimizer_parts(const OperatorSpec& spec) {
   const bool first = update.rule != UpdateRule::sgd;
   const bool second = update.rule == UpdateRule::adam || update.rule == UpdateRule::adamw;
   StreamingParts parts;
-  parts.tensors = {{Format::fp32, parameters},
+  parts.tensors = {{Format::fp32, parameters, Use::kept},
                    {Format::fp32, parameters},
-                   {Format::fp32, first ? parameters : 0},
-                   {Format::fp32, second ? parameters : 0},
-                   {copy, copy == Format::fp32 ? 0 : parameters},
-                   {Format::fp32, second && !update.fused ? parameters : 0}};
+                   {Format::fp32, first ? parameters : 0, Use::kept},
+                   {Format::fp32, second ? parameters : 0, Use::kept},
+                   {copy, copy == Format::fp32 ? 0 : parameters, Use::written},
+                   {Format::fp32, second && !update.fused ? parameters : 0, Use::written}};
   parts.kernels = update.fused ? 1
                                : static_cast<int>(update.parts.size()) *
                                      (separate_kernels(update.rule) + (copy == Format::fp32 ? 0 : 1));
@@ -197,7 +197,10 @@ StreamingParts gradient_clipping_parts(const OperatorSpec& spec) {
                           parts_of(parameters, tensors), parameters};
   const auto chunks = static_cast<std::int64_t>(clipping.fused ? 1 : clipping.parts.size()) * norm_chunks();
   StreamingParts parts;
-  parts.tensors = {{clipping.format, parameters}, {Format::fp32, chunks}, {Format::fp32, 1}, {Format::fp32, 1}};
+  parts.tensors = {{clipping.format, parameters, Use::kept},
+                   {Format::fp32, chunks, Use::written},
+                   {Format::fp32, 1, Use::written},
+                   {Format::fp32, 1, Use::written}};
   parts.kernels = clipping.fused ? 4 : 2 * static_cast<int>(clipping.parts.size()) + 2;
   parts.launch = [clipping](const auto& t, cudaStream_t stream) { run_clipping(clipping, t, stream); };
   parts.verify = [clipping](const auto& t, cudaStream_t stream) { verify_clipping(clipping, t, stream); };
@@ -212,7 +215,9 @@ StreamingParts embedding_parts(const OperatorSpec& spec) {
   enum { table, tokens, rows };
   StreamingParts parts;
   parts.kernels = backward ? 2 : 1;
-  parts.tensors = {{format, vocabulary * width}, {Format::int64, count, true}, {format, count * width}};
+  parts.tensors = {{format, vocabulary * width, backward ? Use::written : Use::read},
+                   {Format::int64, count, Use::own},
+                   {format, count * width, backward ? Use::read : Use::written}};
   parts.prepare = [count, vocabulary](const auto& t, cudaStream_t stream) {
     fill_indices(static_cast<std::int64_t*>(t[tokens]), count, vocabulary, 3, stream);
   };

@@ -8,7 +8,7 @@
 
 #include "model/base/statistics.hpp"
 #include "validate/cuda/core/executable_graph.hpp"
-#include "validate/cuda/kernels/idle.hpp"
+#include "validate/cuda/core/idle.hpp"
 #include "validate/cuda/replay/timings.hpp"
 #include "validate/cuda/replay/work.hpp"
 #include "validate/measure/clock.hpp"
@@ -146,7 +146,7 @@ class Replayer final : public replay::Backend {
     const NamedRange range(block_of(task).name);
     const double begin = detail_ == Detail::step ? 0.0 : now();
     if (stream < 0) {
-      for (const Work& work : block_of(task).work) work_.do_on_host(std::get<HostWork>(work));
+      for (std::size_t i = 0; i < block_of(task).work.size(); ++i) work_.do_on_host(task, i);
     } else {
       put(task, stream);
     }
@@ -346,12 +346,13 @@ replay::Result run_replay(const replay::Graph& graph, bool quick) {
   const int repetitions = quick ? 3 : 9;
   time_tasks(replayer, repetitions, result);
   if (replayer.has_pieces()) time_pieces(replayer, repetitions, result);
+  replayer.work().check_finite();
   // All that is taken now, with the context and whatever else uses this GPU: nothing was given back on the way.
   const OnDevice first(0);
   std::size_t free_now = 0, total = 0;
   GPU_CHECK(cudaMemGetInfo(&free_now, &total));
   result.memory = static_cast<double>(total - free_now);
-  result.notes = replayer.work().synchronisers();
+  result.notes = replayer.work().descriptions();
   if (replayer.captured()) {
     result.notes.emplace_back("steps are CUDA graphs; tasks were timed in steps launched kernel by kernel");
   }

@@ -3,59 +3,73 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
-#include "validate/cuda/collective/synchroniser.hpp"
-#include "validate/cuda/math/operator_runner.hpp"
 #include "validate/cuda/replay/streams.hpp"
 #include "validate/replay/graph.hpp"
 
 namespace foretrain::gpu {
 
+/// A piece of a block's work, as often as a task on this resource does it.
+struct Piece {
+  const Work& work;
+  int block = 0;
+  std::size_t index = 0;  ///< in the block
+  int resource = 0;
+};
+
+/// What does the pieces of one kind of work; each kind in a file of its own, NAME_work.cpp.
+class Doer {
+ public:
+  virtual ~Doer() = default;
+  /// Of every piece of the graph, before anything runs; then make_ready(), once. Throw GpuError: Fault::out_of_memory
+  /// saying what did not fit, Fault::unsupported for what this GPU or build cannot run, naming it.
+  virtual void see(const Piece& piece) = 0;
+  virtual void make_ready() {}
+  /// Puts the piece on the resource's stream of every GPU that has it. `turn` counts steps.
+  virtual void put(const Piece& /*piece*/, int /*turn*/) {}
+  /// Does what the host thread has to do; what it waits for has happened.
+  virtual void do_on_host(const Piece& /*piece*/) {}
+  /// Gives memory back that the last step allocated on the host.
+  virtual void end_step() {}
+  /// Waits until all GPUs have finished, watching for errors.
+  virtual void wait() {}
+  /// Throws GpuError with Fault::failed where results are not finite.
+  virtual void check_finite() const {}
+  /// Who does it ("nccl 2.28.9", …), where that is a choice.
+  [[nodiscard]] virtual std::vector<std::string> descriptions() const { return {}; }
+};
+
+/// Defined for each kind of Work in its file.
+template <typename Kind>
+std::unique_ptr<Doer> make_doer(const replay::Graph& graph, const ReplayStreams& streams);
+
 class ReplayWork {
  public:
-  /// Makes everything that the graph needs. Throws GpuError: Fault::out_of_memory saying what did not fit,
-  /// Fault::unsupported for an operator that this GPU or build cannot run, naming it.
+  /// Makes everything that the graph needs. Throws GpuError as Doer::see().
   ReplayWork(const replay::Graph& graph, const ReplayStreams& streams);
   ~ReplayWork();
 
-  /// Puts piece `index` of the task's block on the task's stream of every GPU that has it. `turn` counts steps.
+  /// Puts piece `index` of the task's block on the task's stream.
   void put(int task, std::size_t index, int turn);
-  /// Does what the host thread has to do; what it waits for has happened.
-  void do_on_host(const HostWork& work);
-  /// Gives memory back that the last step allocated on the host.
+  void do_on_host(int task, std::size_t index);
+  // Of all kinds.
   void end_step();
-  /// Waits until all GPUs have finished, watching for errors.
   void wait();
-
-  /// "nccl 2.28.9", …; empty without synchronisation.
-  [[nodiscard]] std::vector<std::string> synchronisers() const;
+  void check_finite() const;
+  [[nodiscard]] std::vector<std::string> descriptions() const;
 
  private:
-  struct Exchange;
-
-  void make_kernel(const KernelWork& work, int block, std::size_t index, int resource);
-  void make_exchange(const CollectiveWork& work, int resource);
-  void put_copy(const CopyWork& work, const ReplayStreams::Lane& lane);
-  void put_collective(const CollectiveWork& work, int resource);
-  [[nodiscard]] const replay::Block& block_of(int task) const;
+  [[nodiscard]] Piece piece_of(int task, std::size_t index) const;
 
   const replay::Graph& graph_;
-  const ReplayStreams& streams_;
-  std::map<std::pair<int, int>, std::unique_ptr<OperandPool>> pools_;  ///< by resource and device
-  /// By block, place in it, resource and device.
-  std::map<std::tuple<int, std::size_t, int, int>, std::unique_ptr<OperatorRunner>> runners_;
-  std::map<int, DeviceBuffer> copy_buffers_;  ///< by device: both ends of all copies
-  std::unique_ptr<HostBuffer> pinned_, pageable_;
-  std::map<std::tuple<std::string, int, int>, std::unique_ptr<Exchange>> exchanges_;  ///< by method, servers, resource
-  std::vector<std::pair<void*, std::size_t>> fresh_;                                  ///< pageable memory of this step
-  std::vector<void*> locked_;  ///< page-locked memory of this step
+  std::vector<std::unique_ptr<Doer>> doers_;  ///< by the kind's place in Work
 };
+
+/// "21.60 GB".
+std::string sized(std::size_t bytes);
+inline std::size_t to_size(Bytes size) { return static_cast<std::size_t>(size.value()); }
 
 }  // namespace foretrain::gpu

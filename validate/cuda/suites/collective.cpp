@@ -4,6 +4,7 @@
 #include "validate/cuda/collective/nccl.hpp"
 #include "validate/cuda/collective/session.hpp"
 #include "validate/cuda/core/suite.hpp"
+#include "validate/cuda/suites/operator_points.hpp"
 
 namespace foretrain::gpu {
 
@@ -49,6 +50,7 @@ void lead(SuiteRun& run, World& world, CollectiveSession& session) {
   for (const CollectivePoint& point : collective_points(session.ranks(), run.quick())) {
     Record record = record_of(point);
     record.parameters = common;
+    record.parameters["held_out"] = held_out(record.name) ? "true" : "false";
     const Spread spread = world.size() > 1 ? spread_of(point.ranks, session.hosts()) : Spread{1, point.ranks};
     record.parameters["nodes"] = std::to_string(spread.nodes);
     record.parameters["gpus_per_node"] = std::to_string(spread.ranks_per_node);

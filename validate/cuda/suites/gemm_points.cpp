@@ -48,7 +48,8 @@ class Design {
  public:
   /// Leaves out what is too large for the precision, and what fp8 and int8 cannot do: both operands lie along k, with
   /// sizes in units of 16.
-  void add(const Product& p, const std::string& precision, const std::string& family, bool quick = false) {
+  void add(const Product& p, const std::string& precision, const std::string& family, bool quick = false,
+           bool sustained = false) {
     const auto* row = std::find_if(precisions.begin(), precisions.end(),
                                    [&](const PrecisionRow& candidate) { return candidate.precision == precision; });
     if (work(p) > row->most_work || size(p, row->element) > most_memory) return;
@@ -69,7 +70,7 @@ class Design {
     flag_field("accumulate", p.accumulate && !p.accumulate_fp32);
     flag_field("accumulate_fp32", p.accumulate_fp32);
     flag_field("padded", p.padded);
-    points_.add(std::move(spec), family, quick);
+    points_.add(std::move(spec), family, quick, sustained);
   }
   /// In bf16, and every so often in the other precisions of training.
   void spread(const Product& p, const std::string& family) {
@@ -139,6 +140,15 @@ void quick_points(Design& design) {
       {.m = 4096, .n = 4096, .k = 1024, .transpose_a = true, .accumulate = true, .accumulate_fp32 = true},
       {.m = 1920, .n = 1920, .k = 1920}};
   for (const Product& shape : shapes) design.add(shape, "bf16", "quick", true);
+}
+
+/// What power limits: from these times come the energies of an operation.
+void sustained(Design& design) {
+  for (const char* precision : {"bf16", "fp16", "tf32", "fp32", "fp8"}) {
+    const std::int64_t side = precision == std::string("fp32") ? 4096 : 8192;
+    design.add(forward(side, side, side), precision, "sustained", true, true);
+    design.add(forward(side / 2, side / 2, side), precision, "sustained", false, true);
+  }
 }
 
 void squares(Design& design) {
@@ -266,6 +276,7 @@ void drawn(Design& design) {
 std::vector<OperatorPoint> gemm_points() {
   Design design;
   quick_points(design);
+  sustained(design);
   squares(design);
   thin_and_flat(design);
   storage(design);

@@ -1,34 +1,19 @@
 // What it costs to have a GPU do something. Parameter `what` names the quantity:
 //   kernel_round_trip      host: launch an empty kernel and wait for it
-//   kernel_call            host: one launch of many, not waited for
 //   kernel_back_to_back    stream: one empty kernel of many in a row
-//   graph_call, graph_run  host, stream: a whole graph of `nodes` empty kernels in a chain
+//   graph_call, graph_run  host, stream: launching, and running, a graph of `nodes` empty kernels in a chain
 //   event_interval         stream: between two events with `kernels` (0 or 1) empty kernels in between
 #include <string>
 
 #include "validate/cuda/core/executable_graph.hpp"
+#include "validate/cuda/core/idle.hpp"
 #include "validate/cuda/core/suite.hpp"
-#include "validate/cuda/kernels/idle.hpp"
 #include "validate/cuda/suites/points.hpp"
 #include "validate/measure/clock.hpp"
 
 namespace foretrain::gpu {
 
 namespace {
-
-/// Seconds per call of `calls` calls in a row on the host; the stream is drained before and after, outside the time.
-Sampled time_calls(const Stream& stream, int calls, const std::function<void()>& call, const StoppingRule& rule) {
-  return sample(
-      [&] {
-        stream.synchronize();
-        const double start = now();
-        for (int i = 0; i < calls; ++i) call();
-        const double seconds = (now() - start) / calls;
-        stream.synchronize();
-        return seconds;
-      },
-      rule);
-}
 
 void measure_kernels(SuiteRun& run) {
   run.point(plain_point("kernel_round_trip", {{"timing", "host"}}), [&] {
@@ -40,12 +25,6 @@ void measure_kernels(SuiteRun& run) {
         },
         run.rule());
   });
-  run.point(plain_point("kernel_call", {{"timing", "host"}}), [&] {
-    constexpr int calls = 256;  // their total is well above the clock's resolution, below the queue's length
-    const Stream stream;
-    return time_calls(
-        stream, calls, [&] { launch_empty(stream.get()); }, run.rule());
-  });
   run.point(plain_point("kernel_back_to_back", {{"timing", "stream"}, {"blocks", "1"}}), [&] {
     const Stream stream;
     return time_stream(
@@ -54,24 +33,29 @@ void measure_kernels(SuiteRun& run) {
 }
 
 void measure_graphs(SuiteRun& run) {
-  for (const int nodes : {1, 10, 100, 1000}) {
-    const auto chain = [nodes](const Stream& stream) {
-      for (int i = 0; i < nodes; ++i) launch_empty(stream.get());
-    };
-    const std::string count = std::to_string(nodes);
-    run.point(plain_point("graph_call", {{"timing", "host"}, {"nodes", count}}), [&] {
-      const Stream stream;
-      const ExecutableGraph graph(stream, [&] { chain(stream); });
-      return time_calls(
-          stream, 1, [&] { graph.launch(stream.get()); }, run.rule());
-    });
-    run.point(plain_point("graph_run", {{"timing", "stream"}, {"nodes", count}}), [&] {
-      const Stream stream;
-      const ExecutableGraph graph(stream, [&] { chain(stream); });
-      return time_stream(
-          stream, [&](cudaStream_t s, int) { graph.launch(s); }, run.rule());
-    });
-  }
+  const auto chain = [](const Stream& stream, int nodes) {
+    for (int i = 0; i < nodes; ++i) launch_empty(stream.get());
+  };
+  run.point(plain_point("graph_call", {{"timing", "host"}, {"nodes", "100"}}), [&] {
+    const Stream stream;
+    const ExecutableGraph graph(stream, [&] { chain(stream, 100); });
+    return sample(
+        [&] {
+          stream.synchronize();
+          const double start = now();
+          graph.launch(stream.get());
+          const double seconds = now() - start;
+          stream.synchronize();
+          return seconds;
+        },
+        run.rule());
+  });
+  run.point(plain_point("graph_run", {{"timing", "stream"}, {"nodes", "1000"}}), [&] {
+    const Stream stream;
+    const ExecutableGraph graph(stream, [&] { chain(stream, 1000); });
+    return time_stream(
+        stream, [&](cudaStream_t s, int) { graph.launch(s); }, run.rule());
+  });
 }
 
 void measure_events(SuiteRun& run) {

@@ -138,14 +138,17 @@ class MemorySuite {
     const std::size_t largest = std::min(room_ / 4, run_.quick() ? gib : 4 * gib);
     for (const std::size_t size : sizes(mib, largest, run_.quick() ? 8 : 2)) {
       const std::string elements = std::to_string(size / 4);
-      const Fields cold = {{"cache", "cold"}, {"timing", "stream"}};
+      const auto cache = [size](std::size_t operands) -> Fields {
+        const bool cold = is_cold(size * operands, rotation_for(size * operands));
+        return {{"cache", cold ? "cold" : "warm"}, {"timing", "stream"}};
+      };
       const auto elementwise = [&](const char* inputs, const char* outputs) {
         return operator_point({{"kind", "elementwise"},
                                {"elements", elements},
                                {"inputs", inputs},
                                {"outputs", outputs},
                                {"precision", "fp32"}},
-                              cold);
+                              cache(1));
       };
       run_.point(elementwise("1", "0"), [&] {
         return rotated(size, 1, [&](cudaStream_t stream, const char* data, const Buffers& use) {
@@ -158,7 +161,7 @@ class MemorySuite {
         });
       });
       for (const char* method : {"kernel", "cudaMemcpyAsync"}) {
-        Fields how = cold;
+        Fields how = cache(2);
         how.emplace_back("method", method);
         run_.point(operator_point({{"kind", "copy"}, {"size", bytes_text(size)}}, how), [&] {
           return rotated(size, 2, [&](cudaStream_t stream, char* data, const Buffers&) {

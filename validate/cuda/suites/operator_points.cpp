@@ -17,10 +17,13 @@ std::uint64_t hash_of(const std::string& name) { return fnv_1a(name) >> 32; }
 
 bool held_out(const std::string& name) { return hash_of(name) % 4 == 0; }
 
-void PointList::add(OperatorSpec spec, const std::string& family, bool quick) {
-  const auto [place, fresh] = places_.try_emplace(name_of(spec), points_.size());
+std::string OperatorPoint::name() const { return name_of(spec) + (sustained ? " sustained" : ""); }
+
+void PointList::add(OperatorSpec spec, const std::string& family, bool quick, bool sustained) {
+  OperatorPoint point{std::move(spec), family, quick, sustained};
+  const auto [place, fresh] = places_.try_emplace(point.name(), points_.size());
   if (fresh) {
-    points_.push_back({std::move(spec), family, quick});
+    points_.push_back(std::move(point));
   } else if (quick) {
     points_[place->second].quick = true;
   }
@@ -31,7 +34,7 @@ std::vector<OperatorPoint> PointList::finish() const {
   const auto rest = std::stable_partition(points.begin(), points.end(), [](const auto& point) { return point.quick; });
   // Bits of the hash that held_out() does not look at.
   std::stable_sort(rest, points.end(), [](const OperatorPoint& a, const OperatorPoint& b) {
-    return hash_of(name_of(a.spec)) / 4 < hash_of(name_of(b.spec)) / 4;
+    return hash_of(a.name()) / 4 < hash_of(b.name()) / 4;
   });
   return points;
 }

@@ -10,8 +10,11 @@ namespace foretrain::gpu {
 
 struct OperatorPoint {
   OperatorSpec spec;
-  std::string family;  ///< which part of the design it belongs to, for reading residuals by group
-  bool quick = false;  ///< measured with --quick as well
+  std::string family;      ///< which part of the design it belongs to, for reading residuals by group
+  bool quick = false;      ///< measured with --quick as well
+  bool sustained = false;  ///< for seconds, until clocks are those that the board's power allows for ever
+
+  [[nodiscard]] std::string name() const;  ///< unique in its design
 };
 
 /// Whether a point is kept from the fit, to test it: about a quarter of all, decided by its name alone (FNV-1a), so
@@ -22,7 +25,7 @@ bool held_out(const std::string& name);
 class PointList {
  public:
   /// A point that is there already becomes quick if this one is, and keeps its family.
-  void add(OperatorSpec spec, const std::string& family, bool quick = false);
+  void add(OperatorSpec spec, const std::string& family, bool quick = false, bool sustained = false);
   /// Quick points first, as they were added; then the rest, mixed by their names' hashes, so that a run that is cut
   /// short has something of everything.
   [[nodiscard]] std::vector<OperatorPoint> finish() const;

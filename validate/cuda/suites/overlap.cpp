@@ -1,6 +1,5 @@
-// Compute slowed by communication, and communication by compute: a matrix product (bound by the multiprocessors) and a
-// sum of long vectors (bound by the device's memory), beside copies between host and device, and beside NCCL's
-// all_reduce of all GPUs where there are several.
+// Compute slowed by communication: a matrix product (bound by the multiprocessors) and a sum of long vectors (bound by
+// the device's memory), beside NCCL's all_reduce of all GPUs.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -43,7 +42,7 @@ class Product final : public Load {
   static MatmulShape shape() {
     MatmulShape shape;
     shape.m = shape.n = shape.k = size;
-    shape.precision = "bf16";
+    shape.precision = half_precision();
     return shape;
   }
   OwnOperands memory_;
@@ -64,27 +63,6 @@ class Accumulation final : public Load {
 
  private:
   DeviceBuffer x_, y_;
-};
-
-class HostCopy final : public Load {
- public:
-  static constexpr std::size_t bytes = 64 * mib;
-  explicit HostCopy(bool to_device) : to_device_(to_device), host_(bytes, true), device_(bytes) {
-    device_.fill(Format::int8, own_.get());
-    own_.synchronize();
-  }
-  void launch(int /*turn*/) override {
-    if (to_device_) {
-      GPU_CHECK(cudaMemcpyAsync(device_.data(), host_.data(), bytes, cudaMemcpyHostToDevice, own_.get()));
-    } else {
-      GPU_CHECK(cudaMemcpyAsync(host_.data(), device_.data(), bytes, cudaMemcpyDeviceToHost, own_.get()));
-    }
-  }
-
- private:
-  bool to_device_;
-  HostBuffer host_;
-  DeviceBuffer device_;
 };
 
 #ifdef FORETRAIN_HAS_NCCL
@@ -152,10 +130,9 @@ std::optional<double> time_beside(Load& load, int count, Load& other, int other_
   for (int i = 2; i < other_count; ++i) other.launch(i);
   other_end.record(other.stream());
   load.wait();
-  const cudaError_t running = cudaEventQuery(other_end.get());
-  if (running != cudaErrorNotReady) GPU_CHECK(running);
+  const bool beside_all_along = !other_end.happened();
   other.wait();
-  if (running != cudaErrorNotReady) return std::nullopt;
+  if (!beside_all_along) return std::nullopt;
   return elapsed(start, end) / count;
 }
 
@@ -180,61 +157,35 @@ Sampled slowdown(Load& load, Load& other, const StoppingRule& rule) {
 /// A kind of work: how to begin it (buffers and all), and what a record says of it.
 struct Kind {
   std::string name;
-  std::map<std::string, std::string> scenario, parameters;
+  std::map<std::string, std::string> parameters;
   std::function<std::unique_ptr<Load>()> begin;
 };
 
 std::vector<Kind> computations() {
-  const std::string size = std::to_string(Product::size);
-  return {{"matmul " + size,
-           {{"workload.operator.kind", "matmul"},
-            {"workload.operator.m", size},
-            {"workload.operator.n", size},
-            {"workload.operator.k", size},
-            {"workload.operator.precision", "bf16"}},
-           {},
+  return {{"matmul " + std::to_string(Product::size),
+           {{"precision", half_precision()}},
            [] { return std::make_unique<Product>(); }},
-          {"accumulation", {}, {{"bytes", std::to_string(3 * Accumulation::bytes)}}, [] {
+          {"accumulation", {{"bytes", std::to_string(3 * Accumulation::bytes)}}, [] {
              return std::make_unique<Accumulation>();
            }}};
 }
 
-std::vector<Kind> communications([[maybe_unused]] const SuiteRun& run) {
-  std::vector<Kind> kinds;
-  const std::string bytes = std::to_string(HostCopy::bytes);
-  for (const bool to_device : {true, false}) {
-    kinds.push_back({to_device ? "host_to_device" : "device_to_host", {}, {{"bytes", bytes}}, [to_device] {
-                       return std::make_unique<HostCopy>(to_device);
-                     }});
-  }
 #ifdef FORETRAIN_HAS_NCCL
-  const int gpus = visible_devices();
-  if (gpus < 2) return kinds;
+
+std::vector<Kind> communications(const SuiteRun& run) {
+  std::vector<Kind> kinds;
   for (const std::size_t size : run.quick() ? std::vector{256 * mib} : std::vector{32 * mib, 256 * mib}) {
-    kinds.push_back({"all_reduce " + std::to_string(size) + " B",
-                     {{"workload.collective.operation", "all_reduce"},
-                      {"workload.collective.size", std::to_string(size) + " B"},
-                      {"workload.collective.ranks", std::to_string(gpus)}},
-                     nccl_parameters(),
+    kinds.push_back({"all_reduce " + std::to_string(size) + " B", nccl_parameters(),
                      [size, device = run.device()] { return std::make_unique<AllReduce>(size, device); }});
   }
-#endif
   return kinds;
 }
 
-bool measure_alone(SuiteRun& run, const Kind& kind) {
-  Record record;
-  record.name = kind.name + " alone";
-  record.scenario = kind.scenario;
-  record.parameters = kind.parameters;
-  record.parameters["timing"] = "stream";
-  record.unit = "s";
-  return run.point(record, [&] {
-    const auto load = kind.begin();
-    const int count = batch_of(std::max(time_alone(*load, 2), 1e-7), batch_s, 256);
-    return sample([&] { return time_alone(*load, count); }, run.rule());
-  });
-}
+#else
+
+std::vector<Kind> communications(const SuiteRun&) { return {}; }
+
+#endif
 
 bool measure_beside(SuiteRun& run, const Kind& kind, const Kind& other) {
   Record record;
@@ -255,16 +206,9 @@ bool measure_beside(SuiteRun& run, const Kind& kind, const Kind& other) {
 }  // namespace
 
 void run_overlap(SuiteRun& run) {
-  const std::vector<Kind> compute = computations();
-  const std::vector<Kind> communication = communications(run);
-  for (const std::vector<Kind>* kinds : {&compute, &communication}) {
-    for (const Kind& kind : *kinds) {
-      if (!measure_alone(run, kind)) return;
-    }
-  }
-  for (const Kind& other : communication) {
-    for (const Kind& kind : compute) {
-      if (!measure_beside(run, kind, other) || !measure_beside(run, other, kind)) return;
+  for (const Kind& other : communications(run)) {
+    for (const Kind& kind : computations()) {
+      if (!measure_beside(run, kind, other)) return;
     }
   }
 }

@@ -68,6 +68,8 @@ Sampled time_copies(const End& a, const End& b, const PeerPoint& point, const St
   const Event start;
   const Event end;
   const auto batch = [&](int count) {
+    // Calls take longer than small copies.
+    if (point.bytes <= 1 << 20) keep_busy(Seconds(10e-6 * count), a.stream->get());
     start.record(a.stream->get());
     if (point.both_ways) GPU_CHECK(cudaStreamWaitEvent(b.stream->get(), start.get(), 0));
     for (int i = 0; i < count; ++i, ++turn) {

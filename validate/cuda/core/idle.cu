@@ -1,5 +1,5 @@
 #include "validate/cuda/core/error.hpp"
-#include "validate/cuda/kernels/idle.hpp"
+#include "validate/cuda/core/idle.hpp"
 
 namespace foretrain::gpu {
 

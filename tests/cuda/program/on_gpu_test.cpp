@@ -1,0 +1,115 @@
+// validate/on_gpu.sh on machines that are not there: nvidia-smi, CMake and Python are scripts, foretrain-gpu runs on
+// the libraries that stand in for CUDA.
+#include "tests/catch.hpp"
+#include "tests/cuda/program/gpu_program.hpp"
+
+using namespace foretrain;
+using namespace foretrain::test;
+
+namespace {
+
+/// A clone with the script and two graphs, and a folder of programs in front of the system's.
+class Clone {
+ public:
+  Clone() {
+    namespace fs = std::filesystem;
+    const fs::path source = FORETRAIN_SOURCE_DIR;
+    fs::create_directories(folder_.path() / "validate/cuda/graphs");
+    fs::copy(source / "validate/on_gpu.sh", folder_.path() / "validate/on_gpu.sh");
+    for (const char* graph : {"lenet-256.graph", "front-end-matmul-synchronised.graph"}) {
+      fs::copy(source / "validate/cuda/graphs" / graph, folder_.path() / "validate/cuda/graphs" / graph);
+    }
+    program("nvcc", "");
+    program("nvidia-smi", "echo 9.0");
+    program("nproc", "echo 16");
+    // Instead of a build: foretrain-gpu on the stand-ins, whose kernels compute nothing.
+    program("cmake",
+            "[ \"$1\" = --version ] && echo \"cmake version ${CMAKE_IS:-3.25.1}\" && exit\n"
+            "echo \"cmake $*\" >> " +
+                file("calls") +
+                "\nmkdir -p build-gpu\n"
+                "printf '%s\\n' '#!/bin/sh' 'echo \"gpu $*\" >> " +
+                file("calls") +
+                "' "
+                "'[ \"$1\" = measure ] && set -- \"$@\" --unverified' "
+                "'LD_LIBRARY_PATH=" FORETRAIN_FAKE_LIBRARIES " exec " FORETRAIN_GPU_PROGRAM
+                " \"$@\"' "
+                "> build-gpu/foretrain-gpu\nchmod +x build-gpu/foretrain-gpu\n");
+    program("python3", "echo \"python $*\" >> " + file("calls") + "\n");
+  }
+  [[nodiscard]] FilterResult run(const std::vector<std::string>& words, const std::vector<std::string>& settings = {},
+                                 const std::vector<std::string>& wrapper = {}) const {
+    std::vector<std::string> command = {"env", "PATH=" + file("bin") + ":" + std::getenv("PATH")};
+    command.insert(command.end(), settings.begin(), settings.end());
+    command.insert(command.end(), wrapper.begin(), wrapper.end());
+    command.push_back(file("validate/on_gpu.sh"));
+    command.insert(command.end(), words.begin(), words.end());
+    return run_filter(command, "");
+  }
+  [[nodiscard]] std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
+  [[nodiscard]] std::string text(const std::string& name) const {
+    std::ostringstream all;
+    all << std::ifstream(file(name), std::ios::binary).rdbuf();
+    return all.str();
+  }
+
+ private:
+  void program(const std::string& name, const std::string& script) const {
+    namespace fs = std::filesystem;
+    fs::permissions(folder_.write("bin/" + name, "#!/bin/sh\n" + script + "\n"), fs::perms::owner_all);
+  }
+
+  TemporaryFolder folder_;
+};
+
+std::size_t lines_of(const std::string& text) { return static_cast<std::size_t>(std::ranges::count(text, '\n')); }
+
+}  // namespace
+
+TEST_CASE("on_gpu.sh measures the ground truth first, hands --quick to every part, and leaves architectures to CMake",
+          "[gpu]") {
+  const Clone clone;
+  const FilterResult run = clone.run({"--quick"});
+  INFO(run.errors);
+  CHECK(run.status == 0);
+  const std::string calls = clone.text("calls");
+  INFO(calls);
+  const std::size_t pytorch = calls.find("python validate/pytorch/train_steps.py --quick");
+  const std::size_t replays = calls.find("gpu replay validate/cuda/graphs/");
+  const std::size_t kernels = calls.find("gpu measure --quick");
+  CHECK(pytorch < replays);
+  CHECK(replays < kernels);
+  CHECK(kernels != std::string::npos);
+  CHECK(calls.find("lenet-256.graph --quick") != std::string::npos);
+  CHECK(calls.find("-DFORETRAIN_CUDA_ARCHITECTURES") == std::string::npos);
+  CHECK(std::filesystem::exists(clone.file("build-gpu/measurements--quick/machine.json")));
+  CHECK(std::filesystem::exists(clone.file("build-gpu/measurements--quick/replay-lenet-256.json")));
+  // The documented variable is CMake's.
+  CHECK(clone.run({"--quick"}, {"FORETRAIN_CUDA_ARCHITECTURES=75-real"}).status == 0);
+  CHECK(clone.text("calls").find("-DFORETRAIN_CUDA_ARCHITECTURES=75-real") != std::string::npos);
+}
+
+TEST_CASE("on_gpu.sh that is interrupted keeps what was measured and goes on from there", "[gpu]") {
+  const Clone clone;
+  // Each wait takes 5 ms here: a few hundred points are far from done after two seconds.
+  const std::vector<std::string> slow = {"FORETRAIN_FAKE_GPU=slow=5"};
+  const FilterResult first = clone.run({"--quick"}, slow, {"timeout", "--preserve-status", "-s", "INT", "4"});
+  INFO(first.errors);
+  CHECK(first.status == 130);
+  const std::string folder = "build-gpu/measurements--quick/";
+  const std::size_t kept =
+      lines_of(clone.text(folder + "launch.jsonl")) + lines_of(clone.text(folder + "memory.jsonl"));
+  const bool replayed = std::filesystem::exists(clone.file(folder + "replay-lenet-256.json"));
+  CHECK((kept > 0 || replayed));
+  const FilterResult second = clone.run({"--quick"});
+  INFO(second.errors);
+  CHECK(second.status == 0);
+  CHECK(lines_of(clone.text(folder + "launch.jsonl")) == 6);
+}
+
+TEST_CASE("on_gpu.sh says what is too old, and what would do", "[gpu]") {
+  const Clone clone;
+  const FilterResult run = clone.run({"--quick"}, {"CMAKE_IS=3.22.1"});
+  CHECK(run.status == 2);
+  CHECK(run.errors.find("CMake 3.22.1: 3.25 or newer is needed; pip install cmake") != std::string::npos);
+}

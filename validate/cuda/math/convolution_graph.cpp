@@ -1,0 +1,124 @@
+#ifdef FORETRAIN_HAS_CUDNN
+#include "validate/cuda/math/convolution_graph.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <tuple>
+
+namespace foretrain::gpu {
+
+namespace {
+
+ImageTensor image_tensor(Format format, std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
+  ImageTensor tensor{format, {a, b, c, d}, {b * c * d, c * d, d, 1}};
+  if (size_of(format) == 2) tensor.strides = {b * c * d, 1, d * b, b};
+  return tensor;
+}
+
+struct PassAttributes {
+  cudnnBackendDescriptorType_t operation;
+  cudnnBackendAttributeName_t alpha, beta, convolution, input, filter, output;
+};
+PassAttributes attributes_of(ConvolutionPass pass) {
+  switch (pass) {
+    case ConvolutionPass::forward:
+      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y};
+    case ConvolutionPass::data_gradient:
+      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY};
+    case ConvolutionPass::weight_gradient:
+      break;
+  }
+  return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
+}
+
+}  // namespace
+
+ConvolutionShape convolution_shape(const OperatorSpec& spec) {
+  ConvolutionShape shape;
+  shape.n = spec.integer("batch");
+  shape.c = spec.integer("channels");
+  shape.h = spec.integer("height");
+  shape.w = spec.integer("width");
+  shape.k = spec.integer("filters");
+  std::tie(shape.r, shape.s) = spec.pair_or("kernel", 1);
+  std::tie(shape.pad_h, shape.pad_w) = spec.pair_or("pad", 0);
+  shape.stride = spec.integer_or("stride", 1);
+  shape.groups = spec.integer_or("groups", 1);
+  if (std::min({shape.n, shape.c, shape.h, shape.w, shape.k, shape.r, shape.s, shape.stride, shape.groups}) < 1 ||
+      std::min(shape.pad_h, shape.pad_w) < 0 || shape.h + 2 * shape.pad_h < shape.r ||
+      shape.w + 2 * shape.pad_w < shape.s || shape.c % shape.groups != 0 || shape.k % shape.groups != 0) {
+    throw std::invalid_argument("convolution: sizes that do not fit each other");
+  }
+  shape.p = (shape.h + 2 * shape.pad_h - shape.r) / shape.stride + 1;
+  shape.q = (shape.w + 2 * shape.pad_w - shape.s) / shape.stride + 1;
+  const std::string pass = spec.text_or("pass", "forward");
+  if (pass == "data_gradient") shape.pass = ConvolutionPass::data_gradient;
+  if (pass == "weight_gradient") shape.pass = ConvolutionPass::weight_gradient;
+  if (pass != "forward" && shape.pass == ConvolutionPass::forward) {
+    throw std::invalid_argument("convolution: pass: unknown word \"" + pass + "\"");
+  }
+  shape.precision = spec.text_or("precision", "fp32");
+  return shape;
+}
+
+ConvolutionTensors convolution_tensors(const ConvolutionShape& s, Format format) {
+  return {image_tensor(format, s.n, s.c, s.h, s.w), image_tensor(format, s.k, s.c / s.groups, s.r, s.s),
+          image_tensor(format, s.n, s.k, s.p, s.q)};
+}
+
+ConvolutionIds convolution_graph(CudnnGraph& graph, const ConvolutionShape& shape, const ConvolutionTensors& tensors) {
+  const auto add = [&graph](const ImageTensor& image) {
+    return graph.tensor({.type = cudnn_type(image.format), .sizes = image.sizes, .strides = image.strides});
+  };
+  const ConvolutionIds ids{add(tensors.input), add(tensors.filter), add(tensors.output)};
+  CudnnDescriptor& convolution = graph.keep(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  const std::vector<std::int64_t> pads = {shape.pad_h, shape.pad_w};
+  const Format compute = tensors.input.format == Format::fp64 ? Format::fp64 : Format::fp32;
+  convolution.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, std::int64_t{2})
+      .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, cudnn_type(compute))
+      .set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION)
+      .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, pads)
+      .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, pads)
+      .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {shape.stride, shape.stride})
+      .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, {1, 1})
+      .finish();
+  const PassAttributes names = attributes_of(shape.pass);
+  CudnnDescriptor& operation = graph.operation(names.operation);
+  operation.set(names.convolution, convolution)
+      .set(names.input, graph.descriptor(ids.input))
+      .set(names.filter, graph.descriptor(ids.filter))
+      .set(names.output, graph.descriptor(ids.output));
+  if (compute == Format::fp64) {
+    operation.set(names.alpha, CUDNN_TYPE_DOUBLE, 1.0).set(names.beta, CUDNN_TYPE_DOUBLE, 0.0);
+  } else {
+    operation.set(names.alpha, CUDNN_TYPE_FLOAT, 1.0F).set(names.beta, CUDNN_TYPE_FLOAT, 0.0F);
+  }
+  operation.finish();
+  return ids;
+}
+
+EngineFilter engine_filter(const ConvolutionShape& shape) {
+  return {.no_tensor_cores = shape.precision == "fp32",
+          .no_narrower_inputs = shape.precision == "fp32" || shape.precision == "tf32"};
+}
+
+}  // namespace foretrain::gpu
+#endif

@@ -1,0 +1,73 @@
+// Operators, by the runners of validate/cuda/math.
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+
+#include "validate/cuda/math/operator_runner.hpp"
+#include "validate/cuda/replay/work.hpp"
+
+namespace foretrain::gpu {
+
+namespace {
+
+/// Operands come back after a few times the L2, so that a step's operators find theirs in memory, as they would.
+std::size_t pool_limit() { return std::max(std::size_t{256} << 20, 4 * l2_bytes()); }
+
+class KernelDoer final : public Doer {
+ public:
+  explicit KernelDoer(const ReplayStreams& streams) : streams_(streams) {}
+
+  /// A block that many tasks refer to has one runner: a hundred calls of a small model read the same weights.
+  void see(const Piece& piece) override {
+    const auto& work = std::get<KernelWork>(piece.work);
+    for (const ReplayStreams::Lane& lane : streams_.lanes(piece.resource)) {
+      std::unique_ptr<OperatorRunner>& runner = runners_[{piece.block, piece.index, piece.resource, lane.device}];
+      if (runner) continue;
+      const OnDevice here(lane.device);
+      std::unique_ptr<OperandPool>& pool = pools_[{piece.resource, lane.device}];
+      if (!pool) pool = std::make_unique<OperandPool>(lane.stream->get(), pool_limit());
+      const OperatorSpec spec{work.kind, work.fields};
+      try {
+        pool->begin_operator();
+        runner = make_runner(spec, {*pool, 1});
+        runner->launch(lane.stream->get(), 0);
+        lane.stream->synchronize();
+      } catch (const GpuError& error) {
+        throw GpuError(error.fault(), work.name + " (" + name_of(spec) + "): " + error.what());
+      } catch (const std::invalid_argument& error) {
+        throw GpuError(Fault::unsupported, work.name + " (" + name_of(spec) + "): " + error.what());
+      }
+    }
+  }
+
+  void put(const Piece& piece, int turn) override {
+    for (const ReplayStreams::Lane& lane : streams_.lanes(piece.resource)) {
+      const OnDevice here(lane.device);
+      OperatorRunner& runner = *runners_.at({piece.block, piece.index, piece.resource, lane.device});
+      for (int i = 0; i < std::get<KernelWork>(piece.work).count; ++i) runner.launch(lane.stream->get(), turn);
+    }
+  }
+
+  void check_finite() const override {
+    for (const auto& [place, pool] : pools_) {
+      const OnDevice here(place.second);
+      pool->check_finite();
+    }
+  }
+
+ private:
+  const ReplayStreams& streams_;
+  std::map<std::pair<int, int>, std::unique_ptr<OperandPool>> pools_;  ///< by resource and device
+  /// By block, place in it, resource and device.
+  std::map<std::tuple<int, std::size_t, int, int>, std::unique_ptr<OperatorRunner>> runners_;
+};
+
+}  // namespace
+
+template <>
+std::unique_ptr<Doer> make_doer<KernelWork>(const replay::Graph&, const ReplayStreams& streams) {
+  return std::make_unique<KernelDoer>(streams);
+}
+
+}  // namespace foretrain::gpu

@@ -1,0 +1,58 @@
+// Which constants which points determine.
+#include "model/cost/power.hpp"
+#include "model/job/calibrated_uncertainty.hpp"
+#include "validate/fit/constant_row.hpp"
+#include "validate/fit/gpu_fit.hpp"
+
+namespace foretrain {
+
+std::string family_of(const PredictedPoint& point) {
+  return point.op ? std::string(operator_family(point.op->op)) : point.kind;
+}
+
+bool is_sustained(const PredictedPoint& point) { return point.raw->parameter("sustained") == "true"; }
+
+std::string stage_family(const PredictedPoint& point) {
+  if (is_sustained(point)) return family_of(point) + " sustained";
+  return family_of(point) + (point.scenario.cluster.nodes > 1 ? " between nodes" : "");
+}
+
+std::vector<FitStage> fit_stages(const Gpu& gpu, bool sustained) {
+  const std::size_t generation = generation_of(gpu.compute_capability);
+  const auto of_part = [](std::initializer_list<const char*> prefixes) {
+    std::vector<std::string> names;
+    for (const ConstantRow& row : calibration_rows()) {
+      for (const char* prefix : prefixes) {
+        if (row.name.starts_with(prefix)) names.push_back(row.name);
+      }
+    }
+    return names;
+  };
+  std::vector<std::string> products = of_part({"matmul."});
+  const std::vector<std::string> energies = {energy_name(generation, false), energy_name(generation, true)};
+  if (!sustained) products.insert(products.end(), energies.begin(), energies.end());
+  return {{"streaming", {"streaming"}, of_part({"streaming."})},
+          {"memory access", {"memory_access"}, of_part({"access."})},
+          {"matrix product", {"matmul"}, products},
+          {"sustained product", {"matmul sustained"}, sustained ? energies : std::vector<std::string>()},
+          {"convolution", {"convolution"}, of_part({"convolution."})},
+          {"attention",
+           {"attention"},
+           {"attention.exposed_share", "attention.softmax_instructions", "attention.block_start_keys",
+            "attention.warp_mma_share", "attention.memory_efficient_share", "attention.unfused_softmax_slowdown",
+            "attention.mask_passes"}},
+          {"collective",
+           {"collective"},
+           {"collective.launch_us", "collective.early_launch_us", "collective.ll_step_us", "collective.ll128_step_us",
+            "collective.simple_step_us", "collective.low_latency_share", "collective.early_low_latency_share",
+            "collective.ll128_share", "collective.nvlink_efficiency", "collective.pcie_efficiency",
+            "collective.nvls_efficiency", "collective.nvls_us", "collective.peer_us", "collective.peer_channel_gbps"},
+           120},
+          {"collective between nodes",
+           {"collective between nodes"},
+           {"collective.network_efficiency", "collective.network_ll_step_us", "collective.network_ll128_step_us",
+            "collective.network_simple_step_us", "collective.tree_efficiency"},
+           120}};
+}
+
+}  // namespace foretrain
