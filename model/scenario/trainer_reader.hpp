@@ -1,4 +1,7 @@
 // scenarios/trainers/*.yaml: what a trainer (Megatron-LM, DistributedDataParallel, …) does unless it is told otherwise.
+// A file maps keys of a scenario to habits: `plan.sync.overlap: { value: false, when: { zero: [0, 1, 2] }, kind:
+// datasheet, source: "…" }`. `when` limits a habit to levels of plan.zero, or to plans with or without parameter
+// servers (`servers: true`).
 #pragma once
 
 #include <vector>
