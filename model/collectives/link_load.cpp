@@ -18,8 +18,7 @@ Seconds LinkLoad::slowest_connection(const std::vector<Flow>& flows) const {
   return slowest;
 }
 
-Seconds LinkLoad::busiest(const std::vector<Flow>& flows) {
-  links_.clear();
+void LinkLoad::add(const std::vector<Flow>& flows) {
   for (const Flow& flow : flows) {
     route_.clear();
     topology_.append_route(flow.source, flow.destination, route_);
@@ -28,11 +27,32 @@ Seconds LinkLoad::busiest(const std::vector<Flow>& flows) {
       load_[link] += flow.bytes;
     }
   }
+}
+
+void LinkLoad::clear() {
+  for (const LinkId link : links_) load_[link] = Bytes(0.0);
+  links_.clear();
+}
+
+Seconds LinkLoad::busiest_of(const std::vector<Flow>& flows) {
+  Seconds busiest = slowest_connection(flows);
+  for (const Flow& flow : flows) {
+    route_.clear();
+    topology_.append_route(flow.source, flow.destination, route_);
+    for (const LinkId link : route_) {
+      if (load_[link] > Bytes(0.0)) busiest = std::max(busiest, load_[link] / topology_.link_bandwidth(link));
+    }
+  }
+  return busiest;
+}
+
+Seconds LinkLoad::busiest(const std::vector<Flow>& flows) {
+  add(flows);
   Seconds busiest = slowest_connection(flows);
   for (const LinkId link : links_) {
     if (load_[link] > Bytes(0.0)) busiest = std::max(busiest, load_[link] / topology_.link_bandwidth(link));
-    load_[link] = Bytes(0.0);
   }
+  clear();
   return busiest;
 }
 

@@ -16,6 +16,11 @@ class LinkLoad {
   /// transport limits connections, all flows between two endpoints share what it lets through.
   Seconds busiest(const std::vector<Flow>& flows);
 
+  /// The same of some of the flows that have been added since clear().
+  Seconds busiest_of(const std::vector<Flow>& flows);
+  void add(const std::vector<Flow>& flows);
+  void clear();
+
  private:
   [[nodiscard]] Seconds slowest_connection(const std::vector<Flow>& flows) const;
 

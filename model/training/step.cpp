@@ -1,6 +1,7 @@
 #include "model/training/step.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -101,10 +102,37 @@ class LaneBuilder {
     }
     const int boundaries = plan_.interleave > 1 ? plan_.pipeline : plan_.pipeline - 1;
     for (int s = 0; s < boundaries; ++s) add_boundary(s);
+    const std::vector<std::vector<int>> companions = transfers_.companions(step_.lanes.size());
+    for (std::size_t lane = 0; lane < companions.size(); ++lane) step_.lanes[lane].companions = companions[lane];
+  }
+
+  /// Where what lanes do together takes them unequally long, each collective inside their layers must be seen. True
+  /// where that is more than `cuts` said.
+  bool cut_unequal_companions(std::vector<Step::Lane::Cut>& cuts) const {
+    bool more = false;
+    for (const Step::Lane& lane : step_.lanes) {
+      Step::Lane::Cut& cut = cuts[static_cast<std::size_t>(lane.stage)];
+      if (lane.companions.empty() || cut == Step::Lane::Cut::all) continue;
+      if (equally_long(lane, step_.lanes[at_index(lane.companions.front())])) continue;
+      cut = Step::Lane::Cut::all;
+      more = true;
+    }
+    return more;
   }
   [[nodiscard]] TransferTable& transfers() { return transfers_; }
 
  private:
+  static bool equally_long(const Step::Lane& a, const Step::Lane& b) {
+    const auto same = [](Seconds x, Seconds y) { return std::abs((x - y).value()) <= 1e-12 * y.value(); };
+    for (std::size_t k = 0; k < a.chunks.size(); ++k) {
+      if (!same(a.chunks[k].forward.total(), b.chunks[k].forward.total()) ||
+          !same(a.chunks[k].backward.total(), b.chunks[k].backward.total())) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   void add(const GradientSync::Place& place, const RankClasses::Lane& ranks) {
     Step::Lane& lane = step_.lanes.emplace_back();
     lane.stage = ranks.stage;
@@ -271,7 +299,9 @@ void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry sy
   classes =
       classify(builder.transfers().grouped(), classes.lane_of_rank, speeds, topology, scenario.background, symmetry);
   builder.transfers().divide(classes);
-  builder.build(classes, builder.transfers().meetings());
+  std::vector<Step::Lane::Cut> cuts = builder.transfers().meetings();
+  builder.build(classes, cuts);
+  if (builder.cut_unequal_companions(cuts)) builder.build(classes, cuts);
 }
 
 }  // namespace

@@ -114,6 +114,9 @@ struct Step {
     int stage = 0;
     int first_rank = 0, ranks = 1;
     Cut cut = Cut::none;
+    /// Lanes whose ranks have collectives inside layers with this one's, itself among them; empty where it is alone. As
+    /// the same work takes them equally long, or their passes are cut, they do a pass together: it begins when all can.
+    std::vector<int> companions;
     std::vector<Chunk> chunks;
     Segment optimizer;
     std::vector<int> parameter_gathers;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer

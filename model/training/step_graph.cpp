@@ -1,11 +1,10 @@
 #include "model/training/step_graph.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
-#include "model/base/number.hpp"
 #include "model/training/sharded_order.hpp"
+#include "model/training/step_graph_builder.hpp"
 
 namespace foretrain {
 
@@ -24,87 +23,7 @@ bool has_kernels(const Step::Lane& lane) {
   return false;
 }
 
-/// Passes are added stage by stage, all lanes of a stage together: what their ranks do together waits for all of them.
-class StepGraphBuilder {
- public:
-  explicit StepGraphBuilder(const Step& step);
-  StepGraph run() &&;
-
- private:
-  struct Streams {
-    ResourceId compute, gradients, to_next, to_previous;
-    ResourceId gradient_kernels = -1;  ///< only where compression has kernels
-  };
-  /// A stretch of a pass: one block, or a block for each piece.
-  struct Work {
-    BlockId whole = -1;
-    Seconds communication;  ///< in the whole
-    std::vector<BlockId> cut;
-    const std::vector<Piece>* pieces = nullptr;
-  };
-  struct ChunkBlocks {
-    Work forward, backward;
-    std::vector<Work> buckets;
-    std::vector<Work> unit_forward, unit_backward;
-    [[nodiscard]] const Work& pass(bool back) const { return back ? backward : forward; }
-    [[nodiscard]] const Work& unit(int number, bool back) const {
-      return (back ? unit_backward : unit_forward)[at_index(number)];
-    }
-  };
-  /// One or several tasks for each lane of a stage.
-  using PerLane = std::vector<TaskId>;
-  using AfterPerLane = std::vector<std::vector<TaskId>>;
-
-  TaskId add(BlockId block, ResourceId resource, std::vector<TaskId> after, int micro_batch = -1);
-  BlockId fixed_block(const std::string& name, Seconds duration, Category category, RecipePointer recipe = nullptr);
-  Work work_of(const char* name, const Segment& time, const std::vector<Piece>& pieces, RecipePointer recipe);
-  BlockId transfer_block(int transfer, std::size_t part);
-  ResourceId stream_of(const std::vector<int>& lanes, bool of_gradients);
-  void add_streams();
-  void add_blocks();
-
-  /// The same transfer of all lanes of a stage: a task for each of its parts, after what their lanes wait for.
-  PerLane add_transfer(int stage, int transfer, bool of_gradients, const AfterPerLane& after, int micro_batch = -1);
-  template <typename WorkOf>
-  PerLane add_work(int stage, const PipelinePass& pass, AfterPerLane after, const WorkOf& work_of);
-  /// Adds a pass once its input is there; false when it has to wait for another stage to advance first.
-  bool advance(int stage, const PipelinePass& pass);
-  PerLane add_sharded(int stage, const PipelinePass& pass, const AfterPerLane& after);
-  PerLane add_synchronised_backward(int stage, const PipelinePass& pass, AfterPerLane after);
-  void add_bucket(int stage, int chunk, std::size_t bucket, const PerLane& ready);
-  void send(int stage, const PipelinePass& pass, const PerLane& done);
-  TaskId meet(ResourceId resource, std::vector<TaskId> ends, int micro_batch);
-
-  [[nodiscard]] std::size_t lanes_in(int stage) const { return at_index(first_lane(stage + 1) - first_lane(stage)); }
-  [[nodiscard]] int first_lane(int stage) const { return first_lane_[at_index(stage)]; }
-  [[nodiscard]] std::size_t lane_in(int stage, std::size_t i) const { return at_index(first_lane(stage)) + i; }
-  [[nodiscard]] const Step::Chunk& chunk_of(int stage, int chunk) const {
-    return step_.lanes[at_index(first_lane(stage))].chunks[at_index(chunk)];
-  }
-  [[nodiscard]] bool is_cut(int stage) const;
-  /// Of a lane's passes, by chunk and micro-batch.
-  [[nodiscard]] std::size_t at(int chunk, int micro) const {
-    return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(step_.micro_batches) +
-           static_cast<std::size_t>(micro);
-  }
-
-  const Step& step_;
-  int stages_;
-  int chunks_;
-  TaskGraph::Builder builder_;
-  std::vector<int> first_lane_;  ///< by stage, and one beyond
-  std::vector<Streams> streams_;
-  std::map<std::pair<std::vector<int>, bool>, ResourceId> shared_streams_;  ///< of several lanes; of gradients?
-  std::vector<std::vector<ChunkBlocks>> blocks_;
-  std::vector<std::vector<BlockId>> transfer_blocks_;          ///< by part
-  std::vector<TaskId> previous_pass_;                          // by lane
-  std::vector<std::vector<TaskId>> forward_;                   // by lane and pass: done; −1 = not yet
-  std::vector<std::vector<TaskId>> input_, gradient_input_;    // by lane and pass: arrived from the neighbour
-  std::vector<std::vector<TaskId>> gradient_tasks_;            // by lane
-  std::vector<std::pair<TaskId, ResourceId>> last_gradients_;  // by lane
-  std::vector<bool> gradients_begun_;                          // by stage
-  StepGraph result_;
-};
+}  // namespace
 
 StepGraphBuilder::StepGraphBuilder(const Step& step)
     : step_(step),
@@ -144,23 +63,6 @@ void StepGraphBuilder::add_streams() {
   }
 }
 
-/// Collectives of the same ranks follow each other, those of gradients beside those inside layers.
-ResourceId StepGraphBuilder::stream_of(const std::vector<int>& lanes, bool of_gradients) {
-  if (of_gradients && lanes.size() == 1) return streams_[at_index(lanes.front())].gradients;
-  const auto [known, is_new] = shared_streams_.try_emplace({lanes, of_gradients}, -1);
-  if (is_new) {
-    const Step::Lane& lane = step_.lanes[at_index(lanes.front())];
-    std::string name = "stage " + std::to_string(lane.stage);
-    if (lanes_in(lane.stage) > 1) {
-      name += ", rank";
-      for (const int other : lanes) name += " " + std::to_string(step_.lanes[at_index(other)].first_rank);
-    }
-    known->second = builder_.add_resource(
-        {name + (of_gradients ? " gradients" : " inside layers"), Resource::Kind::communication_stream, lanes.front()});
-  }
-  return known->second;
-}
-
 TaskId StepGraphBuilder::add(BlockId block, ResourceId resource, std::vector<TaskId> after, int micro_batch) {
   std::erase(after, -1);
   return builder_.add_task({block, resource, micro_batch}, after);
@@ -169,16 +71,6 @@ TaskId StepGraphBuilder::add(BlockId block, ResourceId resource, std::vector<Tas
 BlockId StepGraphBuilder::fixed_block(const std::string& name, Seconds duration, Category category,
                                       RecipePointer recipe) {
   return builder_.add_block({name, category, duration, {}, {}, std::move(recipe)});
-}
-
-BlockId StepGraphBuilder::transfer_block(int transfer, std::size_t part) {
-  BlockId& block = transfer_blocks_[at_index(transfer)][part];
-  if (block < 0) {
-    const Step::Transfer& of = step_.transfers[at_index(transfer)];
-    block = builder_.add_block(
-        {of.name, Category::communication, of.parts[part].uncontended, of.parts[part].lowered, {}, of.recipe});
-  }
-  return block;
 }
 
 StepGraphBuilder::Work StepGraphBuilder::work_of(const char* name, const Segment& time,
@@ -206,32 +98,6 @@ void StepGraphBuilder::add_blocks() {
       }
     }
   }
-}
-
-StepGraphBuilder::PerLane StepGraphBuilder::add_transfer(int stage, int transfer, bool of_gradients,
-                                                         const AfterPerLane& after, int micro_batch) {
-  PerLane tasks(lanes_in(stage), -1);
-  const std::vector<Step::Transfer::Part>& parts = step_.transfers[at_index(transfer)].parts;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    std::vector<TaskId> needs;
-    for (const int lane : parts[p].lanes) {
-      const std::vector<TaskId>& own = after[at_index(lane - first_lane(stage))];
-      needs.insert(needs.end(), own.begin(), own.end());
-    }
-    const ResourceId stream = stream_of(parts[p].lanes, of_gradients);
-    // A lane's collectives of gradients follow each other, whoever takes part in them.
-    for (const int lane : parts[p].lanes) {
-      const auto [last, last_stream] = last_gradients_[at_index(lane)];
-      if (of_gradients && last_stream != stream) needs.push_back(last);
-    }
-    const TaskId task = add(transfer_block(transfer, p), stream, std::move(needs), micro_batch);
-    for (const int lane : parts[p].lanes) {
-      if (of_gradients) last_gradients_[at_index(lane)] = {task, stream};
-    }
-    result_.transfers.push_back({task, transfer, p});
-    for (const int lane : parts[p].lanes) tasks[at_index(lane - first_lane(stage))] = task;
-  }
-  return tasks;
 }
 
 bool StepGraphBuilder::is_cut(int stage) const {
@@ -340,67 +206,15 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_synchronised_backward(int stage,
   return done;
 }
 
-/// A bucket's kernels and transfers, one after the other.
-void StepGraphBuilder::add_bucket(int stage, int chunk, std::size_t bucket, const PerLane& ready) {
-  const auto bucket_of = [&](std::size_t i) -> const GradientBucket& {
-    return step_.lanes[lane_in(stage, i)].chunks[at_index(chunk)].buckets[bucket];
-  };
-  const GradientBucket& first = bucket_of(0);
-  if (first.transfer < 0) return;
-  PerLane last = ready;
-  const auto kernels = [&](std::size_t i, Seconds time, const RecipePointer& recipe) {
-    if (!(time > Seconds(0.0))) return;
-    const BlockId block = fixed_block("gradient compression", time, Category::compute, recipe);
-    last[i] = add(block, streams_[lane_in(stage, i)].gradient_kernels, {last[i]});
-  };
-  const auto transfer = [&](int index) {
-    AfterPerLane after;
-    for (const TaskId task : last) after.push_back({task});
-    last = add_transfer(stage, index, true, after);
-  };
-  for (std::size_t i = 0; i < last.size(); ++i) kernels(i, bucket_of(i).before, bucket_of(i).before_recipe);
-  transfer(first.transfer);
-  for (std::size_t k = 0; k < first.further.size(); ++k) {
-    for (std::size_t i = 0; i < last.size(); ++i) {
-      kernels(i, bucket_of(i).further[k].kernels, bucket_of(i).further[k].recipe);
-    }
-    transfer(first.further[k].transfer);
-  }
-  for (std::size_t i = 0; i < last.size(); ++i) {
-    kernels(i, bucket_of(i).after, bucket_of(i).after_recipe);
-    gradient_tasks_[lane_in(stage, i)].push_back(last[i]);
-  }
-}
-
-/// The neighbour sees the pass once its activations (or their gradients) have arrived there.
-void StepGraphBuilder::send(int stage, const PipelinePass& pass, const PerLane& done) {
-  const int chunk_index = pass.chunk * stages_ + stage;
-  const int target = pass.backward ? chunk_index - 1 : chunk_index + 1;
-  if (target < 0 || target >= chunks_) return;
-  std::vector<std::vector<TaskId>>& input = pass.backward ? gradient_input_ : input_;
-  const std::size_t arrival = at(target / stages_, pass.micro_batch);
-  if (stages_ == 1) {
-    for (std::size_t i = 0; i < done.size(); ++i) input[lane_in(stage, i)][arrival] = done[i];
-    return;
-  }
-  const int target_stage = target % stages_;
-  const int hop = step_.hop(stage, target_stage, pass.backward);
-  const std::vector<Step::Transfer::Part>& parts = step_.transfers[at_index(hop)].parts;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    std::vector<TaskId> sent;
-    ResourceId stream = -1;
-    for (const int lane : parts[p].lanes) {
-      if (step_.lanes[at_index(lane)].stage != stage) continue;
-      sent.push_back(done[at_index(lane - first_lane(stage))]);
-      const Streams& streams = streams_[at_index(lane)];
-      if (stream < 0) stream = pass.backward ? streams.to_previous : streams.to_next;
-    }
-    const BlockId block = transfer_block(hop, p);
-    if (std::ranges::find(result_.hops, block) == result_.hops.end()) result_.hops.push_back(block);
-    const TaskId arrived = add(block, stream, std::move(sent), pass.micro_batch);
-    result_.transfers.push_back({arrived, hop, p});
-    for (const int lane : parts[p].lanes) {
-      if (step_.lanes[at_index(lane)].stage == target_stage) input[at_index(lane)][arrival] = arrived;
+/// Lanes that do a pass together begin it when all of them can.
+void StepGraphBuilder::wait_for_companions(int stage, AfterPerLane& after) const {
+  const AfterPerLane own = after;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    for (const int other : step_.lanes[lane_in(stage, i)].companions) {
+      if (std::cmp_equal(other, lane_in(stage, i))) continue;
+      const std::vector<TaskId>& others = own[at_index(other - first_lane(stage))];
+      after[i].insert(after[i].end(), others.begin(), others.end());
+      after[i].push_back(previous_pass_[at_index(other)]);
     }
   }
 }
@@ -418,6 +232,8 @@ bool StepGraphBuilder::advance(int stage, const PipelinePass& pass) {
     if (arrival < 0) return false;
     after[i].push_back(arrival);
   }
+
+  wait_for_companions(stage, after);
 
   const Step::Chunk& chunk = chunk_of(stage, pass.chunk);
   const bool last_micro_batch = pass.micro_batch == step_.micro_batches - 1;
@@ -502,8 +318,6 @@ StepGraph StepGraphBuilder::run() && {
   result_.graph = std::move(builder_).build();
   return std::move(result_);
 }
-
-}  // namespace
 
 StepGraph step_graph(const Step& step) { return StepGraphBuilder(step).run(); }
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "model/base/number.hpp"
 #include "model/collectives/contention.hpp"
+#include "model/collectives/link_load.hpp"
 
 namespace foretrain {
 
@@ -50,6 +52,10 @@ GroupKind group_of(LayerCollective::Group group) {
   return GroupKind::tensor;
 }
 
+bool is_inside_layers(GroupKind kind) {
+  return kind == GroupKind::tensor || kind == GroupKind::context || kind == GroupKind::expert;
+}
+
 /// How the group lies: how many ranks, which of them share a node, and how far each is from the next.
 std::vector<double> shape_of(const std::vector<int>& group, const Topology& topology) {
   std::vector<double> shape{static_cast<double>(group.size())};
@@ -89,6 +95,69 @@ Seconds time_beside(const std::vector<Step::Transfer::Part>& parts, std::size_t 
     for (const LinkId link : links) crossed[at_index(link)] = false;
   }
   return uncontended_time(together, topology, background);
+}
+
+/// Whether every flow belongs to one group.
+bool is_separable(const LoweredCollective& lowered, const std::vector<int>& group_of) {
+  for (const LoweredCollective::Phase& phase : lowered.phases) {
+    for (const Flow& flow : phase.flows) {
+      if (group_of_flow(flow, group_of) < 0) return false;
+    }
+  }
+  return true;
+}
+
+/// A collective for each of `parts`, with the flows of which part_of(flow) says that they are its own.
+template <typename PartOf>
+std::vector<LoweredCollective> separate(LoweredCollective lowered, std::size_t parts, const PartOf& part_of) {
+  if (parts == 1) return {std::move(lowered)};
+  std::vector<LoweredCollective> separated(parts, {lowered.chosen_algorithm, {}});
+  for (std::size_t k = 0; k < lowered.phases.size(); ++k) {
+    const LoweredCollective::Phase& phase = lowered.phases[k];
+    for (LoweredCollective& own : separated) own.phases.push_back({phase.latency, {}, phase.repeat});
+    for (const Flow& flow : phase.flows) separated[part_of(flow)].phases[k].flows.push_back(flow);
+  }
+  return separated;
+}
+
+bool meets(const LoweredCollective& lowered, const std::vector<bool>& links, const Topology& topology) {
+  std::vector<LinkId> crossed;
+  for (const LoweredCollective::Phase& phase : lowered.phases) {
+    for (const Flow& flow : phase.flows) topology.append_route(flow.source, flow.destination, crossed);
+  }
+  return std::ranges::any_of(crossed, [&](LinkId link) { return links[at_index(link)]; });
+}
+
+/// The time of each part, the others beside it.
+void set_times(std::vector<Step::Transfer::Part>& parts, const Topology& topology,
+               std::span<const BackgroundFlow> background) {
+  LinkLoad load(topology);
+  std::size_t phases = 0;
+  for (Step::Transfer::Part& part : parts) {
+    part.uncontended = Seconds(0.0);
+    phases = std::max(phases, part.lowered.phases.size());
+  }
+  for (std::size_t k = 0; k < phases; ++k) {
+    for (const Step::Transfer::Part& part : parts) {
+      const std::vector<LoweredCollective::Phase>& own = part.lowered.phases;
+      if (!own.empty()) load.add(own[std::min(k, own.size() - 1)].flows);
+    }
+    for (Step::Transfer::Part& part : parts) {
+      if (k >= part.lowered.phases.size()) continue;
+      const LoweredCollective::Phase& phase = part.lowered.phases[k];
+      part.uncontended += (phase.latency + load.busiest_of(phase.flows)) * static_cast<double>(phase.repeat);
+    }
+    load.clear();
+  }
+  std::vector<bool> disturbed(static_cast<std::size_t>(topology.links()));
+  for (const BackgroundFlow::Route& route : background_routes(background, topology)) {
+    for (const LinkId link : topology.route(route.source, route.destination).links) disturbed[at_index(link)] = true;
+  }
+  for (std::size_t p = 0; p < parts.size() && !background.empty(); ++p) {
+    if (meets(parts[p].lowered, disturbed, topology)) {
+      parts[p].uncontended = time_beside(parts, p, topology, background);
+    }
+  }
 }
 
 }  // namespace
@@ -217,47 +286,60 @@ void TransferTable::divide(const RankClasses& classes) {
     std::vector<std::vector<int>> groups_of_part;
     for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
       LoweredCollective& lowered = transfers_[i].parts[p].lowered;
-      bool separable = true;
-      for (const LoweredCollective::Phase& phase : lowered.phases) {
-        for (const Flow& flow : phase.flows) separable = separable && group_of_flow(flow, group_of) >= 0;
-      }
-      std::map<int, std::vector<int>> groups_of_class;
+      const bool separable = is_separable(lowered, group_of);
+      std::map<int, std::size_t> part_of_class;  // counted from `first`
+      const std::size_t first = groups_of_part.size();
       for (const int group : entries_[i].groups[p]) {
-        groups_of_class[separable ? class_of_group[at_index(group)] : 0].push_back(group);
+        const int id = separable ? class_of_group[at_index(group)] : 0;
+        const auto [part, is_new] = part_of_class.try_emplace(id, part_of_class.size());
+        if (is_new) groups_of_part.emplace_back();
+        groups_of_part[first + part->second].push_back(group);
       }
-      for (auto& [id, groups] : groups_of_class) {
-        Step::Transfer::Part& part = divided.emplace_back();
-        part.uncontended = transfers_[i].parts[p].uncontended;
-        for (const int group : groups) {
-          for (const int rank : grouping.groups[at_index(group)]) {
-            part.lanes.push_back(classes.lane_of_rank[at_index(rank)]);
-          }
-        }
-        std::ranges::sort(part.lanes);
-        part.lanes.erase(std::ranges::unique(part.lanes).begin(), part.lanes.end());
-        if (groups_of_class.size() == 1) {
-          part.lowered = std::move(lowered);
-        } else {
-          part.lowered.chosen_algorithm = lowered.chosen_algorithm;
-          for (const LoweredCollective::Phase& phase : lowered.phases) {
-            LoweredCollective::Phase& own =
-                part.lowered.phases.emplace_back(LoweredCollective::Phase{phase.latency, {}, phase.repeat});
-            for (const Flow& flow : phase.flows) {
-              if (class_of_group[at_index(group_of_flow(flow, group_of))] == id) own.flows.push_back(flow);
-            }
-          }
-        }
-        groups_of_part.push_back(std::move(groups));
+      const auto part_of = [&](const Flow& flow) {
+        return part_of_class.at(class_of_group[at_index(group_of_flow(flow, group_of))]);
+      };
+      for (LoweredCollective& own : separate(std::move(lowered), part_of_class.size(), part_of)) {
+        divided.push_back({std::move(own), transfers_[i].parts[p].uncontended, {}});
       }
     }
-    if (divided.size() > 1) {
-      for (std::size_t p = 0; p < divided.size(); ++p) {
-        divided[p].uncontended = time_beside(divided, p, topology_, scenario_.background);
+    for (std::size_t p = 0; p < divided.size(); ++p) {
+      for (const int group : groups_of_part[p]) {
+        for (const int rank : grouping.groups[at_index(group)]) {
+          divided[p].lanes.push_back(classes.lane_of_rank[at_index(rank)]);
+        }
       }
+      std::ranges::sort(divided[p].lanes);
+      divided[p].lanes.erase(std::ranges::unique(divided[p].lanes).begin(), divided[p].lanes.end());
     }
+    if (divided.size() > 1) set_times(divided, topology_, scenario_.background);
     transfers_[i].parts = std::move(divided);
     entries_[i].groups = std::move(groups_of_part);
   }
+}
+
+std::vector<std::vector<int>> TransferTable::companions(std::size_t lanes) const {
+  std::vector<int> first(lanes);  // of those known to be together
+  std::iota(first.begin(), first.end(), 0);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = 0; i < transfers_.size(); ++i) {
+      if (!is_inside_layers(groupings_[at_index(entries_[i].grouping)].kind)) continue;
+      for (const Step::Transfer::Part& part : transfers_[i].parts) {
+        int least = first[at_index(part.lanes.front())];
+        for (const int lane : part.lanes) least = std::min(least, first[at_index(lane)]);
+        for (const int lane : part.lanes) changed = std::exchange(first[at_index(lane)], least) != least || changed;
+      }
+    }
+  }
+  std::map<int, std::vector<int>> together;
+  for (std::size_t lane = 0; lane < lanes; ++lane) together[first[lane]].push_back(static_cast<int>(lane));
+  std::vector<std::vector<int>> companions(lanes);
+  for (const auto& [least, members] : together) {
+    for (const int lane : members) {
+      if (members.size() > 1) companions[at_index(lane)] = members;
+    }
+  }
+  return companions;
 }
 
 std::vector<Step::Lane::Cut> TransferTable::meetings() const {
@@ -281,12 +363,9 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
       }
     }
   };
-  const auto is_inside = [](GroupKind kind) {
-    return kind == GroupKind::tensor || kind == GroupKind::context || kind == GroupKind::expert;
-  };
   const auto user_of = [&](std::size_t transfer, const Step::Transfer::Part& part) {
     const GroupKind kind = groupings_[at_index(entries_[transfer].grouping)].kind;
-    const User user{is_inside(kind) ? GroupKind::tensor : kind, part.lanes};
+    const User user{is_inside_layers(kind) ? GroupKind::tensor : kind, part.lanes};
     const auto [number, is_new] = numbers.try_emplace(user, static_cast<int>(users.size()));
     if (is_new) users.push_back(user);
     return number->second;
@@ -310,16 +389,15 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
   const bool gradients_all_along = scenario_.plan.zero == 3 || scenario_.plan.sync.every_micro_batch;
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
     const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];
-    if (!is_inside(grouping.kind)) continue;
+    if (!is_inside_layers(grouping.kind)) continue;
     for (const Step::Transfer::Part& part : transfers_[i].parts) {
       const int own = user_of(i, part);
       Cut& cut = cuts[static_cast<std::size_t>(grouping.stage)];
-      if (part.lanes.size() > 1) cut = Cut::all;
       visit_links(part.lowered, [&](const std::pair<int, int>& link) {
         for (const int other : {link.first, link.second}) {
           if (other == none || other == own) continue;
           const bool own_gradients = other >= 0 && users[at_index(other)].kind != GroupKind::neighbours &&
-                                     !is_inside(users[at_index(other)].kind) &&
+                                     !is_inside_layers(users[at_index(other)].kind) &&
                                      std::ranges::includes(users[at_index(other)].lanes, part.lanes);
           if (own_gradients && !gradients_all_along) {
             if (scenario_.plan.sync.overlap) cut = std::max(cut, Cut::last);
