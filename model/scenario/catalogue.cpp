@@ -21,12 +21,13 @@ struct SectionRow {
   std::string_view folder;
 };
 const SectionRow& row(CatalogueSection section) {
-  static constexpr std::array<SectionRow, 6> rows = {{{"node", "hardware"},
+  static constexpr std::array<SectionRow, 7> rows = {{{"node", "hardware"},
                                                       {"GPU", "hardware/gpus"},
                                                       {"model", "models"},
                                                       {"scenario", "runs"},
                                                       {"calibration", "calibrations"},
-                                                      {"fabric", "hardware/fabrics"}}};
+                                                      {"fabric", "hardware/fabrics"},
+                                                      {"trainer", "trainers"}}};
   return rows[static_cast<std::size_t>(section)];
 }
 
@@ -151,6 +152,8 @@ std::vector<CatalogueEntry> list_hardware() {
 }
 
 std::vector<CatalogueEntry> list_models() { return list(CatalogueSection::model); }
+
+std::vector<CatalogueEntry> list_trainers() { return list(CatalogueSection::trainer); }
 
 fs::path catalogue_file(CatalogueSection section, const Field& name) {
   if (is_path(name.text())) return referenced_file(name);

@@ -18,7 +18,7 @@ std::filesystem::path data_directory();
 struct CatalogueEntry {
   std::string name;
   std::filesystem::path file;
-  std::string kind;         ///< "node", "gpu", "network", "transformer", …; of runs the topic's number ("R7"), or "run"
+  std::string kind;  ///< "node", "gpu", "network", "transformer", …; of runs the topic's number ("R7"), or "run"
   std::string description;  ///< one line, may be empty
 };
 /// Files of scenarios/runs; names are the file names without ".yaml". Sorted, as are the others.
@@ -26,9 +26,10 @@ std::vector<CatalogueEntry> list_scenarios();
 /// Nodes, then GPUs, then fabrics.
 std::vector<CatalogueEntry> list_hardware();
 std::vector<CatalogueEntry> list_models();
+std::vector<CatalogueEntry> list_trainers();
 
 /// What a name in a scenario may stand for, and the folder where such files lie.
-enum class CatalogueSection { node, gpu, model, run, calibration, fabric };
+enum class CatalogueSection { node, gpu, model, run, calibration, fabric, trainer };
 
 /// The file that a name or path stands for: NAME.yaml in the section's folder, or a path (a text with "/" or ending in
 /// ".yaml" or ".json"), relative to the file that mentions it or else to the working directory. Runs are found by their

@@ -14,6 +14,7 @@
 #include "model/scenario/hardware_reader.hpp"
 #include "model/scenario/machine_calibration.hpp"
 #include "model/scenario/plan_reader.hpp"
+#include "model/scenario/trainer_reader.hpp"
 #include "model/scenario/workload_reader.hpp"
 
 namespace foretrain {
@@ -25,14 +26,8 @@ void note_positions(const YamlNode& node, const std::string& path, std::map<std:
   for (const YamlEntry& entry : node.entries) note_positions(entry.value, join_path(path, entry.key), where);
 }
 
-Scenario apply_and_read(YamlNode document, const std::vector<std::string>& overrides, std::string_view default_name) {
-  for (const std::string& text : overrides) apply_override(document, parse_override(text));
-  return read_scenario(document, default_name);
-}
-
-}  // namespace
-
-Scenario read_scenario(const YamlNode& document, std::string_view default_name) {
+/// A scenario whose trainer's habits are in the document, if it has one.
+Scenario read_completed(const YamlNode& document, std::string_view default_name) {
   const MappingReader keys =
       Field(document, "").mapping({"name", "description", "cluster", "workload", "plan", "background", "calibration"});
   Scenario scenario;
@@ -58,6 +53,23 @@ Scenario read_scenario(const YamlNode& document, std::string_view default_name) 
   if (!scenario.calibration.measured_matmuls.empty()) {
     adopt_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   }
+  return scenario;
+}
+
+Scenario apply_and_read(YamlNode document, const std::vector<std::string>& overrides, std::string_view default_name) {
+  for (const std::string& text : overrides) apply_override(document, parse_override(text));
+  return read_scenario(document, default_name);
+}
+
+}  // namespace
+
+Scenario read_scenario(const YamlNode& document, std::string_view default_name) {
+  if (!names_trainer(document)) return read_completed(document, default_name);
+  const TrainedScenario trained = with_trainer(document);
+  Scenario scenario = read_completed(trained.document, default_name);
+  // The calibration's constants are those of a result's provenance that belong to no piece of hardware.
+  std::vector<Constant>& constants = scenario.calibration.constants;
+  constants.insert(constants.end(), trained.habits.begin(), trained.habits.end());
   return scenario;
 }
 

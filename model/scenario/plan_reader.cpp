@@ -242,7 +242,7 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
 Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster) {
   const MappingReader keys =
       field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "sequence_parallel", "zero",
-                     "reshard_after_forward", "offload", "sync", "execution", "processes"});
+                     "reshard_after_forward", "offload", "sync", "execution", "processes", "trainer"});
   Plan plan;
   plan.tensor = keys.int_or("tensor", 1, factor);
   plan.pipeline = keys.int_or("pipeline", 1, factor);

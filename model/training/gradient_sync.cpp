@@ -78,6 +78,18 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<Priced
     }
   }
 
+  // Dispatch runs ahead of the device over a whole pass; where it takes longer, every bucket is late by its share.
+  LayerCost whole;
+  for (const Item& item : items) whole += item.cost;
+  const Segment pass = whole.backward();
+  const auto segment_of = [&](const LayerCost& part) {
+    Segment segment{part.backward_kernels + part.recompute_kernels,
+                    part.backward_collectives + part.recompute_collectives, Seconds(0.0)};
+    const Seconds device = pass.compute + pass.communication;
+    if (device > Seconds(0.0)) segment.host = pass.host * (segment.total() / device);
+    return segment;
+  };
+
   std::vector<Ready> parts;
   Ready open;
   LayerCost cost;
@@ -88,13 +100,13 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<Priced
     open.layers.push_back(item.part);
     const bool first = parts.empty() && sync.first_bucket.value() > 0.0;
     if (open.size >= (first ? sync.first_bucket : sync.bucket)) {
-      open.backward = cost.backward();
+      open.backward = segment_of(cost);
       parts.push_back(std::move(open));
       open = {};
       cost = {};
     }
   }
-  open.backward = cost.backward();
+  open.backward = segment_of(cost);
   if (open.size.value() > 0.0 || parts.empty()) {
     parts.push_back(std::move(open));
   } else {

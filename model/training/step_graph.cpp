@@ -96,12 +96,13 @@ class StepGraphBuilder {
   std::vector<Streams> streams_;
   std::map<std::pair<std::vector<int>, bool>, ResourceId> shared_streams_;  ///< of several lanes; of gradients?
   std::vector<std::vector<ChunkBlocks>> blocks_;
-  std::vector<std::vector<BlockId>> transfer_blocks_;        ///< by part
-  std::vector<TaskId> previous_pass_;                        // by lane
-  std::vector<std::vector<TaskId>> forward_;                 // by lane and pass: done; −1 = not yet
-  std::vector<std::vector<TaskId>> input_, gradient_input_;  // by lane and pass: arrived from the neighbour
-  std::vector<std::vector<TaskId>> gradient_tasks_;          // by lane
-  std::vector<bool> gradients_begun_;                        // by stage
+  std::vector<std::vector<BlockId>> transfer_blocks_;          ///< by part
+  std::vector<TaskId> previous_pass_;                          // by lane
+  std::vector<std::vector<TaskId>> forward_;                   // by lane and pass: done; −1 = not yet
+  std::vector<std::vector<TaskId>> input_, gradient_input_;    // by lane and pass: arrived from the neighbour
+  std::vector<std::vector<TaskId>> gradient_tasks_;            // by lane
+  std::vector<std::pair<TaskId, ResourceId>> last_gradients_;  // by lane
+  std::vector<bool> gradients_begun_;                          // by stage
   StepGraph result_;
 };
 
@@ -114,6 +115,7 @@ StepGraphBuilder::StepGraphBuilder(const Step& step)
       input_(forward_),
       gradient_input_(forward_),
       gradient_tasks_(step.lanes.size()),
+      last_gradients_(step.lanes.size(), {-1, -1}),
       gradients_begun_(at_index(stages_)) {
   result_.last_backward.resize(step.lanes.size(), -1);
   result_.merged.resize(step.lanes.size());
@@ -216,8 +218,16 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_transfer(int stage, int transfer
       const std::vector<TaskId>& own = after[at_index(lane - first_lane(stage))];
       needs.insert(needs.end(), own.begin(), own.end());
     }
-    const TaskId task =
-        add(transfer_block(transfer, p), stream_of(parts[p].lanes, of_gradients), std::move(needs), micro_batch);
+    const ResourceId stream = stream_of(parts[p].lanes, of_gradients);
+    // A lane's collectives of gradients follow each other, whoever takes part in them.
+    for (const int lane : parts[p].lanes) {
+      const auto [last, last_stream] = last_gradients_[at_index(lane)];
+      if (of_gradients && last_stream != stream) needs.push_back(last);
+    }
+    const TaskId task = add(transfer_block(transfer, p), stream, std::move(needs), micro_batch);
+    for (const int lane : parts[p].lanes) {
+      if (of_gradients) last_gradients_[at_index(lane)] = {task, stream};
+    }
     result_.transfers.push_back({task, transfer, p});
     for (const int lane : parts[p].lanes) tasks[at_index(lane - first_lane(stage))] = task;
   }

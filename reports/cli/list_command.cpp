@@ -15,9 +15,10 @@ struct ListRow {
   const char* help;
   std::vector<CatalogueEntry> (*entries)();
 };
-constexpr std::array<ListRow, 3> lists = {{{"scenarios", "the scenarios that come with foretrain", list_scenarios},
+constexpr std::array<ListRow, 4> lists = {{{"scenarios", "the scenarios that come with foretrain", list_scenarios},
                                            {"hardware", "the machines and GPUs that it knows", list_hardware},
-                                           {"models", "the models that it knows", list_models}}};
+                                           {"models", "the models that it knows", list_models},
+                                           {"trainers", "the trainers whose habits it knows", list_trainers}}};
 
 void print_list(const ListRow& list) {
   TextTable table("lll");

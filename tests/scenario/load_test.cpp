@@ -166,7 +166,8 @@ TEST_CASE("What is left out has the documented default") {
   CHECK(train_of(scenario).precision == Precision::bf16);
   CHECK(train_of(scenario).optimizer == Optimizer::adamw);
   CHECK(scenario.plan.sync.algorithm == SyncAlgorithm::automatic);
-  CHECK(scenario.plan.sync.bucket.value() == 25e6);
+  CHECK(scenario.plan.sync.bucket_rule == Sync::BucketRule::ddp);  // data parallelism alone
+  CHECK(scenario.plan.sync.bucket == 25.0_MiB);
   CHECK(scenario.plan.sync.overlap);
   CHECK(scenario.plan.execution == ExecutionMode::eager);
   CHECK_FALSE(scenario.cluster.usd_per_gpu_hour.has_value());

@@ -1,0 +1,157 @@
+#include "model/scenario/trainer_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
+#include "model/base/words.hpp"
+#include "model/collectives/operation.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/model_reader.hpp"
+#include "model/scenario/yaml_reader.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// What a trainer may state. Earlier rows are added first, since later ones may hang on them.
+struct HabitRow {
+  std::string_view key;
+  enum class Belongs { everywhere, to_servers, to_transformers } belongs = Belongs::everywhere;
+};
+constexpr std::array<HabitRow, 18> habit_rows = {{{"plan.zero"},
+                                                  {"plan.sync.algorithm"},
+                                                  {"plan.sync.bucket"},
+                                                  {"plan.sync.first_bucket"},
+                                                  {"plan.sync.bucketing"},
+                                                  {"plan.sync.overlap"},
+                                                  {"plan.sync.every_micro_batch"},
+                                                  {"plan.sync.gradient_precision"},
+                                                  {"plan.sync.assignment", HabitRow::Belongs::to_servers},
+                                                  {"plan.sync.split", HabitRow::Belongs::to_servers},
+                                                  {"plan.sync.priority", HabitRow::Belongs::to_servers},
+                                                  {"plan.sync.barrier", HabitRow::Belongs::to_servers},
+                                                  {"plan.sync.local_reduce", HabitRow::Belongs::to_servers},
+                                                  {"plan.sync.consistency", HabitRow::Belongs::to_servers},
+                                                  {"plan.execution"},
+                                                  {"plan.processes"},
+                                                  {"workload.train.kernels", HabitRow::Belongs::to_transformers},
+                                                  {"workload.train.master_weights"}}};
+
+/// The value of a dotted key, or nullptr.
+const YamlNode* value_at(const YamlNode& document, std::string_view key) {
+  const YamlNode* node = &document;
+  for (const std::string& word : split(key, '.')) {
+    const YamlEntry* entry = node->find(word);
+    if (entry == nullptr) return nullptr;
+    node = &entry->value;
+  }
+  return node;
+}
+
+/// Adds the value unless the key is there. Where a single value stands in the way, the reader complains later.
+bool add_missing(YamlNode& document, std::string_view key, const YamlNode& value) {
+  if (value_at(document, key) != nullptr) return false;
+  YamlNode* node = &document;
+  for (const std::string& word : split(key, '.')) {
+    if (!node->is_mapping()) return false;
+    YamlEntry* entry = node->find(word);
+    if (entry == nullptr) entry = &node->entries.emplace_back(YamlEntry{word, value.where, yaml_mapping(value.where)});
+    node = &entry->value;
+  }
+  *node = value;
+  return true;
+}
+
+bool synchronises_by_servers(const YamlNode& document) {
+  constexpr const char* key = "plan.sync.algorithm";
+  const YamlNode* algorithm = value_at(document, key);
+  return algorithm != nullptr && has_servers(Field(*algorithm, key).choice<SyncAlgorithm>());
+}
+
+bool trains_transformer(const YamlNode& document) {
+  constexpr const char* key = "workload.train.model";
+  const YamlNode* model = value_at(document, key);
+  return model != nullptr && !std::holds_alternative<NetworkConfig>(read_model(Field(*model, key)).shape);
+}
+
+bool belongs(const HabitRow& row, const YamlNode& document) {
+  switch (row.belongs) {
+    case HabitRow::Belongs::to_servers:
+      return synchronises_by_servers(document);
+    case HabitRow::Belongs::to_transformers:
+      return trains_transformer(document);
+    case HabitRow::Belongs::everywhere:
+      break;
+  }
+  return true;
+}
+
+/// `when: { zero: [0, 1], servers: false }`
+bool holds(const Field& when, const YamlNode& document) {
+  const MappingReader keys = when.mapping({"zero", "servers"});
+  if (const auto servers = keys.find("servers")) {
+    if (servers->flag() != synchronises_by_servers(document)) return false;
+  }
+  const auto levels = keys.find("zero");
+  if (!levels) return true;
+  constexpr IntegerRange zero_range{0, 3};
+  const YamlNode* stated = value_at(document, "plan.zero");
+  const std::int64_t zero = stated != nullptr ? Field(*stated, "plan.zero").integer(zero_range) : 0;
+  const std::vector<Field> list = levels->list_or_one();
+  return std::ranges::any_of(list, [&](const Field& level) { return level.integer(zero_range) == zero; });
+}
+
+/// A size as its number; of a word or a flag, that it holds.
+Constant provenance(const std::string& habit, const MappingReader& keys) {
+  const std::string& text = keys["value"].text();
+  Constant constant{habit, 1.0, "", keys["kind"].choice<ConstantKind>(), keys["source"].text()};
+  if (trim(constant.source).empty()) keys.fail("source", "an empty source", "where the trainer says or does so");
+  if (text.find_first_of("0123456789") == 0) {
+    const NumberAndUnit parts = split_number_and_unit(text);
+    constant.value = parts.number;
+    constant.unit = parts.unit;
+  } else {
+    constant.name += "=" + text;
+  }
+  return constant;
+}
+
+Field habits_of(const YamlNode& trainer) {
+  const MappingReader file = Field(trainer, "").mapping({"kind", "name", "description", "habits"});
+  if (file["kind"].text() != "trainer") file.fail("kind", "this file is no trainer", "kind: trainer");
+  return file["habits"];
+}
+
+}  // namespace
+
+bool names_trainer(const YamlNode& document) {
+  return value_at(document, "plan.trainer") != nullptr && value_at(document, "workload.train") != nullptr;
+}
+
+TrainedScenario with_trainer(const YamlNode& document) {
+  const Field name(*value_at(document, "plan.trainer"), "plan.trainer");
+  const std::filesystem::path path = catalogue_file(CatalogueSection::trainer, name);
+  std::vector<std::string> known;
+  for (const HabitRow& row : habit_rows) known.emplace_back(row.key);
+  const MappingReader habits = habits_of(cached_yaml_file(path.string())).mapping_of(known);
+  TrainedScenario result{document, {}};
+  for (const HabitRow& row : habit_rows) {
+    const auto habit = habits.find(row.key);
+    if (!habit) continue;
+    const MappingReader keys = habit->mapping({"value", "when", "kind", "source"});
+    const Constant constant = provenance(fmt::format("{}.{}", path.stem().string(), row.key), keys);
+    const auto when = keys.find("when");
+    if (!belongs(row, result.document) || (when && !holds(*when, result.document))) continue;
+    if (add_missing(result.document, row.key, keys["value"].node())) result.habits.push_back(constant);
+  }
+  return result;
+}
+
+}  // namespace foretrain
