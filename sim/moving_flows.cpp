@@ -11,8 +11,8 @@ constexpr Seconds shortest_meeting = 0.001_ns;
 
 }  // namespace
 
-MovingFlows::MovingFlows(const NetworkPlan& plan) : plan_(plan), links_(plan.links()) {
-  for (const LinkIndex link : plan.background_links()) ++use(link).groups;  // no set ever has it alone
+MovingFlows::MovingFlows(const NetworkPlan& plan) : plan_(plan), links_(plan.bundles()) {
+  for (const LinkIndex link : plan.background_bundles()) ++use(link).groups;  // no set ever has it alone
 }
 
 MovingFlows::GroupId MovingFlows::new_group() {

@@ -14,7 +14,7 @@ namespace foretrain {
 
 class MovingFlows {
  public:
-  /// The plan must outlive this.
+  /// The plan must outlive this, and its links must have been bundled.
   explicit MovingFlows(const NetworkPlan& plan);
 
   /// Starts every flow of `set`, `repeat` times its bytes. The event that announces the end of all of them carries

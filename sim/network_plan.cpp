@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <unordered_map>
 #include <utility>
 
+#include "model/base/hash.hpp"
 #include "model/collectives/collective.hpp"
 
 namespace foretrain {
@@ -92,6 +94,40 @@ std::vector<LinkIndex> NetworkPlan::background_links() const {
     append_links(flow.route.source, flow.route.destination, links);
   }
   return links;
+}
+
+void NetworkPlan::bundle_links() {
+  std::vector<std::uint64_t> users(links_.size());  // sums of hashes
+  const auto count = [&users](LinkIndex link, std::uint64_t user) {
+    std::uint64_t state = user * split_mix_step;
+    users[static_cast<std::size_t>(link)] += split_mix(state);
+  };
+  for (std::size_t set = 0; set < sets_.size(); ++set) {
+    for (const LinkIndex link : sets_[set].links) count(link, set + 2);
+  }
+  for (const LinkIndex link : background_links()) count(link, 1);
+  std::unordered_map<std::uint64_t, LinkIndex> known;
+  for (const std::uint64_t hash : users) {
+    bundle_of_link_.push_back(known.try_emplace(hash, static_cast<LinkIndex>(known.size())).first->second);
+  }
+  bundles_ = known.size();
+  std::vector<bool> named(bundles_);
+  for (NetworkPlan::FlowSet& set : sets_) {
+    std::vector<LinkIndex> bundles;
+    for (const LinkIndex link : set.links) {
+      const LinkIndex bundle = bundle_of_link_[static_cast<std::size_t>(link)];
+      if (!named[static_cast<std::size_t>(bundle)]) bundles.push_back(bundle);
+      named[static_cast<std::size_t>(bundle)] = true;
+    }
+    for (const LinkIndex bundle : bundles) named[static_cast<std::size_t>(bundle)] = false;
+    set.links = std::move(bundles);
+  }
+}
+
+std::vector<LinkIndex> NetworkPlan::background_bundles() const {
+  std::vector<LinkIndex> bundles;
+  for (const LinkIndex link : background_links()) bundles.push_back(bundle_of_link_[static_cast<std::size_t>(link)]);
+  return bundles;
 }
 
 SharingSystem NetworkPlan::sharing_system() const {

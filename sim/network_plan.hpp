@@ -22,7 +22,7 @@ class NetworkPlan {
   /// Flows that start together.
   struct FlowSet {
     std::vector<Flow> flows;       ///< one per pair of endpoints; none that is empty or stays where it is
-    std::vector<LinkIndex> links;  ///< every link that any of them crosses, once
+    std::vector<LinkIndex> links;  ///< every link that any of them crosses, once; bundles once these are made
     Seconds uncontended;           ///< duration when nothing else moves: the busiest link's bytes over its bandwidth
   };
 
@@ -33,6 +33,12 @@ class NetworkPlan {
   SetIndex add_set(std::vector<Flow> flows);
   /// Traffic that never ends; where its rate is limited it crosses a link of its own.
   void add_background(const BackgroundFlow::Route& route);
+
+  /// Links that the same sets cross, and background traffic or not, are of one use to all that only asks whose flows
+  /// meet: they become one bundle, and FlowSet::links and background_bundles() name bundles. After the last set.
+  void bundle_links();
+  [[nodiscard]] std::size_t bundles() const { return bundles_; }
+  [[nodiscard]] std::vector<LinkIndex> background_bundles() const;
 
   [[nodiscard]] const FlowSet& set(SetIndex set) const { return sets_[static_cast<std::size_t>(set)]; }
   [[nodiscard]] std::span<const FlowSet> sets() const { return sets_; }
@@ -64,6 +70,8 @@ class NetworkPlan {
   std::vector<BytesPerSecond> links_;
   std::vector<FlowSet> sets_;
   std::vector<Background> background_;
+  std::vector<LinkIndex> bundle_of_link_;
+  std::size_t bundles_ = 0;
   std::vector<LinkIndex> link_index_;  ///< of every link of the topology; -1 where no flow crosses it
   std::map<std::pair<EndpointId, EndpointId>, LinkIndex> connection_limit_;
   std::vector<Bytes> load_;  ///< all zero between calls

@@ -25,7 +25,7 @@ NetworkPlan make_plan(const Topology& topology, std::span<const BackgroundFlow> 
   return plan;
 }
 
-/// One program per block that has flows and that some task uses.
+/// One program per block that has flows and that some task uses. The plan is then complete.
 std::vector<std::unique_ptr<CollectiveProgram>> make_programs(const TaskGraph& graph, Fidelity fidelity,
                                                               NetworkPlan& plan) {
   std::vector<std::unique_ptr<CollectiveProgram>> programs(graph.blocks().size());
@@ -35,6 +35,7 @@ std::vector<std::unique_ptr<CollectiveProgram>> make_programs(const TaskGraph& g
     if (!flows || program != nullptr) continue;
     program = fidelity == Fidelity::steps ? make_steps_program(*flows, plan) : make_flows_program(*flows, plan);
   }
+  plan.bundle_links();
   return programs;
 }
 

@@ -27,10 +27,11 @@ class Refinement {
   Refinement(const ColouredGraph& graph, const Neighbours& neighbours)
       : neighbours_(neighbours), class_of_(graph.colour.size()) {
     begin_with_colours(graph.colour);
-    while (!touched_.empty()) {
-      split_touched();
-      pass_on_changes();
-    }
+  }
+  [[nodiscard]] bool is_complete() const { return touched_.empty(); }
+  void advance() {
+    split_touched();
+    pass_on_changes();
   }
   [[nodiscard]] const std::vector<ClassId>& classes() const { return class_of_; }
 
@@ -146,6 +147,16 @@ class Refinement {
   std::vector<Change> changes_;
 };
 
+std::vector<ClassId> in_order_of_first_members(std::vector<ClassId> of_vertex) {
+  std::vector<ClassId> number(of_vertex.size(), -1);
+  ClassId known = 0;
+  for (ClassId& id : of_vertex) {
+    if (number[at_index(id)] < 0) number[at_index(id)] = known++;
+    id = number[at_index(id)];
+  }
+  return of_vertex;
+}
+
 }  // namespace
 
 Neighbours::Neighbours(const ColouredGraph& graph)
@@ -160,15 +171,26 @@ Neighbours::Neighbours(const ColouredGraph& graph)
 }
 
 std::vector<std::int32_t> coarsest_equitable_partition(const ColouredGraph& graph, const Neighbours& neighbours) {
-  const Refinement refinement(graph, neighbours);
-  std::vector<std::int32_t> of_vertex = refinement.classes();
-  std::vector<std::int32_t> number(of_vertex.size(), -1);
-  std::int32_t known = 0;
-  for (std::int32_t& id : of_vertex) {
-    if (number[at_index(id)] < 0) number[at_index(id)] = known++;
-    id = number[at_index(id)];
+  Refinement refinement(graph, neighbours);
+  while (!refinement.is_complete()) refinement.advance();
+  return in_order_of_first_members(refinement.classes());
+}
+
+LimitedPartition limited_partition(const ColouredGraph& graph, const Neighbours& neighbours, std::size_t vertices,
+                                   std::size_t classes) {
+  Refinement refinement(graph, neighbours);
+  std::vector<ClassId> kept = refinement.classes();
+  while (!refinement.is_complete()) {
+    refinement.advance();
+    std::vector<ClassId> first(refinement.classes().begin(),
+                               refinement.classes().begin() + static_cast<std::ptrdiff_t>(vertices));
+    std::ranges::sort(first);
+    if (static_cast<std::size_t>(std::ranges::unique(first).begin() - first.begin()) > classes) {
+      return {in_order_of_first_members(std::move(kept)), false};
+    }
+    kept = refinement.classes();
   }
-  return of_vertex;
+  return {in_order_of_first_members(std::move(kept)), true};
 }
 
 }  // namespace foretrain

@@ -40,4 +40,14 @@ class Neighbours {
 /// 10⁷ that two different classes are taken for one.
 std::vector<std::int32_t> coarsest_equitable_partition(const ColouredGraph& graph, const Neighbours& neighbours);
 
+/// As far as the first `vertices` do not fall into more than `classes` classes: the refinement tells vertices apart by
+/// what lies one edge further away with every round, and stops before the round that would make more. `complete` says
+/// whether it came to its end.
+struct LimitedPartition {
+  std::vector<std::int32_t> class_of;  ///< numbered as above
+  bool complete = true;
+};
+LimitedPartition limited_partition(const ColouredGraph& graph, const Neighbours& neighbours, std::size_t vertices,
+                                   std::size_t classes);
+
 }  // namespace foretrain

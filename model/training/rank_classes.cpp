@@ -16,12 +16,16 @@ namespace {
 
 using Vertex = ColouredGraph::Vertex;
 
+constexpr std::size_t most_lanes = 256;
+
 /// Ranks, groups, flows and links as one graph. Ranks come first.
 class ClusterGraph {
  public:
   ClusterGraph(const Topology& topology, const std::vector<int>& stage_of_rank,
                const std::vector<double>& speed_of_rank, Symmetry symmetry)
-      : topology_(topology), link_vertex_(static_cast<std::size_t>(topology.links()), -1) {
+      : topology_(topology),
+        ranks_(stage_of_rank.size()),
+        link_vertex_(static_cast<std::size_t>(topology.links()), -1) {
     for (std::size_t rank = 0; rank < stage_of_rank.size(); ++rank) {
       const double own = symmetry == Symmetry::used ? 0.0 : static_cast<double>(rank);
       graph_.add_vertex(colour({Kind::rank, static_cast<double>(stage_of_rank[rank]), speed_of_rank[rank], own}));
@@ -60,18 +64,34 @@ class ClusterGraph {
     }
   }
 
+  /// The classes of ranks and groups; see most_lanes.
   [[nodiscard]] std::vector<std::int32_t> partition() const {
-    return coarsest_equitable_partition(graph_, Neighbours(graph_));
+    LimitedPartition limited = limited_partition(graph_, Neighbours(graph_), ranks_, most_lanes);
+    return limited.complete ? std::move(limited.class_of) : by_groups_alone(limited.class_of);
   }
   /// By grouping: the vertices of its groups.
   [[nodiscard]] const std::map<int, std::vector<Vertex>>& groups() const { return groups_; }
 
  private:
+  /// Ranks of different colours stay apart; else only groups tell them apart. Vertices that are neither are isolated.
+  [[nodiscard]] std::vector<std::int32_t> by_groups_alone(const std::vector<std::int32_t>& colour) const {
+    ColouredGraph members{graph_.colour};
+    const auto first = 1 + *std::ranges::max_element(graph_.colour);
+    for (std::size_t rank = 0; rank < ranks_; ++rank) members.colour[rank] = first + colour[rank];
+    for (const auto& [a, b] : graph_.edges) {
+      if (at_index(a) < ranks_) members.edges.emplace_back(a, b);
+    }
+    return coarsest_equitable_partition(members, Neighbours(members));
+  }
+
   enum class Kind { rank, group, flow, link, connection, whole };
   using Colour = std::tuple<Kind, double, double, double>;
 
   std::int32_t colour(const Colour& of) {
-    return colours_.try_emplace(of, static_cast<std::int32_t>(colours_.size())).first->second;
+    if (last_colour_ == nullptr || last_colour_->first != of) {
+      last_colour_ = &*colours_.try_emplace(of, static_cast<std::int32_t>(colours_.size())).first;
+    }
+    return last_colour_->second;
   }
 
   const std::vector<Vertex>& vertices_of(const GroupedTransfer& transfer) {
@@ -108,8 +128,10 @@ class ClusterGraph {
   }
 
   const Topology& topology_;
+  std::size_t ranks_;
   ColouredGraph graph_;
   std::map<Colour, std::int32_t> colours_;
+  const std::pair<const Colour, std::int32_t>* last_colour_ = nullptr;
   std::vector<Vertex> link_vertex_;
   std::map<std::pair<EndpointId, EndpointId>, Vertex> connections_;
   std::map<int, std::vector<Vertex>> groups_;

@@ -314,6 +314,7 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
     for (const Step::Transfer::Part& part : transfers_[i].parts) {
       const int own = user_of(i, part);
       Cut& cut = cuts[static_cast<std::size_t>(grouping.stage)];
+      if (part.lanes.size() > 1) cut = Cut::all;
       visit_links(part.lowered, [&](const std::pair<int, int>& link) {
         for (const int other : {link.first, link.second}) {
           if (other == none || other == own) continue;

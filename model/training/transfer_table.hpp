@@ -33,9 +33,10 @@ class TransferTable {
   [[nodiscard]] std::vector<GroupedTransfer> grouped() const;
   /// Divides every transfer by the classes of its groups.
   void divide(const RankClasses& classes);
-  /// By stage: which passes have collectives inside layers that may meet other traffic. Two transfers may meet where
-  /// they share a link and the ranks of both are not the same, or where one belongs to gradients and the other does
-  /// not. On one lane gradients cannot start before the first pass that makes them.
+  /// By stage: which passes have collectives inside layers in which ranks of different classes wait for each other, or
+  /// that may meet other traffic. Two transfers may meet where they share a link and the ranks of both are not the
+  /// same, or where one belongs to gradients and the other does not. On one lane gradients cannot start before the
+  /// first pass that makes them.
   [[nodiscard]] std::vector<Step::Lane::Cut> meetings() const;
 
  private:
