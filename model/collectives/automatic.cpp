@@ -21,6 +21,10 @@ namespace foretrain {
 
 namespace {
 
+// Messages between nodes: slots of 512 KiB (NCCL_BUFFSIZE: 4 MiB in eight), of which a ring sends two at a time
+// (ALLREDUCE_SLICESTEPS; src/include/collectives.h).
+constexpr Bytes ring_message = 1.0_MiB, tree_message = 0.5_MiB;
+
 Seconds microseconds(double value) { return Seconds(value * 1e-6); }
 
 /// What the protocols of one algorithm cost on given hardware.
@@ -58,7 +62,8 @@ class AutomaticCollective {
   LoweredCollective lower() {
     const bool exchange = is_exchange(call_.operation);
     std::vector<Candidate> candidates;
-    const Traffic main = exchange ? direct_traffic() : traffic(&TrafficBuilder::add_ring, call_.operation);
+    const Traffic main =
+        exchange ? direct_traffic() : traffic(ring_message, &TrafficBuilder::add_ring, call_.operation);
     Traffic tree, in_network;
     if (exchange) {
       candidates.push_back(direct(main));
@@ -68,11 +73,11 @@ class AutomaticCollective {
     }
     if (call_.operation == CollectiveOperation::all_reduce) {
       if (slowest_->node_count() > 1) {
-        tree = traffic(&TrafficBuilder::add_tree);
+        tree = traffic(tree_message, &TrafficBuilder::add_tree);
         for (const Protocol& protocol : protocols()) candidates.push_back(tree_of(tree, main, protocol));
       }
       if (std::all_of(layouts_.begin(), layouts_.end(), [](const GroupLayout& layout) { return layout.in_network; })) {
-        in_network = traffic(&TrafficBuilder::add_in_network);
+        in_network = traffic(in_switch_message(), &TrafficBuilder::add_in_network);
         candidates.push_back(in_switch(in_network));
       }
     }
@@ -87,24 +92,34 @@ class AutomaticCollective {
 
  private:
   template <typename... Arguments>
-  Traffic traffic(void (TrafficBuilder::*add)(const GroupLayout&, Arguments...), Arguments... arguments) const {
-    TrafficBuilder builder(topology_, constants_);
+  Traffic traffic(Bytes message, void (TrafficBuilder::*add)(const GroupLayout&, Arguments...),
+                  Arguments... arguments) const {
+    TrafficBuilder builder(topology_, constants_, message);
     for (const GroupLayout& layout : layouts_) (builder.*add)(layout, arguments...);
     return builder.build();
   }
 
   Traffic direct_traffic() const {
-    TrafficBuilder builder(topology_, constants_);
+    TrafficBuilder builder(topology_, constants_, topology_.card_messages().largest);
     for (const std::vector<int>& group : call_.groups) builder.add_direct(group, call_.operation);
     return builder.build();
+  }
+
+  /// NCCL halves the chunks of its trees of switches until enough of them are under way, in 16 channels and one lane
+  /// for each rank of a node: from 64 KiB on they double with every eightfold size (src/enqueue.cc, thresholds at 1, 4,
+  /// 16 and 32 chunks a lane; here without the steps).
+  Bytes in_switch_message() const {
+    constexpr Bytes least(64 * 1024.0);
+    const double chunks = call_.size / (least * (16.0 * slowest_->largest_node));
+    return std::min(topology_.card_messages().largest, least * std::cbrt(std::max(chunks, 1e-3)));
   }
 
   bool early() const { return topology_.gpu_model().compute_capability < 9.0; }
   Seconds launch() const { return microseconds(early() ? constants_.early_launch_us : constants_.launch_us); }
 
   /// Between nodes data and the news of its arrival travel the network once per step.
-  static Seconds network_step(double protocol_us, Seconds inside, Seconds latency) {
-    return std::max(microseconds(protocol_us), latency + inside);
+  Seconds network_step(double protocol_us, Seconds inside, Seconds latency) const {
+    return std::max({microseconds(protocol_us), latency + inside, topology_.card_messages().step});
   }
 
   /// Step over the longest hop between neighbouring nodes.

@@ -70,6 +70,14 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
   return layout;
 }
 
+double TrafficBuilder::card_efficiency(LinkId card) const {
+  const CardMessages& messages = topology_.card_messages();
+  const double endless = messages.efficiency > 0.0 ? messages.efficiency : constants_.network_efficiency;
+  if (messages.message_time == Seconds(0.0) || !is_finite(message_)) return endless;
+  const Bytes missed = topology_.link_bandwidth(card) * endless * messages.message_time;
+  return endless * (message_ / (message_ + missed));
+}
+
 double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Engine engine) {
   links_.clear();
   topology_.append_route(source, destination, links_);
@@ -77,7 +85,7 @@ double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Eng
   bool only_nvlink = true;
   for (const LinkId link : links_) {
     const LinkKind kind = topology_.link_kind(link);
-    if (kind == LinkKind::network) return constants_.network_efficiency;
+    if (kind == LinkKind::network) return card_efficiency(link);
     only_nvlink = only_nvlink && is_nvlink(kind);
     const double own = topology_.collective_efficiency(link);
     nvlink = std::min(nvlink, own > 0.0 ? own : constants_.nvlink_efficiency);

@@ -34,8 +34,9 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology);
 /// Adds up flows of several groups.
 class TrafficBuilder {
  public:
-  TrafficBuilder(const Topology& topology, const CollectiveConstants& constants)
-      : topology_(topology), constants_(constants) {}
+  /// `message` is the size of the messages into which data is cut between nodes.
+  TrafficBuilder(const Topology& topology, const CollectiveConstants& constants, Bytes message = Bytes::infinity())
+      : topology_(topology), constants_(constants), message_(message) {}
 
   /// Rings through all ranks: `per_hop` bytes on every hop. On each node the ring enters at every rank in turn, so that
   /// all network cards are used. In a broadcast (reduce) nothing flows into (out of) the first rank.
@@ -54,9 +55,11 @@ class TrafficBuilder {
   void add(EndpointId source, EndpointId destination, double bytes, Engine engine = Engine::kernels);
   void add_tree_between_nodes(const GroupLayout& layout);
   double efficiency(EndpointId source, EndpointId destination, Engine engine);
+  [[nodiscard]] double card_efficiency(LinkId card) const;
 
   const Topology& topology_;
   const CollectiveConstants& constants_;
+  Bytes message_;
   std::vector<Flow> flows_;
   std::vector<LinkId> links_;  ///< scratch
 };

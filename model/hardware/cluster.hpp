@@ -50,6 +50,15 @@ struct NodeLink {
   int count = 1;
 };
 
+/// How a kind of card, its software included, carries the messages into which a collective library cuts its data: a
+/// message of m bytes takes `message_time` beside m ÷ (payload bandwidth · `efficiency`).
+struct CardMessages {
+  double efficiency = 0.0;  ///< of the payload bandwidth, endless messages; 0: the calibration's general figure
+  Seconds message_time;     ///< nothing else passes the card meanwhile
+  Seconds step;             ///< least time of a library's step between nodes, whatever its protocol
+  Bytes largest = Bytes(128 * 1024.0);  ///< of messages to many peers and of in-switch reductions; NCCL's own setting
+};
+
 /// Network cards of a node and the fabric behind them.
 struct Network {
   int nics_per_node = 0;
@@ -60,6 +69,7 @@ struct Network {
   bool gpu_direct = true;         ///< false: GPU data is staged through host memory
   /// The fabric's switches add up and multicast what passes through them (InfiniBand SHARP).
   bool in_network_reduction = false;
+  CardMessages messages = {};
   Fabric fabric = {};
   std::optional<Transport> transport = std::nullopt;  ///< nothing: `efficiency` says it all
 };

@@ -28,6 +28,7 @@ struct Topology::Impl {
   int hosts_per_node = 1;
   int links_per_node = 0;
   Seconds network_latency;
+  CardMessages card_messages;
   bool switches_reduce = false;  ///< Network::in_network_reduction
   std::optional<Transport> transport;
   double payload_share = 1.0;  ///< of the transport
@@ -133,6 +134,7 @@ Topology::Topology(const Cluster& cluster) : impl_(std::make_unique<Impl>()) {
   impl_->hosts_per_node = static_cast<int>(impl_->plain.host_names.size());
   impl_->links_per_node = static_cast<int>(impl_->plain.links.size());
   impl_->network_latency = cluster.network.latency;
+  impl_->card_messages = cluster.network.messages;
   impl_->switches_reduce = cluster.network.in_network_reduction;
   impl_->fabric = make_fabric_routes(cluster);
   impl_->transport = cluster.network.transport;
@@ -214,6 +216,7 @@ double Topology::collective_efficiency(LinkId id) const {
 }
 
 const Gpu& Topology::gpu_model() const { return impl_->gpu; }
+const CardMessages& Topology::card_messages() const { return impl_->card_messages; }
 
 Route Topology::route(EndpointId source, EndpointId destination) const {
   Route route;

@@ -92,6 +92,8 @@ class Topology {
   [[nodiscard]] double collective_efficiency(LinkId id) const;
   /// The GPUs' datasheet: all GPUs of a cluster are of one model.
   [[nodiscard]] const Gpu& gpu_model() const;
+  /// Of the network cards, which are of one kind, too.
+  [[nodiscard]] const CardMessages& card_messages() const;
 
   /// The path that data takes. Cheap: composed from the node's route table.
   [[nodiscard]] Route route(EndpointId source, EndpointId destination) const;

@@ -24,7 +24,23 @@ constexpr int most = 1'000'000;
 struct CardType {
   BytesPerSecond bandwidth;
   bool infiniband = false;
+  CardMessages messages;
 };
+
+/// What collective libraries reach through a card: measured, unlike the card's own figures.
+CardMessages read_messages(const Field& field, FigureLog& log) {
+  const MappingReader keys = field.mapping({"efficiency", "message_time", "step", "largest", "source"});
+  const Source source = read_source(keys["source"]);
+  for (const char* key : {"efficiency", "message_time", "step", "largest"}) {
+    if (const auto figure = keys.find(key)) log.add(*figure, source);
+  }
+  CardMessages messages;
+  messages.efficiency = keys.number_or("efficiency", messages.efficiency, Zero::refused);
+  messages.message_time = keys.quantity_or("message_time", messages.message_time);
+  messages.step = keys.quantity_or("step", messages.step);
+  messages.largest = keys.quantity_or("largest", messages.largest);
+  return messages;
+}
 
 CardType find_card_type(const Field& name, FigureLog& log) {
   const Field file(cached_yaml_file((data_directory() / "hardware" / "cards.yaml").string()), "");
@@ -34,9 +50,13 @@ CardType find_card_type(const Field& name, FigureLog& log) {
     known.push_back(entry.key);
     if (entry.key != name.text()) continue;
     const Field written(entry.value, join_path(cards.path(), entry.key));
-    const MappingReader card = written.mapping({"medium", "bandwidth", "source"});
+    const MappingReader card = written.mapping({"medium", "bandwidth", "source", "messages"});
+    CardType type;
+    if (const auto messages = card.find("messages")) type.messages = read_messages(*messages, log);
     log.add(card["bandwidth"], read_source(card["source"]));
-    return {card["bandwidth"].quantity<BytesPerSecond>(), card["medium"].flag("ethernet", "infiniband")};
+    type.bandwidth = card["bandwidth"].quantity<BytesPerSecond>();
+    type.infiniband = card["medium"].flag("ethernet", "infiniband");
+    return type;
   }
   const std::optional<std::string> nearest = nearest_word(name.text(), known);
   name.fail(fmt::format("unknown card \"{}\"", name.text()),
@@ -257,6 +277,7 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
     }
     const CardType card = find_card_type(*nic, log);
     result.nic_bandwidth = card.bandwidth;
+    result.messages = card.messages;
     infiniband_card = card.infiniband;
   }
   result.nic_bandwidth = network.quantity_or("nic_bandwidth", result.nic_bandwidth);

@@ -105,6 +105,25 @@ TEST_CASE("rings between nodes use every network card") {
   CHECK(ring_bandwidth(Topology(cluster_of(nvswitch_node(), 4)), {3, 11, 19, 27}) == Approx(25.0));
 }
 
+TEST_CASE("what a card takes for each message is lost, of small messages the most") {
+  // Eight cards of 25 GB/s, of which endless messages get 0.8: 20 GB/s. A message of 1 MB takes 50 us and its own 5 us,
+  // one of 125 kB 6.25 us and 5 us: 10/11 and 5/9 of the 160 GB/s of a node.
+  Cluster cluster = cluster_of(nvswitch_node(), 4);
+  cluster.network.messages = {.efficiency = 0.8, .message_time = 5.0_us, .step = 100.0_us};
+  const Topology topology(cluster);
+  const CollectiveConstants constants = lossless();
+  for (const auto& [message, expected] : {std::pair(1000.0_KB, 160.0 * 10.0 / 11.0), {125.0_KB, 160.0 * 5.0 / 9.0}}) {
+    TrafficBuilder builder(topology, constants, message);
+    builder.add_ring(lay_out(iota(32), topology), CollectiveOperation::all_gather);
+    const double factor = bus_bandwidth_factor(CollectiveOperation::all_gather, 32);
+    CHECK(1e-9 * factor / builder.build().time.value() == Approx(expected));
+  }
+  // Nothing to send from one node to the next: the launch and one step of the card, not the shorter one of a protocol.
+  const LoweredCollective empty =
+      lower(automatic_call(CollectiveOperation::all_gather, 0.0_B, {{0, 8}}), topology, published());
+  CHECK(empty.phases.front().latency.value() == Approx(1e-6 * (published().collective.early_launch_us + 100.0)));
+}
+
 TEST_CASE("reductions in the switch pass every port once, and trees the network") {
   const CollectiveConstants constants = lossless();
   // A port carries the message and 1/8 of the result: 9/8 bytes at 300 GB/s.
@@ -137,7 +156,10 @@ TEST_CASE("small messages go by LL, large ones by Simple or through the switch")
 }
 
 TEST_CASE("automatic collectives: zero bytes cost latency only, and time never falls as bytes grow") {
-  const Topology topology(cluster_of(hopper_node(), 2));
+  Cluster cluster = cluster_of(hopper_node(), 2);
+  const bool messages = GENERATE(false, true);  // whether each takes the card some time
+  if (messages) cluster.network.messages = {.efficiency = 0.8, .message_time = 5.0_us, .step = 50.0_us};
+  const Topology topology(cluster);
   for (const CollectiveOperation operation : operations) {
     for (const std::vector<int>& ranks : {iota(2), iota(8), iota(16), std::vector<int>{0, 8}}) {
       INFO("operation " << static_cast<int>(operation) << ", " << ranks.size() << " ranks");

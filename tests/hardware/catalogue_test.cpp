@@ -58,9 +58,10 @@ TEST_CASE("Every GPU and node that the project promises is there, under its file
   }
   for (const auto& [name, gpu] : all_gpus) CHECK(gpu.name == name);
   const auto all_nodes = nodes();
-  for (const char* name : {"dgx1-p100", "dgx1-v100-16gb", "dgx1-v100-32gb", "dgx-a100-40gb", "dgx-a100-80gb",
-                           "dgx-h100", "hgx-h200", "dgx-b200", "p2.8xlarge", "p2.16xlarge", "p3.16xlarge", "gce-k80x8",
-                           "v100-workstation-x2", "rtx4090-x4", "gh200-x4", "p100-nvlink-x2"}) {
+  for (const char* name :
+       {"dgx1-p100", "dgx1-v100-16gb", "dgx1-v100-32gb", "dgx-a100-40gb", "dgx-a100-80gb", "dgx-h100", "hgx-h200",
+        "dgx-b200", "p2.8xlarge", "p2.16xlarge", "p3.16xlarge", "gce-k80x8", "v100-workstation-x2", "rtx4090-x4",
+        "gh200-x4", "p100-nvlink-x2", "p5.48xlarge", "polaris"}) {
     INFO(name);
     CHECK(all_nodes.contains(name));
   }

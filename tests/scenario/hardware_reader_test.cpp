@@ -186,11 +186,29 @@ TEST_CASE("Cards by name, transports and fabrics") {
   CHECK(std::get<Torus>(torus.network.fabric.shape).link_bandwidth.value() == 50e9);
 }
 
+TEST_CASE("What collective libraries reach through a card comes and goes with its name") {
+  const auto network = [](const std::string& text) {
+    const YamlNode document = parse_yaml("{ node: polaris, nodes: 2, network: " + text + " }", "c.yaml");
+    return read_cluster(Field(document, "cluster")).network;
+  };
+  const CardMessages own = network("{ nics_per_node: 2 }").messages;
+  CHECK(own.efficiency > 0.0);
+  CHECK(own.message_time > Seconds(0.0));
+  CHECK(own.step > Seconds(0.0));
+  CHECK(own.largest.value() == 128 * 1024);  // as NCCL has it where a card states nothing
+  CHECK(network("{ nic_bandwidth: 100 Gbit/s }").messages.message_time == own.message_time);
+  CHECK(network("{ nic: efa-4x100g }").messages.largest.value() == 512 * 1024);
+  const CardMessages other = network("{ nic: infiniband-ndr }").messages;
+  CHECK(other.efficiency == 0.0);
+  CHECK(other.message_time == Seconds(0.0));
+  CHECK(other.step == Seconds(0.0));
+}
+
 TEST_CASE("Every card of the catalogue can be read, and every PCIe generation and width") {
-  for (const char* name :
-       {"ethernet-1g", "ethernet-10g", "ethernet-25g", "ethernet-40g", "ethernet-50g", "ethernet-100g", "ethernet-200g",
-        "ethernet-400g", "ethernet-800g", "infiniband-sdr", "infiniband-ddr", "infiniband-qdr", "infiniband-fdr10",
-        "infiniband-fdr", "infiniband-edr", "infiniband-hdr", "infiniband-ndr", "infiniband-xdr"}) {
+  for (const char* name : {"ethernet-1g",    "ethernet-10g",   "ethernet-25g",     "ethernet-40g",   "ethernet-50g",
+                           "ethernet-100g",  "ethernet-200g",  "ethernet-400g",    "ethernet-800g",  "infiniband-sdr",
+                           "infiniband-ddr", "infiniband-qdr", "infiniband-fdr10", "infiniband-fdr", "infiniband-edr",
+                           "infiniband-hdr", "infiniband-ndr", "infiniband-xdr",   "efa-4x100g",     "slingshot-11"}) {
     const YamlNode document = parse_yaml(std::string("{ nic: ") + name + ", nics_per_node: 1 }", "n.yaml");
     const Field field(document, "network");
     FigureLog log("network", field);
