@@ -36,6 +36,10 @@ std::string likely_range(const Result& result) {
 
 std::string headline(const Result& result, const TrainResult& train) {
   std::string text = line("Step time", format_seconds(train.step_time) + likely_range(result));
+  if (train.spread) {
+    text += line("By chance", fmt::format("P50 {} · P90 {} · P99 {}", format_seconds(train.spread->p50),
+                                          format_seconds(train.spread->p90), format_seconds(train.spread->p99)));
+  }
   std::string throughput = format_count(train.samples_per_second) + " samples/s";
   if (train.tokens_per_second > 0.0) {
     throughput += fmt::format(" · {} tokens/s · {} tokens/s per GPU", format_count(train.tokens_per_second),

@@ -34,6 +34,17 @@ class Refinement {
     pass_on_changes();
   }
   [[nodiscard]] const std::vector<ClassId>& classes() const { return class_of_; }
+  /// Of the first `vertices`.
+  [[nodiscard]] std::size_t classes_among(std::size_t vertices) const {
+    std::vector<bool> seen(begin_.size());
+    std::size_t count = 0;
+    for (std::size_t vertex = 0; vertex < vertices; ++vertex) {
+      const std::size_t id = at_index(class_of_[vertex]);
+      if (!seen[id]) ++count;
+      seen[id] = true;
+    }
+    return count;
+  }
 
  private:
   struct Change {
@@ -182,10 +193,7 @@ LimitedPartition limited_partition(const ColouredGraph& graph, const Neighbours&
   std::vector<ClassId> kept = refinement.classes();
   while (!refinement.is_complete()) {
     refinement.advance();
-    std::vector<ClassId> first(refinement.classes().begin(),
-                               refinement.classes().begin() + static_cast<std::ptrdiff_t>(vertices));
-    std::ranges::sort(first);
-    if (static_cast<std::size_t>(std::ranges::unique(first).begin() - first.begin()) > classes) {
+    if (refinement.classes_among(vertices) > classes) {
       return {in_order_of_first_members(std::move(kept)), false};
     }
     kept = refinement.classes();
