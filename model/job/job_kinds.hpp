@@ -9,8 +9,8 @@ namespace foretrain {
 
 /// A training step whose gradients are synchronised by collectives (job_train.cpp).
 std::unique_ptr<Job> make_train_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes);
-/// Training whose gradients go through parameter servers key by key (job_servers.cpp). An estimate runs the graph of
-/// workers that are alike, and adds what their differences make of it by formula (estimated_times).
+/// Training whose gradients go through parameter servers key by key (job_servers.cpp). An estimate adds by
+/// formula what workers cost each other on the links and servers that they share (estimated_times).
 std::unique_ptr<Job> make_server_job(const Scenario& scenario, Fidelity fidelity);
 /// One collective operation (job_collective.cpp).
 std::unique_ptr<Job> make_collective_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes);

@@ -74,11 +74,8 @@ ServerGraph build_server_graph(const ParameterStore& store, const Topology& topo
 /// From the moment at which all workers are warm to that at which the first is done, workers' speeds add up.
 ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution);
 
-/// The store as an estimate runs it: all workers at their mean speed, under synchronous updates.
-ParameterStore with_equal_workers(const ParameterStore& store);
-
-/// From an uncontended execution of the graph of with_equal_workers(store): longer by what unequal workers cost, and no
-/// shorter than any of `bounds`.
+/// From an uncontended execution: no shorter than any of `bounds`, which say what workers that share links and servers
+/// cost each other.
 ServerGraph::Times estimated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
                                    const ParameterStore::Bounds& bounds);
 

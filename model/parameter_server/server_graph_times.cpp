@@ -159,24 +159,12 @@ ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology&
   return bounds;
 }
 
-ParameterStore with_equal_workers(const ParameterStore& store) {
-  ParameterStore equal = store;
-  equal.consistency = Sync::Consistency::synchronous;
-  equal.compute_spread = 0.0;
-  equal.slow = {};
-  return equal;
-}
-
 ServerGraph::Times estimated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
                                    const ParameterStore::Bounds& bounds) {
-  ServerGraph::Times times = times_of(with_equal_workers(store), graph, execution);
-  const Seconds passes = store.compute().total();
-  times.step += passes * (step_factor(store) - 1.0);
-  times.step = std::max({times.step, bounds.compute, bounds.link, bounds.server});
-  double factor = 0.0;
-  for (int w = 0; w < store.worker_count(); ++w) factor += store.mean_factor(w) / store.worker_count();
-  times.compute_share = std::min(1.0, passes * factor / times.step);
-  times.staleness.reset();
+  ServerGraph::Times times = times_of(store, graph, execution);
+  const Seconds alone = times.step;
+  times.step = std::max({alone, bounds.compute, bounds.link, bounds.server});
+  times.compute_share *= alone / times.step;
   return times;
 }
 

@@ -293,8 +293,8 @@ void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry sy
   builder.build(classes, std::vector<Step::Lane::Cut>(static_cast<std::size_t>(stages)));
   std::vector<double> speeds(static_cast<std::size_t>(layout.gpus()), 1.0);
   for (const Fault& fault : scenario.cluster.faults) {
-    const std::size_t rank = at_index(fault.node) * at_index(topology.gpus_per_node()) + at_index(fault.gpu);
-    if (fault.gpu >= 0 && rank < speeds.size()) speeds[rank] *= fault.share;
+    const int rank = fault.node * topology.gpus_per_node() + fault.gpu;
+    if (fault.gpu >= 0 && rank < layout.gpus()) speeds[at_index(rank)] *= fault.share;
   }
   classes =
       classify(builder.transfers().grouped(), classes.lane_of_rank, speeds, topology, scenario.background, symmetry);

@@ -82,8 +82,9 @@ Seconds time_beside(const std::vector<Step::Transfer::Part>& parts, std::size_t 
         const std::size_t before = links.size();
         topology.append_route(flow.source, flow.destination, links);
         const auto shared = [&](LinkId link) { return crossed[at_index(link)]; };
-        if (std::any_of(links.begin() + static_cast<std::ptrdiff_t>(before), links.end(), shared))
+        if (std::any_of(links.begin() + static_cast<std::ptrdiff_t>(before), links.end(), shared)) {
           flows.push_back(flow);
+        }
         links.resize(before);
       }
     }
@@ -175,12 +176,10 @@ int TransferTable::grouping(GroupKind kind, int stage) {
 }
 
 template <typename LowerGroups>
-int TransferTable::transfer(GroupKind kind, int stage, CollectiveOperation operation, Bytes size, double pieces,
-                            std::string name, RecipePointer recipe, const LowerGroups& lower_groups) {
-  const auto [known, is_new] =
-      known_.try_emplace({kind, stage, operation, size.value(), pieces}, static_cast<int>(transfers_.size()));
+int TransferTable::transfer(const Key& key, std::string name, RecipePointer recipe, const LowerGroups& lower_groups) {
+  const auto [known, is_new] = known_.try_emplace(key, static_cast<int>(transfers_.size()));
   if (!is_new) return known->second;
-  const int of = grouping(kind, stage);
+  const int of = grouping(key.kind, key.stage);
   const Grouping& grouping = groupings_[at_index(of)];
   Step::Transfer& fresh = transfers_.emplace_back();
   fresh.name = std::move(name);
@@ -192,8 +191,8 @@ int TransferTable::transfer(GroupKind kind, int stage, CollectiveOperation opera
     Step::Transfer::Part& part = fresh.parts.emplace_back();
     part.lowered = lower_groups(groups);
     part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
-    part.lanes = {stage};
-    if (kind == GroupKind::neighbours) part.lanes.push_back((stage + 1) % scenario_.plan.pipeline);
+    part.lanes = {key.stage};
+    if (key.kind == GroupKind::neighbours) part.lanes.push_back((key.stage + 1) % scenario_.plan.pipeline);
     std::ranges::sort(part.lanes);
   }
   entries_.push_back({of, grouping.alike});
@@ -216,7 +215,7 @@ int TransferTable::gradients(int stage, GroupKind kind, CollectiveOperation oper
         recipe_of(collective_work(operation, call.size, scenario_.plan.data * scenario_.plan.context, call.algorithm,
                                   call.servers, call.placement, static_cast<int>(std::lround(pieces))));
   }
-  return transfer(kind, stage, operation, size, pieces, name, std::move(recipe),
+  return transfer({kind, stage, operation, size, pieces}, name, std::move(recipe),
                   [&](std::vector<std::vector<int>>& groups) {
                     call.groups = std::move(groups);
                     LoweredCollective lowered = lower(call, topology_, scenario_.calibration);
@@ -229,7 +228,7 @@ int TransferTable::inside_layer(int stage, const LayerCollective& layer) {
   CollectiveCall call;
   call.operation = operation_of(layer.kind);
   call.size = layer.size;
-  return transfer(group_of(layer.group), stage, call.operation, call.size, 1.0, "collectives inside layers", nullptr,
+  return transfer({group_of(layer.group), stage, call.operation, call.size}, "collectives inside layers", nullptr,
                   [&](std::vector<std::vector<int>>& groups) {
                     call.groups = std::move(groups);
                     return lower(call, topology_, scenario_.calibration);
@@ -238,17 +237,16 @@ int TransferTable::inside_layer(int stage, const LayerCollective& layer) {
 
 int TransferTable::hop(int stage, bool back, Bytes activation) {
   const Bytes bytes = activation / scenario_.plan.tensor;
-  const double direction = back ? -1.0 : 1.0;
-  return transfer(GroupKind::neighbours, stage, CollectiveOperation::send_receive, bytes, direction,
-                  "pipeline send/receive", nullptr, [&](const std::vector<std::vector<int>>& pairs) {
-                    LoweredCollective::Phase phase;
-                    for (const std::vector<int>& pair : pairs) {
-                      phase.flows.push_back({pair[back ? 1 : 0], pair[back ? 0 : 1], bytes});
-                      const Flow& flow = phase.flows.back();
-                      phase.latency = std::max(phase.latency, topology_.latency(flow.source, flow.destination));
-                    }
-                    return LoweredCollective{"send/receive", {std::move(phase)}};
-                  });
+  const Key key{GroupKind::neighbours, stage, CollectiveOperation::send_receive, bytes, 1.0, back};
+  return transfer(key, "pipeline send/receive", nullptr, [&](const std::vector<std::vector<int>>& pairs) {
+    LoweredCollective::Phase phase;
+    for (const std::vector<int>& pair : pairs) {
+      phase.flows.push_back({pair[back ? 1 : 0], pair[back ? 0 : 1], bytes});
+      const Flow& flow = phase.flows.back();
+      phase.latency = std::max(phase.latency, topology_.latency(flow.source, flow.destination));
+    }
+    return LoweredCollective{"send/receive", {std::move(phase)}};
+  });
 }
 
 Seconds TransferTable::time(int transfer, int lane) const {

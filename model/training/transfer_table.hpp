@@ -3,7 +3,6 @@
 
 #include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "model/parallelism/layout.hpp"
@@ -54,11 +53,19 @@ class TransferTable {
   };
 
   int grouping(GroupKind kind, int stage);
+  /// What tells one transfer from another.
+  struct Key {
+    GroupKind kind;
+    int stage = 0;
+    CollectiveOperation operation;
+    Bytes size;
+    double pieces = 1.0;
+    bool back = false;
+    auto operator<=>(const Key&) const = default;
+  };
   /// Known already, or lowered by lower_groups(groups of one part).
   template <typename LowerGroups>
-  int transfer(GroupKind kind, int stage, CollectiveOperation operation, Bytes size, double pieces, std::string name,
-               RecipePointer recipe, const LowerGroups& lower_groups);
-  [[nodiscard]] LoweredCollective hop_of(const std::vector<std::vector<int>>& pairs, bool back, Bytes bytes) const;
+  int transfer(const Key& key, std::string name, RecipePointer recipe, const LowerGroups& lower_groups);
 
   const Scenario& scenario_;
   const Topology& topology_;
@@ -68,7 +75,7 @@ class TransferTable {
   std::vector<Entry> entries_;  ///< of each transfer
   std::vector<Grouping> groupings_;
   std::map<std::pair<GroupKind, int>, int> known_groupings_;
-  std::map<std::tuple<GroupKind, int, CollectiveOperation, double, double>, int> known_;
+  std::map<Key, int> known_;
 };
 
 }  // namespace foretrain

@@ -123,7 +123,7 @@ TEST_CASE("the next forward pass waits for its own layers only, and with priorit
     all.insert(all.end(), overrides.begin(), overrides.end());
     const Built built(small(all));
     const ParameterStore::Bounds bounds = store_bounds(built.store, built.topology);
-    const ServerGraph graph = build_server_graph(with_equal_workers(built.store), built.topology);
+    const ServerGraph graph = build_server_graph(built.store, built.topology);
     return estimated_times(built.store, graph, run(graph.graph), bounds).step;
   };
   const Seconds none = time({"plan.sync.overlap=false"});
