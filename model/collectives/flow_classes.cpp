@@ -17,10 +17,10 @@ ColouredGraph graph_of(const SharingSystem& system) {
   const auto flows = static_cast<std::int32_t>(system.flows());
   std::vector<std::int32_t> kinds = system.kind;
   std::ranges::sort(kinds);
-  kinds.erase(std::ranges::unique(kinds).begin(), kinds.end());
+  kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   std::vector<BytesPerSecond> bandwidths = system.bandwidth;
   std::ranges::sort(bandwidths);
-  bandwidths.erase(std::ranges::unique(bandwidths).begin(), bandwidths.end());
+  bandwidths.erase(std::unique(bandwidths.begin(), bandwidths.end()), bandwidths.end());
   const auto place = [](const auto& sorted, const auto& value) {
     return static_cast<std::int32_t>(std::ranges::lower_bound(sorted, value) - sorted.begin());
   };

@@ -24,6 +24,7 @@ Seconds mean_of(const std::vector<Seconds>& times) {
 void set_spread(const std::vector<Seconds>& steps, Result& result) {
   const Seconds beside = result.train->step_time - mean_of(steps);
   std::vector<double> values;
+  values.reserve(steps.size());
   for (const Seconds step : steps) values.push_back((step + beside).value());
   result.train->spread = TrainResult::Spread{Seconds(quantile(values, 0.5)), Seconds(quantile(values, 0.9)),
                                              Seconds(quantile(values, 0.99))};

@@ -139,6 +139,7 @@ TrainedScenario with_trainer(const YamlNode& document) {
   const Field name(*value_at(document, "plan.trainer"), "plan.trainer");
   const std::filesystem::path path = catalogue_file(CatalogueSection::trainer, name);
   std::vector<std::string> known;
+  known.reserve(habit_rows.size());
   for (const HabitRow& row : habit_rows) known.emplace_back(row.key);
   const MappingReader habits = habits_of(cached_yaml_file(path.string())).mapping_of(known);
   TrainedScenario result{document, {}};

@@ -302,7 +302,8 @@ void TransferTable::divide(const RankClasses& classes) {
         }
       }
       std::ranges::sort(divided[p].lanes);
-      divided[p].lanes.erase(std::ranges::unique(divided[p].lanes).begin(), divided[p].lanes.end());
+      std::vector<int>& lanes = divided[p].lanes;
+      lanes.erase(std::unique(lanes.begin(), lanes.end()), lanes.end());
     }
     if (divided.size() > 1) set_times(divided, topology_, scenario_.background);
     transfers_[i].parts = std::move(divided);
