@@ -13,7 +13,7 @@ namespace {
 struct StageOrder {
   StageOrder(const TrainWorkload& train, const Plan& plan, int stage)
       : micro_batches(std::min(foretrain::micro_batches(train, plan), 3 * plan.pipeline)),
-        passes(pipeline_order(plan.pipeline, stage, plan.interleave, micro_batches)) {}
+        passes(pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches)) {}
   int micro_batches;
   std::vector<PipelinePass> passes;
 };

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "model/base/words.hpp"
 #include "model/collectives/operation.hpp"
 #include "model/cost/compression.hpp"
 #include "model/cost/launches.hpp"
@@ -43,6 +45,15 @@ struct Sync {
   Compression compression;
 };
 
+/// In which order a stage takes its micro-batches (key plan.schedule). gpipe: all forward passes first (Huang et al.,
+/// "GPipe", NeurIPS 2019); one_forward_one_backward, "1f1b": as many as later stages need to begin (PipeDream-flush);
+/// interleaved: the same over several chunks of layers a stage (Megatron-LM).
+enum class PipelineSchedule { gpipe, one_forward_one_backward, interleaved };
+template <>
+constexpr std::string_view enumerator_word<PipelineSchedule::one_forward_one_backward>() {
+  return "1f1b";
+}
+
 struct Plan {
   /// What is kept in host memory between its uses (key plan.offload: a word or a list of them).
   struct Offload {
@@ -53,6 +64,7 @@ struct Plan {
   };
 
   int data = 1, tensor = 1, pipeline = 1, interleave = 1, context = 1, expert = 1;
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   bool sequence_parallel = false;
   int zero = 0;
   bool reshard_after_forward = true;  ///< zero 3: weights are gathered again for the backward pass

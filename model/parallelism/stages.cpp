@@ -68,6 +68,19 @@ void append(std::vector<LayerRun>& chunk, int group) {
   }
 }
 
+/// Before the first backward pass that a forward pass alternates with.
+int forward_passes_ahead(PipelineSchedule schedule, int stages, int stage, int interleave) {
+  switch (schedule) {
+    case PipelineSchedule::gpipe:
+      return std::numeric_limits<int>::max();
+    case PipelineSchedule::one_forward_one_backward:
+      return stages - stage - 1;
+    case PipelineSchedule::interleaved:
+      return 2 * (stages - stage - 1) + (interleave - 1) * stages;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, int interleave) {
@@ -107,7 +120,8 @@ std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, 
   return result;
 }
 
-std::vector<PipelinePass> pipeline_order(int stages, int stage, int interleave, int micro_batches) {
+std::vector<PipelinePass> pipeline_order(PipelineSchedule schedule, int stages, int stage, int interleave,
+                                         int micro_batches) {
   // The k-th forward pass: micro-batches go in groups of `stages` through one chunk after the other.
   std::vector<PipelinePass> forward;
   std::vector<PipelinePass> backward;
@@ -121,8 +135,7 @@ std::vector<PipelinePass> pipeline_order(int stages, int stage, int interleave, 
     }
   }
   const int total = micro_batches * interleave;
-  const int warm_up = interleave == 1 ? stages - stage - 1 : 2 * (stages - stage - 1) + (interleave - 1) * stages;
-  const int ahead = std::min(warm_up, total);
+  const int ahead = std::min(forward_passes_ahead(schedule, stages, stage, interleave), total);
   std::vector<PipelinePass> order(forward.begin(), forward.begin() + ahead);
   order.reserve(2 * static_cast<std::size_t>(total));
   for (int k = ahead; k < total; ++k) {
@@ -131,11 +144,6 @@ std::vector<PipelinePass> pipeline_order(int stages, int stage, int interleave, 
   }
   order.insert(order.end(), backward.begin() + (total - ahead), backward.end());
   return order;
-}
-
-int passes_in_flight(int stages, int stage, int interleave, int micro_batches) {
-  const int warm_up = interleave == 1 ? stages - stage - 1 : 2 * (stages - stage - 1) + (interleave - 1) * stages;
-  return std::min(warm_up + 1, micro_batches * interleave);
 }
 
 }  // namespace foretrain

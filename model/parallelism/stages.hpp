@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "model/parallelism/plan.hpp"
 #include "model/workload/model.hpp"
 
 namespace foretrain {
@@ -27,10 +28,8 @@ struct PipelinePass {
   int micro_batch = 0;
 };
 
-/// The order of work of one stage: one-forward-one-backward (PipeDream-flush), or Megatron-LM's interleaved schedule.
-std::vector<PipelinePass> pipeline_order(int stages, int stage, int interleave, int micro_batches);
-
-/// Activation sets that a stage holds at most, in units of one micro-batch through one chunk.
-int passes_in_flight(int stages, int stage, int interleave, int micro_batches);
+/// The order of work of one stage.
+std::vector<PipelinePass> pipeline_order(PipelineSchedule schedule, int stages, int stage, int interleave,
+                                         int micro_batches);
 
 }  // namespace foretrain

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "model/base/words.hpp"
 #include "model/workload/vision_language.hpp"
 
 namespace foretrain {
@@ -74,6 +75,10 @@ void check_pipeline(const Scenario& scenario) {
   if (plan.interleave > 1 && plan.pipeline == 1) {
     fail(scenario, "plan.interleave", fmt::format("{} chunks per stage without a pipeline", plan.interleave),
          "pipeline: 2 or more, or interleave: 1");
+  }
+  if ((plan.interleave > 1) != (plan.schedule == PipelineSchedule::interleaved)) {
+    fail(scenario, "plan.schedule", fmt::format("{} with {} chunks a stage", name(plan.schedule), plan.interleave),
+         plan.interleave > 1 ? "interleaved, or interleave: 1" : "gpipe or 1f1b, or interleave: 2 or more");
   }
 }
 

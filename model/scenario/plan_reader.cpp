@@ -241,12 +241,14 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
 
 Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster) {
   const MappingReader keys =
-      field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "sequence_parallel", "zero",
-                     "reshard_after_forward", "offload", "sync", "execution", "processes", "trainer"});
+      field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "schedule", "sequence_parallel",
+                     "zero", "reshard_after_forward", "offload", "sync", "execution", "processes", "trainer"});
   Plan plan;
   plan.tensor = keys.int_or("tensor", 1, factor);
   plan.pipeline = keys.int_or("pipeline", 1, factor);
   plan.interleave = keys.int_or("interleave", 1, factor);
+  plan.schedule = keys.choice_or(
+      "schedule", plan.interleave > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward);
   plan.context = keys.int_or("context", 1, factor);
   plan.expert = keys.int_or("expert", 1, factor);
   plan.sequence_parallel = keys.flag_or("sequence_parallel", false);

@@ -300,6 +300,10 @@ void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry sy
       classify(builder.transfers().grouped(), classes.lane_of_rank, speeds, topology, scenario.background, symmetry);
   builder.transfers().divide(classes);
   std::vector<Step::Lane::Cut> cuts = builder.transfers().meetings();
+  const bool whole_stages = classes.lanes.size() == static_cast<std::size_t>(stages) &&
+                            std::ranges::all_of(speeds, [](double speed) { return speed == 1.0; }) &&
+                            std::ranges::all_of(cuts, [](auto cut) { return cut == Step::Lane::Cut::none; });
+  if (whole_stages && !builder.transfers().divided()) return;  // that is what has been built
   builder.build(classes, cuts);
   if (builder.cut_unequal_companions(cuts)) builder.build(classes, cuts);
 }
@@ -315,6 +319,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
                 Recipes recipes, Symmetry symmetry) {
   const Plan& plan = scenario.plan;
   Step step;
+  step.schedule = plan.schedule;
   step.interleave = plan.interleave;
   step.micro_batches = micro_batches(train, plan);
   step.overlap = plan.sync.overlap;

@@ -124,6 +124,7 @@ struct Step {
   };
 
   std::vector<Lane> lanes;  ///< by stage
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int interleave = 1;
   int micro_batches = 1;
   bool overlap = true;             ///< gradients are synchronised beside the backward pass; else after it

@@ -269,7 +269,7 @@ StepGraph StepGraphBuilder::run() && {
   std::vector<std::vector<PipelinePass>> order;
   std::size_t left = 0;
   for (int s = 0; s < stages_; ++s) {
-    order.push_back(pipeline_order(stages_, s, step_.interleave, step_.micro_batches));
+    order.push_back(pipeline_order(step_.schedule, stages_, s, step_.interleave, step_.micro_batches));
     left += order.back().size();
   }
   std::vector<std::size_t> position(order.size(), 0);

@@ -257,6 +257,10 @@ Seconds TransferTable::time(int transfer, int lane) const {
   return longest;
 }
 
+bool TransferTable::divided() const {
+  return std::ranges::any_of(transfers_, [](const Step::Transfer& transfer) { return transfer.parts.size() > 1; });
+}
+
 std::vector<GroupedTransfer> TransferTable::grouped() const {
   std::vector<GroupedTransfer> grouped;
   for (std::size_t i = 0; i < transfers_.size(); ++i) {

@@ -32,6 +32,8 @@ class TransferTable {
   [[nodiscard]] std::vector<GroupedTransfer> grouped() const;
   /// Divides every transfer by the classes of its groups.
   void divide(const RankClasses& classes);
+  /// Whether some transfer has several parts.
+  [[nodiscard]] bool divided() const;
   /// By lane: those that have collectives inside layers with it, itself among them; empty where it is alone.
   [[nodiscard]] std::vector<std::vector<int>> companions(std::size_t lanes) const;
   /// By stage: which passes have collectives inside layers that may meet other traffic. Two transfers may meet where

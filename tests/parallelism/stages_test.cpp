@@ -65,9 +65,19 @@ TEST_CASE("more chunks than layers are refused with the number that would do") {
   CHECK_NOTHROW(split_layers(transformer_of(8), 8, 1));
 }
 
-TEST_CASE("the first stage of a 1F1B pipeline holds as many micro-batches as there are stages") {
+TEST_CASE("the first stage holds as many micro-batches as there are stages, or all of them") {
+  const auto most_in_flight = [](PipelineSchedule schedule, int stages, int stage, int micro_batches) {
+    int now = 0, most = 0;
+    for (const PipelinePass& pass : pipeline_order(schedule, stages, stage, 1, micro_batches)) {
+      now += pass.backward ? -1 : 1;
+      most = std::max(most, now);
+    }
+    return most;
+  };
   // arXiv 2104.04473, section 2.2.1: at most p in flight on the first stage, one on the last.
-  CHECK(passes_in_flight(8, 0, 1, 64) == 8);
-  CHECK(passes_in_flight(8, 7, 1, 64) == 1);
-  CHECK(passes_in_flight(8, 0, 1, 4) == 4);  // never more than there are
+  constexpr auto alternating = PipelineSchedule::one_forward_one_backward;
+  CHECK(most_in_flight(alternating, 8, 0, 64) == 8);
+  CHECK(most_in_flight(alternating, 8, 7, 64) == 1);
+  CHECK(most_in_flight(alternating, 8, 0, 4) == 4);  // never more than there are
+  CHECK(most_in_flight(PipelineSchedule::gpipe, 8, 7, 64) == 64);
 }

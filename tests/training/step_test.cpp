@@ -49,6 +49,7 @@ Step data_parallel_step(int buckets, double forward, double bucket_backward, dou
 Step pipeline_step(int stages, int interleave, int micro_batches, double forward, double backward, double hop) {
   Step step;
   step.interleave = interleave;
+  if (interleave > 1) step.schedule = PipelineSchedule::interleaved;
   step.micro_batches = micro_batches;
   step.overlap = false;
   for (int s = 0; s < stages; ++s) {
@@ -211,13 +212,25 @@ TEST_CASE("a loader slower than the step stalls it for the difference") {
   CHECK(breakdown_of(step, times).data_stall.value() == Approx(3.0));
 }
 
+TEST_CASE("all forward passes first: as long as one forward, one backward, and no shorter bubble") {
+  // GPipe idles for (p - 1) forward and backward passes as 1F1B does; what it costs is memory.
+  Step step = pipeline_step(4, 1, 12, 1.0, 2.0, 0.0);
+  const Seconds alternating = uncontended_times(step).backward_done;
+  step.schedule = PipelineSchedule::gpipe;
+  CHECK(uncontended_times(step).backward_done.value() == Approx((12 + 4 - 1) * 3.0));
+  CHECK(uncontended_times(step).backward_done.value() == Approx(alternating.value()));
+}
+
 TEST_CASE("a stage works on every micro-batch of every chunk once forward and once backward") {
   for (const int stages : {1, 2, 5}) {
     for (const int interleave : {1, 2, 3}) {
       for (const int micro_batches : {1, 4, 10}) {
         for (int s = 0; s < stages; ++s) {
+          const auto schedule = interleave > 1   ? PipelineSchedule::interleaved
+                                : stages % 2 > 0 ? PipelineSchedule::gpipe
+                                                 : PipelineSchedule::one_forward_one_backward;
           std::set<std::tuple<bool, int, int>> seen;
-          for (const PipelinePass& pass : pipeline_order(stages, s, interleave, micro_batches)) {
+          for (const PipelinePass& pass : pipeline_order(schedule, stages, s, interleave, micro_batches)) {
             CHECK(seen.insert({pass.backward, pass.chunk, pass.micro_batch}).second);
             if (pass.backward) CHECK(seen.count({false, pass.chunk, pass.micro_batch}) == 1);
           }
