@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/base/number.hpp"
@@ -72,6 +73,7 @@ std::vector<Interval> idle_intervals(const StepGraph& graph, const Execution& ex
   std::vector<Interval> busy;
   const std::span<const Task> tasks = graph.graph.tasks();
   for (std::size_t task = 0; task < tasks.size(); ++task) {
+    if (std::cmp_equal(task, graph.synchronised)) continue;  // a collective, wherever it stands
     if (tasks[task].resource == graph.compute[lane]) busy.push_back({execution.start[task], execution.finish[task]});
   }
   std::ranges::stable_sort(busy, {}, &Interval::start);
@@ -166,6 +168,11 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
     const Interval interval{execution.start[at_index(task)], execution.finish[at_index(task)], transfer.name};
     table[transfer.name].total += interval.end - interval.start;
     moving.push_back(interval);
+  }
+  if (step.gradient_norm > Seconds(0.0)) {
+    moving.push_back({execution.start[at_index(graph.synchronised)], execution.finish[at_index(graph.synchronised)],
+                      "gradient norm"});
+    table["gradient norm"].total = step.gradient_norm;
   }
   Seconds in_progress;
   for (const auto& [name, time] : exposed_by_name(idle_intervals(graph, execution, lane), moving)) {
