@@ -66,6 +66,8 @@ constexpr BadLine bad_lines[] = {
     {15, "  pipeline: ^2\n  interleave: 13", "plan.pipeline", "24 layers cannot fill 2 stages of 13 chunks",
      "at most 24"},
     {15, "  pipeline: 1\n  context: 2\n  interleave: ^2", "plan.interleave", "without a pipeline", "interleave: 1"},
+    {15, "  pipeline: 2\n  schedule: ^interleaved", "plan.schedule", "interleaved with 1 chunks", "gpipe or 1f1b"},
+    {15, "  pipeline: 2\n  schedule: ^chimera", "plan.schedule", "unknown value", "gpipe, 1f1b or interleaved"},
     {16, "  expert: ^2", "plan.expert", "no experts", "expert: 1"},
 };
 

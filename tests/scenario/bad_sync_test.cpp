@@ -8,6 +8,7 @@ namespace {
 
 constexpr BadLine bad_lines[] = {
     {16, "  sync: { algorithm: ring, ^buckets: 25 MB }", "plan.sync.buckets", "unknown key", "did you mean bucket?"},
+    {16, "  sync: { bucket: ^big }", "plan.sync.bucket", "unknown rule", "megatron"},
     {16, "  sync: { bucket: ^25 }", "plan.sync.bucket", "has no unit", "25 MB"},
     {16, "  sync: { bucket: ^0 MB }", "plan.sync.bucket", "zero", "above zero"},
     {16, "  sync: { algorithm: ^rings }", "plan.sync.algorithm", "unknown value", "did you mean ring?"},
