@@ -44,7 +44,7 @@ Segment last_backward_of(const Step& step, const Step::Chunk& chunk) {
   return sum;
 }
 
-/// Forward and backward work of one stage over the whole step.
+/// Forward and backward work of one lane over the whole step.
 Segment passes_of(const Step& step, std::size_t s) {
   const auto passes = static_cast<double>(step.micro_batches);
   Segment work;
@@ -190,13 +190,14 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
   for (const Step::Chunk& chunk : step.lanes[lane].chunks) {
     for (const GradientBucket& bucket : chunk.buckets) kernels += kernels_beside(bucket);
   }
-  const Seconds unexplained = beyond_rounding(rest - in_progress * counted, breakdown.total());
+  Seconds unexplained = beyond_rounding(rest - in_progress * counted, breakdown.total());
   if (kernels > Seconds(0.0)) {
     const Seconds all = kernels * (step.every_micro_batch ? static_cast<double>(step.micro_batches) : 1.0);
-    table["compression kernels"] = {all, std::min(all, unexplained)};
+    const Seconds exposed = std::min(all, unexplained);
+    table["compression kernels"] = {all, exposed};
+    unexplained -= exposed;
   }
-  const Seconds others = kernels > Seconds(0.0) ? unexplained - table["compression kernels"].exposed : unexplained;
-  if (others > Seconds(0.0)) table["waiting for other ranks"] = {others, others};
+  if (unexplained > Seconds(0.0)) table["waiting for other ranks"] = {unexplained, unexplained};
   if (waiting > Seconds(0.0)) table["waiting for the slowest replica"] = {waiting, waiting};
   if (merged > Seconds(0.0)) {
     CommunicationTime& inside = table["collectives inside layers"];

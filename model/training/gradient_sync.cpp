@@ -159,9 +159,7 @@ std::vector<Operator> GradientSync::operators_of(const GradientSync::LayerPart& 
 /// Fills in the bucket's transfers and kernels: first what all replicas hold, then experts.
 void GradientSync::synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const {
   synchronise(place, GroupKind::gradients, replicas_, part.gradients, part.collectives, bucket);
-  if (part.experts.elements > 0.0) {
-    synchronise(place, GroupKind::expert_gradients, expert_replicas_, part.experts, part.collectives, bucket);
-  }
+  synchronise(place, GroupKind::expert_gradients, expert_replicas_, part.experts, part.collectives, bucket);
 }
 
 void GradientSync::synchronise(const Place& place, GroupKind kind, int replicas, const GradientSet& gradients,

@@ -32,8 +32,23 @@ class ClusterGraph {
     }
   }
 
-  void add(const GroupedTransfer& transfer) {
-    const std::vector<Vertex>& groups = vertices_of(transfer);
+  /// Once for each grouping.
+  void add_groups(const GroupedTransfer& transfer) {
+    const auto [known, is_new] = groups_.try_emplace(transfer.grouping);
+    if (!is_new) return;
+    known->second.assign(transfer.groups->size(), -1);
+    for (std::size_t p = 0; p < transfer.parts.size(); ++p) {
+      for (const int group : transfer.parts[p].groups) {
+        const Vertex vertex = graph_.add_vertex(
+            colour({Kind::group, static_cast<double>(transfer.grouping), static_cast<double>(p), 0.0}));
+        for (const int rank : (*transfer.groups)[at_index(group)]) graph_.edges.emplace_back(rank, vertex);
+        known->second[at_index(group)] = vertex;
+      }
+    }
+  }
+
+  void add_flows(const GroupedTransfer& transfer) {
+    const std::vector<Vertex>& groups = groups_.at(transfer.grouping);
     const auto number = static_cast<double>(transfers_++);
     const std::vector<int> group_of = group_of_rank(*transfer.groups, topology_.gpus());
     Vertex whole = -1;  // joined to all groups: what belongs to none of them alone
@@ -56,7 +71,7 @@ class ClusterGraph {
     }
   }
 
-  void add(std::span<const BackgroundFlow::Route> background) {
+  void add_background(std::span<const BackgroundFlow::Route> background) {
     for (const BackgroundFlow::Route& route : background) {
       const auto number = static_cast<double>(transfers_++);
       add_flow(colour({Kind::flow, number, 0.0, 0.0}), route.source, route.destination,
@@ -94,29 +109,15 @@ class ClusterGraph {
     return last_colour_->second;
   }
 
-  const std::vector<Vertex>& vertices_of(const GroupedTransfer& transfer) {
-    const auto [known, is_new] = groups_.try_emplace(transfer.grouping);
-    if (!is_new) return known->second;
-    known->second.assign(transfer.groups->size(), -1);
-    for (std::size_t p = 0; p < transfer.parts.size(); ++p) {
-      for (const int group : transfer.parts[p].groups) {
-        const Vertex vertex = graph_.add_vertex(
-            colour({Kind::group, static_cast<double>(transfer.grouping), static_cast<double>(p), 0.0}));
-        for (const int rank : (*transfer.groups)[at_index(group)]) graph_.edges.emplace_back(rank, vertex);
-        known->second[at_index(group)] = vertex;
-      }
-    }
-    return known->second;
-  }
-
   Vertex add_flow(std::int32_t of_colour, EndpointId source, EndpointId destination, BytesPerSecond most_rate) {
     const Vertex flow = graph_.add_vertex(of_colour);
     crossed_.clear();
     topology_.append_route(source, destination, crossed_);
     for (const LinkId link : crossed_) {
       Vertex& vertex = link_vertex_[at_index(link)];
-      if (vertex < 0)
+      if (vertex < 0) {
         vertex = graph_.add_vertex(colour({Kind::link, topology_.link_bandwidth(link).value(), 0.0, 0.0}));
+      }
       graph_.edges.emplace_back(flow, vertex);
     }
     if (is_finite(most_rate)) {  // flows between the same two ends share a connection
@@ -183,11 +184,15 @@ RankClasses classify(const std::vector<GroupedTransfer>& transfers, const std::v
                      const std::vector<double>& speed_of_rank, const Topology& topology,
                      std::span<const BackgroundFlow> background, Symmetry symmetry) {
   ClusterGraph graph(topology, stage_of_rank, speed_of_rank, symmetry);
+  // Ranks that are all in the same groups are told apart by nothing that these groups send.
+  const bool by_traffic =
+      std::ranges::any_of(transfers, [](const GroupedTransfer& transfer) { return transfer.groups->size() > 1; });
   std::set<Structure> seen;
   for (const GroupedTransfer& transfer : transfers) {
-    if (seen.insert(structure_of(transfer)).second) graph.add(transfer);
+    graph.add_groups(transfer);
+    if (by_traffic && seen.insert(structure_of(transfer)).second) graph.add_flows(transfer);
   }
-  graph.add(background_routes(background, topology));
+  if (by_traffic) graph.add_background(background_routes(background, topology));
   const std::vector<std::int32_t> class_of = graph.partition();
 
   RankClasses classes;

@@ -39,8 +39,9 @@ StepGraphBuilder::StepGraphBuilder(const Step& step)
   result_.last_backward.resize(step.lanes.size(), -1);
   result_.merged.resize(step.lanes.size());
   for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
-    while (std::cmp_less_equal(first_lane_.size(), step.lanes[lane].stage))
+    while (std::cmp_less_equal(first_lane_.size(), step.lanes[lane].stage)) {
       first_lane_.push_back(static_cast<int>(lane));
+    }
   }
   first_lane_.push_back(static_cast<int>(step.lanes.size()));
   for (const Step::Transfer& transfer : step.transfers) transfer_blocks_.emplace_back(transfer.parts.size(), -1);
@@ -313,6 +314,13 @@ StepGraph StepGraphBuilder::run() && {
     }
     for (const int gather : step_.lanes[at_index(first_lane(s))].parameter_gathers) {
       add_transfer(s, gather, true, updated);
+    }
+  }
+  for (const std::vector<int>* boundaries : {&step_.activations, &step_.activation_gradients}) {
+    for (const int hop : *boundaries) {
+      for (const BlockId block : transfer_blocks_[at_index(hop)]) {
+        if (block >= 0) result_.hops.push_back(block);
+      }
     }
   }
   result_.graph = std::move(builder_).build();

@@ -1,6 +1,4 @@
 // What is sent: collectives of gradients and inside layers, messages between stages.
-#include <algorithm>
-
 #include "model/training/step_graph_builder.hpp"
 
 namespace foretrain {
@@ -113,9 +111,7 @@ void StepGraphBuilder::send(int stage, const PipelinePass& pass, const PerLane& 
       const Streams& streams = streams_[at_index(lane)];
       if (stream < 0) stream = pass.backward ? streams.to_previous : streams.to_next;
     }
-    const BlockId block = transfer_block(hop, p);
-    if (std::ranges::find(result_.hops, block) == result_.hops.end()) result_.hops.push_back(block);
-    const TaskId arrived = add(block, stream, std::move(sent), pass.micro_batch);
+    const TaskId arrived = add(transfer_block(hop, p), stream, std::move(sent), pass.micro_batch);
     result_.transfers.push_back({arrived, hop, p});
     for (const int lane : parts[p].lanes) {
       if (step_.lanes[at_index(lane)].stage == target_stage) input[at_index(lane)][arrival] = arrived;

@@ -44,6 +44,9 @@ std::vector<std::vector<int>> TransferTable::companions(std::size_t lanes) const
 
 std::vector<Step::Lane::Cut> TransferTable::meetings() const {
   using Cut = Step::Lane::Cut;
+  std::vector<Cut> cuts(static_cast<std::size_t>(scenario_.plan.pipeline), Cut::none);
+  const auto any_inside = [](const Grouping& grouping) { return is_inside_layers(grouping.kind); };
+  if (std::ranges::none_of(groupings_, any_inside)) return cuts;
   /// Transfers of one user follow each other, so that they never meet.
   struct User {
     GroupKind kind;  ///< tensor for all groups inside layers
@@ -85,7 +88,6 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
     }
   }
 
-  std::vector<Cut> cuts(static_cast<std::size_t>(scenario_.plan.pipeline), Cut::none);
   const bool gradients_all_along = scenario_.plan.zero == 3 || scenario_.plan.sync.every_micro_batch;
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
     const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];

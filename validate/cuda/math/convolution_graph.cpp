@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "model/base/words.hpp"
+
 namespace foretrain::gpu {
 
 namespace {
@@ -69,12 +71,10 @@ ConvolutionShape convolution_shape(const OperatorSpec& spec) {
   }
   shape.p = (shape.h + 2 * shape.pad_h - shape.r) / shape.stride + 1;
   shape.q = (shape.w + 2 * shape.pad_w - shape.s) / shape.stride + 1;
-  const std::string pass = spec.text_or("pass", "forward");
-  if (pass == "data_gradient") shape.pass = ConvolutionPass::data_gradient;
-  if (pass == "weight_gradient") shape.pass = ConvolutionPass::weight_gradient;
-  if (pass != "forward" && shape.pass == ConvolutionPass::forward) {
-    throw std::invalid_argument("convolution: pass: unknown word \"" + pass + "\"");
-  }
+  const std::string word = spec.text_or("pass", "forward");
+  const auto pass = value_of<ConvolutionPass>(word);
+  if (!pass) throw std::invalid_argument("convolution: pass: unknown word \"" + word + "\"");
+  shape.pass = *pass;
   shape.precision = spec.text_or("precision", "fp32");
   return shape;
 }
