@@ -1,6 +1,7 @@
 #include "model/memory/memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "model/parallelism/layout.hpp"
@@ -9,24 +10,33 @@ namespace foretrain {
 
 namespace {
 
-/// Passes of a stage; no more micro-batches than it takes until as many are in flight as ever will be.
+/// Passes of a stage; no more micro-batches than it takes until as many are in flight as ever will be, which with all
+/// forward passes first is all of them.
 struct StageOrder {
   StageOrder(const TrainWorkload& train, const Plan& plan, int stage)
-      : micro_batches(std::min(foretrain::micro_batches(train, plan), 3 * plan.pipeline)),
+      : micro_batches(plan.schedule == PipelineSchedule::gpipe
+                          ? foretrain::micro_batches(train, plan)
+                          : std::min(foretrain::micro_batches(train, plan), 3 * plan.pipeline)),
         passes(pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches)) {}
   int micro_batches;
   std::vector<PipelinePass> passes;
 };
 
-/// Calls pass(which, bytes kept by all others) for each pass in order.
+/// Calls pass(which, bytes kept by all others) for each forward and backward pass in order. One that makes the
+/// gradients of weights alone only frees what was kept for them.
 template <typename Visit>
 void walk(const StageOrder& order, const StageMemory& memory, const Visit& visit) {
   Bytes alive;
   for (const PipelinePass& pass : order.passes) {
-    const Bytes kept = memory.chunks()[static_cast<std::size_t>(pass.chunk)].kept;
-    if (pass.backward) alive -= kept;
+    const StageMemory::Chunk& chunk = memory.chunks()[static_cast<std::size_t>(pass.chunk)];
+    if (pass.part == PipelinePass::Part::weights) {
+      alive -= chunk.kept_for_weights;
+      continue;
+    }
+    if (pass.backward) alive -= chunk.kept;
     visit(pass, alive);
-    if (!pass.backward) alive += kept;
+    if (!pass.backward) alive += chunk.kept;
+    if (pass.part == PipelinePass::Part::inputs) alive += chunk.kept_for_weights;
   }
 }
 
@@ -35,24 +45,40 @@ struct StagePeak {
   Bytes activations_on_host;
 };
 
+/// The moments of a pass while `others` are kept.
+void visit_moments(const StageMemory& memory, const PipelinePass& pass, Bytes others, bool every_layer,
+                   const StageMemory::Emit& emit) {
+  if (pass.backward) {
+    memory.backward(pass.chunk, pass.part == PipelinePass::Part::inputs, others, every_layer, emit);
+  } else {
+    memory.forward(pass.chunk, others, every_layer, emit);
+  }
+}
+
 /// Between passes of one kind and chunk only what the others keep differs: the one with most of that is looked into.
 StagePeak peak_of(const StageMemory& memory, const StageOrder& order) {
-  std::vector<std::pair<Bytes, Bytes>> most(memory.chunks().size(), {Bytes(-1.0), Bytes(-1.0)});
+  struct Fullest {
+    PipelinePass pass;
+    Bytes others = Bytes(-1.0);
+  };
+  enum Kind { forward, backward, inputs, kinds };
+  std::vector<std::array<Fullest, kinds>> fullest(memory.chunks().size());
   StagePeak peak;
   walk(order, memory, [&](const PipelinePass& pass, Bytes others) {
     const auto chunk = static_cast<std::size_t>(pass.chunk);
-    Bytes& known = pass.backward ? most[chunk].second : most[chunk].first;
-    known = std::max(known, others);
+    const Kind kind = !pass.backward ? forward : pass.part == PipelinePass::Part::whole ? backward : inputs;
+    Fullest& known = fullest[chunk][kind];
+    if (others > known.others) known = {pass, others};
     peak.activations_on_host = std::max(peak.activations_on_host, others + memory.chunks()[chunk].kept);
   });
   const StageMemory::Emit keep_fullest = [&](MemoryTimeline::Phase, const StageMemory::Layers&, int,
                                              const MemoryParts& parts) {
     if (parts.total() > peak.parts.total()) peak.parts = parts;
   };
-  for (std::size_t chunk = 0; chunk < most.size(); ++chunk) {
-    const auto [forward, backward] = most[chunk];
-    if (forward >= Bytes(0.0)) memory.forward(static_cast<int>(chunk), forward, false, keep_fullest);
-    if (backward >= Bytes(0.0)) memory.backward(static_cast<int>(chunk), backward, false, keep_fullest);
+  for (const auto& of_chunk : fullest) {
+    for (const auto& [pass, others] : of_chunk) {
+      if (others >= Bytes(0.0)) visit_moments(memory, pass, others, false, keep_fullest);
+    }
   }
   return peak;
 }
@@ -106,8 +132,7 @@ MemoryTimeline memory_timeline(const Scenario& scenario, const TrainWorkload& tr
   };
   walk(order, memory, [&](const PipelinePass& pass, Bytes others) {
     micro_batch = pass.micro_batch;
-    pass.backward ? memory.backward(pass.chunk, others, true, append)
-                  : memory.forward(pass.chunk, others, true, append);
+    visit_moments(memory, pass, others, true, append);
   });
   timeline.moments.push_back({MemoryTimeline::Phase::optimizer, -1, -1, "", memory.fixed()});
   const auto fuller = [](const MemoryTimeline::Moment& a, const MemoryTimeline::Moment& b) {

@@ -110,6 +110,7 @@ class Remedies {
       Scenario s = scenario_;
       TrainWorkload t = train_;
       s.plan.zero = zero;
+      s.plan.shard = 0;
       s.plan.data = replicas;
       t.recompute = recompute;
       make_divisible(t, s.plan);

@@ -1,6 +1,7 @@
 #include "model/parallelism/layout.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace foretrain {
 
@@ -28,7 +29,76 @@ int micro_batches(const TrainWorkload& train, const Plan& plan) {
   return static_cast<int>(train.global_batch / (train.micro_batch * plan.data));
 }
 
+namespace {
+
+/// `size` members of each group after the other that follow each other in it.
+std::vector<std::vector<int>> in_blocks(const std::vector<std::vector<int>>& groups, std::size_t size) {
+  std::vector<std::vector<int>> blocks;
+  for (const std::vector<int>& group : groups) {
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      if (i % size == 0) blocks.emplace_back();
+      blocks.back().push_back(group[i]);
+    }
+  }
+  return blocks;
+}
+
+/// The members of each group that have the same place in its blocks of `size`.
+std::vector<std::vector<int>> across_blocks(const std::vector<std::vector<int>>& groups, std::size_t size) {
+  std::vector<std::vector<int>> across;
+  for (const std::vector<int>& group : groups) {
+    for (std::size_t place = 0; place < size; ++place) {
+      std::vector<int>& same = across.emplace_back();
+      for (std::size_t i = place; i < group.size(); i += size) same.push_back(group[i]);
+    }
+  }
+  return across;
+}
+
+bool is_of_gradients(GroupKind kind) { return kind == GroupKind::gradients || kind == GroupKind::expert_gradients; }
+
+}  // namespace
+
 std::vector<std::vector<int>> RankLayout::groups(GroupKind kind, int stage) const {
+  const auto shard = static_cast<std::size_t>(shard_), experts_shard = static_cast<std::size_t>(shard_ / expert_);
+  switch (kind) {
+    case GroupKind::shards:
+      return in_blocks(groups(GroupKind::gradients, stage), shard);
+    case GroupKind::expert_shards:
+      return in_blocks(groups(GroupKind::expert_gradients, stage), experts_shard);
+    case GroupKind::copies:
+      return across_blocks(groups(GroupKind::gradients, stage), shard);
+    case GroupKind::expert_copies:
+      return across_blocks(groups(GroupKind::expert_gradients, stage), experts_shard);
+    default:
+      break;
+  }
+  std::vector<std::vector<int>> own = groups_within(kind, stage);
+  if (const std::optional<int> mirror = placement_.mirror(stage); mirror && is_of_gradients(kind)) {
+    const std::vector<std::vector<int>> others = groups_within(kind, *mirror);
+    for (std::size_t i = 0; i < own.size(); ++i) own[i].insert(own[i].end(), others[i].begin(), others[i].end());
+  }
+  return own;
+}
+
+std::vector<int> RankLayout::stages(GroupKind kind, int stage) const {
+  std::vector<int> stages{stage};
+  switch (kind) {
+    case GroupKind::tensor:
+    case GroupKind::context:
+    case GroupKind::expert:
+      break;
+    case GroupKind::neighbours:
+      stages.push_back((stage + 1) % pipeline_);
+      break;
+    default:
+      if (const std::optional<int> mirror = placement_.mirror(stage)) stages.push_back(*mirror);
+  }
+  std::ranges::sort(stages);
+  return stages;
+}
+
+std::vector<std::vector<int>> RankLayout::groups_within(GroupKind kind, int stage) const {
   std::vector<std::vector<int>> groups;
   const int first_rank = rank(stage, 0, 0, 0);
   // `size` ranks, `apart` from each other.
@@ -64,6 +134,11 @@ std::vector<std::vector<int>> RankLayout::groups(GroupKind kind, int stage) cons
         groups.push_back({r, (r + ranks_per_stage()) % gpus()});
       }
       break;
+    case GroupKind::shards:
+    case GroupKind::expert_shards:
+    case GroupKind::copies:
+    case GroupKind::expert_copies:
+      break;  // parts of others
   }
   return groups;
 }

@@ -47,8 +47,10 @@ struct Sync {
 
 /// In which order a stage takes its micro-batches (key plan.schedule). gpipe: all forward passes first (Huang et al.,
 /// "GPipe", NeurIPS 2019); one_forward_one_backward, "1f1b": as many as later stages need to begin (PipeDream-flush);
-/// interleaved: the same over several chunks of layers a stage (Megatron-LM).
-enum class PipelineSchedule { gpipe, one_forward_one_backward, interleaved };
+/// interleaved: the same over several chunks of layers a stage (Megatron-LM). zero_bubble: gradients of weights are put
+/// off to where a stage would wait (Qi et al., arXiv 2401.10241: ZB-H1; with two chunks a stage, ZB-V). dualpipe:
+/// micro-batches enter at both ends, and a forward pass runs beside a backward pass (DeepSeek-V3, arXiv 2412.19437).
+enum class PipelineSchedule { gpipe, one_forward_one_backward, interleaved, zero_bubble, dualpipe };
 template <>
 constexpr std::string_view enumerator_word<PipelineSchedule::one_forward_one_backward>() {
   return "1f1b";
@@ -67,6 +69,7 @@ struct Plan {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   bool sequence_parallel = false;
   int zero = 0;
+  int shard = 0;  ///< ranks over which `zero` divides, as often as there are replicas of these (HSDP); 0: all of them
   bool reshard_after_forward = true;  ///< zero 3: weights are gathered again for the backward pass
   Offload offload;
   Sync sync;
@@ -74,10 +77,24 @@ struct Plan {
   ExecutionMode execution = ExecutionMode::eager;
 };
 
-/// What one rank holds of a stage's `parameters` where they are divided over all that hold the same ones: data and
-/// context ranks; those in experts over these without expert parallelism's.
+/// Whether the schedule does a backward pass in two parts: gradients of inputs, and those of weights later.
+inline bool splits_backward(PipelineSchedule schedule) {
+  return schedule == PipelineSchedule::zero_bubble || schedule == PipelineSchedule::dualpipe;
+}
+
+/// Ranks that hold the same parameters and sum their gradients: data and context ranks, under DualPipe of two stages.
+inline int replicas_of(const Plan& plan) {
+  return plan.data * plan.context * (plan.schedule == PipelineSchedule::dualpipe ? 2 : 1);
+}
+
+/// Ranks over which ZeRO divides what they hold, and how many such groups hold the same.
+inline int shards_of(const Plan& plan) { return plan.shard > 0 ? plan.shard : replicas_of(plan); }
+inline int copies_of_shard(const Plan& plan) { return replicas_of(plan) / shards_of(plan); }
+
+/// What one rank holds of a stage's `parameters` where ZeRO divides them; those in experts over fewer ranks, as expert
+/// parallelism has divided them already.
 inline double parameters_of_shard(const Plan& plan, double parameters, double in_experts) {
-  const double shards = static_cast<double>(plan.data) * plan.context;
+  const double shards = shards_of(plan);
   return (parameters - in_experts) / shards + in_experts / (shards / plan.expert);
 }
 

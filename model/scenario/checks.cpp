@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -70,15 +71,61 @@ void check_batch(const Scenario& scenario, const TrainWorkload& train) {
        remedy);
 }
 
-void check_pipeline(const Scenario& scenario) {
+/// Chunks a stage that a schedule is made for, as it is said where there are others.
+void check_chunks(const Scenario& scenario) {
+  using enum PipelineSchedule;
+  const Plan& plan = scenario.plan;
+  const bool several = plan.interleave > 1;
+  const bool suits = plan.schedule == interleaved   ? several
+                     : plan.schedule == zero_bubble ? plan.interleave <= 2
+                                                    : !several;
+  if (suits) return;
+  const char* expected = plan.schedule == zero_bubble ? "interleave: 1 or 2, or schedule: interleaved"
+                         : plan.schedule == dualpipe  ? "interleave: 1: each stage holds two chunks by itself"
+                         : several                    ? "interleaved, or interleave: 1"
+                                                      : "gpipe or 1f1b, or interleave: 2 or more";
+  fail(scenario, "plan.schedule", fmt::format("{} with {} chunks a stage", name(plan.schedule), plan.interleave),
+       expected);
+}
+
+void check_pipeline(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
   if (plan.interleave > 1 && plan.pipeline == 1) {
     fail(scenario, "plan.interleave", fmt::format("{} chunks per stage without a pipeline", plan.interleave),
          "pipeline: 2 or more, or interleave: 1");
   }
-  if ((plan.interleave > 1) != (plan.schedule == PipelineSchedule::interleaved)) {
-    fail(scenario, "plan.schedule", fmt::format("{} with {} chunks a stage", name(plan.schedule), plan.interleave),
-         plan.interleave > 1 ? "interleaved, or interleave: 1" : "gpipe or 1f1b, or interleave: 2 or more");
+  check_chunks(scenario);
+  if (!splits_backward(plan.schedule)) return;
+  if (plan.pipeline == 1) {
+    fail(scenario, "plan.schedule", fmt::format("{} without a pipeline", name(plan.schedule)),
+         "pipeline: 2 or more, or leave the key out");
+  }
+  if (plan.zero == 3) {
+    fail(scenario, "plan.zero", fmt::format("weights that are gathered for each pass, with {}", name(plan.schedule)),
+         "zero: 0, 1 or 2, or schedule: 1f1b");
+  }
+  if (plan.schedule != PipelineSchedule::dualpipe) return;
+  if (plan.pipeline % 2 != 0) {
+    fail(scenario, "plan.pipeline", fmt::format("dualpipe with {} stages", plan.pipeline), "an even number of stages");
+  }
+  const std::int64_t passes = train.global_batch / (train.micro_batch * plan.data);
+  if (passes % 2 != 0 || passes < 2 * plan.pipeline) {
+    const std::int64_t even = std::max<std::int64_t>(passes + 1, 2 * plan.pipeline) / 2 * 2;
+    fail(scenario, "workload.train.global_batch",
+         fmt::format("dualpipe with {} micro-batches over {} stages", passes, plan.pipeline),
+         fmt::format("an even number of at least twice the stages: global_batch: {}",
+                     even * train.micro_batch * plan.data));
+  }
+}
+
+/// ZeRO over a part of the ranks that hold the same parameters.
+void check_shard(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  if (plan.shard == 0) return;
+  require_divisible(scenario, "plan.zero.shard", plan.shard, replicas_of(plan), "ranks with the same parameters");
+  if (plan.shard % plan.expert != 0) {
+    fail(scenario, "plan.zero.shard", fmt::format("{} ranks a shard with experts over {}", plan.shard, plan.expert),
+         fmt::format("a multiple of {}", plan.expert));
   }
 }
 
@@ -286,7 +333,8 @@ void check_scenario(const Scenario& scenario) {
   check_store(scenario, *train);
   check_gpu_count(scenario);
   check_batch(scenario, *train);
-  check_pipeline(scenario);
+  check_pipeline(scenario, *train);
+  check_shard(scenario);
   check_packing(scenario, *train);
   if (const auto* transformer = std::get_if<TransformerConfig>(&train->model.shape)) {
     check_transformer(scenario, *transformer);

@@ -230,6 +230,17 @@ Plan::Offload read_offload(const Field& field) {
   return offload;
 }
 
+/// A level, or `{ stage: 3, shard: 8 }`.
+void read_zero(const Field& field, Plan& plan) {
+  plan.zero = zero_level(field);
+  if (!field.is_mapping()) return;
+  const MappingReader keys = field.mapping({"stage", "shard"});
+  plan.shard = keys.int_or("shard", 0, factor);
+  if (plan.shard > 0 && plan.zero == 0) {
+    keys.fail("shard", "stage 0 divides nothing", "stage: 1, 2 or 3, or leave the key out");
+  }
+}
+
 ExecutionMode read_execution(const MappingReader& plan) { return plan.choice_or("execution", ExecutionMode::eager); }
 
 /// How many replicas the GPUs have room for; 1 where the factors do not divide them (check_scenario complains then).
@@ -252,7 +263,7 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   plan.context = keys.int_or("context", 1, factor);
   plan.expert = keys.int_or("expert", 1, factor);
   plan.sequence_parallel = keys.flag_or("sequence_parallel", false);
-  plan.zero = keys.int_or("zero", 0, {0, 3});
+  if (const auto zero = keys.find("zero")) read_zero(*zero, plan);
   plan.reshard_after_forward = keys.flag_or("reshard_after_forward", true);
   if (keys.has("reshard_after_forward") && plan.zero != 3) {
     keys.fail("reshard_after_forward", fmt::format("zero: {} does not shard weights", plan.zero),
@@ -294,6 +305,12 @@ Precision usual_gradient_precision(const TrainWorkload& train, int zero) {
     default:
       return Precision::fp32;
   }
+}
+
+int zero_level(const Field& field) {
+  constexpr IntegerRange levels{0, 3};
+  const Field level = field.is_mapping() ? field.mapping({"stage", "shard"})["stage"] : field;
+  return static_cast<int>(level.integer(levels));
 }
 
 Plan read_plan(const std::optional<Field>& field, const ReadWorkload& workload, const Cluster& cluster) {

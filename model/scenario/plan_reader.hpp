@@ -17,4 +17,7 @@ Precision usual_gradient_precision(const TrainWorkload& train, int zero);
 /// leave of the GPUs. Throws ScenarioError for keys without meaning for the workload.
 Plan read_plan(const std::optional<Field>& field, const ReadWorkload& workload, const Cluster& cluster);
 
+/// The level that plan.zero states, by itself or as its `stage`.
+int zero_level(const Field& field);
+
 }  // namespace foretrain

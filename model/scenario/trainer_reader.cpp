@@ -14,6 +14,7 @@
 #include "model/collectives/operation.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/model_reader.hpp"
+#include "model/scenario/plan_reader.hpp"
 #include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
@@ -103,7 +104,7 @@ bool holds(const Field& when, const YamlNode& document) {
   if (!levels) return true;
   constexpr IntegerRange zero_range{0, 3};
   const YamlNode* stated = value_at(document, "plan.zero");
-  const std::int64_t zero = stated != nullptr ? Field(*stated, "plan.zero").integer(zero_range) : 0;
+  const std::int64_t zero = stated != nullptr ? zero_level(Field(*stated, "plan.zero")) : 0;
   const std::vector<Field> list = levels->list_or_one();
   return std::ranges::any_of(list, [&](const Field& level) { return level.integer(zero_range) == zero; });
 }

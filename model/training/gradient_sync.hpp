@@ -54,14 +54,22 @@ class GradientSync {
   [[nodiscard]] Seconds kernel_time(const std::vector<Operator>& ops) const;
   [[nodiscard]] std::vector<Operator> copies_into_bucket(Bytes gradients) const;
   [[nodiscard]] std::vector<Operator> operators_of(const LayerPart& part) const;
+  /// The ranks that hold the same parameters, and how ZeRO divides these over them: in shards that several hold alike
+  /// (Plan::shard), else in one for each rank.
+  struct Holders {
+    GroupKind all, shards, copies;
+    int replicas = 1, in_shards = 1, of_shard = 1;
+  };
   void synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const;
-  void synchronise(const Place& place, GroupKind kind, int replicas, const GradientSet& gradients, double collectives,
+  void synchronise(const Place& place, const Holders& holders, const GradientSet& gradients, double collectives,
                    GradientBucket& bucket) const;
+  [[nodiscard]] int transfer(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double collectives,
+                             const char* name) const;
 
   const Scenario& scenario_;
   const LayerPricer& pricer_;
   TransferTable& transfers_;
-  int replicas_, expert_replicas_;
+  Holders holders_, expert_holders_;
   Bytes weight_, gradient_;
 };
 

@@ -1,6 +1,7 @@
 #include "model/training/layer_cost.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/cost/launches.hpp"
 
@@ -45,6 +46,17 @@ Segment LayerCost::forward() const { return joined(forward_kernels, forward_disp
 Segment LayerCost::backward() const {
   return joined(backward_kernels + recompute_kernels, backward_dispatch + recompute_dispatch,
                 backward_collectives + recompute_collectives);
+}
+
+Segment paired(const LayerCost& forward, const LayerCost& backward, double slowdown) {
+  const Seconds forward_kernels = forward.forward_kernels;
+  const Seconds backward_kernels = backward.backward_kernels + backward.recompute_kernels;
+  const Seconds in_backward = backward.backward_collectives + backward.recompute_collectives;
+  const Seconds hidden =
+      std::min(forward.forward_collectives, backward_kernels) + std::min(in_backward, forward_kernels);
+  return joined(forward_kernels + backward_kernels + hidden * slowdown,
+                forward.forward_dispatch + backward.backward_dispatch + backward.recompute_dispatch,
+                forward.forward_collectives + in_backward - hidden);
 }
 
 LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
@@ -190,6 +202,24 @@ void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, doubl
     append_pieces(pieces, again, layer.calls->recompute, part(from, 0.0, begin), part(to, 0.0, begin));
   }
   if (to > begin) append_pieces(pieces, own, layer.calls->backward, part(from, begin, 1.0), part(to, begin, 1.0));
+}
+
+std::vector<Piece> paired(const std::vector<Piece>& forward, const std::vector<Piece>& backward) {
+  std::vector<Piece> pieces;
+  std::vector<int> transfers[2];  // of the last piece of each pass
+  const auto append = [&](const std::vector<Piece>& pass, std::size_t i, int number) {
+    if (i >= pass.size()) return;
+    pieces.push_back({pass[i].work, std::exchange(transfers[1 - number], {}), true});
+    transfers[number].insert(transfers[number].end(), pass[i].transfers.begin(), pass[i].transfers.end());
+  };
+  for (std::size_t i = 0; i < std::max(forward.size(), backward.size()); ++i) {
+    append(forward, i, 0);
+    append(backward, i, 1);
+  }
+  for (std::vector<int>& left : transfers) {
+    if (!left.empty()) pieces.push_back({Seconds(0.0), std::move(left), false});
+  }
+  return pieces;
 }
 
 void fit_pieces(std::vector<Piece>& pieces, const Segment& pass) {

@@ -191,9 +191,7 @@ int TransferTable::transfer(const Key& key, std::string name, RecipePointer reci
     Step::Transfer::Part& part = fresh.parts.emplace_back();
     part.lowered = lower_groups(groups);
     part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
-    part.lanes = {key.stage};
-    if (key.kind == GroupKind::neighbours) part.lanes.push_back((key.stage + 1) % scenario_.plan.pipeline);
-    std::ranges::sort(part.lanes);
+    part.lanes = layout_.stages(key.kind, key.stage);
   }
   entries_.push_back({of, grouping.alike});
   return known->second;

@@ -67,7 +67,21 @@ constexpr BadLine bad_lines[] = {
      "at most 24"},
     {15, "  pipeline: 1\n  context: 2\n  interleave: ^2", "plan.interleave", "without a pipeline", "interleave: 1"},
     {15, "  pipeline: 2\n  schedule: ^interleaved", "plan.schedule", "interleaved with 1 chunks", "gpipe or 1f1b"},
-    {15, "  pipeline: 2\n  schedule: ^chimera", "plan.schedule", "unknown value", "gpipe, 1f1b or interleaved"},
+    {15, "  pipeline: 2\n  schedule: ^chimera", "plan.schedule", "unknown value",
+     "gpipe, 1f1b, interleaved, zero_bubble or dualpipe"},
+    {15, "  pipeline: 2\n  interleave: 2\n  schedule: ^1f1b", "plan.schedule", "1f1b with 2 chunks", "interleave: 1"},
+    {15, "  pipeline: 2\n  interleave: 3\n  schedule: ^zero_bubble", "plan.schedule", "zero_bubble with 3 chunks",
+     "interleave: 1 or 2"},
+    {15, "  pipeline: 2\n  interleave: 2\n  schedule: ^dualpipe", "plan.schedule", "dualpipe with 2 chunks",
+     "two chunks by itself"},
+    {15, "  pipeline: 1\n  context: 2\n  schedule: ^zero_bubble", "plan.schedule", "without a pipeline", "2 or more"},
+    {15, "  pipeline: 2\n  schedule: zero_bubble\n  zero: ^3", "plan.zero", "gathered for each pass", "0, 1 or 2"},
+    {16, "  zero: { stage: 3, shard: ^3 }", "plan.zero.shard", "4 ranks with the same parameters", "divisor of 4"},
+    {16, "  zero: { stage: 3, shard: ^0 }", "plan.zero.shard", "out of range", "from 1"},
+    {16, "  zero: { stage: ^4, shard: 2 }", "plan.zero.stage", "out of range", "from 0 to 3"},
+    {16, "  zero: { stage: 0, shard: ^4 }", "plan.zero.shard", "stage 0 divides nothing", "stage: 1, 2 or 3"},
+    {16, "  zero: ^{ shard: 4 }", "plan.zero.stage", "missing", "a value"},
+    {16, "  zero: { stage: 3, ^shards: 4 }", "plan.zero.shards", "unknown key", "did you mean shard?"},
     {16, "  expert: ^2", "plan.expert", "no experts", "expert: 1"},
 };
 
@@ -161,4 +175,26 @@ TEST_CASE("Overrides name themselves") {
   CHECK(text_of("plan.sync={ bucket: 3 MB/s }").find("plan.sync.bucket: \"3 MB/s\" is a bandwidth") !=
         std::string::npos);
   CHECK(text_of("plan.sync={ bucket").find("every bracket closed") != std::string::npos);
+}
+
+TEST_CASE("DualPipe needs an even number of stages, and of micro-batches, twice as many at least") {
+  const auto with = [](const std::string& plan, const std::string& from, const std::string& to) {
+    std::string text = good_text(15, plan);
+    return text.replace(text.find(from), from.size(), to);
+  };
+  check_complaint(with("  pipeline: ^3\n  schedule: dualpipe", "nodes: 2", "nodes: 3"), "plan.pipeline",
+                  "dualpipe with 3 stages", "an even number");
+  // Four replicas of micro-batches of two: 24 samples are 3 of them, 16 samples 2.
+  const std::string dualpipe = "  pipeline: 2\n  schedule: dualpipe";
+  check_complaint(with(dualpipe, "global_batch: 64", "global_batch: ^24"), "workload.train.global_batch",
+                  "dualpipe with 3 micro-batches over 2 stages", "global_batch: 32");
+  check_complaint(with(dualpipe, "global_batch: 64", "global_batch: ^16"), "workload.train.global_batch",
+                  "dualpipe with 2 micro-batches over 2 stages", "global_batch: 32");
+}
+
+TEST_CASE("Ranks that share experts out belong to one shard") {
+  std::string text = good_text(16, "  expert: 2\n  zero: { stage: 1, shard: ^1 }");
+  const std::string dense = "family: gpt, layers: 24";
+  text.replace(text.find(dense), dense.size(), dense + ", experts: 4, experts_per_token: 2");
+  check_complaint(text, "plan.zero.shard", "1 ranks a shard with experts over 2", "a multiple of 2");
 }
