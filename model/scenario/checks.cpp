@@ -105,6 +105,10 @@ void check_pipeline(const Scenario& scenario, const TrainWorkload& train) {
          "zero: 0, 1 or 2, or schedule: 1f1b");
   }
   if (plan.schedule != PipelineSchedule::dualpipe) return;
+  if (plan.offload.parameters || plan.offload.activations) {
+    fail(scenario, "plan.offload", "copies between host and GPU in each pass, with dualpipe",
+         "optimizer or none, or schedule: 1f1b");
+  }
   if (plan.pipeline % 2 != 0) {
     fail(scenario, "plan.pipeline", fmt::format("dualpipe with {} stages", plan.pipeline), "an even number of stages");
   }

@@ -162,9 +162,31 @@ void ChunkBuilder::add_parts(const GradientSync::Place& place, int number, Step:
 
 /// The forward pass of one chunk with the backward pass of the other.
 void ChunkBuilder::add_pair(const GradientSync::Place& place, int number, Step::Chunk& chunk) {
-  const Layers layers = layers_of(place, number), others = layers_of(place, 1 - number);
-  chunk.paired = paired(cost_of(layers), cost_of(others), scenario_.calibration.collective.overlap_slowdown);
-  if (place.cut) chunk.paired_pieces = fitted(paired(forward_pieces(layers), backward_pieces(others)), chunk.paired);
+  PassPair pair = paired(work_of(place, number, false), work_of(place, 1 - number, true),
+                         scenario_.calibration.collective.overlap_slowdown);
+  chunk.paired = pair.time;
+  if (place.cut) chunk.paired_pieces = std::move(pair.pieces);
+}
+
+PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int number, bool backward) const {
+  PassWork pass;
+  const auto add_calls = [&](const LayerCalls::Calls& calls) {
+    for (const std::vector<int>* of_kind : {&calls.beside, &calls.between}) {
+      pass.transfers.insert(pass.transfers.end(), of_kind->begin(), of_kind->end());
+      for (const int transfer : *of_kind) pass.collectives += transfers_.time(transfer, place.lane);
+    }
+  };
+  for (const LayerRun& run : runs_of(place.stage, number)) {
+    const LayerCost cost = prices_[at_index(run.group)].whole * run.count;
+    pass.kernels += (backward ? cost.backward_kernels + cost.recompute_kernels : cost.forward_kernels) / place.speed;
+    pass.dispatch += backward ? cost.backward_dispatch + cost.recompute_dispatch : cost.forward_dispatch;
+    const LayerCalls& calls = calls_.at({place.stage, run.group});
+    for (int i = 0; i < run.count; ++i) {
+      if (backward) add_calls(calls.recompute);
+      add_calls(backward ? calls.backward : calls.forward);
+    }
+  }
+  return pass;
 }
 
 void ChunkBuilder::keep_recipes(const Layers& layers, Step::Chunk& chunk) const {

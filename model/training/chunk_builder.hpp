@@ -44,6 +44,7 @@ class ChunkBuilder {
   [[nodiscard]] Step::Chunk chunk(const GradientSync::Place& place, int number, Part last, StageLayers& stage);
   void add_parts(const GradientSync::Place& place, int number, Step::Chunk& chunk);
   void add_pair(const GradientSync::Place& place, int number, Step::Chunk& chunk);
+  [[nodiscard]] PassWork work_of(const GradientSync::Place& place, int number, bool backward) const;
   void keep_recipes(const Layers& layers, Step::Chunk& chunk) const;
 
   const Scenario& scenario_;

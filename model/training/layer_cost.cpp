@@ -48,17 +48,6 @@ Segment LayerCost::backward() const {
                 backward_collectives + recompute_collectives);
 }
 
-Segment paired(const LayerCost& forward, const LayerCost& backward, double slowdown) {
-  const Seconds forward_kernels = forward.forward_kernels;
-  const Seconds backward_kernels = backward.backward_kernels + backward.recompute_kernels;
-  const Seconds in_backward = backward.backward_collectives + backward.recompute_collectives;
-  const Seconds hidden =
-      std::min(forward.forward_collectives, backward_kernels) + std::min(in_backward, forward_kernels);
-  return joined(forward_kernels + backward_kernels + hidden * slowdown,
-                forward.forward_dispatch + backward.backward_dispatch + backward.recompute_dispatch,
-                forward.forward_collectives + in_backward - hidden);
-}
-
 LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
                          Recipes recipes)
     : scenario_(scenario), train_(train), topology_(topology), recipes_(recipes) {}
@@ -204,22 +193,19 @@ void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, doubl
   if (to > begin) append_pieces(pieces, own, layer.calls->backward, part(from, begin, 1.0), part(to, begin, 1.0));
 }
 
-std::vector<Piece> paired(const std::vector<Piece>& forward, const std::vector<Piece>& backward) {
-  std::vector<Piece> pieces;
-  std::vector<int> transfers[2];  // of the last piece of each pass
-  const auto append = [&](const std::vector<Piece>& pass, std::size_t i, int number) {
-    if (i >= pass.size()) return;
-    pieces.push_back({pass[i].work, std::exchange(transfers[1 - number], {}), true});
-    transfers[number].insert(transfers[number].end(), pass[i].transfers.begin(), pass[i].transfers.end());
+PassPair paired(const PassWork& forward, const PassWork& backward, double slowdown) {
+  const auto slowed = [slowdown](Seconds kernels, Seconds beside) {
+    return kernels + std::min(kernels, beside) * slowdown;
   };
-  for (std::size_t i = 0; i < std::max(forward.size(), backward.size()); ++i) {
-    append(forward, i, 0);
-    append(backward, i, 1);
-  }
-  for (std::vector<int>& left : transfers) {
-    if (!left.empty()) pieces.push_back({Seconds(0.0), std::move(left), false});
-  }
-  return pieces;
+  const Seconds forward_kernels = slowed(forward.kernels, backward.collectives);
+  const Seconds backward_kernels = slowed(backward.kernels, forward.collectives);
+  const Seconds exposed = std::max(forward.collectives - backward_kernels, Seconds(0.0)) +
+                          std::max(backward.collectives - forward_kernels, Seconds(0.0));
+  PassPair pair;
+  pair.time = joined(forward_kernels + backward_kernels, forward.dispatch + backward.dispatch, exposed);
+  pair.pieces = {{backward_kernels, forward.transfers, true}, {forward_kernels, backward.transfers, true}};
+  fit_pieces(pair.pieces, pair.time);
+  return pair;
 }
 
 void fit_pieces(std::vector<Piece>& pieces, const Segment& pass) {

@@ -20,10 +20,6 @@ struct LayerCost {
   [[nodiscard]] Segment backward() const;  ///< with recomputation
 };
 
-/// A forward pass of some layers and a backward pass of others that run together, as DualPipe cuts and interleaves
-/// them: the collectives of one run beside the kernels of the other, and take `slowdown` of the time hidden from these.
-Segment paired(const LayerCost& forward, const LayerCost& backward, double slowdown);
-
 /// The collectives inside a layer, as indices into Step::transfers.
 struct LayerCalls {
   struct Calls {
@@ -75,8 +71,17 @@ class LayerPricer {
 void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer);
 /// The part of its backward pass, recomputation first, between two moments of it (0 to 1).
 void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, double from = 0.0, double to = 1.0);
-/// A forward and a backward pass in turns, the transfers of one beside the next work of the other.
-std::vector<Piece> paired(const std::vector<Piece>& forward, const std::vector<Piece>& backward);
+/// A pass of some layers as DualPipe runs it beside another: all its collectives may hide behind the other's kernels.
+struct PassWork {
+  Seconds kernels, dispatch, collectives;
+  std::vector<int> transfers = {};  ///< which these are, one after the other
+};
+/// A forward and a backward pass that run together: what hides behind kernels takes `slowdown` of its time from them.
+struct PassPair {
+  Segment time;
+  std::vector<Piece> pieces;
+};
+PassPair paired(const PassWork& forward, const PassWork& backward, double slowdown);
 /// Stretches the pieces' work so that it adds up to that of the pass; what its dispatch takes longer comes at the end.
 void fit_pieces(std::vector<Piece>& pieces, const Segment& pass);
 

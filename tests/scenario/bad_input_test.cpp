@@ -76,6 +76,7 @@ constexpr BadLine bad_lines[] = {
      "two chunks by itself"},
     {15, "  pipeline: 1\n  context: 2\n  schedule: ^zero_bubble", "plan.schedule", "without a pipeline", "2 or more"},
     {15, "  pipeline: 2\n  schedule: zero_bubble\n  zero: ^3", "plan.zero", "gathered for each pass", "0, 1 or 2"},
+    {15, "  pipeline: 2\n  schedule: dualpipe\n  offload: ^activations", "plan.offload", "with dualpipe", "optimizer"},
     {16, "  zero: { stage: 3, shard: ^3 }", "plan.zero.shard", "4 ranks with the same parameters", "divisor of 4"},
     {16, "  zero: { stage: 3, shard: ^0 }", "plan.zero.shard", "out of range", "from 1"},
     {16, "  zero: { stage: ^4, shard: 2 }", "plan.zero.stage", "out of range", "from 0 to 3"},

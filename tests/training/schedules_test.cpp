@@ -280,17 +280,19 @@ TEST_CASE("the breakdown of split schedules adds up to the step") {
 }
 
 TEST_CASE("a forward and a backward pass together hide each other's collectives behind their kernels") {
-  // Forward: 3 s of kernels, 2 s of collectives; backward: 5 s and 4 s. The forward pass's 2 s hide behind 5 s, of the
-  // backward pass's 4 s only 3; what is hidden takes a quarter of its time from the kernels: 8 + 5 · 0.25, and 1 s
-  // waits.
-  LayerCost forward, backward;
-  forward.forward_kernels = Seconds(3.0);
-  forward.forward_collectives = Seconds(2.0);
-  backward.backward_kernels = Seconds(4.0);
-  backward.recompute_kernels = Seconds(1.0);
-  backward.backward_collectives = Seconds(4.0);
-  const Segment together = paired(forward, backward, 0.25);
-  CHECK(together.compute.value() == Approx(8.0 + 5 * 0.25));
-  CHECK(together.communication.value() == Approx(1.0));
-  CHECK(together.host.value() == 0.0);
+  // Forward: 3 s of kernels, 2 s of collectives; backward: 5 s and 4 s. What is beside kernels takes a quarter of its
+  // time from them: 5 + 2 · 0.25 s beside the forward pass's 2 s, 3 + 3 · 0.25 s beside the backward pass's 4 s, of
+  // which 0.25 s stick out.
+  const PassWork forward{Seconds(3.0), Seconds(0.0), Seconds(2.0), {7}};
+  const PassWork backward{Seconds(5.0), Seconds(0.0), Seconds(4.0), {8, 9}};
+  const auto [time, pieces] = paired(forward, backward, 0.25);
+  CHECK(time.compute.value() == Approx(5.5 + 3.75));
+  CHECK(time.communication.value() == Approx(0.25));
+  CHECK(time.host.value() == 0.0);
+  REQUIRE(pieces.size() == 3);  // the last one is the host's
+  CHECK(pieces[0].work.value() == Approx(5.5));
+  CHECK(pieces[0].transfers == std::vector{7});
+  CHECK(pieces[1].work.value() == Approx(3.75));
+  CHECK(pieces[1].transfers == std::vector{8, 9});
+  CHECK((pieces[0].beside && pieces[1].beside));
 }

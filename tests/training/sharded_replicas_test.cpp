@@ -1,8 +1,7 @@
 // ZeRO over a part of the replicas (HSDP): sharded over some, replicated beyond.
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "model/collectives/contention.hpp"
 #include "model/memory/memory.hpp"
 #include "model/scenario/load.hpp"
 #include "model/training/breakdown.hpp"
@@ -33,15 +32,23 @@ BuiltStep built(const std::string& zero, const std::vector<std::string>& overrid
   return BuiltStep(load_scenario_text(two_nodes, "two_nodes.yaml", all));
 }
 
-/// What a rank sends of one carrying out of a transfer.
-double sent_by(int rank, const Step::Transfer& transfer) {
-  Bytes sent;
-  for (const Step::Transfer::Part& part : transfer.parts) {
-    for (const LoweredCollective::Phase& phase : part.lowered.phases) {
-      for (const Flow& flow : phase.flows) sent += flow.source == rank ? flow.bytes * phase.repeat : Bytes(0.0);
-    }
+enum class Groups { neighbours, far };
+
+/// What a collective takes of 8 GPUs in each of two nodes, or of each GPU with its counterpart in the other node.
+double time_of(const BuiltStep& built, CollectiveOperation operation, double bytes, Groups of) {
+  CollectiveCall call;
+  call.operation = operation;
+  call.size = Bytes(bytes);
+  call.groups.resize(of == Groups::far ? 8 : 2);
+  for (int rank = 0; rank < 16; ++rank) {
+    call.groups[static_cast<std::size_t>(of == Groups::far ? rank % 8 : rank / 8)].push_back(rank);
   }
-  return sent.value();
+  return uncontended_time(lower(call, built.topology, built.scenario.calibration), built.topology).value();
+}
+
+double time_of(const BuiltStep& built, int transfer) {
+  REQUIRE(transfer >= 0);
+  return built.step.transfers[static_cast<std::size_t>(transfer)].parts.front().uncontended.value();
 }
 
 double step_of(const BuiltStep& built) { return step_time(built.step, uncontended_times(built.step)).value(); }
@@ -68,26 +75,19 @@ TEST_CASE("a shard's ranks are neighbours, its copies as far apart as there are 
 }
 
 TEST_CASE("HSDP gathers and scatters inside a node, and reduces a shard between nodes") {
-  // A block of P parameters, bf16 weights and gradients, 8 ranks a shard. A ring's all-gather and reduce-scatter send
-  // 7/8 of 2 P bytes; the all-reduce of a shard of 2 P / 8 between two ranks sends 2 · 1/2 of it.
+  // A block of P parameters, bf16 weights and gradients, 8 ranks a shard: all-gather and reduce-scatter of 2 P bytes
+  // inside each node, all-reduce of 2 P / 8 bytes between the two GPUs that hold the same shard.
   const BuiltStep hybrid = built("{ stage: 3, shard: 8 }");
   const ShardedUnit& block = hybrid.step.lanes.front().chunks.front().units[1];
   const double bytes = 2.0 * hybrid.model.layers[1].layer.parameters;
-  const auto transfer = [&](int index) -> const Step::Transfer& {
-    REQUIRE(index >= 0);
-    return hybrid.step.transfers[static_cast<std::size_t>(index)];
-  };
-  CHECK(sent_by(0, transfer(block.gather)) == Approx(bytes * 7 / 8));
-  CHECK(sent_by(0, transfer(block.scatter)) == Approx(bytes * 7 / 8));
-  CHECK(sent_by(0, transfer(block.reduce)) == Approx(bytes / 8));
-  for (const Step::Transfer::Part& part : transfer(block.reduce).parts) {
-    for (const Flow& flow : part.lowered.phases.front().flows) CHECK(flow.destination == (flow.source + 8) % 16);
-  }
-  // Gathers take as long as those of one node by itself.
-  const BuiltStep alone = built("3", {"cluster.nodes=1", "workload.train.global_batch=8"});
-  const int gather = alone.step.lanes.front().chunks.front().units[1].gather;
-  CHECK(transfer(block.gather).parts.front().uncontended.value() ==
-        Approx(alone.step.transfers[static_cast<std::size_t>(gather)].parts.front().uncontended.value()));
+  using enum CollectiveOperation;
+  CHECK(time_of(hybrid, block.gather) == Approx(time_of(hybrid, all_gather, bytes, Groups::neighbours)));
+  CHECK(block.gather_backward == block.gather);
+  CHECK(time_of(hybrid, block.scatter) == Approx(time_of(hybrid, reduce_scatter, bytes, Groups::neighbours)));
+  CHECK(time_of(hybrid, block.reduce) == Approx(time_of(hybrid, all_reduce, bytes / 8, Groups::far)));
+  // Two ranks send each other half of their shard twice: at most what cards of 25 GB/s carry in that time.
+  CHECK(time_of(hybrid, block.reduce) > bytes / 8 / 25e9);
+  CHECK(time_of(hybrid, block.reduce) < 1.5 * bytes / 8 / 25e9);
 }
 
 TEST_CASE("a shard over all replicas is the plain level") {
@@ -100,21 +100,21 @@ TEST_CASE("a shard over all replicas is the plain level") {
 }
 
 TEST_CASE("ZeRO-1 and 2 over a shard: reduce-scatter inside, then all-reduce of the shard, weights gathered inside") {
+  using enum CollectiveOperation;
   for (const std::string level : {"1", "2"}) {
     const BuiltStep hybrid = built("{ stage: " + level + ", shard: 8 }", {"plan.sync.overlap=false"});
+    // One bucket of all gradients in fp32; bf16 weights.
     const GradientBucket& bucket = hybrid.step.lanes.front().chunks.front().buckets.front();
-    const auto& transfers = hybrid.step.transfers;
-    const Step::Transfer& scatter = transfers[static_cast<std::size_t>(bucket.transfer)];
-    CHECK(scatter.name == "gradient reduce-scatter");
-    CHECK(sent_by(0, scatter) == Approx(bucket.gradients.value() * 7 / 8));
+    const double parameters = hybrid.step.parameters_per_gpu;
+    CHECK(time_of(hybrid, bucket.transfer) ==
+          Approx(time_of(hybrid, reduce_scatter, 4.0 * parameters, Groups::neighbours)));
     REQUIRE(bucket.further.size() == 1);
-    const Step::Transfer& reduce = transfers[static_cast<std::size_t>(bucket.further.front().transfer)];
-    CHECK(reduce.name == "gradient all-reduce");
-    CHECK(sent_by(0, reduce) == Approx(bucket.gradients.value() / 8));
+    CHECK(time_of(hybrid, bucket.further.front().transfer) ==
+          Approx(time_of(hybrid, all_reduce, 4.0 * parameters / 8, Groups::far)));
     const std::vector<int>& gathers = hybrid.step.lanes.front().parameter_gathers;
     REQUIRE(gathers.size() == 1);
-    CHECK(sent_by(0, transfers[static_cast<std::size_t>(gathers.front())]) ==
-          Approx(2.0 * hybrid.step.parameters_per_gpu * 7 / 8));
+    CHECK(time_of(hybrid, gathers.front()) ==
+          Approx(time_of(hybrid, all_gather, 2.0 * parameters, Groups::neighbours)));
   }
 }
 
