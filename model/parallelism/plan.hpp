@@ -68,6 +68,7 @@ struct Plan {
   int data = 1, tensor = 1, pipeline = 1, interleave = 1, context = 1, expert = 1;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   bool sequence_parallel = false;
+  bool tensor_overlap = false;  ///< gathers and scatters of tensor ranks run in chunks behind their products
   int zero = 0;
   int shard = 0;  ///< ranks over which `zero` divides, as often as there are replicas of these (HSDP); 0: all of them
   bool reshard_after_forward = true;  ///< zero 3: weights are gathered again for the backward pass

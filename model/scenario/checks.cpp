@@ -122,6 +122,12 @@ void check_pipeline(const Scenario& scenario, const TrainWorkload& train) {
   }
 }
 
+void check_tensor_overlap(const Scenario& scenario, const TrainWorkload& train) {
+  if (!scenario.plan.tensor_overlap || !train.parts.lora) return;
+  fail(scenario, "plan.tensor_overlap", "adapters beside the products that collectives would be chunked behind",
+       "false, or no lora");
+}
+
 /// ZeRO over a part of the ranks that hold the same parameters.
 void check_shard(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
@@ -339,6 +345,7 @@ void check_scenario(const Scenario& scenario) {
   check_batch(scenario, *train);
   check_pipeline(scenario, *train);
   check_shard(scenario);
+  check_tensor_overlap(scenario, *train);
   check_packing(scenario, *train);
   if (const auto* transformer = std::get_if<TransformerConfig>(&train->model.shape)) {
     check_transformer(scenario, *transformer);

@@ -251,9 +251,9 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
 }
 
 Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster) {
-  const MappingReader keys =
-      field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "schedule", "sequence_parallel",
-                     "zero", "reshard_after_forward", "offload", "sync", "execution", "processes", "trainer"});
+  const MappingReader keys = field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "schedule",
+                                            "sequence_parallel", "tensor_overlap", "zero", "reshard_after_forward",
+                                            "offload", "sync", "execution", "processes", "trainer"});
   Plan plan;
   plan.tensor = keys.int_or("tensor", 1, factor);
   plan.pipeline = keys.int_or("pipeline", 1, factor);
@@ -263,6 +263,11 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   plan.context = keys.int_or("context", 1, factor);
   plan.expert = keys.int_or("expert", 1, factor);
   plan.sequence_parallel = keys.flag_or("sequence_parallel", false);
+  plan.tensor_overlap = keys.flag_or("tensor_overlap", false);
+  if (plan.tensor_overlap && !plan.sequence_parallel) {
+    keys.fail("tensor_overlap", "all-reduces, which are not chunked behind products",
+              "sequence_parallel: true, or leave the key out");
+  }
   if (const auto zero = keys.find("zero")) read_zero(*zero, plan);
   plan.reshard_after_forward = keys.flag_or("reshard_after_forward", true);
   if (keys.has("reshard_after_forward") && plan.zero != 3) {

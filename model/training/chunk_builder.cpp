@@ -63,7 +63,8 @@ ChunkBuilder::ChunkBuilder(const Scenario& scenario, const TrainWorkload& train,
     Price& price = prices_.emplace_back();
     price.whole = pricer_.price(group.layer);
     if (!splits_backward(plan_.schedule)) continue;
-    price.inputs = pricer_.price(without_weight_gradients(group.layer));
+    inputs_layers_.push_back(without_weight_gradients(group.layer));
+    price.inputs = pricer_.price(inputs_layers_.back());
     price.weights = pricer_.price(weight_gradients_alone(group.layer));
   }
 }
@@ -92,17 +93,26 @@ std::vector<Step::Chunk> ChunkBuilder::chunks(const GradientSync::Place& place, 
   return chunks;
 }
 
+const LayerCalls& ChunkBuilder::calls_of(int stage, int group, Part part) {
+  static const LayerCalls none;
+  if (part == Part::weights) return none;
+  const bool whole = part == Part::whole;
+  const auto [known, is_new] = (whole ? calls_ : inputs_calls_).try_emplace({stage, group});
+  if (is_new) {
+    const Layer& layer = whole ? model_.layers[at_index(group)].layer : inputs_layers_[at_index(group)];
+    known->second = pricer_.calls(layer, stage, transfers_);
+  }
+  return known->second;
+}
+
 /// The layers of a chunk one by one, as they are priced on the lane, with the backward pass or a part of it.
 ChunkBuilder::Layers ChunkBuilder::layers_of(const GradientSync::Place& place, int chunk, Part part) {
-  static const LayerCalls no_calls;
   Layers layers;
   for (const LayerRun& run : runs_of(place.stage, chunk)) {
     const auto group = at_index(run.group);
     const Layer& layer = model_.layers[group].layer;
-    const auto [known, is_new] = calls_.try_emplace({place.stage, run.group});
-    if (is_new) known->second = pricer_.calls(layer, place.stage, transfers_);
     const Price& price = prices_[group];
-    const LayerCalls& calls = part == Part::weights ? no_calls : known->second;
+    const LayerCalls& calls = calls_of(place.stage, run.group, part);
     LayerCost cost = part == Part::whole ? price.whole : part == Part::inputs ? price.inputs : price.weights;
     cost = pricer_.on_lane(cost, calls, place.speed, place.lane, transfers_);
     if (part != Part::weights) add_offload(cost, layer, scenario_, train_, topology_);
@@ -171,10 +181,13 @@ void ChunkBuilder::add_pair(const GradientSync::Place& place, int number, Step::
 PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int number, bool backward) const {
   PassWork pass;
   const auto add_calls = [&](const LayerCalls::Calls& calls) {
-    for (const std::vector<int>* of_kind : {&calls.beside, &calls.between}) {
-      pass.transfers.insert(pass.transfers.end(), of_kind->begin(), of_kind->end());
-      for (const int transfer : *of_kind) pass.collectives += transfers_.time(transfer, place.lane);
-    }
+    const auto add = [&](int transfer) {
+      pass.transfers.push_back(transfer);
+      pass.collectives += transfers_.time(transfer, place.lane);
+    };
+    std::ranges::for_each(calls.beside, add);
+    std::ranges::for_each(calls.between, add);
+    for (const LayerCalls::Behind& call : calls.behind) add(call.transfer);
   };
   for (const LayerRun& run : runs_of(place.stage, number)) {
     const LayerCost cost = prices_[at_index(run.group)].whole * run.count;

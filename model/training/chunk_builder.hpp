@@ -39,6 +39,7 @@ class ChunkBuilder {
   };
 
   [[nodiscard]] const std::vector<LayerRun>& runs_of(int stage, int chunk) const;
+  [[nodiscard]] const LayerCalls& calls_of(int stage, int group, Part part);
   [[nodiscard]] Layers layers_of(const GradientSync::Place& place, int chunk, Part part = Part::whole);
   [[nodiscard]] LayerCost cost_of(const Layers& layers) const;
   [[nodiscard]] Step::Chunk chunk(const GradientSync::Place& place, int number, Part last, StageLayers& stage);
@@ -56,9 +57,11 @@ class ChunkBuilder {
   LayerPricer pricer_;
   GradientSync sync_;
   ChunkPlacement placement_;
-  std::vector<std::vector<LayerRun>> runs_;          ///< by chunk of the model
-  std::vector<Price> prices_;                        ///< by group of layers
-  std::map<std::pair<int, int>, LayerCalls> calls_;  ///< by stage and group of layers
+  std::vector<std::vector<LayerRun>> runs_;  ///< by chunk of the model
+  std::vector<Price> prices_;                ///< by group of layers
+  std::vector<Layer> inputs_layers_;         ///< the same, as their backward pass makes gradients of inputs alone
+  /// By stage and group of layers; of the backward pass whole, and without gradients of weights.
+  std::map<std::pair<int, int>, LayerCalls> calls_, inputs_calls_;
 };
 
 }  // namespace foretrain

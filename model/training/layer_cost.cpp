@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/cost/launches.hpp"
+#include "model/training/tensor_overlap.hpp"
 
 namespace foretrain {
 
@@ -100,6 +102,10 @@ LayerCost LayerPricer::price(const Layer& layer) const {
   cost.forward_dispatch = dispatch(layer.forward);
   cost.backward_kernels = kernels(layer.backward);
   cost.backward_dispatch = dispatch(layer.backward);
+  if (chunks_products()) {
+    cost.forward_dispatch += chunk_dispatch(layer.forward, false);
+    cost.backward_dispatch += chunk_dispatch(layer.backward, true);
+  }
   const std::vector<Operator>& again = recomputed(layer);
   if (&again == &layer.forward) {
     cost.recompute_kernels = cost.forward_kernels;
@@ -119,18 +125,54 @@ LayerCost LayerPricer::price(const Layer& layer) const {
   return cost;
 }
 
-LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& transfers) const {
-  const auto lowered = [&](const std::vector<LayerCollective>& collectives) {
-    LayerCalls::Calls calls;
-    for (const LayerCollective& call : collectives) {
-      std::vector<int>& of_kind = call.overlappable ? calls.beside : calls.between;
-      of_kind.insert(of_kind.end(), static_cast<std::size_t>(call.count), transfers.inside_layer(stage, call));
+/// What launching the products chunk by chunk adds.
+Seconds LayerPricer::chunk_dispatch(const std::vector<Operator>& pass, bool backward) const {
+  const OverlappedProducts overlapped = overlapped_products(pass, backward);
+  Seconds whole;
+  for (const auto* products_of : {&overlapped.gathers, &overlapped.scatters}) {
+    for (const std::vector<Operator>& products : *products_of) whole += dispatch(products);
+  }
+  return whole * (scenario_.plan.tensor - 1.0);
+}
+
+/// `of_pass`: its kernels.
+LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& collectives,
+                                          const std::vector<Operator>& pass, bool backward, Seconds of_pass, int stage,
+                                          TransferTable& transfers) const {
+  using Kind = LayerCollective::Kind;
+  const OverlappedProducts overlapped = chunks_products() ? overlapped_products(pass, backward) : OverlappedProducts{};
+  const double hiding = 1.0 - 1.0 / scenario_.plan.tensor;  // of a product's chunks
+  LayerCalls::Calls calls;
+  for (const LayerCollective& call : collectives) {
+    const int transfer = transfers.inside_layer(stage, call);
+    const auto& products = call.kind == Kind::all_gather ? overlapped.gathers : overlapped.scatters;
+    const bool chunked = call.group == LayerCollective::Group::tensor && !call.overlappable &&
+                         (call.kind == Kind::all_gather || call.kind == Kind::reduce_scatter);
+    for (int i = 0; i < call.count; ++i) {
+      if (chunked && at_index(i) < products.size()) {
+        calls.behind.push_back({transfer, kernels(products[at_index(i)]) * hiding / of_pass});
+      } else {
+        (call.overlappable ? calls.beside : calls.between).push_back(transfer);
+      }
     }
-    return calls;
-  };
-  LayerCalls calls{lowered(layer.forward_collectives), {}, lowered(layer.backward_collectives)};
+  }
+  return calls;
+}
+
+LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& transfers) const {
+  const LayerCost cost = chunks_products() ? price(layer) : LayerCost{};
+  LayerCalls calls{
+      pass_calls(layer.forward_collectives, layer.forward, false, cost.forward_kernels, stage, transfers),
+      {},
+      pass_calls(layer.backward_collectives, layer.backward, true, cost.backward_kernels, stage, transfers)};
   if (&recomputed(layer) == &layer.forward) calls.recompute = calls.forward;
   return calls;
+}
+
+double LayerCalls::Calls::share_beside() const {
+  double free = 1.0;
+  for (const Behind& call : behind) free -= call.share;
+  return std::min(hiding_share, free);
 }
 
 LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
@@ -145,8 +187,17 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
   const auto exposed = [&](const LayerCalls::Calls& of_pass, Seconds& kernels) {
     kernels /= speed;
     const Seconds beside = total(of_pass.beside);
-    kernels += std::min(beside, kernels * hiding_share) * slowdown;
-    return total(of_pass.between) + std::max(beside - kernels * hiding_share, Seconds(0.0));
+    const double share = of_pass.share_beside();
+    Seconds hidden = std::min(beside, kernels * share);
+    for (const auto& [transfer, own] : of_pass.behind) {
+      hidden += std::min(transfers.time(transfer, lane), kernels * own);
+    }
+    kernels += hidden * slowdown;
+    Seconds waits = total(of_pass.between) + std::max(beside - kernels * share, Seconds(0.0));
+    for (const auto& [transfer, own] : of_pass.behind) {
+      waits += std::max(transfers.time(transfer, lane) - kernels * own, Seconds(0.0));
+    }
+    return waits;
   };
   cost.forward_collectives = exposed(calls.forward, cost.forward_kernels);
   cost.recompute_collectives = exposed(calls.recompute, cost.recompute_kernels);
@@ -165,8 +216,17 @@ void append_pieces(std::vector<Piece>& pieces, Seconds work, const LayerCalls::C
     at = end;
   };
   double first = 0.0;  // moment after which the collectives between kernels come
-  if (!calls.beside.empty()) append(first = hiding_share, calls.beside, true);
+  if (!calls.beside.empty()) append(first = calls.share_beside(), calls.beside, true);
   const std::size_t count = calls.between.size();
+  if (!calls.behind.empty()) {
+    double hiding = 0.0;
+    for (const LayerCalls::Behind& call : calls.behind) hiding += call.share;
+    const double gap = (1.0 - first - hiding) / static_cast<double>(calls.behind.size() + count + 1);
+    for (const LayerCalls::Behind& call : calls.behind) {
+      append(first += gap, {}, false);
+      append(first += call.share, {call.transfer}, true);
+    }
+  }
   for (std::size_t i = 0; i < count; ++i) {
     const bool last = i + 1 == count;
     append(last ? 1.0 : first + (1.0 - first) * static_cast<double>(i + 1) / static_cast<double>(count),

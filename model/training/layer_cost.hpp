@@ -22,9 +22,17 @@ struct LayerCost {
 
 /// The collectives inside a layer, as indices into Step::transfers.
 struct LayerCalls {
+  /// A collective in chunks behind a product.
+  struct Behind {
+    int transfer = -1;
+    double share = 0.0;  ///< of the pass's kernels, that hide it
+  };
   struct Calls {
-    std::vector<int> beside;   ///< one after the other, from the pass's beginning, beside its first kernels
-    std::vector<int> between;  ///< among the kernels after these, which wait for them
+    std::vector<int> beside;     ///< one after the other, from the pass's beginning, beside its first kernels
+    std::vector<int> between;    ///< among the kernels after these, which wait for them
+    std::vector<Behind> behind;  ///< one after the other, each beside its product
+    /// Share of the pass's kernels that hide those `beside`.
+    [[nodiscard]] double share_beside() const;
   };
   Calls forward, recompute, backward;
 };
@@ -60,6 +68,12 @@ class LayerPricer {
 
  private:
   [[nodiscard]] const std::vector<Operator>& recomputed(const Layer& layer) const;
+  /// Whether collectives of tensor ranks are chunked behind products.
+  [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
+  [[nodiscard]] Seconds chunk_dispatch(const std::vector<Operator>& pass, bool backward) const;
+  [[nodiscard]] LayerCalls::Calls pass_calls(const std::vector<LayerCollective>& collectives,
+                                             const std::vector<Operator>& pass, bool backward, Seconds of_pass,
+                                             int stage, TransferTable& transfers) const;
 
   const Scenario& scenario_;
   const TrainWorkload& train_;

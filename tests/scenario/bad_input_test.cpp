@@ -77,6 +77,8 @@ constexpr BadLine bad_lines[] = {
     {15, "  pipeline: 1\n  context: 2\n  schedule: ^zero_bubble", "plan.schedule", "without a pipeline", "2 or more"},
     {15, "  pipeline: 2\n  schedule: zero_bubble\n  zero: ^3", "plan.zero", "gathered for each pass", "0, 1 or 2"},
     {15, "  pipeline: 2\n  schedule: dualpipe\n  offload: ^activations", "plan.offload", "with dualpipe", "optimizer"},
+    {16, "  tensor_overlap: ^true", "plan.tensor_overlap", "all-reduces", "sequence_parallel: true"},
+    {16, "  tensor_overlap: ^on", "plan.tensor_overlap", "neither true nor false", "true or false"},
     {16, "  zero: { stage: 3, shard: ^3 }", "plan.zero.shard", "4 ranks with the same parameters", "divisor of 4"},
     {16, "  zero: { stage: 3, shard: ^0 }", "plan.zero.shard", "out of range", "from 1"},
     {16, "  zero: { stage: ^4, shard: 2 }", "plan.zero.stage", "out of range", "from 0 to 3"},
@@ -198,4 +200,10 @@ TEST_CASE("Ranks that share experts out belong to one shard") {
   const std::string dense = "family: gpt, layers: 24";
   text.replace(text.find(dense), dense.size(), dense + ", experts: 4, experts_per_token: 2");
   check_complaint(text, "plan.zero.shard", "1 ranks a shard with experts over 2", "a multiple of 2");
+}
+
+TEST_CASE("Collectives are not chunked behind products that have adapters beside them") {
+  std::string text = good_text(16, "  sequence_parallel: true\n  tensor_overlap: ^true");
+  text.replace(text.find("    precision: bf16"), 0, "    lora: { rank: 16 }\n");
+  check_complaint(text, "plan.tensor_overlap", "adapters", "no lora");
 }

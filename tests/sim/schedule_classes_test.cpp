@@ -37,7 +37,7 @@ Seconds simulated_step(const Scenario& scenario, Symmetry symmetry, Fidelity fid
 
 }  // namespace
 
-TEST_CASE("classes of ranks change nothing under split schedules and hybrid shards") {
+TEST_CASE("classes of ranks change nothing under split schedules, hybrid shards and chunked collectives") {
   const std::string faults[] = {"[]", "[{ node: 1, gpu: 3, speed: 80 % }]", "[{ node: 2, card: 1, bandwidth: 30 % }]",
                                 "[{ node: 3, link: gpu5-nvswitch, bandwidth: 25 % }]"};
   const std::vector<std::string> plans[] = {
@@ -45,6 +45,7 @@ TEST_CASE("classes of ranks change nothing under split schedules and hybrid shar
       {"plan.schedule=zero_bubble", "plan.pipeline=4", "plan.interleave=2", "plan.zero=1"},
       {"plan.schedule=dualpipe", "plan.pipeline=4", "plan.tensor=2", "plan.sequence_parallel=true"},
       {"plan.schedule=dualpipe", "plan.pipeline=2", "plan.zero=1", "plan.sync.overlap=false"},
+      {"plan.tensor=4", "plan.sequence_parallel=true", "plan.tensor_overlap=true"},
       {"plan.zero={ stage: 3, shard: 8 }"},
       {"plan.zero={ stage: 2, shard: 4 }", "plan.tensor=2"}};
   for (const std::vector<std::string>& plan : plans) {
