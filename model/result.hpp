@@ -39,8 +39,19 @@ struct TrainResult {
     Seconds p50, p90, p99;
   };
 
+  /// Steps that have a checkpoint, and all.
+  struct Checkpoints {
+    int every = 1;
+    std::string mode;
+    Bytes state;    ///< of the whole training
+    Seconds copy;   ///< of the GPUs' parts to their hosts, by itself
+    Seconds write;  ///< from there to storage
+    Seconds step_time, mean_step_time;
+  };
+
   Seconds step_time;
   std::optional<Spread> spread;
+  std::optional<Checkpoints> checkpoints;
   std::optional<Buckets> buckets;
   double samples_per_second = 0.0;
   double tokens_per_second = 0.0;

@@ -58,6 +58,15 @@ void write_train(Json& json, const TrainResult& train) {
     json["step_time_percentiles_s"] = {
         {"p50", seconds(train.spread->p50)}, {"p90", seconds(train.spread->p90)}, {"p99", seconds(train.spread->p99)}};
   }
+  if (const auto& checkpoints = train.checkpoints) {
+    json["checkpoints"] = {{"every", checkpoints->every},
+                           {"mode", checkpoints->mode},
+                           {"state_bytes", number(checkpoints->state.value())},
+                           {"copy_s", seconds(checkpoints->copy)},
+                           {"write_s", seconds(checkpoints->write)},
+                           {"step_time_s", seconds(checkpoints->step_time)},
+                           {"mean_step_time_s", seconds(checkpoints->mean_step_time)}};
+  }
   json["samples_per_second"] = number(train.samples_per_second);
   json["tokens_per_second"] = number(train.tokens_per_second);
   json["tokens_per_second_per_gpu"] = number(train.tokens_per_second_per_gpu);
@@ -188,6 +197,18 @@ TrainResult train_from(const Json& json) {
     const Json& spread = json.at("step_time_percentiles_s");
     train.spread = TrainResult::Spread{seconds_from(spread.at("p50")), seconds_from(spread.at("p90")),
                                        seconds_from(spread.at("p99"))};
+  }
+  if (json.contains("checkpoints")) {
+    const Json& checkpoints = json.at("checkpoints");
+    train.checkpoints = TrainResult::Checkpoints{
+        checkpoints.at("every"),
+        checkpoints.at("mode"),
+        bytes_from(checkpoints.at("state_bytes")),
+        seconds_from(checkpoints.at("copy_s")),
+        seconds_from(checkpoints.at("write_s")),
+        seconds_from(checkpoints.at("step_time_s")),
+        seconds_from(checkpoints.at("mean_step_time_s")),
+    };
   }
   if (json.contains("gradient_buckets")) {
     const Json& buckets = json.at("gradient_buckets");

@@ -40,6 +40,13 @@ std::string headline(const Result& result, const TrainResult& train) {
     text += line("By chance", fmt::format("P50 {} · P90 {} · P99 {}", format_seconds(train.spread->p50),
                                           format_seconds(train.spread->p90), format_seconds(train.spread->p99)));
   }
+  if (const auto& checkpoints = train.checkpoints) {
+    text += line("Checkpoints",
+                 fmt::format("{} every {} steps, which then take {} and {} on average; copied in {}, written in {}",
+                             format_bytes(checkpoints->state), checkpoints->every,
+                             format_seconds(checkpoints->step_time), format_seconds(checkpoints->mean_step_time),
+                             format_seconds(checkpoints->copy), format_seconds(checkpoints->write)));
+  }
   std::string throughput = format_count(train.samples_per_second) + " samples/s";
   if (train.tokens_per_second > 0.0) {
     throughput += fmt::format(" · {} tokens/s · {} tokens/s per GPU", format_count(train.tokens_per_second),

@@ -46,6 +46,9 @@ Result Job::named_result() const {
   add(scenario_.cluster.node.constants);
   if (std::holds_alternative<HostWorkload>(scenario_.workload)) add(scenario_.cluster.node.cpu.hierarchy_constants);
   if (const Storage* storage = storage_of(scenario_.workload)) add(storage->constants);
+  if (const auto* train = std::get_if<TrainWorkload>(&scenario_.workload); train != nullptr && train->checkpoint) {
+    add(train->checkpoint->storage.constants);
+  }
   add(scenario_.calibration.constants);
   result.warnings = scenario_.calibration.warnings;
   return result;

@@ -217,6 +217,10 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
          "plan.sync.algorithm: parameter_server, or leave the key out");
   }
   if (!servers) return;
+  if (train.checkpoint) {
+    fail(scenario, "workload.train.checkpoint", "checkpoints with a parameter server, which holds the state itself",
+         "another plan.sync.algorithm, or leave the key out");
+  }
   if (sync.placement == ServerPlacement::dedicated && sync.servers >= scenario.cluster.nodes) {
     fail(scenario, "plan.sync.servers",
          fmt::format("{} dedicated servers in a cluster of {} machines", sync.servers, scenario.cluster.nodes),

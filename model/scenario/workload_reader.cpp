@@ -7,6 +7,7 @@
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/attention_reader.hpp"
+#include "model/scenario/checkpoint_reader.hpp"
 #include "model/scenario/data_reader.hpp"
 #include "model/scenario/loader_reader.hpp"
 #include "model/scenario/model_reader.hpp"
@@ -50,7 +51,7 @@ KernelSet usual_kernels(const ModelConfig& model) {
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader train = field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer",
                                              "recompute", "attention", "kernels", "master_weights", "loss", "samples",
-                                             "loader", "compute_spread", "data", "freeze", "lora"});
+                                             "loader", "compute_spread", "data", "freeze", "lora", "checkpoint"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
@@ -77,6 +78,9 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   }
   if (const auto spread = train.find("compute_spread")) workload.compute_spread = read_spread(*spread);
   if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader, cluster.node.storage);
+  if (const auto checkpoint = train.find("checkpoint")) {
+    workload.checkpoint = read_checkpoint(*checkpoint, cluster.node.storage);
+  }
   result.workload = std::move(workload);
 }
 

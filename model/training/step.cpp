@@ -124,6 +124,9 @@ class LaneBuilder {
     StageLayers layers;
     lane.chunks = chunks_.chunks(place, step_.micro_batches, layers);
     step_.parameters_per_gpu = std::max(step_.parameters_per_gpu, layers.parameters);
+    const double copies = replicas_of(plan_);
+    lane.saved_parameters =
+        (layers.parameters - layers.in_experts) / copies + layers.in_experts / (copies / plan_.expert);
     set_optimizer(place, lane, layers);
     gather_parameters(place, lane, layers);
   }

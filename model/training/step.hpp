@@ -126,6 +126,7 @@ struct Step {
     std::vector<int> companions;
     std::vector<Chunk> chunks;
     Segment optimizer;
+    double saved_parameters = 0.0;       ///< whose state a rank writes into a checkpoint
     std::vector<int> parameter_gathers;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer
     RecipePointer optimizer_recipe = nullptr;
   };
@@ -140,6 +141,7 @@ struct Step {
   /// By chunk and stage (hop_index()): what the chunk's forward pass sends on, and what comes back. None where the next
   /// chunk is on the same stage.
   std::vector<int> activations, activation_gradients;
+  std::optional<Transfer::Part> checkpoint;  ///< state copied to the hosts beside the passes, before the optimizer
   Seconds slowest_replica;  ///< by which the slowest replica's passes outlast these, which are mean ones
   Seconds gradient_norm;    ///< all ranks wait for each other before the optimizer
   RecipePointer norm_recipe = nullptr;

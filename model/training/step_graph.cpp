@@ -283,8 +283,22 @@ bool StepGraphBuilder::advance(int stage, std::span<const PipelinePass> passes) 
   return true;
 }
 
+/// Copies of the GPUs' state to their hosts, from the step's beginning; −1 where it has none.
+TaskId StepGraphBuilder::add_checkpoint() {
+  if (!step_.checkpoint) return -1;
+  const ResourceId engine = builder_.add_resource({"checkpoint", Resource::Kind::copy_engine, 0});
+  const BlockId copy = builder_.add_block({"checkpoint copy",
+                                           Category::communication,
+                                           step_.checkpoint->uncontended,
+                                           step_.checkpoint->lowered,
+                                           {},
+                                           nullptr});
+  return add(copy, engine, {});
+}
+
 StepGraph StepGraphBuilder::run() && {
   add_blocks();
+  const TaskId checkpoint = add_checkpoint();
   std::vector<std::vector<PipelinePass>> order;
   std::size_t left = 0;
   for (int s = 0; s < stages_; ++s) {
@@ -330,7 +344,7 @@ StepGraph StepGraphBuilder::run() && {
     const Step::Lane& lane = step_.lanes[i];
     const BlockId optimizer =
         fixed_block("optimizer", lane.optimizer.total(), Category::optimizer, lane.optimizer_recipe);
-    updated.push_back({add(optimizer, streams_[i].compute, {result_.synchronised})});
+    updated.push_back({add(optimizer, streams_[i].compute, {result_.synchronised, checkpoint})});
   }
   for (int s = 0; s < stages_; ++s) {
     if (placement_.mirror(s).value_or(s) < s) continue;  // the other stage's gathers are its own, too

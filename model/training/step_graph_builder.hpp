@@ -82,6 +82,7 @@ class StepGraphBuilder {
   void add_bucket(int stage, int chunk, std::size_t bucket, const PerLane& ready);
   void synchronise(std::size_t bucket, const std::vector<ReadyOn>& ready);
   void send(int stage, const PipelinePass& pass, const PerLane& done);
+  TaskId add_checkpoint();
   TaskId meet(ResourceId resource, std::vector<TaskId> ends, int micro_batch);
 
   [[nodiscard]] std::size_t lanes_in(int stage) const { return at_index(first_lane(stage + 1) - first_lane(stage)); }

@@ -30,6 +30,20 @@ TEST_CASE("The ratio of communication to computation stands beside its formula, 
   CHECK(result_from_json(to_json(result)).train->communication_to_compute->simulated == 0.5);
 }
 
+TEST_CASE("Checkpoints are a block of their own in JSON, and are read back") {
+  Result result = large_step();
+  CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("checkpoints"));
+  result.train->checkpoints = TrainResult::Checkpoints{50,           "asynchronous", Bytes(81e9),  Seconds(0.1),
+                                                       Seconds(0.2), Seconds(1.5),   Seconds(1.25)};
+  const std::string text = to_json(result);
+  const auto json = nlohmann::json::parse(text)["checkpoints"];
+  CHECK(json["every"] == 50);
+  CHECK(json["state_bytes"] == 81e9);
+  CHECK(json["step_time_s"] == 1.5);
+  CHECK(json["mean_step_time_s"] == 1.25);
+  CHECK(to_json(result_from_json(text)) == text);
+}
+
 TEST_CASE("The breakdown in JSON adds up to the step") {
   const auto json = nlohmann::json::parse(to_json(large_step()));
   double sum = 0.0;

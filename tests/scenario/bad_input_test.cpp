@@ -77,6 +77,12 @@ constexpr BadLine bad_lines[] = {
     {15, "  pipeline: 1\n  context: 2\n  schedule: ^zero_bubble", "plan.schedule", "without a pipeline", "2 or more"},
     {15, "  pipeline: 2\n  schedule: zero_bubble\n  zero: ^3", "plan.zero", "gathered for each pass", "0, 1 or 2"},
     {15, "  pipeline: 2\n  schedule: dualpipe\n  offload: ^activations", "plan.offload", "with dualpipe", "optimizer"},
+    {11, "    checkpoint: { every: ^0 }", "workload.train.checkpoint.every", "out of range", "from 1"},
+    {11, "    checkpoint: ^{ mode: synchronous }", "workload.train.checkpoint.every", "missing", "a value"},
+    {11, "    checkpoint: { every: 10, mode: ^synchronos }", "workload.train.checkpoint.mode", "unknown value",
+     "did you mean synchronous?"},
+    {11, "    checkpoint: { every: 10, storage: ^nvme-pcie9 }", "workload.train.checkpoint.storage", "unknown storage",
+     "nvme-pcie"},
     {16, "  tensor_overlap: ^true", "plan.tensor_overlap", "all-reduces", "sequence_parallel: true"},
     {16, "  tensor_overlap: ^on", "plan.tensor_overlap", "neither true nor false", "true or false"},
     {16, "  zero: { stage: 3, shard: ^3 }", "plan.zero.shard", "4 ranks with the same parameters", "divisor of 4"},
@@ -206,4 +212,15 @@ TEST_CASE("Collectives are not chunked behind products that have adapters beside
   std::string text = good_text(16, "  sequence_parallel: true\n  tensor_overlap: ^true");
   text.replace(text.find("    precision: bf16"), 0, "    lora: { rank: 16 }\n");
   check_complaint(text, "plan.tensor_overlap", "adapters", "no lora");
+}
+
+TEST_CASE("Checkpoints need storage, and a training that holds its own state") {
+  std::string text = good_text(11, "    checkpoint: ^{ every: 10 }");
+  const std::string node = "node: dgx-a100-80gb";
+  text.replace(text.find(node), node.size(), "node: p100-nvlink-x2");
+  check_complaint(text, "workload.train.checkpoint", "the node has no storage", "storage: a name");
+
+  text = good_text(16, "  sync: { algorithm: parameter_server }");
+  text.replace(text.find("    precision: bf16"), 0, "    checkpoint: ^{ every: 10 }\n");
+  check_complaint(text, "workload.train.checkpoint", "with a parameter server", "another plan.sync.algorithm");
 }
