@@ -53,10 +53,15 @@ class Refinement {
   };
 
   void begin_with_colours(const std::vector<std::int32_t>& colour) {
+    // Counted: a stable order without comparisons.
+    std::vector<std::size_t> next(colour.empty() ? 1 : 2 + at_index(*std::ranges::max_element(colour)));
+    for (const std::int32_t of_vertex : colour) ++next[at_index(of_vertex) + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
     order_.resize(class_of_.size());
-    std::iota(order_.begin(), order_.end(), 0);
+    for (std::size_t vertex = 0; vertex < colour.size(); ++vertex) {
+      order_[next[at_index(colour[vertex])]++] = static_cast<Vertex>(vertex);
+    }
     const auto colour_of = [&](Vertex node) { return colour[at_index(node)]; };
-    std::ranges::stable_sort(order_, {}, colour_of);
     position_.resize(order_.size());
     for (std::size_t at = 0; at < order_.size(); ++at) {
       if (at == 0 || colour_of(order_[at - 1]) != colour_of(order_[at])) begin_.push_back(at), end_.push_back(at);
@@ -81,18 +86,31 @@ class Refinement {
   }
 
   void split_touched() {
-    std::sort(touched_.begin(), touched_.end(), [&](Vertex a, Vertex b) {
+    const auto in_order = [&](Vertex a, Vertex b) {
       return std::tuple(class_of_[at_index(a)], sum_[at_index(a)], a) <
              std::tuple(class_of_[at_index(b)], sum_[at_index(b)], b);
-    });
+    };
+    const auto by_class = [&](Vertex node) { return class_of_[at_index(node)]; };
+    // The first round touches all, class by class.
+    if (!std::ranges::is_sorted(touched_, {}, by_class)) std::sort(touched_.begin(), touched_.end(), in_order);
     for (const Vertex node : touched_) is_touched_[at_index(node)] = false;
     for (auto from = touched_.begin(); from != touched_.end();) {
       const ClassId id = class_of_[at_index(*from)];
       const auto to = std::find_if(from, touched_.end(), [&](Vertex node) { return class_of_[at_index(node)] != id; });
-      split(id, std::span(from, to));
+      if (!is_uniform(id, std::span(from, to))) {
+        if (!std::is_sorted(from, to, in_order)) std::sort(from, to, in_order);
+        split(id, std::span(from, to));
+      }
       from = to;
     }
     touched_.clear();
+  }
+
+  /// Whether the class stays whole.
+  [[nodiscard]] bool is_uniform(ClassId id, std::span<const Vertex> touched) const {
+    if (touched.size() != end_[at_index(id)] - begin_[at_index(id)]) return false;
+    const std::uint64_t sum = sum_[at_index(touched.front())];
+    return std::ranges::all_of(touched, [&](Vertex node) { return sum_[at_index(node)] == sum; });
   }
 
   /// Every part but the largest gets a class of its own, so that each node changes its class O(log n) times.

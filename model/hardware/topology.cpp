@@ -184,6 +184,14 @@ int Topology::kind_of_node(int node) const {
   return impl_->faulty_of_node.empty() ? -1 : impl_->faulty_of_node[at_index(node)];
 }
 
+bool Topology::nodes_are_alike() const {
+  if (!fabric_is_one_switch()) return false;
+  for (int node = 1; node < nodes(); ++node) {
+    if (kind_of_node(node) != kind_of_node(0)) return false;
+  }
+  return true;
+}
+
 int Topology::links() const { return impl_->first_fabric_link() + impl_->fabric->links(); }
 int Topology::links_per_node() const { return impl_->links_per_node; }
 

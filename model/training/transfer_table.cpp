@@ -160,12 +160,27 @@ void set_times(std::vector<Step::Transfer::Part>& parts, const Topology& topolog
 
 TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, Recipes recipes,
                              std::vector<Step::Transfer>& transfers)
-    : scenario_(scenario), topology_(topology), recipes_(recipes), layout_(scenario.plan), transfers_(transfers) {}
+    : scenario_(scenario),
+      topology_(topology),
+      recipes_(recipes),
+      layout_(scenario.plan),
+      nodes_are_alike_(scenario.background.empty() && topology.nodes_are_alike()),
+      transfers_(transfers) {}
 
 int TransferTable::grouping(GroupKind kind, int stage) {
   const auto [known, is_new] = known_groupings_.try_emplace({kind, stage}, static_cast<int>(groupings_.size()));
   if (!is_new) return known->second;
   Grouping& fresh = groupings_.emplace_back(Grouping{kind, stage, layout_.groups(kind, stage), {}});
+  for (int other = 0; other + 1 < static_cast<int>(groupings_.size()); ++other) {
+    const Grouping& model = groupings_[at_index(other)];
+    if (model.kind != kind || model.model >= 0) continue;
+    if (const std::optional<int> shift = node_shift(model.groups, fresh.groups)) {
+      fresh.model = other;
+      fresh.shift = *shift;
+      fresh.alike = model.alike;
+      return known->second;
+    }
+  }
   std::map<std::vector<double>, std::size_t> shapes;
   for (std::size_t group = 0; group < fresh.groups.size(); ++group) {
     const auto [shape, is_first] = shapes.try_emplace(shape_of(fresh.groups[group], topology_), fresh.alike.size());
@@ -173,6 +188,42 @@ int TransferTable::grouping(GroupKind kind, int stage) {
     fresh.alike[shape->second].push_back(static_cast<int>(group));
   }
   return known->second;
+}
+
+std::optional<int> TransferTable::node_shift(const std::vector<std::vector<int>>& from,
+                                             const std::vector<std::vector<int>>& to) const {
+  if (!nodes_are_alike_ || from.size() != to.size() || from.empty() || from.front().empty()) return {};
+  const int shift = to.front().front() - from.front().front();
+  if (shift % topology_.gpus_per_node() != 0) return {};
+  const auto shifted = [shift](int a, int b) { return a + shift == b; };
+  const auto all_shifted = [&](const std::vector<int>& a, const std::vector<int>& b) {
+    return std::ranges::equal(a, b, shifted);
+  };
+  return std::ranges::equal(from, to, all_shifted) ? std::optional(shift) : std::nullopt;
+}
+
+bool TransferTable::copy_shifted(const Key& key, const Grouping& grouping, Step::Transfer& fresh) const {
+  if (grouping.model < 0) return false;
+  Key of_model = key;
+  of_model.stage = groupings_[at_index(grouping.model)].stage;
+  const auto known = known_.find(of_model);
+  if (known == known_.end()) return false;
+  const std::vector<Step::Transfer::Part>& parts = transfers_[at_index(known->second)].parts;
+  const auto between_gpus = [&](const Flow& flow) {
+    return topology_.is_gpu(flow.source) && topology_.is_gpu(flow.destination);
+  };
+  for (const Step::Transfer::Part& part : parts) {
+    for (const LoweredCollective::Phase& phase : part.lowered.phases) {
+      if (!std::ranges::all_of(phase.flows, between_gpus)) return false;
+    }
+  }
+  fresh.parts = parts;
+  for (Step::Transfer::Part& part : fresh.parts) {
+    for (LoweredCollective::Phase& phase : part.lowered.phases) {
+      for (Flow& flow : phase.flows) flow.source += grouping.shift, flow.destination += grouping.shift;
+    }
+  }
+  return true;
 }
 
 template <typename LowerGroups>
@@ -184,13 +235,17 @@ int TransferTable::transfer(const Key& key, std::string name, RecipePointer reci
   Step::Transfer& fresh = transfers_.emplace_back();
   fresh.name = std::move(name);
   fresh.recipe = std::move(recipe);
-  for (const std::vector<int>& alike : grouping.alike) {
-    std::vector<std::vector<int>> groups;
-    groups.reserve(alike.size());
-    for (const int group : alike) groups.push_back(grouping.groups[at_index(group)]);
-    Step::Transfer::Part& part = fresh.parts.emplace_back();
-    part.lowered = lower_groups(groups);
-    part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
+  if (!copy_shifted(key, grouping, fresh)) {
+    for (const std::vector<int>& alike : grouping.alike) {
+      std::vector<std::vector<int>> groups;
+      groups.reserve(alike.size());
+      for (const int group : alike) groups.push_back(grouping.groups[at_index(group)]);
+      Step::Transfer::Part& part = fresh.parts.emplace_back();
+      part.lowered = lower_groups(groups);
+      part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
+    }
+  }
+  for (Step::Transfer::Part& part : fresh.parts) {
     part.lanes = {key.stage};
     if (key.kind == GroupKind::neighbours) part.lanes.push_back((key.stage + 1) % scenario_.plan.pipeline);
     std::ranges::sort(part.lanes);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,9 @@ class TransferTable {
     int stage = 0;
     std::vector<std::vector<int>> groups;
     std::vector<std::vector<int>> alike;  ///< by latency between their ranks: indices of groups
+    /// Another stage's groups that become these when every rank is shifted by `shift`, whole nodes; else -1.
+    int model = -1;
+    int shift = 0;
   };
   struct Entry {
     int grouping = 0;
@@ -55,6 +59,8 @@ class TransferTable {
   };
 
   int grouping(GroupKind kind, int stage);
+  [[nodiscard]] std::optional<int> node_shift(const std::vector<std::vector<int>>& from,
+                                              const std::vector<std::vector<int>>& to) const;
   /// What tells one transfer from another.
   struct Key {
     GroupKind kind;
@@ -65,6 +71,9 @@ class TransferTable {
     bool back = false;
     auto operator<=>(const Key&) const = default;
   };
+  /// What the model of these groups does, on their own links. False where it does nothing of the kind, or crosses host
+  /// memory, whose cards depend on the node.
+  bool copy_shifted(const Key& key, const Grouping& grouping, Step::Transfer& fresh) const;
   /// Known already, or lowered by lower_groups(groups of one part).
   template <typename LowerGroups>
   int transfer(const Key& key, std::string name, RecipePointer recipe, const LowerGroups& lower_groups);
@@ -73,6 +82,7 @@ class TransferTable {
   const Topology& topology_;
   Recipes recipes_;
   RankLayout layout_;
+  bool nodes_are_alike_;  ///< and nothing else moves on their links
   std::vector<Step::Transfer>& transfers_;
   std::vector<Entry> entries_;  ///< of each transfer
   std::vector<Grouping> groupings_;
