@@ -321,6 +321,7 @@ std::vector<GroupedTransfer> TransferTable::grouped() const {
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
     GroupedTransfer& transfer = grouped.emplace_back();
     transfer.grouping = entries_[i].grouping;
+    transfer.kind = static_cast<int>(groupings_[at_index(entries_[i].grouping)].kind);
     transfer.groups = &groupings_[at_index(entries_[i].grouping)].groups;
     for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
       transfer.parts.push_back({&transfers_[i].parts[p].lowered, entries_[i].groups[p]});
