@@ -77,8 +77,10 @@ struct Topology::Impl {
     const NodeRoutes& here = tables(from.node);
     const NodeRoutes& there = tables(to.node);
     const std::size_t e = at_index(from.endpoint), d = at_index(to.endpoint);
-    const std::size_t out = at_index(to.node + to.endpoint) % here.exits[e].size();
-    const std::size_t in = at_index(from.node + from.endpoint) % there.entries[d].size();
+    const auto turn = [](Place peer, std::size_t ways) {
+      return ways == 1 ? 0 : at_index(peer.node + peer.endpoint) % ways;
+    };
+    const std::size_t out = turn(to, here.exits[e].size()), in = turn(from, there.entries[d].size());
     return {&here.exits[e][out], &there.entries[d][in], {from.node, here.cards[e][out]}, {to.node, there.cards[d][in]}};
   }
 

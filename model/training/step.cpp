@@ -83,7 +83,7 @@ class LaneBuilder {
         model_(model),
         topology_(topology),
         step_(step),
-        transfers_(scenario, topology, recipes, step.transfers),
+        transfers_(scenario, topology, step.transfers),
         pricer_(scenario, train, topology, recipes),
         sync_(scenario, pricer_, transfers_),
         chunks_(split_layers(model, plan_.pipeline, plan_.interleave)) {

@@ -7,6 +7,7 @@
 #include "model/base/number.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/link_load.hpp"
+#include "model/collectives/repeated_groups.hpp"
 
 namespace foretrain {
 
@@ -21,34 +22,6 @@ void repeat_phase(LoweredCollective::Phase& phase, double times) {
   if (each == 1.0) return;
   phase.latency *= each;
   for (Flow& flow : phase.flows) flow.bytes *= each;
-}
-
-CollectiveOperation operation_of(LayerCollective::Kind kind) {
-  switch (kind) {
-    case LayerCollective::Kind::all_reduce:
-      return CollectiveOperation::all_reduce;
-    case LayerCollective::Kind::all_gather:
-      return CollectiveOperation::all_gather;
-    case LayerCollective::Kind::reduce_scatter:
-      return CollectiveOperation::reduce_scatter;
-    case LayerCollective::Kind::all_to_all:
-      return CollectiveOperation::all_to_all;
-    case LayerCollective::Kind::send_receive:
-      return CollectiveOperation::send_receive;
-  }
-  return CollectiveOperation::all_reduce;
-}
-
-GroupKind group_of(LayerCollective::Group group) {
-  switch (group) {
-    case LayerCollective::Group::tensor:
-      return GroupKind::tensor;
-    case LayerCollective::Group::context:
-      return GroupKind::context;
-    case LayerCollective::Group::expert:
-      return GroupKind::expert;
-  }
-  return GroupKind::tensor;
 }
 
 /// How the group lies: how many ranks, which of them share a node, and how far each is from the next.
@@ -158,11 +131,9 @@ void set_times(std::vector<Step::Transfer::Part>& parts, const Topology& topolog
 
 }  // namespace
 
-TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, Recipes recipes,
-                             std::vector<Step::Transfer>& transfers)
+TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers)
     : scenario_(scenario),
       topology_(topology),
-      recipes_(recipes),
       layout_(scenario.plan),
       nodes_are_alike_(scenario.background.empty() && topology.nodes_are_alike()),
       transfers_(transfers) {}
@@ -192,14 +163,12 @@ int TransferTable::grouping(GroupKind kind, int stage) {
 
 std::optional<int> TransferTable::node_shift(const std::vector<std::vector<int>>& from,
                                              const std::vector<std::vector<int>>& to) const {
-  if (!nodes_are_alike_ || from.size() != to.size() || from.empty() || from.front().empty()) return {};
-  const int shift = to.front().front() - from.front().front();
-  if (shift % topology_.gpus_per_node() != 0) return {};
-  const auto shifted = [shift](int a, int b) { return a + shift == b; };
-  const auto all_shifted = [&](const std::vector<int>& a, const std::vector<int>& b) {
-    return std::ranges::equal(a, b, shifted);
+  if (!nodes_are_alike_ || from.empty() || to.empty()) return {};
+  const std::optional<int> shift = foretrain::node_shift(from.front(), to.front(), topology_);
+  const auto shifted = [&](const std::vector<int>& a, const std::vector<int>& b) {
+    return foretrain::node_shift(a, b, topology_) == shift;
   };
-  return std::ranges::equal(from, to, all_shifted) ? std::optional(shift) : std::nullopt;
+  return shift && std::ranges::equal(from, to, shifted) ? shift : std::nullopt;
 }
 
 bool TransferTable::copy_shifted(const Key& key, const Grouping& grouping, Step::Transfer& fresh) const {
@@ -209,20 +178,11 @@ bool TransferTable::copy_shifted(const Key& key, const Grouping& grouping, Step:
   const auto known = known_.find(of_model);
   if (known == known_.end()) return false;
   const std::vector<Step::Transfer::Part>& parts = transfers_[at_index(known->second)].parts;
-  const auto between_gpus = [&](const Flow& flow) {
-    return topology_.is_gpu(flow.source) && topology_.is_gpu(flow.destination);
-  };
   for (const Step::Transfer::Part& part : parts) {
-    for (const LoweredCollective::Phase& phase : part.lowered.phases) {
-      if (!std::ranges::all_of(phase.flows, between_gpus)) return false;
-    }
+    if (!is_between_gpus(part.lowered, topology_)) return false;
   }
   fresh.parts = parts;
-  for (Step::Transfer::Part& part : fresh.parts) {
-    for (LoweredCollective::Phase& phase : part.lowered.phases) {
-      for (Flow& flow : phase.flows) flow.source += grouping.shift, flow.destination += grouping.shift;
-    }
-  }
+  for (Step::Transfer::Part& part : fresh.parts) shift_flows(part.lowered, grouping.shift);
   return true;
 }
 
@@ -241,7 +201,7 @@ int TransferTable::transfer(const Key& key, std::string name, RecipePointer reci
       groups.reserve(alike.size());
       for (const int group : alike) groups.push_back(grouping.groups[at_index(group)]);
       Step::Transfer::Part& part = fresh.parts.emplace_back();
-      part.lowered = lower_groups(groups);
+      part.lowered = lower_groups(std::move(groups));
       part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
     }
   }
@@ -254,39 +214,14 @@ int TransferTable::transfer(const Key& key, std::string name, RecipePointer reci
   return known->second;
 }
 
-int TransferTable::gradients(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double pieces,
-                             const char* name) {
-  CollectiveCall call;
-  call.operation = operation;
-  const Sync& sync = scenario_.plan.sync;
-  call.algorithm = operation == CollectiveOperation::all_reduce ? sync.algorithm : SyncAlgorithm::automatic;
-  call.levels = sync.levels;
-  call.servers = sync.servers;
-  call.placement = sync.placement;
-  call.size = size / pieces;
-  RecipePointer recipe;
-  if (recipes_ == Recipes::kept) {
-    recipe =
-        recipe_of(collective_work(operation, call.size, scenario_.plan.data * scenario_.plan.context, call.algorithm,
-                                  call.servers, call.placement, static_cast<int>(std::lround(pieces))));
-  }
-  return transfer({kind, stage, operation, size, pieces}, name, std::move(recipe),
-                  [&](std::vector<std::vector<int>>& groups) {
+int TransferTable::collective(int stage, GroupKind kind, CollectiveCall call, double pieces, const char* name,
+                              RecipePointer recipe) {
+  return transfer({kind, stage, call.operation, call.size * pieces, pieces}, name, std::move(recipe),
+                  [&](std::vector<std::vector<int>> groups) {
                     call.groups = std::move(groups);
                     LoweredCollective lowered = lower(call, topology_, scenario_.calibration);
                     for (LoweredCollective::Phase& phase : lowered.phases) repeat_phase(phase, pieces);
                     return lowered;
-                  });
-}
-
-int TransferTable::inside_layer(int stage, const LayerCollective& layer) {
-  CollectiveCall call;
-  call.operation = operation_of(layer.kind);
-  call.size = layer.size;
-  return transfer({group_of(layer.group), stage, call.operation, call.size}, "collectives inside layers", nullptr,
-                  [&](std::vector<std::vector<int>>& groups) {
-                    call.groups = std::move(groups);
-                    return lower(call, topology_, scenario_.calibration);
                   });
 }
 

@@ -16,12 +16,10 @@ namespace foretrain {
 /// Fills Step::transfers; equal ones are shared. Until the ranks' classes are known, a stage's ranks are one class.
 class TransferTable {
  public:
-  TransferTable(const Scenario& scenario, const Topology& topology, Recipes recipes,
-                std::vector<Step::Transfer>& transfers);
+  TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers);
 
-  /// `pieces` collectives of equal size, one after the other, that carry `size` together.
-  int gradients(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double pieces, const char* name);
-  int inside_layer(int stage, const LayerCollective& call);
+  /// `pieces` collectives of equal size, one after the other; the call names no groups: all of a kind carry it out.
+  int collective(int stage, GroupKind kind, CollectiveCall call, double pieces, const char* name, RecipePointer recipe);
   /// Activations from a stage to the next, or their gradients back: each tensor-parallel rank sends its share to its
   /// counterpart.
   int hop(int stage, bool back, Bytes activation);
@@ -59,6 +57,7 @@ class TransferTable {
   };
 
   int grouping(GroupKind kind, int stage);
+  /// By how many ranks, whole nodes, the second are the first; none where they are not, or nodes are not alike.
   [[nodiscard]] std::optional<int> node_shift(const std::vector<std::vector<int>>& from,
                                               const std::vector<std::vector<int>>& to) const;
   /// What tells one transfer from another.
@@ -80,7 +79,6 @@ class TransferTable {
 
   const Scenario& scenario_;
   const Topology& topology_;
-  Recipes recipes_;
   RankLayout layout_;
   bool nodes_are_alike_;  ///< and nothing else moves on their links
   std::vector<Step::Transfer>& transfers_;
