@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "model/collectives/collective.hpp"
-#include "model/collectives/link_load.hpp"
 #include "model/collectives/placement.hpp"
 
 namespace foretrain {
@@ -192,10 +191,6 @@ void TrafficBuilder::add_direct(const std::vector<int>& group, CollectiveOperati
   }
 }
 
-Traffic TrafficBuilder::build() {
-  Traffic traffic{merge_by_ends(std::move(flows_)), Seconds(0.0)};
-  traffic.time = LinkLoad(topology_).busiest(traffic.flows);
-  return traffic;
-}
+std::vector<Flow> TrafficBuilder::flows() { return merge_by_ends(std::exchange(flows_, {})); }
 
 }  // namespace foretrain

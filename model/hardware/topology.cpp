@@ -187,11 +187,8 @@ int Topology::kind_of_node(int node) const {
 }
 
 bool Topology::nodes_are_alike() const {
-  if (!fabric_is_one_switch()) return false;
-  for (int node = 1; node < nodes(); ++node) {
-    if (kind_of_node(node) != kind_of_node(0)) return false;
-  }
-  return true;
+  const std::vector<int>& kinds = impl_->faulty_of_node;
+  return fabric_is_one_switch() && std::ranges::all_of(kinds, [&](int kind) { return kind == kinds.front(); });
 }
 
 int Topology::links() const { return impl_->first_fabric_link() + impl_->fabric->links(); }
