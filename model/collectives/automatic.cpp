@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "model/collectives/collective.hpp"
+#include "model/collectives/exchange.hpp"
 #include "model/collectives/link_load.hpp"
 #include "model/collectives/network_effects.hpp"
 #include "model/collectives/repeated_groups.hpp"
@@ -117,7 +118,7 @@ class AutomaticCollective {
         [&](const Candidate& a, const Candidate& b) { return a.time(call_.size) < b.time(call_.size); });
     LoweredCollective::Phase phase{.latency = best.latency, .flows = best.traffic->flows(), .repeat = 1};
     for (Flow& flow : phase.flows) flow.bytes *= (call_.size / Bytes(1.0)) / best.share;
-    if (exchange) add_headers(phase, topology_);
+    if (exchange && !is_aggregated()) add_headers(phase, topology_);
     return {.chosen_algorithm = best.name, .phases = {std::move(phase)}};
   }
 
@@ -132,9 +133,21 @@ class AutomaticCollective {
     return load(of(few_nodes_.empty() ? layouts_ : few_nodes_), [of, this] { return of(layouts_); });
   }
 
+  /// Whether flows stand for many messages each.
+  bool is_aggregated() const {
+    return call_.operation == CollectiveOperation::all_to_all &&
+           call_.groups.front().size() >= fewest_ranks_aggregated && call_.size > Bytes(0.0);
+  }
+
   Load direct_traffic() {
     TrafficBuilder builder(topology_, constants_, topology_.card_messages().largest);
-    for (const std::vector<int>& group : call_.groups) builder.add_direct(group, call_.operation);
+    for (const std::vector<int>& group : call_.groups) {
+      if (is_aggregated()) {
+        builder.add_exchange(group, call_.size);
+      } else {
+        builder.add_direct(group, call_.operation);
+      }
+    }
     const std::vector<Flow> flows = builder.flows();
     return load(flows, [flows] { return flows; });
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/collectives/collective.hpp"
+#include "model/collectives/exchange.hpp"
 #include "model/collectives/placement.hpp"
 
 namespace foretrain {
@@ -188,6 +189,12 @@ void TrafficBuilder::add_direct(const std::vector<int>& group, CollectiveOperati
     for (std::size_t j = 0; j < ranks; ++j) {
       if (i != j) add(group[i], group[j], 1.0 / static_cast<double>(ranks));
     }
+  }
+}
+
+void TrafficBuilder::add_exchange(const std::vector<int>& group, Bytes size) {
+  for (const Flow& flow : exchange_flows(group, size / static_cast<double>(group.size()), topology_)) {
+    add(flow.source, flow.destination, flow.bytes / size);
   }
 }
 

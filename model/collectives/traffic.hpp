@@ -42,6 +42,9 @@ class TrafficBuilder {
   void add_in_network(const GroupLayout& layout);
   /// Every rank to every other (all_to_all), or to the next (send_receive).
   void add_direct(const std::vector<int>& group, CollectiveOperation operation);
+  /// All-to-all of buffers of `size` among many: as few flows as load every link alike (exchange.hpp), with the headers
+  /// of their messages.
+  void add_exchange(const std::vector<int>& group, Bytes size);
 
   /// One for each pair of ends. Leaves none.
   std::vector<Flow> flows();
