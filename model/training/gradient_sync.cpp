@@ -64,13 +64,6 @@ GradientSync::GradientSync(const Scenario& scenario, const LayerPricer& pricer, 
   expert_holders_.shards = GroupKind::expert_shards;
 }
 
-/// Of two stages that hold the same parameters the first one stands for both.
-int GradientSync::transfer(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double collectives,
-                           const char* name) const {
-  const std::optional<int> mirror = ChunkPlacement(scenario_.plan).mirror(stage);
-  return transfers_.gradients(std::min(stage, mirror.value_or(stage)), kind, operation, size, collectives, name);
-}
-
 /// Experts that are spread over ranks are synchronised by themselves.
 void GradientSync::add_gradients(double elements, double in_experts, std::vector<WeightMatrix> matrices,
                                  Ready& ready) const {
@@ -174,6 +167,28 @@ std::vector<Operator> GradientSync::operators_of(const GradientSync::LayerPart& 
   return within;
 }
 
+int GradientSync::transfer_of(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double pieces,
+                              const char* name) const {
+  CollectiveCall call;
+  call.operation = operation;
+  const Sync& sync = scenario_.plan.sync;
+  call.algorithm = operation == CollectiveOperation::all_reduce ? sync.algorithm : SyncAlgorithm::automatic;
+  call.levels = sync.levels;
+  call.servers = sync.servers;
+  call.placement = sync.placement;
+  call.size = size / pieces;
+  RecipePointer recipe;
+  if (pricer_.keeps_recipes()) {
+    recipe =
+        recipe_of(collective_work(operation, call.size, scenario_.plan.data * scenario_.plan.context, call.algorithm,
+                                  call.servers, call.placement, static_cast<int>(std::lround(pieces))));
+  }
+  // Of two stages that hold the same parameters the first one stands for both.
+  const std::optional<int> mirror = ChunkPlacement(scenario_.plan).mirror(stage);
+  return transfers_.collective(std::min(stage, mirror.value_or(stage)), kind, std::move(call), pieces, name,
+                               std::move(recipe));
+}
+
 /// Fills in the bucket's transfers and kernels: first what all replicas hold, then experts.
 void GradientSync::synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const {
   synchronise(place, holders_, part.gradients, part.collectives, bucket);
@@ -188,7 +203,7 @@ void GradientSync::synchronise(const Place& place, const Holders& holders, const
   const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, holders.replicas);
   const auto add = [&](GroupKind kind, CollectiveOperation operation, Bytes size, const char* name,
                        const std::vector<Operator>& kernels) {
-    const int index = transfer(place.stage, kind, operation, size, collectives, name);
+    const int index = transfer_of(place.stage, kind, operation, size, collectives, name);
     const Seconds time = kernel_time(kernels) / place.speed;
     if (bucket.transfer < 0) {
       bucket.before = time;
@@ -314,17 +329,18 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
     Seconds casts;
     if (parameters + frozen > 0.0 && holders_.in_shards > 1) {
       unit.gather =
-          transfer(place.stage, holders_.shards, gather, weight_ * (parameters + frozen), 1, "weight all-gather");
+          transfer_of(place.stage, holders_.shards, gather, weight_ * (parameters + frozen), 1, "weight all-gather");
       const bool again = !layer->backward.empty() && scenario_.plan.reshard_after_forward;
       if (!root && again) unit.gather_backward = unit.gather;
     }
     if (parameters > 0.0 && holders_.replicas > 1) {
       if (holders_.in_shards > 1) {
-        unit.scatter = transfer(place.stage, holders_.shards, scatter, sent * parameters, 1, "gradient reduce-scatter");
+        unit.scatter =
+            transfer_of(place.stage, holders_.shards, scatter, sent * parameters, 1, "gradient reduce-scatter");
       }
       if (holders_.of_shard > 1) {
-        unit.reduce = transfer(place.stage, holders_.copies, CollectiveOperation::all_reduce,
-                               sent * parameters / holders_.in_shards, 1, "gradient all-reduce");
+        unit.reduce = transfer_of(place.stage, holders_.copies, CollectiveOperation::all_reduce,
+                                  sent * parameters / holders_.in_shards, 1, "gradient all-reduce");
       }
       const CompressionWork work =
           compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, holders_.replicas);
@@ -351,7 +367,7 @@ std::vector<int> GradientSync::parameter_gathers(int stage, double parameters, d
   const auto add = [&](const Holders& holders, double held) {
     if (holders.in_shards < 2 || !(held > 0.0)) return;
     gathers.push_back(
-        transfer(stage, holders.shards, CollectiveOperation::all_gather, weight_ * held, 1, "weight all-gather"));
+        transfer_of(stage, holders.shards, CollectiveOperation::all_gather, weight_ * held, 1, "weight all-gather"));
   };
   const double apart = scenario_.plan.expert > 1 ? in_experts : 0.0;
   add(holders_, parameters - apart);

@@ -54,6 +54,9 @@ class GradientSync {
   [[nodiscard]] Seconds kernel_time(const std::vector<Operator>& ops) const;
   [[nodiscard]] std::vector<Operator> copies_into_bucket(Bytes gradients) const;
   [[nodiscard]] std::vector<Operator> operators_of(const LayerPart& part) const;
+  /// `pieces` collectives of equal size, one after the other, that carry `size` together.
+  int transfer_of(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double pieces,
+                  const char* name) const;
   /// The ranks that hold the same parameters, and how ZeRO divides these over them: in shards that several hold alike
   /// (Plan::shard), else in one for each rank.
   struct Holders {
@@ -63,8 +66,6 @@ class GradientSync {
   void synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const;
   void synchronise(const Place& place, const Holders& holders, const GradientSet& gradients, double collectives,
                    GradientBucket& bucket) const;
-  [[nodiscard]] int transfer(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double collectives,
-                             const char* name) const;
 
   const Scenario& scenario_;
   const LayerPricer& pricer_;

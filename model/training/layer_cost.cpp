@@ -19,6 +19,34 @@ Segment joined(Seconds kernels, Seconds dispatch, Seconds collectives) {
   return {kernels, collectives, std::max(dispatch - device, Seconds(0.0))};
 }
 
+CollectiveOperation operation_of(LayerCollective::Kind kind) {
+  switch (kind) {
+    case LayerCollective::Kind::all_reduce:
+      return CollectiveOperation::all_reduce;
+    case LayerCollective::Kind::all_gather:
+      return CollectiveOperation::all_gather;
+    case LayerCollective::Kind::reduce_scatter:
+      return CollectiveOperation::reduce_scatter;
+    case LayerCollective::Kind::all_to_all:
+      return CollectiveOperation::all_to_all;
+    case LayerCollective::Kind::send_receive:
+      return CollectiveOperation::send_receive;
+  }
+  return CollectiveOperation::all_reduce;
+}
+
+GroupKind group_of(LayerCollective::Group group) {
+  switch (group) {
+    case LayerCollective::Group::tensor:
+      return GroupKind::tensor;
+    case LayerCollective::Group::context:
+      return GroupKind::context;
+    case LayerCollective::Group::expert:
+      return GroupKind::expert;
+  }
+  return GroupKind::tensor;
+}
+
 }  // namespace
 
 LayerCost& LayerCost::operator+=(const LayerCost& other) {
@@ -143,16 +171,20 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
   const OverlappedProducts overlapped = chunks_products() ? overlapped_products(pass, backward) : OverlappedProducts{};
   const double hiding = 1.0 - 1.0 / scenario_.plan.tensor;  // of a product's chunks
   LayerCalls::Calls calls;
-  for (const LayerCollective& call : collectives) {
-    const int transfer = transfers.inside_layer(stage, call);
-    const auto& products = call.kind == Kind::all_gather ? overlapped.gathers : overlapped.scatters;
-    const bool chunked = call.group == LayerCollective::Group::tensor && !call.overlappable &&
-                         (call.kind == Kind::all_gather || call.kind == Kind::reduce_scatter);
-    for (int i = 0; i < call.count; ++i) {
+  for (const LayerCollective& collective : collectives) {
+    CollectiveCall call;
+    call.operation = operation_of(collective.kind);
+    call.size = collective.size;
+    const int transfer = transfers.collective(stage, group_of(collective.group), std::move(call), 1.0,
+                                              "collectives inside layers", nullptr);
+    const auto& products = collective.kind == Kind::all_gather ? overlapped.gathers : overlapped.scatters;
+    const bool chunked = collective.group == LayerCollective::Group::tensor && !collective.overlappable &&
+                         (collective.kind == Kind::all_gather || collective.kind == Kind::reduce_scatter);
+    for (int i = 0; i < collective.count; ++i) {
       if (chunked && at_index(i) < products.size()) {
         calls.behind.push_back({transfer, kernels(products[at_index(i)]) * hiding / of_pass});
       } else {
-        (call.overlappable ? calls.beside : calls.between).push_back(transfer);
+        (collective.overlappable ? calls.beside : calls.between).push_back(transfer);
       }
     }
   }

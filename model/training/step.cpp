@@ -69,7 +69,7 @@ class LaneBuilder {
         train_(train),
         topology_(topology),
         step_(step),
-        transfers_(scenario, topology, recipes, step.transfers),
+        transfers_(scenario, topology, step.transfers),
         chunks_(scenario, train, model, topology, recipes, transfers_) {}
 
   /// All lanes anew. `cuts`: by stage.

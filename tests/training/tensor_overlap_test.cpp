@@ -92,7 +92,7 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
     part.lanes = {0};
     known.push_back({"collectives inside layers", {part}});
   }
-  const TransferTable transfers(scenario, topology, Recipes::none, known);
+  const TransferTable transfers(scenario, topology, known);
   LayerCalls calls;
   calls.forward.behind = {{0, 0.3}, {1, 0.4}};
   calls.forward.between = {2};
@@ -115,7 +115,7 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
 TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is launched by itself") {
   const BuiltStep b = built({}), plain = built({"plan.tensor_overlap=false"});
   std::vector<Step::Transfer> known;
-  TransferTable transfers(b.scenario, b.topology, Recipes::none, known);
+  TransferTable transfers(b.scenario, b.topology, known);
   const LayerPricer pricer(b.scenario, b.train(), b.topology);
   const Layer& block = b.model.layers[1].layer;
   const LayerCalls calls = pricer.calls(block, 0, transfers);
