@@ -93,36 +93,41 @@ class AutomaticCollective {
   }
 
   LoweredCollective lower() {
-    const bool exchange = is_exchange(call_.operation);
-    std::vector<Candidate> candidates;
-    const Load main = exchange ? direct_traffic() : traffic(ring_message, &TrafficBuilder::add_ring, call_.operation);
-    Load tree, in_network;
-    if (exchange) {
-      candidates.push_back(direct(main));
-    } else {
-      for (const Protocol& protocol : protocols()) candidates.push_back(ring(main, protocol));
-      if (has_parallel_trees()) candidates.push_back(parallel_trees(main));
-    }
-    if (call_.operation == CollectiveOperation::all_reduce) {
-      if (slowest_->node_count() > 1) {
-        tree = traffic(tree_message, &TrafficBuilder::add_tree);
-        for (const Protocol& protocol : protocols()) candidates.push_back(tree_of(tree, main, protocol));
-      }
-      if (std::all_of(layouts_.begin(), layouts_.end(), [](const GroupLayout& layout) { return layout.in_network; })) {
-        in_network = traffic(in_switch_message(), &TrafficBuilder::add_in_network);
-        candidates.push_back(in_switch(in_network));
-      }
-    }
-    const Candidate best = *std::min_element(
-        candidates.begin(), candidates.end(),
-        [&](const Candidate& a, const Candidate& b) { return a.time(call_.size) < b.time(call_.size); });
+    const Candidate best = fastest();
     LoweredCollective::Phase phase{.latency = best.latency, .flows = best.traffic->flows(), .repeat = 1};
     for (Flow& flow : phase.flows) flow.bytes *= (call_.size / Bytes(1.0)) / best.share;
-    if (exchange && !is_aggregated()) add_headers(phase, topology_);
+    if (is_exchange(call_.operation) && !is_aggregated()) add_headers(phase, topology_);
     return {.chosen_algorithm = best.name, .phases = {std::move(phase)}};
   }
 
+  Seconds time() { return fastest().time(call_.size); }
+
  private:
+  Candidate fastest() {
+    std::vector<Candidate> candidates;
+    if (is_exchange(call_.operation)) {
+      main_ = direct_traffic();
+      candidates.push_back(direct(main_));
+    } else {
+      main_ = traffic(ring_message, &TrafficBuilder::add_ring, call_.operation);
+      for (const Protocol& protocol : protocols()) candidates.push_back(ring(main_, protocol));
+      if (has_parallel_trees()) candidates.push_back(parallel_trees(main_));
+    }
+    if (call_.operation == CollectiveOperation::all_reduce) {
+      if (slowest_->node_count() > 1) {
+        tree_ = traffic(tree_message, &TrafficBuilder::add_tree);
+        for (const Protocol& protocol : protocols()) candidates.push_back(tree_of(tree_, main_, protocol));
+      }
+      if (std::all_of(layouts_.begin(), layouts_.end(), [](const GroupLayout& layout) { return layout.in_network; })) {
+        in_network_ = traffic(in_switch_message(), &TrafficBuilder::add_in_network);
+        candidates.push_back(in_switch(in_network_));
+      }
+    }
+    return *std::min_element(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) {
+      return a.time(call_.size) < b.time(call_.size);
+    });
+  }
+
   template <typename... Arguments>
   Load traffic(Bytes message, void (TrafficBuilder::*add)(const GroupLayout&, Arguments...), Arguments... arguments) {
     const auto of = [=, this](const std::vector<GroupLayout>& layouts) {
@@ -311,12 +316,18 @@ class AutomaticCollective {
   const CollectiveConstants& constants_;
   LinkLoad load_;
   std::vector<GroupLayout> layouts_;
+  Load main_, tree_, in_network_;
   std::vector<GroupLayout> few_nodes_;  ///< whose busiest link is that of layouts_; empty: all count
   const GroupLayout* slowest_ = nullptr;
   std::vector<Seconds> hops_;  ///< latency from each of its nodes to the next, round the ring; empty for one node
 };
 
 }  // namespace
+
+Seconds automatic_time(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
+  if (call.groups.front().size() < 2) return Seconds(0.0);
+  return AutomaticCollective(call, topology, calibration.collective).time();
+}
 
 LoweredCollective lower_automatic(const CollectiveCall& call, const Topology& topology,
                                   const Calibration& calibration) {
