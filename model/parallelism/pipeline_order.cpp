@@ -74,7 +74,7 @@ class OrderBuilder {
   int next(std::array<int, 2>& counter, int chunk) const {
     return first_[at_index(chunk)] + counter[at_index(chunk)]++;
   }
-  void add(std::deque<PipelinePass>::iterator pass) {
+  void add(const std::deque<PipelinePass>::iterator& pass) {
     order_.push_back(*pass);
     put_off_.erase(pass);
   }

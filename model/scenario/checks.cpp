@@ -113,8 +113,9 @@ void check_pipeline(const Scenario& scenario, const TrainWorkload& train) {
     fail(scenario, "plan.pipeline", fmt::format("dualpipe with {} stages", plan.pipeline), "an even number of stages");
   }
   const std::int64_t passes = train.global_batch / (train.micro_batch * plan.data);
-  if (passes % 2 != 0 || passes < 2 * plan.pipeline) {
-    const std::int64_t even = std::max<std::int64_t>(passes + 1, 2 * plan.pipeline) / 2 * 2;
+  const std::int64_t least = std::int64_t{2} * plan.pipeline;
+  if (passes % 2 != 0 || passes < least) {
+    const std::int64_t even = std::max(passes + 1, least) / 2 * 2;
     fail(scenario, "workload.train.global_batch",
          fmt::format("dualpipe with {} micro-batches over {} stages", passes, plan.pipeline),
          fmt::format("an even number of at least twice the stages: global_batch: {}",

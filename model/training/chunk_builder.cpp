@@ -84,6 +84,7 @@ std::vector<Step::Chunk> ChunkBuilder::chunks(const GradientSync::Place& place, 
                           placement_.chunks());
   }
   std::vector<Step::Chunk> chunks;
+  chunks.reserve(last.size());
   for (int number = 0; number < placement_.chunks(); ++number) {
     chunks.push_back(chunk(place, number, last[at_index(number)].part, stage));
   }

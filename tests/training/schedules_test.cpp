@@ -156,7 +156,7 @@ TEST_CASE("a stage does each pass of each micro-batch once: whole, or the inputs
             }
           }
           // ZB-V takes each micro-batch through both chunks, DualPipe through one of two, ZB-H1 through its only one.
-          CHECK(std::ssize(forward) == micro_batches * interleave);
+          CHECK(static_cast<int>(forward.size()) == micro_batches * interleave);
           for (const auto& [key, count] : forward) {
             CHECK(count == 1);
             const bool whole = backward[key] == std::vector{Part::whole};

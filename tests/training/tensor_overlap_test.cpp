@@ -30,7 +30,7 @@ BuiltStep built(const std::vector<std::string>& overrides) {
   return BuiltStep(load_scenario_text(tensor_parallel, "tensor.yaml", overrides));
 }
 
-std::vector<std::vector<std::string>> names_of(const std::vector<std::vector<Operator>>& products) {
+std::vector<std::vector<std::string>> product_names(const std::vector<std::vector<Operator>>& products) {
   std::vector<std::vector<std::string>> names;
   for (const std::vector<Operator>& list : products) {
     std::vector<std::string>& of_list = names.emplace_back();
@@ -59,12 +59,12 @@ TEST_CASE("each gather belongs to the products behind it, each scatter to the pr
   const BuiltStep b = built({});
   const Layer& block = b.model.layers[1].layer;
   const OverlappedProducts forward = overlapped_products(block.forward, false);
-  CHECK(names_of(forward.gathers) == Names{{"qkv projection"}, {"ffn up"}});
-  CHECK(names_of(forward.scatters) == Names{{"attention output"}, {"ffn down"}});
+  CHECK(product_names(forward.gathers) == Names{{"qkv projection"}, {"ffn up"}});
+  CHECK(product_names(forward.scatters) == Names{{"attention output"}, {"ffn down"}});
   // Backward, gradients of results are gathered for the products that were scattered, and the other way round.
   const OverlappedProducts backward = overlapped_products(block.backward, true);
-  CHECK(names_of(backward.gathers) == Names{{"attention output data gradient"}, {"ffn down data gradient"}});
-  CHECK(names_of(backward.scatters) == Names{{"qkv projection data gradient"}, {"ffn up data gradient"}});
+  CHECK(product_names(backward.gathers) == Names{{"attention output data gradient"}, {"ffn down data gradient"}});
+  CHECK(product_names(backward.scatters) == Names{{"qkv projection data gradient"}, {"ffn up data gradient"}});
   // Embedding and loss are not chunked.
   CHECK(overlapped_products(b.model.layers[2].layer.forward, false).gathers.empty());
 }
