@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/base/words.hpp"
 #include "model/memory/memory.hpp"
 #include "model/memory/memory_remedies.hpp"
@@ -65,7 +66,8 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
   r.tokens_per_second = r.samples_per_second * model.tokens_per_sample;
   const auto gpus = static_cast<double>(worker_gpus(plan, scenario.cluster));
   r.tokens_per_second_per_gpu = r.tokens_per_second / gpus;
-  r.model_flops_per_second_per_gpu = step.model_flops_per_gpu * (scenario.cluster.gpus() / gpus) / r.step_time;
+  r.model_flops_per_second_per_gpu =
+      step.model_flops_per_gpu * (number(plan_gpus(plan, scenario.cluster)) / gpus) / r.step_time;
   r.mfu = r.model_flops_per_second_per_gpu / gpu.matrix_rate(workload.precision);
   if (const auto& batch = model.batch) {
     r.token_use = TrainResult::TokenUse{model.tokens_per_sample, batch->computed_tokens, batch->visual_tokens,

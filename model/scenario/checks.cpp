@@ -48,6 +48,13 @@ void check_gpu_count(const Scenario& scenario) {
       fmt::format("tensor {} x pipeline {} x context {}", plan.tensor, plan.pipeline, plan.context);
   const std::string remedy =
       gpus % replica == 0 ? fmt::format("data: {}", gpus / replica) : fmt::format("factors whose product is {}", gpus);
+  if (!plan.placement.empty()) {
+    const std::string stated = scenario.where.contains("plan.data") ? fmt::format(" x data {}", plan.data) : "";
+    const std::int64_t needed = stated.empty() ? replica : replica * plan.data;
+    fail(scenario, "plan.placement",
+         fmt::format("{} nodes with {} GPUs for {}{} = {}", plan.placement.size(), gpus, factors, stated, needed),
+         fmt::format("nodes with {}{} GPUs, or {}", stated.empty() ? "a multiple of " : "", needed, remedy));
+  }
   if (scenario.where.contains("plan.data")) {
     fail(scenario, guilty_factor(scenario),
          fmt::format("{} x data {} = {}, but the cluster has {} GPUs{}", factors, plan.data, replica * plan.data, gpus,
@@ -221,6 +228,13 @@ void check_compression(const Scenario& scenario) {
   }
 }
 
+/// Servers are placed by plan.sync.placement, over all of the cluster's nodes.
+void check_placement(const Scenario& scenario) {
+  if (scenario.plan.placement.empty() || !has_servers(scenario.plan.sync.algorithm)) return;
+  fail(scenario, "plan.placement", "a list of nodes with parameter servers",
+       "a collective as plan.sync.algorithm, or leave the key out");
+}
+
 /// Where a key of plan.sync was stated: a collective has some of its own, which overrule the plan's.
 std::string sync_key(const Scenario& scenario, std::string_view key) {
   std::string own = fmt::format("workload.collective.{}", key);
@@ -280,6 +294,7 @@ void check_scenario(const Scenario& scenario) {
   }
   check_unequal_devices(scenario);
   check_sync(scenario);
+  check_placement(scenario);
   check_compression(scenario);
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
   if (train == nullptr) return;

@@ -9,6 +9,7 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
+#include "model/scenario/placement_reader.hpp"
 
 namespace foretrain {
 
@@ -240,9 +241,9 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
 }
 
 Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster) {
-  const MappingReader keys =
-      field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "schedule", "sequence_parallel",
-                     "zero", "reshard_after_forward", "offload", "sync", "execution", "processes", "trainer"});
+  const MappingReader keys = field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "schedule",
+                                            "sequence_parallel", "zero", "reshard_after_forward", "offload", "sync",
+                                            "execution", "processes", "order", "placement", "trainer"});
   Plan plan;
   plan.tensor = keys.int_or("tensor", 1, factor);
   plan.pipeline = keys.int_or("pipeline", 1, factor);
@@ -262,7 +263,13 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   plan.sync.gradient_precision = usual_gradient_precision(train, plan.zero);
   plan.sync.bucket_rule = Sync::BucketRule::automatic;
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
+  if (const auto placement = keys.find("placement")) {
+    const std::int64_t replica = std::int64_t{1} * plan.tensor * plan.pipeline * plan.context;
+    const std::int64_t replicas = keys.integer_or("data", cluster.gpus(), factor);
+    plan.placement = read_placement(*placement, cluster, replica * replicas);
+  }
   plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);
+  if (const auto order = keys.find("order")) read_order(*order, plan);
   set_bucket(plan);
   plan.execution = read_execution(keys);
   plan.single_process = keys.flag_or("processes", false, "per_gpu", "single");

@@ -10,7 +10,7 @@ namespace {
 
 /// What a ring through the replicas of the first stage has to itself, at its narrowest hop.
 BytesPerSecond ring_bandwidth(const Scenario& scenario, const Topology& topology) {
-  const auto groups = RankLayout(scenario.plan).groups(GroupKind::gradients, 0);
+  const auto groups = RankLayout(scenario.plan, scenario.cluster).groups(GroupKind::gradients, 0);
   BytesPerSecond narrowest = BytesPerSecond::infinity();
   bool leaves_node = false;
   const std::vector<int>& group = groups.front();

@@ -279,22 +279,20 @@ class LaneBuilder {
 Seconds norm_time(const Scenario& scenario, const Topology& topology) {
   CollectiveCall norm;
   norm.size = Bytes(4.0);
-  std::vector<int> ranks(static_cast<std::size_t>(topology.gpus()));
-  for (int r = 0; r < topology.gpus(); ++r) ranks[static_cast<std::size_t>(r)] = r;
-  norm.groups = {std::move(ranks)};
+  norm.groups = {gpus_of(scenario.plan, scenario.cluster)};
   return uncontended_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
 }
 
 /// Lanes of whole stages first: they say which transfers there are, and these, which ranks are alike and what meets.
 void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry symmetry, LaneBuilder builder) {
-  const RankLayout layout(scenario.plan);
+  const RankLayout layout(scenario.plan, scenario.cluster);
   const int stages = scenario.plan.pipeline;
-  RankClasses classes = RankClasses::one_per_stage(stages, layout.ranks_per_stage());
+  RankClasses classes = RankClasses::one_per_stage(stages, layout.stage_of_gpu());
   builder.build(classes, std::vector<Step::Lane::Cut>(static_cast<std::size_t>(stages)));
-  std::vector<double> speeds(static_cast<std::size_t>(layout.gpus()), 1.0);
+  std::vector<double> speeds(classes.lane_of_rank.size(), 1.0);
   for (const Fault& fault : scenario.cluster.faults) {
     const int rank = fault.node * topology.gpus_per_node() + fault.gpu;
-    if (fault.gpu >= 0 && rank < layout.gpus()) speeds[at_index(rank)] *= fault.share;
+    if (fault.gpu >= 0 && std::cmp_less(rank, speeds.size())) speeds[at_index(rank)] *= fault.share;
   }
   classes =
       classify(builder.transfers().grouped(), classes.lane_of_rank, speeds, topology, scenario.background, symmetry);
@@ -327,18 +325,18 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   build_lanes(scenario, topology, symmetry, LaneBuilder(scenario, train, model, topology, step, recipes));
 
   const bool clips = train.optimizer != Optimizer::sgd && train.optimizer != Optimizer::momentum;
-  if (scenario.cluster.gpus() > 1 && clips) {
+  const auto gpus = static_cast<int>(plan_gpus(plan, scenario.cluster));
+  if (gpus > 1 && clips) {
     step.gradient_norm = norm_time(scenario, topology);
     if (recipes == Recipes::kept) {
-      step.norm_recipe = recipe_of(CollectiveWork{.size = Bytes(4.0), .ranks = topology.gpus()});
+      step.norm_recipe = recipe_of(CollectiveWork{.size = Bytes(4.0), .ranks = gpus});
     }
   }
   step.slowest_replica = waiting_for_slowest(step, plan, model);
   step.once_per_step = Seconds(scenario.calibration.host.step_us * 1e-6);
 
   if (train.loader) add_loader(step, *train.loader, scenario, train, topology);
-  step.model_flops_per_gpu =
-      model.training_flops_per_sample() * (static_cast<double>(train.global_batch) / scenario.cluster.gpus());
+  step.model_flops_per_gpu = model.training_flops_per_sample() * (static_cast<double>(train.global_batch) / gpus);
   return step;
 }
 

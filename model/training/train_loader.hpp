@@ -1,6 +1,8 @@
 // The input pipeline of a training step.
 #pragma once
 
+#include <span>
+
 #include "model/training/step.hpp"
 
 namespace foretrain {
@@ -10,7 +12,7 @@ namespace foretrain {
 void add_loader(Step& step, const DataLoader& loader, const Scenario& scenario, const TrainWorkload& train,
                 const Topology& topology);
 
-/// A batch of `size` from host memory to each of the first machine's GPUs at once, which meet on the way.
-LoweredCollective copies_to_devices(Bytes size, const Topology& topology, int gpus);
+/// A batch of `size` from host memory to each of the GPUs at once, which meet on the way.
+LoweredCollective copies_to_devices(Bytes size, const Topology& topology, std::span<const int> gpus);
 
 }  // namespace foretrain

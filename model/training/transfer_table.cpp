@@ -160,7 +160,11 @@ void set_times(std::vector<Step::Transfer::Part>& parts, const Topology& topolog
 
 TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, Recipes recipes,
                              std::vector<Step::Transfer>& transfers)
-    : scenario_(scenario), topology_(topology), recipes_(recipes), layout_(scenario.plan), transfers_(transfers) {}
+    : scenario_(scenario),
+      topology_(topology),
+      recipes_(recipes),
+      layout_(scenario.plan, scenario.cluster),
+      transfers_(transfers) {}
 
 int TransferTable::grouping(GroupKind kind, int stage) {
   const auto [known, is_new] = known_groupings_.try_emplace({kind, stage}, static_cast<int>(groupings_.size()));
