@@ -1,5 +1,6 @@
 #include "model/parallelism/layout.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "model/base/number.hpp"
@@ -36,9 +37,28 @@ std::vector<int> nodes_of(const Plan& plan, const Cluster& cluster) {
 std::vector<int> gpus_of(const Plan& plan, const Cluster& cluster) {
   std::vector<int> gpus;
   for (const int node : nodes_of(plan, cluster)) {
-    for (int i = 0; i < cluster.gpus_per_node; ++i) gpus.push_back(node * cluster.gpus_per_node + i);
+    const int first = cluster.first_gpu(node);
+    for (int i = 0; i < cluster.gpus_on(node); ++i) gpus.push_back(first + i);
   }
   return gpus;
+}
+
+std::vector<int> groups_in(const std::vector<int>& nodes, const Cluster& cluster) {
+  std::vector<int> groups;
+  if (cluster.groups.empty()) return groups;
+  for (const int node : nodes) groups.push_back(cluster.group_of_node(node));
+  std::ranges::sort(groups);
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  return groups;
+}
+
+FlopsPerSecond peak_rate(const Plan& plan, const Cluster& cluster, Precision precision) {
+  if (cluster.groups.empty()) return cluster.node.gpu.matrix_rate(precision);
+  FlopsPerSecond sum;
+  for (const int node : nodes_of(plan, cluster)) {
+    sum += cluster.node_at(node).gpu.matrix_rate(precision) * number(cluster.gpus_on(node));
+  }
+  return sum / number(plan_gpus(plan, cluster));
 }
 
 int micro_batches(const TrainWorkload& train, const Plan& plan) {

@@ -94,7 +94,9 @@ inline double parameters_of_shard(const Plan& plan, double parameters, double in
 /// GPUs of the nodes that the plan uses.
 inline std::int64_t plan_gpus(const Plan& plan, const Cluster& cluster) {
   if (plan.placement.empty()) return cluster.gpus();
-  return static_cast<std::int64_t>(plan.placement.size()) * cluster.gpus_per_node;
+  std::int64_t gpus = 0;
+  for (const int node : plan.placement) gpus += cluster.gpus_on(node);
+  return gpus;
 }
 
 /// GPUs that train: all but those of machines that are dedicated parameter servers, one server each.

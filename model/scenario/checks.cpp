@@ -287,12 +287,29 @@ void check_unequal_devices(const Scenario& scenario) {
   }
 }
 
+/// Nodes of several kinds are known to training by collectives, and to collectives.
+void check_groups(const Scenario& scenario) {
+  if (scenario.cluster.groups.empty()) return;
+  const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
+  if (!trains && !std::holds_alternative<CollectiveWorkload>(scenario.workload)) {
+    fail(scenario, "cluster.groups", "several kinds of nodes for a workload on one of them",
+         "cluster.node, or train or collective as workload");
+  }
+  if (has_servers(scenario.plan.sync.algorithm)) {
+    fail(scenario, "cluster.groups", "several kinds of nodes with parameter servers", "a collective as algorithm");
+  }
+  if (scenario.plan.offload.any()) {
+    fail(scenario, "plan.offload", "offloading on several kinds of nodes", "none, or cluster.node");
+  }
+}
+
 void check_scenario(const Scenario& scenario) {
   if (!scenario.background.empty() && (std::holds_alternative<OperatorWorkload>(scenario.workload) ||
                                        std::holds_alternative<HostWorkload>(scenario.workload))) {
     fail(scenario, "background", "an operator meets nobody on a link", "train, collective or tasks as workload");
   }
   check_unequal_devices(scenario);
+  check_groups(scenario);
   check_sync(scenario);
   check_placement(scenario);
   check_compression(scenario);

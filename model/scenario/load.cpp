@@ -48,6 +48,9 @@ Scenario read_completed(const YamlNode& document, std::string_view default_name)
   const auto calibration = keys.find("calibration");
   scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
                                      : load_default_calibration();
+  if (scenario.calibration.calibrated && !scenario.cluster.groups.empty()) {
+    keys.fail("calibration", "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
+  }
   check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
   if (!scenario.calibration.measured_matmuls.empty()) {

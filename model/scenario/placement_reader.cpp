@@ -111,7 +111,7 @@ std::vector<int> read_placement(const Field& field, const Cluster& cluster, std:
     std::iota(nodes.begin(), nodes.end(), 0);
   }
   std::int64_t left = gpus;
-  const auto end = std::ranges::find_if(nodes, [&](int) { return (left -= cluster.gpus_per_node) <= 0; });
+  const auto end = std::ranges::find_if(nodes, [&](int node) { return (left -= cluster.gpus_on(node)) <= 0; });
   if (end != nodes.end()) nodes.erase(end + 1, nodes.end());
   return nodes;
 }

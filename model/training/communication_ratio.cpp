@@ -39,7 +39,7 @@ std::optional<CommunicationRatio> communication_ratio(const Scenario& scenario, 
                                                       const std::map<std::string, CommunicationTime>& communication) {
   const Plan& plan = scenario.plan;
   if (plan.data * plan.context < 2) return std::nullopt;
-  const Seconds at_peak = step.model_flops_per_gpu / scenario.cluster.node.gpu.matrix_rate(train.precision);
+  const Seconds at_peak = step.model_flops_per_gpu / peak_rate(plan, scenario.cluster, train.precision);
   const BytesPerSecond bandwidth = ring_bandwidth(scenario, topology);
   Seconds transfers;
   for (const auto& [name, time] : communication) {

@@ -28,7 +28,8 @@ class ClusterGraph {
         ranks_(stage_of_rank.size()),
         link_vertex_(static_cast<std::size_t>(topology.links()), -1) {
     for (std::size_t rank = 0; rank < stage_of_rank.size(); ++rank) {
-      const double own = symmetry == Symmetry::used ? 0.0 : static_cast<double>(rank);
+      const auto number = static_cast<int>(rank);
+      const double own = symmetry == Symmetry::used ? topology.group_of_node(topology.node_of(number)) : number;
       graph_.add_vertex(colour({Kind::rank, static_cast<double>(stage_of_rank[rank]), speed_of_rank[rank], own}));
     }
   }

@@ -48,8 +48,9 @@ struct RankClasses {
   static RankClasses one_per_stage(int stages, const std::vector<int>& stage_of_rank);
 };
 
-/// `stage_of_rank` (-1: not used) and `speed_of_rank` tell ranks apart from the beginning. Where groups' ends do not
-/// say to whom a flow belongs (between two servers), all groups of the transfer are one class.
+/// `stage_of_rank` (-1: not used), `speed_of_rank` and the kinds of their nodes tell ranks apart from the beginning.
+/// Where groups' ends do not say to whom a flow belongs (between two servers), all groups of the transfer are one
+/// class.
 RankClasses classify(const std::vector<GroupedTransfer>& transfers, const std::vector<int>& stage_of_rank,
                      const std::vector<double>& speed_of_rank, const Topology& topology,
                      std::span<const BackgroundFlow> background, Symmetry symmetry = Symmetry::used);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <utility>
 
@@ -84,10 +85,13 @@ class LaneBuilder {
         topology_(topology),
         step_(step),
         transfers_(scenario, topology, recipes, step.transfers),
-        pricer_(scenario, train, topology, recipes),
-        sync_(scenario, pricer_, transfers_),
         chunks_(split_layers(model, plan_.pipeline, plan_.interleave)) {
-    for (const LayerGroup& group : model.layers) price_of_group_.push_back(pricer_.price(group.layer));
+    if (scenario.cluster.groups.empty()) kinds_.emplace_back(scenario, *this, recipes);
+    for (std::size_t group = 0; group < scenario.cluster.groups.size(); ++group) {
+      Scenario& alike = alike_.emplace_back(scenario);
+      alike.cluster = scenario.cluster.as_group(static_cast<int>(group));
+      kinds_.emplace_back(alike, *this, recipes);
+    }
   }
 
   /// All lanes anew. `cuts`: by stage.
@@ -122,6 +126,21 @@ class LaneBuilder {
   [[nodiscard]] TransferTable& transfers() { return transfers_; }
 
  private:
+  /// What layers and their synchronisation take on one kind of node.
+  struct Kind {
+    Kind(const Scenario& of, LaneBuilder& builder, Recipes recipes)
+        : scenario(of), pricer(of, builder.train_, builder.topology_, recipes), sync(of, pricer, builder.transfers_) {
+      for (const LayerGroup& group : builder.model_.layers) price_of_group.push_back(pricer.price(group.layer));
+    }
+    const Scenario& scenario;  ///< all nodes like those
+    LayerPricer pricer;
+    GradientSync sync;
+    std::vector<LayerCost> price_of_group;
+  };
+  [[nodiscard]] Kind& kind_of(const RankClasses::Lane& lane) {
+    return kinds_[at_index(topology_.group_of_node(topology_.node_of(lane.first_rank)))];
+  }
+
   static bool equally_long(const Step::Lane& a, const Step::Lane& b) {
     const auto same = [](Seconds x, Seconds y) { return std::abs((x - y).value()) <= 1e-12 * y.value(); };
     for (std::size_t k = 0; k < a.chunks.size(); ++k) {
@@ -134,37 +153,39 @@ class LaneBuilder {
   }
 
   void add(const GradientSync::Place& place, const RankClasses::Lane& ranks) {
+    Kind& kind = kind_of(ranks);
     Step::Lane& lane = step_.lanes.emplace_back();
     lane.stage = ranks.stage;
     lane.first_rank = ranks.first_rank;
     lane.ranks = ranks.ranks;
     StageLayers layers;
-    for (int v = 0; v < plan_.interleave; ++v) lane.chunks.push_back(chunk(place, v, layers));
+    for (int v = 0; v < plan_.interleave; ++v) lane.chunks.push_back(chunk(kind, place, v, layers));
     step_.parameters_per_gpu = std::max(step_.parameters_per_gpu, layers.parameters);
-    set_optimizer(place, lane, layers);
-    gather_parameters(place, lane, layers);
+    set_optimizer(kind, place, lane, layers);
+    gather_parameters(kind, place, lane, layers);
   }
 
   /// The chunk's layers one by one, as they are priced on the lane.
-  [[nodiscard]] std::vector<PricedLayer> layers_of(const GradientSync::Place& place, int position) {
+  [[nodiscard]] std::vector<PricedLayer> layers_of(const Kind& kind, const GradientSync::Place& place, int position) {
     std::vector<PricedLayer> layers;
     for (const LayerRun& run : chunks_[static_cast<std::size_t>(position)]) {
       const auto group = static_cast<std::size_t>(run.group);
       const Layer& layer = model_.layers[group].layer;
       const auto [calls, is_new] = calls_.try_emplace({place.stage, run.group});
-      if (is_new) calls->second = pricer_.calls(layer, place.stage, transfers_);
-      LayerCost cost = pricer_.on_lane(price_of_group_[group], calls->second, place.speed, place.lane, transfers_);
-      add_offload(cost, layer, scenario_, train_, topology_);
+      if (is_new) calls->second = kind.pricer.calls(layer, place.stage, transfers_);
+      LayerCost cost =
+          kind.pricer.on_lane(kind.price_of_group[group], calls->second, place.speed, place.lane, transfers_);
+      add_offload(cost, layer, kind.scenario, train_, topology_);
       layers.insert(layers.end(), static_cast<std::size_t>(run.count), PricedLayer{&layer, cost, &calls->second});
     }
     return layers;
   }
 
-  [[nodiscard]] Step::Chunk chunk(const GradientSync::Place& place, int v, StageLayers& stage) {
+  [[nodiscard]] Step::Chunk chunk(Kind& kind, const GradientSync::Place& place, int v, StageLayers& stage) {
     Step::Chunk chunk;
     LayerCost cost;
     const int position = v * plan_.pipeline + place.stage;  // in model order
-    const std::vector<PricedLayer> layers = layers_of(place, position);
+    const std::vector<PricedLayer> layers = layers_of(kind, place, position);
     for (auto first = layers.begin(); first != layers.end();) {
       const auto next =
           std::find_if(first, layers.end(), [&](const auto& other) { return other.layer != first->layer; });
@@ -185,11 +206,11 @@ class LaneBuilder {
     chunk.forward = cost.forward();
     chunk.backward = cost.backward();
     if (place.cut) cut(layers, chunk);
-    if (pricer_.keeps_recipes()) keep_recipes(layers, chunk);
+    if (kind.pricer.keeps_recipes()) keep_recipes(kind.pricer, layers, chunk);
     if (plan_.zero == 3) {
-      sync_.add_sharded_units(place, layers, chunk);
+      kind.sync.add_sharded_units(place, layers, chunk);
     } else {
-      sync_.add_buckets(place, layers, chunk);
+      kind.sync.add_buckets(place, layers, chunk);
     }
     return chunk;
   }
@@ -205,20 +226,21 @@ class LaneBuilder {
     fit_pieces(chunk.backward_pieces, chunk.backward);
   }
 
-  void keep_recipes(const std::vector<PricedLayer>& layers, Step::Chunk& chunk) const {
+  static void keep_recipes(const LayerPricer& pricer, const std::vector<PricedLayer>& layers, Step::Chunk& chunk) {
     std::vector<Operator> forward, backward;
     for (const PricedLayer& priced : layers) {
       forward.insert(forward.end(), priced.layer->forward.begin(), priced.layer->forward.end());
     }
     for (auto priced = layers.rbegin(); priced != layers.rend(); ++priced) {
-      const std::vector<Operator> ops = pricer_.backward_operators(*priced->layer);
+      const std::vector<Operator> ops = pricer.backward_operators(*priced->layer);
       backward.insert(backward.end(), ops.begin(), ops.end());
     }
-    chunk.forward_recipe = pricer_.recipe(forward);
-    chunk.backward_recipe = pricer_.recipe(backward);
+    chunk.forward_recipe = pricer.recipe(forward);
+    chunk.backward_recipe = pricer.recipe(backward);
   }
 
-  void set_optimizer(const GradientSync::Place& place, Step::Lane& lane, const StageLayers& layers) const {
+  void set_optimizer(const Kind& kind, const GradientSync::Place& place, Step::Lane& lane,
+                     const StageLayers& layers) const {
     const double parameters =
         plan_.zero >= 1 ? parameters_of_shard(plan_, layers.parameters, layers.in_experts) : layers.parameters;
     const Operator update = optimizer_operator(train_, plan_, parameters, layers.layers, layers.tensors);
@@ -228,20 +250,20 @@ class LaneBuilder {
       lane.optimizer = offloaded_optimizer(parameters, backward, update, scenario_, train_, topology_);
       return;
     }
-    const Seconds kernels =
-        operator_cost(update, scenario_.cluster.node.gpu, scenario_.calibration).device / place.speed;
+    const Gpu& gpu = kind.scenario.cluster.node.gpu;
+    const Seconds kernels = operator_cost(update, gpu, scenario_.calibration).device / place.speed;
     const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host);
     lane.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
-    if (pricer_.keeps_recipes()) {
-      lane.optimizer_recipe = std::make_shared<const Recipe>(
-          kernels_of({update}, ExecutionMode::eager, 1.0, scenario_.cluster.node.gpu, scenario_.calibration));
+    if (kind.pricer.keeps_recipes()) {
+      lane.optimizer_recipe =
+          std::make_shared<const Recipe>(kernels_of({update}, ExecutionMode::eager, 1.0, gpu, scenario_.calibration));
     }
   }
 
   /// ZeRO-1 and 2: updated weights go back to all replicas.
-  void gather_parameters(const GradientSync::Place& place, Step::Lane& lane, const StageLayers& layers) {
+  void gather_parameters(Kind& kind, const GradientSync::Place& place, Step::Lane& lane, const StageLayers& layers) {
     if (plan_.zero != 1 && plan_.zero != 2) return;
-    std::vector<int> gathers = sync_.parameter_gathers(place.stage, layers.parameters, layers.in_experts);
+    std::vector<int> gathers = kind.sync.parameter_gathers(place.stage, layers.parameters, layers.in_experts);
     if (!plan_.sync.overlap) {
       lane.parameter_gathers = std::move(gathers);
       return;
@@ -268,10 +290,9 @@ class LaneBuilder {
   const Topology& topology_;
   Step& step_;
   TransferTable transfers_;
-  LayerPricer pricer_;
-  GradientSync sync_;
   std::vector<std::vector<LayerRun>> chunks_;
-  std::vector<LayerCost> price_of_group_;
+  std::deque<Scenario> alike_;
+  std::deque<Kind> kinds_;                           ///< by group of the cluster's nodes
   std::map<std::pair<int, int>, LayerCalls> calls_;  ///< by stage and group of layers
 };
 
@@ -291,8 +312,9 @@ void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry sy
   builder.build(classes, std::vector<Step::Lane::Cut>(static_cast<std::size_t>(stages)));
   std::vector<double> speeds(classes.lane_of_rank.size(), 1.0);
   for (const Fault& fault : scenario.cluster.faults) {
-    const int rank = fault.node * topology.gpus_per_node() + fault.gpu;
-    if (fault.gpu >= 0 && std::cmp_less(rank, speeds.size())) speeds[at_index(rank)] *= fault.share;
+    if (fault.gpu < 0) continue;
+    const int rank = topology.first_gpu(fault.node) + fault.gpu;
+    if (std::cmp_less(rank, speeds.size())) speeds[at_index(rank)] *= fault.share;
   }
   classes =
       classify(builder.transfers().grouped(), classes.lane_of_rank, speeds, topology, scenario.background, symmetry);

@@ -7,8 +7,9 @@
 
 namespace foretrain {
 
-/// Costs the loader of every training process of the first machine (all machines are alike) and notes in the step what
-/// it allows and what it takes. A process loads for one replica, or with Plan::single_process for all of a machine.
+/// Costs the loader of every training process of a machine (of each kind; the slowest counts) and notes in the step
+/// what it allows and what it takes. A process loads for one replica, or with Plan::single_process for all of a
+/// machine.
 void add_loader(Step& step, const DataLoader& loader, const Scenario& scenario, const TrainWorkload& train,
                 const Topology& topology);
 
