@@ -55,6 +55,9 @@ Result Job::named_result() const {
   if (const Storage* storage = storage_of(scenario_.workload)) add(storage->constants);
   add(scenario_.calibration.constants);
   result.warnings = scenario_.calibration.warnings;
+  if (fidelity_ == Fidelity::estimate && !scenario_.jobs.empty()) {
+    result.warnings.emplace_back("an estimate does not see the other jobs on the fabric: use --fidelity flows");
+  }
   return result;
 }
 

@@ -303,6 +303,22 @@ void check_groups(const Scenario& scenario) {
   }
 }
 
+/// Jobs that share a fabric train, without parameter servers.
+void check_jobs(const Scenario& scenario) {
+  if (scenario.jobs.empty()) return;
+  if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
+    fail(scenario, "jobs", "other jobs beside a workload that trains nothing", "workload: { train: … }");
+  }
+  if (scenario.cluster.jitter) fail(scenario, "cluster.jitter", "jitter beside other jobs", "one of the two keys");
+  const auto refuse_servers = [&](const Scenario& job) {
+    if (!has_servers(job.plan.sync.algorithm)) return;
+    fail(scenario, "jobs", job.name + " has parameter servers", "a collective as its plan.sync.algorithm");
+  };
+  refuse_servers(scenario);
+  for (const Scenario& job : scenario.jobs) refuse_servers(job);
+  if (scenario.plan.placement.empty()) fail(scenario, "jobs", "all nodes are other jobs'", "a larger cluster");
+}
+
 void check_scenario(const Scenario& scenario) {
   if (!scenario.background.empty() && (std::holds_alternative<OperatorWorkload>(scenario.workload) ||
                                        std::holds_alternative<HostWorkload>(scenario.workload))) {
@@ -310,6 +326,7 @@ void check_scenario(const Scenario& scenario) {
   }
   check_unequal_devices(scenario);
   check_groups(scenario);
+  check_jobs(scenario);
   check_sync(scenario);
   check_placement(scenario);
   check_compression(scenario);

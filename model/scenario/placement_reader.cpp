@@ -76,7 +76,7 @@ void read_order(const Field& field, Plan& plan) {
   std::ranges::copy(order, plan.order.begin());
 }
 
-void read_nodes(const Field& field, const Cluster& cluster, std::vector<int>& nodes) {
+void read_nodes(const Field& field, const Cluster& cluster, std::vector<int>& nodes, const std::vector<int>& taken) {
   const std::string& text = field.text();
   const std::size_t dots = text.find("..");
   const auto node = [&](std::string_view part) {
@@ -92,24 +92,28 @@ void read_nodes(const Field& field, const Cluster& cluster, std::vector<int>& no
   if (last < first) field.fail("the range ends before it begins", fmt::format("{}..{}", last, first));
   for (int next = first; next <= last; ++next) {
     if (std::ranges::find(nodes, next) != nodes.end()) field.fail(fmt::format("node {} twice", next), "each node once");
+    if (std::ranges::find(taken, next) != taken.end()) {
+      field.fail(fmt::format("node {} is another job's", next), "nodes that no entry of jobs has");
+    }
     nodes.push_back(next);
   }
 }
 
-std::vector<int> read_placement(const Field& field, const Cluster& cluster, std::int64_t gpus) {
+std::vector<int> read_placement(const std::optional<Field>& field, const Cluster& cluster, std::int64_t gpus,
+                                const std::vector<int>& taken) {
   std::vector<int> nodes;
-  const bool scattered = field.is_scalar() && field.text() == "scattered";
-  if (!scattered && !(field.is_scalar() && field.text() == "packed")) {
-    for (const Field& entry : field.list_or_one()) read_nodes(entry, cluster, nodes);
-    if (nodes.empty()) field.fail("no nodes", "nodes in the order of ranks, for example [0..7, 12..15]");
-    return nodes;
-  }
-  if (scattered) {
-    nodes = scattered_nodes(field, cluster);
-  } else {
+  const std::string word = !field ? "packed" : field->is_scalar() ? field->text() : "";
+  if (word == "scattered") {
+    nodes = scattered_nodes(*field, cluster);
+  } else if (word == "packed") {
     nodes.resize(at_index(cluster.nodes));
     std::iota(nodes.begin(), nodes.end(), 0);
+  } else {
+    for (const Field& entry : field->list_or_one()) read_nodes(entry, cluster, nodes, taken);
+    if (nodes.empty()) field->fail("no nodes", "nodes in the order of ranks, for example [0..7, 12..15]");
+    return nodes;
   }
+  std::erase_if(nodes, [&](int node) { return std::ranges::find(taken, node) != taken.end(); });
   std::int64_t left = gpus;
   const auto end = std::ranges::find_if(nodes, [&](int node) { return (left -= cluster.gpus_on(node)) <= 0; });
   if (end != nodes.end()) nodes.erase(end + 1, nodes.end());
