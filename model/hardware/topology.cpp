@@ -45,29 +45,30 @@ struct Topology::Impl {
   };
 
   /// The last group that begins at or before `number`, in the numbers that `first` counts.
-  [[nodiscard]] const Group& group_at(int number, int Group::*first) const {
-    std::size_t at = groups.size() - 1;
-    while (at > 0 && groups[at].*first > number) --at;
-    return groups[at];
+  template <int Group::*first>
+  [[nodiscard]] const Group& group_at(int number) const {
+    const Group* at = &groups.back();
+    while (at != groups.data() && at->*first > number) --at;
+    return *at;
   }
-  [[nodiscard]] const Group& group_of(int node) const { return group_at(node, &Group::first_node); }
+  [[nodiscard]] const Group& group_of(int node) const { return group_at<&Group::first_node>(node); }
   [[nodiscard]] LinkId first_link(int node) const {
     const Group& group = group_of(node);
     return group.first_link + (node - group.first_node) * group.links_per_node;
   }
   [[nodiscard]] int node_of_link(LinkId link) const {
-    const Group& group = group_at(link, &Group::first_link);
+    const Group& group = group_at<&Group::first_link>(link);
     return group.first_node + (link - group.first_link) / group.links_per_node;
   }
 
   [[nodiscard]] Place place(EndpointId endpoint) const {
     if (endpoint < gpus) {
-      const Group& group = group_at(endpoint, &Group::first_gpu);
+      const Group& group = group_at<&Group::first_gpu>(endpoint);
       const int gpu = endpoint - group.first_gpu;
       return {group.first_node + gpu / group.gpus_per_node, gpu % group.gpus_per_node};
     }
     const int number = (endpoint - gpus) % hosts;  // a server process is where its host is
-    const Group& group = group_at(number, &Group::first_host);
+    const Group& group = group_at<&Group::first_host>(number);
     const int host = number - group.first_host;
     return {group.first_node + host / group.hosts_per_node, group.plain.gpus + host % group.hosts_per_node};
   }
