@@ -104,8 +104,10 @@ struct Topology::Impl {
     const NodeRoutes& here = tables(from.node);
     const NodeRoutes& there = tables(to.node);
     const std::size_t e = at_index(from.endpoint), d = at_index(to.endpoint);
-    const std::size_t out = at_index(to.node + to.endpoint) % here.exits[e].size();
-    const std::size_t in = at_index(from.node + from.endpoint) % there.entries[d].size();
+    const auto turn = [](Place peer, std::size_t ways) {
+      return ways == 1 ? 0 : at_index(peer.node + peer.endpoint) % ways;
+    };
+    const std::size_t out = turn(to, here.exits[e].size()), in = turn(from, there.entries[d].size());
     return {&here.exits[e][out], &there.entries[d][in], {from.node, here.cards[e][out]}, {to.node, there.cards[d][in]}};
   }
 
@@ -260,6 +262,12 @@ int Topology::kind_of_node(int node) const {
   return faulty >= 0 ? faulty : -1 - group_of_node(node);
 }
 int Topology::group_of_node(int node) const { return static_cast<int>(&impl_->group_of(node) - impl_->groups.data()); }
+
+bool Topology::nodes_are_alike() const {
+  const std::vector<int>& kinds = impl_->faulty_of_node;
+  return impl_->groups.size() == 1 && fabric_is_one_switch() &&
+         std::ranges::all_of(kinds, [&](int kind) { return kind == kinds.front(); });
+}
 
 int Topology::links() const { return impl_->first_fabric_link + impl_->fabric->links(); }
 int Topology::links_per_node() const { return impl_->groups.front().links_per_node; }

@@ -85,6 +85,10 @@ class Topology {
   [[nodiscard]] int kind_of_node(int node) const;
   [[nodiscard]] int group_of_node(int node) const;  ///< into Cluster::groups; 0 where all nodes are alike
 
+  /// Whether a flow between GPUs meets the same when both are shifted by equally many nodes: all nodes are of one kind
+  /// and the fabric is one switch.
+  [[nodiscard]] bool nodes_are_alike() const;
+
   /// Links are numbered node by node; a link has the same place in every node of a group. The fabric's links come after
   /// those of all nodes.
   [[nodiscard]] int links() const;

@@ -16,6 +16,34 @@ Segment joined(Seconds kernels, Seconds dispatch, Seconds collectives) {
   return {kernels, collectives, std::max(dispatch - device, Seconds(0.0))};
 }
 
+CollectiveOperation operation_of(LayerCollective::Kind kind) {
+  switch (kind) {
+    case LayerCollective::Kind::all_reduce:
+      return CollectiveOperation::all_reduce;
+    case LayerCollective::Kind::all_gather:
+      return CollectiveOperation::all_gather;
+    case LayerCollective::Kind::reduce_scatter:
+      return CollectiveOperation::reduce_scatter;
+    case LayerCollective::Kind::all_to_all:
+      return CollectiveOperation::all_to_all;
+    case LayerCollective::Kind::send_receive:
+      return CollectiveOperation::send_receive;
+  }
+  return CollectiveOperation::all_reduce;
+}
+
+GroupKind group_of(LayerCollective::Group group) {
+  switch (group) {
+    case LayerCollective::Group::tensor:
+      return GroupKind::tensor;
+    case LayerCollective::Group::context:
+      return GroupKind::context;
+    case LayerCollective::Group::expert:
+      return GroupKind::expert;
+  }
+  return GroupKind::tensor;
+}
+
 }  // namespace
 
 LayerCost& LayerCost::operator+=(const LayerCost& other) {
@@ -122,9 +150,14 @@ LayerCost LayerPricer::price(const Layer& layer) const {
 LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& transfers) const {
   const auto lowered = [&](const std::vector<LayerCollective>& collectives) {
     LayerCalls::Calls calls;
-    for (const LayerCollective& call : collectives) {
-      std::vector<int>& of_kind = call.overlappable ? calls.beside : calls.between;
-      of_kind.insert(of_kind.end(), static_cast<std::size_t>(call.count), transfers.inside_layer(stage, call));
+    for (const LayerCollective& collective : collectives) {
+      CollectiveCall call;
+      call.operation = operation_of(collective.kind);
+      call.size = collective.size;
+      const int transfer = transfers.collective(stage, group_of(collective.group), std::move(call), 1.0,
+                                                "collectives inside layers", nullptr);
+      std::vector<int>& of_kind = collective.overlappable ? calls.beside : calls.between;
+      of_kind.insert(of_kind.end(), static_cast<std::size_t>(collective.count), transfer);
     }
     return calls;
   };

@@ -8,6 +8,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
+#include "model/collectives/automatic.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/cost/launches.hpp"
 #include "model/cost/operator_cost.hpp"
@@ -84,7 +85,7 @@ class LaneBuilder {
         model_(model),
         topology_(topology),
         step_(step),
-        transfers_(scenario, topology, recipes, step.transfers),
+        transfers_(scenario, topology, step.transfers),
         chunks_(split_layers(model, plan_.pipeline, plan_.interleave)) {
     if (scenario.cluster.groups.empty()) kinds_.emplace_back(scenario, *this, recipes);
     for (std::size_t group = 0; group < scenario.cluster.groups.size(); ++group) {
@@ -301,6 +302,7 @@ Seconds norm_time(const Scenario& scenario, const Topology& topology) {
   CollectiveCall norm;
   norm.size = Bytes(4.0);
   norm.groups = {gpus_of(scenario.plan, scenario.cluster)};
+  if (scenario.background.empty()) return automatic_time(norm, topology, scenario.calibration);
   return uncontended_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
 }
 
