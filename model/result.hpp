@@ -89,6 +89,16 @@ struct TasksResult {
   std::map<std::string, ModelCallResult> calls = {};  ///< by task id, of those that call a model
 };
 
+/// What sharing a fabric with other jobs does: steps beside each other, and of each job alone on it.
+struct SharedFabric {
+  struct OtherJob {
+    std::string scenario;
+    Seconds step_time, alone;
+  };
+  Seconds alone;  ///< this job's step
+  std::vector<OtherJob> others;
+};
+
 /// Exactly one of the four results is present.
 struct Result {
   std::string scenario;
@@ -102,6 +112,7 @@ struct Result {
   std::vector<Constant> provenance;
   std::vector<std::string> warnings;
   std::optional<ParameterServerResult> parameter_server;  ///< beside `train`
+  std::optional<SharedFabric> shared_fabric;              ///< beside `train`, where there are other jobs
   std::vector<TimelineEntry> timeline;                    ///< only when asked for
 
   /// The time that the scenario asks about, whatever its kind.

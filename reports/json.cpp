@@ -104,6 +104,24 @@ void write_train(Json& json, const TrainResult& train) {
   json["time_to_train_s"] = train.time_to_train ? seconds(*train.time_to_train) : Json(nullptr);
 }
 
+void write_fabric(Json& json, const SharedFabric& fabric) {
+  json["alone_step_time_s"] = seconds(fabric.alone);
+  json["jobs"] = Json::array();
+  for (const auto& [scenario, step, alone] : fabric.others) {
+    json["jobs"].push_back(
+        {{"scenario", scenario}, {"step_time_s", seconds(step)}, {"alone_step_time_s", seconds(alone)}});
+  }
+}
+
+SharedFabric fabric_from(const Json& json) {
+  SharedFabric fabric{seconds_from(json.at("alone_step_time_s")), {}};
+  for (const Json& job : json.at("jobs")) {
+    fabric.others.push_back({job.at("scenario").get<std::string>(), seconds_from(job.at("step_time_s")),
+                             seconds_from(job.at("alone_step_time_s"))});
+  }
+  return fabric;
+}
+
 void write_servers(Json& json, const ParameterServerResult& servers) {
   Json& block = json["parameter_server"];
   block = {{"workers", servers.workers},
@@ -176,6 +194,7 @@ Json result_json(const Result& result) {
   Json json = {{"scenario", result.scenario}, {"fidelity", name(result.fidelity)}};
   if (result.train) write_train(json, *result.train);
   if (result.parameter_server) write_servers(json, *result.parameter_server);
+  if (result.shared_fabric) write_fabric(json, *result.shared_fabric);
   if (result.collective) write_collective(json, *result.collective);
   if (result.op) write_operator(json, *result.op);
   if (result.tasks) write_tasks(json, *result.tasks);
@@ -263,6 +282,7 @@ Result result_from(const Json& json) {
   if (json.contains("step_time_s")) {
     result.train = train_from(json);
     if (json.contains("parameter_server")) result.parameter_server = servers_from(json.at("parameter_server"));
+    if (json.contains("jobs")) result.shared_fabric = fabric_from(json);
   } else if (json.contains("bus_bandwidth")) {
     result.collective = {seconds_from(json.at("time_s")), BytesPerSecond(number_from(json.at("algorithm_bandwidth"))),
                          BytesPerSecond(number_from(json.at("bus_bandwidth"))),

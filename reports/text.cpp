@@ -194,6 +194,18 @@ std::string kernels_of(const ModelCallResult& call) {
   return text + fmt::format("; {} of results between them", format_bytes(call.intermediates));
 }
 
+std::string fabric_section(const Result& result) {
+  if (!result.shared_fabric) return "";
+  TextTable table("lrrr");
+  table.add_row({"", "beside", "alone", "longer"});
+  const auto add = [&](const std::string& job, Seconds beside, Seconds alone) {
+    table.add_row({job, format_seconds(beside), format_seconds(alone), format_percent(beside / alone - 1.0)});
+  };
+  add(result.scenario, result.time(), result.shared_fabric->alone);
+  for (const auto& [scenario, step, alone] : result.shared_fabric->others) add(scenario, step, alone);
+  return heading("Steps of the jobs on the fabric") + table.text(page_indent);
+}
+
 std::string execution_section(const TrainResult& train) {
   if (!train.execution) return "";
   const ModelCallResult& call = *train.execution;
@@ -220,7 +232,7 @@ std::string answer(const Result& result, bool verbose) {
   if (result.train) {
     return headline(result, *result.train) + breakdown_section(*result.train) +
            communication_section(*result.train, verbose) + token_section(*result.train) + server_section(result) +
-           memory_section(*result.train) + execution_section(*result.train);
+           fabric_section(result) + memory_section(*result.train) + execution_section(*result.train);
   }
   if (result.collective) {
     const CollectiveResult& c = *result.collective;

@@ -83,6 +83,28 @@ StagePeak peak_of(const StageMemory& memory, const StageOrder& order) {
   return peak;
 }
 
+/// The smallest of the GPUs on which a stage runs.
+struct SmallestGpu {
+  Bytes memory;
+  int node = 0;
+};
+SmallestGpu smallest_gpu(const Scenario& scenario, int stage) {
+  const Cluster& cluster = scenario.cluster;
+  if (cluster.groups.empty()) return {cluster.node.gpu.memory, 0};
+  const RankLayout layout(scenario.plan, cluster);
+  const bool laid_out = layout.gpus() == plan_gpus(scenario.plan, cluster);  // not what remedies try
+  const std::vector<int> stage_of_gpu = laid_out ? layout.stage_of_gpu() : std::vector<int>();
+  SmallestGpu smallest{Bytes::infinity(), 0};
+  for (const int node : nodes_of(scenario.plan, cluster)) {
+    const auto first = stage_of_gpu.begin() + cluster.first_gpu(node);
+    const bool here =
+        !laid_out || std::find(first, first + cluster.gpus_on(node), stage) != first + cluster.gpus_on(node);
+    const Bytes memory = cluster.node_at(node).gpu.memory;
+    if (here && memory < smallest.memory) smallest = {memory, node};
+  }
+  return smallest;
+}
+
 }  // namespace
 
 MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& train, const Model& model) {
@@ -94,7 +116,10 @@ MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& 
     const StageMemory memory(scenario, train, model, chunks, stage);
     const auto [parts, activations_on_host] = peak_of(memory, StageOrder(train, plan, stage));
     host = std::max(host, memory.host() + (plan.offload.activations ? activations_on_host : Bytes(0.0)));
-    if (!(parts.total() > worst.total())) continue;
+    const auto [capacity, node] = smallest_gpu(scenario, stage);
+    if (stage > 0 && !(parts.total() - capacity > worst.total() - worst.capacity)) continue;
+    worst.capacity = capacity;
+    worst.node = node;
     worst.weights = parts[MemoryPart::weights];
     worst.gradients = parts[MemoryPart::gradients];
     worst.optimizer = parts[MemoryPart::optimizer];
@@ -104,7 +129,6 @@ MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& 
       worst.workspace += parts.size.at(part);
     }
   }
-  worst.capacity = scenario.cluster.node.gpu.memory;
   worst.host = host * static_cast<double>(scenario.cluster.gpus_per_node);
   worst.host_capacity = scenario.cluster.node.cpu.memory;
   return worst;
@@ -118,9 +142,11 @@ MemoryTimeline memory_timeline(const Scenario& scenario, const TrainWorkload& tr
   for (int stage = 0; stage < plan.pipeline; ++stage) {
     const StageMemory memory(scenario, train, model, chunks, stage);
     const Bytes peak = peak_of(memory, StageOrder(train, plan, stage)).parts.total();
-    if (peak > most) {
+    const Bytes capacity = smallest_gpu(scenario, stage).memory;
+    if (stage == 0 || peak - capacity > most - timeline.capacity) {
       most = peak;
       timeline.stage = stage;
+      timeline.capacity = capacity;
     }
   }
   const StageMemory memory(scenario, train, model, chunks, timeline.stage);
@@ -142,7 +168,6 @@ MemoryTimeline memory_timeline(const Scenario& scenario, const TrainWorkload& tr
   timeline.peak = static_cast<std::size_t>(fullest - timeline.moments.begin());
   timeline.micro_batches = micro_batches(train, plan);
   timeline.shown = order.micro_batches;
-  timeline.capacity = scenario.cluster.node.gpu.memory;
   return timeline;
 }
 

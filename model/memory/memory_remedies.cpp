@@ -74,6 +74,7 @@ class Remedies {
   }
 
   void offload() {
+    if (!scenario_.cluster.groups.empty()) return;
     Scenario s = scenario_;
     if (!s.plan.offload.optimizer) {
       s.plan.offload.optimizer = true;

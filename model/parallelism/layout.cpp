@@ -1,7 +1,10 @@
 #include "model/parallelism/layout.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
+
+#include "model/base/number.hpp"
 
 namespace foretrain {
 
@@ -23,6 +26,40 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
   options.compiled = plan.execution == ExecutionMode::compiled;
   options.fused_loss = train.fused_loss;
   return options;
+}
+
+std::vector<int> nodes_of(const Plan& plan, const Cluster& cluster) {
+  if (!plan.placement.empty()) return plan.placement;
+  std::vector<int> nodes(at_index(cluster.nodes));
+  std::iota(nodes.begin(), nodes.end(), 0);
+  return nodes;
+}
+
+std::vector<int> gpus_of(const Plan& plan, const Cluster& cluster) {
+  std::vector<int> gpus;
+  for (const int node : nodes_of(plan, cluster)) {
+    const int first = cluster.first_gpu(node);
+    for (int i = 0; i < cluster.gpus_on(node); ++i) gpus.push_back(first + i);
+  }
+  return gpus;
+}
+
+std::vector<int> groups_in(const std::vector<int>& nodes, const Cluster& cluster) {
+  std::vector<int> groups;
+  if (cluster.groups.empty()) return groups;
+  for (const int node : nodes) groups.push_back(cluster.group_of_node(node));
+  std::ranges::sort(groups);
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  return groups;
+}
+
+FlopsPerSecond peak_rate(const Plan& plan, const Cluster& cluster, Precision precision) {
+  if (cluster.groups.empty()) return cluster.node.gpu.matrix_rate(precision);
+  FlopsPerSecond sum;
+  for (const int node : nodes_of(plan, cluster)) {
+    sum += cluster.node_at(node).gpu.matrix_rate(precision) * number(cluster.gpus_on(node));
+  }
+  return sum / number(plan_gpus(plan, cluster));
 }
 
 int micro_batches(const TrainWorkload& train, const Plan& plan) {
@@ -59,6 +96,54 @@ bool is_of_gradients(GroupKind kind) { return kind == GroupKind::gradients || ki
 
 }  // namespace
 
+RankLayout::RankLayout(const Plan& plan)
+    : tensor_{plan.tensor},
+      context_{plan.context},
+      data_{plan.data},
+      pipeline_{plan.pipeline},
+      expert_(plan.expert),
+      shard_(shards_of(plan)),
+      placement_(plan) {
+  using enum ParallelDimension;
+  int stride = 1;
+  bool data_seen = false;
+  for (const ParallelDimension next : plan.order) {
+    if (next == expert) {
+      experts_on_neighbours_ = !data_seen;
+      continue;
+    }
+    data_seen = data_seen || next == data;
+    Dimension& dimension = next == tensor ? tensor_ : next == context ? context_ : next == data ? data_ : pipeline_;
+    dimension.stride = stride;
+    stride *= dimension.size;
+  }
+}
+
+RankLayout::RankLayout(const Plan& plan, const Cluster& cluster) : RankLayout(plan) {
+  if (!plan.placement.empty()) gpu_of_rank_ = gpus_of(plan, cluster);
+}
+
+int RankLayout::gpu_of_replica(int stage, int replica, int t) const {
+  const bool context_first = context_.stride < data_.stride;
+  const int inner = context_first ? context_.size : data_.size;
+  const int d = context_first ? replica / inner : replica % inner;
+  const int c = context_first ? replica % inner : replica / inner;
+  return gpu(stage, d, c, t);
+}
+
+std::vector<int> RankLayout::stage_of_gpu() const {
+  std::vector<int> stage_of;
+  for (int stage = 0; stage < pipeline_.size; ++stage) {
+    for (const std::vector<int>& group : groups_within(GroupKind::gradients, stage)) {
+      for (const int gpu : group) {
+        if (stage_of.size() <= at_index(gpu)) stage_of.resize(at_index(gpu) + 1, -1);
+        stage_of[at_index(gpu)] = stage;
+      }
+    }
+  }
+  return stage_of;
+}
+
 std::vector<std::vector<int>> RankLayout::groups(GroupKind kind, int stage) const {
   const auto shard = static_cast<std::size_t>(shard_), experts_shard = static_cast<std::size_t>(shard_ / expert_);
   switch (kind) {
@@ -89,7 +174,7 @@ std::vector<int> RankLayout::stages(GroupKind kind, int stage) const {
     case GroupKind::expert:
       break;
     case GroupKind::neighbours:
-      stages.push_back((stage + 1) % pipeline_);
+      stages.push_back((stage + 1) % pipeline_.size);
       break;
     default:
       if (const std::optional<int> mirror = placement_.mirror(stage)) stages.push_back(*mirror);
@@ -100,38 +185,51 @@ std::vector<int> RankLayout::stages(GroupKind kind, int stage) const {
 
 std::vector<std::vector<int>> RankLayout::groups_within(GroupKind kind, int stage) const {
   std::vector<std::vector<int>> groups;
-  const int first_rank = rank(stage, 0, 0, 0);
-  // `size` ranks, `apart` from each other.
-  const auto add = [&](int first, int size, int apart) {
+  /// `count` replicas, `apart` from each other.
+  const auto add_replicas = [&](int first, int count, int apart, int t) {
     std::vector<int>& group = groups.emplace_back();
-    group.reserve(static_cast<std::size_t>(size));
-    for (int i = 0; i < size; ++i) group.push_back(first_rank + first + i * apart);
+    group.reserve(at_index(count));
+    for (int i = 0; i < count; ++i) group.push_back(gpu_of_replica(stage, first + i * apart, t));
   };
+  const int sets = replicas() / expert_;  // of all experts
   switch (kind) {
     case GroupKind::tensor:
-      for (int replica = 0; replica < replicas(); ++replica) add(replica * tensor_, tensor_, 1);
-      break;
-    case GroupKind::context:
-      for (int d = 0; d < data_; ++d) {
-        for (int t = 0; t < tensor_; ++t) add(d * context_ * tensor_ + t, context_, tensor_);
+      for (int replica = 0; replica < replicas(); ++replica) {
+        std::vector<int>& group = groups.emplace_back();
+        for (int t = 0; t < tensor_.size; ++t) group.push_back(gpu_of_replica(stage, replica, t));
       }
       break;
-    case GroupKind::expert:  // consecutive replicas with the same tensor index
-      for (int first = 0; first < replicas(); first += expert_) {
-        for (int t = 0; t < tensor_; ++t) add(first * tensor_ + t, std::min(expert_, replicas() - first), tensor_);
+    case GroupKind::context:
+      for (int d = 0; d < data_.size; ++d) {
+        for (int t = 0; t < tensor_.size; ++t) {
+          std::vector<int>& group = groups.emplace_back();
+          for (int c = 0; c < context_.size; ++c) group.push_back(gpu(stage, d, c, t));
+        }
+      }
+      break;
+    case GroupKind::expert:
+      for (int set = 0; set < sets; ++set) {
+        for (int t = 0; t < tensor_.size; ++t) {
+          experts_on_neighbours_ ? add_replicas(set * expert_, expert_, 1, t) : add_replicas(set, expert_, sets, t);
+        }
       }
       break;
     case GroupKind::gradients:
-      for (int t = 0; t < tensor_; ++t) add(t, replicas(), tensor_);
+      for (int t = 0; t < tensor_.size; ++t) add_replicas(0, replicas(), 1, t);
       break;
     case GroupKind::expert_gradients:
       for (int e = 0; e < expert_; ++e) {
-        for (int t = 0; t < tensor_; ++t) add(e * tensor_ + t, replicas() / expert_, expert_ * tensor_);
+        for (int t = 0; t < tensor_.size; ++t) {
+          experts_on_neighbours_ ? add_replicas(e, sets, expert_, t) : add_replicas(e * sets, sets, 1, t);
+        }
       }
       break;
     case GroupKind::neighbours:
-      for (int r = first_rank; r < first_rank + ranks_per_stage(); ++r) {
-        groups.push_back({r, (r + ranks_per_stage()) % gpus()});
+      for (int replica = 0; replica < replicas(); ++replica) {
+        for (int t = 0; t < tensor_.size; ++t) {
+          groups.push_back(
+              {gpu_of_replica(stage, replica, t), gpu_of_replica((stage + 1) % pipeline_.size, replica, t)});
+        }
       }
       break;
     case GroupKind::shards:

@@ -1,6 +1,7 @@
 // How a training is spread over the GPUs of a cluster, and how its gradients are synchronised.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,9 @@ constexpr std::string_view enumerator_word<PipelineSchedule::one_forward_one_bac
   return "1f1b";
 }
 
+/// What ranks are divided by (words of key plan.order).
+enum class ParallelDimension { tensor, context, expert, data, pipeline };
+
 struct Plan {
   /// What is kept in host memory between its uses (key plan.offload: a word or a list of them).
   struct Offload {
@@ -69,6 +73,12 @@ struct Plan {
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   bool sequence_parallel = false;
   bool tensor_overlap = false;  ///< gathers and scatters of tensor ranks run in chunks behind their products
+  /// Which dimension runs over neighbouring ranks: the fastest first. Megatron-LM's own by default (arXiv 2104.04473,
+  /// section 3.2), which keeps tensor-parallel ranks on one node.
+  std::array<ParallelDimension, 5> order = {ParallelDimension::tensor, ParallelDimension::context,
+                                            ParallelDimension::expert, ParallelDimension::data,
+                                            ParallelDimension::pipeline};
+  std::vector<int> placement;  ///< nodes in the order of ranks; empty: all of the cluster's, as they are numbered
   int zero = 0;
   int shard = 0;  ///< ranks over which `zero` divides, as often as there are replicas of these (HSDP); 0: all of them
   bool reshard_after_forward = true;  ///< zero 3: weights are gathered again for the backward pass
@@ -99,10 +109,19 @@ inline double parameters_of_shard(const Plan& plan, double parameters, double in
   return (parameters - in_experts) / shards + in_experts / (shards / plan.expert);
 }
 
+/// GPUs of the nodes that the plan uses.
+inline std::int64_t plan_gpus(const Plan& plan, const Cluster& cluster) {
+  if (plan.placement.empty()) return cluster.gpus();
+  std::int64_t gpus = 0;
+  for (const int node : plan.placement) gpus += cluster.gpus_on(node);
+  return gpus;
+}
+
 /// GPUs that train: all but those of machines that are dedicated parameter servers, one server each.
 inline std::int64_t worker_gpus(const Plan& plan, const Cluster& cluster) {
   const bool dedicated = has_servers(plan.sync.algorithm) && plan.sync.placement == ServerPlacement::dedicated;
-  return (static_cast<std::int64_t>(cluster.nodes) - (dedicated ? plan.sync.servers : 0)) * cluster.gpus_per_node;
+  const std::int64_t servers = dedicated ? plan.sync.servers : 0;
+  return plan_gpus(plan, cluster) - servers * cluster.gpus_per_node;
 }
 
 }  // namespace foretrain

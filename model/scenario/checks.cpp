@@ -49,6 +49,13 @@ void check_gpu_count(const Scenario& scenario) {
       fmt::format("tensor {} x pipeline {} x context {}", plan.tensor, plan.pipeline, plan.context);
   const std::string remedy =
       gpus % replica == 0 ? fmt::format("data: {}", gpus / replica) : fmt::format("factors whose product is {}", gpus);
+  if (!plan.placement.empty()) {
+    const std::string stated = scenario.where.contains("plan.data") ? fmt::format(" x data {}", plan.data) : "";
+    const std::int64_t needed = stated.empty() ? replica : replica * plan.data;
+    fail(scenario, "plan.placement",
+         fmt::format("{} nodes with {} GPUs for {}{} = {}", plan.placement.size(), gpus, factors, stated, needed),
+         fmt::format("nodes with {}{} GPUs, or {}", stated.empty() ? "a multiple of " : "", needed, remedy));
+  }
   if (scenario.where.contains("plan.data")) {
     fail(scenario, guilty_factor(scenario),
          fmt::format("{} x data {} = {}, but the cluster has {} GPUs{}", factors, plan.data, replica * plan.data, gpus,
@@ -283,6 +290,13 @@ void check_compression(const Scenario& scenario) {
   }
 }
 
+/// Servers are placed by plan.sync.placement, over all of the cluster's nodes.
+void check_placement(const Scenario& scenario) {
+  if (scenario.plan.placement.empty() || !has_servers(scenario.plan.sync.algorithm)) return;
+  fail(scenario, "plan.placement", "a list of nodes with parameter servers",
+       "a collective as plan.sync.algorithm, or leave the key out");
+}
+
 /// Where a key of plan.sync was stated: a collective has some of its own, which overrule the plan's.
 std::string sync_key(const Scenario& scenario, std::string_view key) {
   std::string own = fmt::format("workload.collective.{}", key);
@@ -335,13 +349,48 @@ void check_unequal_devices(const Scenario& scenario) {
   }
 }
 
+/// Nodes of several kinds are known to training by collectives, and to collectives.
+void check_groups(const Scenario& scenario) {
+  if (scenario.cluster.groups.empty()) return;
+  const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
+  if (!trains && !std::holds_alternative<CollectiveWorkload>(scenario.workload)) {
+    fail(scenario, "cluster.groups", "several kinds of nodes for a workload on one of them",
+         "cluster.node, or train or collective as workload");
+  }
+  if (has_servers(scenario.plan.sync.algorithm)) {
+    fail(scenario, "cluster.groups", "several kinds of nodes with parameter servers", "a collective as algorithm");
+  }
+  if (scenario.plan.offload.any()) {
+    fail(scenario, "plan.offload", "offloading on several kinds of nodes", "none, or cluster.node");
+  }
+}
+
+/// Jobs that share a fabric train, without parameter servers.
+void check_jobs(const Scenario& scenario) {
+  if (scenario.jobs.empty()) return;
+  if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
+    fail(scenario, "jobs", "other jobs beside a workload that trains nothing", "workload: { train: … }");
+  }
+  if (scenario.cluster.jitter) fail(scenario, "cluster.jitter", "jitter beside other jobs", "one of the two keys");
+  const auto refuse_servers = [&](const Scenario& job) {
+    if (!has_servers(job.plan.sync.algorithm)) return;
+    fail(scenario, "jobs", job.name + " has parameter servers", "a collective as its plan.sync.algorithm");
+  };
+  refuse_servers(scenario);
+  for (const Scenario& job : scenario.jobs) refuse_servers(job);
+  if (scenario.plan.placement.empty()) fail(scenario, "jobs", "all nodes are other jobs'", "a larger cluster");
+}
+
 void check_scenario(const Scenario& scenario) {
   if (!scenario.background.empty() && (std::holds_alternative<OperatorWorkload>(scenario.workload) ||
                                        std::holds_alternative<HostWorkload>(scenario.workload))) {
     fail(scenario, "background", "an operator meets nobody on a link", "train, collective or tasks as workload");
   }
   check_unequal_devices(scenario);
+  check_groups(scenario);
+  check_jobs(scenario);
   check_sync(scenario);
+  check_placement(scenario);
   check_compression(scenario);
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
   if (train == nullptr) return;

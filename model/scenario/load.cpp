@@ -12,6 +12,7 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/checks.hpp"
 #include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/jobs_reader.hpp"
 #include "model/scenario/machine_calibration.hpp"
 #include "model/scenario/plan_reader.hpp"
 #include "model/scenario/trainer_reader.hpp"
@@ -29,14 +30,18 @@ void note_positions(const YamlNode& node, const std::string& path, std::map<std:
 /// A scenario whose trainer's habits are in the document, if it has one.
 Scenario read_completed(const YamlNode& document, std::string_view default_name) {
   const MappingReader keys =
-      Field(document, "").mapping({"name", "description", "cluster", "workload", "plan", "background", "calibration"});
+      Field(document, "")
+          .mapping({"name", "description", "cluster", "workload", "plan", "background", "jobs", "calibration"});
   Scenario scenario;
   note_positions(document, "", scenario.where);
   scenario.name = keys.text_or("name", default_name);
   scenario.description = keys.text_or("description", "");
   scenario.cluster = read_cluster(keys["cluster"]);
   ReadWorkload workload = read_workload(keys["workload"], scenario.cluster);
-  scenario.plan = read_plan(keys.find("plan"), workload, scenario.cluster);
+  if (const auto jobs = keys.find("jobs")) {
+    scenario.jobs = read_jobs(*jobs, keys["cluster"].node(), scenario.cluster);
+  }
+  scenario.plan = read_plan(keys.find("plan"), workload, scenario.cluster, nodes_of_jobs(scenario.jobs));
   scenario.workload = std::move(workload.workload);
   if (auto* train = std::get_if<TrainWorkload>(&scenario.workload); train != nullptr && !workload.states_global_batch) {
     train->global_batch = train->micro_batch * scenario.plan.data;
@@ -48,6 +53,9 @@ Scenario read_completed(const YamlNode& document, std::string_view default_name)
   const auto calibration = keys.find("calibration");
   scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
                                      : load_default_calibration();
+  if (scenario.calibration.calibrated && !scenario.cluster.groups.empty()) {
+    keys.fail("calibration", "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
+  }
   check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
   if (!scenario.calibration.measured_matmuls.empty()) {

@@ -9,6 +9,7 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
+#include "model/scenario/placement_reader.hpp"
 
 namespace foretrain {
 
@@ -250,10 +251,12 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
   return gpus > 0 && gpus % replica == 0 ? static_cast<int>(gpus / replica) : 1;
 }
 
-Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster) {
-  const MappingReader keys = field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "schedule",
-                                            "sequence_parallel", "tensor_overlap", "zero", "reshard_after_forward",
-                                            "offload", "sync", "execution", "processes", "trainer"});
+Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster,
+                        const std::vector<int>& taken) {
+  const MappingReader keys =
+      field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "schedule", "sequence_parallel",
+                     "tensor_overlap", "zero", "reshard_after_forward", "offload", "sync", "execution", "processes",
+                     "order", "placement", "trainer"});
   Plan plan;
   plan.tensor = keys.int_or("tensor", 1, factor);
   plan.pipeline = keys.int_or("pipeline", 1, factor);
@@ -278,7 +281,13 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   plan.sync.gradient_precision = usual_gradient_precision(train, plan.zero);
   plan.sync.bucket_rule = Sync::BucketRule::automatic;
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
+  if (const auto placement = keys.find("placement"); placement || !taken.empty()) {
+    const std::int64_t replica = std::int64_t{1} * plan.tensor * plan.pipeline * plan.context;
+    const std::int64_t replicas = keys.integer_or("data", cluster.gpus(), factor);
+    plan.placement = read_placement(placement, cluster, replica * replicas, taken);
+  }
   plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);
+  if (const auto order = keys.find("order")) read_order(*order, plan);
   set_bucket(plan);
   plan.execution = read_execution(keys);
   plan.single_process = keys.flag_or("processes", false, "per_gpu", "single");
@@ -318,11 +327,12 @@ int zero_level(const Field& field) {
   return static_cast<int>(level.integer(levels));
 }
 
-Plan read_plan(const std::optional<Field>& field, const ReadWorkload& workload, const Cluster& cluster) {
+Plan read_plan(const std::optional<Field>& field, const ReadWorkload& workload, const Cluster& cluster,
+               const std::vector<int>& taken) {
   const YamlNode nothing = yaml_mapping({});
   const Field plan = field.value_or(Field(nothing, "plan"));
   if (const auto* train = std::get_if<TrainWorkload>(&workload.workload)) {
-    return read_training_plan(plan, *train, cluster);
+    return read_training_plan(plan, *train, cluster, taken);
   }
   if (std::holds_alternative<CollectiveWorkload>(workload.workload)) return read_collective_plan(plan, workload);
   Plan result;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "model/base/text.hpp"
@@ -36,9 +37,18 @@ double read_training_samples(const Field& field, const TrainWorkload& train) {
   return length.count / static_cast<double>(transformer->sequence);
 }
 
+/// Of every kind in the cluster.
+std::vector<const Gpu*> gpus_in(const Cluster& cluster) {
+  std::vector<const Gpu*> gpus;
+  for (const NodeGroup& group : cluster.groups) gpus.push_back(&group.node.gpu);
+  if (gpus.empty()) gpus.push_back(&cluster.node.gpu);
+  return gpus;
+}
+
 /// FlashAttention needs the asynchronous copies and shared memory of Turing (v1) or Ampere (v2) and later.
-AttentionKind usual_attention(const Gpu& gpu) {
-  return gpu.compute_capability >= 7.5 ? AttentionKind::flash : AttentionKind::standard;
+AttentionKind usual_attention(const Cluster& cluster) {
+  const bool old = std::ranges::any_of(gpus_in(cluster), [](const Gpu* gpu) { return gpu->compute_capability < 7.5; });
+  return old ? AttentionKind::standard : AttentionKind::flash;
 }
 
 /// BERT's trainers date from before fused kernels.
@@ -60,13 +70,15 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.precision = train.choice_or("precision", Precision::bf16, training_precisions);
   workload.optimizer = train.choice_or("optimizer", Optimizer::adamw);
   workload.recompute = train.choice_or("recompute", Recompute::none);
-  workload.attention = train.choice_or("attention", usual_attention(cluster.node.gpu));
+  workload.attention = train.choice_or("attention", usual_attention(cluster));
   workload.kernels = train.choice_or("kernels", usual_kernels(workload.model));
   if (train.has("kernels") && std::holds_alternative<NetworkConfig>(workload.model.shape)) {
     train.fail("kernels", fmt::format("{} is a network of layers, each with its own kernels", workload.model.name),
                "a transformer, or leave the key out");
   }
-  check_attention(workload.model, workload.attention, workload.precision, cluster.node.gpu, field);
+  for (const Gpu* gpu : gpus_in(cluster)) {
+    check_attention(workload.model, workload.attention, workload.precision, *gpu, field);
+  }
   workload.master_weights = train.flag_or("master_weights", false);
   workload.fused_loss = train.flag_or("loss", false, "eager", "fused");
   if (const auto data = train.find("data")) workload.data = read_data(*data, workload.model);

@@ -120,7 +120,8 @@ Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {
   const Seconds host =
       launch_totals(ops, scenario_.plan.execution, scenario_.cluster.node.gpu, scenario_.calibration).host;
   // One process that drives all GPUs of a node dispatches for each of them in turn (Python holds one lock).
-  const int drivers = scenario_.plan.single_process ? std::min(topology_.gpus_per_node(), scenario_.plan.data) : 1;
+  const int drivers =
+      scenario_.plan.single_process ? std::min(scenario_.cluster.gpus_per_node, scenario_.plan.data) : 1;
   return host * static_cast<double>(drivers);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <utility>
 
@@ -70,8 +71,14 @@ class LaneBuilder {
         train_(train),
         topology_(topology),
         step_(step),
-        transfers_(scenario, topology, step.transfers),
-        chunks_(scenario, train, model, topology, recipes, transfers_) {}
+        transfers_(scenario, topology, step.transfers) {
+    if (scenario.cluster.groups.empty()) kinds_.emplace_back(scenario, model, *this, recipes);
+    for (std::size_t group = 0; group < scenario.cluster.groups.size(); ++group) {
+      Scenario& alike = alike_.emplace_back(scenario);
+      alike.cluster = scenario.cluster.as_group(static_cast<int>(group));
+      kinds_.emplace_back(alike, model, *this, recipes);
+    }
+  }
 
   /// All lanes anew. `cuts`: by stage.
   void build(const RankClasses& classes, const std::vector<Step::Lane::Cut>& cuts) {
@@ -83,7 +90,7 @@ class LaneBuilder {
       add({lane.stage, static_cast<int>(step_.lanes.size()), lane.speed, cut != Step::Lane::Cut::none}, lane);
       step_.lanes.back().cut = cut;
     }
-    for (int chunk = 0; chunk < chunks_.placement().chunks(); ++chunk) {
+    for (int chunk = 0; chunk < kinds_.front().chunks.placement().chunks(); ++chunk) {
       for (int stage = 0; stage < plan_.pipeline; ++stage) add_hop(stage, chunk);
     }
     const std::vector<std::vector<int>> companions = transfers_.companions(step_.lanes.size());
@@ -106,6 +113,17 @@ class LaneBuilder {
   [[nodiscard]] TransferTable& transfers() { return transfers_; }
 
  private:
+  /// What layers and their synchronisation take on one kind of node.
+  struct Kind {
+    Kind(const Scenario& of, const Model& model, LaneBuilder& builder, Recipes recipes)
+        : scenario(of), chunks(of, builder.train_, model, builder.topology_, recipes, builder.transfers_) {}
+    const Scenario& scenario;  ///< all nodes like those
+    ChunkBuilder chunks;
+  };
+  [[nodiscard]] Kind& kind_of(const RankClasses::Lane& lane) {
+    return kinds_[at_index(topology_.group_of_node(topology_.node_of(lane.first_rank)))];
+  }
+
   static bool equally_long(const Step::Lane& a, const Step::Lane& b) {
     const auto same = [](Seconds x, Seconds y) { return std::abs((x - y).value()) <= 1e-12 * y.value(); };
     for (std::size_t k = 0; k < a.chunks.size(); ++k) {
@@ -118,21 +136,23 @@ class LaneBuilder {
   }
 
   void add(const GradientSync::Place& place, const RankClasses::Lane& ranks) {
+    Kind& kind = kind_of(ranks);
     Step::Lane& lane = step_.lanes.emplace_back();
     lane.stage = ranks.stage;
     lane.first_rank = ranks.first_rank;
     lane.ranks = ranks.ranks;
     StageLayers layers;
-    lane.chunks = chunks_.chunks(place, step_.micro_batches, layers);
+    lane.chunks = kind.chunks.chunks(place, step_.micro_batches, layers);
     step_.parameters_per_gpu = std::max(step_.parameters_per_gpu, layers.parameters);
     const double copies = replicas_of(plan_);
     lane.saved_parameters =
         (layers.parameters - layers.in_experts) / copies + layers.in_experts / (copies / plan_.expert);
-    set_optimizer(place, lane, layers);
-    gather_parameters(place, lane, layers);
+    set_optimizer(kind, place, lane, layers);
+    gather_parameters(kind, place, lane, layers);
   }
 
-  void set_optimizer(const GradientSync::Place& place, Step::Lane& lane, const StageLayers& layers) const {
+  void set_optimizer(const Kind& kind, const GradientSync::Place& place, Step::Lane& lane,
+                     const StageLayers& layers) const {
     const double parameters =
         plan_.zero >= 1 ? parameters_of_shard(plan_, layers.parameters, layers.in_experts) : layers.parameters;
     const Operator update = optimizer_operator(train_, plan_, parameters, layers.layers, layers.tensors);
@@ -142,20 +162,20 @@ class LaneBuilder {
       lane.optimizer = offloaded_optimizer(parameters, backward, update, scenario_, train_, topology_);
       return;
     }
-    const Seconds kernels =
-        operator_cost(update, scenario_.cluster.node.gpu, scenario_.calibration).device / place.speed;
+    const Gpu& gpu = kind.scenario.cluster.node.gpu;
+    const Seconds kernels = operator_cost(update, gpu, scenario_.calibration).device / place.speed;
     const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host);
     lane.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
-    if (chunks_.pricer().keeps_recipes()) {
-      lane.optimizer_recipe = std::make_shared<const Recipe>(
-          kernels_of({update}, ExecutionMode::eager, 1.0, scenario_.cluster.node.gpu, scenario_.calibration));
+    if (kind.chunks.pricer().keeps_recipes()) {
+      lane.optimizer_recipe =
+          std::make_shared<const Recipe>(kernels_of({update}, ExecutionMode::eager, 1.0, gpu, scenario_.calibration));
     }
   }
 
   /// ZeRO-1 and 2: updated weights go back to all replicas.
-  void gather_parameters(const GradientSync::Place& place, Step::Lane& lane, const StageLayers& layers) {
+  void gather_parameters(Kind& kind, const GradientSync::Place& place, Step::Lane& lane, const StageLayers& layers) {
     if (plan_.zero != 1 && plan_.zero != 2) return;
-    std::vector<int> gathers = chunks_.sync().parameter_gathers(place.stage, layers.parameters, layers.in_experts);
+    std::vector<int> gathers = kind.chunks.sync().parameter_gathers(place.stage, layers.parameters, layers.in_experts);
     if (!plan_.sync.overlap) {
       lane.parameter_gathers = std::move(gathers);
       return;
@@ -170,10 +190,10 @@ class LaneBuilder {
 
   void add_hop(int stage, int chunk) {
     int there = -1, back = -1;
-    const ChunkPlacement& placement = chunks_.placement();
+    const ChunkPlacement& placement = kinds_.front().chunks.placement();
     const std::optional<ChunkPlacement::Place> next = placement.next(stage, chunk);
     if (next && next->stage != stage) {
-      const Bytes activation = chunks_.output(stage, chunk);
+      const Bytes activation = kinds_.front().chunks.output(stage, chunk);
       const bool reversed = placement.reversed(chunk);
       const int boundary = reversed ? next->stage : stage;
       there = transfers_.hop(boundary, reversed, activation);
@@ -189,30 +209,30 @@ class LaneBuilder {
   const Topology& topology_;
   Step& step_;
   TransferTable transfers_;
-  ChunkBuilder chunks_;
+  std::deque<Scenario> alike_;
+  std::deque<Kind> kinds_;  ///< by group of the cluster's nodes
 };
 
 /// The gradients' norm for clipping: one number from every rank.
 Seconds norm_time(const Scenario& scenario, const Topology& topology) {
   CollectiveCall norm;
   norm.size = Bytes(4.0);
-  std::vector<int> ranks(static_cast<std::size_t>(topology.gpus()));
-  for (int r = 0; r < topology.gpus(); ++r) ranks[static_cast<std::size_t>(r)] = r;
-  norm.groups = {std::move(ranks)};
+  norm.groups = {gpus_of(scenario.plan, scenario.cluster)};
   if (scenario.background.empty()) return automatic_time(norm, topology, scenario.calibration);
   return uncontended_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
 }
 
 /// Lanes of whole stages first: they say which transfers there are, and these, which ranks are alike and what meets.
 void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry symmetry, LaneBuilder builder) {
-  const RankLayout layout(scenario.plan);
+  const RankLayout layout(scenario.plan, scenario.cluster);
   const int stages = scenario.plan.pipeline;
-  RankClasses classes = RankClasses::one_per_stage(stages, layout.ranks_per_stage());
+  RankClasses classes = RankClasses::one_per_stage(stages, layout.stage_of_gpu());
   builder.build(classes, std::vector<Step::Lane::Cut>(static_cast<std::size_t>(stages)));
-  std::vector<double> speeds(static_cast<std::size_t>(layout.gpus()), 1.0);
+  std::vector<double> speeds(classes.lane_of_rank.size(), 1.0);
   for (const Fault& fault : scenario.cluster.faults) {
-    const int rank = fault.node * topology.gpus_per_node() + fault.gpu;
-    if (fault.gpu >= 0 && rank < layout.gpus()) speeds[at_index(rank)] *= fault.share;
+    if (fault.gpu < 0) continue;
+    const int rank = topology.first_gpu(fault.node) + fault.gpu;
+    if (std::cmp_less(rank, speeds.size())) speeds[at_index(rank)] *= fault.share;
   }
   classes =
       classify(builder.transfers().grouped(), classes.lane_of_rank, speeds, topology, scenario.background, symmetry);
@@ -240,18 +260,18 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   build_lanes(scenario, topology, symmetry, LaneBuilder(scenario, train, model, topology, step, recipes));
 
   const bool clips = train.optimizer != Optimizer::sgd && train.optimizer != Optimizer::momentum;
-  if (scenario.cluster.gpus() > 1 && clips) {
+  const auto gpus = static_cast<int>(plan_gpus(plan, scenario.cluster));
+  if (gpus > 1 && clips) {
     step.gradient_norm = norm_time(scenario, topology);
     if (recipes == Recipes::kept) {
-      step.norm_recipe = recipe_of(CollectiveWork{.size = Bytes(4.0), .ranks = topology.gpus()});
+      step.norm_recipe = recipe_of(CollectiveWork{.size = Bytes(4.0), .ranks = gpus});
     }
   }
   step.slowest_replica = waiting_for_slowest(step, plan, model);
   step.once_per_step = Seconds(scenario.calibration.host.step_us * 1e-6);
 
   if (train.loader) add_loader(step, *train.loader, scenario, train, topology);
-  step.model_flops_per_gpu =
-      model.training_flops_per_sample() * (static_cast<double>(train.global_batch) / scenario.cluster.gpus());
+  step.model_flops_per_gpu = model.training_flops_per_sample() * (static_cast<double>(train.global_batch) / gpus);
   return step;
 }
 

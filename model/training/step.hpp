@@ -149,7 +149,8 @@ struct Step {
   Seconds loader_interval;               ///< time in which the input pipeline delivers one step's samples
   Seconds loader_serial;                 ///< what a step spends on its own samples: blocking copies, decoding
   Seconds loader_device;                 ///< part of `loader_serial` that is work of the device
-  std::optional<LoaderPipeline> loader;  ///< where the scenario has one
+  std::optional<LoaderPipeline> loader;  ///< where the scenario has one; of the slowest kind of node
+  int loader_node = 0;                   ///< one of these
   LoweredCollective loader_copy;         ///< of a batch to every GPU of a machine; no phases: a fixed time
   double parameters_per_gpu = 0.0;       ///< of the stage with the most
   Flops model_flops_per_gpu;             ///< of the mathematics: forward and backward, no recomputation

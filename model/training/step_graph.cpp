@@ -152,6 +152,7 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_sharded(int stage, const Pipelin
   const std::size_t lanes = lanes_in(stage);
   std::vector<PerLane> tasks;
   AfterPerLane ends(lanes);
+  PerLane worked(lanes, -1);  // on the unit before; what runs beside the work is on streams that do not know of it
   for (const ShardedUnit::Pass& part : sharded_order(chunk_of(stage, pass.chunk).units, pass.backward)) {
     const ShardedUnit& unit = chunk_of(stage, pass.chunk).units[at_index(part.unit)];
     AfterPerLane needs = after;
@@ -159,9 +160,11 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_sharded(int stage, const Pipelin
       for (const int before : part.after) needs[i].push_back(tasks[at_index(before)][i]);
     }
     if (part.kind == ShardedUnit::Pass::Kind::compute) {
+      for (std::size_t i = 0; i < lanes; ++i) needs[i].push_back(worked[i]);
       tasks.push_back(add_work(stage, pass, std::move(needs), [&](const auto& chunks) -> const Work& {
         return chunks[at_index(pass.chunk)].unit(part.unit, pass.backward);
       }));
+      worked = tasks.back();
     } else {
       const bool among_copies = part.kind == ShardedUnit::Pass::Kind::reduce;
       const int gather = pass.backward ? unit.gather_backward : unit.gather;
