@@ -62,20 +62,23 @@ class FatTreeRoutes final : public FabricRoutes {
   /// Where nodes differ, cables upward are as many as the nodes below need; places that no node has taken are for such
   /// as the last one.
   void fit_to_nodes(const Cluster& cluster) {
-    std::vector<BytesPerSecond> need(at_index(links()));
-    const int groups = leaves_ / leaves_per_group_;
-    for (int place = 0; place < std::max(groups * tree_.nodes_per_leaf, pods_ * tree_.nodes_per_pod); ++place) {
+    std::vector<BytesPerSecond> need(at_index(links()));  // of links upward
+    const int below_leaves = leaves_ / leaves_per_group_ * tree_.nodes_per_leaf;
+    const int below_pods = pods_ * tree_.nodes_per_pod;
+    for (int place = 0; place < std::max(below_leaves, below_pods); ++place) {
       const Network& network = cluster.network_at(std::min(place, cluster.nodes - 1));
       const BytesPerSecond card = network.nic_bandwidth * network.efficiency / tree_.oversubscription;
       for (int i = 0; i < network.nics_per_node; ++i) {
         const FabricPort port{place, i};
-        if (place < groups * tree_.nodes_per_leaf) need[at_index(2 * leaf(port))] += card;
-        if (pods_ > 0 && place < pods_ * tree_.nodes_per_pod) {
-          need[at_index(2 * leaves_ + 2 * pod(port))] += card / tree_.pod_oversubscription;
-        }
+        const LinkId leaf_up = 2 * leaf(port), pod_up = 2 * leaves_ + 2 * pod(port);
+        if (place < below_leaves) need[at_index(leaf_up)] += card;
+        if (place < below_pods) need[at_index(pod_up)] += card / tree_.pod_oversubscription;
       }
     }
-    for (LinkId link = 0; link < links(); ++link) set_bandwidth(link, need[at_index(link / 2 * 2)]);
+    for (LinkId link = 0; link < links(); ++link) {
+      const LinkId up = link - link % 2;  // as wide as its way down
+      set_bandwidth(link, need[at_index(up)]);
+    }
   }
   [[nodiscard]] int leaf(FabricPort port) const {
     return port.node / tree_.nodes_per_leaf * leaves_per_group_ + (tree_.rails ? port.card : 0);

@@ -51,7 +51,7 @@ void add_loader(Step& step, const DataLoader& loader, const Scenario& scenario, 
   for (const int node : nodes_of(scenario.plan, scenario.cluster)) {
     if (!seen.insert(scenario.cluster.group_of_node(node)).second) continue;
     LoweredCollective copy;
-    LoaderPipeline pipeline = pipeline_on(node, loader, scenario, train, topology, copy);
+    const LoaderPipeline pipeline = pipeline_on(node, loader, scenario, train, topology, copy);
     const Seconds interval = loader_bounds(pipeline).longest() + pipeline.restart;
     const Seconds serial = pipeline.serial() + pipeline.restart;
     const bool slower = std::max(interval, serial) > std::max(step.loader_interval, step.loader_serial);
@@ -61,7 +61,7 @@ void add_loader(Step& step, const DataLoader& loader, const Scenario& scenario, 
     step.loader_serial = serial;
     step.loader_device = pipeline.batch.device;
     step.loader_node = node;
-    step.loader = std::move(pipeline);
+    step.loader = pipeline;
   }
 }
 

@@ -26,15 +26,15 @@ plan: { tensor: 8, sync: { overlap: false, bucket: 4 GB } }
 const char* const hopper = "{ node: dgx-h100, nodes: 2 }";
 const char* const ampere = "{ node: dgx-a100-80gb, nodes: 2 }";
 
-Result result_on(const std::string& groups, std::vector<std::string> overrides = {},
+Result result_on(const std::string& groups, const std::vector<std::string>& overrides = {},
                  Fidelity fidelity = Fidelity::flows) {
   const std::string text = "cluster: { groups: [ " + groups + " ] }\n" + gpt;
   return predict(load_scenario_text(text, "groups.yaml", overrides), fidelity);
 }
 
-TrainResult train_on(const std::string& groups, std::vector<std::string> overrides = {},
+TrainResult train_on(const std::string& groups, const std::vector<std::string>& overrides = {},
                      Fidelity fidelity = Fidelity::flows) {
-  return result_on(groups, std::move(overrides), fidelity).train.value();
+  return result_on(groups, overrides, fidelity).train.value();
 }
 
 std::string both(const std::string& a, const std::string& b) { return a + ", " + b; }
