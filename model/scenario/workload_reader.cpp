@@ -66,6 +66,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
                "a transformer, or leave the key out");
   }
   check_attention(workload.model, workload.attention, workload.precision, cluster.node.gpu, field);
+  result.states_master_weights = train.has("master_weights");
   workload.master_weights = train.flag_or("master_weights", false);
   workload.fused_loss = train.flag_or("loss", false, "eager", "fused");
   if (const auto data = train.find("data")) workload.data = read_data(*data, workload.model);

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "model/cost/launches.hpp"
+#include "model/parallelism/layout.hpp"
+#include "model/training/expert_dispatch.hpp"
 
 namespace foretrain {
 
@@ -99,6 +101,11 @@ LayerCost LayerPricer::price(const Layer& layer) const {
   cost.forward_dispatch = dispatch(layer.forward);
   cost.backward_kernels = kernels(layer.backward);
   cost.backward_dispatch = dispatch(layer.backward);
+  if (layer.routes_tokens && scenario_.plan.execution == ExecutionMode::eager) {
+    const Seconds routing(scenario_.calibration.host.expert_pass_us * 1e-6);
+    cost.forward_dispatch += routing;
+    cost.backward_dispatch += routing;
+  }
   const std::vector<Operator>& again = recomputed(layer);
   if (&again == &layer.forward) {
     cost.recompute_kernels = cost.forward_kernels;
@@ -123,7 +130,12 @@ LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& tran
     LayerCalls::Calls calls;
     for (const LayerCollective& call : collectives) {
       std::vector<int>& of_kind = call.overlappable ? calls.beside : calls.between;
-      of_kind.insert(of_kind.end(), static_cast<std::size_t>(call.count), transfers.inside_layer(stage, call));
+      LayerCollective sent = call;
+      if (call.copies > 1) {
+        const auto groups = RankLayout(scenario_.plan).groups(GroupKind::expert, stage);
+        sent.size *= dispatched_share(call.copies, groups.front(), topology_);
+      }
+      of_kind.insert(of_kind.end(), static_cast<std::size_t>(call.count), transfers.inside_layer(stage, sent));
     }
     return calls;
   };

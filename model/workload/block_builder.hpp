@@ -133,7 +133,17 @@ class BlockBuilder {
 
  private:
   void attention_half(Layer& layer) const;
+  /// Queries, keys and values out of latent vectors; with the widths that the attention's output and keys have.
+  void latent_projections(Layer& layer) const;
   void ffn_half(Layer& layer) const;
+  /// The two products of a feed-forward layer and what lies between them, `batch` times over `rows` tokens.
+  void ffn_products(Layer& layer, const std::string& name, std::int64_t rows, std::int64_t width, std::int64_t batch,
+                    bool experts) const;
+
+  // Layers of experts, in experts.cpp.
+  void experts_half(Layer& layer) const;
+  void move_tokens(Layer& layer, const std::string& name, double elements, double reads, double writes) const;
+  void exchange_tokens(Layer& layer, double routed, double gathered) const;
 
   // What a layer keeps for its backward pass, and needs while it runs, in transformer_memory.cpp. Of a block: in each
   // way of recomputing, and what is run again; its forward operators must be there.
