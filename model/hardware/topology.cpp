@@ -217,6 +217,10 @@ double Topology::collective_efficiency(LinkId id) const {
 
 const Gpu& Topology::gpu_model() const { return impl_->gpu; }
 const CardMessages& Topology::card_messages() const { return impl_->card_messages; }
+int Topology::tcp_streams() const {
+  const std::optional<Transport>& transport = impl_->transport;
+  return transport && transport->protocol == Protocol::tcp ? transport->streams : 0;
+}
 
 Route Topology::route(EndpointId source, EndpointId destination) const {
   Route route;

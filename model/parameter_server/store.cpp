@@ -83,11 +83,13 @@ class CallCost {
     remote_ = scenario.cluster.nodes > 1 && transport && transport->protocol == Protocol::tcp;
   }
 
-  /// Of all workers that push and pull `parameters` of one server's keys in `pieces` messages each way.
+  /// Of the workers whose gradients one update applies, for `parameters` of one server's keys in `pieces` messages each
+  /// way.
   [[nodiscard]] Seconds operator()(double parameters, int pieces) const {
     if (!remote_ || !(parameters > 0.0)) return Seconds(0.0);
-    const Bytes bytes = (store_.gradient + store_.weight) * (parameters * store_.worker_count());
-    const double calls = 2.0 * pieces * store_.worker_count();
+    const double workers = store_.consistency == Sync::Consistency::synchronous ? store_.worker_count() : 1.0;
+    const Bytes bytes = (store_.gradient + store_.weight) * (parameters * workers);
+    const double calls = 2.0 * pieces * workers;
     return bytes / BytesPerSecond(constants_.call_gbps * 1e9) + Seconds(constants_.call_us * 1e-6) * calls;
   }
 

@@ -200,7 +200,8 @@ void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts
       lora.qkv |= target == Target::qkv;
     }
     if (lora.qkv && lora.attention) targets->fail("qkv is a part of attention", "one of them");
-    if (!lora.attention && !lora.ffn && !lora.qkv) targets->fail("an empty list", "qkv, attention, ffn, or two of them");
+    if (!lora.attention && !lora.ffn && !lora.qkv)
+      targets->fail("an empty list", "attention, ffn, or both; qkv instead of attention");
   }
   if (lora.ffn && language->experts > 1) {
     keys.fail("targets", "adapters beside the matrices of experts", "targets: [attention]");

@@ -49,7 +49,8 @@ Scenario read_completed(const YamlNode& document, std::string_view default_name)
   if (auto* train = std::get_if<TrainWorkload>(&scenario.workload); train != nullptr && !workload.states_global_batch) {
     train->global_batch = train->micro_batch * scenario.plan.data;
   }
-  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload); train != nullptr && !workload.states_master_weights) {
+  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+      train != nullptr && !workload.states_master_weights) {
     train->master_weights = shards_master_weights(*train, scenario.plan);
   }
   if (const auto background = keys.find("background")) {
@@ -75,7 +76,7 @@ Scenario apply_and_read(YamlNode document, const std::vector<std::string>& overr
 }  // namespace
 
 Scenario read_scenario(const YamlNode& document, std::string_view default_name) {
-  if (!names_trainer(document)) return read_completed(document, default_name);
+  if (!has_trainer(document)) return read_completed(document, default_name);
   const TrainedScenario trained = with_trainer(document);
   Scenario scenario = read_completed(trained.document, default_name);
   // The calibration's constants are those of a result's provenance that belong to no piece of hardware.

@@ -48,9 +48,10 @@ KernelSet usual_kernels(const ModelConfig& model) {
 }
 
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
-  const MappingReader train = field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer",
-                                             "recompute", "attention", "kernels", "master_weights", "loss", "samples",
-                                             "loader", "compute_spread", "data", "freeze", "lora"});
+  const MappingReader train =
+      field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer", "recompute", "attention",
+                     "kernels", "master_weights", "loss", "samples", "loader", "compute_spread", "data", "freeze",
+                     "lora", "layer_overhead", "reserved_memory"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
@@ -77,6 +78,8 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
     workload.training_samples = read_training_samples(*samples, workload);
   }
   if (const auto spread = train.find("compute_spread")) workload.compute_spread = read_spread(*spread);
+  workload.layer_overhead = train.quantity_or("layer_overhead", Seconds(0.0), Zero::allowed);
+  workload.reserved_memory = train.quantity_or("reserved_memory", Bytes(0.0), Zero::allowed);
   if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader, cluster.node.storage);
   result.workload = std::move(workload);
 }

@@ -106,6 +106,7 @@ LayerCost LayerPricer::price(const Layer& layer) const {
     cost.forward_dispatch += routing;
     cost.backward_dispatch += routing;
   }
+  if (layer.splittable) cost.backward_kernels += train_.layer_overhead;
   const std::vector<Operator>& again = recomputed(layer);
   if (&again == &layer.forward) {
     cost.recompute_kernels = cost.forward_kernels;

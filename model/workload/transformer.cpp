@@ -82,7 +82,8 @@ void BlockBuilder::attention_half(Layer& layer) const {
   residual(layer, "attention residual");
 }
 
-// The way down is not divided over tensor ranks (Megatron-Core, multi_latent_attention.py): all need the latent vectors.
+// The way down is not divided over tensor ranks (Megatron-Core, multi_latent_attention.py): all need the latent
+// vectors.
 void BlockBuilder::latent_projections(Layer& layer) const {
   const auto& c = config_;
   const std::int64_t heads = c.heads / options_.tensor;
@@ -114,10 +115,10 @@ void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int6
                                 std::int64_t batch, bool experts) const {
   const auto& c = config_;
   if (plain() && c.gated_ffn) {
-    block_linear(layer, name + " gate", rows, width, c.hidden, experts, batch);
-    block_linear(layer, name + " up", rows, width, c.hidden, false, batch);
+    block_linear(layer, name + " gate", rows, width, c.hidden, experts, batch, experts);
+    block_linear(layer, name + " up", rows, width, c.hidden, false, batch, experts);
   } else {
-    block_linear(layer, name + " up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, experts, batch);
+    block_linear(layer, name + " up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, experts, batch, experts);
   }
   layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch, experts});
   const auto activated = number(batch * rows * width);
@@ -129,7 +130,7 @@ void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int6
   } else {
     stream(layer, "activation", StreamingKind::elementwise, activated, 1, 1, 2, 1);
   }
-  block_linear(layer, name + " down", rows, c.hidden, width, true, batch);
+  block_linear(layer, name + " down", rows, c.hidden, width, true, batch, experts);
   layer.matrices.push_back({c.hidden, width, batch, experts});
 }
 
@@ -244,7 +245,8 @@ Model build_transformer(const TransformerConfig& config, const std::string& name
   Model model;
   model.name = name;
   const auto add_blocks = [&](const TransformerConfig& of, std::int64_t count) {
-    Layer block = built(tower.blocks, [](const BlockBuilder& b) { return b.block(); }, of);
+    Layer block = built(
+        tower.blocks, [](const BlockBuilder& b) { return b.block(); }, of);
     if (tower.blocks == Gradients::inputs) {
       adapt_frozen_block(block, tower.lora, of,
                          {BlockBuilder(of, options).tokens(), options.tensor, options.sequence_parallel,
@@ -252,11 +254,15 @@ Model build_transformer(const TransformerConfig& config, const std::string& name
     }
     model.layers.push_back({std::move(block), static_cast<int>(count)});
   };
-  model.layers.push_back({built(tower.embedding, [](const BlockBuilder& b) { return b.embedding(); }, config), 1});
+  model.layers.push_back({built(
+                              tower.embedding, [](const BlockBuilder& b) { return b.embedding(); }, config),
+                          1});
   if (config.dense_layers > 0) add_blocks(config.without_experts(), config.dense_layers);
   if (config.layers > config.dense_layers) add_blocks(config, config.layers - config.dense_layers);
   if (!tower.headless) {
-    model.layers.push_back({built(tower.head, [](const BlockBuilder& b) { return b.head(); }, config), 1});
+    model.layers.push_back({built(
+                                tower.head, [](const BlockBuilder& b) { return b.head(); }, config),
+                            1});
   }
   model.parameters = transformer_parameters(config) - (tower.headless ? transformer_counts(config).head : 0.0);
 

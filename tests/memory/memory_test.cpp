@@ -19,9 +19,10 @@ MemoryFootprint footprint(const std::vector<std::string>& overrides) {
 
 TEST_CASE("ZeRO divides optimizer, gradients and weights in turn over the replicas") {
   // arXiv 1910.02054, figure 1: each level divides one more part by the number of replicas (16 here).
+  const std::string states_alone = "workload.train.master_weights=false";
   const MemoryFootprint whole = footprint({});
-  const MemoryFootprint one = footprint({"plan.zero=1"});
-  const MemoryFootprint two = footprint({"plan.zero=2"});
+  const MemoryFootprint one = footprint({"plan.zero=1", states_alone});
+  const MemoryFootprint two = footprint({"plan.zero=2", states_alone});
   const MemoryFootprint three = footprint({"plan.zero=3", "plan.sync.gradient_precision=fp32"});
   CHECK(one.optimizer.value() == Approx(whole.optimizer.value() / 16));
   CHECK(one.gradients.value() == Approx(whole.gradients.value()));
@@ -68,4 +69,16 @@ TEST_CASE("a plan fits or not at the boundary of the card") {
   CHECK(memory.fits());
   memory.workspace += Bytes(1.0);
   CHECK_FALSE(memory.fits());
+}
+
+TEST_CASE("ZeRO-1 divides fp32 copies of short weights with the states") {
+  // 4 bytes of weights beside 8 of states, over 16 replicas; fp32 weights are their own master copy.
+  const double states = footprint({"plan.zero=1", "workload.train.master_weights=false"}).optimizer.value();
+  CHECK(footprint({"plan.zero=1"}).optimizer.value() == Approx(states * 12.0 / 8.0));
+  CHECK(footprint({"plan.zero=1", "workload.train.precision=fp32"}).optimizer.value() == Approx(states));
+}
+
+TEST_CASE("what a trainer reserves is there as well") {
+  const double reserved = footprint({"workload.train.reserved_memory=8.6 GB"}).workspace.value();
+  CHECK(reserved == Approx(footprint({}).workspace.value() + 8.6e9));
 }
