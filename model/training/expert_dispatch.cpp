@@ -5,11 +5,24 @@
 
 namespace foretrain {
 
-double dispatched_share(int copies, const std::vector<int>& group, const Topology& topology) {
+namespace {
+
+std::size_t nodes_of(const std::vector<int>& group, const Topology& topology) {
   std::set<int> nodes;
   for (const int rank : group) nodes.insert(topology.node_of(rank));
-  const auto places = static_cast<double>(nodes.size() > 1 ? nodes.size() : group.size());
+  return nodes.size();
+}
+
+}  // namespace
+
+double dispatched_share(int copies, const std::vector<int>& group, const Topology& topology) {
+  const std::size_t nodes = nodes_of(group, topology);
+  const auto places = static_cast<double>(nodes > 1 ? nodes : group.size());
   return places * (1.0 - std::pow(1.0 - 1.0 / places, copies)) / copies;
+}
+
+bool hides_dispatch(const Plan& plan, const std::vector<int>& group, const Topology& topology) {
+  return plan.sync.overlap && plan.interleave > 1 && nodes_of(group, topology) > 1;
 }
 
 }  // namespace foretrain

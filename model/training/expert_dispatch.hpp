@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/hardware/topology.hpp"
+#include "model/parallelism/plan.hpp"
 
 namespace foretrain {
 
@@ -13,5 +14,11 @@ namespace foretrain {
 ///
 /// Of p places, copies chosen at random meet p · (1 − (1 − 1/p)^copies) different ones.
 double dispatched_share(int copies, const std::vector<int>& group, const Topology& topology);
+
+/// Whether the exchange runs beside another micro-batch's kernels: in interleaved pipelines, whose stages have several
+/// micro-batches at hand, of trainers that overlap communication at all, where it crosses the network (Megatron-Core,
+/// overlap_moe_expert_parallel_comm, which the recipes of Megatron-Bridge for speed set on H100 and not on racks of
+/// NVLink).
+bool hides_dispatch(const Plan& plan, const std::vector<int>& group, const Topology& topology);
 
 }  // namespace foretrain

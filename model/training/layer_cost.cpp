@@ -130,12 +130,13 @@ LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& tran
   const auto lowered = [&](const std::vector<LayerCollective>& collectives) {
     LayerCalls::Calls calls;
     for (const LayerCollective& call : collectives) {
-      std::vector<int>& of_kind = call.overlappable ? calls.beside : calls.between;
       LayerCollective sent = call;
       if (call.copies > 1) {
-        const auto groups = RankLayout(scenario_.plan).groups(GroupKind::expert, stage);
-        sent.size *= dispatched_share(call.copies, groups.front(), topology_);
+        const std::vector<int> group = RankLayout(scenario_.plan).groups(GroupKind::expert, stage).front();
+        sent.size *= dispatched_share(call.copies, group, topology_);
+        sent.overlappable = hides_dispatch(scenario_.plan, group, topology_);
       }
+      std::vector<int>& of_kind = sent.overlappable ? calls.beside : calls.between;
       of_kind.insert(of_kind.end(), static_cast<std::size_t>(call.count), transfers.inside_layer(stage, sent));
     }
     return calls;

@@ -147,7 +147,7 @@ class BlockBuilder {
   void ffn_products(Layer& layer, const std::string& name, std::int64_t rows, std::int64_t width, std::int64_t batch,
                     bool experts) const;
 
-  // Layers of experts, in experts.cpp.
+  // Layers of experts, in transformer_experts.cpp.
   void experts_half(Layer& layer) const;
   void move_tokens(Layer& layer, const std::string& name, double elements, double reads, double writes) const;
   void exchange_tokens(Layer& layer, double routed, double gathered) const;

@@ -11,14 +11,22 @@ using namespace foretrain;
 
 namespace {
 
-double share(int copies, int nodes) {
+Topology machines(int nodes) {
   const Scenario scenario = load_scenario_text("cluster: { node: dgx-h100, nodes: " + std::to_string(nodes) + " }\n" +
                                                    "workload: { collective: { operation: all_to_all, size: 1 MB } }\n",
                                                "dispatch");
-  const Topology topology(scenario.cluster);
+  return Topology(scenario.cluster);
+}
+
+std::vector<int> all_ranks(const Topology& topology) {
   std::vector<int> group(static_cast<std::size_t>(topology.gpus()));
   std::iota(group.begin(), group.end(), 0);
-  return dispatched_share(copies, group, topology);
+  return group;
+}
+
+double share(int copies, int nodes) {
+  const Topology topology = machines(nodes);
+  return dispatched_share(copies, all_ranks(topology), topology);
 }
 
 }  // namespace
@@ -33,4 +41,17 @@ TEST_CASE("between nodes a token goes once to each node") {
   // Of eight copies over two nodes, 2 · (1 - 1/2^8) = 1.99 nodes are met: 25 %; over four, 4 · (1 - (3/4)^8) = 3.6.
   CHECK(share(8, 2) == Approx(1.9922 / 8).epsilon(1e-3));
   CHECK(share(8, 4) == Approx(3.5995 / 8).epsilon(1e-3));
+}
+
+TEST_CASE("interleaved pipelines hide what crosses the network, not what stays on NVLink") {
+  const Topology one = machines(1), two = machines(2);
+  Plan plan;
+  plan.interleave = 4;
+  CHECK(hides_dispatch(plan, all_ranks(two), two));
+  CHECK_FALSE(hides_dispatch(plan, all_ranks(one), one));
+  plan.sync.overlap = false;
+  CHECK_FALSE(hides_dispatch(plan, all_ranks(two), two));
+  plan.sync.overlap = true;
+  plan.interleave = 1;
+  CHECK_FALSE(hides_dispatch(plan, all_ranks(two), two));
 }
