@@ -38,10 +38,11 @@ map: build
 	@FORETRAIN=$(FORETRAIN) .ci/map
 	@mkdir -p reports/gallery && cp $(BUILD)/map/*.svg reports/gallery/
 
-# How the simulator's own time grows with the ranks; needs libbenchmark-dev.
+# How the program's own time grows with ranks and micro-batches; needs libbenchmark-dev and time.
 scaling-plot: configure
-	@cmake --build $(BUILD) --parallel $(JOBS) --target benchmark_sim
+	@cmake --build $(BUILD) --parallel $(JOBS) --target benchmark_sim foretrain
 	@tests/benchmark/plot_scaling $(BUILD)/tests/benchmark_sim reports/gallery/simulator-scaling.svg
+	@tests/benchmark/plot_training_scaling $(FORETRAIN) reports/gallery/training-scaling.svg
 
 format:
 	@git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' | xargs clang-format -i

@@ -1,6 +1,7 @@
 // The one place that knows SimGrid: links and routes become a platform whose flows share links max–min fairly and
-// exactly, beside one alarm on SimGrid's clock. Everything that changes between SimGrid 3.32 and 4.x stays in
-// platform.cpp.
+// exactly, beside one alarm on SimGrid's clock. SimGrid takes longer to load than most predictions take; it is a
+// library of its own (platform_simgrid.cpp, where all stays that changes between SimGrid 3.32 and 4.x), loaded when
+// flows meet.
 #pragma once
 
 #include <cstdint>
@@ -27,30 +28,26 @@ class Platform {
   /// Identifies a flow from its start until take_finished() has reported it; then the number is used again.
   using FlowId = std::int32_t;
 
+  /// Loads SimGrid into this process, so that its children find it there. Throws std::runtime_error where it cannot be.
+  static void load();
   /// Throws std::logic_error when this process has had a Platform before.
-  explicit Platform(const Plan& plan);
-  ~Platform();
-  Platform(const Platform&) = delete;
-  Platform& operator=(const Platform&) = delete;
+  static std::unique_ptr<Platform> make(const Plan& plan);
+  virtual ~Platform() = default;
 
   /// Starts a flow now. SimGrid counts whole bytes: `bytes` is rounded, to one at least. The route must have links.
-  FlowId start(RouteIndex route, Bytes bytes);
+  virtual FlowId start(RouteIndex route, Bytes bytes) = 0;
   /// Starts a flow that outlasts the simulation (four months at 1 TB/s) and is never reported.
-  void start_background(RouteIndex route);
+  virtual void start_background(RouteIndex route) = 0;
   /// Without the background.
-  [[nodiscard]] int flows_in_progress() const;
+  [[nodiscard]] virtual int flows_in_progress() const = 0;
   /// The flows that have ended since the last call, in ascending order.
-  std::vector<FlowId> take_finished();
+  virtual std::vector<FlowId> take_finished() = 0;
 
-  [[nodiscard]] Seconds now() const;
+  [[nodiscard]] virtual Seconds now() const = 0;
   /// Sets the alarm, replacing an earlier setting. A date that has passed means now.
-  void set_alarm(Seconds date);
+  virtual void set_alarm(Seconds date) = 0;
   /// Lets time pass until nothing is left to happen. `wake` is called at the alarm, and when flows have ended.
-  void run(const std::function<void()>& wake);
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  virtual void run(const std::function<void()>& wake) = 0;
 };
 
 /// Throws std::runtime_error unless SimGrid, as set up here, shares bandwidth exactly: one flow takes bytes over

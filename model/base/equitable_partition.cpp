@@ -24,26 +24,52 @@ std::uint64_t mix(ClassId id) {
 /// their neighbours' classes when the class was last looked at.
 class Refinement {
  public:
-  Refinement(const ColouredGraph& graph, const Neighbours& neighbours)
-      : neighbours_(neighbours), class_of_(graph.colour.size()) {
+  /// Counts the classes that the first `watched` vertices are in.
+  Refinement(const ColouredGraph& graph, const Neighbours& neighbours, std::size_t watched)
+      : neighbours_(neighbours), watched_(watched), class_of_(graph.colour.size()) {
     begin_with_colours(graph.colour);
+    for (std::size_t vertex = 0; vertex < watched; ++vertex) join(static_cast<Vertex>(vertex));
   }
   [[nodiscard]] bool is_complete() const { return touched_.empty(); }
-  void advance() {
-    split_touched();
-    pass_on_changes();
-  }
+  [[nodiscard]] std::size_t watched_classes() const { return watched_classes_; }
   [[nodiscard]] const std::vector<ClassId>& classes() const { return class_of_; }
-  /// Of the first `vertices`.
-  [[nodiscard]] std::size_t classes_among(std::size_t vertices) const {
-    std::vector<bool> seen(begin_.size());
-    std::size_t count = 0;
-    for (std::size_t vertex = 0; vertex < vertices; ++vertex) {
-      const std::size_t id = at_index(class_of_[vertex]);
-      if (!seen[id]) ++count;
-      seen[id] = true;
+
+  /// A round: tells apart what the last one has touched, and touches the neighbours of what it has told apart. Taking
+  /// the first half back ends the refinement.
+  void split_touched() {
+    const auto in_order = [&](Vertex a, Vertex b) {
+      return std::tuple(class_of_[at_index(a)], sum_[at_index(a)], a) <
+             std::tuple(class_of_[at_index(b)], sum_[at_index(b)], b);
+    };
+    const auto by_class = [&](Vertex node) { return class_of_[at_index(node)]; };
+    // The first round touches all, class by class.
+    if (!std::ranges::is_sorted(touched_, {}, by_class)) std::sort(touched_.begin(), touched_.end(), in_order);
+    for (const Vertex node : touched_) is_touched_[at_index(node)] = false;
+    for (auto from = touched_.begin(); from != touched_.end();) {
+      const ClassId id = class_of_[at_index(*from)];
+      const auto to = std::find_if(from, touched_.end(), [&](Vertex node) { return class_of_[at_index(node)] != id; });
+      if (!is_uniform(id, std::span(from, to))) {
+        if (!std::is_sorted(from, to, in_order)) std::sort(from, to, in_order);
+        split(id, std::span(from, to));
+      }
+      from = to;
     }
-    return count;
+    touched_.clear();
+  }
+  void pass_on_changes() {
+    for (const Change& change : changes_) {
+      const std::uint64_t difference = mix(class_of_[at_index(change.node)]) - mix(change.before);
+      for (const Vertex other : neighbours_.of(at_index(change.node))) {
+        sum_[at_index(other)] += difference;
+        touch(other);
+      }
+    }
+    changes_.clear();
+  }
+  void take_back() {
+    for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {
+      class_of_[at_index(change->node)] = change->before;
+    }
   }
 
  private:
@@ -53,10 +79,15 @@ class Refinement {
   };
 
   void begin_with_colours(const std::vector<std::int32_t>& colour) {
+    // Counted: a stable order without comparisons.
+    std::vector<std::size_t> next(colour.empty() ? 1 : 2 + at_index(*std::ranges::max_element(colour)));
+    for (const std::int32_t of_vertex : colour) ++next[at_index(of_vertex) + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
     order_.resize(class_of_.size());
-    std::iota(order_.begin(), order_.end(), 0);
+    for (std::size_t vertex = 0; vertex < colour.size(); ++vertex) {
+      order_[next[at_index(colour[vertex])]++] = static_cast<Vertex>(vertex);
+    }
     const auto colour_of = [&](Vertex node) { return colour[at_index(node)]; };
-    std::ranges::stable_sort(order_, {}, colour_of);
     position_.resize(order_.size());
     for (std::size_t at = 0; at < order_.size(); ++at) {
       if (at == 0 || colour_of(order_[at - 1]) != colour_of(order_[at])) begin_.push_back(at), end_.push_back(at);
@@ -80,19 +111,11 @@ class Refinement {
     touched_.push_back(node);
   }
 
-  void split_touched() {
-    std::sort(touched_.begin(), touched_.end(), [&](Vertex a, Vertex b) {
-      return std::tuple(class_of_[at_index(a)], sum_[at_index(a)], a) <
-             std::tuple(class_of_[at_index(b)], sum_[at_index(b)], b);
-    });
-    for (const Vertex node : touched_) is_touched_[at_index(node)] = false;
-    for (auto from = touched_.begin(); from != touched_.end();) {
-      const ClassId id = class_of_[at_index(*from)];
-      const auto to = std::find_if(from, touched_.end(), [&](Vertex node) { return class_of_[at_index(node)] != id; });
-      split(id, std::span(from, to));
-      from = to;
-    }
-    touched_.clear();
+  /// Whether the class stays whole.
+  [[nodiscard]] bool is_uniform(ClassId id, std::span<const Vertex> touched) const {
+    if (touched.size() != end_[at_index(id)] - begin_[at_index(id)]) return false;
+    const std::uint64_t sum = sum_[at_index(touched.front())];
+    return std::ranges::all_of(touched, [&](Vertex node) { return sum_[at_index(node)] == sum; });
   }
 
   /// Every part but the largest gets a class of its own, so that each node changes its class O(log n) times.
@@ -129,26 +152,31 @@ class Refinement {
       std::swap(order_[end], order_[position_[at_index(node)]]);
       std::swap(position_[at_index(node)], position_[at_index(other)]);
       changes_.push_back({node, id});
+      leave(node);
       class_of_[at_index(node)] = fresh;
+      join(node);
     }
     begin_.push_back(end);
     end_.push_back(end_[at_index(id)]);
     end_[at_index(id)] = end;
   }
 
-  void pass_on_changes() {
-    for (const Change& change : changes_) {
-      const std::uint64_t difference = mix(class_of_[at_index(change.node)]) - mix(change.before);
-      for (const Vertex other : neighbours_.of(at_index(change.node))) {
-        sum_[at_index(other)] += difference;
-        touch(other);
-      }
-    }
-    changes_.clear();
+  void join(Vertex node) {
+    if (at_index(node) >= watched_) return;
+    const std::size_t id = at_index(class_of_[at_index(node)]);
+    if (watched_members_.size() <= id) watched_members_.resize(id + 1);
+    if (watched_members_[id]++ == 0) ++watched_classes_;
+  }
+  void leave(Vertex node) {
+    if (at_index(node) >= watched_) return;
+    if (--watched_members_[at_index(class_of_[at_index(node)])] == 0) --watched_classes_;
   }
 
   const Neighbours& neighbours_;
+  std::size_t watched_;
   std::vector<ClassId> class_of_;
+  std::vector<std::size_t> watched_members_;  ///< by class
+  std::size_t watched_classes_ = 0;
   std::vector<std::size_t> begin_, end_;  ///< of each class, in order_
   std::vector<Vertex> order_;
   std::vector<std::size_t> position_;
@@ -182,23 +210,21 @@ Neighbours::Neighbours(const ColouredGraph& graph)
 }
 
 std::vector<std::int32_t> coarsest_equitable_partition(const ColouredGraph& graph, const Neighbours& neighbours) {
-  Refinement refinement(graph, neighbours);
-  while (!refinement.is_complete()) refinement.advance();
-  return in_order_of_first_members(refinement.classes());
+  return limited_partition(graph, neighbours, 0, 0).class_of;
 }
 
 LimitedPartition limited_partition(const ColouredGraph& graph, const Neighbours& neighbours, std::size_t vertices,
                                    std::size_t classes) {
-  Refinement refinement(graph, neighbours);
-  std::vector<ClassId> kept = refinement.classes();
+  Refinement refinement(graph, neighbours, vertices);
   while (!refinement.is_complete()) {
-    refinement.advance();
-    if (refinement.classes_among(vertices) > classes) {
-      return {in_order_of_first_members(std::move(kept)), false};
+    refinement.split_touched();
+    if (refinement.watched_classes() > classes) {
+      refinement.take_back();
+      return {in_order_of_first_members(refinement.classes()), false};
     }
-    kept = refinement.classes();
+    refinement.pass_on_changes();
   }
-  return {in_order_of_first_members(std::move(kept)), true};
+  return {in_order_of_first_members(refinement.classes()), true};
 }
 
 }  // namespace foretrain

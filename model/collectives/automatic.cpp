@@ -11,10 +11,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "model/collectives/collective.hpp"
+#include "model/collectives/exchange.hpp"
+#include "model/collectives/link_load.hpp"
 #include "model/collectives/network_effects.hpp"
+#include "model/collectives/repeated_groups.hpp"
 #include "model/collectives/traffic.hpp"
 
 namespace foretrain {
@@ -36,10 +41,37 @@ struct Protocol {
   Seconds tree_step;   ///< between nodes, along a tree
 };
 
+/// What one way of carrying the collective out puts on the links.
+struct Load {
+  Seconds time;  ///< of the busiest link, for one byte
+  std::function<std::vector<Flow>()> flows;
+};
+
+/// Where all groups pass round the same nodes, and these are alike, three nodes are as busy as all.
+std::vector<GroupLayout> on_three_nodes(const std::vector<GroupLayout>& groups, const Topology& topology) {
+  constexpr std::size_t enough = 3;
+  const std::vector<GroupLayout::NodePart>& nodes = groups.front().nodes;
+  if (nodes.size() <= enough || !topology.nodes_are_alike()) return {};
+  const auto same_node = [&](const GroupLayout::NodePart& a, const GroupLayout::NodePart& b) {
+    return topology.node_of(a.ranks.front()) == topology.node_of(b.ranks.front());
+  };
+  std::vector<GroupLayout> fewer;
+  for (const GroupLayout& group : groups) {
+    const auto repeats_first = [&](const GroupLayout::NodePart& part) {
+      return node_shift(group.nodes.front().ranks, part.ranks, topology).has_value();
+    };
+    if (!std::ranges::equal(group.nodes, nodes, same_node) || !std::ranges::all_of(group.nodes, repeats_first))
+      return {};
+    GroupLayout& three = fewer.emplace_back(group);
+    three.nodes.resize(enough);
+  }
+  return fewer;
+}
+
 struct Candidate {
   std::string name;
   Seconds latency;
-  const Traffic* traffic = nullptr;
+  const Load* traffic = nullptr;
   double share = 1.0;
 
   Seconds time(Bytes size) const { return latency + traffic->time * (size / Bytes(1.0)) / share; }
@@ -48,11 +80,12 @@ struct Candidate {
 class AutomaticCollective {
  public:
   AutomaticCollective(const CollectiveCall& call, const Topology& topology, const CollectiveConstants& constants)
-      : call_(call), topology_(topology), constants_(constants) {
+      : call_(call), topology_(topology), constants_(constants), load_(topology) {
     for (const std::vector<int>& group : call.groups) layouts_.push_back(lay_out(group, topology));
     slowest_ = &*std::max_element(layouts_.begin(), layouts_.end(), [](const GroupLayout& a, const GroupLayout& b) {
       return a.node_count() < b.node_count();
     });
+    few_nodes_ = on_three_nodes(layouts_, topology);
     const std::vector<GroupLayout::NodePart>& nodes = slowest_->nodes;
     for (std::size_t k = 0; nodes.size() > 1 && k < nodes.size(); ++k) {
       hops_.push_back(topology.latency(nodes[k].ranks.front(), nodes[(k + 1) % nodes.size()].ranks.front()));
@@ -60,49 +93,72 @@ class AutomaticCollective {
   }
 
   LoweredCollective lower() {
-    const bool exchange = is_exchange(call_.operation);
-    std::vector<Candidate> candidates;
-    const Traffic main =
-        exchange ? direct_traffic() : traffic(ring_message, &TrafficBuilder::add_ring, call_.operation);
-    Traffic tree, in_network;
-    if (exchange) {
-      candidates.push_back(direct(main));
-    } else {
-      for (const Protocol& protocol : protocols()) candidates.push_back(ring(main, protocol));
-      if (has_parallel_trees()) candidates.push_back(parallel_trees(main));
-    }
-    if (call_.operation == CollectiveOperation::all_reduce) {
-      if (slowest_->node_count() > 1) {
-        tree = traffic(tree_message, &TrafficBuilder::add_tree);
-        for (const Protocol& protocol : protocols()) candidates.push_back(tree_of(tree, main, protocol));
-      }
-      if (std::all_of(layouts_.begin(), layouts_.end(), [](const GroupLayout& layout) { return layout.in_network; })) {
-        in_network = traffic(in_switch_message(), &TrafficBuilder::add_in_network);
-        candidates.push_back(in_switch(in_network));
-      }
-    }
-    const Candidate best = *std::min_element(
-        candidates.begin(), candidates.end(),
-        [&](const Candidate& a, const Candidate& b) { return a.time(call_.size) < b.time(call_.size); });
-    LoweredCollective::Phase phase{.latency = best.latency, .flows = best.traffic->flows, .repeat = 1};
+    const Candidate best = fastest();
+    LoweredCollective::Phase phase{.latency = best.latency, .flows = best.traffic->flows(), .repeat = 1};
     for (Flow& flow : phase.flows) flow.bytes *= (call_.size / Bytes(1.0)) / best.share;
-    if (exchange) add_headers(phase, topology_);
+    if (is_exchange(call_.operation) && !is_aggregated()) add_headers(phase, topology_);
     return {.chosen_algorithm = best.name, .phases = {std::move(phase)}};
   }
 
+  Seconds time() { return fastest().time(call_.size); }
+
  private:
-  template <typename... Arguments>
-  Traffic traffic(Bytes message, void (TrafficBuilder::*add)(const GroupLayout&, Arguments...),
-                  Arguments... arguments) const {
-    TrafficBuilder builder(topology_, constants_, message);
-    for (const GroupLayout& layout : layouts_) (builder.*add)(layout, arguments...);
-    return builder.build();
+  Candidate fastest() {
+    std::vector<Candidate> candidates;
+    if (is_exchange(call_.operation)) {
+      main_ = direct_traffic();
+      candidates.push_back(direct(main_));
+    } else {
+      main_ = traffic(ring_message, &TrafficBuilder::add_ring, call_.operation);
+      for (const Protocol& protocol : protocols()) candidates.push_back(ring(main_, protocol));
+      if (has_parallel_trees()) candidates.push_back(parallel_trees(main_));
+    }
+    if (call_.operation == CollectiveOperation::all_reduce) {
+      if (slowest_->node_count() > 1) {
+        tree_ = traffic(tree_message, &TrafficBuilder::add_tree);
+        for (const Protocol& protocol : protocols()) candidates.push_back(tree_of(tree_, main_, protocol));
+      }
+      if (std::all_of(layouts_.begin(), layouts_.end(), [](const GroupLayout& layout) { return layout.in_network; })) {
+        in_network_ = traffic(in_switch_message(), &TrafficBuilder::add_in_network);
+        candidates.push_back(in_switch(in_network_));
+      }
+    }
+    return *std::min_element(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) {
+      return a.time(call_.size) < b.time(call_.size);
+    });
   }
 
-  Traffic direct_traffic() const {
+  template <typename... Arguments>
+  Load traffic(Bytes message, void (TrafficBuilder::*add)(const GroupLayout&, Arguments...), Arguments... arguments) {
+    const auto of = [=, this](const std::vector<GroupLayout>& layouts) {
+      TrafficBuilder builder(topology_, constants_, message);
+      for (const GroupLayout& layout : layouts) (builder.*add)(layout, arguments...);
+      return builder.flows();
+    };
+    return load(of(few_nodes_.empty() ? layouts_ : few_nodes_), [of, this] { return of(layouts_); });
+  }
+
+  /// Whether flows stand for many messages each.
+  bool is_aggregated() const {
+    return call_.operation == CollectiveOperation::all_to_all &&
+           call_.groups.front().size() >= fewest_ranks_aggregated && call_.size > Bytes(0.0);
+  }
+
+  Load direct_traffic() {
     TrafficBuilder builder(topology_, constants_, topology_.card_messages().largest);
-    for (const std::vector<int>& group : call_.groups) builder.add_direct(group, call_.operation);
-    return builder.build();
+    for (const std::vector<int>& group : call_.groups) {
+      if (is_aggregated()) {
+        builder.add_exchange(group, call_.size);
+      } else {
+        builder.add_direct(group, call_.operation);
+      }
+    }
+    const std::vector<Flow> flows = builder.flows();
+    return load(flows, [flows] { return flows; });
+  }
+
+  Load load(const std::vector<Flow>& busiest, std::function<std::vector<Flow>()> flows) {
+    return {load_.busiest(busiest), std::move(flows)};
   }
 
   /// NCCL halves the chunks of its trees of switches until enough of them are under way, in 16 channels and one lane
@@ -173,7 +229,7 @@ class AutomaticCollective {
     return result;
   }
 
-  Candidate ring(const Traffic& traffic, const Protocol& protocol) const {
+  Candidate ring(const Load& traffic, const Protocol& protocol) const {
     const int rounds = call_.operation == CollectiveOperation::all_reduce ? 2 : 1;
     const int steps = rounds * (slowest_->ranks - 1);
     const int network_steps = rounds * (slowest_->node_count() - 1);
@@ -197,7 +253,7 @@ class AutomaticCollective {
   /// Two trees that each carry half the message. Over two or three nodes their cards would have less to carry than in a
   /// ring, but NCCL runs them over the ring's channels, at tree_efficiency of its bandwidth and 2 bytes for each byte
   /// (src/graph/tuning.cc): 16 A100 on two nodes stay at the ring's 100 GB/s of bus bandwidth (vTrain, tensor 16).
-  Candidate tree_of(const Traffic& traffic, const Traffic& ring_traffic, const Protocol& protocol) const {
+  Candidate tree_of(const Load& traffic, const Load& ring_traffic, const Protocol& protocol) const {
     const double n = slowest_->ranks;
     const Seconds over_channels = ring_traffic.time * (n / (n - 1.0)) / constants_.tree_efficiency;
     const Seconds up = protocol.step * static_cast<double>(slowest_->largest_node - 1) + protocol.tree_step * levels();
@@ -216,13 +272,13 @@ class AutomaticCollective {
   /// PAT ("parallel aggregated trees"): a logarithmic number of messages on the way, and a part that still grows with
   /// the ranks; 3/4 of the bus bandwidth, of which half is for the data. Source: NCCL, src/graph/tuning.cc,
   /// NCCL_ALGO_PAT.
-  Candidate parallel_trees(const Traffic& traffic) const {
+  Candidate parallel_trees(const Load& traffic) const {
     const double n = slowest_->ranks;
     const Seconds step = longest_step(constants_.network_simple_step_us, Seconds(0.0));
     return {"pat/Simple", launch() + step / 3.5 * levels() + 2.8_us * n, &traffic, 0.75 * 0.5 * (n - 1.0) / n};
   }
 
-  Candidate in_switch(const Traffic& traffic) const {
+  Candidate in_switch(const Load& traffic) const {
     Candidate candidate{"nvls", launch() + microseconds(constants_.nvls_us), &traffic, 1.0};
     if (slowest_->node_count() > 1) {
       candidate.name = "nvls_tree";
@@ -233,7 +289,7 @@ class AutomaticCollective {
   }
 
   /// The first seven peers cost a set-up each; further ones are served in batches of eight.
-  Candidate direct(const Traffic& traffic) const {
+  Candidate direct(const Load& traffic) const {
     constexpr int batch = 8;
     const int peers = call_.operation == CollectiveOperation::all_to_all ? slowest_->ranks - 1 : 1;
     Candidate candidate{"direct", launch(), &traffic, 1.0};
@@ -258,12 +314,20 @@ class AutomaticCollective {
   const CollectiveCall& call_;
   const Topology& topology_;
   const CollectiveConstants& constants_;
+  LinkLoad load_;
   std::vector<GroupLayout> layouts_;
+  Load main_, tree_, in_network_;
+  std::vector<GroupLayout> few_nodes_;  ///< whose busiest link is that of layouts_; empty: all count
   const GroupLayout* slowest_ = nullptr;
   std::vector<Seconds> hops_;  ///< latency from each of its nodes to the next, round the ring; empty for one node
 };
 
 }  // namespace
+
+Seconds automatic_time(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
+  if (call.groups.front().size() < 2) return Seconds(0.0);
+  return AutomaticCollective(call, topology, calibration.collective).time();
+}
 
 LoweredCollective lower_automatic(const CollectiveCall& call, const Topology& topology,
                                   const Calibration& calibration) {

@@ -15,6 +15,7 @@
 #include "model/collectives/exchange.hpp"
 #include "model/collectives/network_effects.hpp"
 #include "model/collectives/placement.hpp"
+#include "model/collectives/repeated_groups.hpp"
 
 namespace foretrain {
 
@@ -193,6 +194,15 @@ std::vector<LoweredCollective::Phase> lower_in_best_pieces(std::vector<Scheduled
 
 LoweredCollective lower(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
   check_call(call, topology);
+  if (const std::vector<int> shifts = shifts_of_first(call.groups, topology); !shifts.empty()) {
+    CollectiveCall first = call;
+    first.groups.resize(1);
+    LoweredCollective lowered = lower(first, topology, calibration);
+    if (is_between_gpus(lowered, topology)) {
+      repeat_flows(lowered, shifts);
+      return lowered;
+    }
+  }
   if (call.algorithm == SyncAlgorithm::automatic) return lower_automatic(call, topology, calibration);
 
   const Algorithm& algorithm = algorithm_of(call.algorithm);

@@ -1,10 +1,12 @@
 #include "model/collectives/flow_classes.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
 #include "model/base/equitable_partition.hpp"
+#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
 
 namespace foretrain {
@@ -35,21 +37,44 @@ ColouredGraph graph_of(const SharingSystem& system) {
   return graph;
 }
 
-/// Classes of the vertices from `from` to `to`, numbered by first members, and the first member of each.
-std::pair<std::vector<std::int32_t>, std::vector<std::size_t>> renumber(std::span<const std::int32_t> class_of,
-                                                                        std::size_t from, std::size_t to) {
-  std::vector<std::int32_t> number(class_of.size(), -1), of_vertex;
-  std::vector<std::size_t> first;
-  of_vertex.reserve(to - from);
+/// Some of a graph's vertices in classes of their own numbers.
+struct Classes {
+  std::vector<std::int32_t> of_vertex;       ///< numbered by first members
+  std::vector<std::size_t> representatives;  ///< of each class: a vertex
+};
+
+/// The vertices from `from` to `to`. The representative is the first of those whose neighbours' classes are the most
+/// common ones; in a complete partition all have the same.
+Classes classes_between(const std::vector<std::int32_t>& class_of, const Neighbours& neighbours, std::size_t from,
+                        std::size_t to) {
+  Classes classes;
+  std::vector<std::int32_t> number(class_of.size(), -1);
+  struct Alike {
+    std::size_t members = 0, first = 0;
+  };
+  std::vector<std::map<std::uint64_t, Alike>> seen;  // by class and what the neighbours add up to
   for (std::size_t vertex = from; vertex < to; ++vertex) {
     std::int32_t& known = number[at_index(class_of[vertex])];
     if (known < 0) {
-      known = static_cast<std::int32_t>(first.size());
-      first.push_back(vertex);
+      known = static_cast<std::int32_t>(seen.size());
+      seen.emplace_back();
     }
-    of_vertex.push_back(known);
+    classes.of_vertex.push_back(known);
+    std::uint64_t sum = 0;
+    for (const ColouredGraph::Vertex other : neighbours.of(vertex)) {
+      std::uint64_t state = static_cast<std::uint64_t>(class_of[at_index(other)]) * split_mix_step;
+      sum += split_mix(state);
+    }
+    const auto [alike, is_new] = seen[at_index(known)].try_emplace(sum, Alike{0, vertex});
+    ++alike->second.members;
   }
-  return {std::move(of_vertex), std::move(first)};
+  for (const std::map<std::uint64_t, Alike>& of_class : seen) {
+    const auto rank = [](const auto& entry) {
+      return std::pair(entry.second.members, -static_cast<std::ptrdiff_t>(entry.second.first));
+    };
+    classes.representatives.push_back(std::ranges::max_element(of_class, {}, rank)->second.first);
+  }
+  return classes;
 }
 
 }  // namespace
@@ -60,31 +85,39 @@ void SharingSystem::add_flow(std::int32_t kind_of_flow, std::span<const std::int
   first_crossing.push_back(link.size());
 }
 
-SharingSystem::Folded fold(const SharingSystem& system) {
+SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes) {
   const ColouredGraph graph = graph_of(system);
   const Neighbours neighbours(graph);
-  const std::vector<std::int32_t> class_of = coarsest_equitable_partition(graph, neighbours);
-  auto [flow_class, first_flow] = renumber(class_of, 0, system.flows());
-  const auto [link_class, first_link] = renumber(class_of, system.flows(), class_of.size());
+  const std::vector<std::int32_t> class_of =
+      limited_partition(graph, neighbours, system.flows(), most_classes).class_of;
+  Classes flows = classes_between(class_of, neighbours, 0, system.flows());
+  const Classes links = classes_between(class_of, neighbours, system.flows(), class_of.size());
 
   SharingSystem::Folded folded;
-  folded.crossings.resize(first_flow.size());
-  folded.class_of_flow = std::move(flow_class);
-  std::vector<std::int32_t> count(first_flow.size());
-  for (std::size_t id = 0; id < first_link.size(); ++id) {
+  folded.crossings.resize(flows.representatives.size());
+  folded.class_of_flow = std::move(flows.of_vertex);
+  std::vector<std::int32_t> count(flows.representatives.size());
+  for (std::size_t id = 0; id < links.representatives.size(); ++id) {
+    const auto crosses = [&](std::int32_t of_flow) {
+      return std::ranges::any_of(system.links_of(flows.representatives[at_index(of_flow)]), [&](std::int32_t link) {
+        return links.of_vertex[at_index(link)] == static_cast<std::int32_t>(id);
+      });
+    };
     std::vector<std::int32_t> crossing;
-    for (const ColouredGraph::Vertex flow : neighbours.of(first_link[id])) {
+    for (const ColouredGraph::Vertex flow : neighbours.of(links.representatives[id])) {
       const std::int32_t of_flow = folded.class_of_flow[at_index(flow)];
-      if (count[at_index(of_flow)]++ == 0) crossing.push_back(of_flow);
+      if (count[at_index(of_flow)]++ == 0 && crosses(of_flow)) crossing.push_back(of_flow);
     }
     std::int32_t divisor = 0;
     for (const std::int32_t of_flow : crossing) divisor = std::gcd(divisor, count[at_index(of_flow)]);
     for (const std::int32_t of_flow : crossing) {
       folded.crossings[at_index(of_flow)].push_back(
           {static_cast<std::int32_t>(id), count[at_index(of_flow)] / divisor});
-      count[at_index(of_flow)] = 0;
     }
-    folded.bandwidth.push_back(system.bandwidth[first_link[id] - system.flows()] / std::max(divisor, 1));
+    for (const ColouredGraph::Vertex flow : neighbours.of(links.representatives[id])) {
+      count[at_index(folded.class_of_flow[at_index(flow)])] = 0;
+    }
+    folded.bandwidth.push_back(system.bandwidth[links.representatives[id] - system.flows()] / std::max(divisor, 1));
   }
   return folded;
 }

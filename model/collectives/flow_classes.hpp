@@ -2,7 +2,7 @@
 // has the same bandwidth and is crossed by equally many flows of each class, and every flow of a class has the same
 // kind (who starts it, how many bytes) and crosses equally many links of each class: the coarsest equitable partition
 // of the graph of flows and links. Max–min fair rates are then equal within a class, whichever kinds are moving, so
-// that one flow and one link can stand for each class, and no result changes.
+// that one flow and one link can stand for each class, and no result changes (but see fold()).
 #pragma once
 
 #include <cstddef>
@@ -44,8 +44,10 @@ struct SharingSystem {
   void add_flow(std::int32_t kind_of_flow, std::span<const std::int32_t> links_crossed);
 };
 
-/// The coarsest classes (equitable_partition.hpp).
-SharingSystem::Folded fold(const SharingSystem& system);
+/// The coarsest classes (equitable_partition.hpp). Where these are more than `most_classes` of flows, as when one slow
+/// card tells all others apart by their distance from it, what lies beyond the distance that makes so many is taken for
+/// alike: the most common member of a class stands for it.
+SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes = 8192);
 
 /// Every flow in a class of its own.
 SharingSystem::Folded keep_apart(const SharingSystem& system);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "model/collectives/collective.hpp"
-#include "model/collectives/link_load.hpp"
+#include "model/collectives/exchange.hpp"
 #include "model/collectives/placement.hpp"
 
 namespace foretrain {
@@ -198,10 +198,12 @@ void TrafficBuilder::add_direct(const std::vector<int>& group, CollectiveOperati
   }
 }
 
-Traffic TrafficBuilder::build() {
-  Traffic traffic{merge_by_ends(std::move(flows_)), Seconds(0.0)};
-  traffic.time = LinkLoad(topology_).busiest(traffic.flows);
-  return traffic;
+void TrafficBuilder::add_exchange(const std::vector<int>& group, Bytes size) {
+  for (const Flow& flow : exchange_flows(group, size / static_cast<double>(group.size()), topology_)) {
+    add(flow.source, flow.destination, flow.bytes / size);
+  }
 }
+
+std::vector<Flow> TrafficBuilder::flows() { return merge_by_ends(std::exchange(flows_, {})); }
 
 }  // namespace foretrain

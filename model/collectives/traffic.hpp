@@ -8,12 +8,6 @@
 
 namespace foretrain {
 
-/// Flows for a message of one byte; bytes are inflated by what the links of each flow lose against large copies.
-struct Traffic {
-  std::vector<Flow> flows;
-  Seconds time;  ///< of the busiest link
-};
-
 /// One group of ranks as a collective sees it.
 struct GroupLayout {
   struct NodePart {
@@ -31,7 +25,8 @@ struct GroupLayout {
 
 GroupLayout lay_out(const std::vector<int>& group, const Topology& topology);
 
-/// Adds up flows of several groups.
+/// Adds up flows of several groups, for a message of one byte; bytes are inflated by what the links of each flow lose
+/// against large copies.
 class TrafficBuilder {
  public:
   /// `message` is the size of the messages into which data is cut between nodes.
@@ -47,8 +42,12 @@ class TrafficBuilder {
   void add_in_network(const GroupLayout& layout);
   /// Every rank to every other (all_to_all), or to the next (send_receive).
   void add_direct(const std::vector<int>& group, CollectiveOperation operation);
+  /// All-to-all of buffers of `size` among many: as few flows as load every link alike (exchange.hpp), with the headers
+  /// of their messages.
+  void add_exchange(const std::vector<int>& group, Bytes size);
 
-  Traffic build();
+  /// One for each pair of ends. Leaves none.
+  std::vector<Flow> flows();
 
  private:
   enum class Engine { kernels, switches };

@@ -77,8 +77,10 @@ struct Topology::Impl {
     const NodeRoutes& here = tables(from.node);
     const NodeRoutes& there = tables(to.node);
     const std::size_t e = at_index(from.endpoint), d = at_index(to.endpoint);
-    const std::size_t out = at_index(to.node + to.endpoint) % here.exits[e].size();
-    const std::size_t in = at_index(from.node + from.endpoint) % there.entries[d].size();
+    const auto turn = [](Place peer, std::size_t ways) {
+      return ways == 1 ? 0 : at_index(peer.node + peer.endpoint) % ways;
+    };
+    const std::size_t out = turn(to, here.exits[e].size()), in = turn(from, there.entries[d].size());
     return {&here.exits[e][out], &there.entries[d][in], {from.node, here.cards[e][out]}, {to.node, there.cards[d][in]}};
   }
 
@@ -182,6 +184,11 @@ std::string Topology::endpoint_name(EndpointId endpoint) const {
 
 int Topology::kind_of_node(int node) const {
   return impl_->faulty_of_node.empty() ? -1 : impl_->faulty_of_node[at_index(node)];
+}
+
+bool Topology::nodes_are_alike() const {
+  const std::vector<int>& kinds = impl_->faulty_of_node;
+  return fabric_is_one_switch() && std::ranges::all_of(kinds, [&](int kind) { return kind == kinds.front(); });
 }
 
 int Topology::links() const { return impl_->first_fabric_link() + impl_->fabric->links(); }

@@ -81,6 +81,10 @@ class Topology {
   /// Nodes of the same kind have equal links and routes inside: -1 without faults, else a number of its own.
   [[nodiscard]] int kind_of_node(int node) const;
 
+  /// Whether a flow between GPUs meets the same when both are shifted by equally many nodes: all nodes are of one kind
+  /// and the fabric is one switch.
+  [[nodiscard]] bool nodes_are_alike() const;
+
   /// Link ids are node · links_per_node + local id; a link has the same local id in every node. The fabric's links come
   /// after those of all nodes.
   [[nodiscard]] int links() const;

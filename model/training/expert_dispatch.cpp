@@ -3,6 +3,8 @@
 #include <cmath>
 #include <set>
 
+#include "model/parallelism/layout.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -23,6 +25,14 @@ double dispatched_share(int copies, const std::vector<int>& group, const Topolog
 
 bool hides_dispatch(const Plan& plan, const std::vector<int>& group, const Topology& topology) {
   return plan.sync.overlap && plan.interleave > 1 && nodes_of(group, topology) > 1;
+}
+
+LayerCollective dispatched(LayerCollective call, const Plan& plan, int stage, const Topology& topology) {
+  if (call.copies == 1) return call;
+  const std::vector<int> group = RankLayout(plan).groups(GroupKind::expert, stage).front();
+  call.size *= dispatched_share(call.copies, group, topology);
+  call.overlappable = hides_dispatch(plan, group, topology);
+  return call;
 }
 
 }  // namespace foretrain

@@ -5,6 +5,7 @@
 
 #include "model/hardware/topology.hpp"
 #include "model/parallelism/plan.hpp"
+#include "model/workload/model.hpp"
 
 namespace foretrain {
 
@@ -20,5 +21,9 @@ double dispatched_share(int copies, const std::vector<int>& group, const Topolog
 /// overlap_moe_expert_parallel_comm, which the recipes of Megatron-Bridge for speed set on H100 and not on racks of
 /// NVLink).
 bool hides_dispatch(const Plan& plan, const std::vector<int>& group, const Topology& topology);
+
+/// A layer's collective as the ranks of `stage` carry it out: of an exchange of tokens what has to travel, and whether
+/// it is hidden.
+LayerCollective dispatched(LayerCollective call, const Plan& plan, int stage, const Topology& topology);
 
 }  // namespace foretrain

@@ -156,6 +156,25 @@ std::vector<Operator> GradientSync::operators_of(const GradientSync::LayerPart& 
   return within;
 }
 
+int GradientSync::transfer_of(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double pieces,
+                              const char* name) const {
+  CollectiveCall call;
+  call.operation = operation;
+  const Sync& sync = scenario_.plan.sync;
+  call.algorithm = operation == CollectiveOperation::all_reduce ? sync.algorithm : SyncAlgorithm::automatic;
+  call.levels = sync.levels;
+  call.servers = sync.servers;
+  call.placement = sync.placement;
+  call.size = size / pieces;
+  RecipePointer recipe;
+  if (pricer_.keeps_recipes()) {
+    recipe =
+        recipe_of(collective_work(operation, call.size, scenario_.plan.data * scenario_.plan.context, call.algorithm,
+                                  call.servers, call.placement, static_cast<int>(std::lround(pieces))));
+  }
+  return transfers_.collective(stage, kind, std::move(call), pieces, name, std::move(recipe));
+}
+
 /// Fills in the bucket's transfers and kernels: first what all replicas hold, then experts.
 void GradientSync::synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const {
   synchronise(place, GroupKind::gradients, replicas_, part.gradients, part.collectives, bucket);
@@ -171,7 +190,7 @@ void GradientSync::synchronise(const Place& place, GroupKind kind, int replicas,
   for (const CompressedMessage& message : work.messages) {
     const bool last = &message == &work.messages.back();
     const auto transfer = [&](CollectiveOperation operation, Bytes size, const char* name) {
-      return transfers_.gradients(place.stage, kind, operation, size, collectives, name);
+      return transfer_of(place.stage, kind, operation, size, collectives, name);
     };
     int index = -1;
     if (message.gathered) {
@@ -287,14 +306,14 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
     if (root) root_pending = false;
     Seconds casts;
     if (parameters + frozen > 0.0 && replicas_ > 1) {
-      unit.gather = transfers_.gradients(place.stage, GroupKind::gradients, gather, weight_ * (parameters + frozen), 1,
-                                         "weight all-gather");
+      unit.gather = transfer_of(place.stage, GroupKind::gradients, gather, weight_ * (parameters + frozen), 1,
+                                "weight all-gather");
       const bool again = !layer->backward.empty() && scenario_.plan.reshard_after_forward;
       if (!root && again) unit.gather_backward = unit.gather;
     }
     if (parameters > 0.0 && replicas_ > 1) {
-      unit.scatter = transfers_.gradients(place.stage, GroupKind::gradients, scatter, sent * parameters, 1,
-                                          "gradient reduce-scatter");
+      unit.scatter =
+          transfer_of(place.stage, GroupKind::gradients, scatter, sent * parameters, 1, "gradient reduce-scatter");
       const CompressionWork work =
           compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, replicas_);
       for (const CompressedMessage& message : work.messages) casts += kernel_time(message.kernels) / place.speed;
@@ -319,7 +338,7 @@ std::vector<int> GradientSync::parameter_gathers(int stage, double parameters, d
   const auto add = [&](GroupKind kind, int replicas, double held) {
     if (replicas < 2 || !(held > 0.0)) return;
     gathers.push_back(
-        transfers_.gradients(stage, kind, CollectiveOperation::all_gather, weight_ * held, 1, "weight all-gather"));
+        transfer_of(stage, kind, CollectiveOperation::all_gather, weight_ * held, 1, "weight all-gather"));
   };
   const double apart = scenario_.plan.expert > 1 ? in_experts : 0.0;
   add(GroupKind::gradients, replicas_, parameters - apart);

@@ -54,6 +54,9 @@ class GradientSync {
   [[nodiscard]] Seconds kernel_time(const std::vector<Operator>& ops) const;
   [[nodiscard]] std::vector<Operator> copies_into_bucket(Bytes gradients) const;
   [[nodiscard]] std::vector<Operator> operators_of(const LayerPart& part) const;
+  /// `pieces` collectives of equal size, one after the other, that carry `size` together.
+  int transfer_of(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double pieces,
+                  const char* name) const;
   void synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const;
   void synchronise(const Place& place, GroupKind kind, int replicas, const GradientSet& gradients, double collectives,
                    GradientBucket& bucket) const;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "model/cost/launches.hpp"
-#include "model/parallelism/layout.hpp"
 #include "model/training/expert_dispatch.hpp"
 
 namespace foretrain {
@@ -16,6 +15,34 @@ constexpr double hiding_share = 0.5;  // of a layer's kernels: those that do not
 Segment joined(Seconds kernels, Seconds dispatch, Seconds collectives) {
   const Seconds device = kernels + collectives;
   return {kernels, collectives, std::max(dispatch - device, Seconds(0.0))};
+}
+
+CollectiveOperation operation_of(LayerCollective::Kind kind) {
+  switch (kind) {
+    case LayerCollective::Kind::all_reduce:
+      return CollectiveOperation::all_reduce;
+    case LayerCollective::Kind::all_gather:
+      return CollectiveOperation::all_gather;
+    case LayerCollective::Kind::reduce_scatter:
+      return CollectiveOperation::reduce_scatter;
+    case LayerCollective::Kind::all_to_all:
+      return CollectiveOperation::all_to_all;
+    case LayerCollective::Kind::send_receive:
+      return CollectiveOperation::send_receive;
+  }
+  return CollectiveOperation::all_reduce;
+}
+
+GroupKind group_of(LayerCollective::Group group) {
+  switch (group) {
+    case LayerCollective::Group::tensor:
+      return GroupKind::tensor;
+    case LayerCollective::Group::context:
+      return GroupKind::context;
+    case LayerCollective::Group::expert:
+      return GroupKind::expert;
+  }
+  return GroupKind::tensor;
 }
 
 }  // namespace
@@ -129,15 +156,15 @@ LayerCost LayerPricer::price(const Layer& layer) const {
 LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& transfers) const {
   const auto lowered = [&](const std::vector<LayerCollective>& collectives) {
     LayerCalls::Calls calls;
-    for (const LayerCollective& call : collectives) {
-      LayerCollective sent = call;
-      if (call.copies > 1) {
-        const std::vector<int> group = RankLayout(scenario_.plan).groups(GroupKind::expert, stage).front();
-        sent.size *= dispatched_share(call.copies, group, topology_);
-        sent.overlappable = hides_dispatch(scenario_.plan, group, topology_);
-      }
-      std::vector<int>& of_kind = sent.overlappable ? calls.beside : calls.between;
-      of_kind.insert(of_kind.end(), static_cast<std::size_t>(call.count), transfers.inside_layer(stage, sent));
+    for (const LayerCollective& stated : collectives) {
+      const LayerCollective collective = dispatched(stated, scenario_.plan, stage, topology_);
+      CollectiveCall call;
+      call.operation = operation_of(collective.kind);
+      call.size = collective.size;
+      const int transfer = transfers.collective(stage, group_of(collective.group), std::move(call), 1.0,
+                                                "collectives inside layers", nullptr);
+      std::vector<int>& of_kind = collective.overlappable ? calls.beside : calls.between;
+      of_kind.insert(of_kind.end(), static_cast<std::size_t>(collective.count), transfer);
     }
     return calls;
   };

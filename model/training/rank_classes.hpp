@@ -25,6 +25,7 @@ struct GroupedTransfer {
     std::span<const int> groups;  ///< indices
   };
   int grouping = 0;                                       ///< equal for transfers of the same groups
+  int kind = 0;                                           ///< of the groups
   const std::vector<std::vector<int>>* groups = nullptr;  ///< ranks
   std::vector<Part> parts;
 };

@@ -7,6 +7,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
+#include "model/collectives/automatic.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/cost/launches.hpp"
 #include "model/cost/operator_cost.hpp"
@@ -83,7 +84,7 @@ class LaneBuilder {
         model_(model),
         topology_(topology),
         step_(step),
-        transfers_(scenario, topology, recipes, step.transfers),
+        transfers_(scenario, topology, step.transfers),
         pricer_(scenario, train, topology, recipes),
         sync_(scenario, pricer_, transfers_),
         chunks_(split_layers(model, plan_.pipeline, plan_.interleave)) {
@@ -282,6 +283,7 @@ Seconds norm_time(const Scenario& scenario, const Topology& topology) {
   std::vector<int> ranks(static_cast<std::size_t>(topology.gpus()));
   for (int r = 0; r < topology.gpus(); ++r) ranks[static_cast<std::size_t>(r)] = r;
   norm.groups = {std::move(ranks)};
+  if (scenario.background.empty()) return automatic_time(norm, topology, scenario.calibration);
   return uncontended_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
 }
 

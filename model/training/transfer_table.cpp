@@ -7,6 +7,7 @@
 #include "model/base/number.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/link_load.hpp"
+#include "model/collectives/repeated_groups.hpp"
 
 namespace foretrain {
 
@@ -21,34 +22,6 @@ void repeat_phase(LoweredCollective::Phase& phase, double times) {
   if (each == 1.0) return;
   phase.latency *= each;
   for (Flow& flow : phase.flows) flow.bytes *= each;
-}
-
-CollectiveOperation operation_of(LayerCollective::Kind kind) {
-  switch (kind) {
-    case LayerCollective::Kind::all_reduce:
-      return CollectiveOperation::all_reduce;
-    case LayerCollective::Kind::all_gather:
-      return CollectiveOperation::all_gather;
-    case LayerCollective::Kind::reduce_scatter:
-      return CollectiveOperation::reduce_scatter;
-    case LayerCollective::Kind::all_to_all:
-      return CollectiveOperation::all_to_all;
-    case LayerCollective::Kind::send_receive:
-      return CollectiveOperation::send_receive;
-  }
-  return CollectiveOperation::all_reduce;
-}
-
-GroupKind group_of(LayerCollective::Group group) {
-  switch (group) {
-    case LayerCollective::Group::tensor:
-      return GroupKind::tensor;
-    case LayerCollective::Group::context:
-      return GroupKind::context;
-    case LayerCollective::Group::expert:
-      return GroupKind::expert;
-  }
-  return GroupKind::tensor;
 }
 
 /// How the group lies: how many ranks, which of them share a node, and how far each is from the next.
@@ -158,14 +131,27 @@ void set_times(std::vector<Step::Transfer::Part>& parts, const Topology& topolog
 
 }  // namespace
 
-TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, Recipes recipes,
-                             std::vector<Step::Transfer>& transfers)
-    : scenario_(scenario), topology_(topology), recipes_(recipes), layout_(scenario.plan), transfers_(transfers) {}
+TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers)
+    : scenario_(scenario),
+      topology_(topology),
+      layout_(scenario.plan),
+      nodes_are_alike_(scenario.background.empty() && topology.nodes_are_alike()),
+      transfers_(transfers) {}
 
 int TransferTable::grouping(GroupKind kind, int stage) {
   const auto [known, is_new] = known_groupings_.try_emplace({kind, stage}, static_cast<int>(groupings_.size()));
   if (!is_new) return known->second;
   Grouping& fresh = groupings_.emplace_back(Grouping{kind, stage, layout_.groups(kind, stage), {}});
+  for (int other = 0; other + 1 < static_cast<int>(groupings_.size()); ++other) {
+    const Grouping& model = groupings_[at_index(other)];
+    if (model.kind != kind || model.model >= 0) continue;
+    if (const std::optional<int> shift = node_shift(model.groups, fresh.groups)) {
+      fresh.model = other;
+      fresh.shift = *shift;
+      fresh.alike = model.alike;
+      return known->second;
+    }
+  }
   std::map<std::vector<double>, std::size_t> shapes;
   for (std::size_t group = 0; group < fresh.groups.size(); ++group) {
     const auto [shape, is_first] = shapes.try_emplace(shape_of(fresh.groups[group], topology_), fresh.alike.size());
@@ -173,6 +159,31 @@ int TransferTable::grouping(GroupKind kind, int stage) {
     fresh.alike[shape->second].push_back(static_cast<int>(group));
   }
   return known->second;
+}
+
+std::optional<int> TransferTable::node_shift(const std::vector<std::vector<int>>& from,
+                                             const std::vector<std::vector<int>>& to) const {
+  if (!nodes_are_alike_ || from.empty() || to.empty()) return {};
+  const std::optional<int> shift = foretrain::node_shift(from.front(), to.front(), topology_);
+  const auto shifted = [&](const std::vector<int>& a, const std::vector<int>& b) {
+    return foretrain::node_shift(a, b, topology_) == shift;
+  };
+  return shift && std::ranges::equal(from, to, shifted) ? shift : std::nullopt;
+}
+
+bool TransferTable::copy_shifted(const Key& key, const Grouping& grouping, Step::Transfer& fresh) const {
+  if (grouping.model < 0) return false;
+  Key of_model = key;
+  of_model.stage = groupings_[at_index(grouping.model)].stage;
+  const auto known = known_.find(of_model);
+  if (known == known_.end()) return false;
+  const std::vector<Step::Transfer::Part>& parts = transfers_[at_index(known->second)].parts;
+  for (const Step::Transfer::Part& part : parts) {
+    if (!is_between_gpus(part.lowered, topology_)) return false;
+  }
+  fresh.parts = parts;
+  for (Step::Transfer::Part& part : fresh.parts) shift_flows(part.lowered, grouping.shift);
+  return true;
 }
 
 template <typename LowerGroups>
@@ -184,13 +195,17 @@ int TransferTable::transfer(const Key& key, std::string name, RecipePointer reci
   Step::Transfer& fresh = transfers_.emplace_back();
   fresh.name = std::move(name);
   fresh.recipe = std::move(recipe);
-  for (const std::vector<int>& alike : grouping.alike) {
-    std::vector<std::vector<int>> groups;
-    groups.reserve(alike.size());
-    for (const int group : alike) groups.push_back(grouping.groups[at_index(group)]);
-    Step::Transfer::Part& part = fresh.parts.emplace_back();
-    part.lowered = lower_groups(groups);
-    part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
+  if (!copy_shifted(key, grouping, fresh)) {
+    for (const std::vector<int>& alike : grouping.alike) {
+      std::vector<std::vector<int>> groups;
+      groups.reserve(alike.size());
+      for (const int group : alike) groups.push_back(grouping.groups[at_index(group)]);
+      Step::Transfer::Part& part = fresh.parts.emplace_back();
+      part.lowered = lower_groups(std::move(groups));
+      part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
+    }
+  }
+  for (Step::Transfer::Part& part : fresh.parts) {
     part.lanes = {key.stage};
     if (key.kind == GroupKind::neighbours) part.lanes.push_back((key.stage + 1) % scenario_.plan.pipeline);
     std::ranges::sort(part.lanes);
@@ -199,39 +214,14 @@ int TransferTable::transfer(const Key& key, std::string name, RecipePointer reci
   return known->second;
 }
 
-int TransferTable::gradients(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double pieces,
-                             const char* name) {
-  CollectiveCall call;
-  call.operation = operation;
-  const Sync& sync = scenario_.plan.sync;
-  call.algorithm = operation == CollectiveOperation::all_reduce ? sync.algorithm : SyncAlgorithm::automatic;
-  call.levels = sync.levels;
-  call.servers = sync.servers;
-  call.placement = sync.placement;
-  call.size = size / pieces;
-  RecipePointer recipe;
-  if (recipes_ == Recipes::kept) {
-    recipe =
-        recipe_of(collective_work(operation, call.size, scenario_.plan.data * scenario_.plan.context, call.algorithm,
-                                  call.servers, call.placement, static_cast<int>(std::lround(pieces))));
-  }
-  return transfer({kind, stage, operation, size, pieces}, name, std::move(recipe),
-                  [&](std::vector<std::vector<int>>& groups) {
+int TransferTable::collective(int stage, GroupKind kind, CollectiveCall call, double pieces, const char* name,
+                              RecipePointer recipe) {
+  return transfer({kind, stage, call.operation, call.size * pieces, pieces}, name, std::move(recipe),
+                  [&](std::vector<std::vector<int>> groups) {
                     call.groups = std::move(groups);
                     LoweredCollective lowered = lower(call, topology_, scenario_.calibration);
                     for (LoweredCollective::Phase& phase : lowered.phases) repeat_phase(phase, pieces);
                     return lowered;
-                  });
-}
-
-int TransferTable::inside_layer(int stage, const LayerCollective& layer) {
-  CollectiveCall call;
-  call.operation = operation_of(layer.kind);
-  call.size = layer.size;
-  return transfer({group_of(layer.group), stage, call.operation, call.size}, "collectives inside layers", nullptr,
-                  [&](std::vector<std::vector<int>>& groups) {
-                    call.groups = std::move(groups);
-                    return lower(call, topology_, scenario_.calibration);
                   });
 }
 
@@ -266,6 +256,7 @@ std::vector<GroupedTransfer> TransferTable::grouped() const {
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
     GroupedTransfer& transfer = grouped.emplace_back();
     transfer.grouping = entries_[i].grouping;
+    transfer.kind = static_cast<int>(groupings_[at_index(entries_[i].grouping)].kind);
     transfer.groups = &groupings_[at_index(entries_[i].grouping)].groups;
     for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
       transfer.parts.push_back({&transfers_[i].parts[p].lowered, entries_[i].groups[p]});

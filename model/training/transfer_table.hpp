@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,10 @@ namespace foretrain {
 /// Fills Step::transfers; equal ones are shared. Until the ranks' classes are known, a stage's ranks are one class.
 class TransferTable {
  public:
-  TransferTable(const Scenario& scenario, const Topology& topology, Recipes recipes,
-                std::vector<Step::Transfer>& transfers);
+  TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers);
 
-  /// `pieces` collectives of equal size, one after the other, that carry `size` together.
-  int gradients(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double pieces, const char* name);
-  int inside_layer(int stage, const LayerCollective& call);
+  /// `pieces` collectives of equal size, one after the other; the call names no groups: all of a kind carry it out.
+  int collective(int stage, GroupKind kind, CollectiveCall call, double pieces, const char* name, RecipePointer recipe);
   /// Activations from a stage to the next, or their gradients back: each tensor-parallel rank sends its share to its
   /// counterpart.
   int hop(int stage, bool back, Bytes activation);
@@ -48,6 +47,9 @@ class TransferTable {
     int stage = 0;
     std::vector<std::vector<int>> groups;
     std::vector<std::vector<int>> alike;  ///< by latency between their ranks: indices of groups
+    /// Another stage's groups that become these when every rank is shifted by `shift`, whole nodes; else -1.
+    int model = -1;
+    int shift = 0;
   };
   struct Entry {
     int grouping = 0;
@@ -55,6 +57,9 @@ class TransferTable {
   };
 
   int grouping(GroupKind kind, int stage);
+  /// By how many ranks, whole nodes, the second are the first; none where they are not, or nodes are not alike.
+  [[nodiscard]] std::optional<int> node_shift(const std::vector<std::vector<int>>& from,
+                                              const std::vector<std::vector<int>>& to) const;
   /// What tells one transfer from another.
   struct Key {
     GroupKind kind;
@@ -65,14 +70,17 @@ class TransferTable {
     bool back = false;
     auto operator<=>(const Key&) const = default;
   };
+  /// What the model of these groups does, on their own links. False where it does nothing of the kind, or crosses host
+  /// memory, whose cards depend on the node.
+  bool copy_shifted(const Key& key, const Grouping& grouping, Step::Transfer& fresh) const;
   /// Known already, or lowered by lower_groups(groups of one part).
   template <typename LowerGroups>
   int transfer(const Key& key, std::string name, RecipePointer recipe, const LowerGroups& lower_groups);
 
   const Scenario& scenario_;
   const Topology& topology_;
-  Recipes recipes_;
   RankLayout layout_;
+  bool nodes_are_alike_;  ///< and nothing else moves on their links
   std::vector<Step::Transfer>& transfers_;
   std::vector<Entry> entries_;  ///< of each transfer
   std::vector<Grouping> groupings_;

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "model/collectives/contention.hpp"
+#include "model/collectives/link_load.hpp"
 #include "model/collectives/node_rings.hpp"
 #include "model/collectives/traffic.hpp"
 #include "model/scenario/calibration_reader.hpp"
@@ -25,13 +26,18 @@ CollectiveConstants lossless() {
   return constants;
 }
 
+/// Of the busiest link, for one byte.
+Seconds busiest(TrafficBuilder& builder, const Topology& topology) {
+  return LinkLoad(topology).busiest(builder.flows());
+}
+
 /// All-reduce bus bandwidth of rings over the given ranks, in GB/s.
 double ring_bandwidth(const Topology& topology, const std::vector<int>& ranks) {
   const CollectiveConstants constants = lossless();
   TrafficBuilder builder(topology, constants);
   builder.add_ring(lay_out(ranks, topology), CollectiveOperation::all_reduce);
   const int count = static_cast<int>(ranks.size());
-  return 1e-9 * bus_bandwidth_factor(CollectiveOperation::all_reduce, count) / builder.build().time.value();
+  return 1e-9 * bus_bandwidth_factor(CollectiveOperation::all_reduce, count) / busiest(builder, topology).value();
 }
 
 CollectiveCall automatic_call(CollectiveOperation operation, Bytes size, std::vector<std::vector<int>> groups) {
@@ -116,7 +122,7 @@ TEST_CASE("what a card takes for each message is lost, of small messages the mos
     TrafficBuilder builder(topology, constants, message);
     builder.add_ring(lay_out(iota(32), topology), CollectiveOperation::all_gather);
     const double factor = bus_bandwidth_factor(CollectiveOperation::all_gather, 32);
-    CHECK(1e-9 * factor / builder.build().time.value() == Approx(expected));
+    CHECK(1e-9 * factor / busiest(builder, topology).value() == Approx(expected));
   }
   // Nothing to send from one node to the next: the launch and one step of the card, not the shorter one of a protocol.
   const LoweredCollective empty =
@@ -130,14 +136,14 @@ TEST_CASE("reductions in the switch pass every port once, and trees the network"
   const Topology one(cluster_of(hopper_node()));
   TrafficBuilder inside(one, constants);
   inside.add_in_network(lay_out(iota(8), one));
-  CHECK(inside.build().time.value() * 300e9 == Approx(9.0 / 8.0));
+  CHECK(busiest(inside, one).value() * 300e9 == Approx(9.0 / 8.0));
   // Trees: with more than two nodes the busiest one sends the message twice, at 8 · 25 GB/s. Two nodes exchange it
   // once, and the chains inside them are slower: a port carries 7/8 of it up and 7/8 down at 300 GB/s, 7/6 of 1/200.
   for (const auto& [nodes, messages] : {std::pair(2, 7.0 / 6.0), std::pair(5, 2.0)}) {
     const Topology topology(cluster_of(hopper_node(), nodes));
     TrafficBuilder between(topology, constants);
     between.add_tree(lay_out(iota(8 * nodes), topology));
-    CHECK(between.build().time.value() * 200e9 == Approx(messages));
+    CHECK(busiest(between, topology).value() * 200e9 == Approx(messages));
   }
 }
 
@@ -225,5 +231,48 @@ TEST_CASE("published NCCL sweeps are met") {
     INFO(name << ": mean error " << 100.0 * sum.error / sum.count << " % of " << sum.count << " rows");
     // Below 1 MB the host's software decides; one of the H100 rows is four times its neighbours.
     CHECK(sum.error / sum.count < (name.find("small") != std::string::npos ? 0.16 : 0.10));
+  }
+}
+
+TEST_CASE("groups that repeat each other, and long rounds, give what looking at every node gives") {
+  // A fault that takes nothing away makes its node one of another kind, so that nothing is taken over from others.
+  Cluster cluster = cluster_of(nvswitch_node(), 12);
+  const Topology alike(cluster);
+  Fault harmless;
+  harmless.node = 7;
+  harmless.card = 0;
+  cluster.faults = {harmless};
+  const Topology unlike(cluster);
+  REQUIRE(alike.nodes_are_alike());
+  REQUIRE_FALSE(unlike.nodes_are_alike());
+
+  const std::vector<int> all = iota(96);
+  const std::vector<std::vector<int>> whole{all};
+  std::vector<std::vector<int>> nodes, pairs, rails;  // a node each; two nodes each; one GPU of every node
+  for (int node = 0; node < 12; ++node) nodes.emplace_back(all.begin() + 8 * node, all.begin() + 8 * node + 8);
+  for (int pair = 0; pair < 6; ++pair) pairs.emplace_back(all.begin() + 16 * pair, all.begin() + 16 * pair + 16);
+  for (int rail = 0; rail < 8; ++rail) {
+    rails.emplace_back();
+    for (int node = 0; node < 12; ++node) rails.back().push_back(8 * node + rail);
+  }
+  using enum CollectiveOperation;
+  for (const std::vector<std::vector<int>>& groups : {nodes, pairs, rails, whole}) {
+    for (const CollectiveOperation operation : {all_reduce, all_gather, reduce_scatter, broadcast, all_to_all}) {
+      for (const Bytes size : {4.0_B, 1.0_MB, 1.0_GB}) {
+        const CollectiveCall call = automatic_call(operation, size, groups);
+        const LoweredCollective one = lower(call, alike, published()), other = lower(call, unlike, published());
+        INFO(name(operation) << " of " << size.value() << " B in " << groups.size() << " groups");
+        CHECK(one.chosen_algorithm == other.chosen_algorithm);
+        REQUIRE(one.phases.size() == other.phases.size());
+        CHECK(uncontended_time(one, alike).value() == Approx(uncontended_time(other, unlike).value()).epsilon(1e-12));
+        for (std::size_t k = 0; k < one.phases.size(); ++k) {
+          const auto ends = [](const Flow& a, const Flow& b) {
+            return a.source == b.source && a.destination == b.destination &&
+                   a.bytes.value() == Approx(b.bytes.value()).epsilon(1e-12);
+          };
+          CHECK(std::ranges::equal(one.phases[k].flows, other.phases[k].flows, ends));
+        }
+      }
+    }
   }
 }

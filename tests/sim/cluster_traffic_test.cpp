@@ -224,3 +224,42 @@ TEST_CASE("buckets are as large as the trainer makes them") {
   stated.back() = "plan.sync.bucket=100 MB";
   CHECK(buckets(stated).size == Bytes(100e6));
 }
+
+TEST_CASE("the same work on each of more GPUs takes a few percent more") {
+  // Eight samples a GPU over two to 256 or 1,024 replicas. A ring over n carries (n − 1)/n of the gradients: from two
+  // to many that doubles what each card carries, nearly all of it beside the backward pass. ZeRO-3's gathers have ever
+  // more steps, which a micro-batch of eight samples just hides.
+  struct Growth {
+    int tensor, zero;
+    double most;
+  };
+  for (const Growth& plan :
+       {Growth{2, 0, 1.06}, {2, 1, 1.06}, {2, 3, 1.06}, {8, 0, 1.06}, {8, 1, 1.06}, {8, 3, 1.09}}) {
+    const auto on_gpus = [&](int gpus) {
+      std::vector<std::string> overrides = replicas(plan.tensor, gpus / plan.tensor, plan.zero);
+      overrides.push_back(fmt::format("workload.train.global_batch={}", 8 * gpus));
+      overrides.emplace_back("workload.train.micro_batch=8");
+      overrides.emplace_back("workload.train.recompute=full");
+      return step_of(overrides);
+    };
+    const double growth = on_gpus(2048) / on_gpus(16);
+    INFO("tensor " << plan.tensor << ", ZeRO-" << plan.zero << ": " << growth);
+    CHECK(growth > 1.0);
+    CHECK(growth < plan.most);
+  }
+}
+
+TEST_CASE("every step of every collective as a flow gives what whole phases give") {
+  // 64 GPUs: two tensor-parallel ranks, four stages, eight replicas over two nodes each; all of it shares the cards.
+  const std::vector<std::string> plan = {"plan.tensor=2", "plan.pipeline=4", "plan.data=8"};
+  for (const char* algorithm : {"ring", "tree", "halving_doubling", "hierarchical"}) {
+    for (const char* cluster : {"cluster.faults=[]", "cluster.faults=[{ node: 1, card: 2, bandwidth: 20 % }]",
+                                "cluster.network.oversubscription=4"}) {
+      std::vector<std::string> overrides = plan;
+      overrides.push_back(fmt::format("plan.sync.algorithm={}", algorithm));
+      overrides.emplace_back(cluster);
+      INFO(algorithm << ", " << cluster);
+      CHECK(step_of(overrides, Fidelity::steps) == Approx(step_of(overrides)).epsilon(1e-3));
+    }
+  }
+}
