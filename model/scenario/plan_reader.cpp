@@ -239,10 +239,28 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
   return gpus > 0 && gpus % replica == 0 ? static_cast<int>(gpus / replica) : 1;
 }
 
+/// Experts over more ranks than data and context have are held whole by tensor ranks (Megatron-Core, parallel folding:
+/// Liu et al. 2025, arXiv 2504.14960); so they are where `expert_tensor: 1` says so.
+void fold_experts(const MappingReader& keys, Plan& plan) {
+  const int stated = keys.int_or("expert_tensor", 0, {1, 1'000'000});
+  if (stated != 0 && stated != 1 && stated != plan.tensor) {
+    keys.fail("expert_tensor", fmt::format("experts divided among {} of {} tensor ranks", stated, plan.tensor),
+              fmt::format("1 or {}", plan.tensor));
+  }
+  const bool beyond = plan.expert > plan.data * plan.context;
+  if (plan.tensor == 1 || plan.expert == 1 || !(stated == 1 || (stated == 0 && beyond))) return;
+  if (plan.expert % plan.tensor != 0) {
+    keys.fail("expert", fmt::format("{} ranks of experts over {} tensor ranks and others", plan.expert, plan.tensor),
+              fmt::format("a multiple of {}, or expert_tensor: {}", plan.tensor, plan.tensor));
+  }
+  plan.folded_experts = true;
+  plan.expert /= plan.tensor;
+}
+
 Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster) {
-  const MappingReader keys =
-      field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "schedule", "sequence_parallel",
-                     "zero", "reshard_after_forward", "offload", "sync", "execution", "processes", "trainer"});
+  const MappingReader keys = field.mapping(
+      {"data", "tensor", "pipeline", "interleave", "context", "expert", "expert_tensor", "schedule",
+       "sequence_parallel", "zero", "reshard_after_forward", "offload", "sync", "execution", "processes", "trainer"});
   Plan plan;
   plan.tensor = keys.int_or("tensor", 1, factor);
   plan.pipeline = keys.int_or("pipeline", 1, factor);
@@ -263,6 +281,7 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   plan.sync.bucket_rule = Sync::BucketRule::automatic;
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);
+  fold_experts(keys, plan);
   set_bucket(plan);
   plan.execution = read_execution(keys);
   plan.single_process = keys.flag_or("processes", false, "per_gpu", "single");

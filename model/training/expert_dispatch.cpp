@@ -17,9 +17,9 @@ std::size_t nodes_of(const std::vector<int>& group, const Topology& topology) {
 
 }  // namespace
 
-double dispatched_share(int copies, const std::vector<int>& group, const Topology& topology) {
+double dispatched_share(int copies, const std::vector<int>& group, const Topology& topology, int beside) {
   const std::size_t nodes = nodes_of(group, topology);
-  const auto places = static_cast<double>(nodes > 1 ? nodes : group.size());
+  const auto places = static_cast<double>(nodes > 1 ? nodes : group.size() * static_cast<std::size_t>(beside));
   return places * (1.0 - std::pow(1.0 - 1.0 / places, copies)) / copies;
 }
 
@@ -30,7 +30,7 @@ bool hides_dispatch(const Plan& plan, const std::vector<int>& group, const Topol
 LayerCollective dispatched(LayerCollective call, const Plan& plan, int stage, const Topology& topology) {
   if (call.copies == 1) return call;
   const std::vector<int> group = RankLayout(plan).groups(GroupKind::expert, stage).front();
-  call.size *= dispatched_share(call.copies, group, topology);
+  call.size *= dispatched_share(call.copies, group, topology, plan.folded_experts ? plan.tensor : 1);
   call.overlappable = hides_dispatch(plan, group, topology);
   return call;
 }

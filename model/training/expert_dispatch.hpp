@@ -14,7 +14,8 @@ namespace foretrain {
 /// handed on inside, beside what crosses the network (DeepEP, HybridEP).
 ///
 /// Of p places, copies chosen at random meet p · (1 − (1 − 1/p)^copies) different ones.
-double dispatched_share(int copies, const std::vector<int>& group, const Topology& topology);
+/// `beside`: ranks of the same node that hold different experts of each of the group.
+double dispatched_share(int copies, const std::vector<int>& group, const Topology& topology, int beside = 1);
 
 /// Whether the exchange runs beside another micro-batch's kernels: in interleaved pipelines, whose stages have several
 /// micro-batches at hand, of trainers that overlap communication at all, where it crosses the network (Megatron-Core,

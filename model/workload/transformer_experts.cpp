@@ -4,7 +4,8 @@
 //   grouped products · [order by rank] · [scatter over tensor ranks] · all-to-all · sum over a token's experts
 //
 // Under sequence parallelism a tensor rank routes its own part of the tokens; what an expert gets is gathered over the
-// tensor ranks among which its matrices are divided. Otherwise every tensor rank routes all tokens.
+// tensor ranks among which its matrices are divided. Otherwise every tensor rank routes all tokens. Folded experts lie
+// whole on one tensor rank each: nothing is gathered.
 
 #include <algorithm>
 #include <cmath>
@@ -38,8 +39,8 @@ void BlockBuilder::exchange_tokens(Layer& layer, double routed, double gathered)
     layer.forward_collectives.push_back(call);
     layer.backward_collectives.push_back(call);
   };
-  if (options_.expert > 1) both(Kind::all_to_all, Group::expert, routed, 2);
-  if (options_.tensor == 1) return;
+  if (options_.expert > 1 || options_.folded_experts) both(Kind::all_to_all, Group::expert, routed, 2);
+  if (options_.tensor == 1 || options_.folded_experts) return;
   if (options_.sequence_parallel) {
     both(Kind::all_gather, Group::tensor, gathered, 1);
     both(Kind::reduce_scatter, Group::tensor, gathered, 1);
@@ -50,13 +51,15 @@ void BlockBuilder::exchange_tokens(Layer& layer, double routed, double gathered)
 
 void BlockBuilder::experts_half(Layer& layer) const {
   const auto& c = config_;
-  const auto own = static_cast<std::int64_t>(norm_tokens());  // that this rank routes
-  const std::int64_t local = std::max<std::int64_t>(c.experts / options_.expert, 1);
-  const double mean_rows = number(tokens_ * c.experts_per_token) / number(local);
+  const auto own = static_cast<std::int64_t>(norm_tokens());                 // that this rank routes
+  const std::int64_t whole = options_.folded_experts ? options_.tensor : 1;  // on different tensor ranks
+  const std::int64_t local = std::max<std::int64_t>(c.experts / (options_.expert * whole), 1);
+  const double mean_rows = number(tokens_ / whole * c.experts_per_token) / number(local);
   const auto rows = std::max<std::int64_t>(std::llround(mean_rows * c.expert_load()), 1);
   const double routed = number(own * c.experts_per_token * c.hidden);
   const double received = number(rows * local * c.hidden);
-  const bool sorted = options_.expert > 1 && local > 1;  // what comes from several ranks, for several experts
+  const bool sorted =
+      (options_.expert > 1 || whole > 1) && local > 1;  // what comes from several ranks, for several experts
 
   layer.routes_tokens = true;
   norm(layer, "ffn norm");
@@ -69,7 +72,7 @@ void BlockBuilder::experts_half(Layer& layer) const {
 
   move_tokens(layer, "token permutation", routed, 1, 1);
   if (sorted) move_tokens(layer, "order by expert", received, 1, 1);
-  ffn_products(layer, "ffn", rows, c.ffn_hidden / options_.tensor, local, true);
+  ffn_products(layer, "ffn", rows, c.ffn_hidden * whole / options_.tensor, local, true);
   if (sorted) move_tokens(layer, "order by rank", received, 1, 1);
   move_tokens(layer, "sum over experts", routed, 1, 1.0 / number(c.experts_per_token));
   exchange_tokens(layer, routed, received);

@@ -92,6 +92,26 @@ TEST_CASE("tokens are exchanged among the ranks that hold experts, there and bac
   CHECK(bytes_of(experts_of(divided), Kind::all_gather, Group::tensor) == 134'217'728.0 + 16'777'216.0);
 }
 
+TEST_CASE("folded experts lie whole on tensor ranks") {
+  // Four tensor ranks and eight beside them hold 128 / 32 = 4 whole experts each. A rank routes 1,024 of the 4,096
+  // tokens, and its experts get as many rows as 1,024 tokens send: 1,024 · 8 / 4 = 2,048 each. Nothing is gathered.
+  BuildOptions options;
+  options.tensor = 4;
+  options.expert = 8;
+  options.sequence_parallel = true;
+  const double divided = experts_of(build(preset("qwen3-30b-a3b"), options)).expert_parameters;
+  options.folded_experts = true;
+  const Model model = build(preset("qwen3-30b-a3b"), options);
+  const Layer& layer = experts_of(model);
+  const auto& product = std::get<Matmul>(named(layer.forward, "ffn up").work);
+  CHECK(product.batch == 4);
+  CHECK(product.m == 2048);
+  CHECK(product.n == 2 * 768);
+  CHECK(layer.expert_parameters == Approx(divided));
+  CHECK(bytes_of(layer, Kind::all_to_all, Group::expert) == 2 * 134'217'728.0 / 4);
+  CHECK(bytes_of(layer, Kind::all_gather, Group::tensor) == 16'777'216.0);
+}
+
 TEST_CASE("the busiest experts take longer, the mathematics stays the same") {
   // With 1.5 times the mean a rank's experts see 1.5 times the rows. A capacity of 1.25 pads or drops to 1.25.
   BuildOptions options;
