@@ -239,22 +239,30 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
   return gpus > 0 && gpus % replica == 0 ? static_cast<int>(gpus / replica) : 1;
 }
 
+/// Experts no wider than the hidden state, which nobody divides further.
+bool has_small_experts(const ModelConfig& model) {
+  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
+  return transformer != nullptr && transformer->experts > 1 && transformer->ffn_hidden <= transformer->hidden;
+}
+
 /// Experts over more ranks than data and context have are held whole by tensor ranks (Megatron-Core, parallel folding:
-/// Liu et al. 2025, arXiv 2504.14960); so they are where `expert_tensor: 1` says so.
-void fold_experts(const MappingReader& keys, Plan& plan) {
+/// Liu et al. 2025, arXiv 2504.14960). So they are where `expert_tensor: 1` says so; and unless it says something,
+/// where they are small (Megatron-Bridge, recipes of Qwen3 and DeepSeek-V3: expert_tensor_parallel_size = 1).
+void fold_experts(const MappingReader& keys, const ModelConfig& model, Plan& plan) {
   const int stated = keys.int_or("expert_tensor", 0, {1, 1'000'000});
   if (stated != 0 && stated != 1 && stated != plan.tensor) {
     keys.fail("expert_tensor", fmt::format("experts divided among {} of {} tensor ranks", stated, plan.tensor),
               fmt::format("1 or {}", plan.tensor));
   }
-  const bool beyond = plan.expert > plan.data * plan.context;
-  if (plan.tensor == 1 || plan.expert == 1 || !(stated == 1 || (stated == 0 && beyond))) return;
-  if (plan.expert % plan.tensor != 0) {
+  if (plan.tensor == 1 || plan.expert == 1) return;
+  const bool divides = plan.expert % plan.tensor == 0;
+  const bool must = stated == 1 || (stated == 0 && plan.expert > plan.data * plan.context);
+  if (must && !divides) {
     keys.fail("expert", fmt::format("{} ranks of experts over {} tensor ranks and others", plan.expert, plan.tensor),
               fmt::format("a multiple of {}, or expert_tensor: {}", plan.tensor, plan.tensor));
   }
-  plan.folded_experts = true;
-  plan.expert /= plan.tensor;
+  plan.folded_experts = must || (stated == 0 && divides && has_small_experts(model));
+  if (plan.folded_experts) plan.expert /= plan.tensor;
 }
 
 Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster) {
@@ -281,7 +289,7 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   plan.sync.bucket_rule = Sync::BucketRule::automatic;
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);
-  fold_experts(keys, plan);
+  fold_experts(keys, train.model, plan);
   set_bucket(plan);
   plan.execution = read_execution(keys);
   plan.single_process = keys.flag_or("processes", false, "per_gpu", "single");

@@ -334,5 +334,11 @@ TEST_CASE("Experts over more ranks than data and context have are whole on tenso
   CHECK(plan_of("expert: 4").expert == 4);
   CHECK(plan_of("expert: 4, expert_tensor: 1").expert == 2);
   CHECK_FALSE(plan_of("expert: 4, expert_tensor: 2").folded_experts);
+  // Mixtral's experts are 3.5 times as wide as its hidden state; Qwen3's are narrower than it.
+  const std::string small =
+      "cluster: { node: dgx-h100, nodes: 1 }\nworkload: { train: { model: qwen3-30b-a3b, global_batch: 4 } }\n"
+      "plan: { tensor: 2, data: 4, expert: 4";
+  CHECK(load_scenario_text(small + " }\n", "small.yaml").plan.expert == 2);
+  CHECK(load_scenario_text(small + ", expert_tensor: 2 }\n", "small.yaml").plan.expert == 4);
   CHECK_THROWS_WITH(plan_of("expert: 4, expert_tensor: 3"), Catch::Contains("among 3 of 2 tensor ranks"));
 }
