@@ -138,6 +138,11 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
 
   fixed_[MemoryPart::weights] = held * held_at(3) + weight * frozen_ / (sharded_ ? shards_ : 1.0);
   fixed_[MemoryPart::gradients] = gradient * held_at(2);
+  // Stages of pipelines scatter after their last micro-batch and add up whole gradients until then
+  // (torch.distributed.pipelining, stage.py: set_requires_gradient_sync(False); FSDP2: to_accumulated_grad_if_needed).
+  if (sharded_ && shards_ > 1.0 && plan.pipeline > 1 && micro_batches(train, plan) > 1) {
+    fixed_[MemoryPart::gradients] += gradient * parameters_;
+  }
   fixed_[MemoryPart::optimizer] = (optimizer_state(train.optimizer) + master) * held_at(1);
   const Plan::Offload& offload = plan.offload;
   const auto to_host = [&](MemoryPart part) {

@@ -279,7 +279,8 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   plan.expert = keys.int_or("expert", 1, factor);
   plan.sequence_parallel = keys.flag_or("sequence_parallel", false);
   plan.zero = keys.int_or("zero", 0, {0, 3});
-  plan.reshard_after_forward = keys.flag_or("reshard_after_forward", true);
+  // torchtitan keeps a pipeline stage's weights from pass to pass (fsdp_reshard_after_forward: not pp_enabled).
+  plan.reshard_after_forward = keys.flag_or("reshard_after_forward", plan.zero != 3 || plan.pipeline == 1);
   if (keys.has("reshard_after_forward") && plan.zero != 3) {
     keys.fail("reshard_after_forward", fmt::format("zero: {} does not shard weights", plan.zero),
               "zero: 3, or leave the key out");

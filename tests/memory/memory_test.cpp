@@ -82,3 +82,16 @@ TEST_CASE("what a trainer reserves is there as well") {
   const double reserved = footprint({"workload.train.reserved_memory=8.6 GB"}).workspace.value();
   CHECK(reserved == Approx(footprint({}).workspace.value() + 8.6e9));
 }
+
+TEST_CASE("a pipeline's stages hold whole weights and gradients between micro-batches under ZeRO-3") {
+  // 96 layers of 12 · 12288² and the embedding of 51,200 + 2,048 rows, over 8 tensor ranks and 8 stages: of the first
+  // stage 12 layers, 2.72 billion parameters and 82 million. Sharded gradients beside the whole ones: 1 + 1/16.
+  const std::vector<std::string> sharded = {"plan.zero=3", "plan.sync.gradient_precision=fp32"};
+  std::vector<std::string> again = sharded;
+  again.emplace_back("plan.reshard_after_forward=true");
+  const MemoryFootprint kept = footprint(sharded), gathered = footprint(again);
+  const double parameters = (12 * 12.0 * 12288 * 12288 + 53248.0 * 12288) / 8;
+  CHECK(kept.gradients.value() == Approx(4.0 * parameters * 17 / 16).epsilon(0.01));
+  // Kept gathered, all of a stage's weights are there, not two layers and the embedding alone.
+  CHECK(kept.workspace.value() > gathered.workspace.value() + 2.0 * parameters / 2);
+}
