@@ -75,7 +75,13 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
 
 double TrafficBuilder::card_efficiency(LinkId card, int node) const {
   const CardMessages& messages = topology_.card_messages(node);
-  const double endless = messages.efficiency > 0.0 ? messages.efficiency : constants_.network_efficiency;
+  double endless = messages.efficiency > 0.0 ? messages.efficiency : constants_.network_efficiency;
+  // NCCL opens one socket for each channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), and
+  // over one card a ring is one channel: modelling choice.
+  if (const int sockets = topology_.tcp_streams(node); sockets > 0) {
+    const BytesPerSecond most = BytesPerSecond(constants_.socket_gbps * 1e9) * static_cast<double>(sockets);
+    endless = std::min(endless, most / topology_.link_bandwidth(card));
+  }
   if (messages.message_time == Seconds(0.0) || !is_finite(message_)) return endless;
   const Bytes missed = topology_.link_bandwidth(card) * endless * messages.message_time;
   return endless * (message_ / (message_ + missed));

@@ -102,6 +102,9 @@ class Topology {
   [[nodiscard]] const Gpu& gpu_model(int node) const;
   [[nodiscard]] const CardMessages& card_messages(int node) const;
 
+  /// Connections side by side between two ends, where what passes between nodes is said to go over TCP; else 0.
+  [[nodiscard]] int tcp_streams(int node) const;
+
   /// The path that data takes. Cheap: composed from the node's route table.
   [[nodiscard]] Route route(EndpointId source, EndpointId destination) const;
   /// Appends the links of route(source, destination): for hot loops, no allocation once `links` has grown.

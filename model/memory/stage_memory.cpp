@@ -142,6 +142,11 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
 
   fixed_[MemoryPart::weights] = held * held_at(3) + weight * frozen_ / (sharded_ ? shards_ : 1.0);
   fixed_[MemoryPart::gradients] = gradient * held_at(2);
+  // Stages of pipelines scatter after their last micro-batch and add up whole gradients until then
+  // (torch.distributed.pipelining, stage.py: set_requires_gradient_sync(False); FSDP2: to_accumulated_grad_if_needed).
+  if (sharded_ && shards_ > 1.0 && plan.pipeline > 1 && micro_batches(train, plan) > 1) {
+    fixed_[MemoryPart::gradients] += gradient * parameters_;
+  }
   fixed_[MemoryPart::optimizer] = (optimizer_state(train.optimizer) + master) * held_at(1);
   const Plan::Offload& offload = plan.offload;
   const auto to_host = [&](MemoryPart part) {
@@ -216,7 +221,8 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
     }
   }
   fixed_[MemoryPart::communication] = communication + compression_needs(plan, parameters_, matrices);
-  fixed_[MemoryPart::context] = 1.0_MiB * (constants.context_mib + constants.communicator_mib * communicators(plan));
+  fixed_[MemoryPart::context] =
+      1.0_MiB * (constants.context_mib + constants.communicator_mib * communicators(plan)) + train.reserved_memory;
 }
 
 MemoryParts StageMemory::moment(const StageMemory::Layers& layer, Bytes activations) const {

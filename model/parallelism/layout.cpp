@@ -16,6 +16,7 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
   options.tensor = plan.tensor;
   options.context = plan.context;
   options.expert = plan.expert;
+  options.folded_experts = plan.folded_experts;
   options.sequence_parallel = plan.sequence_parallel;
   options.kernels = train.kernels;
   // Tuned trainers keep a 2-byte copy of the weights, FSDP casts its shards before it gathers them.

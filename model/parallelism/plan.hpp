@@ -71,6 +71,9 @@ struct Plan {
 
   int data = 1, tensor = 1, pipeline = 1, interleave = 1, context = 1, expert = 1;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  /// Tensor ranks hold different experts whole instead of a part of each (key expert_tensor: 1). `expert` then counts
+  /// the ranks beside them among which experts are divided further, and the key all of them.
+  bool folded_experts = false;
   bool sequence_parallel = false;
   bool tensor_overlap = false;  ///< gathers and scatters of tensor ranks run in chunks behind their products
   /// Which dimension runs over neighbouring ranks: the fastest first. Megatron-LM's own by default (arXiv 2104.04473,

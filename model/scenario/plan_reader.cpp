@@ -251,12 +251,38 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
   return gpus > 0 && gpus % replica == 0 ? static_cast<int>(gpus / replica) : 1;
 }
 
+/// Experts no wider than the hidden state, which nobody divides further.
+bool has_small_experts(const ModelConfig& model) {
+  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
+  return transformer != nullptr && transformer->experts > 1 && transformer->ffn_hidden <= transformer->hidden;
+}
+
+/// Experts over more ranks than data and context have are held whole by tensor ranks (Megatron-Core, parallel folding:
+/// Liu et al. 2025, arXiv 2504.14960). So they are where `expert_tensor: 1` says so; and unless it says something,
+/// where they are small (Megatron-Bridge, recipes of Qwen3 and DeepSeek-V3: expert_tensor_parallel_size = 1).
+void fold_experts(const MappingReader& keys, const ModelConfig& model, Plan& plan) {
+  const int stated = keys.int_or("expert_tensor", 0, {1, 1'000'000});
+  if (stated != 0 && stated != 1 && stated != plan.tensor) {
+    keys.fail("expert_tensor", fmt::format("experts divided among {} of {} tensor ranks", stated, plan.tensor),
+              fmt::format("1 or {}", plan.tensor));
+  }
+  if (plan.tensor == 1 || plan.expert == 1) return;
+  const bool divides = plan.expert % plan.tensor == 0;
+  const bool must = stated == 1 || (stated == 0 && plan.expert > plan.data * plan.context);
+  if (must && !divides) {
+    keys.fail("expert", fmt::format("{} ranks of experts over {} tensor ranks and others", plan.expert, plan.tensor),
+              fmt::format("a multiple of {}, or expert_tensor: {}", plan.tensor, plan.tensor));
+  }
+  plan.folded_experts = must || (stated == 0 && divides && has_small_experts(model));
+  if (plan.folded_experts) plan.expert /= plan.tensor;
+}
+
 Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster,
                         const std::vector<int>& taken) {
   const MappingReader keys =
-      field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "schedule", "sequence_parallel",
-                     "tensor_overlap", "zero", "reshard_after_forward", "offload", "sync", "execution", "processes",
-                     "order", "placement", "trainer"});
+      field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "expert_tensor", "schedule",
+                     "sequence_parallel", "tensor_overlap", "zero", "reshard_after_forward", "offload", "sync",
+                     "execution", "processes", "order", "placement", "trainer"});
   Plan plan;
   plan.tensor = keys.int_or("tensor", 1, factor);
   plan.pipeline = keys.int_or("pipeline", 1, factor);
@@ -272,7 +298,8 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
               "sequence_parallel: true, or leave the key out");
   }
   if (const auto zero = keys.find("zero")) read_zero(*zero, plan);
-  plan.reshard_after_forward = keys.flag_or("reshard_after_forward", true);
+  // torchtitan keeps a pipeline stage's weights from pass to pass (fsdp_reshard_after_forward: not pp_enabled).
+  plan.reshard_after_forward = keys.flag_or("reshard_after_forward", plan.zero != 3 || plan.pipeline == 1);
   if (keys.has("reshard_after_forward") && plan.zero != 3) {
     keys.fail("reshard_after_forward", fmt::format("zero: {} does not shard weights", plan.zero),
               "zero: 3, or leave the key out");
@@ -288,6 +315,7 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   }
   plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);
   if (const auto order = keys.find("order")) read_order(*order, plan);
+  fold_experts(keys, train.model, plan);
   set_bucket(plan);
   plan.execution = read_execution(keys);
   plan.single_process = keys.flag_or("processes", false, "per_gpu", "single");

@@ -59,9 +59,10 @@ KernelSet usual_kernels(const ModelConfig& model) {
 }
 
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
-  const MappingReader train = field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer",
-                                             "recompute", "attention", "kernels", "master_weights", "loss", "samples",
-                                             "loader", "compute_spread", "data", "freeze", "lora", "checkpoint"});
+  const MappingReader train =
+      field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer", "recompute", "attention",
+                     "kernels", "master_weights", "loss", "samples", "loader", "compute_spread", "data", "freeze",
+                     "lora", "checkpoint", "layer_overhead", "reserved_memory"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
@@ -79,6 +80,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   for (const Gpu* gpu : gpus_in(cluster)) {
     check_attention(workload.model, workload.attention, workload.precision, *gpu, field);
   }
+  result.states_master_weights = train.has("master_weights");
   workload.master_weights = train.flag_or("master_weights", false);
   workload.fused_loss = train.flag_or("loss", false, "eager", "fused");
   if (const auto data = train.find("data")) workload.data = read_data(*data, workload.model);
@@ -89,6 +91,8 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
     workload.training_samples = read_training_samples(*samples, workload);
   }
   if (const auto spread = train.find("compute_spread")) workload.compute_spread = read_spread(*spread);
+  workload.layer_overhead = train.quantity_or("layer_overhead", Seconds(0.0), Zero::allowed);
+  workload.reserved_memory = train.quantity_or("reserved_memory", Bytes(0.0), Zero::allowed);
   if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader, cluster.node.storage);
   if (const auto checkpoint = train.find("checkpoint")) {
     workload.checkpoint = read_checkpoint(*checkpoint, cluster.node.storage);

@@ -5,6 +5,7 @@
 
 #include "model/base/number.hpp"
 #include "model/cost/launches.hpp"
+#include "model/training/expert_dispatch.hpp"
 #include "model/training/tensor_overlap.hpp"
 
 namespace foretrain {
@@ -135,6 +136,12 @@ LayerCost LayerPricer::price(const Layer& layer) const {
     cost.forward_dispatch += chunk_dispatch(layer.forward, false);
     cost.backward_dispatch += chunk_dispatch(layer.backward, true);
   }
+  if (layer.routes_tokens && scenario_.plan.execution == ExecutionMode::eager) {
+    const Seconds routing(scenario_.calibration.host.expert_pass_us * 1e-6);
+    cost.forward_dispatch += routing;
+    cost.backward_dispatch += routing;
+  }
+  if (layer.splittable) cost.backward_kernels += train_.layer_overhead;
   const std::vector<Operator>& again = recomputed(layer);
   if (&again == &layer.forward) {
     cost.recompute_kernels = cost.forward_kernels;
@@ -172,7 +179,8 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
   const OverlappedProducts overlapped = chunks_products() ? overlapped_products(pass, backward) : OverlappedProducts{};
   const double hiding = 1.0 - 1.0 / scenario_.plan.tensor;  // of a product's chunks
   LayerCalls::Calls calls;
-  for (const LayerCollective& collective : collectives) {
+  for (const LayerCollective& stated : collectives) {
+    const LayerCollective collective = dispatched(stated, scenario_, stage, topology_);
     CollectiveCall call;
     call.operation = operation_of(collective.kind);
     call.size = collective.size;

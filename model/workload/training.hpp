@@ -47,6 +47,10 @@ struct TrainWorkload {
   std::optional<Checkpoint> checkpoint;
   TrainedParts parts;             ///< frozen parts and adapters (keys freeze and lora)
   std::optional<DataShape> data;  ///< how samples differ
+  /// What a trainer loses at each block of layers of each micro-batch, whatever these compute (key layer_overhead), and
+  /// holds in memory beyond tensors, the context and NCCL's buffers (key reserved_memory).
+  Seconds layer_overhead;
+  Bytes reserved_memory;
   /// Standard deviation of a worker's compute time from iteration to iteration, as a share of its mean: lognormal,
   /// independent between workers (parameter servers; key compute_spread).
   double compute_spread = 0.0;

@@ -20,9 +20,10 @@ MemoryFootprint footprint(const std::vector<std::string>& overrides) {
 
 TEST_CASE("ZeRO divides optimizer, gradients and weights in turn over the replicas") {
   // arXiv 1910.02054, figure 1: each level divides one more part by the number of replicas (16 here).
+  const std::string states_alone = "workload.train.master_weights=false";
   const MemoryFootprint whole = footprint({});
-  const MemoryFootprint one = footprint({"plan.zero=1"});
-  const MemoryFootprint two = footprint({"plan.zero=2"});
+  const MemoryFootprint one = footprint({"plan.zero=1", states_alone});
+  const MemoryFootprint two = footprint({"plan.zero=2", states_alone});
   const MemoryFootprint three = footprint({"plan.zero=3", "plan.sync.gradient_precision=fp32"});
   CHECK(one.optimizer.value() == Approx(whole.optimizer.value() / 16));
   CHECK(one.gradients.value() == Approx(whole.gradients.value()));
@@ -119,4 +120,29 @@ TEST_CASE("gradients of weights wait with 32 bytes for each token and hidden uni
   const auto& train = std::get<TrainWorkload>(scenario.workload);
   const Model model = build_model(train.model, build_options(train, scenario.plan));
   CHECK(kept_for_weight_gradients(model.layers[1].layer).value() == Approx((8.0 + 24.0 / 8.0) * 2048 * 12288));
+}
+
+TEST_CASE("ZeRO-1 divides fp32 copies of short weights with the states") {
+  // 4 bytes of weights beside 8 of states, over 16 replicas; fp32 weights are their own master copy.
+  const double states = footprint({"plan.zero=1", "workload.train.master_weights=false"}).optimizer.value();
+  CHECK(footprint({"plan.zero=1"}).optimizer.value() == Approx(states * 12.0 / 8.0));
+  CHECK(footprint({"plan.zero=1", "workload.train.precision=fp32"}).optimizer.value() == Approx(states));
+}
+
+TEST_CASE("what a trainer reserves is there as well") {
+  const double reserved = footprint({"workload.train.reserved_memory=8.6 GB"}).workspace.value();
+  CHECK(reserved == Approx(footprint({}).workspace.value() + 8.6e9));
+}
+
+TEST_CASE("a pipeline's stages hold whole weights and gradients between micro-batches under ZeRO-3") {
+  // 96 layers of 12 · 12288² and the embedding of 51,200 + 2,048 rows, over 8 tensor ranks and 8 stages: of the first
+  // stage 12 layers, 2.72 billion parameters and 82 million. Sharded gradients beside the whole ones: 1 + 1/16.
+  const std::vector<std::string> sharded = {"plan.zero=3", "plan.sync.gradient_precision=fp32"};
+  std::vector<std::string> again = sharded;
+  again.emplace_back("plan.reshard_after_forward=true");
+  const MemoryFootprint kept = footprint(sharded), gathered = footprint(again);
+  const double parameters = (12 * 12.0 * 12288 * 12288 + 53248.0 * 12288) / 8;
+  CHECK(kept.gradients.value() == Approx(4.0 * parameters * 17 / 16).epsilon(0.01));
+  // Kept gathered, all of a stage's weights are there, not two layers and the embedding alone.
+  CHECK(kept.workspace.value() > gathered.workspace.value() + 2.0 * parameters / 2);
 }
