@@ -37,27 +37,29 @@ StateBytes state_bytes(const TrainWorkload& train, const Plan& plan) {
 CheckpointCost checkpoint_cost(const Scenario& scenario, const TrainWorkload& train, const Step& step,
                                const Topology& topology) {
   const auto [on_gpu, all] = state_bytes(train, scenario.plan);
-  const RankLayout layout(scenario.plan);
+  const std::vector<int> stage_of_gpu = RankLayout(scenario.plan, scenario.cluster).stage_of_gpu();
   std::vector<double> saved(at_index(scenario.plan.pipeline));  // parameters by stage
   for (const Step::Lane& lane : step.lanes) saved[at_index(lane.stage)] = lane.saved_parameters;
   std::vector<Bytes> of_machine(at_index(topology.nodes()));
   CheckpointCost cost;
   LoweredCollective::Phase copy;
-  for (int rank = 0; rank < layout.gpus(); ++rank) {
-    const double parameters = saved[at_index(rank / layout.ranks_per_stage())];
-    const int machine = rank / topology.gpus_per_node();
-    of_machine[at_index(machine)] += all * parameters;
+  for (int gpu = 0; gpu < static_cast<int>(stage_of_gpu.size()); ++gpu) {
+    const int stage = stage_of_gpu[at_index(gpu)];
+    if (stage < 0) continue;
+    const double parameters = saved[at_index(stage)];
+    of_machine[at_index(topology.node_of(gpu))] += all * parameters;
     cost.state += all * parameters;
     if (!(on_gpu * parameters > Bytes(0.0))) continue;
-    const EndpointId host = topology.host_of_gpu(rank);
-    copy.flows.push_back({topology.gpu(rank), host, on_gpu * parameters});
-    copy.latency = std::max(copy.latency, topology.route(topology.gpu(rank), host).latency);
+    const EndpointId host = topology.host_of_gpu(gpu);
+    copy.flows.push_back({gpu, host, on_gpu * parameters});
+    copy.latency = std::max(copy.latency, topology.route(gpu, host).latency);
   }
   cost.per_machine = *std::ranges::max_element(of_machine);
   cost.copy = {"copy", {std::move(copy)}};
 
   Storage storage = train.checkpoint->storage;
-  storage.clients = std::max(storage.clients, topology.nodes());
+  const auto idle = std::ranges::count(of_machine, Bytes(0.0));
+  storage.clients = std::max(storage.clients, topology.nodes() - static_cast<int>(idle));
   DiskPattern pattern;
   pattern.order = AccessOrder::sequential;
   pattern.write = pattern.direct = true;
