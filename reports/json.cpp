@@ -330,14 +330,6 @@ nlohmann::ordered_json footprint_json(const MemoryFootprint& m, bool host) {
   return json;
 }
 
-nlohmann::ordered_json statistics_json(const ErrorStatistics& s) {
-  return {{"n", s.n},
-          {"mape", number(s.mape)},
-          {"median_error", number(s.median_error)},
-          {"bias", number(s.bias)},
-          {"worst", number(s.worst)}};
-}
-
 std::string to_json(const Result& result) { return result_json(result).dump(2); }
 
 std::string to_json(const std::vector<Result>& results) {
@@ -352,55 +344,6 @@ Result result_from_json(std::string_view text) {
   } catch (const Json::exception& error) {
     throw std::invalid_argument(error.what());
   }
-}
-
-namespace {
-
-Json count_json(int n, int right) {
-  return {{"n", n}, {"right", right}, {"share", n > 0 ? Json(static_cast<double>(right) / n) : Json()}};
-}
-
-Json pairs_json(const PairReport& pairs) {
-  Json json = count_json(pairs.n, pairs.right);
-  json["keys"] = pairs.keys;
-  json["apart"] = pairs.apart;
-  json["close"] = pairs.close;
-  json["groups"] = Json::object();
-  for (const PairGroup& group : pairs.groups) json["groups"][group.name] = count_json(group.n, group.right);
-  json["wrong"] = Json::array();
-  for (const WrongPair& pair : pairs.wrong) {
-    json["wrong"].push_back({{"better", pair.better},
-                             {"worse", pair.worse},
-                             {"group", pair.group},
-                             {"quantity", pair.quantity},
-                             {"measured", number(pair.measured)},
-                             {"predicted", number(pair.predicted)}});
-  }
-  return json;
-}
-
-}  // namespace
-
-std::string to_json(const AccuracyReport& report) {
-  Json json = {{"groups", Json::object()}};
-  for (const GroupAccuracy& group : report.groups) {
-    json["groups"][group.name] = statistics_json(group.statistics);
-    if (report.anchored > 0) json["groups"][group.name]["factor"] = number(group.factor);
-  }
-  json["overall"] = statistics_json(report.overall);
-  json["cases"] = Json::array();
-  for (const Comparison& c : report.cases) {
-    json["cases"].push_back({{"case", c.name},
-                             {"group", c.group},
-                             {"quantity", c.quantity},
-                             {"measured", number(c.measured)},
-                             {"predicted", number(c.predicted)},
-                             {"error", number(c.error())}});
-  }
-  json["failed"] = Json::array();
-  for (const FailedCase& failed : report.failed) json["failed"].push_back({{"case", failed.name}, {"why", failed.why}});
-  if (report.pairs) json["pairs"] = pairs_json(*report.pairs);
-  return json.dump(2);
 }
 
 }  // namespace foretrain

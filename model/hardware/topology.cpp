@@ -204,9 +204,7 @@ Topology::Topology(const Cluster& cluster) : impl_(std::make_unique<Impl>()) {
   if (const auto problem = check_network(cluster)) {
     throw std::invalid_argument(fmt::format("{}: {}; {}", problem->key, problem->text, problem->expected));
   }
-  if (cluster.groups.empty()) {
-    impl_->add_group(cluster.node, cluster.network, cluster.nodes, cluster.gpus_per_node);
-  }
+  if (cluster.groups.empty()) impl_->add_group(cluster.node, cluster.network, cluster.nodes, cluster.gpus_per_node);
   for (const NodeGroup& group : cluster.groups) {
     impl_->add_group(group.node, group.network, group.nodes, group.gpus_per_node);
   }
@@ -391,10 +389,7 @@ std::vector<int> Topology::widest_ring(const std::vector<int>& ranks, const std:
     if (!ring.empty()) return ring;
   }
 
-  std::sort(members.begin(), members.end(), [&](int a, int b) {
-    return local.tree_position[at_index(impl_->place(a).endpoint)] <
-           local.tree_position[at_index(impl_->place(b).endpoint)];
-  });
+  std::ranges::sort(members, {}, [&](int rank) { return local.tree_position[at_index(impl_->place(rank).endpoint)]; });
   std::vector<LinkId> taken;
   for (std::size_t i = 0; i < members.size(); ++i) append_route(members[i], members[(i + 1) % members.size()], taken);
   const bool free = std::none_of(taken.begin(), taken.end(), [&](LinkId link) { return used.contains(link); });
