@@ -1,14 +1,24 @@
 // The kinds of work, one file each: how the scenario becomes a graph, and the graph's times a result.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "model/job/job.hpp"
+#include "model/training/step.hpp"
 
 namespace foretrain {
 
 /// A training step whose gradients are synchronised by collectives (job_train.cpp).
 std::unique_ptr<Job> make_train_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes);
+/// Fills result.train, whichever way the gradients went: the step, its parts and its communication as found in an
+/// execution, and what follows from them and from the plan: rates, memory, time to train and cost, with the warnings
+/// that belong to them.
+void fill_training(Result& result, const Scenario& scenario, const Topology& topology, const Model& model,
+                   const Step& step, Seconds step_time, const Breakdown& breakdown,
+                   std::map<std::string, CommunicationTime> communication);
+
 /// Training whose gradients go through parameter servers key by key (job_servers.cpp). An estimate adds by
 /// formula what workers cost each other on the links and servers that they share (estimated_times).
 std::unique_ptr<Job> make_server_job(const Scenario& scenario, Fidelity fidelity);

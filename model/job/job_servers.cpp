@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "model/job/job_kinds.hpp"
-#include "model/job/training_result.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parameter_server/server_graph.hpp"
 #include "model/training/breakdown.hpp"
