@@ -124,10 +124,7 @@ std::optional<fs::path> existing_path(const Field& field) {
   return std::nullopt;
 }
 
-}  // namespace
-
-fs::path data_directory() {
-  if (const char* chosen = std::getenv("FORETRAIN_SCENARIOS")) return chosen;
+fs::path data_near_program() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   for (fs::path directory = program.parent_path(); !directory.empty(); directory = directory.parent_path()) {
@@ -138,6 +135,14 @@ fs::path data_directory() {
     if (directory == directory.root_path()) break;
   }
   throw UsageError(fmt::format("no folder \"scenarios\" near {}; set FORETRAIN_SCENARIOS to it", program.string()));
+}
+
+}  // namespace
+
+fs::path data_directory() {
+  if (const char* chosen = std::getenv("FORETRAIN_SCENARIOS")) return chosen;
+  static const fs::path found = data_near_program();
+  return found;
 }
 
 std::vector<CatalogueEntry> list_scenarios() { return list(CatalogueSection::run); }
