@@ -50,6 +50,7 @@ Scenario read_completed(const YamlNode& document, std::string_view default_name)
                                      : load_default_calibration();
   check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
+  adapt_to_processor(scenario.calibration, scenario.cluster);
   if (!scenario.calibration.measured_matmuls.empty()) {
     adopt_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   }
