@@ -44,6 +44,7 @@ def designed_cases():
     add("async", 3, 0.5, 4, (500, 1000))
     add("ring", 4, 0.5, 4, (1000,), slow=300)
     add("server", 3, 0.5, 4, (1000,), slow=300)
+    add("ring", 3, 0.5, 4, (500, 1000))
     add("ring", 2, 0.5, 4, (100, 500, 1000))
     add("server", 2, 0.5, 4, (100, 500, 1000))
     add("async", 2, 0.5, 4, (500, 1000))
@@ -64,7 +65,8 @@ def scenario_cells(case):
     cells = {"case": "hosts-" + case["name"], "group": f"hosts-{case['kind']}",
              "base": "servers-hosts" if served else "data-parallel-hosts", "cluster.nodes": case["workers"] + served,
              "cluster.network.nic_bandwidth": f"{case['rate']} Mbit/s",
-             "workload.train.model": MODELS[case["model"]][0], "workload.train.micro_batch": case["batch"]}
+             "workload.train.model": MODELS[case["model"]][0], "workload.train.micro_batch": case["batch"],
+             "plan.data": case["workers"]}
     if case["share"] < 1:
         cells["cluster.node.gpu.processor.share"] = case["share"]
     if case["slow"]:
@@ -78,7 +80,8 @@ def scenario_cells(case):
 
 
 COLUMNS = ["case", "group", "base", "cluster.nodes", "cluster.network.nic_bandwidth", "cluster.node.gpu.processor.share",
-           "cluster.faults", "workload.train.model", "workload.train.micro_batch", "plan.sync.consistency",
+           "cluster.faults", "workload.train.model", "workload.train.micro_batch", "plan.data",
+           "plan.sync.consistency",
            "plan.sync.barrier", "measured.step_time", "replay.spread", "replay.cores_busy", "replay.others", "source"]
 
 

@@ -31,7 +31,7 @@ import time
 import host_lab
 from host_cases import CLASSES, MODELS, NETWORKS, SHAPES, designed_cases, write_table
 
-LEAST, MOST, BUDGET_S, TIMEOUT_S = 4, 60, 2.5, 150
+LEAST, MOST, BUDGET_S, TIMEOUT_S = 4, 60, 1.5, 150
 DISTURBED = 0.03  # share of the cores that others may take
 # --- A host's process ----------------------------------------------------------------------------------------------
 
