@@ -3,7 +3,7 @@
 // Products and convolutions: operations over the rate that the library's blocked kernels reach. OpenBLAS packs its
 // operands while it computes, which is in the rate; oneDNN reorders a convolution's tensors before and after (oneDNN
 // developer guide, "Understanding memory formats"; Debian's PyTorch keeps none of them in its layout), bytes over the
-// rate at which that goes.
+// rate at which that goes, and its kernels compute whole vectors of channels.
 // Loops: bytes over the slower of what memory carries (the last cache where all the operator's tensors fit there) and
 // what the loop itself does: PyTorch's pooling, random numbers and exponentials are slower than any memory.
 // Assumptions: fp32; results are smaller than 32 MiB, which the C library takes from the heap and not as fresh pages
@@ -11,6 +11,7 @@
 #include "model/cost/processor_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <string_view>
 
@@ -53,11 +54,20 @@ ProcessorWork work_time(const Operator& /*op*/, const Matmul& work, const Gpu& g
   return {work.operations() / gpu.processor->product_rate, Bound::compute};
 }
 
+/// Operations of a blocked kernel over those of the mathematics: channels are padded to whole vectors of `lanes`, but
+/// those of an image, which have kernels of their own (oneDNN developer guide, "Understanding memory formats").
+double padding(const Convolution& work) {
+  constexpr double lanes = 16.0, image_channels = 3.0;  // AVX-512, fp32
+  const auto padded = [](double channels) { return std::ceil(channels / lanes) * lanes / channels; };
+  const double inputs = number(work.c) / number(work.groups), outputs = number(work.k) / number(work.groups);
+  return padded(outputs) * (inputs > image_channels ? padded(inputs) : 1.0);
+}
+
 ProcessorWork work_time(const Operator& op, const Convolution& work, const Gpu& gpu) {
   const Processor& processor = *gpu.processor;
   const bool forward = work.pass == ConvolutionPass::forward;
   const FlopsPerSecond rate = forward ? processor.convolution_rate : processor.convolution_gradient_rate;
-  const Seconds computed = work.operations() / rate;
+  const Seconds computed = work.operations() * padding(work) / rate;
   const Seconds reordered = work.traffic(bytes_per_element(op.precision)) / processor.reorder_rate;
   return {computed + reordered, computed >= reordered ? Bound::compute : Bound::memory};
 }

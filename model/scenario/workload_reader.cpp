@@ -40,8 +40,7 @@ AttentionKind usual_attention(const Gpu& gpu) {
   return gpu.compute_capability >= 7.5 ? AttentionKind::flash : AttentionKind::standard;
 }
 
-/// BERT's trainers date from before fused kernels.
-/// On processors there is no other than the plain one.
+/// BERT's trainers date from before fused kernels; on processors there are no others.
 KernelSet usual_kernels(const ModelConfig& model, const Gpu& gpu) {
   const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
   const bool bert = transformer != nullptr && transformer->family == TransformerFamily::bert;

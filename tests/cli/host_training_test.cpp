@@ -73,7 +73,7 @@ TEST_CASE("Runs on hosts that cannot be are refused") {
   CHECK(run_host_steps({"-o", folder.file("none.json"), "--table", folder.file("t.csv"), "--table-only"}).status == 1);
 }
 
-TEST_CASE("A real step between two hosts is measured, kept and not measured again") {
+TEST_CASE("A real step between two hosts is measured and kept") {
   if (no_interpreter()) return;
   const TemporaryFolder folder;
   const std::vector<std::string> arguments = {

@@ -81,8 +81,8 @@ def scenario_cells(case):
 
 COLUMNS = ["case", "group", "base", "cluster.nodes", "cluster.network.nic_bandwidth", "cluster.node.gpu.processor.share",
            "cluster.faults", "workload.train.model", "workload.train.micro_batch", "plan.data",
-           "plan.sync.consistency",
-           "plan.sync.barrier", "measured.step_time", "replay.spread", "replay.cores_busy", "replay.others", "source"]
+           "plan.sync.consistency", "plan.sync.barrier", "measured.step_time",
+           "replay.spread", "replay.cores_busy", "replay.others", "source"]
 
 
 def write_table(path, measured):

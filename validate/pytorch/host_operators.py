@@ -95,6 +95,11 @@ def add_products(points):
                    2.0 * batch * length * length * dim, lambda: q @ k.transpose(1, 2))
 
 
+def padded(channels):
+    """Whole vectors of channels over channels, as oneDNN's blocked kernels compute them."""
+    return math.ceil(channels / 16) * 16 / channels
+
+
 def add_convolutions(points):
     import torch
     gradient = torch.ops.aten.convolution_backward
@@ -103,7 +108,7 @@ def add_convolutions(points):
         pad = r // 2
         y = torch.nn.functional.conv2d(x, weight, stride=stride, padding=pad)
         upstream = torch.randn_like(y)
-        work = 2.0 * y.numel() * c * r * r
+        work = 2.0 * y.numel() * c * r * r * padded(k) * (padded(c) if c > 3 else 1.0)
         traffic = 4.0 * (x.numel() + weight.numel() + y.numel())
         name = f"convolution {r} x {r}, {n} x {c} x {side} to {k}, stride {stride}"
         points.add(name, "convolution_rate", work,

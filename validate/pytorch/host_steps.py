@@ -12,13 +12,14 @@ periods of 10 ms, holds each to its half whether others compute or not; so what 
 step is that of separate machines with cores half as fast. Both hold as far as the machine is quiet: what other programs
 took is measured beside every run, and a run beside which they took more than 3 % is said and measured again next time.
 
-Values are those of rank 0, step by step, after warm-up; MEASUREMENTS.json keeps them all, and what it holds already is
+Values are those of rank 0, step by step, after warm-up, or of an asynchronous server, round by round; MEASUREMENTS.json keeps them all, and what it holds already is
 not measured again. Exit status: 0 all cases measured, 1 some failed (listed) or were disturbed, 2 bad usage or cannot be
 done here (said why), 130 interrupted.
 """
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import platform
@@ -32,6 +33,7 @@ import host_lab
 from host_cases import CLASSES, MODELS, NETWORKS, SHAPES, designed_cases, write_table
 
 LEAST, MOST, BUDGET_S, TIMEOUT_S = 4, 60, 1.5, 150
+SHORTEST_S = 0.05  # of a value: several of the scheduler's periods
 DISTURBED = 0.03  # share of the cores that others may take
 # --- A host's process ----------------------------------------------------------------------------------------------
 
@@ -86,7 +88,8 @@ def worker_step(case, model, loss_of, server):
 
 
 def serve(case, model, steps):
-    """A server of all weights; returns how many updates of others lay between each pull and its push."""
+    """A server of all weights. Of asynchronous ones returns how many updates of others lay between each pull and its
+    push, and the time in which as many updates came as there are workers, until the first of them is done."""
     import torch
     import torch.distributed as dist
     workers = case["workers"]
@@ -101,20 +104,24 @@ def serve(case, model, steps):
             weights.add_(pushed[0], alpha=-1e-4 / workers)
             for waiting in [dist.isend(weights, w) for w in range(workers)]:
                 waiting.wait()
-        return []
-    version, pulled, staleness, sending = 0, [0] * workers, [], {}
+        return {}
+    version, pulled, staleness, sending, times, left = 0, [0] * workers, [], {}, [], [steps] * workers
     for _ in range(steps * workers):
         worker = dist.recv(pushed[0])
         weights.add_(pushed[0], alpha=-1e-4)
         staleness.append(version - pulled[worker])
         version += 1
         pulled[worker] = version
+        if min(left) > 0:
+            times.append(time.perf_counter())
+        left[worker] -= 1
         if worker in sending:
             sending[worker].wait()
         sending[worker] = dist.isend(weights.clone(), worker)
     for waiting in sending.values():
         waiting.wait()
-    return staleness
+    rounds = times[::workers]
+    return {"staleness": staleness, "values": [b - a for a, b in zip(rounds, rounds[1:])]}
 
 
 def peak_memory():
@@ -124,12 +131,14 @@ def peak_memory():
     return 0
 
 
-def timed(step, count):
+def timed(step, count, together=1):
+    """Seconds of a step, each value over some steps together."""
     values, last = [], time.perf_counter()
     for _ in range(count):
-        step()
+        for _ in range(together):
+            step()
         now = time.perf_counter()
-        values.append(now - last)
+        values.append((now - last) / together)
         last = now
     return values
 
@@ -153,13 +162,15 @@ def run_case(case, rank, groups):
         serve(case, model, warm_up)
     else:
         once = timed(step, warm_up)[-1]
-    count = torch.tensor([0 if serves else max(LEAST, min(MOST, int(BUDGET_S / once)))])
+    together = 1 if serves else math.ceil(SHORTEST_S / once)
+    plan = torch.tensor([0 if serves else max(LEAST, min(MOST, int(BUDGET_S / once / together))), together])
     if members > 1:
-        dist.broadcast(count, 0, group=groups[members])
+        dist.broadcast(plan, 0, group=groups[members])
+    count, together = plan.tolist()
     if serves:
-        result["staleness"] = serve(case, model, int(count))
+        result.update(serve(case, model, count * together))
     else:
-        result["values"] = timed(step, int(count))
+        result["values"] = timed(step, count, together)
     result["peak_bytes"] = peak_memory()
     return result
 
@@ -221,8 +232,10 @@ class Hosts:
         answers = self.answers()
         seconds = (time.monotonic() - before[1]) * os.cpu_count()
         busy, own = (a - b for a, b in zip(busy_seconds(self.processes), before[0]))
-        result = dict(case, values=answers[0]["values"], median_s=statistics.median(answers[0]["values"]),
-                      spread=spread(answers[0]["values"]), peak_bytes=answers[0]["peak_bytes"],
+        # Workers of an asynchronous server are not equally fast: the server counts.
+        values = answers[case["workers"] if case["kind"] == "async" else 0]["values"]
+        result = dict(case, values=values, median_s=statistics.median(values), spread=spread(values),
+                      peak_bytes=answers[0]["peak_bytes"],
                       cores_busy=round(busy / seconds, 3), others=round(max(0.0, busy - own) / seconds, 3))
         staleness = [s for answer in answers for s in answer.get("staleness", [])]
         if staleness:
