@@ -94,7 +94,17 @@ class Lab:
                         "tcp_wmem": f"4096 {WINDOW} {WINDOW}", "tcp_rmem": f"4096 {WINDOW} {WINDOW}"}
             run(["ip", "netns", "exec", name, "sh", "-c",
                  " && ".join(f"echo '{value}' >/proc/sys/net/ipv4/{key}" for key, value in settings.items())])
+            # Packets that wait at a card leave on whichever core its timer fires; handed on by several cores they would
+            # overtake each other, which TCP takes for losses.
+            for where, device in ((name, "eth0"), (self.switch, f"port{host}")):
+                run(["ip", "netns", "exec", where, "sh", "-c",
+                     f"echo {1 << self.core(host):x} >/sys/class/net/{device}/queues/rx-0/rps_cpus"])
             self.groups.append(self.make_group(name))
+
+    @staticmethod
+    def core(host):
+        cores = sorted(os.sched_getaffinity(0))
+        return cores[host % len(cores)]
 
     @staticmethod
     def make_group(name):
@@ -131,9 +141,8 @@ class Lab:
 
     def start(self, host, command, **options):
         """A process on the host, pinned to its core and in its control group."""
-        cores = sorted(os.sched_getaffinity(0))
         group = self.groups[host] / "cgroup.procs"
-        inner = f"echo $$ >{group} && exec taskset -c {cores[host % len(cores)]} ip netns exec {self.names[host]} \"$@\""
+        inner = f"echo $$ >{group} && exec taskset -c {self.core(host)} ip netns exec {self.names[host]} \"$@\""
         return subprocess.Popen(["sh", "-c", inner, "sh"] + command, **options)
 
     def close(self):
