@@ -231,12 +231,13 @@ class Hosts:
             process.stdin.flush()
         answers = self.answers()
         seconds = (time.monotonic() - before[1]) * os.cpu_count()
-        busy, own = (a - b for a, b in zip(busy_seconds(self.processes), before[0]))
+        busy, own, interrupts = (a - b for a, b in zip(busy_seconds(self.processes), before[0]))
         # Workers of an asynchronous server are not equally fast: the server counts.
         values = answers[case["workers"] if case["kind"] == "async" else 0]["values"]
         result = dict(case, values=values, median_s=statistics.median(values), spread=spread(values),
                       peak_bytes=answers[0]["peak_bytes"],
-                      cores_busy=round(busy / seconds, 3), others=round(max(0.0, busy - own) / seconds, 3))
+                      cores_busy=round((busy + interrupts) / seconds, 3),
+                      interrupts=round(interrupts / seconds, 3), others=round(max(0.0, busy - own) / seconds, 3))
         staleness = [s for answer in answers for s in answer.get("staleness", [])]
         if staleness:
             result["staleness_mean"] = statistics.mean(staleness)
@@ -254,14 +255,14 @@ class Hosts:
 
 
 def busy_seconds(processes):
-    """Processor time of all programs of the machine, and of these processes (system calls included, interrupts not)."""
+    """Processor time of all programs of the machine, of these processes (system calls included), and of interrupts."""
     tick = os.sysconf("SC_CLK_TCK")
-    user, nice, system = map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:4])
+    user, nice, system, _, _, hard, soft = map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:8])
     own = 0
     for process in processes:
         fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         own += int(fields[11]) + int(fields[12])
-    return (user + nice + system) / tick, own / tick
+    return (user + nice + system) / tick, own / tick, (hard + soft) / tick
 
 
 def spread(values):
