@@ -39,8 +39,19 @@ struct TrainResult {
     Seconds p50, p90, p99;
   };
 
+  /// Steps that have a checkpoint, and all.
+  struct Checkpoints {
+    int every = 1;
+    std::string mode;
+    Bytes state;    ///< of the whole training
+    Seconds copy;   ///< of the GPUs' parts to their hosts, by itself
+    Seconds write;  ///< from there to storage
+    Seconds step_time, mean_step_time;
+  };
+
   Seconds step_time;
   std::optional<Spread> spread;
+  std::optional<Checkpoints> checkpoints;
   std::optional<Buckets> buckets;
   double samples_per_second = 0.0;
   double tokens_per_second = 0.0;
@@ -78,6 +89,16 @@ struct TasksResult {
   std::map<std::string, ModelCallResult> calls = {};  ///< by task id, of those that call a model
 };
 
+/// What sharing a fabric with other jobs does: steps beside each other, and of each job alone on it.
+struct SharedFabric {
+  struct OtherJob {
+    std::string scenario;
+    Seconds step_time, alone;
+  };
+  Seconds alone;  ///< this job's step
+  std::vector<OtherJob> others;
+};
+
 /// Exactly one of the four results is present.
 struct Result {
   std::string scenario;
@@ -91,6 +112,7 @@ struct Result {
   std::vector<Constant> provenance;
   std::vector<std::string> warnings;
   std::optional<ParameterServerResult> parameter_server;  ///< beside `train`
+  std::optional<SharedFabric> shared_fabric;              ///< beside `train`, where there are other jobs
   std::vector<TimelineEntry> timeline;                    ///< only when asked for
 
   /// The time that the scenario asks about, whatever its kind.

@@ -58,6 +58,15 @@ void write_train(Json& json, const TrainResult& train) {
     json["step_time_percentiles_s"] = {
         {"p50", seconds(train.spread->p50)}, {"p90", seconds(train.spread->p90)}, {"p99", seconds(train.spread->p99)}};
   }
+  if (const auto& checkpoints = train.checkpoints) {
+    json["checkpoints"] = {{"every", checkpoints->every},
+                           {"mode", checkpoints->mode},
+                           {"state_bytes", number(checkpoints->state.value())},
+                           {"copy_s", seconds(checkpoints->copy)},
+                           {"write_s", seconds(checkpoints->write)},
+                           {"step_time_s", seconds(checkpoints->step_time)},
+                           {"mean_step_time_s", seconds(checkpoints->mean_step_time)}};
+  }
   json["samples_per_second"] = number(train.samples_per_second);
   json["tokens_per_second"] = number(train.tokens_per_second);
   json["tokens_per_second_per_gpu"] = number(train.tokens_per_second_per_gpu);
@@ -93,6 +102,24 @@ void write_train(Json& json, const TrainResult& train) {
   json["bottleneck"] = train.bottleneck;
   if (train.execution) json["execution"] = call_json(*train.execution);
   json["time_to_train_s"] = train.time_to_train ? seconds(*train.time_to_train) : Json(nullptr);
+}
+
+void write_fabric(Json& json, const SharedFabric& fabric) {
+  json["alone_step_time_s"] = seconds(fabric.alone);
+  json["jobs"] = Json::array();
+  for (const auto& [scenario, step, alone] : fabric.others) {
+    json["jobs"].push_back(
+        {{"scenario", scenario}, {"step_time_s", seconds(step)}, {"alone_step_time_s", seconds(alone)}});
+  }
+}
+
+SharedFabric fabric_from(const Json& json) {
+  SharedFabric fabric{seconds_from(json.at("alone_step_time_s")), {}};
+  for (const Json& job : json.at("jobs")) {
+    fabric.others.push_back({job.at("scenario").get<std::string>(), seconds_from(job.at("step_time_s")),
+                             seconds_from(job.at("alone_step_time_s"))});
+  }
+  return fabric;
 }
 
 void write_servers(Json& json, const ParameterServerResult& servers) {
@@ -167,6 +194,7 @@ Json result_json(const Result& result) {
   Json json = {{"scenario", result.scenario}, {"fidelity", name(result.fidelity)}};
   if (result.train) write_train(json, *result.train);
   if (result.parameter_server) write_servers(json, *result.parameter_server);
+  if (result.shared_fabric) write_fabric(json, *result.shared_fabric);
   if (result.collective) write_collective(json, *result.collective);
   if (result.op) write_operator(json, *result.op);
   if (result.tasks) write_tasks(json, *result.tasks);
@@ -188,6 +216,18 @@ TrainResult train_from(const Json& json) {
     const Json& spread = json.at("step_time_percentiles_s");
     train.spread = TrainResult::Spread{seconds_from(spread.at("p50")), seconds_from(spread.at("p90")),
                                        seconds_from(spread.at("p99"))};
+  }
+  if (json.contains("checkpoints")) {
+    const Json& checkpoints = json.at("checkpoints");
+    train.checkpoints = TrainResult::Checkpoints{
+        checkpoints.at("every"),
+        checkpoints.at("mode"),
+        bytes_from(checkpoints.at("state_bytes")),
+        seconds_from(checkpoints.at("copy_s")),
+        seconds_from(checkpoints.at("write_s")),
+        seconds_from(checkpoints.at("step_time_s")),
+        seconds_from(checkpoints.at("mean_step_time_s")),
+    };
   }
   if (json.contains("gradient_buckets")) {
     const Json& buckets = json.at("gradient_buckets");
@@ -242,6 +282,7 @@ Result result_from(const Json& json) {
   if (json.contains("step_time_s")) {
     result.train = train_from(json);
     if (json.contains("parameter_server")) result.parameter_server = servers_from(json.at("parameter_server"));
+    if (json.contains("jobs")) result.shared_fabric = fabric_from(json);
   } else if (json.contains("bus_bandwidth")) {
     result.collective = {seconds_from(json.at("time_s")), BytesPerSecond(number_from(json.at("algorithm_bandwidth"))),
                          BytesPerSecond(number_from(json.at("bus_bandwidth"))),
@@ -289,14 +330,6 @@ nlohmann::ordered_json footprint_json(const MemoryFootprint& m, bool host) {
   return json;
 }
 
-nlohmann::ordered_json statistics_json(const ErrorStatistics& s) {
-  return {{"n", s.n},
-          {"mape", number(s.mape)},
-          {"median_error", number(s.median_error)},
-          {"bias", number(s.bias)},
-          {"worst", number(s.worst)}};
-}
-
 std::string to_json(const Result& result) { return result_json(result).dump(2); }
 
 std::string to_json(const std::vector<Result>& results) {
@@ -311,55 +344,6 @@ Result result_from_json(std::string_view text) {
   } catch (const Json::exception& error) {
     throw std::invalid_argument(error.what());
   }
-}
-
-namespace {
-
-Json count_json(int n, int right) {
-  return {{"n", n}, {"right", right}, {"share", n > 0 ? Json(static_cast<double>(right) / n) : Json()}};
-}
-
-Json pairs_json(const PairReport& pairs) {
-  Json json = count_json(pairs.n, pairs.right);
-  json["keys"] = pairs.keys;
-  json["apart"] = pairs.apart;
-  json["close"] = pairs.close;
-  json["groups"] = Json::object();
-  for (const PairGroup& group : pairs.groups) json["groups"][group.name] = count_json(group.n, group.right);
-  json["wrong"] = Json::array();
-  for (const WrongPair& pair : pairs.wrong) {
-    json["wrong"].push_back({{"better", pair.better},
-                             {"worse", pair.worse},
-                             {"group", pair.group},
-                             {"quantity", pair.quantity},
-                             {"measured", number(pair.measured)},
-                             {"predicted", number(pair.predicted)}});
-  }
-  return json;
-}
-
-}  // namespace
-
-std::string to_json(const AccuracyReport& report) {
-  Json json = {{"groups", Json::object()}};
-  for (const GroupAccuracy& group : report.groups) {
-    json["groups"][group.name] = statistics_json(group.statistics);
-    if (report.anchored > 0) json["groups"][group.name]["factor"] = number(group.factor);
-  }
-  json["overall"] = statistics_json(report.overall);
-  json["cases"] = Json::array();
-  for (const Comparison& c : report.cases) {
-    json["cases"].push_back({{"case", c.name},
-                             {"group", c.group},
-                             {"quantity", c.quantity},
-                             {"measured", number(c.measured)},
-                             {"predicted", number(c.predicted)},
-                             {"error", number(c.error())}});
-  }
-  json["failed"] = Json::array();
-  for (const FailedCase& failed : report.failed) json["failed"].push_back({{"case", failed.name}, {"why", failed.why}});
-  if (report.pairs) json["pairs"] = pairs_json(*report.pairs);
-  return json.dump(2);
 }
 
 }  // namespace foretrain

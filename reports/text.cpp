@@ -40,6 +40,13 @@ std::string headline(const Result& result, const TrainResult& train) {
     text += line("By chance", fmt::format("P50 {} · P90 {} · P99 {}", format_seconds(train.spread->p50),
                                           format_seconds(train.spread->p90), format_seconds(train.spread->p99)));
   }
+  if (const auto& checkpoints = train.checkpoints) {
+    text += line("Checkpoints",
+                 fmt::format("{} every {} steps, which then take {} and {} on average; copied in {}, written in {}",
+                             format_bytes(checkpoints->state), checkpoints->every,
+                             format_seconds(checkpoints->step_time), format_seconds(checkpoints->mean_step_time),
+                             format_seconds(checkpoints->copy), format_seconds(checkpoints->write)));
+  }
   std::string throughput = format_count(train.samples_per_second) + " samples/s";
   if (train.tokens_per_second > 0.0) {
     throughput += fmt::format(" · {} tokens/s · {} tokens/s per GPU", format_count(train.tokens_per_second),
@@ -187,6 +194,18 @@ std::string kernels_of(const ModelCallResult& call) {
   return text + fmt::format("; {} of results between them", format_bytes(call.intermediates));
 }
 
+std::string fabric_section(const Result& result) {
+  if (!result.shared_fabric) return "";
+  TextTable table("lrrr");
+  table.add_row({"", "beside", "alone", "longer"});
+  const auto add = [&](const std::string& job, Seconds beside, Seconds alone) {
+    table.add_row({job, format_seconds(beside), format_seconds(alone), format_percent(beside / alone - 1.0)});
+  };
+  add(result.scenario, result.time(), result.shared_fabric->alone);
+  for (const auto& [scenario, step, alone] : result.shared_fabric->others) add(scenario, step, alone);
+  return heading("Steps of the jobs on the fabric") + table.text(page_indent);
+}
+
 std::string execution_section(const TrainResult& train) {
   if (!train.execution) return "";
   const ModelCallResult& call = *train.execution;
@@ -213,7 +232,7 @@ std::string answer(const Result& result, bool verbose) {
   if (result.train) {
     return headline(result, *result.train) + breakdown_section(*result.train) +
            communication_section(*result.train, verbose) + token_section(*result.train) + server_section(result) +
-           memory_section(*result.train) + execution_section(*result.train);
+           fabric_section(result) + memory_section(*result.train) + execution_section(*result.train);
   }
   if (result.collective) {
     const CollectiveResult& c = *result.collective;

@@ -11,6 +11,7 @@
 #include "sim/child_process.hpp"
 #include "sim/collective_run.hpp"
 #include "sim/folding.hpp"
+#include "sim/jobs_together.hpp"
 #include "sim/moving_flows.hpp"
 #include "sim/network_plan.hpp"
 #include "sim/platform.hpp"
@@ -156,6 +157,7 @@ Executor executor_of(const Job& job, Fidelity fidelity) {
 }
 
 Result predict(const Scenario& scenario, Fidelity fidelity, Timeline timeline) {
+  if (!scenario.jobs.empty() && fidelity != Fidelity::estimate) return predict_together(scenario, fidelity, timeline);
   const std::unique_ptr<Job> job = make_job(scenario, fidelity);
   return result_of(*job, executor_of(*job, fidelity), timeline);
 }

@@ -82,6 +82,7 @@ class AutomaticCollective {
   AutomaticCollective(const CollectiveCall& call, const Topology& topology, const CollectiveConstants& constants)
       : call_(call), topology_(topology), constants_(constants), load_(topology) {
     for (const std::vector<int>& group : call.groups) layouts_.push_back(lay_out(group, topology));
+    find_slowest_parts();
     slowest_ = &*std::max_element(layouts_.begin(), layouts_.end(), [](const GroupLayout& a, const GroupLayout& b) {
       return a.node_count() < b.node_count();
     });
@@ -145,7 +146,7 @@ class AutomaticCollective {
   }
 
   Load direct_traffic() {
-    TrafficBuilder builder(topology_, constants_, topology_.card_messages().largest);
+    TrafficBuilder builder(topology_, constants_, largest_message_);
     for (const std::vector<int>& group : call_.groups) {
       if (is_aggregated()) {
         builder.add_exchange(group, call_.size);
@@ -167,15 +168,33 @@ class AutomaticCollective {
   Bytes in_switch_message() const {
     constexpr Bytes least(64 * 1024.0);
     const double chunks = call_.size / (least * (16.0 * slowest_->largest_node));
-    return std::min(topology_.card_messages().largest, least * std::cbrt(std::max(chunks, 1e-3)));
+    return std::min(largest_message_, least * std::cbrt(std::max(chunks, 1e-3)));
   }
 
-  bool early() const { return topology_.gpu_model().compute_capability < 9.0; }
+  /// Where nodes are of several kinds, all wait for the slowest.
+  void find_slowest_parts() {
+    int known = -1;
+    for (const GroupLayout& layout : layouts_) {
+      for (const GroupLayout::NodePart& part : layout.nodes) {
+        const int node = topology_.node_of(part.ranks.front());
+        const int group = topology_.group_of_node(node);
+        if (group == std::exchange(known, group)) continue;
+        const Gpu& gpu = topology_.gpu_model(node);
+        const CardMessages& messages = topology_.card_messages(node);
+        early_ = early_ || gpu.compute_capability < 9.0;
+        memory_ = std::min(memory_, gpu.memory_bandwidth);
+        card_step_ = std::max(card_step_, messages.step);
+        largest_message_ = std::min(largest_message_, messages.largest);
+      }
+    }
+  }
+
+  bool early() const { return early_; }
   Seconds launch() const { return microseconds(early() ? constants_.early_launch_us : constants_.launch_us); }
 
   /// Between nodes data and the news of its arrival travel the network once per step.
   Seconds network_step(double protocol_us, Seconds inside, Seconds latency) const {
-    return std::max({microseconds(protocol_us), latency + inside, topology_.card_messages().step});
+    return std::max({microseconds(protocol_us), latency + inside, card_step_});
   }
 
   /// Step over the longest hop between neighbouring nodes.
@@ -242,12 +261,11 @@ class AutomaticCollective {
 
   /// A rank's own part passes through its memory once per round without a link to hide behind.
   Seconds local_copy() const {
-    const BytesPerSecond memory = topology_.gpu_model().memory_bandwidth;
     using enum CollectiveOperation;
     const bool own_part =
         call_.operation == all_reduce || call_.operation == all_gather || call_.operation == reduce_scatter;
-    if (!own_part || memory.value() <= 0.0 || slowest_->ranks < 2) return Seconds(0.0);
-    return call_.size / static_cast<double>(slowest_->ranks) * constants_.local_copy_traffic / memory;
+    if (!own_part || memory_.value() <= 0.0 || slowest_->ranks < 2) return Seconds(0.0);
+    return call_.size / static_cast<double>(slowest_->ranks) * constants_.local_copy_traffic / memory_;
   }
 
   /// Two trees that each carry half the message. Over two or three nodes their cards would have less to carry than in a
@@ -319,6 +337,10 @@ class AutomaticCollective {
   Load main_, tree_, in_network_;
   std::vector<GroupLayout> few_nodes_;  ///< whose busiest link is that of layouts_; empty: all count
   const GroupLayout* slowest_ = nullptr;
+  bool early_ = false;  ///< GPUs before Hopper, and the software of their time
+  BytesPerSecond memory_ = BytesPerSecond::infinity();
+  Seconds card_step_;
+  Bytes largest_message_ = Bytes::infinity();
   std::vector<Seconds> hops_;  ///< latency from each of its nodes to the next, round the ring; empty for one node
 };
 

@@ -88,7 +88,7 @@ std::vector<int> RingOrders::order(const std::vector<int>& group) {
       continue;
     }
     const int node = topology_.node_of(ranks.front());
-    const int base = node * topology_.gpus_per_node();
+    const int base = topology_.first_gpu(node);
     std::vector<int> locals = ranks;
     for (int& local : locals) local -= base;
     const std::pair pattern(topology_.kind_of_node(node), locals);

@@ -33,11 +33,14 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
   const auto kind = [&topology](const std::vector<int>& ranks) {
     return topology.kind_of_node(topology.node_of(ranks.front()));
   };
+  const auto first_gpu = [&topology](const std::vector<int>& ranks) {
+    return topology.first_gpu(topology.node_of(ranks.front()));
+  };
   for (std::vector<int>& ranks : split_by_node(group, topology)) {
     // Where nodes are alike and the same local ranks take part, the rings are those of the node before, shifted.
     const int shift = known == nullptr ? 0 : ranks.front() - known->ranks.front();
-    const bool repeats = known != nullptr && shift % topology.gpus_per_node() == 0 &&
-                         kind(ranks) == kind(known->ranks) &&
+    const bool repeats = known != nullptr && kind(ranks) == kind(known->ranks) &&
+                         shift == first_gpu(ranks) - first_gpu(known->ranks) &&
                          std::equal(ranks.begin(), ranks.end(), known->ranks.begin(), known->ranks.end(),
                                     [shift](int a, int b) { return a == b + shift; });
     GroupLayout::NodePart part;
@@ -70,9 +73,15 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
   return layout;
 }
 
-double TrafficBuilder::card_efficiency(LinkId card) const {
-  const CardMessages& messages = topology_.card_messages();
-  const double endless = messages.efficiency > 0.0 ? messages.efficiency : constants_.network_efficiency;
+double TrafficBuilder::card_efficiency(LinkId card, int node) const {
+  const CardMessages& messages = topology_.card_messages(node);
+  double endless = messages.efficiency > 0.0 ? messages.efficiency : constants_.network_efficiency;
+  // NCCL opens one socket for each channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), and
+  // over one card a ring is one channel: modelling choice.
+  if (const int sockets = topology_.tcp_streams(node); sockets > 0) {
+    const BytesPerSecond most = BytesPerSecond(constants_.socket_gbps * 1e9) * static_cast<double>(sockets);
+    endless = std::min(endless, most / topology_.link_bandwidth(card));
+  }
   if (messages.message_time == Seconds(0.0) || !is_finite(message_)) return endless;
   const Bytes missed = topology_.link_bandwidth(card) * endless * messages.message_time;
   return endless * (message_ / (message_ + missed));
@@ -85,7 +94,7 @@ double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Eng
   bool only_nvlink = true;
   for (const LinkId link : links_) {
     const LinkKind kind = topology_.link_kind(link);
-    if (kind == LinkKind::network) return card_efficiency(link);
+    if (kind == LinkKind::network) return card_efficiency(link, topology_.node_of(source));
     only_nvlink = only_nvlink && is_nvlink(kind);
     const double own = topology_.collective_efficiency(link);
     nvlink = std::min(nvlink, own > 0.0 ? own : constants_.nvlink_efficiency);

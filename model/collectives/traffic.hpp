@@ -54,7 +54,7 @@ class TrafficBuilder {
   void add(EndpointId source, EndpointId destination, double bytes, Engine engine = Engine::kernels);
   void add_tree_between_nodes(const GroupLayout& layout);
   double efficiency(EndpointId source, EndpointId destination, Engine engine);
-  [[nodiscard]] double card_efficiency(LinkId card) const;
+  [[nodiscard]] double card_efficiency(LinkId card, int node) const;
 
   const Topology& topology_;
   const CollectiveConstants& constants_;

@@ -303,8 +303,13 @@ KernelTime standard_time(const Attention& work, Precision precision, const Gpu& 
   const Matmul scores{matrices.count, matrices.rows, matrices.columns, work.head_dim, false};
   const Matmul context{matrices.count, matrices.rows, work.head_dim, matrices.columns, false};
   const double rounds = work.backward ? 2.0 : 1.0;
-  const Seconds products = rounds * (kernel_time(scores, precision, 1, gpu, calibration).device +
-                                     kernel_time(context, precision, 1, gpu, calibration).device);
+  // Heads of other than multiples of 16 bytes lie unaligned beside each other, and batches of such products run on CUDA
+  // cores (cuBLAS documentation, "Tensor Core Usage"; 96 heads of 150 in the BigScience chronicles take 30 % longer).
+  constexpr double aligned = 16.0;
+  const Bytes head = number(work.head_dim) * bytes_per_element(precision);
+  const Precision multiplied = std::fmod(head.value(), aligned) == 0.0 ? precision : Precision::fp32;
+  const Seconds products = rounds * (kernel_time(scores, multiplied, 1, gpu, calibration).device +
+                                     kernel_time(context, multiplied, 1, gpu, calibration).device);
   const ScorePasses passes = score_passes(work, precision, calibration.attention.mask_passes);
   const double slowdown = work.fused_softmax ? 1.0 : calibration.attention.unfused_softmax_slowdown;
   const Bytes matrix = bytes_per_element(precision) * matrices.elements();

@@ -48,7 +48,7 @@ KernelTime kernel_time(const Matmul& work, Precision precision, int /*kernels*/,
   }
   const GemmTime time = gemm_time(gemm, gpu, calibration);
   const double factor = calibration.measured_matmuls.empty() ? 1.0 : measured_factor(work, precision, calibration);
-  return {time.total() * factor, time.bound};
+  return {time.total() * factor / (work.grouped ? calibration.matmul.grouped_share : 1.0), time.bound};
 }
 
 }  // namespace foretrain

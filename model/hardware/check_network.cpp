@@ -58,26 +58,28 @@ class FaultCheck {
       return about("node", fmt::format("node {} does not exist", fault.node),
                    fmt::format("0 to {}", cluster_.nodes - 1));
     }
+    const Node& node = cluster_.node_at(fault.node);
+    const Network& network = cluster_.network_at(fault.node);
     if (fault.gpu >= 0) {
-      if (fault.gpu < cluster_.gpus_per_node) return std::nullopt;
-      return about("gpu", fmt::format("GPU {} does not exist", fault.gpu),
-                   fmt::format("0 to {}", cluster_.gpus_per_node - 1));
+      const int gpus = cluster_.gpus_on(fault.node);
+      if (fault.gpu < gpus) return std::nullopt;
+      return about("gpu", fmt::format("GPU {} does not exist", fault.gpu), fmt::format("0 to {}", gpus - 1));
     }
     if (fault.card >= 0) {
-      const int cards = cluster_.network.nics_per_node;
+      const int cards = network.nics_per_node;
       if (fault.card < cards) return std::nullopt;
       return about("card", fmt::format("card {} does not exist", fault.card),
                    cards == 0 ? "a node with network cards" : fmt::format("0 to {}", cards - 1));
     }
     std::vector<std::string> names;
-    for (const DirectedLink& link : find_node_routes(cluster_.node, cluster_.network).links) {
+    for (const DirectedLink& link : find_node_routes(node, network).links) {
       names.push_back(link.name);
       const bool only_way = link.kind == LinkKind::memory || link.name == "node>fabric" || link.name == "fabric>node";
       if (fault.failed && only_way && fault.concerns(link.name)) {
         return about("link", fmt::format("there is no way round {}", link.name), "the bandwidth that is left");
       }
     }
-    return require_known(fault, names, cluster_.node.name);
+    return require_known(fault, names, node.name);
   }
 
   [[nodiscard]] Problem require_known(const Fault& fault, const std::vector<std::string>& names,
@@ -100,7 +102,8 @@ class FaultCheck {
       checked.push_back(node);
       key_ = fmt::format("faults[{}]", i);
       try {
-        const NodeRoutes routes = find_node_routes(cluster_.node, cluster_.network, faults_of_node(cluster_, node));
+        const NodeRoutes routes =
+            find_node_routes(cluster_.node_at(node), cluster_.network_at(node), faults_of_node(cluster_, node));
         if (cluster_.nodes == 1) continue;
         for (int endpoint = 0; endpoint < routes.endpoints(); ++endpoint) {
           if (!routes.cards[at_index(endpoint)].empty()) continue;

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "model/base/number.hpp"
 #include "model/hardware/cluster.hpp"
 
 namespace foretrain {
@@ -27,6 +29,49 @@ bool Fault::concerns(const std::string& link_name) const {
 
 BytesPerSecond Fault::left_of(BytesPerSecond whole) const {
   return failed ? BytesPerSecond(0.0) : std::min(whole * share, bandwidth);
+}
+
+int Cluster::gpus() const { return groups.empty() ? nodes * gpus_per_node : first_gpu(nodes); }
+
+int Cluster::group_of_node(int number) const {
+  int group = 0;
+  for (int end = 0; std::cmp_less(group + 1, groups.size()); ++group) {
+    end += groups[at_index(group)].nodes;
+    if (number < end) break;
+  }
+  return group;
+}
+
+const Node& Cluster::node_at(int number) const {
+  return groups.empty() ? node : groups[at_index(group_of_node(number))].node;
+}
+
+const Network& Cluster::network_at(int number) const {
+  return groups.empty() ? network : groups[at_index(group_of_node(number))].network;
+}
+
+int Cluster::gpus_on(int number) const {
+  return groups.empty() ? gpus_per_node : groups[at_index(group_of_node(number))].gpus_per_node;
+}
+
+int Cluster::first_gpu(int number) const {
+  if (groups.empty()) return number * gpus_per_node;
+  int gpu = 0;
+  for (const NodeGroup& group : groups) {
+    gpu += std::min(number, group.nodes) * group.gpus_per_node;
+    number -= std::min(number, group.nodes);
+  }
+  return gpu;
+}
+
+Cluster Cluster::as_group(int group) const {
+  Cluster alike = *this;
+  alike.groups.clear();
+  const NodeGroup& of = groups[at_index(group)];
+  alike.node = of.node;
+  alike.gpus_per_node = of.gpus_per_node;
+  alike.network = of.network;
+  return alike;
 }
 
 }  // namespace foretrain

@@ -112,16 +112,36 @@ struct Jitter {
   int seed = 1;
 };
 
-struct Cluster {
+/// Nodes of one kind that follow each other.
+struct NodeGroup {
   Node node;
   int nodes = 1;
   int gpus_per_node = 0;  ///< used of each node's GPUs: the first ones
-  Network network;        ///< the node's, with the scenario's overrides
+  Network network;        ///< the node's, with the scenario's overrides; the fabric is the cluster's
+};
+
+struct Cluster {
+  Node node;
+  int nodes = 1;
+  int gpus_per_node = 0;
+  Network network;
+  /// Where nodes are of several kinds: all of them, by number. `node`, `gpus_per_node` and `network` are then those of
+  /// the first group. Empty where all nodes are alike.
+  std::vector<NodeGroup> groups = {};
   std::vector<Fault> faults = {};
   std::optional<Jitter> jitter = std::nullopt;
   std::optional<double> usd_per_gpu_hour;
 
-  [[nodiscard]] int gpus() const { return nodes * gpus_per_node; }
+  [[nodiscard]] int gpus() const;
+  /// The index of the node's group; 0 where all nodes are alike.
+  [[nodiscard]] int group_of_node(int number) const;
+  [[nodiscard]] const Node& node_at(int number) const;
+  [[nodiscard]] const Network& network_at(int number) const;
+  [[nodiscard]] int gpus_on(int number) const;
+  /// GPUs are numbered node by node.
+  [[nodiscard]] int first_gpu(int number) const;
+  /// The same number of nodes, all like those of one group.
+  [[nodiscard]] Cluster as_group(int group) const;
 };
 
 }  // namespace foretrain

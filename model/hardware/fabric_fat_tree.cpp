@@ -2,6 +2,8 @@
 // oversubscription. Spines carry all that their leaves can send; so does the core for its pods.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "model/base/number.hpp"
 #include "model/hardware/fabric_routes.hpp"
 
@@ -14,7 +16,8 @@ class FatTreeRoutes final : public FabricRoutes {
  public:
   FatTreeRoutes(const FatTree& tree, const Cluster& cluster)
       : tree_(tree), switch_latency_(cluster.network.fabric.switch_latency) {
-    const int cards = cluster.network.nics_per_node;
+    int cards = cluster.network.nics_per_node;
+    for (const NodeGroup& group : cluster.groups) cards = std::max(cards, group.network.nics_per_node);
     leaves_per_group_ = tree.rails ? cards : 1;
     leaves_ = ceil_div(cluster.nodes, tree.nodes_per_leaf) * leaves_per_group_;
     const BytesPerSecond card = cluster.network.nic_bandwidth * cluster.network.efficiency;
@@ -22,9 +25,10 @@ class FatTreeRoutes final : public FabricRoutes {
     add_links(2 * leaves_, card * number(cards_per_leaf) / tree.oversubscription);
     if (tree.nodes_per_pod > 0) {
       const double cards_per_pod = number(tree.nodes_per_pod) * cards;
-      add_links(2 * ceil_div(cluster.nodes, tree.nodes_per_pod),
-                card * cards_per_pod / (tree.oversubscription * tree.pod_oversubscription));
+      pods_ = ceil_div(cluster.nodes, tree.nodes_per_pod);
+      add_links(2 * pods_, card * cards_per_pod / (tree.oversubscription * tree.pod_oversubscription));
     }
+    if (!cluster.groups.empty()) fit_to_nodes(cluster);
   }
 
   [[nodiscard]] std::string link_name(LinkId link) const override {
@@ -55,6 +59,27 @@ class FatTreeRoutes final : public FabricRoutes {
   }
 
  private:
+  /// Where nodes differ, cables upward are as many as the nodes below need; places that no node has taken are for such
+  /// as the last one.
+  void fit_to_nodes(const Cluster& cluster) {
+    std::vector<BytesPerSecond> need(at_index(links()));  // of links upward
+    const int below_leaves = leaves_ / leaves_per_group_ * tree_.nodes_per_leaf;
+    const int below_pods = pods_ * tree_.nodes_per_pod;
+    for (int place = 0; place < std::max(below_leaves, below_pods); ++place) {
+      const Network& network = cluster.network_at(std::min(place, cluster.nodes - 1));
+      const BytesPerSecond card = network.nic_bandwidth * network.efficiency / tree_.oversubscription;
+      for (int i = 0; i < network.nics_per_node; ++i) {
+        const FabricPort port{place, i};
+        const LinkId leaf_up = 2 * leaf(port), pod_up = 2 * leaves_ + 2 * pod(port);
+        if (place < below_leaves) need[at_index(leaf_up)] += card;
+        if (place < below_pods) need[at_index(pod_up)] += card / tree_.pod_oversubscription;
+      }
+    }
+    for (LinkId link = 0; link < links(); ++link) {
+      const LinkId up = link - link % 2;  // as wide as its way down
+      set_bandwidth(link, need[at_index(up)]);
+    }
+  }
   [[nodiscard]] int leaf(FabricPort port) const {
     return port.node / tree_.nodes_per_leaf * leaves_per_group_ + (tree_.rails ? port.card : 0);
   }
@@ -63,7 +88,7 @@ class FatTreeRoutes final : public FabricRoutes {
   FatTree tree_;
   Seconds switch_latency_;
   int leaves_per_group_ = 1;
-  int leaves_ = 1;
+  int leaves_ = 1, pods_ = 0;
 };
 
 }  // namespace

@@ -375,7 +375,7 @@ std::vector<Fault> faults_of_node(const Cluster& cluster, int node) {
     if (fault.node != node || fault.gpu >= 0) continue;
     faults.push_back(fault);
     const bool to_fabric = fault.card >= 0 || fault.link.find("fabric") != std::string::npos;
-    if (to_fabric) faults.back().bandwidth *= cluster.network.efficiency;  // stated as a line rate
+    if (to_fabric) faults.back().bandwidth *= cluster.network_at(node).efficiency;  // stated as a line rate
   }
   return faults;
 }

@@ -1,13 +1,14 @@
 // The hardware as a directed graph of links, and the routes through it.
 //
 // The wiring of one node is a Boost.Graph; its routes are found once (fewest hops, then most bandwidth) and shared by
-// all nodes. A route between nodes is: source GPU → its nearest network card → fabric → nearest card → destination GPU.
-// Every physical link is two directed links (one for a half-duplex link), so that full duplex needs no special case.
-// GPUs talk over NVLink where a direct link or an NVSwitch joins them, else over PCIe and the sockets; where the node
-// has no peer-to-peer access, through the memory of the source's socket. Each socket's memory is a link of its own,
-// shared by reads and writes. Each card has one link to the fabric and one from it (line rate × efficiency); with
-// oversubscription o > 1 the node has one more of each: cards × bandwidth ÷ o. Behind the cards lies the fabric
-// (fabric.hpp); a single switch does not block. Nodes with faults have routes of their own over the same links.
+// all nodes of its kind. A route between nodes is: source GPU → its nearest network card → fabric → nearest card →
+// destination GPU. Every physical link is two directed links (one for a half-duplex link), so that full duplex needs no
+// special case. GPUs talk over NVLink where a direct link or an NVSwitch joins them, else over PCIe and the sockets;
+// where the node has no peer-to-peer access, through the memory of the source's socket. Each socket's memory is a link
+// of its own, shared by reads and writes. Each card has one link to the fabric and one from it (line rate ×
+// efficiency); with oversubscription o > 1 the node has one more of each: cards × bandwidth ÷ o. Behind the cards lies
+// the fabric (fabric.hpp); a single switch does not block. Nodes with faults have routes of their own over the same
+// links.
 #pragma once
 
 #include <memory>
@@ -18,9 +19,9 @@
 
 namespace foretrain {
 
-/// Something that sends or receives: GPU rank r is endpoint r (node-major: rank = node · gpus_per_node + local index);
-/// the host memory of CPU socket s of node n is endpoint gpus + n · hosts_per_node + s; the server process that adds up
-/// what arrives there is server_on(that endpoint).
+/// Something that sends or receives: GPU rank r is endpoint r (node-major: rank = first_gpu(node) + local index); the
+/// host memory of CPU sockets comes behind, node by node; the server process that adds up what arrives there is
+/// server_on(that endpoint).
 using EndpointId = int;
 using LinkId = int;
 
@@ -52,9 +53,11 @@ class Topology {
   Topology& operator=(Topology&&) noexcept;
 
   [[nodiscard]] int gpus() const;
-  [[nodiscard]] int gpus_per_node() const;
+  [[nodiscard]] int gpus_per_node() const;  ///< of the first group
   [[nodiscard]] int nodes() const;
-  [[nodiscard]] int hosts_per_node() const;  ///< CPU sockets that are endpoints
+  [[nodiscard]] int hosts_per_node() const;  ///< CPU sockets that are endpoints; of the first group
+  [[nodiscard]] int hosts() const;           ///< of all nodes
+  [[nodiscard]] int first_gpu(int node) const;
   [[nodiscard]] bool is_gpu(EndpointId endpoint) const;
   [[nodiscard]] int node_of(EndpointId endpoint) const;
   [[nodiscard]] EndpointId gpu(int rank) const { return rank; }
@@ -64,11 +67,10 @@ class Topology {
   /// A process on a host endpoint that adds what it receives to a sum. Data sent to it crosses the host's memory four
   /// times: it is written by the card, then read together with the sum, and the sum is written back. Where the socket's
   /// cores cannot keep its memory busy, they are one more link on the way. Sending from it is sending from the host.
-  [[nodiscard]] EndpointId server_on(EndpointId host) const { return host + nodes() * hosts_per_node(); }
+  [[nodiscard]] EndpointId server_on(EndpointId host) const { return host + hosts(); }
   /// The host of a server process; any other endpoint is its own.
   [[nodiscard]] EndpointId host_of_server(EndpointId endpoint) const {
-    const int processes = nodes() * hosts_per_node();
-    return endpoint >= gpus() + processes ? endpoint - processes : endpoint;
+    return endpoint >= gpus() + hosts() ? endpoint - hosts() : endpoint;
   }
   /// Memory traffic that the cores of a server's socket can cause: the memory's bandwidth, or what the cores reach.
   [[nodiscard]] BytesPerSecond summing_traffic_rate() const;
@@ -78,26 +80,30 @@ class Topology {
   [[nodiscard]] int endpoints() const;  ///< GPUs and hosts; server processes are the numbers beyond
   [[nodiscard]] std::string endpoint_name(EndpointId endpoint) const;
 
-  /// Nodes of the same kind have equal links and routes inside: -1 without faults, else a number of its own.
+  /// Nodes of the same kind have equal links and routes inside: without faults -1 - their group, else a number of its
+  /// own.
   [[nodiscard]] int kind_of_node(int node) const;
+  [[nodiscard]] int group_of_node(int node) const;  ///< into Cluster::groups; 0 where all nodes are alike
 
   /// Whether a flow between GPUs meets the same when both are shifted by equally many nodes: all nodes are of one kind
   /// and the fabric is one switch.
   [[nodiscard]] bool nodes_are_alike() const;
 
-  /// Link ids are node · links_per_node + local id; a link has the same local id in every node. The fabric's links come
-  /// after those of all nodes.
+  /// Links are numbered node by node; a link has the same place in every node of a group. The fabric's links come after
+  /// those of all nodes.
   [[nodiscard]] int links() const;
-  [[nodiscard]] int links_per_node() const;
+  [[nodiscard]] int links_per_node() const;  ///< of the first group
   [[nodiscard]] DirectedLink link(LinkId id) const;
   [[nodiscard]] BytesPerSecond link_bandwidth(LinkId id) const;
   [[nodiscard]] LinkKind link_kind(LinkId id) const;
   [[nodiscard]] bool in_network_reduction(LinkId id) const;
   [[nodiscard]] double collective_efficiency(LinkId id) const;
-  /// The GPUs' datasheet: all GPUs of a cluster are of one model.
-  [[nodiscard]] const Gpu& gpu_model() const;
-  /// Of the network cards, which are of one kind, too.
-  [[nodiscard]] const CardMessages& card_messages() const;
+  /// The datasheet of a node's GPUs, and what is known of its network cards.
+  [[nodiscard]] const Gpu& gpu_model(int node) const;
+  [[nodiscard]] const CardMessages& card_messages(int node) const;
+
+  /// Connections side by side between two ends, where what passes between nodes is said to go over TCP; else 0.
+  [[nodiscard]] int tcp_streams(int node) const;
 
   /// The path that data takes. Cheap: composed from the node's route table.
   [[nodiscard]] Route route(EndpointId source, EndpointId destination) const;

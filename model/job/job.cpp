@@ -42,12 +42,25 @@ Result Job::named_result() const {
   const auto add = [&](const std::vector<Constant>& constants) {
     result.provenance.insert(result.provenance.end(), constants.begin(), constants.end());
   };
-  add(scenario_.cluster.node.gpu.constants);
-  add(scenario_.cluster.node.constants);
+  const std::vector<NodeGroup>& groups = scenario_.cluster.groups;
+  if (groups.empty()) {
+    add(scenario_.cluster.node.gpu.constants);
+    add(scenario_.cluster.node.constants);
+  }
+  for (const NodeGroup& group : groups) {
+    add(group.node.gpu.constants);
+    add(group.node.constants);
+  }
   if (std::holds_alternative<HostWorkload>(scenario_.workload)) add(scenario_.cluster.node.cpu.hierarchy_constants);
   if (const Storage* storage = storage_of(scenario_.workload)) add(storage->constants);
+  if (const auto* train = std::get_if<TrainWorkload>(&scenario_.workload); train != nullptr && train->checkpoint) {
+    add(train->checkpoint->storage.constants);
+  }
   add(scenario_.calibration.constants);
   result.warnings = scenario_.calibration.warnings;
+  if (fidelity_ == Fidelity::estimate && !scenario_.jobs.empty()) {
+    result.warnings.emplace_back("an estimate does not see the other jobs on the fabric: use --fidelity flows");
+  }
   return result;
 }
 

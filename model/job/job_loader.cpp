@@ -1,3 +1,4 @@
+#include <array>
 #include <string>
 
 #include "model/collectives/contention.hpp"
@@ -19,7 +20,7 @@ class LoaderJob final : public Job {
     const Bytes size = delivered_sample(workload.loader) * workload.batch;
     const bool moves = size > Bytes(0.0) && workload.loader.pinned && !workload.loader.transfer;
     if (moves) {
-      copy = copies_to_devices(size, topology_, 1);
+      copy = copies_to_devices(size, topology_, std::array{0});
       use.transfer = uncontended_time(copy, topology_, scenario.background);
     }
     pipeline_ = loader_pipeline(workload.loader, use, scenario.cluster.node, scenario.calibration);

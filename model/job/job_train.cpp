@@ -2,11 +2,14 @@
 #include <utility>
 
 #include "model/base/statistics.hpp"
+#include "model/base/words.hpp"
+#include "model/collectives/contention.hpp"
 #include "model/job/job_kinds.hpp"
 #include "model/job/training_result.hpp"
 #include "model/loading/loader_graph.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/training/breakdown.hpp"
+#include "model/training/checkpoint.hpp"
 #include "model/training/jitter.hpp"
 #include "model/workload/build.hpp"
 
@@ -42,6 +45,7 @@ class TrainJob final : public Job {
 
   [[nodiscard]] Result read(const Execution& execution, const Executor& execute) const override {
     StepGraph::Times times = times_of(graph_, execution);
+    const Seconds alone = times.end;
     std::vector<Seconds> steps;
     if (const std::optional<Jitter>& jitter = scenario_.cluster.jitter) {
       steps = steps_with_jitter(step_, *jitter, execute);
@@ -55,11 +59,31 @@ class TrainJob final : public Job {
     fill_training(result, scenario_, topology_, model_, step_, step_time(step_, times, loader), breakdown,
                   communication_of(step_, graph_, execution, breakdown));
     if (!steps.empty()) set_spread(steps, result);
+    if (train().checkpoint) add_checkpoints(*train().checkpoint, alone, execute, result);
     return result;
   }
 
  private:
   [[nodiscard]] const TrainWorkload& train() const { return std::get<TrainWorkload>(scenario_.workload); }
+
+  /// `alone`: the step's graph without a checkpoint.
+  void add_checkpoints(const Checkpoint& checkpoint, Seconds alone, const Executor& execute, Result& result) const {
+    const CheckpointCost cost = checkpoint_cost(scenario_, train(), step_, topology_);
+    const Seconds copy = uncontended_time(cost.copy, topology_, scenario_.background);
+    Seconds with_copy = alone + copy;
+    if (checkpoint.mode == Checkpoint::Mode::asynchronous) {
+      Step step = step_;
+      step.checkpoint = Step::Transfer::Part{cost.copy, copy, {}};
+      with_copy = execute(step_graph(step).graph).makespan;
+    }
+    TrainResult& train = *result.train;
+    const CheckpointedStep step = checkpointed_step(checkpoint, cost, train.step_time, alone, with_copy);
+    train.checkpoints = TrainResult::Checkpoints{
+        checkpoint.every, std::string(name(checkpoint.mode)), cost.state, copy, cost.write, step.step, step.mean};
+    const double longer = step.mean / train.step_time;
+    if (train.time_to_train) *train.time_to_train *= longer;
+    if (result.cost_usd) *result.cost_usd *= longer;
+  }
 
   /// Time between steps that the input pipeline allows, with the step as its consumer; nothing without a loader.
   [[nodiscard]] std::optional<Seconds> loader_interval_beside(const StepGraph::Times& times,

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/base/words.hpp"
 #include "model/memory/memory.hpp"
 #include "model/memory/memory_remedies.hpp"
@@ -29,7 +30,8 @@ std::string bottleneck_of(const Breakdown& breakdown) {
 }
 
 void warn_of_memory(Result& result, const Scenario& scenario, const Step& step) {
-  const Node& node = scenario.cluster.node;
+  const Cluster& cluster = scenario.cluster;
+  const Node& node = cluster.node_at(step.loader_node);
   if (step.loader && step.loader->memory > node.cpu.memory) {
     result.warnings.push_back(
         fmt::format("the loader's workers need {:.1f} GB of a machine's memory, which has {:.1f} GB",
@@ -37,8 +39,10 @@ void warn_of_memory(Result& result, const Scenario& scenario, const Step& step) 
   }
   const MemoryFootprint& memory = result.train->memory;
   if (memory.fits()) return;
-  result.warnings.push_back(fmt::format("does not fit: {:.1f} GB needed, {:.1f} GB on {}", memory.total().value() / 1e9,
-                                        memory.capacity.value() / 1e9, node.gpu.name));
+  const std::string where = cluster.groups.empty() ? "" : fmt::format(" of node {} and its like", memory.node);
+  result.warnings.push_back(fmt::format("does not fit: {:.1f} GB needed, {:.1f} GB on {}{}",
+                                        memory.total().value() / 1e9, memory.capacity.value() / 1e9,
+                                        cluster.node_at(memory.node).gpu.name, where));
   for (std::string& remedy : remedies_for_memory(scenario, std::get<TrainWorkload>(scenario.workload))) {
     result.warnings.push_back(std::move(remedy));
   }
@@ -65,8 +69,9 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
   r.tokens_per_second = r.samples_per_second * model.tokens_per_sample;
   const auto gpus = static_cast<double>(worker_gpus(plan, scenario.cluster));
   r.tokens_per_second_per_gpu = r.tokens_per_second / gpus;
-  r.model_flops_per_second_per_gpu = step.model_flops_per_gpu * (scenario.cluster.gpus() / gpus) / r.step_time;
-  r.mfu = r.model_flops_per_second_per_gpu / gpu.matrix_rate(workload.precision);
+  r.model_flops_per_second_per_gpu =
+      step.model_flops_per_gpu * (number(plan_gpus(plan, scenario.cluster)) / gpus) / r.step_time;
+  r.mfu = r.model_flops_per_second_per_gpu / peak_rate(plan, scenario.cluster, workload.precision);
   if (const auto& batch = model.batch) {
     r.token_use = TrainResult::TokenUse{model.tokens_per_sample, batch->computed_tokens, batch->visual_tokens,
                                         batch->images, step.slowest_replica};

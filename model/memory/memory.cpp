@@ -1,6 +1,7 @@
 #include "model/memory/memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "model/parallelism/layout.hpp"
@@ -9,24 +10,33 @@ namespace foretrain {
 
 namespace {
 
-/// Passes of a stage; no more micro-batches than it takes until as many are in flight as ever will be.
+/// Passes of a stage; no more micro-batches than it takes until as many are in flight as ever will be, which with all
+/// forward passes first is all of them.
 struct StageOrder {
   StageOrder(const TrainWorkload& train, const Plan& plan, int stage)
-      : micro_batches(std::min(foretrain::micro_batches(train, plan), 3 * plan.pipeline)),
+      : micro_batches(plan.schedule == PipelineSchedule::gpipe
+                          ? foretrain::micro_batches(train, plan)
+                          : std::min(foretrain::micro_batches(train, plan), 3 * plan.pipeline)),
         passes(pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches)) {}
   int micro_batches;
   std::vector<PipelinePass> passes;
 };
 
-/// Calls pass(which, bytes kept by all others) for each pass in order.
+/// Calls pass(which, bytes kept by all others) for each forward and backward pass in order. One that makes the
+/// gradients of weights alone only frees what was kept for them.
 template <typename Visit>
 void walk(const StageOrder& order, const StageMemory& memory, const Visit& visit) {
   Bytes alive;
   for (const PipelinePass& pass : order.passes) {
-    const Bytes kept = memory.chunks()[static_cast<std::size_t>(pass.chunk)].kept;
-    if (pass.backward) alive -= kept;
+    const StageMemory::Chunk& chunk = memory.chunks()[static_cast<std::size_t>(pass.chunk)];
+    if (pass.part == PipelinePass::Part::weights) {
+      alive -= chunk.kept_for_weights;
+      continue;
+    }
+    if (pass.backward) alive -= chunk.kept;
     visit(pass, alive);
-    if (!pass.backward) alive += kept;
+    if (!pass.backward) alive += chunk.kept;
+    if (pass.part == PipelinePass::Part::inputs) alive += chunk.kept_for_weights;
   }
 }
 
@@ -35,26 +45,64 @@ struct StagePeak {
   Bytes activations_on_host;
 };
 
+/// The moments of a pass while `others` are kept.
+void visit_moments(const StageMemory& memory, const PipelinePass& pass, Bytes others, bool every_layer,
+                   const StageMemory::Emit& emit) {
+  if (pass.backward) {
+    memory.backward(pass.chunk, pass.part == PipelinePass::Part::inputs, others, every_layer, emit);
+  } else {
+    memory.forward(pass.chunk, others, every_layer, emit);
+  }
+}
+
 /// Between passes of one kind and chunk only what the others keep differs: the one with most of that is looked into.
 StagePeak peak_of(const StageMemory& memory, const StageOrder& order) {
-  std::vector<std::pair<Bytes, Bytes>> most(memory.chunks().size(), {Bytes(-1.0), Bytes(-1.0)});
+  struct Fullest {
+    PipelinePass pass;
+    Bytes others = Bytes(-1.0);
+  };
+  enum Kind { forward, backward, inputs, kinds };
+  std::vector<std::array<Fullest, kinds>> fullest(memory.chunks().size());
   StagePeak peak;
   walk(order, memory, [&](const PipelinePass& pass, Bytes others) {
     const auto chunk = static_cast<std::size_t>(pass.chunk);
-    Bytes& known = pass.backward ? most[chunk].second : most[chunk].first;
-    known = std::max(known, others);
+    const Kind kind = !pass.backward ? forward : pass.part == PipelinePass::Part::whole ? backward : inputs;
+    Fullest& known = fullest[chunk][kind];
+    if (others > known.others) known = {pass, others};
     peak.activations_on_host = std::max(peak.activations_on_host, others + memory.chunks()[chunk].kept);
   });
   const StageMemory::Emit keep_fullest = [&](MemoryTimeline::Phase, const StageMemory::Layers&, int,
                                              const MemoryParts& parts) {
     if (parts.total() > peak.parts.total()) peak.parts = parts;
   };
-  for (std::size_t chunk = 0; chunk < most.size(); ++chunk) {
-    const auto [forward, backward] = most[chunk];
-    if (forward >= Bytes(0.0)) memory.forward(static_cast<int>(chunk), forward, false, keep_fullest);
-    if (backward >= Bytes(0.0)) memory.backward(static_cast<int>(chunk), backward, false, keep_fullest);
+  for (const auto& of_chunk : fullest) {
+    for (const auto& [pass, others] : of_chunk) {
+      if (others >= Bytes(0.0)) visit_moments(memory, pass, others, false, keep_fullest);
+    }
   }
   return peak;
+}
+
+/// The smallest of the GPUs on which a stage runs.
+struct SmallestGpu {
+  Bytes memory;
+  int node = 0;
+};
+SmallestGpu smallest_gpu(const Scenario& scenario, int stage) {
+  const Cluster& cluster = scenario.cluster;
+  if (cluster.groups.empty()) return {cluster.node.gpu.memory, 0};
+  const RankLayout layout(scenario.plan, cluster);
+  const bool laid_out = layout.gpus() == plan_gpus(scenario.plan, cluster);  // not what remedies try
+  const std::vector<int> stage_of_gpu = laid_out ? layout.stage_of_gpu() : std::vector<int>();
+  SmallestGpu smallest{Bytes::infinity(), 0};
+  for (const int node : nodes_of(scenario.plan, cluster)) {
+    const auto first = stage_of_gpu.begin() + cluster.first_gpu(node);
+    const bool here =
+        !laid_out || std::find(first, first + cluster.gpus_on(node), stage) != first + cluster.gpus_on(node);
+    const Bytes memory = cluster.node_at(node).gpu.memory;
+    if (here && memory < smallest.memory) smallest = {memory, node};
+  }
+  return smallest;
 }
 
 }  // namespace
@@ -68,7 +116,10 @@ MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& 
     const StageMemory memory(scenario, train, model, chunks, stage);
     const auto [parts, activations_on_host] = peak_of(memory, StageOrder(train, plan, stage));
     host = std::max(host, memory.host() + (plan.offload.activations ? activations_on_host : Bytes(0.0)));
-    if (!(parts.total() > worst.total())) continue;
+    const auto [capacity, node] = smallest_gpu(scenario, stage);
+    if (stage > 0 && !(parts.total() - capacity > worst.total() - worst.capacity)) continue;
+    worst.capacity = capacity;
+    worst.node = node;
     worst.weights = parts[MemoryPart::weights];
     worst.gradients = parts[MemoryPart::gradients];
     worst.optimizer = parts[MemoryPart::optimizer];
@@ -78,7 +129,6 @@ MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& 
       worst.workspace += parts.size.at(part);
     }
   }
-  worst.capacity = scenario.cluster.node.gpu.memory;
   worst.host = host * static_cast<double>(scenario.cluster.gpus_per_node);
   worst.host_capacity = scenario.cluster.node.cpu.memory;
   return worst;
@@ -92,9 +142,11 @@ MemoryTimeline memory_timeline(const Scenario& scenario, const TrainWorkload& tr
   for (int stage = 0; stage < plan.pipeline; ++stage) {
     const StageMemory memory(scenario, train, model, chunks, stage);
     const Bytes peak = peak_of(memory, StageOrder(train, plan, stage)).parts.total();
-    if (peak > most) {
+    const Bytes capacity = smallest_gpu(scenario, stage).memory;
+    if (stage == 0 || peak - capacity > most - timeline.capacity) {
       most = peak;
       timeline.stage = stage;
+      timeline.capacity = capacity;
     }
   }
   const StageMemory memory(scenario, train, model, chunks, timeline.stage);
@@ -106,8 +158,7 @@ MemoryTimeline memory_timeline(const Scenario& scenario, const TrainWorkload& tr
   };
   walk(order, memory, [&](const PipelinePass& pass, Bytes others) {
     micro_batch = pass.micro_batch;
-    pass.backward ? memory.backward(pass.chunk, others, true, append)
-                  : memory.forward(pass.chunk, others, true, append);
+    visit_moments(memory, pass, others, true, append);
   });
   timeline.moments.push_back({MemoryTimeline::Phase::optimizer, -1, -1, "", memory.fixed()});
   const auto fuller = [](const MemoryTimeline::Moment& a, const MemoryTimeline::Moment& b) {
@@ -117,7 +168,6 @@ MemoryTimeline memory_timeline(const Scenario& scenario, const TrainWorkload& tr
   timeline.peak = static_cast<std::size_t>(fullest - timeline.moments.begin());
   timeline.micro_batches = micro_batches(train, plan);
   timeline.shown = order.micro_batches;
-  timeline.capacity = scenario.cluster.node.gpu.memory;
   return timeline;
 }
 

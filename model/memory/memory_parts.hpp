@@ -39,6 +39,7 @@ struct MemoryParts {
 struct MemoryFootprint {
   Bytes weights, gradients, optimizer, activations, workspace;
   Bytes capacity;
+  int node = 0;                         ///< that has such a GPU
   Bytes host = {}, host_capacity = {};  ///< what is offloaded by all GPUs of a node, and the node's memory
   [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + workspace; }
   [[nodiscard]] bool fits_gpu() const { return total() <= capacity; }

@@ -74,6 +74,7 @@ class Remedies {
   }
 
   void offload() {
+    if (!scenario_.cluster.groups.empty()) return;
     Scenario s = scenario_;
     if (!s.plan.offload.optimizer) {
       s.plan.offload.optimizer = true;
@@ -98,7 +99,8 @@ class Remedies {
   // Over the replicas that there are, or over more cards of the same kind.
   void sharding() {
     if (has_servers(scenario_.plan.sync.algorithm)) return;  // the servers hold the optimizer's states
-    for (int zero = std::max(scenario_.plan.zero, 1); zero <= 3; ++zero) {
+    const int highest = splits_backward(scenario_.plan.schedule) ? 2 : 3;
+    for (int zero = std::max(scenario_.plan.zero, 1); zero <= highest; ++zero) {
       for (int replicas = std::max(scenario_.plan.data, 2); replicas <= 512; replicas *= 2) {
         if (sharded(zero, replicas)) break;
       }
@@ -110,6 +112,7 @@ class Remedies {
       Scenario s = scenario_;
       TrainWorkload t = train_;
       s.plan.zero = zero;
+      s.plan.shard = 0;
       s.plan.data = replicas;
       t.recompute = recompute;
       make_divisible(t, s.plan);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "model/memory/allocator.hpp"
 #include "model/parallelism/layout.hpp"
+#include "model/parallelism/weight_gradients.hpp"
 
 namespace foretrain {
 
@@ -23,7 +25,7 @@ Bytes forward_temporaries(const Layer& layer, Recompute recompute, Bytes dropped
 /// scattered), and what it sends and receives of a bucket while the gradients themselves are there as well.
 Bytes compression_needs(const Plan& plan, double parameters, const std::vector<WeightMatrix>& matrices) {
   const Compression& compression = plan.sync.compression;
-  const int replicas = plan.data * plan.context;
+  const int replicas = replicas_of(plan);
   if (replicas == 1 || compression.kind == Compression::Kind::none) return Bytes(0.0);
   const Precision precision = plan.sync.gradient_precision;
   const double in_bucket = std::min(plan.sync.bucket / bytes_per_element(precision), parameters);
@@ -33,8 +35,8 @@ Bytes compression_needs(const Plan& plan, double parameters, const std::vector<W
 
 /// Groups of ranks that this GPU communicates in; each has a communicator with channels of its own.
 int communicators(const Plan& plan) {
-  return (plan.data * plan.context > 1) + (plan.tensor > 1) + (plan.pipeline > 1) + (plan.context > 1) +
-         (plan.expert > 1);
+  return (replicas_of(plan) > 1) + (plan.tensor > 1) + (plan.pipeline > 1) + (plan.context > 1) + (plan.expert > 1) +
+         (copies_of_shard(plan) > 1);
 }
 
 }  // namespace
@@ -70,58 +72,60 @@ Bytes optimizer_state(Optimizer optimizer) {
 
 StageMemory::StageMemory(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Chunks& chunks,
                          int stage)
-    : shards_(static_cast<double>(scenario.plan.data) * scenario.plan.context),
+    : shards_(shards_of(scenario.plan)),
       fragmentation_(scenario.calibration.memory.fragmentation),
       sharded_(scenario.plan.zero == 3),
       activations_on_host_(scenario.plan.offload.activations) {
-  add_layers(scenario, train, model, chunks, stage);
+  const ChunkPlacement placement(scenario.plan);
+  for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
+    add_layers(scenario, train, model, chunks, placement.position(stage, chunk));
+  }
   add_states(scenario, train);
   add_buffers(scenario, train);
 }
 
+/// The layers of one of the stage's chunks, the one with this number in the model.
 void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& train, const Model& model,
-                             const Chunks& chunks, int stage) {
+                             const Chunks& chunks, int position) {
   const Plan& plan = scenario.plan;
   const Bytes weight = bytes_per_element(storage_precision(train.precision));
   const Bytes gradient = bytes_per_element(plan.sync.gradient_precision);
-  int position = 0;
-  for (std::size_t k = 0; k < chunks.size(); ++k) {
-    const bool mine = k % static_cast<std::size_t>(plan.pipeline) == static_cast<std::size_t>(stage);
-    StageMemory::Chunk chunk;
-    for (const LayerRun& run : chunks[k]) {
-      const int first = position;
-      position += run.count;
-      if (!mine) continue;
-      const Layer& layer = model.layers[static_cast<std::size_t>(run.group)].layer;
-      StageMemory::Layers memory;
-      memory.layer = &layer;
-      memory.first = first;
-      memory.count = run.count;
-      memory.kept = kept_bytes(layer, train.recompute);
-      const Bytes dropped = std::max(layer.saved - memory.kept, Bytes(0.0));
-      if (train.recompute != Recompute::none && layer.recomputable) memory.recomputed = dropped;
-      memory.forward_temporaries = forward_temporaries(layer, train.recompute, dropped);
-      memory.backward_temporaries = layer.workspace;
-      const double numbers = layer.parameters + layer.frozen_parameters;
-      if (layer.splittable) {
-        memory.gathered = 2.0 * numbers * weight;
-        if (sharded_ && shards_ > 1.0) memory.unscattered = layer.parameters * (weight + gradient);
-        largest_ = std::max(largest_, numbers);
-      } else {
-        root_ += numbers * run.count;
-        if (sharded_ && shards_ > 1.0) {
-          memory.unscattered = layer.parameters * run.count * weight;
-          root_scatter_ += layer.parameters * run.count * gradient;
-        }
+  int first = 0;
+  for (int before = 0; before < position; ++before) {
+    for (const LayerRun& run : chunks[static_cast<std::size_t>(before)]) first += run.count;
+  }
+  StageMemory::Chunk& chunk = chunks_.emplace_back();
+  for (const LayerRun& run : chunks[static_cast<std::size_t>(position)]) {
+    const Layer& layer = model.layers[static_cast<std::size_t>(run.group)].layer;
+    StageMemory::Layers memory;
+    memory.layer = &layer;
+    memory.first = std::exchange(first, first + run.count);
+    memory.count = run.count;
+    memory.kept = kept_bytes(layer, train.recompute);
+    if (splits_backward(plan.schedule)) memory.kept_for_weights = kept_for_weight_gradients(layer);
+    const Bytes dropped = std::max(layer.saved - memory.kept, Bytes(0.0));
+    if (train.recompute != Recompute::none && layer.recomputable) memory.recomputed = dropped;
+    memory.forward_temporaries = forward_temporaries(layer, train.recompute, dropped);
+    memory.backward_temporaries = layer.workspace;
+    const double numbers = layer.parameters + layer.frozen_parameters;
+    if (layer.splittable) {
+      memory.gathered = 2.0 * numbers * weight;
+      if (sharded_ && shards_ > 1.0) memory.unscattered = layer.parameters * (weight + gradient);
+      largest_ = std::max(largest_, numbers);
+    } else {
+      root_ += numbers * run.count;
+      if (sharded_ && shards_ > 1.0) {
+        memory.unscattered = layer.parameters * run.count * weight;
+        root_scatter_ += layer.parameters * run.count * gradient;
       }
-      parameters_ += layer.parameters * run.count;
-      in_experts_ += layer.expert_parameters * run.count;
-      frozen_ += layer.frozen_parameters * run.count;
-      chunk.kept += memory.kept * static_cast<double>(run.count) + layer.loss_kept;
-      chunk.forward_temporaries = std::max(chunk.forward_temporaries, memory.forward_temporaries);
-      chunk.layers.push_back(memory);
     }
-    if (mine) chunks_.push_back(std::move(chunk));
+    parameters_ += layer.parameters * run.count;
+    in_experts_ += layer.expert_parameters * run.count;
+    frozen_ += layer.frozen_parameters * run.count;
+    chunk.kept += memory.kept * static_cast<double>(run.count) + layer.loss_kept;
+    chunk.kept_for_weights += memory.kept_for_weights * static_cast<double>(run.count);
+    chunk.forward_temporaries = std::max(chunk.forward_temporaries, memory.forward_temporaries);
+    chunk.layers.push_back(memory);
   }
 }
 
@@ -138,6 +142,11 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
 
   fixed_[MemoryPart::weights] = held * held_at(3) + weight * frozen_ / (sharded_ ? shards_ : 1.0);
   fixed_[MemoryPart::gradients] = gradient * held_at(2);
+  // Stages of pipelines scatter after their last micro-batch and add up whole gradients until then
+  // (torch.distributed.pipelining, stage.py: set_requires_gradient_sync(False); FSDP2: to_accumulated_grad_if_needed).
+  if (sharded_ && shards_ > 1.0 && plan.pipeline > 1 && micro_batches(train, plan) > 1) {
+    fixed_[MemoryPart::gradients] += gradient * parameters_;
+  }
   fixed_[MemoryPart::optimizer] = (optimizer_state(train.optimizer) + master) * held_at(1);
   const Plan::Offload& offload = plan.offload;
   const auto to_host = [&](MemoryPart part) {
@@ -197,7 +206,8 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
   // Megatron's buckets are parts of the gradients' own memory.
   const Bytes bucket = std::min(plan.sync.bucket, bytes_per_element(plan.sync.gradient_precision) * parameters_);
   const bool in_place = plan.sync.bucket_rule == Sync::BucketRule::megatron;
-  if (plan.data > 1 && plan.zero < 3 && !in_place) communication += bucket;
+  const bool sums = plan.data > 1 || plan.schedule == PipelineSchedule::dualpipe;
+  if (sums && plan.zero < 3 && !in_place) communication += bucket;
   if (plan.offload.optimizer) communication += bucket * 2.0;  // one is filled, one is copied
   std::vector<WeightMatrix> matrices;
   if (plan.sync.compression.needs_whole_gradient()) {
@@ -211,7 +221,8 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
     }
   }
   fixed_[MemoryPart::communication] = communication + compression_needs(plan, parameters_, matrices);
-  fixed_[MemoryPart::context] = 1.0_MiB * (constants.context_mib + constants.communicator_mib * communicators(plan));
+  fixed_[MemoryPart::context] =
+      1.0_MiB * (constants.context_mib + constants.communicator_mib * communicators(plan)) + train.reserved_memory;
 }
 
 MemoryParts StageMemory::moment(const StageMemory::Layers& layer, Bytes activations) const {
@@ -246,17 +257,21 @@ void StageMemory::forward(int chunk, Bytes others, bool every_layer, const Emit&
   }
 }
 
-void StageMemory::backward(int chunk, Bytes others, bool every_layer, const Emit& emit) const {
+void StageMemory::backward(int chunk, bool parted, Bytes others, bool every_layer, const Emit& emit) const {
   const StageMemory::Chunk& work = chunks_[static_cast<std::size_t>(chunk)];
   Bytes below;
   for (const StageMemory::Layers& run : work.layers) below += run.kept * static_cast<double>(run.count);
+  Bytes above;    // kept by the layers that are done
   Bytes waiting;  // gradients of layers outside the blocks: scattered together, at the very end
   for (auto run = work.layers.rbegin(); run != work.layers.rend(); ++run) {
-    const int last = every_layer ? 0 : run->count - 1;
+    const bool fills_up = parted && run->kept_for_weights > run->kept;
+    const int last = every_layer || fills_up ? 0 : run->count - 1;
     const bool root = !run->layer->splittable;
     if (root) waiting += run->unscattered;
     for (int i = run->count - 1; i >= last; --i) {
-      MemoryParts parts = moment(*run, others + below - run->kept * (run->count - 1.0 - i));
+      const double done = run->count - 1.0 - i;
+      MemoryParts parts = moment(
+          *run, others + below - run->kept * done + (parted ? above + run->kept_for_weights * done : Bytes(0.0)));
       parts[MemoryPart::temporaries] = run->backward_temporaries;
       parts[MemoryPart::recomputed] = run->recomputed;
       parts[MemoryPart::loss] = run->layer->loss_kept;
@@ -266,6 +281,7 @@ void StageMemory::backward(int chunk, Bytes others, bool every_layer, const Emit
       emit(MemoryTimeline::Phase::backward, *run, i, parts);
     }
     below -= run->kept * static_cast<double>(run->count);
+    above += run->kept_for_weights * static_cast<double>(run->count);
   }
 }
 

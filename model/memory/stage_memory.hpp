@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/memory/memory_parts.hpp"
+#include "model/parallelism/pipeline_order.hpp"
 #include "model/parallelism/stages.hpp"
 #include "model/scenario/scenario.hpp"
 #include "model/workload/model.hpp"
@@ -26,6 +27,7 @@ class StageMemory {
     int first = 0;  ///< position in the model of the first one
     int count = 1;
     Bytes kept;                  ///< by each, until its backward pass
+    Bytes kept_for_weights;      ///< by each, between the two parts of a backward pass that is done in parts
     Bytes recomputed;            ///< by one, while its backward pass runs
     Bytes forward_temporaries;   ///< alive at once in the forward pass, and not kept
     Bytes backward_temporaries;  ///< alive at once in the backward pass: gradients of activations, mostly
@@ -37,6 +39,7 @@ class StageMemory {
   struct Chunk {
     std::vector<Layers> layers;
     Bytes kept;                 ///< by all layers of one micro-batch, the loss included
+    Bytes kept_for_weights;     ///< by all layers of one micro-batch
     Bytes forward_temporaries;  ///< largest
   };
 
@@ -55,11 +58,12 @@ class StageMemory {
   /// The moments of a pass through a chunk while `others` are kept by other passes. `every_layer`: of equal layers each
   /// one is told of, else only the one at which most is alive.
   void forward(int chunk, Bytes others, bool every_layer, const Emit& emit) const;
-  void backward(int chunk, Bytes others, bool every_layer, const Emit& emit) const;
+  /// `parted`: it makes no gradients of weights, and keeps what these need.
+  void backward(int chunk, bool parted, Bytes others, bool every_layer, const Emit& emit) const;
 
  private:
   void add_layers(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Chunks& chunks,
-                  int stage);
+                  int position);
   void add_states(const Scenario& scenario, const TrainWorkload& train);
   void add_buffers(const Scenario& scenario, const TrainWorkload& train);
   [[nodiscard]] MemoryParts moment(const Layers& layer, Bytes activations) const;

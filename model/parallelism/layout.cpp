@@ -1,6 +1,10 @@
 #include "model/parallelism/layout.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "model/base/number.hpp"
 
 namespace foretrain {
 
@@ -12,6 +16,7 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
   options.tensor = plan.tensor;
   options.context = plan.context;
   options.expert = plan.expert;
+  options.folded_experts = plan.folded_experts;
   options.sequence_parallel = plan.sequence_parallel;
   options.kernels = train.kernels;
   // Tuned trainers keep a 2-byte copy of the weights, FSDP casts its shards before it gathers them.
@@ -24,46 +29,215 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
   return options;
 }
 
+std::vector<int> nodes_of(const Plan& plan, const Cluster& cluster) {
+  if (!plan.placement.empty()) return plan.placement;
+  std::vector<int> nodes(at_index(cluster.nodes));
+  std::iota(nodes.begin(), nodes.end(), 0);
+  return nodes;
+}
+
+std::vector<int> gpus_of(const Plan& plan, const Cluster& cluster) {
+  std::vector<int> gpus;
+  for (const int node : nodes_of(plan, cluster)) {
+    const int first = cluster.first_gpu(node);
+    for (int i = 0; i < cluster.gpus_on(node); ++i) gpus.push_back(first + i);
+  }
+  return gpus;
+}
+
+std::vector<int> groups_in(const std::vector<int>& nodes, const Cluster& cluster) {
+  std::vector<int> groups;
+  if (cluster.groups.empty()) return groups;
+  for (const int node : nodes) groups.push_back(cluster.group_of_node(node));
+  std::ranges::sort(groups);
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  return groups;
+}
+
+FlopsPerSecond peak_rate(const Plan& plan, const Cluster& cluster, Precision precision) {
+  if (cluster.groups.empty()) return cluster.node.gpu.matrix_rate(precision);
+  FlopsPerSecond sum;
+  for (const int node : nodes_of(plan, cluster)) {
+    sum += cluster.node_at(node).gpu.matrix_rate(precision) * number(cluster.gpus_on(node));
+  }
+  return sum / number(plan_gpus(plan, cluster));
+}
+
 int micro_batches(const TrainWorkload& train, const Plan& plan) {
   return static_cast<int>(train.global_batch / (train.micro_batch * plan.data));
 }
 
+namespace {
+
+/// `size` members of each group after the other that follow each other in it.
+std::vector<std::vector<int>> in_blocks(const std::vector<std::vector<int>>& groups, std::size_t size) {
+  std::vector<std::vector<int>> blocks;
+  for (const std::vector<int>& group : groups) {
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      if (i % size == 0) blocks.emplace_back();
+      blocks.back().push_back(group[i]);
+    }
+  }
+  return blocks;
+}
+
+/// The members of each group that have the same place in its blocks of `size`.
+std::vector<std::vector<int>> across_blocks(const std::vector<std::vector<int>>& groups, std::size_t size) {
+  std::vector<std::vector<int>> across;
+  for (const std::vector<int>& group : groups) {
+    for (std::size_t place = 0; place < size; ++place) {
+      std::vector<int>& same = across.emplace_back();
+      for (std::size_t i = place; i < group.size(); i += size) same.push_back(group[i]);
+    }
+  }
+  return across;
+}
+
+bool is_of_gradients(GroupKind kind) { return kind == GroupKind::gradients || kind == GroupKind::expert_gradients; }
+
+}  // namespace
+
+RankLayout::RankLayout(const Plan& plan)
+    : tensor_{plan.tensor},
+      context_{plan.context},
+      data_{plan.data},
+      pipeline_{plan.pipeline},
+      expert_(plan.expert),
+      shard_(shards_of(plan)),
+      placement_(plan) {
+  using enum ParallelDimension;
+  int stride = 1;
+  bool data_seen = false;
+  for (const ParallelDimension next : plan.order) {
+    if (next == expert) {
+      experts_on_neighbours_ = !data_seen;
+      continue;
+    }
+    data_seen = data_seen || next == data;
+    Dimension& dimension = next == tensor ? tensor_ : next == context ? context_ : next == data ? data_ : pipeline_;
+    dimension.stride = stride;
+    stride *= dimension.size;
+  }
+}
+
+RankLayout::RankLayout(const Plan& plan, const Cluster& cluster) : RankLayout(plan) {
+  if (!plan.placement.empty()) gpu_of_rank_ = gpus_of(plan, cluster);
+}
+
+int RankLayout::gpu_of_replica(int stage, int replica, int t) const {
+  const bool context_first = context_.stride < data_.stride;
+  const int inner = context_first ? context_.size : data_.size;
+  const int d = context_first ? replica / inner : replica % inner;
+  const int c = context_first ? replica % inner : replica / inner;
+  return gpu(stage, d, c, t);
+}
+
+std::vector<int> RankLayout::stage_of_gpu() const {
+  std::vector<int> stage_of;
+  for (int stage = 0; stage < pipeline_.size; ++stage) {
+    for (const std::vector<int>& group : groups_within(GroupKind::gradients, stage)) {
+      for (const int gpu : group) {
+        if (stage_of.size() <= at_index(gpu)) stage_of.resize(at_index(gpu) + 1, -1);
+        stage_of[at_index(gpu)] = stage;
+      }
+    }
+  }
+  return stage_of;
+}
+
 std::vector<std::vector<int>> RankLayout::groups(GroupKind kind, int stage) const {
-  std::vector<std::vector<int>> groups;
-  const int first_rank = rank(stage, 0, 0, 0);
-  // `size` ranks, `apart` from each other.
-  const auto add = [&](int first, int size, int apart) {
-    std::vector<int>& group = groups.emplace_back();
-    group.reserve(static_cast<std::size_t>(size));
-    for (int i = 0; i < size; ++i) group.push_back(first_rank + first + i * apart);
-  };
+  const auto shard = static_cast<std::size_t>(shard_), experts_shard = static_cast<std::size_t>(shard_ / expert_);
+  switch (kind) {
+    case GroupKind::shards:
+      return in_blocks(groups(GroupKind::gradients, stage), shard);
+    case GroupKind::expert_shards:
+      return in_blocks(groups(GroupKind::expert_gradients, stage), experts_shard);
+    case GroupKind::copies:
+      return across_blocks(groups(GroupKind::gradients, stage), shard);
+    case GroupKind::expert_copies:
+      return across_blocks(groups(GroupKind::expert_gradients, stage), experts_shard);
+    default:
+      break;
+  }
+  std::vector<std::vector<int>> own = groups_within(kind, stage);
+  if (const std::optional<int> mirror = placement_.mirror(stage); mirror && is_of_gradients(kind)) {
+    const std::vector<std::vector<int>> others = groups_within(kind, *mirror);
+    for (std::size_t i = 0; i < own.size(); ++i) own[i].insert(own[i].end(), others[i].begin(), others[i].end());
+  }
+  return own;
+}
+
+std::vector<int> RankLayout::stages(GroupKind kind, int stage) const {
+  std::vector<int> stages{stage};
   switch (kind) {
     case GroupKind::tensor:
-      for (int replica = 0; replica < replicas(); ++replica) add(replica * tensor_, tensor_, 1);
-      break;
     case GroupKind::context:
-      for (int d = 0; d < data_; ++d) {
-        for (int t = 0; t < tensor_; ++t) add(d * context_ * tensor_ + t, context_, tensor_);
+    case GroupKind::expert:
+      break;
+    case GroupKind::neighbours:
+      stages.push_back((stage + 1) % pipeline_.size);
+      break;
+    default:
+      if (const std::optional<int> mirror = placement_.mirror(stage)) stages.push_back(*mirror);
+  }
+  std::ranges::sort(stages);
+  return stages;
+}
+
+std::vector<std::vector<int>> RankLayout::groups_within(GroupKind kind, int stage) const {
+  std::vector<std::vector<int>> groups;
+  /// `count` replicas, `apart` from each other.
+  const auto add_replicas = [&](int first, int count, int apart, int t) {
+    std::vector<int>& group = groups.emplace_back();
+    group.reserve(at_index(count));
+    for (int i = 0; i < count; ++i) group.push_back(gpu_of_replica(stage, first + i * apart, t));
+  };
+  const int sets = replicas() / expert_;  // of all experts
+  switch (kind) {
+    case GroupKind::tensor:
+      for (int replica = 0; replica < replicas(); ++replica) {
+        std::vector<int>& group = groups.emplace_back();
+        for (int t = 0; t < tensor_.size; ++t) group.push_back(gpu_of_replica(stage, replica, t));
       }
       break;
-    case GroupKind::expert:  // consecutive replicas with the same tensor index
-      for (int first = 0; first < replicas(); first += expert_) {
-        for (int t = 0; t < tensor_; ++t) add(first * tensor_ + t, std::min(expert_, replicas() - first), tensor_);
+    case GroupKind::context:
+      for (int d = 0; d < data_.size; ++d) {
+        for (int t = 0; t < tensor_.size; ++t) {
+          std::vector<int>& group = groups.emplace_back();
+          for (int c = 0; c < context_.size; ++c) group.push_back(gpu(stage, d, c, t));
+        }
+      }
+      break;
+    case GroupKind::expert:
+      for (int set = 0; set < sets; ++set) {
+        for (int t = 0; t < tensor_.size; ++t) {
+          experts_on_neighbours_ ? add_replicas(set * expert_, expert_, 1, t) : add_replicas(set, expert_, sets, t);
+        }
       }
       break;
     case GroupKind::gradients:
-      for (int t = 0; t < tensor_; ++t) add(t, replicas(), tensor_);
+      for (int t = 0; t < tensor_.size; ++t) add_replicas(0, replicas(), 1, t);
       break;
     case GroupKind::expert_gradients:
       for (int e = 0; e < expert_; ++e) {
-        for (int t = 0; t < tensor_; ++t) add(e * tensor_ + t, replicas() / expert_, expert_ * tensor_);
+        for (int t = 0; t < tensor_.size; ++t) {
+          experts_on_neighbours_ ? add_replicas(e, sets, expert_, t) : add_replicas(e * sets, sets, 1, t);
+        }
       }
       break;
     case GroupKind::neighbours:
-      for (int r = first_rank; r < first_rank + ranks_per_stage(); ++r) {
-        groups.push_back({r, (r + ranks_per_stage()) % gpus()});
+      for (int replica = 0; replica < replicas(); ++replica) {
+        for (int t = 0; t < tensor_.size; ++t) {
+          groups.push_back(
+              {gpu_of_replica(stage, replica, t), gpu_of_replica((stage + 1) % pipeline_.size, replica, t)});
+        }
       }
       break;
+    case GroupKind::shards:
+    case GroupKind::expert_shards:
+    case GroupKind::copies:
+    case GroupKind::expert_copies:
+      break;  // parts of others
   }
   return groups;
 }

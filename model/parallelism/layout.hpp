@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "model/parallelism/plan.hpp"
+#include "model/parallelism/pipeline_order.hpp"
 #include "model/workload/build.hpp"
 #include "model/workload/training.hpp"
 
@@ -12,38 +12,79 @@ namespace foretrain {
 /// How a training's model is laid out on the ranks of one replica.
 BuildOptions build_options(const TrainWorkload& train, const Plan& plan);
 
+/// The nodes that the plan uses and their GPUs, in the order of ranks.
+std::vector<int> nodes_of(const Plan& plan, const Cluster& cluster);
+std::vector<int> gpus_of(const Plan& plan, const Cluster& cluster);
+
+/// The groups of the cluster that some of the nodes belong to, ascending; none where all nodes are alike.
+std::vector<int> groups_in(const std::vector<int>& nodes, const Cluster& cluster);
+/// The datasheet's rate of matrix products per GPU: the mean over the plan's.
+FlopsPerSecond peak_rate(const Plan& plan, const Cluster& cluster, Precision precision);
+
 /// Passes of each replica per optimizer step.
 int micro_batches(const TrainWorkload& train, const Plan& plan);
 
 /// Ranks that work together. gradients: those that hold the same parameters and sum their gradients, over data and
-/// context; expert_gradients: those that hold the same experts. neighbours: a rank and its counterpart in the next
-/// stage, which is the first one after the last.
-enum class GroupKind { tensor, context, expert, gradients, expert_gradients, neighbours };
+/// context, under DualPipe of both stages that hold them; expert_gradients: those that hold the same experts. Where
+/// ZeRO divides over a part of these (Plan::shard), shards: neighbours that divide among them; copies: those that hold
+/// the same shard; and the same of experts. neighbours: a rank and its counterpart in the next stage, which is the
+/// first one after the last.
+enum class GroupKind {
+  tensor,
+  context,
+  expert,
+  gradients,
+  expert_gradients,
+  shards,
+  expert_shards,
+  copies,
+  expert_copies,
+  neighbours
+};
 
-/// Ranks in Megatron-LM's order, fastest first: tensor, context, data, pipeline (arXiv 2104.04473, section 3.2):
-/// rank = ((stage · data + d) · context + c) · tensor + t. Tensor-parallel ranks are thus neighbours on one node.
+/// Which GPU does what. Ranks are numbered over the dimensions of plan.order, the fastest first: by default
+/// rank = ((stage · data + d) · context + c) · tensor + t, so that tensor-parallel ranks are neighbours on one node.
+/// They fill the nodes of plan.placement one after the other.
+///
+/// Experts are spread over the replicas (data and context) of a stage and tensor index: over those with neighbouring
+/// ranks where `expert` stands before `data` in the order, else over those that are as far apart as possible.
 class RankLayout {
  public:
-  explicit RankLayout(const Plan& plan)
-      : tensor_(plan.tensor),
-        context_(plan.context),
-        data_(plan.data),
-        pipeline_(plan.pipeline),
-        expert_(plan.expert) {}
+  /// Rank r is GPU r.
+  explicit RankLayout(const Plan& plan);
+  RankLayout(const Plan& plan, const Cluster& cluster);
 
-  [[nodiscard]] int rank(int stage, int d, int c, int t) const {
-    return ((stage * data_ + d) * context_ + c) * tensor_ + t;
+  /// Its number in the cluster.
+  [[nodiscard]] int gpu(int stage, int d, int c, int t) const {
+    const int rank = stage * pipeline_.stride + d * data_.stride + c * context_.stride + t * tensor_.stride;
+    return gpu_of_rank_.empty() ? rank : gpu_of_rank_[static_cast<std::size_t>(rank)];
   }
-  [[nodiscard]] int ranks_per_stage() const { return data_ * context_ * tensor_; }
-  [[nodiscard]] int gpus() const { return ranks_per_stage() * pipeline_; }
+  [[nodiscard]] int gpus() const { return ranks_per_stage() * pipeline_.size; }
+  [[nodiscard]] int ranks_per_stage() const { return replicas() * tensor_.size; }
+  /// By number in the cluster, up to the last one used; -1: not used.
+  [[nodiscard]] std::vector<int> stage_of_gpu() const;
 
-  /// All groups of a kind on the ranks of `stage`; of neighbours, those with the stage behind it.
+  /// All groups of a kind on the ranks of `stage`, as GPUs; of neighbours, those with the stage behind it.
   [[nodiscard]] std::vector<std::vector<int>> groups(GroupKind kind, int stage) const;
+  /// The stages that these groups have ranks of, ascending.
+  [[nodiscard]] std::vector<int> stages(GroupKind kind, int stage) const;
 
  private:
-  [[nodiscard]] int replicas() const { return data_ * context_; }
+  struct Dimension {
+    int size = 1;
+    int stride = 1;  ///< between ranks that are neighbours in this dimension
+  };
+  [[nodiscard]] int replicas() const { return data_.size * context_.size; }
+  /// The groups of one stage.
+  [[nodiscard]] std::vector<std::vector<int>> groups_within(GroupKind kind, int stage) const;
+  /// Replicas are numbered as their ranks.
+  [[nodiscard]] int gpu_of_replica(int stage, int replica, int t) const;
 
-  int tensor_, context_, data_, pipeline_, expert_;
+  Dimension tensor_, context_, data_, pipeline_;
+  int expert_, shard_;
+  ChunkPlacement placement_;
+  bool experts_on_neighbours_ = true;
+  std::vector<int> gpu_of_rank_;  ///< empty where rank r is GPU r
 };
 
 }  // namespace foretrain

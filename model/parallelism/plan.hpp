@@ -1,6 +1,7 @@
 // How a training is spread over the GPUs of a cluster, and how its gradients are synchronised.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -47,12 +48,17 @@ struct Sync {
 
 /// In which order a stage takes its micro-batches (key plan.schedule). gpipe: all forward passes first (Huang et al.,
 /// "GPipe", NeurIPS 2019); one_forward_one_backward, "1f1b": as many as later stages need to begin (PipeDream-flush);
-/// interleaved: the same over several chunks of layers a stage (Megatron-LM).
-enum class PipelineSchedule { gpipe, one_forward_one_backward, interleaved };
+/// interleaved: the same over several chunks of layers a stage (Megatron-LM). zero_bubble: gradients of weights are put
+/// off to where a stage would wait (Qi et al., arXiv 2401.10241: ZB-H1; with two chunks a stage, ZB-V). dualpipe:
+/// micro-batches enter at both ends, and a forward pass runs beside a backward pass (DeepSeek-V3, arXiv 2412.19437).
+enum class PipelineSchedule { gpipe, one_forward_one_backward, interleaved, zero_bubble, dualpipe };
 template <>
 constexpr std::string_view enumerator_word<PipelineSchedule::one_forward_one_backward>() {
   return "1f1b";
 }
+
+/// What ranks are divided by (words of key plan.order).
+enum class ParallelDimension { tensor, context, expert, data, pipeline };
 
 struct Plan {
   /// What is kept in host memory between its uses (key plan.offload: a word or a list of them).
@@ -65,8 +71,19 @@ struct Plan {
 
   int data = 1, tensor = 1, pipeline = 1, interleave = 1, context = 1, expert = 1;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  /// Tensor ranks hold different experts whole instead of a part of each (key expert_tensor: 1). `expert` then counts
+  /// the ranks beside them among which experts are divided further, and the key all of them.
+  bool folded_experts = false;
   bool sequence_parallel = false;
+  bool tensor_overlap = false;  ///< gathers and scatters of tensor ranks run in chunks behind their products
+  /// Which dimension runs over neighbouring ranks: the fastest first. Megatron-LM's own by default (arXiv 2104.04473,
+  /// section 3.2), which keeps tensor-parallel ranks on one node.
+  std::array<ParallelDimension, 5> order = {ParallelDimension::tensor, ParallelDimension::context,
+                                            ParallelDimension::expert, ParallelDimension::data,
+                                            ParallelDimension::pipeline};
+  std::vector<int> placement;  ///< nodes in the order of ranks; empty: all of the cluster's, as they are numbered
   int zero = 0;
+  int shard = 0;  ///< ranks over which `zero` divides, as often as there are replicas of these (HSDP); 0: all of them
   bool reshard_after_forward = true;  ///< zero 3: weights are gathered again for the backward pass
   Offload offload;
   Sync sync;
@@ -74,17 +91,40 @@ struct Plan {
   ExecutionMode execution = ExecutionMode::eager;
 };
 
-/// What one rank holds of a stage's `parameters` where they are divided over all that hold the same ones: data and
-/// context ranks; those in experts over these without expert parallelism's.
+/// Whether the schedule does a backward pass in two parts: gradients of inputs, and those of weights later.
+inline bool splits_backward(PipelineSchedule schedule) {
+  return schedule == PipelineSchedule::zero_bubble || schedule == PipelineSchedule::dualpipe;
+}
+
+/// Ranks that hold the same parameters and sum their gradients: data and context ranks, under DualPipe of two stages.
+inline int replicas_of(const Plan& plan) {
+  return plan.data * plan.context * (plan.schedule == PipelineSchedule::dualpipe ? 2 : 1);
+}
+
+/// Ranks over which ZeRO divides what they hold, and how many such groups hold the same.
+inline int shards_of(const Plan& plan) { return plan.shard > 0 ? plan.shard : replicas_of(plan); }
+inline int copies_of_shard(const Plan& plan) { return replicas_of(plan) / shards_of(plan); }
+
+/// What one rank holds of a stage's `parameters` where ZeRO divides them; those in experts over fewer ranks, as expert
+/// parallelism has divided them already.
 inline double parameters_of_shard(const Plan& plan, double parameters, double in_experts) {
-  const double shards = static_cast<double>(plan.data) * plan.context;
+  const double shards = shards_of(plan);
   return (parameters - in_experts) / shards + in_experts / (shards / plan.expert);
+}
+
+/// GPUs of the nodes that the plan uses.
+inline std::int64_t plan_gpus(const Plan& plan, const Cluster& cluster) {
+  if (plan.placement.empty()) return cluster.gpus();
+  std::int64_t gpus = 0;
+  for (const int node : plan.placement) gpus += cluster.gpus_on(node);
+  return gpus;
 }
 
 /// GPUs that train: all but those of machines that are dedicated parameter servers, one server each.
 inline std::int64_t worker_gpus(const Plan& plan, const Cluster& cluster) {
   const bool dedicated = has_servers(plan.sync.algorithm) && plan.sync.placement == ServerPlacement::dedicated;
-  return (static_cast<std::int64_t>(cluster.nodes) - (dedicated ? plan.sync.servers : 0)) * cluster.gpus_per_node;
+  const std::int64_t servers = dedicated ? plan.sync.servers : 0;
+  return plan_gpus(plan, cluster) - servers * cluster.gpus_per_node;
 }
 
 }  // namespace foretrain

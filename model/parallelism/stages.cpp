@@ -68,19 +68,6 @@ void append(std::vector<LayerRun>& chunk, int group) {
   }
 }
 
-/// Before the first backward pass that a forward pass alternates with.
-int forward_passes_ahead(PipelineSchedule schedule, int stages, int stage, int interleave) {
-  switch (schedule) {
-    case PipelineSchedule::gpipe:
-      return std::numeric_limits<int>::max();
-    case PipelineSchedule::one_forward_one_backward:
-      return stages - stage - 1;
-    case PipelineSchedule::interleaved:
-      return 2 * (stages - stage - 1) + (interleave - 1) * stages;
-  }
-  return 0;
-}
-
 }  // namespace
 
 std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, int interleave) {
@@ -118,32 +105,6 @@ std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, 
     }
   }
   return result;
-}
-
-std::vector<PipelinePass> pipeline_order(PipelineSchedule schedule, int stages, int stage, int interleave,
-                                         int micro_batches) {
-  // The k-th forward pass: micro-batches go in groups of `stages` through one chunk after the other.
-  std::vector<PipelinePass> forward;
-  std::vector<PipelinePass> backward;
-  for (int first = 0; first < micro_batches; first += stages) {
-    const int last = std::min(first + stages, micro_batches);
-    for (int chunk = 0; chunk < interleave; ++chunk) {
-      for (int m = first; m < last; ++m) {
-        forward.push_back({false, chunk, m});
-        backward.push_back({true, interleave - 1 - chunk, m});
-      }
-    }
-  }
-  const int total = micro_batches * interleave;
-  const int ahead = std::min(forward_passes_ahead(schedule, stages, stage, interleave), total);
-  std::vector<PipelinePass> order(forward.begin(), forward.begin() + ahead);
-  order.reserve(2 * static_cast<std::size_t>(total));
-  for (int k = ahead; k < total; ++k) {
-    order.push_back(forward[static_cast<std::size_t>(k)]);
-    order.push_back(backward[static_cast<std::size_t>(k - ahead)]);
-  }
-  order.insert(order.end(), backward.begin() + (total - ahead), backward.end());
-  return order;
 }
 
 }  // namespace foretrain

@@ -73,6 +73,32 @@ std::pair<Bytes, Bytes> update_traffic(const TrainWorkload& train, Bytes gradien
   return {gradient + kept, kept + (weight < Bytes(4.0) ? weight : Bytes(0.0))};
 }
 
+/// Remote calls over TCP: a server's process copies and converts what it receives and sends, message by message, on one
+/// thread. Zero for other transports, whose cards read and write the memory of either side.
+class CallCost {
+ public:
+  CallCost(const Scenario& scenario, const ParameterStore& store)
+      : constants_(scenario.calibration.host), store_(store) {
+    const std::optional<Transport>& transport = scenario.cluster.network.transport;
+    remote_ = scenario.cluster.nodes > 1 && transport && transport->protocol == Protocol::tcp;
+  }
+
+  /// Of the workers whose gradients one update applies, for `parameters` of one server's keys in `pieces` messages each
+  /// way.
+  [[nodiscard]] Seconds operator()(double parameters, int pieces) const {
+    if (!remote_ || !(parameters > 0.0)) return Seconds(0.0);
+    const double workers = store_.consistency == Sync::Consistency::synchronous ? store_.worker_count() : 1.0;
+    const Bytes bytes = (store_.gradient + store_.weight) * (parameters * workers);
+    const double calls = 2.0 * pieces * workers;
+    return bytes / BytesPerSecond(constants_.call_gbps * 1e9) + Seconds(constants_.call_us * 1e-6) * calls;
+  }
+
+ private:
+  const HostConstants& constants_;
+  const ParameterStore& store_;
+  bool remote_ = false;
+};
+
 /// Seconds that a server needs to apply one update to `parameters` of its keys. A GPU also adds up there what
 /// `pushes` workers sent; on a host that is part of receiving it.
 class UpdateCost {
@@ -163,6 +189,7 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
     cost_of_group[at_index(grouping.of_layer[layer])] += costs[layer];
   }
   UpdateCost update(scenario, train, topology, store);
+  const CallCost calls(scenario, store);
   for (std::size_t g = 0; g < cost_of_group.size(); ++g) {
     LayerCost& cost = cost_of_group[g];
     double elements = 0.0;
@@ -179,7 +206,15 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
     store.groups[at_index(grouping.of_piece[i])].parameters[at_index(server_of_piece[i])] += pieces[i].parameters;
   }
   for (ParameterStore::KeyGroup& group : store.groups) {
-    for (int s = 0; s < store.server_count(); ++s) group.update.push_back(update(group.parameters[at_index(s)], s));
+    const std::size_t g = at_index(&group - store.groups.data());
+    for (int s = 0; s < store.server_count(); ++s) {
+      int messages = 0;
+      for (std::size_t i = 0; i < pieces.size(); ++i) {
+        messages += at_index(grouping.of_piece[i]) == g && server_of_piece[i] == s ? 1 : 0;
+      }
+      const double parameters_there = group.parameters[at_index(s)];
+      group.update.push_back(update(parameters_there, s) + calls(parameters_there, messages));
+    }
   }
 }
 

@@ -31,7 +31,8 @@ struct ParameterStore {
     Segment forward;   ///< of the layers whose last key is here; starts when this group and all before it are pulled
     Segment backward;  ///< after which this group is ready
     std::vector<double> parameters;  ///< by server
-    std::vector<Seconds> update;     ///< by server: applying one update
+    /// By server: applying one update, and handling the calls that brought the gradients and fetch the weights.
+    std::vector<Seconds> update;
   };
 
   Sync::Consistency consistency = Sync::Consistency::synchronous;  ///< bounded(0) has become synchronous here

@@ -37,7 +37,7 @@ BackgroundFlow::Place read_place(const Field& field, const Cluster& cluster) {
   const std::size_t slash = text.find('/');
   const int node = read_number(field, text.substr(0, slash), "node", cluster.nodes);
   if (slash == std::string::npos) return {node_memory, node, 0};
-  const auto sockets = std::ranges::count(cluster.node.vertices, VertexKind::cpu, &NodeVertex::kind);
+  const auto sockets = std::ranges::count(cluster.node_at(node).vertices, VertexKind::cpu, &NodeVertex::kind);
   return {node_memory, node, read_number(field, text.substr(slash + 1), "cpu", static_cast<int>(sockets))};
 }
 

@@ -49,8 +49,8 @@ const QuantityRow& quantity_row(const CsvCell& column) {
 }
 
 void check_column(const CsvCell& column) {
-  const std::vector<std::string> sections = {"name", "description", "cluster",    "workload",
-                                             "plan", "background",  "calibration"};
+  const std::vector<std::string> sections = {"name", "description", "cluster", "workload",
+                                             "plan", "background",  "jobs",    "calibration"};
   const std::string& text = column.text;
   if (text.starts_with(measured_prefix)) quantity_row(column);
   const std::string first = text.substr(0, text.find('.'));

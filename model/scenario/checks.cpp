@@ -2,20 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
 
-#include "model/base/words.hpp"
+#include "model/scenario/sync_checks.hpp"
 #include "model/workload/vision_language.hpp"
 
 namespace foretrain {
 
 namespace {
-
-[[noreturn]] void fail(const Scenario& scenario, std::string_view key, std::string got, std::string expected) {
-  throw ScenarioError(position_of(scenario, key), std::string(key), std::move(got), std::move(expected));
-}
 
 /// Complains at `key` unless `factor` divides `amount`.
 void require_divisible(const Scenario& scenario, std::string_view key, std::int64_t factor, std::int64_t amount,
@@ -48,6 +45,13 @@ void check_gpu_count(const Scenario& scenario) {
       fmt::format("tensor {} x pipeline {} x context {}", plan.tensor, plan.pipeline, plan.context);
   const std::string remedy =
       gpus % replica == 0 ? fmt::format("data: {}", gpus / replica) : fmt::format("factors whose product is {}", gpus);
+  if (!plan.placement.empty()) {
+    const std::string stated = scenario.where.contains("plan.data") ? fmt::format(" x data {}", plan.data) : "";
+    const std::int64_t needed = stated.empty() ? replica : replica * plan.data;
+    fail(scenario, "plan.placement",
+         fmt::format("{} nodes with {} GPUs for {}{} = {}", plan.placement.size(), gpus, factors, stated, needed),
+         fmt::format("nodes with {}{} GPUs, or {}", stated.empty() ? "a multiple of " : "", needed, remedy));
+  }
   if (scenario.where.contains("plan.data")) {
     fail(scenario, guilty_factor(scenario),
          fmt::format("{} x data {} = {}, but the cluster has {} GPUs{}", factors, plan.data, replica * plan.data, gpus,
@@ -70,15 +74,72 @@ void check_batch(const Scenario& scenario, const TrainWorkload& train) {
        remedy);
 }
 
-void check_pipeline(const Scenario& scenario) {
+/// Chunks a stage that a schedule is made for, as it is said where there are others.
+void check_chunks(const Scenario& scenario) {
+  using enum PipelineSchedule;
+  const Plan& plan = scenario.plan;
+  const bool several = plan.interleave > 1;
+  const bool suits = plan.schedule == interleaved   ? several
+                     : plan.schedule == zero_bubble ? plan.interleave <= 2
+                                                    : !several;
+  if (suits) return;
+  const char* expected = plan.schedule == zero_bubble ? "interleave: 1 or 2, or schedule: interleaved"
+                         : plan.schedule == dualpipe  ? "interleave: 1: each stage holds two chunks by itself"
+                         : several                    ? "interleaved, or interleave: 1"
+                                                      : "gpipe or 1f1b, or interleave: 2 or more";
+  fail(scenario, "plan.schedule", fmt::format("{} with {} chunks a stage", name(plan.schedule), plan.interleave),
+       expected);
+}
+
+void check_pipeline(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
   if (plan.interleave > 1 && plan.pipeline == 1) {
     fail(scenario, "plan.interleave", fmt::format("{} chunks per stage without a pipeline", plan.interleave),
          "pipeline: 2 or more, or interleave: 1");
   }
-  if ((plan.interleave > 1) != (plan.schedule == PipelineSchedule::interleaved)) {
-    fail(scenario, "plan.schedule", fmt::format("{} with {} chunks a stage", name(plan.schedule), plan.interleave),
-         plan.interleave > 1 ? "interleaved, or interleave: 1" : "gpipe or 1f1b, or interleave: 2 or more");
+  check_chunks(scenario);
+  if (!splits_backward(plan.schedule)) return;
+  if (plan.pipeline == 1) {
+    fail(scenario, "plan.schedule", fmt::format("{} without a pipeline", name(plan.schedule)),
+         "pipeline: 2 or more, or leave the key out");
+  }
+  if (plan.zero == 3) {
+    fail(scenario, "plan.zero", fmt::format("weights that are gathered for each pass, with {}", name(plan.schedule)),
+         "zero: 0, 1 or 2, or schedule: 1f1b");
+  }
+  if (plan.schedule != PipelineSchedule::dualpipe) return;
+  if (plan.offload.parameters || plan.offload.activations) {
+    fail(scenario, "plan.offload", "copies between host and GPU in each pass, with dualpipe",
+         "optimizer or none, or schedule: 1f1b");
+  }
+  if (plan.pipeline % 2 != 0) {
+    fail(scenario, "plan.pipeline", fmt::format("dualpipe with {} stages", plan.pipeline), "an even number of stages");
+  }
+  const std::int64_t passes = train.global_batch / (train.micro_batch * plan.data);
+  const std::int64_t least = std::int64_t{2} * plan.pipeline;
+  if (passes % 2 != 0 || passes < least) {
+    const std::int64_t even = std::max(passes + 1, least) / 2 * 2;
+    fail(scenario, "workload.train.global_batch",
+         fmt::format("dualpipe with {} micro-batches over {} stages", passes, plan.pipeline),
+         fmt::format("an even number of at least twice the stages: global_batch: {}",
+                     even * train.micro_batch * plan.data));
+  }
+}
+
+void check_tensor_overlap(const Scenario& scenario, const TrainWorkload& train) {
+  if (!scenario.plan.tensor_overlap || !train.parts.lora) return;
+  fail(scenario, "plan.tensor_overlap", "adapters beside the products that collectives would be chunked behind",
+       "false, or no lora");
+}
+
+/// ZeRO over a part of the ranks that hold the same parameters.
+void check_shard(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  if (plan.shard == 0) return;
+  require_divisible(scenario, "plan.zero.shard", plan.shard, replicas_of(plan), "ranks with the same parameters");
+  if (plan.shard % plan.expert != 0) {
+    fail(scenario, "plan.zero.shard", fmt::format("{} ranks a shard with experts over {}", plan.shard, plan.expert),
+         fmt::format("a multiple of {}", plan.expert));
   }
 }
 
@@ -94,10 +155,11 @@ void check_transformer(const Scenario& scenario, const TransformerConfig& model)
          fmt::format("{} layers cannot fill {} stages of {} chunks", model.layers, plan.pipeline, plan.interleave),
          fmt::format("pipeline x interleave of at most {}", model.layers));
   }
-  if (plan.expert > 1) {
+  if (plan.expert > 1 || plan.folded_experts) {
     if (model.experts == 1)
       fail(scenario, "plan.expert", "the model has no experts", "expert: 1, or a model with experts");
-    require_divisible(scenario, "plan.expert", plan.expert, model.experts, "experts");
+    require_divisible(scenario, "plan.expert", plan.expert * (plan.folded_experts ? plan.tensor : 1), model.experts,
+                      "experts");
     require_divisible(scenario, "plan.expert", plan.expert, static_cast<std::int64_t>(plan.data) * plan.context,
                       "ranks of data x context");
   }
@@ -150,103 +212,11 @@ void check_network(const Scenario& scenario) {
   }
 }
 
-/// What training with parameter servers needs beyond what every use of them needs.
-void check_store(const Scenario& scenario, const TrainWorkload& train) {
-  const Plan& plan = scenario.plan;
-  const Sync& sync = plan.sync;
-  const bool servers = has_servers(sync.algorithm);
-  if (train.compute_spread > 0.0 && !servers) {
-    fail(scenario, "workload.train.compute_spread", "unequal workers without a parameter server",
-         "plan.sync.algorithm: parameter_server, or leave the key out");
-  }
-  if (!servers) return;
-  if (sync.placement == ServerPlacement::dedicated && sync.servers >= scenario.cluster.nodes) {
-    fail(scenario, "plan.sync.servers",
-         fmt::format("{} dedicated servers in a cluster of {} machines", sync.servers, scenario.cluster.nodes),
-         fmt::format("at most {}, one a machine beside those that train; or placement: cpu",
-                     scenario.cluster.nodes - 1));
-  }
-  if (plan.tensor * plan.pipeline * plan.context * plan.expert > 1) {
-    const std::pair<const char*, bool> needs[] = {
-        {"plan.sync.consistency", sync.consistency != Sync::Consistency::synchronous},
-        {"plan.sync.assignment", sync.assignment != Sync::Assignment::balanced},
-        {"plan.sync.split", sync.split != Sync().split},
-        {"plan.sync.priority", sync.priority != Sync::Priority::arrival},
-        {"plan.sync.barrier", sync.barrier},
-        {"plan.sync.local_reduce", sync.local_reduce},
-        {"plan.sync.slow_workers", sync.slow_workers.count > 0},
-        {"workload.train.compute_spread", train.compute_spread > 0.0}};
-    for (const auto& [key, stated] : needs) {
-      if (stated) {
-        fail(scenario, key, "parameter servers know this for data parallelism only",
-             "tensor, pipeline, context and expert of 1, or leave the key out");
-      }
-    }
-    return;
-  }
-  if (sync.every_micro_batch) {
-    fail(scenario, "plan.sync.every_micro_batch", "a parameter server that is sent the gradients of each micro-batch",
-         "false; a step's gradients are pushed after its last micro-batch");
-  }
-  const std::int64_t machines = worker_gpus(plan, scenario.cluster) / scenario.cluster.gpus_per_node;
-  const std::int64_t workers = sync.local_reduce ? machines : plan.data;
-  if (sync.slow_workers.count > workers) {
-    fail(scenario, "plan.sync.slow_workers.count",
-         fmt::format("{} slow workers of {}", sync.slow_workers.count, workers), fmt::format("at most {}", workers));
-  }
-}
-
-void check_compression(const Scenario& scenario) {
-  const Plan& plan = scenario.plan;
-  const Sync& sync = plan.sync;
-  if (sync.every_micro_batch && plan.pipeline > 1) {
-    fail(scenario, "plan.sync.every_micro_batch", "a pipeline that stops to synchronise after each micro-batch",
-         "false, or pipeline: 1");
-  }
-  if (std::holds_alternative<CollectiveWorkload>(scenario.workload) &&
-      sync.compression.kind != Compression::Kind::none) {
-    fail(scenario, "plan.sync.compression", "compression of a collective on its own",
-         "a training workload, whose gradients can be compressed, or leave the key out");
-  }
-  if (!sync.compression.needs_whole_gradient()) return;
-  const std::string what(name(sync.compression.kind));
-  if (plan.zero > 0) {
-    fail(scenario, "plan.sync.compression",
-         fmt::format("{} with zero: {}, which leaves each rank a part of the gradients only", what, plan.zero),
-         "zero: 0, or compression: fp16, bf16 or fp8");
-  }
-  if (has_servers(sync.algorithm)) {
-    fail(scenario, "plan.sync.compression", what + " with a parameter server; it is a form of all-reduce between peers",
-         "another algorithm, or compression: fp16, bf16 or fp8");
-  }
-}
-
-/// Where a key of plan.sync was stated: a collective has some of its own, which overrule the plan's.
-std::string sync_key(const Scenario& scenario, std::string_view key) {
-  std::string own = fmt::format("workload.collective.{}", key);
-  return scenario.where.contains(own) ? own : fmt::format("plan.sync.{}", key);
-}
-
-void check_sync(const Scenario& scenario) {
-  const Sync& sync = scenario.plan.sync;
-  if (!sync.levels.empty() && sync.algorithm != SyncAlgorithm::hierarchical) {
-    fail(scenario, sync_key(scenario, "levels"), "levels without a hierarchical algorithm",
-         "algorithm: hierarchical, or leave the key out");
-  }
-  if (!has_servers(sync.algorithm)) return;
-  if (scenario.plan.zero > 0) {
-    fail(scenario, "plan.zero", fmt::format("zero {} with a parameter server", scenario.plan.zero),
-         "zero: 0; the servers hold the optimizer state");
-  }
-  const bool on_gpus = sync.placement == ServerPlacement::gpu || sync.placement == ServerPlacement::colocated;
-  if (on_gpus && sync.servers > scenario.cluster.gpus()) {
-    fail(scenario, sync_key(scenario, "servers"),
-         fmt::format("{} servers on {} GPUs", sync.servers, scenario.cluster.gpus()),
-         fmt::format("at most {}", scenario.cluster.gpus()));
-  }
-}
-
 }  // namespace
+
+void fail(const Scenario& scenario, std::string_view key, std::string got, std::string expected) {
+  throw ScenarioError(position_of(scenario, key), std::string(key), std::move(got), std::move(expected));
+}
 
 SourcePosition position_of(const Scenario& scenario, std::string_view key) {
   std::string at(key);
@@ -273,20 +243,57 @@ void check_unequal_devices(const Scenario& scenario) {
   }
 }
 
+/// Nodes of several kinds are known to training by collectives, and to collectives.
+void check_groups(const Scenario& scenario) {
+  if (scenario.cluster.groups.empty()) return;
+  const bool trains = std::holds_alternative<TrainWorkload>(scenario.workload);
+  if (!trains && !std::holds_alternative<CollectiveWorkload>(scenario.workload)) {
+    fail(scenario, "cluster.groups", "several kinds of nodes for a workload on one of them",
+         "cluster.node, or train or collective as workload");
+  }
+  if (std::ranges::any_of(scenario.cluster.groups, [](const auto& g) { return g.node.gpu.processor.has_value(); })) {
+    fail(scenario, "cluster.groups", "processors that train beside other kinds of nodes", "cluster.node");
+  }
+  if (has_servers(scenario.plan.sync.algorithm)) {
+    fail(scenario, "cluster.groups", "several kinds of nodes with parameter servers", "a collective as algorithm");
+  }
+  if (scenario.plan.offload.any()) {
+    fail(scenario, "plan.offload", "offloading on several kinds of nodes", "none, or cluster.node");
+  }
+}
+
+/// Jobs that share a fabric train, without parameter servers.
+void check_jobs(const Scenario& scenario) {
+  if (scenario.jobs.empty()) return;
+  if (!std::holds_alternative<TrainWorkload>(scenario.workload)) {
+    fail(scenario, "jobs", "other jobs beside a workload that trains nothing", "workload: { train: … }");
+  }
+  if (scenario.cluster.jitter) fail(scenario, "cluster.jitter", "jitter beside other jobs", "one of the two keys");
+  const auto refuse_servers = [&](const Scenario& job) {
+    if (!has_servers(job.plan.sync.algorithm)) return;
+    fail(scenario, "jobs", job.name + " has parameter servers", "a collective as its plan.sync.algorithm");
+  };
+  refuse_servers(scenario);
+  for (const Scenario& job : scenario.jobs) refuse_servers(job);
+  if (scenario.plan.placement.empty()) fail(scenario, "jobs", "all nodes are other jobs'", "a larger cluster");
+}
+
 void check_scenario(const Scenario& scenario) {
   if (!scenario.background.empty() && (std::holds_alternative<OperatorWorkload>(scenario.workload) ||
                                        std::holds_alternative<HostWorkload>(scenario.workload))) {
     fail(scenario, "background", "an operator meets nobody on a link", "train, collective or tasks as workload");
   }
   check_unequal_devices(scenario);
+  check_groups(scenario);
+  check_jobs(scenario);
   check_sync(scenario);
-  check_compression(scenario);
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
   if (train == nullptr) return;
-  check_store(scenario, *train);
   check_gpu_count(scenario);
   check_batch(scenario, *train);
-  check_pipeline(scenario);
+  check_pipeline(scenario, *train);
+  check_shard(scenario);
+  check_tensor_overlap(scenario, *train);
   check_packing(scenario, *train);
   if (const auto* transformer = std::get_if<TransformerConfig>(&train->model.shape)) {
     check_transformer(scenario, *transformer);

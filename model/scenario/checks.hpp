@@ -1,6 +1,7 @@
 // What no single key can tell: whether cluster, workload and plan fit together.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "model/scenario/scenario.hpp"
@@ -9,6 +10,9 @@ namespace foretrain {
 
 /// Where a dotted key was written, else the nearest key above it that was.
 SourcePosition position_of(const Scenario& scenario, std::string_view key);
+
+/// Throws ScenarioError at the key: what it says, and what is expected.
+[[noreturn]] void fail(const Scenario& scenario, std::string_view key, std::string got, std::string expected);
 
 /// Throws ScenarioError at the guilty key: factors whose product is not the number of GPUs; a global batch that data ×
 /// micro-batch does not divide; heads, key–value heads, feed-forward width, sequence or experts that their factor does

@@ -182,21 +182,26 @@ void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts
     field.fail(fmt::format("adapters are defined for language models, not for {}", model.name), "leave the key out");
   }
   const MappingReader keys = field.mapping({"rank", "targets"});
-  Lora lora;
+  // What NeMo's recipes for speed adapt (nemo/collections/llm/recipes/llama3_8b.py,
+  // finetune_performance_optimizations: target_modules = ['linear_qkv']).
+  const bool stated = keys.has("targets");
+  Lora lora{.rank = 16, .attention = false, .ffn = false, .qkv = !stated};
   lora.rank = keys["rank"].integer({1, 1'000'000});
   if (lora.rank > language->hidden) {
     keys.fail("rank", fmt::format("rank {} in a model of width {}", lora.rank, language->hidden),
               fmt::format("at most {}", language->hidden));
   }
   if (const auto targets = keys.find("targets")) {
-    enum class Target { attention, ffn };
-    lora.attention = lora.ffn = false;
+    enum class Target { attention, ffn, qkv };
     for (const Field& item : targets->list_or_one()) {
       const Target target = item.choice<Target>();
       lora.attention |= target == Target::attention;
       lora.ffn |= target == Target::ffn;
+      lora.qkv |= target == Target::qkv;
     }
-    if (!lora.attention && !lora.ffn) targets->fail("an empty list", "attention, ffn, or both");
+    if (lora.qkv && lora.attention) targets->fail("qkv is a part of attention", "one of them");
+    if (!lora.attention && !lora.ffn && !lora.qkv)
+      targets->fail("an empty list", "attention, ffn, or both; qkv instead of attention");
   }
   if (lora.ffn && language->experts > 1) {
     keys.fail("targets", "adapters beside the matrices of experts", "targets: [attention]");

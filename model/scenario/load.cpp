@@ -12,6 +12,7 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/checks.hpp"
 #include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/jobs_reader.hpp"
 #include "model/scenario/machine_calibration.hpp"
 #include "model/scenario/plan_reader.hpp"
 #include "model/scenario/trainer_reader.hpp"
@@ -26,20 +27,36 @@ void note_positions(const YamlNode& node, const std::string& path, std::map<std:
   for (const YamlEntry& entry : node.entries) note_positions(entry.value, join_path(path, entry.key), where);
 }
 
+/// ZeRO-1 and 2 divide the states of optimizers that keep fp32 weights beside short ones (Megatron-Core,
+/// optimizer/distrib_optimizer.py; DeepSpeed, runtime/zero/stage_1_and_2.py: single_partition_of_fp32_groups).
+bool shards_master_weights(const TrainWorkload& train, const Plan& plan) {
+  const bool adaptive = train.optimizer == Optimizer::adam || train.optimizer == Optimizer::adamw;
+  const bool narrow = bytes_per_element(storage_precision(train.precision)) < bytes_per_element(Precision::fp32);
+  return adaptive && narrow && (plan.zero == 1 || plan.zero == 2);
+}
+
 /// A scenario whose trainer's habits are in the document, if it has one.
 Scenario read_completed(const YamlNode& document, std::string_view default_name) {
   const MappingReader keys =
-      Field(document, "").mapping({"name", "description", "cluster", "workload", "plan", "background", "calibration"});
+      Field(document, "")
+          .mapping({"name", "description", "cluster", "workload", "plan", "background", "jobs", "calibration"});
   Scenario scenario;
   note_positions(document, "", scenario.where);
   scenario.name = keys.text_or("name", default_name);
   scenario.description = keys.text_or("description", "");
   scenario.cluster = read_cluster(keys["cluster"]);
   ReadWorkload workload = read_workload(keys["workload"], scenario.cluster);
-  scenario.plan = read_plan(keys.find("plan"), workload, scenario.cluster);
+  if (const auto jobs = keys.find("jobs")) {
+    scenario.jobs = read_jobs(*jobs, keys["cluster"].node(), scenario.cluster);
+  }
+  scenario.plan = read_plan(keys.find("plan"), workload, scenario.cluster, nodes_of_jobs(scenario.jobs));
   scenario.workload = std::move(workload.workload);
   if (auto* train = std::get_if<TrainWorkload>(&scenario.workload); train != nullptr && !workload.states_global_batch) {
     train->global_batch = train->micro_batch * scenario.plan.data;
+  }
+  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+      train != nullptr && !workload.states_master_weights) {
+    train->master_weights = shards_master_weights(*train, scenario.plan);
   }
   if (const auto background = keys.find("background")) {
     scenario.background = read_background(*background, scenario.cluster);
@@ -48,6 +65,9 @@ Scenario read_completed(const YamlNode& document, std::string_view default_name)
   const auto calibration = keys.find("calibration");
   scenario.calibration = calibration ? load_calibration(catalogue_file(CatalogueSection::calibration, *calibration))
                                      : load_default_calibration();
+  if (scenario.calibration.calibrated && !scenario.cluster.groups.empty()) {
+    keys.fail("calibration", "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
+  }
   check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
   adapt_to_processor(scenario.calibration, scenario.cluster);
@@ -65,7 +85,7 @@ Scenario apply_and_read(YamlNode document, const std::vector<std::string>& overr
 }  // namespace
 
 Scenario read_scenario(const YamlNode& document, std::string_view default_name) {
-  if (!names_trainer(document)) return read_completed(document, default_name);
+  if (!has_trainer(document)) return read_completed(document, default_name);
   const TrainedScenario trained = with_trainer(document);
   Scenario scenario = read_completed(trained.document, default_name);
   // The calibration's constants are those of a result's provenance that belong to no piece of hardware.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "model/base/text.hpp"
@@ -54,29 +55,85 @@ Node read_node(const Field& written) {
   return result;
 }
 
+namespace {
+
+/// `node`, `nodes`, `gpus_per_node` of a cluster or of one of its groups, and its network over `general`, the
+/// cluster's.
+NodeGroup read_group(const MappingReader& keys, const std::optional<Field>& general, const Field& cluster) {
+  NodeGroup group;
+  group.node = read_node(keys["node"]);
+  group.nodes = keys.int_or("nodes", 1, {1, 1'000'000});
+  group.gpus_per_node = keys.int_or("gpus_per_node", group.node.gpus, {1, most_gpus_per_node});
+  if (group.gpus_per_node > group.node.gpus) {
+    keys.fail("gpus_per_node",
+              fmt::format("{} GPUs, but {} has {}", group.gpus_per_node, group.node.name, group.node.gpus),
+              fmt::format("at most {}", group.node.gpus));
+  }
+  group.network = group.node.network;
+  for (const std::optional<Field>& network : {general, keys.find("network")}) {
+    if (!network) continue;
+    FigureLog log("cluster", cluster);
+    group.network = read_network(*network, group.network, log);
+    const std::vector<Constant> replaced = std::move(log).take();
+    group.node.constants.insert(group.node.constants.end(), replaced.begin(), replaced.end());
+  }
+  return group;
+}
+
+void require_network(const NodeGroup& group, int nodes, const MappingReader& keys) {
+  if (nodes < 2 || group.network.nics_per_node > 0) return;
+  keys.fail("nodes", fmt::format("{} nodes without a network", nodes),
+            "network: { nics_per_node: …, nic_bandwidth: …, latency: … }, or one node");
+}
+
+/// `groups:`, and the cluster's `network:`, which holds for all of them.
+std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
+  for (const char* key : {"node", "nodes", "gpus_per_node"}) {
+    if (cluster.has(key)) cluster.fail(key, fmt::format("{} beside groups", key), "this key inside of each group");
+  }
+  std::vector<NodeGroup> groups;
+  const std::vector<Field> list = cluster["groups"].list();
+  if (list.empty()) cluster.fail("groups", "no groups", "at least one: [ { node: dgx-h100, nodes: 4 } ]");
+  int nodes = 0;
+  for (const Field& entry : list) {
+    const MappingReader keys = entry.mapping({"node", "nodes", "gpus_per_node", "network"});
+    if (const auto network = keys.find("network"); network && network->is_mapping()) {
+      if (const YamlEntry* fabric = network->node().find("fabric")) {
+        Field(fabric->value, join_path(network->path(), "fabric"))
+            .fail("a fabric of its own", "cluster.network.fabric: one fabric joins all nodes");
+      }
+    }
+    groups.push_back(read_group(keys, cluster.find("network"), cluster.field()));
+    nodes += groups.back().nodes;
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    groups[i].network.fabric = groups.front().network.fabric;
+    require_network(groups[i], nodes, list[i].mapping({"node", "nodes", "gpus_per_node", "network"}));
+  }
+  return groups;
+}
+
+}  // namespace
+
 Cluster read_cluster(const Field& field) {
   const MappingReader cluster =
-      field.mapping({"node", "nodes", "gpus_per_node", "network", "faults", "jitter", "price"});
+      field.mapping({"node", "nodes", "gpus_per_node", "network", "groups", "faults", "jitter", "price"});
   Cluster result;
-  result.node = read_node(cluster["node"]);
-  result.nodes = cluster.int_or("nodes", 1, {1, 1'000'000});
-  result.gpus_per_node = cluster.int_or("gpus_per_node", result.node.gpus, {1, most_gpus_per_node});
-  if (result.gpus_per_node > result.node.gpus) {
-    cluster.fail("gpus_per_node",
-                 fmt::format("{} GPUs, but {} has {}", result.gpus_per_node, result.node.name, result.node.gpus),
-                 fmt::format("at most {}", result.node.gpus));
+  NodeGroup first;
+  if (cluster.has("groups")) {
+    result.groups = read_groups(cluster);
+    first = result.groups.front();
+    first.nodes = 0;
+    for (const NodeGroup& group : result.groups) first.nodes += group.nodes;
+  } else {
+    first = read_group(cluster, std::nullopt, field);
+    require_network(first, first.nodes, cluster);
   }
-  result.network = result.node.network;
-  if (const auto network = cluster.find("network")) {
-    FigureLog log("cluster", field);
-    result.network = read_network(*network, result.node.network, log);
-    const std::vector<Constant> replaced = std::move(log).take();
-    result.node.constants.insert(result.node.constants.end(), replaced.begin(), replaced.end());
-  }
-  if (result.nodes > 1 && result.network.nics_per_node < 1) {
-    cluster.fail("nodes", fmt::format("{} nodes without a network", result.nodes),
-                 "network: { nics_per_node: …, nic_bandwidth: …, latency: … }, or one node");
-  }
+  result.node = std::move(first.node);
+  result.nodes = first.nodes;
+  result.gpus_per_node = first.gpus_per_node;
+  result.network = std::move(first.network);
+  if (result.groups.size() == 1) result.groups.clear();
   if (const auto faults = cluster.find("faults")) result.faults = read_faults(*faults);
   if (const auto jitter = cluster.find("jitter")) result.jitter = read_jitter(*jitter);
   require_possible_network(result, field);

@@ -9,6 +9,7 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
+#include "model/scenario/placement_reader.hpp"
 
 namespace foretrain {
 
@@ -230,6 +231,17 @@ Plan::Offload read_offload(const Field& field) {
   return offload;
 }
 
+/// A level, or `{ stage: 3, shard: 8 }`.
+void read_zero(const Field& field, Plan& plan) {
+  plan.zero = zero_level(field);
+  if (!field.is_mapping()) return;
+  const MappingReader keys = field.mapping({"stage", "shard"});
+  plan.shard = keys.int_or("shard", 0, factor);
+  if (plan.shard > 0 && plan.zero == 0) {
+    keys.fail("shard", "stage 0 divides nothing", "stage: 1, 2 or 3, or leave the key out");
+  }
+}
+
 ExecutionMode read_execution(const MappingReader& plan) { return plan.choice_or("execution", ExecutionMode::eager); }
 
 /// How many replicas the GPUs have room for; 1 where the factors do not divide them (check_scenario complains then).
@@ -239,10 +251,38 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
   return gpus > 0 && gpus % replica == 0 ? static_cast<int>(gpus / replica) : 1;
 }
 
-Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster) {
+/// Experts no wider than the hidden state, which nobody divides further.
+bool has_small_experts(const ModelConfig& model) {
+  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
+  return transformer != nullptr && transformer->experts > 1 && transformer->ffn_hidden <= transformer->hidden;
+}
+
+/// Experts over more ranks than data and context have are held whole by tensor ranks (Megatron-Core, parallel folding:
+/// Liu et al. 2025, arXiv 2504.14960). So they are where `expert_tensor: 1` says so; and unless it says something,
+/// where they are small (Megatron-Bridge, recipes of Qwen3 and DeepSeek-V3: expert_tensor_parallel_size = 1).
+void fold_experts(const MappingReader& keys, const ModelConfig& model, Plan& plan) {
+  const int stated = keys.int_or("expert_tensor", 0, {1, 1'000'000});
+  if (stated != 0 && stated != 1 && stated != plan.tensor) {
+    keys.fail("expert_tensor", fmt::format("experts divided among {} of {} tensor ranks", stated, plan.tensor),
+              fmt::format("1 or {}", plan.tensor));
+  }
+  if (plan.tensor == 1 || plan.expert == 1) return;
+  const bool divides = plan.expert % plan.tensor == 0;
+  const bool must = stated == 1 || (stated == 0 && plan.expert > plan.data * plan.context);
+  if (must && !divides) {
+    keys.fail("expert", fmt::format("{} ranks of experts over {} tensor ranks and others", plan.expert, plan.tensor),
+              fmt::format("a multiple of {}, or expert_tensor: {}", plan.tensor, plan.tensor));
+  }
+  plan.folded_experts = must || (stated == 0 && divides && has_small_experts(model));
+  if (plan.folded_experts) plan.expert /= plan.tensor;
+}
+
+Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster,
+                        const std::vector<int>& taken) {
   const MappingReader keys =
-      field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "schedule", "sequence_parallel",
-                     "zero", "reshard_after_forward", "offload", "sync", "execution", "processes", "trainer"});
+      field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "expert_tensor", "schedule",
+                     "sequence_parallel", "tensor_overlap", "zero", "reshard_after_forward", "offload", "sync",
+                     "execution", "processes", "order", "placement", "trainer"});
   Plan plan;
   plan.tensor = keys.int_or("tensor", 1, factor);
   plan.pipeline = keys.int_or("pipeline", 1, factor);
@@ -252,8 +292,14 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   plan.context = keys.int_or("context", 1, factor);
   plan.expert = keys.int_or("expert", 1, factor);
   plan.sequence_parallel = keys.flag_or("sequence_parallel", false);
-  plan.zero = keys.int_or("zero", 0, {0, 3});
-  plan.reshard_after_forward = keys.flag_or("reshard_after_forward", true);
+  plan.tensor_overlap = keys.flag_or("tensor_overlap", false);
+  if (plan.tensor_overlap && !plan.sequence_parallel) {
+    keys.fail("tensor_overlap", "all-reduces, which are not chunked behind products",
+              "sequence_parallel: true, or leave the key out");
+  }
+  if (const auto zero = keys.find("zero")) read_zero(*zero, plan);
+  // torchtitan keeps a pipeline stage's weights from pass to pass (fsdp_reshard_after_forward: not pp_enabled).
+  plan.reshard_after_forward = keys.flag_or("reshard_after_forward", plan.zero != 3 || plan.pipeline == 1);
   if (keys.has("reshard_after_forward") && plan.zero != 3) {
     keys.fail("reshard_after_forward", fmt::format("zero: {} does not shard weights", plan.zero),
               "zero: 3, or leave the key out");
@@ -262,7 +308,14 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   plan.sync.gradient_precision = usual_gradient_precision(train, plan.zero);
   plan.sync.bucket_rule = Sync::BucketRule::automatic;
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
+  if (const auto placement = keys.find("placement"); placement || !taken.empty()) {
+    const std::int64_t replica = std::int64_t{1} * plan.tensor * plan.pipeline * plan.context;
+    const std::int64_t replicas = keys.integer_or("data", cluster.gpus(), factor);
+    plan.placement = read_placement(placement, cluster, replica * replicas, taken);
+  }
   plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);
+  if (const auto order = keys.find("order")) read_order(*order, plan);
+  fold_experts(keys, train.model, plan);
   set_bucket(plan);
   plan.execution = read_execution(keys);
   plan.single_process = keys.flag_or("processes", false, "per_gpu", "single");
@@ -296,11 +349,18 @@ Precision usual_gradient_precision(const TrainWorkload& train, int zero) {
   }
 }
 
-Plan read_plan(const std::optional<Field>& field, const ReadWorkload& workload, const Cluster& cluster) {
+int zero_level(const Field& field) {
+  constexpr IntegerRange levels{0, 3};
+  const Field level = field.is_mapping() ? field.mapping({"stage", "shard"})["stage"] : field;
+  return static_cast<int>(level.integer(levels));
+}
+
+Plan read_plan(const std::optional<Field>& field, const ReadWorkload& workload, const Cluster& cluster,
+               const std::vector<int>& taken) {
   const YamlNode nothing = yaml_mapping({});
   const Field plan = field.value_or(Field(nothing, "plan"));
   if (const auto* train = std::get_if<TrainWorkload>(&workload.workload)) {
-    return read_training_plan(plan, *train, cluster);
+    return read_training_plan(plan, *train, cluster, taken);
   }
   if (std::holds_alternative<CollectiveWorkload>(workload.workload)) return read_collective_plan(plan, workload);
   Plan result;

@@ -14,7 +14,12 @@ namespace foretrain {
 Precision usual_gradient_precision(const TrainWorkload& train, int zero);
 
 /// Reads the plan (absent: all defaults) for a workload. Train workloads have every key; data is what the other factors
-/// leave of the GPUs. Throws ScenarioError for keys without meaning for the workload.
-Plan read_plan(const std::optional<Field>& field, const ReadWorkload& workload, const Cluster& cluster);
+/// leave of the GPUs. `taken` are nodes that other jobs have: the plan is placed on those that are left. Throws
+/// ScenarioError for keys without meaning for the workload.
+Plan read_plan(const std::optional<Field>& field, const ReadWorkload& workload, const Cluster& cluster,
+               const std::vector<int>& taken = {});
+
+/// The level that plan.zero states, by itself or as its `stage`.
+int zero_level(const Field& field);
 
 }  // namespace foretrain

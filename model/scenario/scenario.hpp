@@ -114,6 +114,7 @@ struct Scenario {
   Plan plan;
   Calibration calibration;
   std::vector<BackgroundFlow> background;
+  std::vector<Scenario> jobs = {};  ///< others on the same cluster, each on nodes of its own (Plan::placement)
   std::map<std::string, SourcePosition> where;  ///< dotted key → where it was written
 };
 

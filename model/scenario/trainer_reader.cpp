@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -14,6 +15,7 @@
 #include "model/collectives/operation.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/model_reader.hpp"
+#include "model/scenario/plan_reader.hpp"
 #include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
@@ -25,7 +27,7 @@ struct HabitRow {
   std::string_view key;
   enum class Belongs { everywhere, to_servers, to_transformers } belongs = Belongs::everywhere;
 };
-constexpr std::array<HabitRow, 18> habit_rows = {{{"plan.zero"},
+constexpr std::array<HabitRow, 20> habit_rows = {{{"plan.zero"},
                                                   {"plan.sync.algorithm"},
                                                   {"plan.sync.bucket"},
                                                   {"plan.sync.first_bucket"},
@@ -42,7 +44,9 @@ constexpr std::array<HabitRow, 18> habit_rows = {{{"plan.zero"},
                                                   {"plan.execution"},
                                                   {"plan.processes"},
                                                   {"workload.train.kernels", HabitRow::Belongs::to_transformers},
-                                                  {"workload.train.master_weights"}}};
+                                                  {"workload.train.master_weights"},
+                                                  {"workload.train.layer_overhead"},
+                                                  {"workload.train.reserved_memory"}}};
 
 /// The value of a dotted key, or nullptr.
 const YamlNode* value_at(const YamlNode& document, std::string_view key) {
@@ -81,6 +85,25 @@ bool trains_transformer(const YamlNode& document) {
   return model != nullptr && !std::holds_alternative<NetworkConfig>(read_model(Field(*model, key)).shape);
 }
 
+/// A factor of the plan; 1 where it is left out or is no number yet.
+std::int64_t factor_at(const YamlNode& document, std::string_view key) {
+  const YamlNode* node = value_at(document, key);
+  const bool number =
+      node != nullptr && node->is_scalar() && node->scalar.find_first_not_of("0123456789") == std::string::npos;
+  return number && !node->scalar.empty() ? Field(*node, std::string(key)).integer() : 1;
+}
+
+/// Of those who name no trainer: tensor and pipeline parallelism together with ZeRO-1 or 2 in fp16 is what Megatron-LM
+/// with DeepSpeed's engine offers; Megatron-LM's own distributed optimizer came later, and with bf16.
+std::optional<std::string> usual_trainer(const YamlNode& document) {
+  const YamlNode* precision = value_at(document, "workload.train.precision");
+  const YamlNode* zero = value_at(document, "plan.zero");
+  if (precision == nullptr || zero == nullptr || precision->scalar != "fp16") return std::nullopt;
+  if (zero->scalar != "1" && zero->scalar != "2") return std::nullopt;
+  if (factor_at(document, "plan.tensor") == 1 || factor_at(document, "plan.pipeline") == 1) return std::nullopt;
+  return trains_transformer(document) ? std::optional<std::string>("megatron-deepspeed") : std::nullopt;
+}
+
 bool belongs(const HabitRow& row, const YamlNode& document) {
   switch (row.belongs) {
     case HabitRow::Belongs::to_servers:
@@ -103,7 +126,7 @@ bool holds(const Field& when, const YamlNode& document) {
   if (!levels) return true;
   constexpr IntegerRange zero_range{0, 3};
   const YamlNode* stated = value_at(document, "plan.zero");
-  const std::int64_t zero = stated != nullptr ? Field(*stated, "plan.zero").integer(zero_range) : 0;
+  const std::int64_t zero = stated != nullptr ? zero_level(Field(*stated, "plan.zero")) : 0;
   const std::vector<Field> list = levels->list_or_one();
   return std::ranges::any_of(list, [&](const Field& level) { return level.integer(zero_range) == zero; });
 }
@@ -131,12 +154,15 @@ Field habits_of(const YamlNode& trainer) {
 
 }  // namespace
 
-bool names_trainer(const YamlNode& document) {
-  return value_at(document, "plan.trainer") != nullptr && value_at(document, "workload.train") != nullptr;
+bool has_trainer(const YamlNode& document) {
+  if (value_at(document, "workload.train") == nullptr) return false;
+  return value_at(document, "plan.trainer") != nullptr || usual_trainer(document).has_value();
 }
 
 TrainedScenario with_trainer(const YamlNode& document) {
-  const Field name(*value_at(document, "plan.trainer"), "plan.trainer");
+  const YamlNode* stated = value_at(document, "plan.trainer");
+  const YamlNode usual = yaml_scalar(usual_trainer(document).value_or(""), document.where);
+  const Field name(stated != nullptr ? *stated : usual, "plan.trainer");
   const std::filesystem::path path = catalogue_file(CatalogueSection::trainer, name);
   std::vector<std::string> known;
   known.reserve(habit_rows.size());

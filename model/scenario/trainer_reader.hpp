@@ -17,8 +17,8 @@ struct TrainedScenario {
   std::vector<Constant> habits;  ///< those that were added, each with its source
 };
 
-/// Whether the scenario trains and names a trainer (`plan.trainer`).
-bool names_trainer(const YamlNode& document);
+/// Whether the scenario trains and names a trainer (`plan.trainer`), or trains as only one of them can.
+bool has_trainer(const YamlNode& document);
 
 /// The scenario with the habits of its trainer for the keys that it leaves out. They keep their own positions, so that
 /// complaints about them name the trainer's file. Left out are habits that `when:` limits to other plans, those of

@@ -60,6 +60,39 @@ void check_heads(const MappingReader& model, const TransformerConfig& config) {
   }
 }
 
+/// What only a mixture of experts has.
+void read_experts(const MappingReader& model, TransformerConfig& config) {
+  for (const char* key : {"shared_experts", "dense_layers", "dense_ffn_hidden", "expert_imbalance", "expert_capacity"}) {
+    if (config.experts == 1 && model.has(key)) model.fail(key, "the model has no experts", "experts: 8, say");
+  }
+  config.shared_experts = model.integer_or("shared_experts", 0, {0, 1000});
+  config.dense_layers = model.integer_or("dense_layers", 0, {0, config.layers});
+  if (config.dense_layers > 0) {
+    config.dense_ffn_hidden = model["dense_ffn_hidden"].integer({1, largest_transformer_dimension});
+  }
+  if (const auto imbalance = model.find("expert_imbalance")) {
+    config.expert_imbalance = imbalance->number();
+    if (config.expert_imbalance < 1.0) imbalance->fail("the busiest below the mean", "1 or more");
+  }
+  if (const auto capacity = model.find("expert_capacity")) config.expert_capacity = capacity->number(Zero::refused);
+}
+
+void read_latent_attention(const MappingReader& model, TransformerConfig& config) {
+  if (!model.has("kv_lora_rank")) {
+    for (const char* key : {"q_lora_rank", "rope_head_dim", "v_head_dim"}) {
+      if (model.has(key)) model.fail(key, "latent attention without its keys", "kv_lora_rank: 512, say");
+    }
+    return;
+  }
+  config.kv_lora_rank = model["kv_lora_rank"].integer({1, 1'000'000});
+  config.q_lora_rank = model.integer_or("q_lora_rank", 0, {1, 1'000'000});
+  config.rope_head_dim = model.integer_or("rope_head_dim", 0, {0, 1'000'000});
+  config.v_head_dim = model.integer_or("v_head_dim", config.head_dim, {1, 1'000'000});
+  if (config.kv_heads != config.heads) {
+    model.fail("kv_heads", "latent attention makes keys for every head", "leave it out, or as many as heads");
+  }
+}
+
 }  // namespace
 
 TransformerConfig read_transformer(const Field& field, TransformerFamily family) {
@@ -69,7 +102,9 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
                            "head_dim", "ffn_hidden", "gated_ffn", "biases", "image_size", "patch_size", "classes"})
           : field.mapping({"kind", "name", "description", "sources", "family", "layers", "hidden", "heads", "kv_heads",
                            "head_dim", "ffn_hidden", "gated_ffn", "biases", "vocabulary", "sequence", "tied_embeddings",
-                           "experts", "experts_per_token"});
+                           "experts", "experts_per_token", "shared_experts", "dense_layers", "dense_ffn_hidden",
+                           "expert_imbalance", "expert_capacity", "q_lora_rank", "kv_lora_rank", "rope_head_dim",
+                           "v_head_dim"});
   const FamilyDefaults& defaults = family_defaults[static_cast<std::size_t>(family)];
   TransformerConfig config;
   config.family = family;
@@ -98,6 +133,8 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
                fmt::format("{} experts per token, but there are {}", config.experts_per_token, config.experts),
                fmt::format("at most {}", config.experts));
   }
+  read_experts(model, config);
+  read_latent_attention(model, config);
   return config;
 }
 

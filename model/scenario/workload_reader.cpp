@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/attention_reader.hpp"
+#include "model/scenario/checkpoint_reader.hpp"
 #include "model/scenario/data_reader.hpp"
 #include "model/scenario/loader_reader.hpp"
 #include "model/scenario/model_reader.hpp"
@@ -35,9 +37,18 @@ double read_training_samples(const Field& field, const TrainWorkload& train) {
   return length.count / static_cast<double>(transformer->sequence);
 }
 
+/// Of every kind in the cluster.
+std::vector<const Gpu*> gpus_in(const Cluster& cluster) {
+  std::vector<const Gpu*> gpus;
+  for (const NodeGroup& group : cluster.groups) gpus.push_back(&group.node.gpu);
+  if (gpus.empty()) gpus.push_back(&cluster.node.gpu);
+  return gpus;
+}
+
 /// FlashAttention needs the asynchronous copies and shared memory of Turing (v1) or Ampere (v2) and later.
-AttentionKind usual_attention(const Gpu& gpu) {
-  return gpu.compute_capability >= 7.5 ? AttentionKind::flash : AttentionKind::standard;
+AttentionKind usual_attention(const Cluster& cluster) {
+  const bool old = std::ranges::any_of(gpus_in(cluster), [](const Gpu* gpu) { return gpu->compute_capability < 7.5; });
+  return old ? AttentionKind::standard : AttentionKind::flash;
 }
 
 /// BERT's trainers date from before fused kernels; on processors there are no others.
@@ -48,9 +59,10 @@ KernelSet usual_kernels(const ModelConfig& model, const Gpu& gpu) {
 }
 
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
-  const MappingReader train = field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer",
-                                             "recompute", "attention", "kernels", "master_weights", "loss", "samples",
-                                             "loader", "compute_spread", "data", "freeze", "lora"});
+  const MappingReader train =
+      field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer", "recompute", "attention",
+                     "kernels", "master_weights", "loss", "samples", "loader", "compute_spread", "data", "freeze",
+                     "lora", "checkpoint", "layer_overhead", "reserved_memory"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
@@ -59,13 +71,16 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.precision = train.choice_or("precision", Precision::bf16, training_precisions);
   workload.optimizer = train.choice_or("optimizer", Optimizer::adamw);
   workload.recompute = train.choice_or("recompute", Recompute::none);
-  workload.attention = train.choice_or("attention", usual_attention(cluster.node.gpu));
+  workload.attention = train.choice_or("attention", usual_attention(cluster));
   workload.kernels = train.choice_or("kernels", usual_kernels(workload.model, cluster.node.gpu));
   if (train.has("kernels") && std::holds_alternative<NetworkConfig>(workload.model.shape)) {
     train.fail("kernels", fmt::format("{} is a network of layers, each with its own kernels", workload.model.name),
                "a transformer, or leave the key out");
   }
-  check_attention(workload.model, workload.attention, workload.precision, cluster.node.gpu, field);
+  for (const Gpu* gpu : gpus_in(cluster)) {
+    check_attention(workload.model, workload.attention, workload.precision, *gpu, field);
+  }
+  result.states_master_weights = train.has("master_weights");
   workload.master_weights = train.flag_or("master_weights", false);
   workload.fused_loss = train.flag_or("loss", false, "eager", "fused");
   if (const auto data = train.find("data")) workload.data = read_data(*data, workload.model);
@@ -76,7 +91,12 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
     workload.training_samples = read_training_samples(*samples, workload);
   }
   if (const auto spread = train.find("compute_spread")) workload.compute_spread = read_spread(*spread);
+  workload.layer_overhead = train.quantity_or("layer_overhead", Seconds(0.0), Zero::allowed);
+  workload.reserved_memory = train.quantity_or("reserved_memory", Bytes(0.0), Zero::allowed);
   if (const auto loader = train.find("loader")) workload.loader = read_loader(*loader, cluster.node.storage);
+  if (const auto checkpoint = train.find("checkpoint")) {
+    workload.checkpoint = read_checkpoint(*checkpoint, cluster.node.storage);
+  }
   result.workload = std::move(workload);
 }
 

@@ -35,25 +35,60 @@ Seconds kernels_beside(const GradientBucket& bucket) {
   return kernels;
 }
 
-/// The backward pass of the last micro-batch: with overlap it runs bucket by bucket, slowed by the collectives beside
-/// it.
-Segment last_backward_of(const Step& step, const Step::Chunk& chunk) {
-  if (!step.overlap) return chunk.backward;
+/// The last pass that makes gradients of weights: with overlap it runs bucket by bucket, slowed by the collectives
+/// beside it.
+Segment last_pass(const Step& step, const Step::Chunk& chunk, const Segment& undisturbed) {
+  if (!step.overlap) return undisturbed;
   Segment sum;
   for (const GradientBucket& bucket : chunk.buckets) sum += bucket.backward;
   return sum;
 }
 
+/// How often a stage does each kind of pass of one of its chunks; the last that makes gradients of weights apart.
+struct PassCounts {
+  double forward = 0.0, backward = 0.0, inputs = 0.0, weights = 0.0, paired = 0.0;
+  bool last_is_whole = true;
+};
+
+std::vector<PassCounts> count_passes(const Step& step, int stage, std::size_t chunks) {
+  std::vector<PassCounts> counts(chunks);
+  const std::vector<PipelinePass> order = step.order_of(stage);
+  bool in_pair = false;  // with the pass before
+  for (const PipelinePass& pass : order) {
+    PassCounts& count = counts[at_index(pass.chunk)];
+    using Part = PipelinePass::Part;
+    double& kind = pass.beside_next            ? count.paired
+                   : !pass.backward            ? count.forward
+                   : pass.part == Part::whole  ? count.backward
+                   : pass.part == Part::inputs ? count.inputs
+                                               : count.weights;
+    if (!std::exchange(in_pair, pass.beside_next)) kind += 1.0;
+  }
+  const std::vector<PipelinePass> last = last_gradients(order, static_cast<int>(chunks));
+  for (std::size_t k = 0; k < chunks; ++k) {
+    counts[k].last_is_whole = last[k].part == PipelinePass::Part::whole;
+    (counts[k].last_is_whole ? counts[k].backward : counts[k].weights) -= 1.0;
+  }
+  return counts;
+}
+
 /// Forward and backward work of one lane over the whole step.
 Segment passes_of(const Step& step, std::size_t s) {
+  const Step::Lane& lane = step.lanes[s];
+  const std::vector<PassCounts> counts = count_passes(step, lane.stage, lane.chunks.size());
   const auto passes = static_cast<double>(step.micro_batches);
   Segment work;
-  for (const Step::Chunk& chunk : step.lanes[s].chunks) {
+  for (std::size_t k = 0; k < lane.chunks.size(); ++k) {
+    const Step::Chunk& chunk = lane.chunks[k];
+    const PassCounts& count = counts[k];
     if (chunk.units.empty()) {
-      work += chunk.forward * passes;
-      const Segment last = last_backward_of(step, chunk);
-      work += (step.every_micro_batch ? last : chunk.backward) * (passes - 1.0);
+      work += chunk.forward * count.forward;
+      const Segment last = last_pass(step, chunk, count.last_is_whole ? chunk.backward : chunk.weights);
+      work += (step.every_micro_batch ? last : chunk.backward) * count.backward;
       work += last;
+      work += chunk.inputs * count.inputs;
+      work += chunk.weights * count.weights;
+      work += chunk.paired * count.paired;
     }
     for (const ShardedUnit& unit : chunk.units) {
       work += unit.forward * passes;

@@ -10,7 +10,7 @@ namespace {
 
 /// What a ring through the replicas of the first stage has to itself, at its narrowest hop.
 BytesPerSecond ring_bandwidth(const Scenario& scenario, const Topology& topology) {
-  const auto groups = RankLayout(scenario.plan).groups(GroupKind::gradients, 0);
+  const auto groups = RankLayout(scenario.plan, scenario.cluster).groups(GroupKind::gradients, 0);
   BytesPerSecond narrowest = BytesPerSecond::infinity();
   bool leaves_node = false;
   const std::vector<int>& group = groups.front();
@@ -39,7 +39,7 @@ std::optional<CommunicationRatio> communication_ratio(const Scenario& scenario, 
                                                       const std::map<std::string, CommunicationTime>& communication) {
   const Plan& plan = scenario.plan;
   if (plan.data * plan.context < 2) return std::nullopt;
-  const Seconds at_peak = step.model_flops_per_gpu / scenario.cluster.node.gpu.matrix_rate(train.precision);
+  const Seconds at_peak = step.model_flops_per_gpu / peak_rate(plan, scenario.cluster, train.precision);
   const BytesPerSecond bandwidth = ring_bandwidth(scenario, topology);
   Seconds transfers;
   for (const auto& [name, time] : communication) {

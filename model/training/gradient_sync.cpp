@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -48,10 +49,20 @@ GradientSync::GradientSync(const Scenario& scenario, const LayerPricer& pricer, 
     : scenario_(scenario),
       pricer_(pricer),
       transfers_(transfers),
-      replicas_(scenario.plan.data * scenario.plan.context),
-      expert_replicas_(replicas_ / scenario.plan.expert),
+      holders_{GroupKind::gradients,       GroupKind::gradients,     GroupKind::copies,
+               replicas_of(scenario.plan), shards_of(scenario.plan), copies_of_shard(scenario.plan)},
+      expert_holders_{GroupKind::expert_gradients,
+                      GroupKind::expert_gradients,
+                      GroupKind::expert_copies,
+                      holders_.replicas / scenario.plan.expert,
+                      holders_.in_shards / scenario.plan.expert,
+                      holders_.of_shard},
       weight_(bytes_per_element(storage_precision(std::get<TrainWorkload>(scenario.workload).precision))),
-      gradient_(bytes_per_element(scenario.plan.sync.gradient_precision)) {}
+      gradient_(bytes_per_element(scenario.plan.sync.gradient_precision)) {
+  if (scenario.plan.shard == 0) return;
+  holders_.shards = GroupKind::shards;
+  expert_holders_.shards = GroupKind::expert_shards;
+}
 
 /// Experts that are spread over ranks are synchronised by themselves.
 void GradientSync::add_gradients(double elements, double in_experts, std::vector<WeightMatrix> matrices,
@@ -172,46 +183,57 @@ int GradientSync::transfer_of(int stage, GroupKind kind, CollectiveOperation ope
         recipe_of(collective_work(operation, call.size, scenario_.plan.data * scenario_.plan.context, call.algorithm,
                                   call.servers, call.placement, static_cast<int>(std::lround(pieces))));
   }
-  return transfers_.collective(stage, kind, std::move(call), pieces, name, std::move(recipe));
+  // Of two stages that hold the same parameters the first one stands for both.
+  const std::optional<int> mirror = ChunkPlacement(scenario_.plan).mirror(stage);
+  return transfers_.collective(std::min(stage, mirror.value_or(stage)), kind, std::move(call), pieces, name,
+                               std::move(recipe));
 }
 
 /// Fills in the bucket's transfers and kernels: first what all replicas hold, then experts.
 void GradientSync::synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const {
-  synchronise(place, GroupKind::gradients, replicas_, part.gradients, part.collectives, bucket);
-  synchronise(place, GroupKind::expert_gradients, expert_replicas_, part.experts, part.collectives, bucket);
+  synchronise(place, holders_, part.gradients, part.collectives, bucket);
+  synchronise(place, expert_holders_, part.experts, part.collectives, bucket);
 }
 
-void GradientSync::synchronise(const Place& place, GroupKind kind, int replicas, const GradientSet& gradients,
+void GradientSync::synchronise(const Place& place, const Holders& holders, const GradientSet& gradients,
                                double collectives, GradientBucket& bucket) const {
-  if (replicas < 2 || !(gradients.elements > 0.0)) return;
+  if (holders.replicas < 2 || !(gradients.elements > 0.0)) return;
   const Sync& sync = scenario_.plan.sync;
   const bool sharded = scenario_.plan.zero >= 1;
-  const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, replicas);
-  for (const CompressedMessage& message : work.messages) {
-    const bool last = &message == &work.messages.back();
-    const auto transfer = [&](CollectiveOperation operation, Bytes size, const char* name) {
-      return transfer_of(place.stage, kind, operation, size, collectives, name);
-    };
-    int index = -1;
-    if (message.gathered) {
-      index = transfer(CollectiveOperation::all_gather, message.size * static_cast<double>(replicas),
-                       "gradient all-gather");
-    } else if (sharded && last) {
-      index = transfer(CollectiveOperation::reduce_scatter, message.size, "gradient reduce-scatter");
-    } else {
-      index = transfer(CollectiveOperation::all_reduce, message.size, "gradient all-reduce");
-    }
-    const Seconds kernels = kernel_time(message.kernels) / place.speed;
+  const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, holders.replicas);
+  const auto add = [&](GroupKind kind, CollectiveOperation operation, Bytes size, const char* name,
+                       const std::vector<Operator>& kernels) {
+    const int index = transfer_of(place.stage, kind, operation, size, collectives, name);
+    const Seconds time = kernel_time(kernels) / place.speed;
     if (bucket.transfer < 0) {
-      bucket.before = kernels;
-      bucket.before_recipe = pricer_.recipe(message.kernels);
+      bucket.before = time;
+      bucket.before_recipe = pricer_.recipe(kernels);
       bucket.transfer = index;
     } else {
-      bucket.further.push_back({kernels, index, pricer_.recipe(message.kernels)});
+      bucket.further.push_back({time, index, pricer_.recipe(kernels)});
+    }
+  };
+  for (const CompressedMessage& message : work.messages) {
+    const bool last = &message == &work.messages.back();
+    if (message.gathered) {
+      add(holders.all, CollectiveOperation::all_gather, message.size * static_cast<double>(holders.replicas),
+          "gradient all-gather", message.kernels);
+    } else if (!sharded || !last) {
+      add(holders.all, CollectiveOperation::all_reduce, message.size, "gradient all-reduce", message.kernels);
+    } else {
+      const bool divides = holders.in_shards > 1;
+      if (divides) {
+        add(holders.shards, CollectiveOperation::reduce_scatter, message.size, "gradient reduce-scatter",
+            message.kernels);
+      }
+      if (holders.of_shard > 1) {
+        add(holders.copies, CollectiveOperation::all_reduce, message.size / holders.in_shards, "gradient all-reduce",
+            divides ? std::vector<Operator>{} : message.kernels);
+      }
     }
   }
   // Under ZeRO each rank restores the part that it owns.
-  bucket.after += kernel_time(work.restore) / place.speed / (sharded ? static_cast<double>(replicas) : 1.0);
+  bucket.after += kernel_time(work.restore) / place.speed / (sharded ? static_cast<double>(holders.in_shards) : 1.0);
   bucket.after_recipe = joined(bucket.after_recipe, pricer_.recipe(work.restore));
 }
 
@@ -249,7 +271,7 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
       bucket.backward.compute += std::min(previous, bucket.backward.compute) * slowdown;
       bucket.backward.compute += previous_kernels;
     }
-    if (replicas_ > 1 && bucket.gradients.value() > 0.0) {
+    if (holders_.replicas > 1 && bucket.gradients.value() > 0.0) {
       const std::vector<Operator> copies = copies_into_bucket(bucket.gradients);
       bucket.backward.compute += pricer_.kernels(copies) / place.speed;
       bucket.backward_recipe = joined(bucket.backward_recipe, pricer_.recipe(copies));
@@ -305,23 +327,30 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
     const double frozen = root ? (root_pending ? root_frozen : 0.0) : layer->frozen_parameters;
     if (root) root_pending = false;
     Seconds casts;
-    if (parameters + frozen > 0.0 && replicas_ > 1) {
-      unit.gather = transfer_of(place.stage, GroupKind::gradients, gather, weight_ * (parameters + frozen), 1,
-                                "weight all-gather");
+    if (parameters + frozen > 0.0 && holders_.in_shards > 1) {
+      unit.gather =
+          transfer_of(place.stage, holders_.shards, gather, weight_ * (parameters + frozen), 1, "weight all-gather");
       const bool again = !layer->backward.empty() && scenario_.plan.reshard_after_forward;
       if (!root && again) unit.gather_backward = unit.gather;
     }
-    if (parameters > 0.0 && replicas_ > 1) {
-      unit.scatter =
-          transfer_of(place.stage, GroupKind::gradients, scatter, sent * parameters, 1, "gradient reduce-scatter");
+    if (parameters > 0.0 && holders_.replicas > 1) {
+      if (holders_.in_shards > 1) {
+        unit.scatter =
+            transfer_of(place.stage, holders_.shards, scatter, sent * parameters, 1, "gradient reduce-scatter");
+      }
+      if (holders_.of_shard > 1) {
+        unit.reduce = transfer_of(place.stage, holders_.copies, CollectiveOperation::all_reduce,
+                                  sent * parameters / holders_.in_shards, 1, "gradient all-reduce");
+      }
       const CompressionWork work =
-          compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, replicas_);
+          compression_work(sync.compression, {parameters, {}}, sync.gradient_precision, holders_.replicas);
       for (const CompressedMessage& message : work.messages) casts += kernel_time(message.kernels) / place.speed;
-      casts += (kernel_time(work.restore) / static_cast<double>(replicas_) + flat_buffer(parameters)) / place.speed;
+      casts +=
+          (kernel_time(work.restore) / static_cast<double>(holders_.in_shards) + flat_buffer(parameters)) / place.speed;
     }
     unit.forward.compute += std::min(time(unit.gather), unit.forward.compute) * slowdown;
     unit.backward.compute +=
-        std::min(time(unit.gather_backward) + time(unit.scatter), unit.backward.compute) * slowdown;
+        std::min(time(unit.gather_backward) + time(unit.scatter) + time(unit.reduce), unit.backward.compute) * slowdown;
     unit.backward.compute += casts;
     if (place.cut) {
       append_forward(unit.forward_pieces, priced);
@@ -335,14 +364,14 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
 
 std::vector<int> GradientSync::parameter_gathers(int stage, double parameters, double in_experts) {
   std::vector<int> gathers;
-  const auto add = [&](GroupKind kind, int replicas, double held) {
-    if (replicas < 2 || !(held > 0.0)) return;
+  const auto add = [&](const Holders& holders, double held) {
+    if (holders.in_shards < 2 || !(held > 0.0)) return;
     gathers.push_back(
-        transfer_of(stage, kind, CollectiveOperation::all_gather, weight_ * held, 1, "weight all-gather"));
+        transfer_of(stage, holders.shards, CollectiveOperation::all_gather, weight_ * held, 1, "weight all-gather"));
   };
   const double apart = scenario_.plan.expert > 1 ? in_experts : 0.0;
-  add(GroupKind::gradients, replicas_, parameters - apart);
-  add(GroupKind::expert_gradients, expert_replicas_, apart);
+  add(holders_, parameters - apart);
+  add(expert_holders_, apart);
   return gathers;
 }
 

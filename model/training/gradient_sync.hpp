@@ -57,14 +57,20 @@ class GradientSync {
   /// `pieces` collectives of equal size, one after the other, that carry `size` together.
   int transfer_of(int stage, GroupKind kind, CollectiveOperation operation, Bytes size, double pieces,
                   const char* name) const;
+  /// The ranks that hold the same parameters, and how ZeRO divides these over them: in shards that several hold alike
+  /// (Plan::shard), else in one for each rank.
+  struct Holders {
+    GroupKind all, shards, copies;
+    int replicas = 1, in_shards = 1, of_shard = 1;
+  };
   void synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const;
-  void synchronise(const Place& place, GroupKind kind, int replicas, const GradientSet& gradients, double collectives,
+  void synchronise(const Place& place, const Holders& holders, const GradientSet& gradients, double collectives,
                    GradientBucket& bucket) const;
 
   const Scenario& scenario_;
   const LayerPricer& pricer_;
   TransferTable& transfers_;
-  int replicas_, expert_replicas_;
+  Holders holders_, expert_holders_;
   Bytes weight_, gradient_;
 };
 

@@ -25,10 +25,11 @@ void stretch(std::vector<Piece>& pieces, double factor) {
 void slow_down(Step::Lane& lane, double factor) {
   const auto slow = [factor](Segment& segment) { segment.compute *= factor; };
   for (Step::Chunk& chunk : lane.chunks) {
-    slow(chunk.forward);
-    slow(chunk.backward);
-    stretch(chunk.forward_pieces, factor);
-    stretch(chunk.backward_pieces, factor);
+    for (Segment* pass : {&chunk.forward, &chunk.backward, &chunk.inputs, &chunk.weights, &chunk.paired}) slow(*pass);
+    for (std::vector<Piece>* pieces : {&chunk.forward_pieces, &chunk.backward_pieces, &chunk.inputs_pieces,
+                                       &chunk.weights_pieces, &chunk.paired_pieces}) {
+      stretch(*pieces, factor);
+    }
     for (GradientBucket& bucket : chunk.buckets) {
       slow(bucket.backward);
       stretch(bucket.pieces, factor);

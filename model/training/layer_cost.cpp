@@ -1,8 +1,12 @@
 #include "model/training/layer_cost.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "model/base/number.hpp"
 #include "model/cost/launches.hpp"
+#include "model/training/expert_dispatch.hpp"
+#include "model/training/tensor_overlap.hpp"
 
 namespace foretrain {
 
@@ -117,7 +121,8 @@ Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {
   const Seconds host =
       launch_totals(ops, scenario_.plan.execution, scenario_.cluster.node.gpu, scenario_.calibration).host;
   // One process that drives all GPUs of a node dispatches for each of them in turn (Python holds one lock).
-  const int drivers = scenario_.plan.single_process ? std::min(topology_.gpus_per_node(), scenario_.plan.data) : 1;
+  const int drivers =
+      scenario_.plan.single_process ? std::min(scenario_.cluster.gpus_per_node, scenario_.plan.data) : 1;
   return host * static_cast<double>(drivers);
 }
 
@@ -127,6 +132,16 @@ LayerCost LayerPricer::price(const Layer& layer) const {
   cost.forward_dispatch = dispatch(layer.forward);
   cost.backward_kernels = kernels(layer.backward);
   cost.backward_dispatch = dispatch(layer.backward);
+  if (chunks_products()) {
+    cost.forward_dispatch += chunk_dispatch(layer.forward, false);
+    cost.backward_dispatch += chunk_dispatch(layer.backward, true);
+  }
+  if (layer.routes_tokens && scenario_.plan.execution == ExecutionMode::eager) {
+    const Seconds routing(scenario_.calibration.host.expert_pass_us * 1e-6);
+    cost.forward_dispatch += routing;
+    cost.backward_dispatch += routing;
+  }
+  if (layer.splittable) cost.backward_kernels += train_.layer_overhead;
   const std::vector<Operator>& again = recomputed(layer);
   if (&again == &layer.forward) {
     cost.recompute_kernels = cost.forward_kernels;
@@ -146,23 +161,59 @@ LayerCost LayerPricer::price(const Layer& layer) const {
   return cost;
 }
 
-LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& transfers) const {
-  const auto lowered = [&](const std::vector<LayerCollective>& collectives) {
-    LayerCalls::Calls calls;
-    for (const LayerCollective& collective : collectives) {
-      CollectiveCall call;
-      call.operation = operation_of(collective.kind);
-      call.size = collective.size;
-      const int transfer = transfers.collective(stage, group_of(collective.group), std::move(call), 1.0,
-                                                "collectives inside layers", nullptr);
-      std::vector<int>& of_kind = collective.overlappable ? calls.beside : calls.between;
-      of_kind.insert(of_kind.end(), static_cast<std::size_t>(collective.count), transfer);
+/// What launching the products chunk by chunk adds.
+Seconds LayerPricer::chunk_dispatch(const std::vector<Operator>& pass, bool backward) const {
+  const OverlappedProducts overlapped = overlapped_products(pass, backward);
+  Seconds whole;
+  for (const auto* products_of : {&overlapped.gathers, &overlapped.scatters}) {
+    for (const std::vector<Operator>& products : *products_of) whole += dispatch(products);
+  }
+  return whole * (scenario_.plan.tensor - 1.0);
+}
+
+/// `of_pass`: its kernels.
+LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& collectives,
+                                          const std::vector<Operator>& pass, bool backward, Seconds of_pass, int stage,
+                                          TransferTable& transfers) const {
+  using Kind = LayerCollective::Kind;
+  const OverlappedProducts overlapped = chunks_products() ? overlapped_products(pass, backward) : OverlappedProducts{};
+  const double hiding = 1.0 - 1.0 / scenario_.plan.tensor;  // of a product's chunks
+  LayerCalls::Calls calls;
+  for (const LayerCollective& stated : collectives) {
+    const LayerCollective collective = dispatched(stated, scenario_, stage, topology_);
+    CollectiveCall call;
+    call.operation = operation_of(collective.kind);
+    call.size = collective.size;
+    const int transfer = transfers.collective(stage, group_of(collective.group), std::move(call), 1.0,
+                                              "collectives inside layers", nullptr);
+    const auto& products = collective.kind == Kind::all_gather ? overlapped.gathers : overlapped.scatters;
+    const bool chunked = collective.group == LayerCollective::Group::tensor && !collective.overlappable &&
+                         (collective.kind == Kind::all_gather || collective.kind == Kind::reduce_scatter);
+    for (int i = 0; i < collective.count; ++i) {
+      if (chunked && at_index(i) < products.size()) {
+        calls.behind.push_back({transfer, kernels(products[at_index(i)]) * hiding / of_pass});
+      } else {
+        (collective.overlappable ? calls.beside : calls.between).push_back(transfer);
+      }
     }
-    return calls;
-  };
-  LayerCalls calls{lowered(layer.forward_collectives), {}, lowered(layer.backward_collectives)};
+  }
+  return calls;
+}
+
+LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& transfers) const {
+  const LayerCost cost = chunks_products() ? price(layer) : LayerCost{};
+  LayerCalls calls{
+      pass_calls(layer.forward_collectives, layer.forward, false, cost.forward_kernels, stage, transfers),
+      {},
+      pass_calls(layer.backward_collectives, layer.backward, true, cost.backward_kernels, stage, transfers)};
   if (&recomputed(layer) == &layer.forward) calls.recompute = calls.forward;
   return calls;
+}
+
+double LayerCalls::Calls::share_beside() const {
+  double free = 1.0;
+  for (const Behind& call : behind) free -= call.share;
+  return std::min(hiding_share, free);
 }
 
 LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
@@ -177,8 +228,17 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
   const auto exposed = [&](const LayerCalls::Calls& of_pass, Seconds& kernels) {
     kernels /= speed;
     const Seconds beside = total(of_pass.beside);
-    kernels += std::min(beside, kernels * hiding_share) * slowdown;
-    return total(of_pass.between) + std::max(beside - kernels * hiding_share, Seconds(0.0));
+    const double share = of_pass.share_beside();
+    Seconds hidden = std::min(beside, kernels * share);
+    for (const auto& [transfer, own] : of_pass.behind) {
+      hidden += std::min(transfers.time(transfer, lane), kernels * own);
+    }
+    kernels += hidden * slowdown;
+    Seconds waits = total(of_pass.between) + std::max(beside - kernels * share, Seconds(0.0));
+    for (const auto& [transfer, own] : of_pass.behind) {
+      waits += std::max(transfers.time(transfer, lane) - kernels * own, Seconds(0.0));
+    }
+    return waits;
   };
   cost.forward_collectives = exposed(calls.forward, cost.forward_kernels);
   cost.recompute_collectives = exposed(calls.recompute, cost.recompute_kernels);
@@ -197,8 +257,17 @@ void append_pieces(std::vector<Piece>& pieces, Seconds work, const LayerCalls::C
     at = end;
   };
   double first = 0.0;  // moment after which the collectives between kernels come
-  if (!calls.beside.empty()) append(first = hiding_share, calls.beside, true);
+  if (!calls.beside.empty()) append(first = calls.share_beside(), calls.beside, true);
   const std::size_t count = calls.between.size();
+  if (!calls.behind.empty()) {
+    double hiding = 0.0;
+    for (const LayerCalls::Behind& call : calls.behind) hiding += call.share;
+    const double gap = (1.0 - first - hiding) / static_cast<double>(calls.behind.size() + count + 1);
+    for (const LayerCalls::Behind& call : calls.behind) {
+      append(first += gap, {}, false);
+      append(first += call.share, {call.transfer}, true);
+    }
+  }
   for (std::size_t i = 0; i < count; ++i) {
     const bool last = i + 1 == count;
     append(last ? 1.0 : first + (1.0 - first) * static_cast<double>(i + 1) / static_cast<double>(count),
@@ -223,6 +292,21 @@ void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, doubl
     append_pieces(pieces, again, layer.calls->recompute, part(from, 0.0, begin), part(to, 0.0, begin));
   }
   if (to > begin) append_pieces(pieces, own, layer.calls->backward, part(from, begin, 1.0), part(to, begin, 1.0));
+}
+
+PassPair paired(const PassWork& forward, const PassWork& backward, double slowdown) {
+  const auto slowed = [slowdown](Seconds kernels, Seconds beside) {
+    return kernels + std::min(kernels, beside) * slowdown;
+  };
+  const Seconds forward_kernels = slowed(forward.kernels, backward.collectives);
+  const Seconds backward_kernels = slowed(backward.kernels, forward.collectives);
+  const Seconds exposed = std::max(forward.collectives - backward_kernels, Seconds(0.0)) +
+                          std::max(backward.collectives - forward_kernels, Seconds(0.0));
+  PassPair pair;
+  pair.time = joined(forward_kernels + backward_kernels, forward.dispatch + backward.dispatch, exposed);
+  pair.pieces = {{backward_kernels, forward.transfers, true}, {forward_kernels, backward.transfers, true}};
+  fit_pieces(pair.pieces, pair.time);
+  return pair;
 }
 
 void fit_pieces(std::vector<Piece>& pieces, const Segment& pass) {

@@ -22,9 +22,17 @@ struct LayerCost {
 
 /// The collectives inside a layer, as indices into Step::transfers.
 struct LayerCalls {
+  /// A collective in chunks behind a product.
+  struct Behind {
+    int transfer = -1;
+    double share = 0.0;  ///< of the pass's kernels, that hide it
+  };
   struct Calls {
-    std::vector<int> beside;   ///< one after the other, from the pass's beginning, beside its first kernels
-    std::vector<int> between;  ///< among the kernels after these, which wait for them
+    std::vector<int> beside;     ///< one after the other, from the pass's beginning, beside its first kernels
+    std::vector<int> between;    ///< among the kernels after these, which wait for them
+    std::vector<Behind> behind;  ///< one after the other, each beside its product
+    /// Share of the pass's kernels that hide those `beside`.
+    [[nodiscard]] double share_beside() const;
   };
   Calls forward, recompute, backward;
 };
@@ -60,6 +68,12 @@ class LayerPricer {
 
  private:
   [[nodiscard]] const std::vector<Operator>& recomputed(const Layer& layer) const;
+  /// Whether collectives of tensor ranks are chunked behind products.
+  [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
+  [[nodiscard]] Seconds chunk_dispatch(const std::vector<Operator>& pass, bool backward) const;
+  [[nodiscard]] LayerCalls::Calls pass_calls(const std::vector<LayerCollective>& collectives,
+                                             const std::vector<Operator>& pass, bool backward, Seconds of_pass,
+                                             int stage, TransferTable& transfers) const;
 
   const Scenario& scenario_;
   const TrainWorkload& train_;
@@ -71,6 +85,17 @@ class LayerPricer {
 void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer);
 /// The part of its backward pass, recomputation first, between two moments of it (0 to 1).
 void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, double from = 0.0, double to = 1.0);
+/// A pass of some layers as DualPipe runs it beside another: all its collectives may hide behind the other's kernels.
+struct PassWork {
+  Seconds kernels, dispatch, collectives;
+  std::vector<int> transfers = {};  ///< which these are, one after the other
+};
+/// A forward and a backward pass that run together: what hides behind kernels takes `slowdown` of its time from them.
+struct PassPair {
+  Segment time;
+  std::vector<Piece> pieces;
+};
+PassPair paired(const PassWork& forward, const PassWork& backward, double slowdown);
 /// Stretches the pieces' work so that it adds up to that of the pass; what its dispatch takes longer comes at the end.
 void fit_pieces(std::vector<Piece>& pieces, const Segment& pass);
 

@@ -26,7 +26,7 @@ void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, 
   Bytes in_forward;
   Bytes in_backward;
   if (plan.offload.parameters) {
-    const double shards = plan.zero == 3 ? static_cast<double>(plan.data) * plan.context : 1.0;
+    const double shards = plan.zero == 3 ? static_cast<double>(shards_of(plan)) : 1.0;
     const Bytes weight = bytes_per_element(storage_precision(train.precision));
     const Bytes weights = weight * ((layer.parameters + layer.frozen_parameters) / shards);
     in_forward = weights;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <ranges>
 #include <set>
 #include <string>
@@ -35,7 +36,8 @@ class ClusterGraph {
                          : at_index(topology.links()),
                      -1) {
     for (std::size_t rank = 0; rank < ranks; ++rank) {
-      const double own = symmetry == Symmetry::used ? 0.0 : static_cast<double>(rank);
+      const auto number = static_cast<int>(rank);
+      const double own = symmetry == Symmetry::used ? topology.group_of_node(topology.node_of(number)) : number;
       graph_.add_vertex(colour({Kind::rank, static_cast<double>(stage_of_rank[rank]), speed_of_rank[rank], own}));
     }
   }
@@ -218,11 +220,13 @@ int group_of_flow(const Flow& flow, const std::vector<int>& group_of_rank) {
   return -1;
 }
 
-RankClasses RankClasses::one_per_stage(int stages, int ranks_per_stage) {
+RankClasses RankClasses::one_per_stage(int stages, const std::vector<int>& stage_of_rank) {
   RankClasses classes;
+  classes.lane_of_rank = stage_of_rank;
   for (int stage = 0; stage < stages; ++stage) {
-    classes.lanes.push_back({stage, stage * ranks_per_stage, ranks_per_stage, 1.0});
-    classes.lane_of_rank.insert(classes.lane_of_rank.end(), static_cast<std::size_t>(ranks_per_stage), stage);
+    const auto first = std::ranges::find(stage_of_rank, stage) - stage_of_rank.begin();
+    const auto ranks = std::ranges::count(stage_of_rank, stage);
+    classes.lanes.push_back({stage, static_cast<int>(first), static_cast<int>(ranks), 1.0});
   }
   return classes;
 }
@@ -251,16 +255,20 @@ RankClasses read_classes(const ClusterGraph& graph, const std::vector<std::int32
                          const std::vector<GroupedTransfer>& transfers, const std::vector<int>& stage_of_rank,
                          const std::vector<double>& speed_of_rank) {
   RankClasses classes;
+  std::vector<int> ranks(stage_of_rank.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::erase_if(ranks, [&](int rank) { return stage_of_rank[at_index(rank)] < 0; });
+  std::ranges::stable_sort(ranks, {}, [&](int rank) { return stage_of_rank[at_index(rank)]; });
+  classes.lane_of_rank.assign(stage_of_rank.size(), -1);
   std::map<std::pair<int, std::int32_t>, int> lane_of_class;
-  for (std::size_t rank = 0; rank < stage_of_rank.size(); ++rank) {
-    const std::int32_t id = class_of[at_index(graph.vertex_of(static_cast<int>(rank)))];
+  for (const int rank : ranks) {
+    const std::size_t at = at_index(rank);
+    const std::int32_t id = class_of[at_index(graph.vertex_of(rank))];
     const auto [lane, is_new] =
-        lane_of_class.try_emplace({stage_of_rank[rank], id}, static_cast<int>(classes.lanes.size()));
-    if (is_new) {
-      classes.lanes.push_back({stage_of_rank[rank], static_cast<int>(rank), 0, speed_of_rank[rank]});
-    }
+        lane_of_class.try_emplace({stage_of_rank[at], id}, static_cast<int>(classes.lanes.size()));
+    if (is_new) classes.lanes.push_back({stage_of_rank[at], rank, 0, speed_of_rank[at]});
     ++classes.lanes[at_index(lane->second)].ranks;
-    classes.lane_of_rank.push_back(lane->second);
+    classes.lane_of_rank[at] = lane->second;
   }
   for (const GroupedTransfer& transfer : transfers) {
     const std::size_t grouping = at_index(transfer.grouping);

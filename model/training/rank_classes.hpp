@@ -41,16 +41,17 @@ struct RankClasses {
     int ranks = 1;
     double speed = 1.0;  ///< of its devices: 0.8 takes 1/0.8 of the time for every kernel
   };
-  std::vector<Lane> lanes;  ///< by their first ranks
-  std::vector<int> lane_of_rank;
+  std::vector<Lane> lanes;                       ///< by stage, then by their first ranks
+  std::vector<int> lane_of_rank;                 ///< by GPU of the cluster; -1: not used
   std::vector<std::vector<int>> class_of_group;  ///< by grouping; classes of one grouping are numbered from 0
 
   /// One class a stage.
-  static RankClasses one_per_stage(int stages, int ranks_per_stage);
+  static RankClasses one_per_stage(int stages, const std::vector<int>& stage_of_rank);
 };
 
-/// `stage_of_rank` and `speed_of_rank` tell ranks apart from the beginning. Where groups' ends do not say to whom a
-/// flow belongs (between two servers), all groups of the transfer are one class.
+/// `stage_of_rank` (-1: not used), `speed_of_rank` and the kinds of their nodes tell ranks apart from the beginning.
+/// Where groups' ends do not say to whom a flow belongs (between two servers), all groups of the transfer are one
+/// class.
 RankClasses classify(const std::vector<GroupedTransfer>& transfers, const std::vector<int>& stage_of_rank,
                      const std::vector<double>& speed_of_rank, const Topology& topology,
                      std::span<const BackgroundFlow> background, Symmetry symmetry = Symmetry::used);

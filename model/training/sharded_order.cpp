@@ -30,10 +30,13 @@ std::vector<ShardedUnit::Pass> sharded_order(const std::vector<ShardedUnit>& uni
       pass.after.push_back(gathered[static_cast<std::size_t>(position)]);
     computed[static_cast<std::size_t>(position)] = static_cast<int>(order.size());
     order.push_back(std::move(pass));
-    if (backward && unit_of(position).scatter >= 0) {
-      order.push_back(
-          {ShardedUnit::Pass::Kind::scatter, unit_at(position), {computed[static_cast<std::size_t>(position)]}});
-    }
+    if (!backward) continue;
+    const auto add = [&](ShardedUnit::Pass::Kind kind) {
+      const int before = static_cast<int>(order.size()) - 1;
+      order.push_back({kind, unit_at(position), {before}});
+    };
+    if (unit_of(position).scatter >= 0) add(ShardedUnit::Pass::Kind::scatter);
+    if (unit_of(position).reduce >= 0) add(ShardedUnit::Pass::Kind::reduce);
   }
   return order;
 }

@@ -11,6 +11,7 @@
 #include "model/graph/recipe.hpp"
 #include "model/graph/task_graph.hpp"
 #include "model/hardware/topology.hpp"
+#include "model/parallelism/pipeline_order.hpp"
 #include "model/parallelism/stages.hpp"
 #include "model/scenario/scenario.hpp"
 #include "model/training/rank_classes.hpp"
@@ -67,7 +68,7 @@ struct GradientBucket {
 /// A group of layers whose weights are gathered and whose gradients are scattered together (ZeRO-3, FSDP).
 struct ShardedUnit {
   struct Pass {
-    enum class Kind { gather, compute, scatter };
+    enum class Kind { gather, compute, scatter, reduce };
     Kind kind = Kind::compute;
     int unit = 0;
     std::vector<int> after;  ///< indices of passes in the same list, beyond the order of each stream
@@ -79,6 +80,7 @@ struct ShardedUnit {
   int gather = -1;           ///< weights, before the forward pass
   int gather_backward = -1;  ///< weights again, before the backward pass; none where they were kept
   int scatter = -1;          ///< gradients, after the backward pass
+  int reduce = -1;           ///< of the scattered gradients, among ranks that hold the same shard
 };
 
 struct Step {
@@ -100,9 +102,14 @@ struct Step {
   struct Chunk {
     Segment forward;
     Segment backward;  ///< recomputation included
-    std::vector<Piece> forward_pieces, backward_pieces;
-    std::vector<GradientBucket> buckets;  ///< in order of readiness; their backward segments add up to `backward`
-    std::vector<ShardedUnit> units;       ///< only with ZeRO-3
+    /// Only where the schedule has such passes: a backward pass in two parts; this chunk's forward pass with the whole
+    /// backward pass of the stage's other chunk.
+    Segment inputs, weights, paired;
+    std::vector<Piece> forward_pieces, backward_pieces, inputs_pieces, weights_pieces, paired_pieces;
+    /// In order of readiness; their backward segments add up to `backward`, or to `weights` where the step's last pass
+    /// of the chunk makes the gradients of weights alone.
+    std::vector<GradientBucket> buckets;
+    std::vector<ShardedUnit> units;  ///< only with ZeRO-3
     RecipePointer forward_recipe = nullptr, backward_recipe = nullptr;
   };
 
@@ -119,6 +126,7 @@ struct Step {
     std::vector<int> companions;
     std::vector<Chunk> chunks;
     Segment optimizer;
+    double saved_parameters = 0.0;       ///< whose state a rank writes into a checkpoint
     std::vector<int> parameter_gathers;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer
     RecipePointer optimizer_recipe = nullptr;
   };
@@ -130,9 +138,10 @@ struct Step {
   bool overlap = true;             ///< gradients are synchronised beside the backward pass; else after it
   bool every_micro_batch = false;  ///< every micro-batch's gradients are; needs one stage of one chunk
   std::vector<Transfer> transfers;
-  /// Transfer from stage s to the next, and back to s. Interleaved pipelines have one more, from the last stage's chunk
-  /// to the first stage's next one.
+  /// By chunk and stage (hop_index()): what the chunk's forward pass sends on, and what comes back. None where the next
+  /// chunk is on the same stage.
   std::vector<int> activations, activation_gradients;
+  std::optional<Transfer::Part> checkpoint;  ///< state copied to the hosts beside the passes, before the optimizer
   Seconds slowest_replica;  ///< by which the slowest replica's passes outlast these, which are mean ones
   Seconds gradient_norm;    ///< all ranks wait for each other before the optimizer
   RecipePointer norm_recipe = nullptr;
@@ -140,14 +149,20 @@ struct Step {
   Seconds loader_interval;               ///< time in which the input pipeline delivers one step's samples
   Seconds loader_serial;                 ///< what a step spends on its own samples: blocking copies, decoding
   Seconds loader_device;                 ///< part of `loader_serial` that is work of the device
-  std::optional<LoaderPipeline> loader;  ///< where the scenario has one
+  std::optional<LoaderPipeline> loader;  ///< where the scenario has one; of the slowest kind of node
+  int loader_node = 0;                   ///< one of these
   LoweredCollective loader_copy;         ///< of a batch to every GPU of a machine; no phases: a fixed time
   double parameters_per_gpu = 0.0;       ///< of the stage with the most
   Flops model_flops_per_gpu;             ///< of the mathematics: forward and backward, no recomputation
 
   [[nodiscard]] int stage_count() const { return lanes.empty() ? 0 : lanes.back().stage + 1; }
-  /// The transfer between two stages whose chunks follow each other in model order.
-  [[nodiscard]] int hop(int from_stage, int to_stage, bool backward) const;
+  [[nodiscard]] std::size_t hop_index(int stage, int chunk) const {
+    return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(stage_count()) + static_cast<std::size_t>(stage);
+  }
+  [[nodiscard]] ChunkPlacement placement() const { return {schedule, stage_count(), interleave}; }
+  [[nodiscard]] std::vector<PipelinePass> order_of(int stage) const {
+    return pipeline_order(schedule, stage_count(), stage, interleave, micro_batches);
+  }
 };
 
 /// Costs every block of a training scenario. Throws UsageError for plans that cannot be laid out. Recipes are kept of

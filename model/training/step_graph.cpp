@@ -28,9 +28,9 @@ bool has_kernels(const Step::Lane& lane) {
 StepGraphBuilder::StepGraphBuilder(const Step& step)
     : step_(step),
       stages_(step.stage_count()),
-      chunks_(stages_ * step.interleave),
+      placement_(step.placement()),
       previous_pass_(step.lanes.size(), -1),
-      forward_(step.lanes.size(), std::vector<TaskId>(at(step.interleave, 0), -1)),
+      forward_(step.lanes.size(), std::vector<TaskId>(at(placement_.chunks(), 0), -1)),
       input_(forward_),
       gradient_input_(forward_),
       gradient_tasks_(step.lanes.size()),
@@ -90,6 +90,11 @@ void StepGraphBuilder::add_blocks() {
         blocks.forward = work_of("forward", chunk.forward, chunk.forward_pieces, chunk.forward_recipe);
         blocks.backward = work_of("backward", chunk.backward, chunk.backward_pieces, chunk.backward_recipe);
       }
+      if (splits_backward(step_.schedule)) {
+        blocks.inputs = work_of("backward of inputs", chunk.inputs, chunk.inputs_pieces, nullptr);
+        blocks.weights = work_of("backward of weights", chunk.weights, chunk.weights_pieces, nullptr);
+        blocks.paired = work_of("forward and backward", chunk.paired, chunk.paired_pieces, nullptr);
+      }
       for (const GradientBucket& bucket : chunk.buckets) {
         blocks.buckets.push_back(work_of("backward", bucket.backward, bucket.pieces, bucket.backward_recipe));
       }
@@ -130,7 +135,7 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_work(int stage, const PipelinePa
     const Piece& piece = (*work(0).pieces)[k];
     AfterPerLane moved = piece.beside ? after : worked;
     for (const int transfer : piece.transfers) {
-      const PerLane tasks = add_transfer(stage, transfer, false, moved, pass.micro_batch);
+      const PerLane tasks = add_transfer(stage, transfer, Traffic::inside_layers, moved, pass.micro_batch);
       for (std::size_t i = 0; i < lanes; ++i) moved[i] = {tasks[i]};
     }
     after = std::move(moved);
@@ -147,6 +152,7 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_sharded(int stage, const Pipelin
   const std::size_t lanes = lanes_in(stage);
   std::vector<PerLane> tasks;
   AfterPerLane ends(lanes);
+  PerLane worked(lanes, -1);  // on the unit before; what runs beside the work is on streams that do not know of it
   for (const ShardedUnit::Pass& part : sharded_order(chunk_of(stage, pass.chunk).units, pass.backward)) {
     const ShardedUnit& unit = chunk_of(stage, pass.chunk).units[at_index(part.unit)];
     AfterPerLane needs = after;
@@ -154,13 +160,19 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_sharded(int stage, const Pipelin
       for (const int before : part.after) needs[i].push_back(tasks[at_index(before)][i]);
     }
     if (part.kind == ShardedUnit::Pass::Kind::compute) {
+      for (std::size_t i = 0; i < lanes; ++i) needs[i].push_back(worked[i]);
       tasks.push_back(add_work(stage, pass, std::move(needs), [&](const auto& chunks) -> const Work& {
         return chunks[at_index(pass.chunk)].unit(part.unit, pass.backward);
       }));
+      worked = tasks.back();
     } else {
-      const bool scatter = part.kind == ShardedUnit::Pass::Kind::scatter;
-      const int transfer = scatter ? unit.scatter : (pass.backward ? unit.gather_backward : unit.gather);
-      tasks.push_back(add_transfer(stage, transfer, true, needs, pass.micro_batch));
+      const bool among_copies = part.kind == ShardedUnit::Pass::Kind::reduce;
+      const int gather = pass.backward ? unit.gather_backward : unit.gather;
+      const int transfer = among_copies                                    ? unit.reduce
+                           : part.kind == ShardedUnit::Pass::Kind::scatter ? unit.scatter
+                                                                           : gather;
+      tasks.push_back(
+          add_transfer(stage, transfer, among_copies ? Traffic::copies : Traffic::gradients, needs, pass.micro_batch));
     }
     if (part.kind == ShardedUnit::Pass::Kind::gather) continue;
     for (std::size_t i = 0; i < lanes; ++i) ends[i].push_back(tasks.back()[i]);
@@ -194,10 +206,10 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_synchronised_backward(int stage,
     }
   } else {
     done = add_work(stage, pass, std::move(after),
-                    [&](const auto& chunks) -> const Work& { return chunks[at_index(pass.chunk)].backward; });
+                    [&](const auto& chunks) -> const Work& { return chunks[at_index(pass.chunk)].pass(pass); });
     for (std::size_t b = 0; b < buckets; ++b) add_bucket(stage, pass.chunk, b, done);
   }
-  if (pass.micro_batch == step_.micro_batches - 1) return done;
+  if (is_last(stage, pass)) return done;
   for (std::size_t i = 0; i < done.size(); ++i) {
     const std::size_t lane = lane_in(stage, i);
     std::vector<TaskId> ends = std::exchange(gradient_tasks_[lane], {});
@@ -220,65 +232,91 @@ void StepGraphBuilder::wait_for_companions(int stage, AfterPerLane& after) const
   }
 }
 
-bool StepGraphBuilder::advance(int stage, const PipelinePass& pass) {
-  const int chunk_index = pass.chunk * stages_ + stage;
-  const bool waits = pass.backward ? chunk_index + 1 < chunks_ : chunk_index > 0;
+/// What the pass waits for beside its place in the order; false where that is not there yet.
+bool StepGraphBuilder::add_inputs(int stage, const PipelinePass& pass, AfterPerLane& after) const {
+  if (pass.part == PipelinePass::Part::weights) return true;  // behind the other part on the same stream
+  const auto from = pass.backward ? placement_.next(stage, pass.chunk) : placement_.previous(stage, pass.chunk);
   const std::size_t number = at(pass.chunk, pass.micro_batch);
-  AfterPerLane after(lanes_in(stage));
   for (std::size_t i = 0; i < after.size(); ++i) {
     const std::size_t lane = lane_in(stage, i);
-    if (pass.backward) after[i].push_back(forward_[lane][number]);
-    if (!waits) continue;
+    if (pass.backward && forward_[lane][number] >= 0) after[i].push_back(forward_[lane][number]);
+    if (!from) continue;
     const TaskId arrival = (pass.backward ? gradient_input_ : input_)[lane][number];
     if (arrival < 0) return false;
     after[i].push_back(arrival);
   }
+  return true;
+}
 
+bool StepGraphBuilder::advance(int stage, std::span<const PipelinePass> passes) {
+  AfterPerLane after(lanes_in(stage));
+  for (const PipelinePass& pass : passes) {
+    if (!add_inputs(stage, pass, after)) return false;
+  }
   wait_for_companions(stage, after);
 
+  const PipelinePass& pass = passes.front();
   const Step::Chunk& chunk = chunk_of(stage, pass.chunk);
-  const bool last_micro_batch = pass.micro_batch == step_.micro_batches - 1;
-  if (pass.backward && last_micro_batch) gradients_begun_[at_index(stage)] = true;
+  const bool last = is_last(stage, pass);
+  if (last) gradients_begun_[at_index(stage)] = true;
   if (!chunk.units.empty() || is_cut(stage)) {  // a pass may end with a collective, which its stream knows nothing of
     for (std::size_t i = 0; i < after.size(); ++i) after[i].push_back(previous_pass_[lane_in(stage, i)]);
   }
   PerLane done;
   if (!chunk.units.empty()) {
     done = add_sharded(stage, pass, after);
-  } else if (pass.backward && (last_micro_batch ? step_.overlap : step_.every_micro_batch)) {
+  } else if (pass.makes_weight_gradients() && (last ? step_.overlap : step_.every_micro_batch)) {
     done = add_synchronised_backward(stage, pass, std::move(after));
   } else {
-    done = add_work(stage, pass, std::move(after), [&](const auto& chunks) -> const Work& {
-      return chunks[at_index(pass.chunk)].pass(pass.backward);
-    });
+    done = add_work(stage, pass, std::move(after),
+                    [&](const auto& chunks) -> const Work& { return chunks[at_index(pass.chunk)].pass(pass); });
   }
   for (std::size_t i = 0; i < done.size(); ++i) {
     const std::size_t lane = lane_in(stage, i);
     previous_pass_[lane] = done[i];
-    if (pass.backward) {
-      result_.last_backward[lane] = done[i];
-    } else {
-      forward_[lane][number] = done[i];
+    for (const PipelinePass& ended : passes) {
+      if (ended.backward) {
+        result_.last_backward[lane] = done[i];
+      } else {
+        forward_[lane][at(ended.chunk, ended.micro_batch)] = done[i];
+      }
     }
   }
-  send(stage, pass, done);
+  for (const PipelinePass& ended : passes) send(stage, ended, done);
   return true;
+}
+
+/// Copies of the GPUs' state to their hosts, from the step's beginning; −1 where it has none.
+TaskId StepGraphBuilder::add_checkpoint() {
+  if (!step_.checkpoint) return -1;
+  const ResourceId engine = builder_.add_resource({"checkpoint", Resource::Kind::copy_engine, 0});
+  const BlockId copy = builder_.add_block({"checkpoint copy",
+                                           Category::communication,
+                                           step_.checkpoint->uncontended,
+                                           step_.checkpoint->lowered,
+                                           {},
+                                           nullptr});
+  return add(copy, engine, {});
 }
 
 StepGraph StepGraphBuilder::run() && {
   add_blocks();
+  const TaskId checkpoint = add_checkpoint();
   std::vector<std::vector<PipelinePass>> order;
   std::size_t left = 0;
   for (int s = 0; s < stages_; ++s) {
-    order.push_back(pipeline_order(step_.schedule, stages_, s, step_.interleave, step_.micro_batches));
+    order.push_back(step_.order_of(s));
+    last_gradients_of_.push_back(last_gradients(order.back(), placement_.chunks()));
     left += order.back().size();
   }
   std::vector<std::size_t> position(order.size(), 0);
   while (left > 0) {
     for (std::size_t s = 0; s < order.size(); ++s) {
-      while (position[s] < order[s].size() && advance(static_cast<int>(s), order[s][position[s]])) {
-        ++position[s];
-        --left;
+      while (position[s] < order[s].size()) {
+        const std::size_t together = order[s][position[s]].beside_next ? 2 : 1;
+        if (!advance(static_cast<int>(s), std::span(order[s]).subspan(position[s], together))) break;
+        position[s] += together;
+        left -= together;
       }
     }
   }
@@ -287,7 +325,7 @@ StepGraph StepGraphBuilder::run() && {
   for (int s = 0; s < stages_; ++s) {
     const PerLane last(result_.last_backward.begin() + first_lane(s),
                        result_.last_backward.begin() + first_lane(s + 1));
-    for (int k = step_.interleave; !step_.overlap && k-- > 0;) {
+    for (int k = placement_.chunks(); !step_.overlap && k-- > 0;) {
       for (std::size_t b = 0; b < chunk_of(s, k).buckets.size(); ++b) add_bucket(s, k, b, last);
     }
     for (std::size_t i = 0; i < last.size(); ++i) {
@@ -304,20 +342,23 @@ StepGraph StepGraphBuilder::run() && {
   result_.synchronised =
       add(fixed_block("gradient norm", step_.gradient_norm, Category::communication, step_.norm_recipe),
           streams_.front().compute, std::move(all_done));
+  AfterPerLane updated;
+  for (std::size_t i = 0; i < step_.lanes.size(); ++i) {
+    const Step::Lane& lane = step_.lanes[i];
+    const BlockId optimizer =
+        fixed_block("optimizer", lane.optimizer.total(), Category::optimizer, lane.optimizer_recipe);
+    updated.push_back({add(optimizer, streams_[i].compute, {result_.synchronised, checkpoint})});
+  }
   for (int s = 0; s < stages_; ++s) {
-    AfterPerLane updated;
-    for (std::size_t i = 0; i < lanes_in(s); ++i) {
-      const Step::Lane& lane = step_.lanes[lane_in(s, i)];
-      const BlockId optimizer =
-          fixed_block("optimizer", lane.optimizer.total(), Category::optimizer, lane.optimizer_recipe);
-      updated.push_back({add(optimizer, streams_[lane_in(s, i)].compute, {result_.synchronised})});
-    }
+    if (placement_.mirror(s).value_or(s) < s) continue;  // the other stage's gathers are its own, too
+    const AfterPerLane from_here(updated.begin() + first_lane(s), updated.end());
     for (const int gather : step_.lanes[at_index(first_lane(s))].parameter_gathers) {
-      add_transfer(s, gather, true, updated);
+      add_transfer(s, gather, Traffic::gradients, from_here);
     }
   }
   for (const std::vector<int>* boundaries : {&step_.activations, &step_.activation_gradients}) {
     for (const int hop : *boundaries) {
+      if (hop < 0) continue;
       for (const BlockId block : transfer_blocks_[at_index(hop)]) {
         if (block >= 0) result_.hops.push_back(block);
       }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,10 +31,14 @@ class StepGraphBuilder {
     const std::vector<Piece>* pieces = nullptr;
   };
   struct ChunkBlocks {
-    Work forward, backward;
+    Work forward, backward, inputs, weights, paired;
     std::vector<Work> buckets;
     std::vector<Work> unit_forward, unit_backward;
-    [[nodiscard]] const Work& pass(bool back) const { return back ? backward : forward; }
+    [[nodiscard]] const Work& pass(const PipelinePass& pass) const {
+      if (!pass.backward) return pass.beside_next ? paired : forward;
+      if (pass.part == PipelinePass::Part::whole) return backward;
+      return pass.part == PipelinePass::Part::inputs ? inputs : weights;
+    }
     [[nodiscard]] const Work& unit(int number, bool back) const {
       return (back ? unit_backward : unit_forward)[at_index(number)];
     }
@@ -41,26 +46,43 @@ class StepGraphBuilder {
   /// One or several tasks for each lane of a stage.
   using PerLane = std::vector<TaskId>;
   using AfterPerLane = std::vector<std::vector<TaskId>>;
+  /// A chunk's gradients are ready on a stage, or on each of two that hold the same chunk.
+  struct ReadyOn {
+    int stage = 0, chunk = 0;
+    PerLane tasks;
+  };
+  /// What a transfer's ranks do one after the other: collectives inside layers; of gradients and weights; of gradients
+  /// among ranks that hold the same shard of them.
+  enum class Traffic { inside_layers, gradients, copies };
 
   TaskId add(BlockId block, ResourceId resource, std::vector<TaskId> after, int micro_batch = -1);
   BlockId fixed_block(const std::string& name, Seconds duration, Category category, RecipePointer recipe = nullptr);
   Work work_of(const char* name, const Segment& time, const std::vector<Piece>& pieces, RecipePointer recipe);
   BlockId transfer_block(int transfer, std::size_t part);
-  ResourceId stream_of(const std::vector<int>& lanes, bool of_gradients);
+  ResourceId stream_of(const std::vector<int>& lanes, Traffic traffic);
   void add_streams();
   void add_blocks();
 
-  /// The same transfer of all lanes of a stage: a task for each of its parts, after what their lanes wait for.
-  PerLane add_transfer(int stage, int transfer, bool of_gradients, const AfterPerLane& after, int micro_batch = -1);
+  /// The same transfer of all lanes of a stage, or of more lanes from its first one on: a task for each of its parts,
+  /// after what their lanes wait for.
+  PerLane add_transfer(int stage, int transfer, Traffic traffic, const AfterPerLane& after, int micro_batch = -1);
   template <typename WorkOf>
   PerLane add_work(int stage, const PipelinePass& pass, AfterPerLane after, const WorkOf& work_of);
-  /// Adds a pass once its input is there; false when it has to wait for another stage to advance first.
-  bool advance(int stage, const PipelinePass& pass);
+  /// Adds a pass, or two that run together, once their input is there; false when they have to wait for another stage
+  /// to advance first.
+  bool advance(int stage, std::span<const PipelinePass> passes);
+  bool add_inputs(int stage, const PipelinePass& pass, AfterPerLane& after) const;
+  [[nodiscard]] bool is_last(int stage, const PipelinePass& pass) const {
+    return pass.makes_weight_gradients() &&
+           pass.micro_batch == last_gradients_of_[at_index(stage)][at_index(pass.chunk)].micro_batch;
+  }
   void wait_for_companions(int stage, AfterPerLane& after) const;
   PerLane add_sharded(int stage, const PipelinePass& pass, const AfterPerLane& after);
   PerLane add_synchronised_backward(int stage, const PipelinePass& pass, AfterPerLane after);
   void add_bucket(int stage, int chunk, std::size_t bucket, const PerLane& ready);
+  void synchronise(std::size_t bucket, const std::vector<ReadyOn>& ready);
   void send(int stage, const PipelinePass& pass, const PerLane& done);
+  TaskId add_checkpoint();
   TaskId meet(ResourceId resource, std::vector<TaskId> ends, int micro_batch);
 
   [[nodiscard]] std::size_t lanes_in(int stage) const { return at_index(first_lane(stage + 1) - first_lane(stage)); }
@@ -78,11 +100,11 @@ class StepGraphBuilder {
 
   const Step& step_;
   int stages_;
-  int chunks_;
+  ChunkPlacement placement_;
   TaskGraph::Builder builder_;
   std::vector<int> first_lane_;  ///< by stage, and one beyond
   std::vector<Streams> streams_;
-  std::map<std::pair<std::vector<int>, bool>, ResourceId> shared_streams_;  ///< of several lanes; of gradients?
+  std::map<std::pair<std::vector<int>, Traffic>, ResourceId> shared_streams_;  ///< of several lanes
   std::vector<std::vector<ChunkBlocks>> blocks_;
   std::vector<std::vector<BlockId>> transfer_blocks_;          ///< by part
   std::vector<TaskId> previous_pass_;                          // by lane
@@ -91,6 +113,9 @@ class StepGraphBuilder {
   std::vector<std::vector<TaskId>> gradient_tasks_;            // by lane
   std::vector<std::pair<TaskId, ResourceId>> last_gradients_;  // by lane
   std::vector<bool> gradients_begun_;                          // by stage
+  std::vector<std::vector<PipelinePass>> last_gradients_of_;   // by stage and chunk
+  /// By chunk of the model and bucket: ready on one of the stages that hold it.
+  std::map<std::pair<int, std::size_t>, ReadyOn> ready_elsewhere_;
   StepGraph result_;
 };
 

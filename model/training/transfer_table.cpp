@@ -24,13 +24,16 @@ void repeat_phase(LoweredCollective::Phase& phase, double times) {
   for (Flow& flow : phase.flows) flow.bytes *= each;
 }
 
-/// How the group lies: how many ranks, which of them share a node, and how far each is from the next.
+/// How the group lies: how many ranks, on which kinds of nodes, which of them share a node, and how far each is from
+/// the next.
 std::vector<double> shape_of(const std::vector<int>& group, const Topology& topology) {
   std::vector<double> shape{static_cast<double>(group.size())};
   std::map<int, int> nodes;
   for (std::size_t i = 0; i < group.size(); ++i) {
     const int next = group[(i + 1) % group.size()];
-    shape.push_back(nodes.try_emplace(topology.node_of(group[i]), static_cast<int>(nodes.size())).first->second);
+    const int node = topology.node_of(group[i]);
+    shape.push_back(nodes.try_emplace(node, static_cast<int>(nodes.size())).first->second);
+    shape.push_back(topology.group_of_node(node));
     shape.push_back(group[i] == next ? 0.0 : topology.latency(group[i], next).value());
   }
   return shape;
@@ -134,7 +137,7 @@ void set_times(std::vector<Step::Transfer::Part>& parts, const Topology& topolog
 TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers)
     : scenario_(scenario),
       topology_(topology),
-      layout_(scenario.plan),
+      layout_(scenario.plan, scenario.cluster),
       nodes_are_alike_(scenario.background.empty() && topology.nodes_are_alike()),
       transfers_(transfers) {}
 
@@ -205,11 +208,7 @@ int TransferTable::transfer(const Key& key, std::string name, RecipePointer reci
       part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
     }
   }
-  for (Step::Transfer::Part& part : fresh.parts) {
-    part.lanes = {key.stage};
-    if (key.kind == GroupKind::neighbours) part.lanes.push_back((key.stage + 1) % scenario_.plan.pipeline);
-    std::ranges::sort(part.lanes);
-  }
+  for (Step::Transfer::Part& part : fresh.parts) part.lanes = layout_.stages(key.kind, key.stage);
   entries_.push_back({of, grouping.alike});
   return known->second;
 }

@@ -31,33 +31,40 @@ class BlockBuilder {
   }
 
   /// y[m,n] = x[m,k] · w: forward; its backward is a data gradient and, unless w is frozen, a weight gradient.
+  /// `grouped`: of experts.
   void linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
-              Precision precision, std::int64_t batch = 1) const {
+              Precision precision, std::int64_t batch = 1, bool grouped = false) const {
     const Bytes weights = options_.casts_weights ? number(batch * n * k) * element_ : Bytes(0.0);
     const auto cast = [&](const char* what, double read, double written) {
       const Streaming work{StreamingKind::elementwise, read * weights, written * weights, Flops(0.0), false};
       return Operator{name + what, work, activations_, 1};
     };
     const double wide = bytes_per_element(Precision::fp32) / element_;
+    const auto product = [&](const std::string& what, Matmul work) {
+      work.grouped = grouped;
+      return Operator{name + what, work, precision, 1};
+    };
     if (options_.casts_weights) layer.forward.push_back(cast(" weight cast", wide, 1.0));
-    layer.forward.push_back({name, linear_forward(m, n, k, batch), precision, 1});
-    layer.backward.push_back({name + " data gradient", linear_data_gradient(m, n, k, batch), precision, 1});
+    layer.forward.push_back(product("", linear_forward(m, n, k, batch)));
+    layer.backward.push_back(product(" data gradient", linear_data_gradient(m, n, k, batch)));
     if (!weights_) return;
     if (options_.casts_weights) layer.backward.push_back(cast(" gradient cast", 1.0, wide));
-    layer.backward.push_back({name + " weight gradient", linear_weight_gradient(m, n, k, batch), precision, 1});
+    layer.backward.push_back(product(" weight gradient", linear_weight_gradient(m, n, k, batch)));
   }
 
   /// A linear layer of a block. In fp8 training its operands are cast from bf16, and kept transposed as well for the
   /// backward pass: 2 bytes read, 2 · 1 written per element. Norms write fp8 at once (`cast_input` = false). Attention,
-  /// norms, embedding and logits stay in bf16 (NVIDIA Transformer Engine user guide, "Using FP8").
+  /// norms, embedding and logits stay in bf16 (NVIDIA Transformer Engine user guide, "Using FP8"). Frozen weights need
+  /// no transposed operands.
   void block_linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
-                    bool cast_input, std::int64_t batch = 1) const {
-    linear(layer, name, m, n, k, options_.precision, batch);
+                    bool cast_input, std::int64_t batch = 1, bool grouped = false) const {
+    linear(layer, name, m, n, k, options_.precision, batch, grouped);
     if (options_.precision != Precision::fp8) return;
     const auto cast = [&](std::int64_t elements) {
-      const Bytes size = element_ * number(batch * elements);
-      return Operator{name + " cast", Streaming{StreamingKind::elementwise, size, size, Flops(0.0), true}, activations_,
-                      1};
+      const Bytes read = element_ * number(batch * elements);
+      const Bytes written = read * (weights_ ? 1.0 : 0.5);
+      return Operator{name + " cast", Streaming{StreamingKind::elementwise, read, written, Flops(0.0), true},
+                      activations_, 1};
     };
     if (cast_input) layer.forward.insert(layer.forward.end() - 1, cast(m * k));
     layer.backward.insert(layer.backward.end() - (weights_ ? 2 : 1), cast(m * n));
@@ -133,7 +140,17 @@ class BlockBuilder {
 
  private:
   void attention_half(Layer& layer) const;
+  /// Queries, keys and values out of latent vectors; with the widths that the attention's output and keys have.
+  void latent_projections(Layer& layer) const;
   void ffn_half(Layer& layer) const;
+  /// The two products of a feed-forward layer and what lies between them, `batch` times over `rows` tokens.
+  void ffn_products(Layer& layer, const std::string& name, std::int64_t rows, std::int64_t width, std::int64_t batch,
+                    bool experts) const;
+
+  // Layers of experts, in transformer_experts.cpp.
+  void experts_half(Layer& layer) const;
+  void move_tokens(Layer& layer, const std::string& name, double elements, double reads, double writes) const;
+  void exchange_tokens(Layer& layer, double routed, double gathered) const;
 
   // What a layer keeps for its backward pass, and needs while it runs, in transformer_memory.cpp. Of a block: in each
   // way of recomputing, and what is run again; its forward operators must be there.

@@ -20,6 +20,7 @@ struct BuildOptions {
   int tensor = 1;
   int context = 1;
   int expert = 1;
+  bool folded_experts = false;  ///< as in Plan
   bool sequence_parallel = false;
   KernelSet kernels = KernelSet::fused;
   bool casts_weights = false;  ///< weights are fp32 and cast to a shorter training precision in every pass

@@ -27,6 +27,7 @@ struct LayerCollective {
   Bytes size;  ///< nccl-tests' "size": the whole buffer (for all-gather and reduce-scatter: the gathered one)
   int count = 1;
   bool overlappable = false;
+  int copies = 1;  ///< of each token in it, for as many experts: those for one rank or one node need to travel but once
   bool operator==(const LayerCollective&) const = default;
 };
 
@@ -63,6 +64,7 @@ struct Layer {
   Bytes output;              ///< activation handed to the next layer (pipeline boundary)
   Bytes workspace;           ///< temporary memory beyond saved activations while the layer runs
   bool recomputable = true;  ///< full recomputation applies (transformer blocks, not embedding or head)
+  bool routes_tokens = false;  ///< to experts
   bool splittable = false;   ///< counts as one of `layers` when a pipeline divides the model
   bool operator==(const Layer&) const = default;
 };

@@ -22,7 +22,27 @@ struct TransformerConfig {
   bool tied_embeddings = true;
   bool biases = true;  ///< linear layers and norms have bias terms
   std::int64_t experts = 1, experts_per_token = 1;
+  std::int64_t shared_experts = 0;  ///< beside the routed ones, for every token, each as wide as a routed one
+  std::int64_t dense_layers = 0, dense_ffn_hidden = 0;  ///< the first layers, which have no experts
+  double expert_imbalance = 1.0;  ///< tokens of the busiest rank's experts over the mean
+  double expert_capacity = 0.0;   ///< tokens that an expert takes over the mean, the rest dropped; 0: all
+  /// Multi-head latent attention (DeepSeek-AI 2024, arXiv 2405.04434, section 2.1): keys and values come out of
+  /// kv_lora_rank numbers a token, of which heads * (head_dim + v_head_dim) are made, beside rope_head_dim numbers that
+  /// all heads share. q_lora_rank 0: queries straight from the hidden state. kv_lora_rank 0: no latent attention.
+  std::int64_t q_lora_rank = 0, kv_lora_rank = 0, rope_head_dim = 0, v_head_dim = 0;
   std::int64_t image_size = 0, patch_size = 0, classes = 0;  ///< vit
+
+  [[nodiscard]] bool latent() const { return kv_lora_rank > 0; }
+  /// Rows of the busiest experts over the mean; with a capacity all are filled up to it.
+  [[nodiscard]] double expert_load() const { return expert_capacity > 0.0 ? expert_capacity : expert_imbalance; }
+  /// Its layers without experts, alone.
+  [[nodiscard]] TransformerConfig without_experts() const {
+    TransformerConfig dense = *this;
+    dense.experts = dense.experts_per_token = 1;
+    dense.shared_experts = dense.dense_layers = 0;
+    dense.ffn_hidden = dense_ffn_hidden;
+    return dense;
+  }
 };
 
 /// One layer of a sequential network (families cnn and mlp); scenarios/models/resnet-50.yaml shows the syntax.

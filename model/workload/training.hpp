@@ -22,6 +22,14 @@ enum class Optimizer { sgd, momentum, adam, adamw, adamw_8bit };
 /// product is (torchtitan's list of operators); full: the whole layer.
 enum class Recompute { none, selective, selective_operators, full };
 
+/// The state of the training is written to storage every so many steps.
+struct Checkpoint {
+  enum class Mode { asynchronous, synchronous };  ///< beside the training, or while it waits
+  int every = 1;
+  Mode mode = Mode::asynchronous;
+  Storage storage;
+};
+
 struct TrainWorkload {
   ModelConfig model;
   std::int64_t global_batch = 1;  ///< samples per optimizer step over the whole cluster
@@ -36,8 +44,13 @@ struct TrainWorkload {
   bool fused_loss = false;  ///< cross-entropy makes no fp32 copies of the logits (key loss: eager | fused)
   std::optional<double> training_samples;  ///< sequences or images to train on, for time_to_train
   std::optional<DataLoader> loader;        ///< without: data are there when they are needed
-  TrainedParts parts;                      ///< frozen parts and adapters (keys freeze and lora)
-  std::optional<DataShape> data;           ///< how samples differ
+  std::optional<Checkpoint> checkpoint;
+  TrainedParts parts;             ///< frozen parts and adapters (keys freeze and lora)
+  std::optional<DataShape> data;  ///< how samples differ
+  /// What a trainer loses at each block of layers of each micro-batch, whatever these compute (key layer_overhead), and
+  /// holds in memory beyond tensors, the context and NCCL's buffers (key reserved_memory).
+  Seconds layer_overhead;
+  Bytes reserved_memory;
   /// Standard deviation of a worker's compute time from iteration to iteration, as a share of its mean: lognormal,
   /// independent between workers (parameter servers; key compute_spread).
   double compute_spread = 0.0;

@@ -22,7 +22,9 @@ std::vector<AdaptedMatrix> adapted_matrices(const Lora& lora, const TransformerC
   const std::int64_t kv = std::max<std::int64_t>(c.kv_heads / t, 1) * c.head_dim;
   const std::int64_t f = c.ffn_hidden / t;
   std::vector<AdaptedMatrix> matrices;
-  if (lora.attention) {
+  if (lora.qkv) {
+    matrices = {{"qkv", q + 2 * kv, c.hidden}};
+  } else if (lora.attention) {
     matrices = {
         {"query", q, c.hidden}, {"key", kv, c.hidden}, {"value", kv, c.hidden}, {"attention output", c.hidden, q}};
   }
@@ -79,7 +81,7 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
 /// Kept for gradients of frozen weights alone.
 Bytes unneeded_activations(const std::optional<Lora>& lora, const TransformerConfig& config,
                            const AdaptedBlock& shape) {
-  const bool attention = lora && lora->attention;
+  const bool attention = lora && (lora->attention || lora->qkv);
   const bool ffn = lora && lora->ffn;
   const double routed = config.experts > 1 ? number(config.experts_per_token) : 1.0;
   const auto tokens = number(shape.tokens);

@@ -15,6 +15,7 @@ namespace foretrain {
 struct Lora {
   std::int64_t rank = 16;
   bool attention = true, ffn = true;
+  bool qkv = false;  ///< of the attention, only queries, keys and values, which share an A: one product (NeMo)
   bool operator==(const Lora&) const = default;
 };
 

@@ -22,18 +22,23 @@ void BlockBuilder::attention_half(Layer& layer) const {
   const auto& c = config_;
   const std::int64_t t = options_.tensor;
   const std::int64_t kv_heads = std::max<std::int64_t>(c.kv_heads / t, 1);  // shared when there are fewer than ranks
-  const std::int64_t q_width = c.heads * c.head_dim / t;
-  const std::int64_t kv_width = kv_heads * c.head_dim;
+  // Latent attention's products over the scores are head_dim + rope_head_dim and v_head_dim long.
+  const std::int64_t head_dim = c.latent() ? (c.head_dim + c.rope_head_dim + c.v_head_dim) / 2 : c.head_dim;
+  const std::int64_t q_width = c.heads * head_dim / t;
+  const std::int64_t kv_width = kv_heads * head_dim;
+  const std::int64_t out_width = c.latent() ? c.heads * c.v_head_dim / t : q_width;
 
   norm(layer, "attention norm");
-  if (plain() && c.family != TransformerFamily::gpt) {  // GPT-2's code has one projection, that of others three
+  if (c.latent()) {
+    latent_projections(layer);
+  } else if (plain() && c.family != TransformerFamily::gpt) {  // GPT-2's code has one projection, that of others three
     block_linear(layer, "query projection", tokens_, q_width, c.hidden, false);
     block_linear(layer, "key projection", tokens_, kv_width, c.hidden, false);
     block_linear(layer, "value projection", tokens_, kv_width, c.hidden, false);
   } else {
     block_linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden, false);
   }
-  layer.matrices.push_back({q_width + 2 * kv_width, c.hidden});
+  if (!c.latent()) layer.matrices.push_back({q_width + 2 * kv_width, c.hidden});
   separate_bias(layer, "qkv bias", number(tokens_ * (q_width + 2 * kv_width)));
   const auto queries = number(tokens_ * q_width), keys = number(tokens_ * kv_width);
   if (plain()) {
@@ -46,7 +51,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
                  kv_heads,
                  sequence_ / options_.context,
                  sequence_,
-                 c.head_dim,
+                 head_dim,
                  is_causal(c.family),
                  options_.attention,
                  false,
@@ -72,39 +77,52 @@ void BlockBuilder::attention_half(Layer& layer) const {
     layer.backward_collectives.push_back({LayerCollective::Kind::all_gather, group, keys_values, 1, true});
     layer.backward_collectives.push_back({LayerCollective::Kind::reduce_scatter, group, keys_values, 1, true});
   }
-  block_linear(layer, "attention output", tokens_, c.hidden, q_width, true);
-  layer.matrices.push_back({c.hidden, q_width});
+  block_linear(layer, "attention output", tokens_, c.hidden, out_width, true);
+  layer.matrices.push_back({c.hidden, out_width});
   residual(layer, "attention residual");
 }
 
-void BlockBuilder::ffn_half(Layer& layer) const {
+// The way down is not divided over tensor ranks (Megatron-Core, multi_latent_attention.py): all need the latent
+// vectors.
+void BlockBuilder::latent_projections(Layer& layer) const {
   const auto& c = config_;
-  const std::int64_t width = c.ffn_hidden / options_.tensor;
+  const std::int64_t heads = c.heads / options_.tensor;
+  const auto project = [&](const std::string& name, std::int64_t outputs, std::int64_t inputs) {
+    block_linear(layer, name, tokens_, outputs, inputs, false);
+    layer.matrices.push_back({outputs, inputs});
+  };
+  const auto latent_norm = [&](const std::string& name, std::int64_t width) {
+    stream(layer, name, StreamingKind::reduction, number(tokens_ * width), 1, 1, weights_ ? 3 : 2, 1, weights_ ? 2 : 1);
+  };
+  const std::int64_t q_width = heads * (c.head_dim + c.rope_head_dim);
+  if (c.q_lora_rank > 0) {
+    project("query down projection", c.q_lora_rank, c.hidden);
+    latent_norm("query norm", c.q_lora_rank);
+  }
+  project("query projection", q_width, c.q_lora_rank > 0 ? c.q_lora_rank : c.hidden);
+  project("key-value down projection", c.kv_lora_rank + c.rope_head_dim, c.hidden);
+  latent_norm("key-value norm", c.kv_lora_rank);
+  project("key-value projection", heads * (c.head_dim + c.v_head_dim), c.kv_lora_rank);
+}
+
+void BlockBuilder::ffn_half(Layer& layer) const {
   norm(layer, "ffn norm");
-  std::int64_t batch = 1;
-  std::int64_t rows = tokens_;
-  if (c.experts > 1) {
-    linear(layer, "router", tokens_, c.experts, c.hidden, activations_);
-    layer.matrices.push_back({c.experts, c.hidden});
-    batch = std::max<std::int64_t>(c.experts / options_.expert, 1);
-    rows = std::max<std::int64_t>(tokens_ * c.experts_per_token / batch, 1);
-    const auto routed = number(tokens_ * c.experts_per_token * c.hidden);
-    stream(layer, "token dispatch", StreamingKind::gather, routed, 2, 2, 2, 2, 2);
-    if (options_.expert > 1) {
-      constexpr auto group = LayerCollective::Group::expert;
-      layer.forward_collectives.push_back({LayerCollective::Kind::all_to_all, group, element_ * routed, 2, false});
-      layer.backward_collectives.push_back({LayerCollective::Kind::all_to_all, group, element_ * routed, 2, false});
-    }
-  }
+  ffn_products(layer, "ffn", tokens_, config_.ffn_hidden / options_.tensor, 1, false);
+  residual(layer, "ffn residual");
+}
+
+void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int64_t rows, std::int64_t width,
+                                std::int64_t batch, bool experts) const {
+  const auto& c = config_;
   if (plain() && c.gated_ffn) {
-    block_linear(layer, "ffn gate", rows, width, c.hidden, c.experts > 1, batch);
-    block_linear(layer, "ffn up", rows, width, c.hidden, false, batch);
+    block_linear(layer, name + " gate", rows, width, c.hidden, experts, batch, experts);
+    block_linear(layer, name + " up", rows, width, c.hidden, false, batch, experts);
   } else {
-    block_linear(layer, "ffn up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, c.experts > 1, batch);
+    block_linear(layer, name + " up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, experts, batch, experts);
   }
-  layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch, c.experts > 1});
+  layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch, experts});
   const auto activated = number(batch * rows * width);
-  separate_bias(layer, "ffn bias", activated);
+  separate_bias(layer, name + " bias", activated);
   if (c.gated_ffn && plain()) {
     append_streams(layer, "activation", plain_gated_activation(element_), activated, activations_);
   } else if (c.gated_ffn) {
@@ -112,9 +130,8 @@ void BlockBuilder::ffn_half(Layer& layer) const {
   } else {
     stream(layer, "activation", StreamingKind::elementwise, activated, 1, 1, 2, 1);
   }
-  block_linear(layer, "ffn down", rows, c.hidden, width, true, batch);
-  layer.matrices.push_back({c.hidden, width, batch, c.experts > 1});
-  residual(layer, "ffn residual");
+  block_linear(layer, name + " down", rows, c.hidden, width, true, batch, experts);
+  layer.matrices.push_back({c.hidden, width, batch, experts});
 }
 
 Layer BlockBuilder::block() const {
@@ -122,14 +139,14 @@ Layer BlockBuilder::block() const {
   layer.name = "transformer block";
   layer.splittable = true;
   attention_half(layer);
-  ffn_half(layer);
+  config_.experts > 1 ? experts_half(layer) : ffn_half(layer);
   if (!has_dropout(config_.family)) {
     // The last product reads what it saves before it runs; without a dropout mask nothing after that is saved.
     const auto last = std::find_if(layer.forward.rbegin(), layer.forward.rend(),
                                    [](const Operator& op) { return std::holds_alternative<Matmul>(op.work); });
     layer.unread_tail = at_index(last - layer.forward.rbegin()) + 1;
   }
-  tensor_collectives(layer, 2);
+  tensor_collectives(layer, config_.experts > 1 ? 1 : 2);  // experts have their own
   std::reverse(layer.backward.begin(), layer.backward.end());
   set_block_memory(layer);
   const TransformerCounts n = transformer_counts(config_);
@@ -218,8 +235,8 @@ Layer BlockBuilder::head() const {
 
 Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options,
                         const TowerOptions& tower) {
-  const auto built = [&](Gradients gradients, auto make) {
-    const BlockBuilder build(config, options, gradients == Gradients::all);
+  const auto built = [&](Gradients gradients, auto make, const TransformerConfig& of) {
+    const BlockBuilder build(of, options, gradients == Gradients::all);
     Layer layer = make(build);
     if (gradients == Gradients::inputs) hold_weights(layer);
     if (gradients == Gradients::none) forward_only(layer);
@@ -227,16 +244,25 @@ Model build_transformer(const TransformerConfig& config, const std::string& name
   };
   Model model;
   model.name = name;
-  model.layers.push_back({built(tower.embedding, [](const BlockBuilder& b) { return b.embedding(); }), 1});
-  Layer block = built(tower.blocks, [](const BlockBuilder& b) { return b.block(); });
-  if (tower.blocks == Gradients::inputs) {
-    const std::int64_t tokens = BlockBuilder(config, options).tokens();
-    adapt_frozen_block(block, tower.lora, config,
-                       {tokens, options.tensor, options.sequence_parallel, storage_precision(options.precision)});
-  }
-  model.layers.push_back({std::move(block), static_cast<int>(config.layers)});
+  const auto add_blocks = [&](const TransformerConfig& of, std::int64_t count) {
+    Layer block = built(
+        tower.blocks, [](const BlockBuilder& b) { return b.block(); }, of);
+    if (tower.blocks == Gradients::inputs) {
+      adapt_frozen_block(block, tower.lora, of,
+                         {BlockBuilder(of, options).tokens(), options.tensor, options.sequence_parallel,
+                          storage_precision(options.precision)});
+    }
+    model.layers.push_back({std::move(block), static_cast<int>(count)});
+  };
+  model.layers.push_back({built(
+                              tower.embedding, [](const BlockBuilder& b) { return b.embedding(); }, config),
+                          1});
+  if (config.dense_layers > 0) add_blocks(config.without_experts(), config.dense_layers);
+  if (config.layers > config.dense_layers) add_blocks(config, config.layers - config.dense_layers);
   if (!tower.headless) {
-    model.layers.push_back({built(tower.head, [](const BlockBuilder& b) { return b.head(); }), 1});
+    model.layers.push_back({built(
+                                tower.head, [](const BlockBuilder& b) { return b.head(); }, config),
+                            1});
   }
   model.parameters = transformer_parameters(config) - (tower.headless ? transformer_counts(config).head : 0.0);
 
@@ -249,6 +275,12 @@ Model build_transformer(const TransformerConfig& config, const std::string& name
   // Per rank and micro-batch → whole model and one sample. Work divided over t, context and expert ranks adds up again.
   const double ranks = number(options.tensor) * options.context;
   model.forward_flops_per_sample = forward * (ranks / number(options.micro_batch));
+  if (config.expert_load() != 1.0) {  // the mathematics knows of no imbalance
+    TransformerConfig balanced = config;
+    balanced.expert_imbalance = 1.0;
+    balanced.expert_capacity = 0.0;
+    model.forward_flops_per_sample = build_transformer(balanced, name, options, tower).forward_flops_per_sample;
+  }
   model.tokens_per_sample = config.family == TransformerFamily::vit ? 0.0 : number(config.sequence);
   model.input_bytes_per_sample = config.family == TransformerFamily::vit
                                      ? Bytes(12.0 * number(config.image_size * config.image_size))

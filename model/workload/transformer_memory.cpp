@@ -16,8 +16,11 @@ struct BlockWidths {
   BlockWidths(const TransformerConfig& c, const BuildOptions& options)
       : q(number(c.heads * c.head_dim) / options.tensor),
         kv(std::max(number(c.kv_heads * c.head_dim) / options.tensor, number(c.head_dim))),
-        f((c.experts > 1 ? number(c.experts_per_token) : 1.0) * number(c.ffn_hidden) / options.tensor) {}
-  double q, kv, f;
+        routed(c.experts > 1 ? number(c.experts_per_token) * c.expert_load() : 0.0),
+        f((c.experts > 1 ? routed + number(c.shared_experts) : 1.0) * number(c.ffn_hidden) / options.tensor) {}
+  double q, kv;
+  double routed;  ///< copies of a token that go to experts
+  double f;
 };
 
 }  // namespace
@@ -63,13 +66,14 @@ void BlockBuilder::keep_operators(Layer& layer) const {
 void BlockBuilder::set_block_memory(Layer& layer) const {
   const auto& c = config_;
   const double t = options_.tensor, h = number(c.hidden), e = element_.value(), n = number(tokens_);
-  const auto [q, kv, f] = BlockWidths(c, options_);
+  const auto [q, kv, routed, f] = BlockWidths(c, options_);
   const double mask = has_dropout(c.family) ? 1.0 : 0.0;
 
   // Two norm inputs, the inputs of the two column-parallel products, two dropout masks: not divided by t alone.
   const double replicated = norm_tokens() * h * (4.0 * e + 2.0 * mask);
   // q, k, v and the attention's output; both sides of the activation function (a gated one has two inputs).
-  const double divided = n * e * (2.0 * q + 2.0 * kv + (c.gated_ffn ? 3.0 : 2.0) * f);
+  // What experts receive is the input of their first product.
+  const double divided = n * e * (2.0 * q + 2.0 * kv + (c.gated_ffn ? 3.0 : 2.0) * f + routed * h);
   double scores = 0.0;  // softmax output, dropout mask and dropout output, per head and pair of tokens
   if (options_.attention == AttentionKind::standard) {
     scores = number(batch_) * number(c.heads) / t * number(sequence_) * number(sequence_) / options_.context *

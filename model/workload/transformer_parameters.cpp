@@ -22,6 +22,20 @@ std::int64_t tokens_of_sample(const TransformerConfig& c) {
   return side * side + 1;
 }
 
+namespace {
+
+/// Down to the latent vectors and their norms, up to the heads, and the output.
+double latent_attention(const TransformerConfig& c) {
+  const auto h = number(c.hidden), heads = number(c.heads), latent = number(c.kv_lora_rank);
+  const auto ql = number(c.q_lora_rank);
+  const double q_width = heads * number(c.head_dim + c.rope_head_dim);
+  const double queries = c.q_lora_rank > 0 ? h * ql + ql + ql * q_width : h * q_width;
+  const double keys = h * (latent + number(c.rope_head_dim)) + latent;
+  return queries + keys + latent * heads * number(c.head_dim + c.v_head_dim) + heads * number(c.v_head_dim) * h;
+}
+
+}  // namespace
+
 TransformerCounts transformer_counts(const TransformerConfig& c) {
   const auto h = number(c.hidden);
   const auto q = number(c.heads * c.head_dim);
@@ -33,12 +47,12 @@ TransformerCounts transformer_counts(const TransformerConfig& c) {
   const double norm = rms_norm || !c.biases ? h : 2.0 * h;  // scale, and shift where there are biases
 
   TransformerCounts n{};
-  n.attention = h * (q + 2.0 * kv) + q * h + bias * (q + 2.0 * kv + h);
+  n.attention = c.latent() ? latent_attention(c) : h * (q + 2.0 * kv) + q * h + bias * (q + 2.0 * kv + h);
   const double up = c.gated_ffn ? 2.0 : 1.0;
   n.ffn = (up + 1.0) * h * f + bias * (up * f + h);
   if (c.experts > 1) {
     n.experts = number(c.experts) * n.ffn;
-    n.ffn = h * number(c.experts);  // the router
+    n.ffn = h * number(c.experts) + number(c.shared_experts) * n.ffn;  // the router, and what every token meets
   }
   n.norms = 2.0 * norm;
   switch (c.family) {
@@ -62,7 +76,9 @@ TransformerCounts transformer_counts(const TransformerConfig& c) {
 
 double transformer_parameters(const TransformerConfig& config) {
   const TransformerCounts n = transformer_counts(config);
-  return n.embedding + n.head + number(config.layers) * (n.attention + n.ffn + n.experts + n.norms);
+  const double dense = config.dense_layers > 0 ? transformer_counts(config.without_experts()).ffn : 0.0;
+  return n.embedding + n.head + number(config.layers) * (n.attention + n.norms) +
+         number(config.layers - config.dense_layers) * (n.ffn + n.experts) + number(config.dense_layers) * dense;
 }
 
 std::vector<WeightMatrix> embedding_matrices(const TransformerConfig& c, std::int64_t tensor) {

@@ -50,18 +50,38 @@ double rate(const Gpu& gpu, Precision p) { return gpu.tensor_rate[static_cast<st
 
 TEST_CASE("Every GPU and node that the project promises is there, under its file's name") {
   const auto all_gpus = gpus();
-  for (const char* name : {"k80", "p100-sxm2", "v100-sxm2-16gb", "v100-sxm2-32gb", "v100-pcie-16gb", "t4", "a10", "l4",
-                           "rtx-3090", "rtx-4090", "a100-sxm-40gb", "a100-sxm-80gb", "a100-pcie-40gb", "a100-pcie-80gb",
-                           "h100-sxm-80gb", "h100-pcie-80gb", "h200-sxm-141gb", "gh200-96gb", "b200-sxm-180gb"}) {
+  for (const char* name : {"k80",
+                           "p100-sxm2",
+                           "v100-sxm2-16gb",
+                           "v100-sxm2-32gb",
+                           "v100-pcie-16gb",
+                           "t4",
+                           "a10",
+                           "l4",
+                           "rtx-3090",
+                           "rtx-4090",
+                           "a100-sxm-40gb",
+                           "a100-sxm-80gb",
+                           "a100-pcie-40gb",
+                           "a100-pcie-80gb",
+                           "h100-sxm-80gb",
+                           "h100-pcie-80gb",
+                           "h200-sxm-141gb",
+                           "gh200-96gb",
+                           "b200-sxm-180gb",
+                           "gb200-186gb",
+                           "b300-sxm-288gb",
+                           "l40s"}) {
     INFO(name);
     CHECK(all_gpus.contains(name));
   }
   for (const auto& [name, gpu] : all_gpus) CHECK(gpu.name == name);
   const auto all_nodes = nodes();
-  for (const char* name :
-       {"dgx1-p100", "dgx1-v100-16gb", "dgx1-v100-32gb", "dgx-a100-40gb", "dgx-a100-80gb", "dgx-h100", "hgx-h200",
-        "dgx-b200", "p2.8xlarge", "p2.16xlarge", "p3.16xlarge", "gce-k80x8", "v100-workstation-x2", "rtx4090-x4",
-        "gh200-x4", "p100-nvlink-x2", "p5.48xlarge", "polaris"}) {
+  for (const char* name : {"dgx1-p100",           "dgx1-v100-16gb", "dgx1-v100-32gb", "dgx-a100-40gb",
+                           "dgx-a100-80gb",       "dgx-h100",       "hgx-h200",       "dgx-b200",
+                           "p2.8xlarge",          "p2.16xlarge",    "p3.16xlarge",    "gce-k80x8",
+                           "v100-workstation-x2", "rtx4090-x4",     "gh200-x4",       "p100-nvlink-x2",
+                           "p5.48xlarge",         "polaris",        "gb200-nvl72",    "hgx-b300"}) {
     INFO(name);
     CHECK(all_nodes.contains(name));
   }
@@ -85,6 +105,7 @@ TEST_CASE("Memory bandwidth is bus width × data rate") {
                                                                {"t4", {256, 10.0}},
                                                                {"a10", {384, 12.5}},
                                                                {"l4", {192, 12.5}},
+                                                               {"l40s", {384, 18.0}},
                                                                {"rtx-3090", {384, 19.5}},
                                                                {"rtx-4090", {384, 21.0}},
                                                                {"a100-sxm-40gb", {5120, 2.43}},
@@ -161,9 +182,10 @@ TEST_CASE("Peak fp32 of the CPUs is cores × clock × 32 (two 256 bit units) or 
 }
 
 TEST_CASE("Each GPU has the number of NVLinks that its generation has") {
-  const std::map<std::string, int> links_of_gpu = {
-      {"dgx1-p100", 4},      {"dgx1-v100-16gb", 6}, {"dgx1-v100-32gb", 6}, {"p3.16xlarge", 6}, {"dgx-a100-40gb", 12},
-      {"dgx-a100-80gb", 12}, {"dgx-h100", 18},      {"hgx-h200", 18},      {"dgx-b200", 18},   {"gh200-x4", 18}};
+  const std::map<std::string, int> links_of_gpu = {{"dgx1-p100", 4},   {"dgx1-v100-16gb", 6}, {"dgx1-v100-32gb", 6},
+                                                   {"p3.16xlarge", 6}, {"dgx-a100-40gb", 12}, {"dgx-a100-80gb", 12},
+                                                   {"dgx-h100", 18},   {"hgx-h200", 18},      {"dgx-b200", 18},
+                                                   {"gh200-x4", 18},   {"gb200-nvl72", 18},   {"hgx-b300", 18}};
   const auto all = nodes();
   for (const auto& [name, expected] : links_of_gpu) {
     const Node& node = all.at(name);

@@ -237,6 +237,24 @@ TEST_CASE("A slow fabric link") {
   CHECK(topology.route(0, 8).bandwidth.value() == Approx(25e9));
 }
 
+TEST_CASE("A leaf's cables upward are those that the cards below it need") {
+  // Two nodes of eight cards of 25 GB/s, then two whose cards have 50 GB/s; two nodes a leaf, a quarter of their cards'
+  // bandwidth upward: 2 · 8 · 25 / 4 = 100 GB/s and 200 GB/s. A pod of both leaves: 300 GB/s.
+  Cluster cluster = behind({FatTree{2, 4, 4.0, 1.0, false}, {}}, 4);
+  cluster.groups = {{cluster.node, 2, 8, cluster.network}, {cluster.node, 2, 8, cluster.network}};
+  cluster.groups[1].network.nic_bandwidth = cluster.network.nic_bandwidth * 2.0;
+  const Topology plain(cluster);
+  CHECK(bandwidth_of(plain, "leaf0>spine").value() == Approx(100e9));
+  CHECK(bandwidth_of(plain, "spine>leaf1").value() == Approx(200e9));
+  CHECK(bandwidth_of(plain, "pod0>core").value() == Approx(300e9));
+  // On rails a leaf has one card of each node; nodes with fewer cards leave the last rails to the others.
+  cluster.network.fabric.shape = FatTree{4, 0, 4.0, 1.0, true};
+  cluster.groups[1].network.nics_per_node = 4;
+  const Topology rails(cluster);
+  CHECK(bandwidth_of(rails, "leaf0.0>spine").value() == Approx((2 * 25e9 + 2 * 50e9) / 4));
+  CHECK(bandwidth_of(rails, "leaf0.7>spine").value() == Approx(2 * 25e9 / 4));
+}
+
 TEST_CASE("Islands and other impossible networks are named") {
   Cluster cluster = behind({}, 2);
   for (int card = 0; card < 8; ++card) {

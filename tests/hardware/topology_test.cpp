@@ -229,3 +229,36 @@ TEST_CASE("Impossible clusters are named") {
   CHECK(complaint(too_many) == "pcie-switch: 5 GPUs per node asked for, but the node has 4");
   CHECK(complaint(cluster_of(pcie_switch_node())) == "none");
 }
+
+TEST_CASE("nodes of several kinds: everything is numbered node by node") {
+  // Two nodes of eight GPUs, three of four: GPUs 0–15 and 16–27, hosts behind them, links node by node.
+  Cluster cluster = test_nodes::cluster_of(test_nodes::nvswitch_node(), 2);
+  const Cluster other = test_nodes::cluster_of(test_nodes::dgx1_node(), 3);
+  cluster.groups = {{cluster.node, 2, cluster.gpus_per_node, cluster.network}, {other.node, 3, 4, other.network}};
+  cluster.groups[1].network.latency = cluster.network.latency * 3.0;
+  cluster.nodes = 5;
+  const Topology topology(cluster);
+  const Topology first(test_nodes::cluster_of(test_nodes::nvswitch_node(), 2));
+  const Topology second(test_nodes::cluster_of(test_nodes::dgx1_node(), 2));
+  const int of_first = cluster.gpus_per_node;
+  CHECK(topology.gpus() == 2 * of_first + 12);
+  CHECK(topology.gpus() == cluster.gpus());
+  CHECK(topology.first_gpu(3) == 2 * of_first + 4);
+  CHECK(topology.node_of(2 * of_first + 5) == 3);
+  CHECK(topology.group_of_node(1) == 0);
+  CHECK(topology.group_of_node(2) == 1);
+  CHECK(topology.kind_of_node(1) != topology.kind_of_node(2));
+  CHECK(topology.endpoint_name(2 * of_first + 5) == "node3/gpu1");
+  for (int node = 0; node < 5; ++node) CHECK(topology.node_of(topology.host(node, 0)) == node);
+  CHECK(topology.host(4, 1) == topology.endpoints() - 1);
+  CHECK(topology.host_of_server(topology.server_on(topology.host(4, 1))) == topology.host(4, 1));
+
+  // Inside a node, the routes of its kind; between nodes of two kinds the narrower card and the longer way.
+  CHECK(topology.route(0, 1).bandwidth == first.route(0, 1).bandwidth);
+  const Route across = topology.route(0, 2 * of_first);
+  CHECK(across.bandwidth == std::min(first.route(0, of_first).bandwidth, second.route(0, 8).bandwidth));
+  CHECK(across.latency == first.route(0, of_first).latency * 3.0);
+  for (const LinkId link : across.links) {
+    CHECK(topology.link(link).name.starts_with(link < 2 * topology.links_per_node() ? "node0/" : "node2/"));
+  }
+}

@@ -1,6 +1,7 @@
 // What a plan needs of a GPU's memory, part by part.
 #include "model/memory/memory.hpp"
 #include "model/parallelism/layout.hpp"
+#include "model/parallelism/weight_gradients.hpp"
 #include "model/scenario/load.hpp"
 #include "model/workload/build.hpp"
 #include "tests/catch.hpp"
@@ -19,9 +20,10 @@ MemoryFootprint footprint(const std::vector<std::string>& overrides) {
 
 TEST_CASE("ZeRO divides optimizer, gradients and weights in turn over the replicas") {
   // arXiv 1910.02054, figure 1: each level divides one more part by the number of replicas (16 here).
+  const std::string states_alone = "workload.train.master_weights=false";
   const MemoryFootprint whole = footprint({});
-  const MemoryFootprint one = footprint({"plan.zero=1"});
-  const MemoryFootprint two = footprint({"plan.zero=2"});
+  const MemoryFootprint one = footprint({"plan.zero=1", states_alone});
+  const MemoryFootprint two = footprint({"plan.zero=2", states_alone});
   const MemoryFootprint three = footprint({"plan.zero=3", "plan.sync.gradient_precision=fp32"});
   CHECK(one.optimizer.value() == Approx(whole.optimizer.value() / 16));
   CHECK(one.gradients.value() == Approx(whole.gradients.value()));
@@ -68,4 +70,79 @@ TEST_CASE("a plan fits or not at the boundary of the card") {
   CHECK(memory.fits());
   memory.workspace += Bytes(1.0);
   CHECK_FALSE(memory.fits());
+}
+
+namespace {
+
+/// Activations on the fullest GPU of eight stages without tensor parallelism, 24 micro-batches, nothing recomputed.
+Bytes activations_of(const std::vector<std::string>& overrides) {
+  std::vector<std::string> all = {"plan.tensor=1",
+                                  "plan.sequence_parallel=false",
+                                  "plan.data=128",
+                                  "workload.train.global_batch=3072",
+                                  "workload.train.recompute=none",
+                                  "workload.train.attention=flash"};
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return footprint(all).activations;
+}
+
+}  // namespace
+
+TEST_CASE("activations follow the schedule: GPipe keeps all micro-batches, ZB-H1 as many as 1F1B") {
+  // 8 of 24 micro-batches are in flight on 1F1B's first stage.
+  const Bytes alternating = activations_of({});
+  // Under GPipe the last stage is as full as the first, and has what the loss keeps of 24 micro-batches besides.
+  CHECK(activations_of({"plan.schedule=gpipe"}).value() == Approx(alternating.value() * 24.0 / 8.0).epsilon(0.06));
+  CHECK(activations_of({"plan.schedule=zero_bubble"}).value() == Approx(alternating.value()).epsilon(0.06));
+  // Two chunks of half the layers: p (v - 1) + 2 (p - 1) + 1 = 23 halves (arXiv 2205.05198, section 4.2.3).
+  CHECK(activations_of({"plan.interleave=2"}).value() == Approx(alternating.value() * 23.0 / 16.0).epsilon(0.03));
+  CHECK(activations_of({"plan.schedule=zero_bubble", "plan.interleave=2"}).value() ==
+        Approx(alternating.value()).epsilon(0.06));
+  // p + 1 (arXiv 2412.19437, table 2).
+  CHECK(activations_of({"plan.schedule=dualpipe"}).value() == Approx(alternating.value() * 9.0 / 8.0).epsilon(0.06));
+}
+
+TEST_CASE("DualPipe holds the weights twice, and their states too unless ZeRO divides these over both ends") {
+  const MemoryFootprint once = footprint({});
+  const MemoryFootprint twice = footprint({"plan.schedule=dualpipe"});
+  // The first stage has the embedding of 51,200 words beside 12 of 96 layers; of two chunks one is the last stage's.
+  CHECK(twice.weights.value() == Approx(2.0 * once.weights.value()).epsilon(0.03));
+  CHECK(twice.optimizer.value() == Approx(2.0 * once.optimizer.value()).epsilon(0.03));
+  CHECK(footprint({"plan.schedule=dualpipe", "plan.zero=1"}).optimizer.value() ==
+        Approx(footprint({"plan.zero=1"}).optimizer.value()).epsilon(0.03));
+}
+
+TEST_CASE("gradients of weights wait with 32 bytes for each token and hidden unit of a GPT block") {
+  // arXiv 2401.10241, table 1. Inputs of the four products: 2 + 2 + 2 + 8; gradients of their results: 6 + 2 + 8 + 2.
+  // On one of eight tensor ranks the 2 + 2 inputs of a whole hidden width and the 2 + 2 of results are there in full:
+  // 8 + 24 / 8 bytes.
+  const Scenario scenario = load_scenario("gpt3-175b-1024-a100");
+  const auto& train = std::get<TrainWorkload>(scenario.workload);
+  const Model model = build_model(train.model, build_options(train, scenario.plan));
+  CHECK(kept_for_weight_gradients(model.layers[1].layer).value() == Approx((8.0 + 24.0 / 8.0) * 2048 * 12288));
+}
+
+TEST_CASE("ZeRO-1 divides fp32 copies of short weights with the states") {
+  // 4 bytes of weights beside 8 of states, over 16 replicas; fp32 weights are their own master copy.
+  const double states = footprint({"plan.zero=1", "workload.train.master_weights=false"}).optimizer.value();
+  CHECK(footprint({"plan.zero=1"}).optimizer.value() == Approx(states * 12.0 / 8.0));
+  CHECK(footprint({"plan.zero=1", "workload.train.precision=fp32"}).optimizer.value() == Approx(states));
+}
+
+TEST_CASE("what a trainer reserves is there as well") {
+  const double reserved = footprint({"workload.train.reserved_memory=8.6 GB"}).workspace.value();
+  CHECK(reserved == Approx(footprint({}).workspace.value() + 8.6e9));
+}
+
+TEST_CASE("a pipeline's stages hold whole weights and gradients between micro-batches under ZeRO-3") {
+  // 96 layers of 12 · 12288² and the embedding of 51,200 + 2,048 rows, over 8 tensor ranks and 8 stages: of the first
+  // stage 12 layers, 2.72 billion parameters and 82 million. Sharded gradients beside the whole ones: 1 + 1/16.
+  const std::vector<std::string> sharded = {"plan.zero=3", "plan.sync.gradient_precision=fp32"};
+  std::vector<std::string> again = sharded;
+  again.emplace_back("plan.reshard_after_forward=true");
+  const MemoryFootprint kept = footprint(sharded), gathered = footprint(again);
+  const double parameters = (12 * 12.0 * 12288 * 12288 + 53248.0 * 12288) / 8;
+  CHECK(kept.gradients.value() == Approx(4.0 * parameters * 17 / 16).epsilon(0.01));
+  // Kept gathered, all of a stage's weights are there, not two layers and the embedding alone.
+  CHECK(kept.workspace.value() > gathered.workspace.value() + 2.0 * parameters / 2);
 }

@@ -1,5 +1,6 @@
-#include <numeric>
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "model/parallelism/layout.hpp"
 #include "tests/catch.hpp"
@@ -20,9 +21,9 @@ Plan plan_of(int data, int tensor, int pipeline, int context = 1) {
 TEST_CASE("tensor-parallel ranks are neighbours, stages are farthest apart") {
   // rank = ((stage · data + d) · context + c) · tensor + t
   const RankLayout layout(plan_of(4, 2, 3));
-  CHECK(layout.rank(0, 0, 0, 1) == 1);
-  CHECK(layout.rank(0, 1, 0, 0) == 2);
-  CHECK(layout.rank(1, 0, 0, 0) == 8);
+  CHECK(layout.gpu(0, 0, 0, 1) == 1);
+  CHECK(layout.gpu(0, 1, 0, 0) == 2);
+  CHECK(layout.gpu(1, 0, 0, 0) == 8);
   CHECK(layout.gpus() == 24);
 }
 
@@ -44,4 +45,67 @@ TEST_CASE("tensor groups are consecutive ranks") {
   const auto groups = RankLayout(plan_of(8, 4, 1)).groups(GroupKind::tensor, 0);
   REQUIRE(groups.size() == 8);
   CHECK(groups[1] == std::vector<int>{4, 5, 6, 7});
+}
+
+TEST_CASE("the order says which dimension runs over neighbouring ranks") {
+  // data fastest, then pipeline, then tensor: rank = (t · pipeline + stage) · data + d
+  using enum ParallelDimension;
+  Plan plan = plan_of(4, 2, 3);
+  plan.order = {data, pipeline, tensor, context, expert};
+  const RankLayout layout(plan);
+  CHECK(layout.gpu(0, 1, 0, 0) == 1);
+  CHECK(layout.gpu(1, 0, 0, 0) == 4);
+  CHECK(layout.gpu(0, 0, 0, 1) == 12);
+  CHECK(layout.groups(GroupKind::gradients, 1) == std::vector<std::vector<int>>{{4, 5, 6, 7}, {16, 17, 18, 19}});
+  CHECK(layout.groups(GroupKind::tensor, 2).front() == std::vector<int>{8, 20});
+  CHECK(layout.groups(GroupKind::neighbours, 0).front() == std::vector<int>{0, 4});
+  CHECK(layout.stage_of_gpu()[17] == 1);
+}
+
+TEST_CASE("any order divides the ranks into groups of every kind") {
+  Plan plan = plan_of(4, 2, 3, 2);
+  plan.expert = 4;
+  std::ranges::sort(plan.order);
+  do {
+    const RankLayout layout(plan);
+    for (const auto& [kind, size] :
+         {std::pair(GroupKind::tensor, 2), std::pair(GroupKind::context, 2), std::pair(GroupKind::expert, 4),
+          std::pair(GroupKind::gradients, 8), std::pair(GroupKind::expert_gradients, 2)}) {
+      std::set<int> seen;
+      for (int stage = 0; stage < 3; ++stage) {
+        for (const auto& group : layout.groups(kind, stage)) {
+          CHECK(std::cmp_equal(group.size(), size));
+          for (const int rank : group) CHECK(seen.insert(rank).second);
+        }
+      }
+      CHECK(seen.size() == 48);
+      CHECK(*seen.rbegin() == 47);
+    }
+  } while (std::ranges::next_permutation(plan.order).found);
+}
+
+TEST_CASE("experts are on neighbouring replicas, or on those farthest apart") {
+  // 8 replicas and 4 experts: a set of experts has the replicas 0–3, or, where data runs first, every second one.
+  using enum ParallelDimension;
+  Plan plan = plan_of(8, 1, 1);
+  plan.expert = 4;
+  CHECK(RankLayout(plan).groups(GroupKind::expert, 0).front() == std::vector<int>{0, 1, 2, 3});
+  CHECK(RankLayout(plan).groups(GroupKind::expert_gradients, 0).front() == std::vector<int>{0, 4});
+  plan.order = {tensor, context, data, expert, pipeline};
+  CHECK(RankLayout(plan).groups(GroupKind::expert, 0).front() == std::vector<int>{0, 2, 4, 6});
+  CHECK(RankLayout(plan).groups(GroupKind::expert_gradients, 0).front() == std::vector<int>{0, 1});
+}
+
+TEST_CASE("ranks fill the nodes of a placement one after the other") {
+  // Two GPUs a node; nodes 5, 1 and 2: ranks 0 and 1 are GPUs 10 and 11, ranks 2 and 3 are 2 and 3.
+  Cluster cluster;
+  cluster.nodes = 6;
+  cluster.gpus_per_node = 2;
+  Plan plan = plan_of(3, 2, 1);
+  plan.placement = {5, 1, 2};
+  const RankLayout layout(plan, cluster);
+  CHECK(plan_gpus(plan, cluster) == 6);
+  CHECK(layout.groups(GroupKind::tensor, 0) == std::vector<std::vector<int>>{{10, 11}, {2, 3}, {4, 5}});
+  CHECK(layout.groups(GroupKind::gradients, 0).front() == std::vector<int>{10, 2, 4});
+  CHECK(layout.stage_of_gpu() == std::vector<int>{-1, -1, 0, 0, 0, 0, -1, -1, -1, -1, 0, 0});
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "model/base/error.hpp"
+#include "model/parallelism/pipeline_order.hpp"
 #include "model/parallelism/stages.hpp"
 #include "tests/catch.hpp"
 

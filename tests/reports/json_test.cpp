@@ -3,6 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "reports/text.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"
 #include "tests/reports/sample_results.hpp"
@@ -28,6 +29,20 @@ TEST_CASE("The ratio of communication to computation stands beside its formula, 
   CHECK(json["communication_to_compute"]["simulated"] == 0.5);
   CHECK(json["communication_to_compute"]["formula_is"] == "2·model/(bandwidth·batch·FLOPs)");
   CHECK(result_from_json(to_json(result)).train->communication_to_compute->simulated == 0.5);
+}
+
+TEST_CASE("Checkpoints are a block of their own in JSON, and are read back") {
+  Result result = large_step();
+  CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("checkpoints"));
+  result.train->checkpoints = TrainResult::Checkpoints{50,           "asynchronous", Bytes(81e9),  Seconds(0.1),
+                                                       Seconds(0.2), Seconds(1.5),   Seconds(1.25)};
+  const std::string text = to_json(result);
+  const auto json = nlohmann::json::parse(text)["checkpoints"];
+  CHECK(json["every"] == 50);
+  CHECK(json["state_bytes"] == 81e9);
+  CHECK(json["step_time_s"] == 1.5);
+  CHECK(json["mean_step_time_s"] == 1.25);
+  CHECK(to_json(result_from_json(text)) == text);
 }
 
 TEST_CASE("The breakdown in JSON adds up to the step") {
@@ -69,6 +84,21 @@ TEST_CASE("Parameter servers are a block of their own in JSON, and are read back
   result.parameter_server->staleness.reset();  // the estimate knows none
   CHECK(nlohmann::json::parse(to_json(result))["parameter_server"]["staleness"].is_null());
   CHECK(to_json(result_from_json(to_json(result))) == to_json(result));
+}
+
+TEST_CASE("Other jobs on the fabric are listed in JSON and in the text, and are read back") {
+  Result result = large_step();
+  CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("jobs"));
+  result.shared_fabric = SharedFabric{Seconds(40.0), {{"a neighbour", Seconds(1.5), Seconds(1.2)}}};
+  const auto json = nlohmann::json::parse(to_json(result));
+  CHECK(json["alone_step_time_s"] == 40.0);
+  CHECK(json["jobs"][0]["scenario"] == "a neighbour");
+  CHECK(json["jobs"][0]["step_time_s"] == 1.5);
+  CHECK(json["jobs"][0]["alone_step_time_s"] == 1.2);
+  CHECK(to_json(result_from_json(to_json(result))) == to_json(result));
+  // 44 s beside the other job, 40 s alone: a tenth longer.
+  CHECK(to_text(result).find("44.0 s  40.0 s  10.0 %") != std::string::npos);
+  CHECK(to_text(result).find("25.0 %") != std::string::npos);
 }
 
 TEST_CASE("A number that is not finite is null in JSON, and NaN when read back") {

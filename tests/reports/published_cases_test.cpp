@@ -131,3 +131,39 @@ TEST_CASE("TensorFlow 2017: what its authors chose for each model and machine is
 TEST_CASE("NeMo in fp8 on H100, no row fitted: within 15 %") {
   CHECK(errors_of("cases_nemo_fp8_h100.csv").at("nemo-fp8-h100").mape < 0.15);
 }
+
+TEST_CASE("Experts, small and large, in software of today: within 12 % and 8 %") {
+  const auto qwen = errors_of("cases_qwen3_30b_moe.csv");
+  CHECK(qwen.at("mbridge-moe-h100-q30-fp8").mape < 0.12);
+  CHECK(qwen.at("mbridge-moe-b200-q30-fp8").mape < 0.12);
+  CHECK(errors_of("cases_grok1_moe_bf16_h100.csv").at("grok1-moe-bf16").mape < 0.08);
+}
+
+TEST_CASE("Fine-tuning, all weights and adapters: within 11 %") {
+  for (const auto& [name, errors] : errors_of("cases_finetune_llama3_8b_h100.csv")) {
+    INFO(name);
+    CHECK(errors.mape < 0.11);
+  }
+}
+
+TEST_CASE("Megatron-DeepSpeed on A100, 37 steps within 6 %, 22 peaks of memory within 8 %") {
+  CHECK(errors_of("cases_megatron_deepspeed_a100.csv").at("bigscience-a100").mape < 0.06);
+  CHECK(errors_of("cases_megatron_deepspeed_memory.csv").at("bigscience-memory").mape < 0.08);
+}
+
+TEST_CASE("Servers against rings over 25 Gbit/s: within 20 %, and the faster way is predicted to be the faster one") {
+  const auto groups = errors_of("cases_horovod_2017_25g.csv");
+  CHECK(groups.at("horovod-2017-servers").mape < 0.20);
+  CHECK(groups.at("horovod-2017-nccl").mape < 0.20);
+  std::vector<Rival> rivals;
+  const std::vector<Case> rows = read_cases(FORETRAIN_SOURCE_DIR "/scenarios/cases/cases_horovod_2017_25g.csv");
+  for (const Case& row : rows) {
+    if (row.group == "horovod-2017-one-gpu") continue;
+    for (Comparison& comparison : compare(row, predict(scenario_of(row), Fidelity::flows))) {
+      rivals.push_back({&row, std::move(comparison)});
+    }
+  }
+  const PairReport pairs = compare_pairs(rivals, {"plan.sync", "cluster.network"});
+  CHECK(pairs.n == 6);
+  CHECK(pairs.share() == 1.0);
+}

@@ -91,6 +91,8 @@ TEST_CASE("Bad choices of what is trained") {
       {"model: llama2-7b, lora: { rank: 8, targets: [^mlp] }", "workload.train.lora.targets[0]", "unknown value",
        "ffn"},
       {"model: llama2-7b, lora: { rank: 8, targets: ^[] }", "workload.train.lora.targets", "an empty list", "both"},
+      {"model: llama2-7b, lora: { rank: 8, targets: ^[qkv, attention] }", "workload.train.lora.targets",
+       "a part of attention", "one of them"},
       {"model: mixtral-8x7b, lora: { rank: 8, targets: ^[ffn] }", "workload.train.lora.targets", "experts",
        "targets: [attention]"},
       {"model: resnet-50, lora: ^{ rank: 8 }", "workload.train.lora", "defined for language models", "leave"},

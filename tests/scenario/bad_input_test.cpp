@@ -61,13 +61,46 @@ constexpr BadLine bad_lines[] = {
      "workload.train.model.heads", "1000 is not divisible by 16", "divisor"},
     {8, "    model: { family: llama, layers: 24, hidden: 1024, heads: 16, kv_heads: ^5, vocabulary: 9, sequence: 8 }",
      "workload.train.model.kv_heads", "cannot share 5", "divisor of 16"},
+    {8, "    model: { preset: mixtral-8x7b, expert_imbalance: ^0.5 }", "workload.train.model.expert_imbalance",
+     "below the mean", "1 or more"},
+    {8, "    model: { preset: mixtral-8x7b, dense_layers: ^33, dense_ffn_hidden: 64 }",
+     "workload.train.model.dense_layers", "out of range", "32"},
+    {8, "    model: { preset: llama3-8b, shared_experts: ^1 }", "workload.train.model.shared_experts", "no experts",
+     "experts: 8"},
+    {8, "    model: { preset: llama2-7b, v_head_dim: ^64 }", "workload.train.model.v_head_dim", "latent attention",
+     "kv_lora_rank"},
+    {8, "    model: { preset: llama3-8b, kv_lora_rank: 512, kv_heads: ^8 }", "workload.train.model.kv_heads",
+     "for every head", "leave it out"},
     {8, "    model: { preset: mixtral-8x7b, experts_per_token: ^9 }", "workload.train.model.experts_per_token",
      "9 experts per token", "at most 8"},
     {15, "  pipeline: ^2\n  interleave: 13", "plan.pipeline", "24 layers cannot fill 2 stages of 13 chunks",
      "at most 24"},
     {15, "  pipeline: 1\n  context: 2\n  interleave: ^2", "plan.interleave", "without a pipeline", "interleave: 1"},
     {15, "  pipeline: 2\n  schedule: ^interleaved", "plan.schedule", "interleaved with 1 chunks", "gpipe or 1f1b"},
-    {15, "  pipeline: 2\n  schedule: ^chimera", "plan.schedule", "unknown value", "gpipe, 1f1b or interleaved"},
+    {15, "  pipeline: 2\n  schedule: ^chimera", "plan.schedule", "unknown value",
+     "gpipe, 1f1b, interleaved, zero_bubble or dualpipe"},
+    {15, "  pipeline: 2\n  interleave: 2\n  schedule: ^1f1b", "plan.schedule", "1f1b with 2 chunks", "interleave: 1"},
+    {15, "  pipeline: 2\n  interleave: 3\n  schedule: ^zero_bubble", "plan.schedule", "zero_bubble with 3 chunks",
+     "interleave: 1 or 2"},
+    {15, "  pipeline: 2\n  interleave: 2\n  schedule: ^dualpipe", "plan.schedule", "dualpipe with 2 chunks",
+     "two chunks by itself"},
+    {15, "  pipeline: 1\n  context: 2\n  schedule: ^zero_bubble", "plan.schedule", "without a pipeline", "2 or more"},
+    {15, "  pipeline: 2\n  schedule: zero_bubble\n  zero: ^3", "plan.zero", "gathered for each pass", "0, 1 or 2"},
+    {15, "  pipeline: 2\n  schedule: dualpipe\n  offload: ^activations", "plan.offload", "with dualpipe", "optimizer"},
+    {11, "    checkpoint: { every: ^0 }", "workload.train.checkpoint.every", "out of range", "from 1"},
+    {11, "    checkpoint: ^{ mode: synchronous }", "workload.train.checkpoint.every", "missing", "a value"},
+    {11, "    checkpoint: { every: 10, mode: ^synchronos }", "workload.train.checkpoint.mode", "unknown value",
+     "did you mean synchronous?"},
+    {11, "    checkpoint: { every: 10, storage: ^nvme-pcie9 }", "workload.train.checkpoint.storage", "unknown storage",
+     "nvme-pcie"},
+    {16, "  tensor_overlap: ^true", "plan.tensor_overlap", "all-reduces", "sequence_parallel: true"},
+    {16, "  tensor_overlap: ^on", "plan.tensor_overlap", "neither true nor false", "true or false"},
+    {16, "  zero: { stage: 3, shard: ^3 }", "plan.zero.shard", "4 ranks with the same parameters", "divisor of 4"},
+    {16, "  zero: { stage: 3, shard: ^0 }", "plan.zero.shard", "out of range", "from 1"},
+    {16, "  zero: { stage: ^4, shard: 2 }", "plan.zero.stage", "out of range", "from 0 to 3"},
+    {16, "  zero: { stage: 0, shard: ^4 }", "plan.zero.shard", "stage 0 divides nothing", "stage: 1, 2 or 3"},
+    {16, "  zero: ^{ shard: 4 }", "plan.zero.stage", "missing", "a value"},
+    {16, "  zero: { stage: 3, ^shards: 4 }", "plan.zero.shards", "unknown key", "did you mean shard?"},
     {16, "  expert: ^2", "plan.expert", "no experts", "expert: 1"},
 };
 
@@ -161,4 +194,43 @@ TEST_CASE("Overrides name themselves") {
   CHECK(text_of("plan.sync={ bucket: 3 MB/s }").find("plan.sync.bucket: \"3 MB/s\" is a bandwidth") !=
         std::string::npos);
   CHECK(text_of("plan.sync={ bucket").find("every bracket closed") != std::string::npos);
+}
+
+TEST_CASE("DualPipe needs an even number of stages, and of micro-batches, twice as many at least") {
+  const auto with = [](const std::string& plan, const std::string& from, const std::string& to) {
+    std::string text = good_text(15, plan);
+    return text.replace(text.find(from), from.size(), to);
+  };
+  check_complaint(with("  pipeline: ^3\n  schedule: dualpipe", "nodes: 2", "nodes: 3"), "plan.pipeline",
+                  "dualpipe with 3 stages", "an even number");
+  // Four replicas of micro-batches of two: 24 samples are 3 of them, 16 samples 2.
+  const std::string dualpipe = "  pipeline: 2\n  schedule: dualpipe";
+  check_complaint(with(dualpipe, "global_batch: 64", "global_batch: ^24"), "workload.train.global_batch",
+                  "dualpipe with 3 micro-batches over 2 stages", "global_batch: 32");
+  check_complaint(with(dualpipe, "global_batch: 64", "global_batch: ^16"), "workload.train.global_batch",
+                  "dualpipe with 2 micro-batches over 2 stages", "global_batch: 32");
+}
+
+TEST_CASE("Ranks that share experts out belong to one shard") {
+  std::string text = good_text(16, "  expert: 2\n  zero: { stage: 1, shard: ^1 }");
+  const std::string dense = "family: gpt, layers: 24";
+  text.replace(text.find(dense), dense.size(), dense + ", experts: 4, experts_per_token: 2");
+  check_complaint(text, "plan.zero.shard", "1 ranks a shard with experts over 2", "a multiple of 2");
+}
+
+TEST_CASE("Collectives are not chunked behind products that have adapters beside them") {
+  std::string text = good_text(16, "  sequence_parallel: true\n  tensor_overlap: ^true");
+  text.replace(text.find("    precision: bf16"), 0, "    lora: { rank: 16 }\n");
+  check_complaint(text, "plan.tensor_overlap", "adapters", "no lora");
+}
+
+TEST_CASE("Checkpoints need storage, and a training that holds its own state") {
+  std::string text = good_text(11, "    checkpoint: ^{ every: 10 }");
+  const std::string node = "node: dgx-a100-80gb";
+  text.replace(text.find(node), node.size(), "node: p100-nvlink-x2");
+  check_complaint(text, "workload.train.checkpoint", "the node has no storage", "storage: a name");
+
+  text = good_text(16, "  sync: { algorithm: parameter_server }");
+  text.replace(text.find("    precision: bf16"), 0, "    checkpoint: ^{ every: 10 }\n");
+  check_complaint(text, "workload.train.checkpoint", "with a parameter server", "another plan.sync.algorithm");
 }

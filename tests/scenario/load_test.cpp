@@ -320,3 +320,25 @@ TEST_CASE("Words and values of enumerations go both ways") {
   CHECK(name(CollectiveOperation::send_receive) == "send_receive");
   CHECK(name(TransformerFamily::mpt) == "mpt");
 }
+
+TEST_CASE("Experts over more ranks than data and context have are whole on tensor ranks") {
+  const auto plan_of = [](const std::string& plan) {
+    const std::string text =
+        "cluster: { node: dgx-h100, nodes: 1 }\nworkload: { train: { model: mixtral-8x7b, global_batch: 4 } }\n";
+    return load_scenario_text(text + "plan: { tensor: 2, data: 4, " + plan + " }\n", "folded.yaml").plan;
+  };
+  // Eight ranks of experts are two tensor ranks times four replicas; four are the replicas alone unless it is said.
+  CHECK(plan_of("expert: 8").folded_experts);
+  CHECK(plan_of("expert: 8").expert == 4);
+  CHECK_FALSE(plan_of("expert: 4").folded_experts);
+  CHECK(plan_of("expert: 4").expert == 4);
+  CHECK(plan_of("expert: 4, expert_tensor: 1").expert == 2);
+  CHECK_FALSE(plan_of("expert: 4, expert_tensor: 2").folded_experts);
+  // Mixtral's experts are 3.5 times as wide as its hidden state; Qwen3's are narrower than it.
+  const std::string small =
+      "cluster: { node: dgx-h100, nodes: 1 }\nworkload: { train: { model: qwen3-30b-a3b, global_batch: 4 } }\n"
+      "plan: { tensor: 2, data: 4, expert: 4";
+  CHECK(load_scenario_text(small + " }\n", "small.yaml").plan.expert == 2);
+  CHECK(load_scenario_text(small + ", expert_tensor: 2 }\n", "small.yaml").plan.expert == 4);
+  CHECK_THROWS_WITH(plan_of("expert: 4, expert_tensor: 3"), Catch::Contains("among 3 of 2 tensor ranks"));
+}

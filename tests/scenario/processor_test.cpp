@@ -22,6 +22,10 @@ TEST_CASE("Bad processors: file, line, column, key, what is wrong, what would be
   check_complaint(hosts_text("{ product_rate: ^100 GB/s }"), key + "product_rate", "bandwidth", "FLOP/s");
   check_complaint(hosts_text("{ norm_rate: ^0 GB/s }"), key + "norm_rate", "zero", "above zero");
   check_complaint(hosts_text("{ ^product_rat: 1 GFLOP/s }"), key + "product_rat", "unknown key", "product_rate");
+  check_complaint(
+      "cluster: { groups: ^[ { node: host-training }, { node: dgx-h100 } ] }\n"
+      "workload: { train: { model: lenet, micro_batch: 8, precision: fp32, optimizer: sgd } }\n",
+      "cluster.groups", "processors that train", "cluster.node");
 }
 
 TEST_CASE("A processor that trains dispatches and sends by itself") {

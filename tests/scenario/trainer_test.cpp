@@ -171,3 +171,22 @@ TEST_CASE("A trainer's file states habits with their sources, and nothing else")
   CHECK(condition.key == "habits.plan.sync.bucket.when.zero");
   CHECK(complaint_about_file("kind: node\nhabits: {}\n").got == "this file is no trainer");
 }
+
+TEST_CASE("ZeRO-1 with tensor and pipeline parallelism in fp16 is Megatron-LM's with DeepSpeed") {
+  const std::vector<std::string> plan = {"plan.zero=1", "plan.tensor=4", "plan.pipeline=2",
+                                         "workload.train.precision=fp16"};
+  const Scenario usual = load_scenario_text(silent, "silent.yaml", plan);
+  CHECK(std::get<TrainWorkload>(usual.workload).layer_overhead > Seconds(0.0));
+  CHECK(provenance_of(usual, "megatron-deepspeed.workload.train.layer_overhead").kind == ConstantKind::fit);
+  // Megatron-LM's own distributed optimizer trains in bf16; without pipelines both DeepSpeed and others do.
+  for (const std::string change : {"workload.train.precision=bf16", "plan.pipeline=1", "plan.zero=0"}) {
+    std::vector<std::string> changed = plan;
+    changed.push_back(change);
+    const Scenario other = load_scenario_text(silent, "silent.yaml", changed);
+    CHECK(std::get<TrainWorkload>(other.workload).layer_overhead == Seconds(0.0));
+  }
+  std::vector<std::string> named = plan;
+  named.emplace_back("plan.trainer=megatron");
+  CHECK(std::get<TrainWorkload>(load_scenario_text(silent, "silent.yaml", named).workload).layer_overhead ==
+        Seconds(0.0));
+}

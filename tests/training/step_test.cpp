@@ -1,5 +1,6 @@
 // Steps worked out by hand against the execution of their graphs, and the orders of work.
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -46,27 +47,36 @@ Step data_parallel_step(int buckets, double forward, double bucket_backward, dou
   return step;
 }
 
-Step pipeline_step(int stages, int interleave, int micro_batches, double forward, double backward, double hop) {
+/// Gradients of inputs and of weights take half of a backward pass each.
+Step pipeline_step(int stages, int interleave, int micro_batches, double forward, double backward, double hop,
+                   std::optional<PipelineSchedule> schedule = std::nullopt) {
   Step step;
   step.interleave = interleave;
-  if (interleave > 1) step.schedule = PipelineSchedule::interleaved;
+  step.schedule =
+      schedule.value_or(interleave > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward);
+  const ChunkPlacement placement(step.schedule, stages, interleave);
   step.micro_batches = micro_batches;
   step.overlap = false;
   for (int s = 0; s < stages; ++s) {
     Step::Lane stage;
     stage.stage = s;
-    for (int v = 0; v < interleave; ++v) {
+    for (int v = 0; v < placement.chunks(); ++v) {
       Step::Chunk chunk;
       chunk.forward = compute(forward);
       chunk.backward = compute(backward);
+      chunk.inputs = chunk.weights = compute(backward / 2);
+      chunk.paired = compute(forward + backward);
       stage.chunks.push_back(chunk);
     }
     step.lanes.push_back(stage);
-    const int next = (s + 1) % stages;
-    if (next > s || interleave > 1) {
-      std::vector<int> both{std::min(s, next), std::max(s, next)};
-      step.activations.push_back(add_transfer(step, hop, both));
-      step.activation_gradients.push_back(add_transfer(step, hop, both));
+  }
+  for (int v = 0; v < placement.chunks(); ++v) {
+    for (int s = 0; s < stages; ++s) {
+      const auto next = placement.next(s, v);
+      const int to = next ? next->stage : s;
+      std::vector<int> both{std::min(s, to), std::max(s, to)};
+      step.activations.push_back(to == s ? -1 : add_transfer(step, hop, both));
+      step.activation_gradients.push_back(to == s ? -1 : add_transfer(step, hop, both));
     }
   }
   return step;

@@ -97,6 +97,10 @@ TEST_CASE("adapters of Llama 2 7B: rank · (in + out) for each matrix") {
   // Over two ranks the divided side of each matrix is half as long: 3 · (4096 + 2048) and (2048 + 4096).
   CHECK(lora_parameters(lora, llama, 2) == 4 * 16 * (4096 + 2048));
 
+  // Beside queries, keys and values as one product there is one A of 16 × 4096, and a B of 16 × 3 · 4096.
+  CHECK(lora_parameters({16, false, false, true}, llama) == 16 * (4096 + 3 * 4096));
+  CHECK(lora_parameters({16, false, false, true}, mistral) == 16 * (4096 + 4096 + 2 * 1024));
+
   TrainedParts parts;
   parts.lora = Lora{};
   const Model adapted = build("llama2-7b", parts);

@@ -43,6 +43,7 @@ const CollectiveWorkload& all_reduce_of(const Scenario& scenario) {
 
 void check_cluster(const Scenario& scenario) {
   const Cluster& cluster = scenario.cluster;
+  if (!cluster.groups.empty()) refuse(scenario, "cluster.groups", "several kinds of hosts", "cluster.node: host-veth");
   if (cluster.gpus_per_node != 1) {
     refuse(scenario, "cluster.gpus_per_node", fmt::format("{} ranks on a host", cluster.gpus_per_node),
            "one rank per host: cluster: { node: host-veth, … }");

@@ -1,0 +1,12 @@
+// `workload.train.checkpoint:` of a scenario.
+#pragma once
+
+#include "model/scenario/yaml_reader.hpp"
+#include "model/workload/training.hpp"
+
+namespace foretrain {
+
+/// { every: 100, mode (= asynchronous) | synchronous, storage (= the node's) }
+Checkpoint read_checkpoint(const Field& field, const Storage& usual);
+
+}  // namespace foretrain

@@ -1,0 +1,131 @@
+#include "model/scenario/sync_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "model/base/words.hpp"
+#include "model/scenario/checks.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// What training with parameter servers needs beyond what every use of them needs.
+void check_store(const Scenario& scenario, const TrainWorkload& train) {
+  const Plan& plan = scenario.plan;
+  const Sync& sync = plan.sync;
+  const bool servers = has_servers(sync.algorithm);
+  if (train.compute_spread > 0.0 && !servers) {
+    fail(scenario, "workload.train.compute_spread", "unequal workers without a parameter server",
+         "plan.sync.algorithm: parameter_server, or leave the key out");
+  }
+  if (!servers) return;
+  if (train.checkpoint) {
+    fail(scenario, "workload.train.checkpoint", "checkpoints with a parameter server, which holds the state itself",
+         "another plan.sync.algorithm, or leave the key out");
+  }
+  if (sync.placement == ServerPlacement::dedicated && sync.servers >= scenario.cluster.nodes) {
+    fail(scenario, "plan.sync.servers",
+         fmt::format("{} dedicated servers in a cluster of {} machines", sync.servers, scenario.cluster.nodes),
+         fmt::format("at most {}, one a machine beside those that train; or placement: cpu",
+                     scenario.cluster.nodes - 1));
+  }
+  if (plan.tensor * plan.pipeline * plan.context * plan.expert > 1) {
+    const std::pair<const char*, bool> needs[] = {
+        {"plan.sync.consistency", sync.consistency != Sync::Consistency::synchronous},
+        {"plan.sync.assignment", sync.assignment != Sync::Assignment::balanced},
+        {"plan.sync.split", sync.split != Sync().split},
+        {"plan.sync.priority", sync.priority != Sync::Priority::arrival},
+        {"plan.sync.barrier", sync.barrier},
+        {"plan.sync.local_reduce", sync.local_reduce},
+        {"plan.sync.slow_workers", sync.slow_workers.count > 0},
+        {"workload.train.compute_spread", train.compute_spread > 0.0}};
+    for (const auto& [key, stated] : needs) {
+      if (stated) {
+        fail(scenario, key, "parameter servers know this for data parallelism only",
+             "tensor, pipeline, context and expert of 1, or leave the key out");
+      }
+    }
+    return;
+  }
+  if (sync.every_micro_batch) {
+    fail(scenario, "plan.sync.every_micro_batch", "a parameter server that is sent the gradients of each micro-batch",
+         "false; a step's gradients are pushed after its last micro-batch");
+  }
+  const std::int64_t machines = worker_gpus(plan, scenario.cluster) / scenario.cluster.gpus_per_node;
+  const std::int64_t workers = sync.local_reduce ? machines : plan.data;
+  if (sync.slow_workers.count > workers) {
+    fail(scenario, "plan.sync.slow_workers.count",
+         fmt::format("{} slow workers of {}", sync.slow_workers.count, workers), fmt::format("at most {}", workers));
+  }
+}
+
+void check_compression(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const Sync& sync = plan.sync;
+  if (sync.every_micro_batch && plan.pipeline > 1) {
+    fail(scenario, "plan.sync.every_micro_batch", "a pipeline that stops to synchronise after each micro-batch",
+         "false, or pipeline: 1");
+  }
+  if (std::holds_alternative<CollectiveWorkload>(scenario.workload) &&
+      sync.compression.kind != Compression::Kind::none) {
+    fail(scenario, "plan.sync.compression", "compression of a collective on its own",
+         "a training workload, whose gradients can be compressed, or leave the key out");
+  }
+  if (!sync.compression.needs_whole_gradient()) return;
+  const std::string what(name(sync.compression.kind));
+  if (plan.zero > 0) {
+    fail(scenario, "plan.sync.compression",
+         fmt::format("{} with zero: {}, which leaves each rank a part of the gradients only", what, plan.zero),
+         "zero: 0, or compression: fp16, bf16 or fp8");
+  }
+  if (has_servers(sync.algorithm)) {
+    fail(scenario, "plan.sync.compression", what + " with a parameter server; it is a form of all-reduce between peers",
+         "another algorithm, or compression: fp16, bf16 or fp8");
+  }
+}
+
+/// Servers are placed by plan.sync.placement, over all of the cluster's nodes.
+void check_placement(const Scenario& scenario) {
+  if (scenario.plan.placement.empty() || !has_servers(scenario.plan.sync.algorithm)) return;
+  fail(scenario, "plan.placement", "a list of nodes with parameter servers",
+       "a collective as plan.sync.algorithm, or leave the key out");
+}
+
+/// Where a key of plan.sync was stated: a collective has some of its own, which overrule the plan's.
+std::string sync_key(const Scenario& scenario, std::string_view key) {
+  std::string own = fmt::format("workload.collective.{}", key);
+  return scenario.where.contains(own) ? own : fmt::format("plan.sync.{}", key);
+}
+
+void check_servers(const Scenario& scenario) {
+  const Sync& sync = scenario.plan.sync;
+  if (!sync.levels.empty() && sync.algorithm != SyncAlgorithm::hierarchical) {
+    fail(scenario, sync_key(scenario, "levels"), "levels without a hierarchical algorithm",
+         "algorithm: hierarchical, or leave the key out");
+  }
+  if (!has_servers(sync.algorithm)) return;
+  if (scenario.plan.zero > 0) {
+    fail(scenario, "plan.zero", fmt::format("zero {} with a parameter server", scenario.plan.zero),
+         "zero: 0; the servers hold the optimizer state");
+  }
+  const bool on_gpus = sync.placement == ServerPlacement::gpu || sync.placement == ServerPlacement::colocated;
+  if (on_gpus && sync.servers > scenario.cluster.gpus()) {
+    fail(scenario, sync_key(scenario, "servers"),
+         fmt::format("{} servers on {} GPUs", sync.servers, scenario.cluster.gpus()),
+         fmt::format("at most {}", scenario.cluster.gpus()));
+  }
+}
+
+}  // namespace
+
+void check_sync(const Scenario& scenario) {
+  check_servers(scenario);
+  check_placement(scenario);
+  check_compression(scenario);
+  if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) check_store(scenario, *train);
+}
+
+}  // namespace foretrain

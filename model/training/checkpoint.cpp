@@ -1,0 +1,84 @@
+#include "model/training/checkpoint.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "model/base/number.hpp"
+#include "model/collectives/contention.hpp"
+#include "model/cost/storage.hpp"
+#include "model/memory/stage_memory.hpp"
+#include "model/parallelism/layout.hpp"
+
+namespace foretrain {
+
+namespace {
+
+// What a writer hands to storage at a time; larger requests are no faster.
+constexpr Bytes written_block(16.0 * 1048576.0);
+
+/// For each parameter: on the GPU, and in all.
+struct StateBytes {
+  Bytes on_gpu, all;
+};
+StateBytes state_bytes(const TrainWorkload& train, const Plan& plan) {
+  // FSDP's shards are the fp32 weights themselves.
+  const bool fp32_shards = plan.zero == 3 && train.master_weights;
+  const Bytes weights = bytes_per_element(fp32_shards ? Precision::fp32 : storage_precision(train.precision));
+  const Bytes master = train.master_weights && !fp32_shards ? bytes_per_element(Precision::fp32) : Bytes(0.0);
+  const Bytes states = optimizer_state(train.optimizer) + master;
+  StateBytes bytes{Bytes(0.0), weights + states};
+  if (!plan.offload.parameters) bytes.on_gpu += weights;
+  if (!plan.offload.optimizer) bytes.on_gpu += states;
+  return bytes;
+}
+
+}  // namespace
+
+CheckpointCost checkpoint_cost(const Scenario& scenario, const TrainWorkload& train, const Step& step,
+                               const Topology& topology) {
+  const auto [on_gpu, all] = state_bytes(train, scenario.plan);
+  const std::vector<int> stage_of_gpu = RankLayout(scenario.plan, scenario.cluster).stage_of_gpu();
+  std::vector<double> saved(at_index(scenario.plan.pipeline));  // parameters by stage
+  for (const Step::Lane& lane : step.lanes) saved[at_index(lane.stage)] = lane.saved_parameters;
+  std::vector<Bytes> of_machine(at_index(topology.nodes()));
+  CheckpointCost cost;
+  LoweredCollective::Phase copy;
+  for (int gpu = 0; gpu < static_cast<int>(stage_of_gpu.size()); ++gpu) {
+    const int stage = stage_of_gpu[at_index(gpu)];
+    if (stage < 0) continue;
+    const double parameters = saved[at_index(stage)];
+    of_machine[at_index(topology.node_of(gpu))] += all * parameters;
+    cost.state += all * parameters;
+    if (!(on_gpu * parameters > Bytes(0.0))) continue;
+    const EndpointId host = topology.host_of_gpu(gpu);
+    copy.flows.push_back({gpu, host, on_gpu * parameters});
+    copy.latency = std::max(copy.latency, topology.route(gpu, host).latency);
+  }
+  cost.per_machine = *std::ranges::max_element(of_machine);
+  cost.copy = {"copy", {std::move(copy)}};
+
+  Storage storage = train.checkpoint->storage;
+  const auto idle = std::ranges::count(of_machine, Bytes(0.0));
+  storage.clients = std::max(storage.clients, topology.nodes() - static_cast<int>(idle));
+  DiskPattern pattern;
+  pattern.order = AccessOrder::sequential;
+  pattern.write = pattern.direct = true;
+  pattern.block = written_block;
+  pattern.queue_depth = topology.gpus_per_node();
+  cost.write = cost.per_machine / disk_cost(storage, pattern).bandwidth;
+  return cost;
+}
+
+CheckpointedStep checkpointed_step(const Checkpoint& checkpoint, const CheckpointCost& cost, Seconds step,
+                                   Seconds plain, Seconds with_copy) {
+  const double every = checkpoint.every;
+  CheckpointedStep result{step + (with_copy - plain), {}};
+  const bool waits = checkpoint.mode == Checkpoint::Mode::synchronous;
+  if (waits) result.step += cost.write;
+  result.mean = step + (result.step - step) / every;
+  // The next copy overwrites the host's buffers, which must have been written by then.
+  if (!waits) result.mean = std::max(result.mean, cost.write / every);
+  return result;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,33 @@
+// Checkpoints: the state of the training on its way to storage.
+#pragma once
+
+#include "model/training/step.hpp"
+
+namespace foretrain {
+
+/// A checkpoint is written in two parts: all GPUs copy their state to their hosts, over the links that training uses as
+/// well; then each host writes what its GPUs have copied. Every number of the state is written once: ranks that hold
+/// the same parameters share them out evenly (Megatron-LM's fully parallel saving, PyTorch's distributed checkpoints).
+struct CheckpointCost {
+  Bytes state;             ///< of the whole training
+  Bytes per_machine;       ///< of the machine with the most
+  LoweredCollective copy;  ///< from every GPU to its host
+  Seconds write;           ///< from that machine to storage
+};
+
+/// State: weights, the optimizer's states, and fp32 master weights where there are any; frozen weights are not saved.
+/// Storage that is a network's is shared by all machines, a machine's own by its GPUs.
+CheckpointCost checkpoint_cost(const Scenario& scenario, const TrainWorkload& train, const Step& step,
+                               const Topology& topology);
+
+/// A step that has a checkpoint, and the mean of `every` steps. Synchronous: training waits for the copy and the write.
+/// Asynchronous: the copy begins with the step and must be done when the optimizer changes the weights; the write goes
+/// on beside the next steps, and the next checkpoint waits for its end. `plain` and `with_copy`: the step's graph to
+/// its end, without and with the copy beside it.
+struct CheckpointedStep {
+  Seconds step, mean;
+};
+CheckpointedStep checkpointed_step(const Checkpoint& checkpoint, const CheckpointCost& cost, Seconds step,
+                                   Seconds plain, Seconds with_copy);
+
+}  // namespace foretrain

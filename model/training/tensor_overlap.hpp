@@ -1,0 +1,26 @@
+// Collectives of tensor parallelism in chunks behind the products that they belong to (key plan.tensor_overlap).
+//
+// An all-gather before a product brings one rank's rows after the other, and the product of those that are there runs
+// meanwhile; a reduce-scatter behind a product sends the rows that are done. With n ranks there are n chunks: a rank's
+// own rows need no gathering, and those that it keeps no sending, so that the collective runs beside n − 1 of the
+// product's chunks: it takes max(collective, product · (n − 1) / n) + product / n instead of the sum. Chunks run on
+// several streams; that they fill the device as well as the whole product does is an assumption. Sources: Transformer
+// Engine's user buffers (ring exchange, "comm_gemm_overlap"); PyTorch's asynchronous tensor parallelism (fused
+// all-gather-matmul and matmul-reduce-scatter in chunks of ranks).
+#pragma once
+
+#include <vector>
+
+#include "model/workload/model.hpp"
+
+namespace foretrain {
+
+/// Of a transformer block's pass: for each gather and each scatter of its tensor ranks, in their order, the products
+/// that it is chunked behind. None for experts, whose tokens are sent elsewhere in between, and none where there is no
+/// attention, as in the embedding and the loss.
+struct OverlappedProducts {
+  std::vector<std::vector<Operator>> gathers, scatters;
+};
+OverlappedProducts overlapped_products(const std::vector<Operator>& pass, bool backward);
+
+}  // namespace foretrain

@@ -1,0 +1,207 @@
+#include "sim/jobs_together.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "model/base/number.hpp"
+#include "sim/simulate.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr int steps_of_longest = 3, most_steps = 500;
+
+/// A job, and where its steps are in the graph of all.
+struct RunningJob {
+  RunningJob(const Scenario& scenario, Fidelity fidelity, const Executor& execute) : job(make_job(scenario, fidelity)) {
+    Seconds makespan;
+    const Executor alone = [&](const TaskGraph& graph) {
+      Execution execution = execute(graph);
+      if (&graph == &job->graph()) makespan = execution.makespan;
+      return execution;
+    };
+    step_alone = result_of(*job, alone).time();
+    between = step_alone - makespan;
+  }
+  std::unique_ptr<Job> job;
+  Seconds step_alone;
+  Seconds between;  ///< what a step takes beside its graph: host work, waiting for data
+  int steps = steps_of_longest;
+  std::vector<TaskId> first, last;  ///< of each step: its first task, and the time between it and the next one
+};
+
+/// Appends a job's steps to the graph, one after the other.
+class Repeater {
+ public:
+  Repeater(RunningJob& running, TaskGraph::Builder& builder, int& devices)
+      : running_(running), graph_(running.job->graph()), builder_(builder) {
+    for (const Block& block : graph_.blocks()) {
+      const BlockId id = builder.add_block(block);
+      if (&block == graph_.blocks().data()) first_block_ = id;
+    }
+    int own_devices = 0;
+    for (Resource resource : graph_.resources()) {
+      own_devices = std::max(own_devices, resource.device + 1);
+      if (resource.device >= 0) resource.device += devices;
+      const ResourceId id = builder.add_resource(resource);
+      if (first_resource_ < 0) first_resource_ = id;
+    }
+    devices += own_devices;
+    between_ = builder.add_block({"between steps", Category::host, running.between});
+    pause_ = builder.add_resource({"between steps", Resource::Kind::host_thread, 0, Resource::Order::at_once});
+    before_.resize(graph_.tasks().size());
+    for (TaskId task = 0; std::cmp_less(task, before_.size()); ++task) {
+      for (const TaskId next : graph_.successors(task)) before_[at_index(next)].push_back(task);
+    }
+  }
+
+  void add_steps() {
+    running_.first.clear();
+    running_.last.clear();
+    for (int step = 0; step < running_.steps; ++step) add_step();
+  }
+
+ private:
+  void add_step() {
+    std::vector<TaskId> ids, ends;
+    for (TaskId task = 0; std::cmp_less(task, before_.size()); ++task) {
+      Task copy = graph_.tasks()[at_index(task)];
+      copy.block += first_block_;
+      copy.resource += first_resource_;
+      std::vector<TaskId> after;
+      for (const TaskId before : before_[at_index(task)]) after.push_back(ids[at_index(before)]);
+      if (after.empty() && !running_.last.empty()) after = {running_.last.back()};
+      ids.push_back(builder_.add_task(copy, after));
+      if (graph_.successors(task).empty()) ends.push_back(ids.back());
+    }
+    running_.first.push_back(ids.front());
+    running_.last.push_back(builder_.add_task({between_, pause_}, ends));
+  }
+
+  RunningJob& running_;
+  const TaskGraph& graph_;
+  TaskGraph::Builder& builder_;
+  BlockId first_block_ = 0, between_ = 0;
+  ResourceId first_resource_ = -1, pause_ = -1;
+  std::vector<std::vector<TaskId>> before_;
+};
+
+Seconds end_of(const RunningJob& running, std::size_t step, const Execution& all) {
+  return all.finish[at_index(running.last[step])];
+}
+
+Seconds start_of(const RunningJob& running, std::size_t step, const Execution& all) {
+  return step == 0 ? Seconds(0.0) : end_of(running, step - 1, all);
+}
+
+/// The job's step of median length among those that end by `horizon`.
+std::size_t median_step(const RunningJob& running, const Execution& all, Seconds horizon) {
+  std::vector<std::pair<Seconds, std::size_t>> lengths;
+  for (std::size_t step = 0; step < running.last.size(); ++step) {
+    const Seconds end = end_of(running, step, all);
+    if (step > 0 && end > horizon) break;
+    lengths.emplace_back(end - start_of(running, step, all), step);
+  }
+  std::ranges::sort(lengths);
+  return lengths[(lengths.size() - 1) / 2].second;
+}
+
+/// One step of the job, from its beginning on.
+Execution execution_of(const RunningJob& running, std::size_t step, const Execution& all) {
+  const Seconds begin = start_of(running, step, all);
+  const std::size_t first = at_index(running.first[step]), tasks = running.job->graph().tasks().size();
+  Execution own;
+  for (std::size_t task = first; task < first + tasks; ++task) {
+    own.start.push_back(all.start[task] - begin);
+    own.finish.push_back(all.finish[task] - begin);
+    own.makespan = std::max(own.makespan, own.finish.back());
+  }
+  return own;
+}
+
+class Together {
+ public:
+  Together(const Scenario& scenario, Fidelity fidelity) : scenario_(scenario), fidelity_(fidelity) {
+    const Topology topology(scenario.cluster);
+    const Executor alone = [&](const TaskGraph& graph) {
+      return simulate(graph, topology, fidelity, scenario.background);
+    };
+    jobs_.emplace_back(scenario, fidelity, alone);
+    for (const Scenario& other : scenario.jobs) jobs_.emplace_back(other, fidelity, alone);
+    longest_ = static_cast<std::size_t>(std::ranges::max_element(jobs_, {}, &RunningJob::step_alone) - jobs_.begin());
+  }
+
+  Result result(Timeline timeline) {
+    // A third more than jobs would need beside a longest one that nothing holds up.
+    for (RunningJob& running : jobs_) {
+      const double ratio = jobs_[longest_].step_alone / running.step_alone;
+      running.steps = std::min(static_cast<int>(std::ceil(ratio * steps_of_longest * 4.0 / 3.0)), most_steps);
+    }
+    jobs_[longest_].steps = steps_of_longest;
+    run();
+    while (more_steps()) run();
+
+    const Job& own = *jobs_.front().job;
+    const Execution step = execution_of(jobs_.front(), median_step(jobs_.front(), all_, horizon()), all_);
+    const Executor execute = [&](const TaskGraph& graph) {
+      return &graph == &own.graph() ? step : simulate(graph, own.topology(), fidelity_, scenario_.background);
+    };
+    Result result = result_of(own, execute, timeline);
+    SharedFabric& fabric = result.shared_fabric.emplace();
+    fabric.alone = jobs_.front().step_alone;
+    for (std::size_t i = 1; i < jobs_.size(); ++i) {
+      const std::size_t median = median_step(jobs_[i], all_, horizon());
+      const Seconds length = end_of(jobs_[i], median, all_) - start_of(jobs_[i], median, all_);
+      fabric.others.push_back({jobs_[i].job->scenario().name, length, jobs_[i].step_alone});
+    }
+    for (const RunningJob& running : jobs_) {
+      if (!stops_early(running)) continue;
+      result.warnings.push_back(fmt::format("{} has stopped after {} steps; the longest job's went on without it",
+                                            running.job->scenario().name, running.steps));
+    }
+    return result;
+  }
+
+ private:
+  void run() {
+    TaskGraph::Builder builder;
+    int devices = 0;
+    for (RunningJob& running : jobs_) Repeater(running, builder, devices).add_steps();
+    all_ = simulate(std::move(builder).build(), jobs_.front().job->topology(), fidelity_, scenario_.background);
+  }
+
+  /// When the longest job has done its steps.
+  [[nodiscard]] Seconds horizon() const { return end_of(jobs_[longest_], jobs_[longest_].last.size() - 1, all_); }
+  [[nodiscard]] bool stops_early(const RunningJob& running) const {
+    return end_of(running, running.last.size() - 1, all_) < horizon() * (1.0 - 1e-9);
+  }
+  /// Gives jobs that have stopped before the horizon twice as many; false where none may have more.
+  bool more_steps() {
+    bool more = false;
+    for (RunningJob& running : jobs_) {
+      if (running.steps == most_steps || !stops_early(running)) continue;
+      running.steps = std::min(2 * running.steps, most_steps);
+      more = true;
+    }
+    return more;
+  }
+
+  const Scenario& scenario_;
+  Fidelity fidelity_;
+  std::vector<RunningJob> jobs_;  ///< the scenario's own first
+  std::size_t longest_ = 0;
+  Execution all_;
+};
+
+}  // namespace
+
+Result predict_together(const Scenario& scenario, Fidelity fidelity, Timeline timeline) {
+  return Together(scenario, fidelity).result(timeline);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,298 @@
+// Schedules that put off the gradients of weights, against the formulas of their papers. One chunk of the model for
+// each stage has a forward pass of F, gradients of inputs of B and gradients of weights of W.
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "model/parallelism/weight_gradients.hpp"
+#include "model/scenario/load.hpp"
+#include "model/training/breakdown.hpp"
+#include "model/training/layer_cost.hpp"
+#include "tests/catch.hpp"
+#include "tests/training/built_step.hpp"
+
+using namespace foretrain;
+using test::BuiltStep;
+using test::uncontended_times;
+
+namespace {
+
+constexpr auto zero_bubble = PipelineSchedule::zero_bubble;
+constexpr auto dualpipe = PipelineSchedule::dualpipe;
+
+Segment compute(double seconds) { return {Seconds(seconds), Seconds(0.0), Seconds(0.0)}; }
+
+/// What one stage's passes take where it holds one chunk; of two chunks each takes half, but with DualPipe, which holds
+/// the model twice.
+struct PassTimes {
+  double forward = 1.0, inputs = 1.0, weights = 1.0;
+  std::optional<double> paired = std::nullopt;
+};
+
+Step step_of(PipelineSchedule schedule, int stages, int interleave, int micro_batches, PassTimes times) {
+  Step step;
+  step.schedule = schedule;
+  step.interleave = interleave;
+  step.micro_batches = micro_batches;
+  step.overlap = false;
+  const ChunkPlacement placement = ChunkPlacement(schedule, stages, interleave);
+  for (int stage = 0; stage < stages; ++stage) {
+    Step::Lane lane;
+    lane.stage = stage;
+    for (int k = 0; k < placement.chunks(); ++k) {
+      Step::Chunk chunk;
+      chunk.forward = compute(times.forward / interleave);
+      chunk.inputs = compute(times.inputs / interleave);
+      chunk.weights = compute(times.weights / interleave);
+      chunk.backward = compute((times.inputs + times.weights) / interleave);
+      chunk.paired = compute(times.paired.value_or(times.forward + times.inputs + times.weights));
+      lane.chunks.push_back(chunk);
+    }
+    step.lanes.push_back(lane);
+  }
+  Step::Transfer::Part part;  // in no time
+  part.lowered.phases.push_back({Seconds(0.0), {}, 1});
+  for (int k = 0; k < placement.chunks(); ++k) {
+    for (int stage = 0; stage < stages; ++stage) {
+      const auto next = placement.next(stage, k);
+      const bool sends = next && next->stage != stage;
+      if (sends) part.lanes = {std::min(stage, next->stage), std::max(stage, next->stage)};
+      if (sends) step.transfers.push_back({"hop", {part}});
+      const int hop = sends ? static_cast<int>(step.transfers.size()) - 1 : -1;
+      step.activations.push_back(hop);
+      step.activation_gradients.push_back(hop);
+    }
+  }
+  return step;
+}
+
+double bubble_of(const Step& step) { return breakdown_of(step, uncontended_times(step)).pipeline_bubble.value(); }
+
+/// The most micro-batches whose activations a stage holds at once, in passes through one of its chunks. A backward pass
+/// in two parts lets go of them after the second.
+int most_in_flight(PipelineSchedule schedule, int stages, int stage, int interleave, int micro_batches) {
+  int now = 0, most = 0;
+  for (const PipelinePass& pass : pipeline_order(schedule, stages, stage, interleave, micro_batches)) {
+    now += pass.backward ? (pass.makes_weight_gradients() ? -1 : 0) : 1;
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+const char* const gpt = R"(
+cluster: { node: dgx-a100-80gb, nodes: 2 }
+workload:
+  train:
+    model: { family: gpt, layers: 16, hidden: 4096, heads: 32, vocabulary: 51200, sequence: 2048 }
+    global_batch: 64
+    micro_batch: 1
+    precision: bf16
+    optimizer: adamw
+plan: { pipeline: 8, data: 2 }
+)";
+
+BuiltStep built(const std::vector<std::string>& overrides) {
+  return BuiltStep(load_scenario_text(gpt, "gpt.yaml", overrides));
+}
+
+}  // namespace
+
+TEST_CASE("ZB-H1 idles for (p - 1)(F + B - W), a third of 1F1B's (p - 1)(F + B + W) where all are equal") {
+  // arXiv 2401.10241, section 2.3.
+  for (const auto& [stages, times] :
+       {std::pair{4, PassTimes{}}, {4, PassTimes{1.0, 1.2, 0.8}}, {8, PassTimes{1.0, 1.3, 0.9}}}) {
+    const auto& [forward, inputs, weights, paired] = times;
+    const double gaps = stages - 1;
+    const auto alternating = PipelineSchedule::one_forward_one_backward;
+    CHECK(bubble_of(step_of(alternating, stages, 1, 24, times)) == Approx(gaps * (forward + inputs + weights)));
+    CHECK(bubble_of(step_of(zero_bubble, stages, 1, 24, times)) == Approx(gaps * (forward + inputs - weights)));
+  }
+}
+
+TEST_CASE("ZB-V has no bubble between a stage's first pass and its last where F = B = W") {
+  // arXiv 2401.10241, section 6. Stage s begins after s forward passes through half a stage's layers and works without
+  // a gap from then on; the step, which waits for the gradients' norm, is longer than the work by the last stage's
+  // wait.
+  const int stages = 8, micro_batches = 24;
+  const Step step = step_of(zero_bubble, stages, 2, micro_batches, {});
+  const StepGraph graph = step_graph(step);
+  const Execution execution = run(graph.graph);
+  for (int stage = 0; stage < stages; ++stage) {
+    CAPTURE(stage);
+    const TaskId last = graph.last_backward[static_cast<std::size_t>(stage)];
+    CHECK(execution.finish[static_cast<std::size_t>(last)].value() == Approx(stage * 0.5 + micro_batches * 3.0));
+  }
+  CHECK(bubble_of(step) == Approx((stages - 1) * 0.5));
+}
+
+TEST_CASE("DualPipe idles for (p / 2 - 1)(F&B + B - 3 W)") {
+  // arXiv 2412.19437, table 2, where B is a whole backward pass, here of 2, and F&B a forward and a backward pass that
+  // run together: (4 - 1)(3 + 2 - 3) = 6 with eight stages; where running together saves 0.6, 1.8 less.
+  CHECK(bubble_of(step_of(dualpipe, 8, 1, 24, {})) == Approx(6.0));
+  CHECK(bubble_of(step_of(dualpipe, 4, 1, 8, {})) == Approx(2.0));
+  const StepGraph::Times times = uncontended_times(step_of(dualpipe, 8, 1, 24, {1.0, 1.0, 1.0, 2.4}));
+  // The stages in the middle have the longest bubble. All 24 pairs there take 3 s, but for those that run together.
+  const std::vector<PipelinePass> order = pipeline_order(dualpipe, 8, 3, 1, 24);
+  const auto together = static_cast<double>(std::ranges::count(order, true, &PipelinePass::beside_next));
+  CHECK(together > 12);
+  CHECK(times.backward_done.value() - 24 * 3.0 + together * 0.6 == Approx(6.0 - 1.8));
+}
+
+TEST_CASE("a stage does each pass of each micro-batch once: whole, or the inputs' gradients before the weights'") {
+  for (const auto& [schedule, interleave] : {std::pair{zero_bubble, 1}, {zero_bubble, 2}, {dualpipe, 1}}) {
+    for (const int stages : {2, 4, 6}) {
+      for (const int micro_batches : {2 * stages, 2 * stages + 6}) {
+        for (int stage = 0; stage < stages; ++stage) {
+          using Part = PipelinePass::Part;
+          std::map<std::pair<int, int>, std::vector<Part>> backward;
+          std::map<std::pair<int, int>, int> forward;
+          for (const PipelinePass& pass : pipeline_order(schedule, stages, stage, interleave, micro_batches)) {
+            const std::pair key(pass.chunk, pass.micro_batch);
+            if (pass.backward) {
+              CHECK(forward[key] == 1);
+              backward[key].push_back(pass.part);
+            } else {
+              ++forward[key];
+            }
+          }
+          // ZB-V takes each micro-batch through both chunks, DualPipe through one of two, ZB-H1 through its only one.
+          CHECK(static_cast<int>(forward.size()) == micro_batches * interleave);
+          for (const auto& [key, count] : forward) {
+            CHECK(count == 1);
+            const bool whole = backward[key] == std::vector{Part::whole};
+            CHECK((whole ? schedule == dualpipe : backward[key] == std::vector{Part::inputs, Part::weights}));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("fewer micro-batches than ZB-V is laid out for are left out of its order") {
+  for (const int micro_batches : {1, 3}) {
+    const Step step = step_of(zero_bubble, 4, 2, micro_batches, {});
+    // At least the way of one micro-batch there and back: 8 half-stages of F and B, and the last one's W.
+    CHECK(uncontended_times(step).backward_done.value() >= 8 * 0.5 * 2 + 0.5);
+  }
+}
+
+TEST_CASE("micro-batches in flight: p on every stage under ZB-H1 and ZB-V, p + 1 under DualPipe") {
+  // 1F1B holds p on its first stage and one on the last; ZB-H1 as many on each (arXiv 2401.10241, section 2.2). ZB-V's
+  // chunks are half as large, so that 2 p of them are p micro-batches. DualPipe: p + 1 (arXiv 2412.19437, table 2).
+  const int stages = 8, micro_batches = 48;
+  for (int stage = 0; stage < stages; ++stage) {
+    CHECK(most_in_flight(zero_bubble, stages, stage, 1, micro_batches) == stages);
+    CHECK(most_in_flight(zero_bubble, stages, stage, 2, micro_batches) == 2 * stages);
+    CHECK(most_in_flight(dualpipe, stages, stage, 1, micro_batches) == stages + 1);
+  }
+  CHECK(most_in_flight(PipelineSchedule::one_forward_one_backward, stages, 0, 1, micro_batches) == stages);
+  CHECK(most_in_flight(PipelineSchedule::gpipe, stages, 0, 1, micro_batches) == micro_batches);
+  // Interleaved, v chunks a stage: p (v - 1) + 2 (p - 1) + 1 chunks on the first stage, (1 + (p - 1) / (p v)) times
+  // 1F1B's memory (arXiv 2205.05198, section 4.2.3).
+  CHECK(most_in_flight(PipelineSchedule::interleaved, stages, 0, 3, micro_batches) == 2 * 8 + 2 * 7 + 1);
+  CHECK((2 * 8 + 2 * 7 + 1) / 3.0 == Approx(8 * (1.0 + 7.0 / (8.0 * 3.0))));
+}
+
+TEST_CASE("a layer's backward pass falls into its products' two gradients, nothing lost and nothing made up") {
+  const BuiltStep whole = built({});
+  const LayerPricer pricer(whole.scenario, whole.train(), whole.topology);
+  const Layer& block = whole.model.layers[1].layer;
+  std::vector<Operator> weights;
+  for (const Operator& op : block.backward) {
+    if (op.name.ends_with(" weight gradient")) weights.push_back(op);
+  }
+  CHECK(weights.size() == 4);  // queries, keys and values together; attention's output; up; down
+  const Seconds all = pricer.kernels(block.backward), late = pricer.kernels(weights);
+  CHECK(pricer.kernels(weight_gradients_alone(block).backward).value() == Approx(late.value()));
+  CHECK(pricer.kernels(without_weight_gradients(block).backward).value() == Approx((all - late).value()));
+  // In a step: two layers a stage, whose passes carry the same kernels; the dispatch of none is in the way.
+  const BuiltStep split = built({"plan.schedule=zero_bubble"});
+  const Step::Chunk& chunk = split.step.lanes[2].chunks.front();
+  CHECK(chunk.weights.compute.value() == Approx(2.0 * late.value()));
+  CHECK((chunk.inputs.compute + chunk.weights.compute).value() == Approx(chunk.backward.compute.value()));
+  CHECK(chunk.backward.compute.value() == Approx(whole.step.lanes[2].chunks.front().backward.compute.value()));
+}
+
+TEST_CASE("gradients are ready when those of weights are: what is synchronised after ZB's last pass") {
+  // The last pass of a chunk makes gradients of weights alone, and its buckets' work adds up to it.
+  const BuiltStep split = built({"plan.schedule=zero_bubble"});
+  for (const Step::Lane& lane : split.step.lanes) {
+    Seconds sum;
+    for (const GradientBucket& bucket : lane.chunks.front().buckets) sum += bucket.backward.compute;
+    const Seconds alone = lane.chunks.front().weights.compute;
+    CHECK(sum >= alone);  // and what the transfers beside it slow it down by
+    CHECK(sum < alone * (1.0 + split.scenario.calibration.collective.overlap_slowdown) + Seconds(1e-9));
+  }
+}
+
+TEST_CASE("DualPipe's stages hold two chunks, and sum the gradients of both halves' stages") {
+  const BuiltStep dual = built({"plan.schedule=dualpipe", "workload.train.optimizer=sgd"});
+  const BuiltStep once = built({"workload.train.optimizer=sgd"});
+  // Embedding and head lie at the ends, so that the first stage and the last hold the same two chunks.
+  const double pair = once.model.layers[1].layer.parameters * 4 + once.model.layers[0].layer.parameters +
+                      once.model.layers[2].layer.parameters;
+  CHECK(dual.step.parameters_per_gpu == Approx(pair));
+  // Replicas: two of data, at both ends: all-reduces of four ranks, in which two lanes take part.
+  int all_reduces = 0;
+  for (const Step::Transfer& transfer : dual.step.transfers) {
+    if (transfer.name != "gradient all-reduce") continue;
+    ++all_reduces;
+    const std::vector<int>& lanes = transfer.parts.front().lanes;
+    REQUIRE(lanes.size() == 2);
+    CHECK(lanes[0] + lanes[1] == 7);
+  }
+  CHECK(all_reduces > 0);
+  const StepGraph graph = step_graph(dual.step);
+  std::map<int, int> carried_out;
+  for (const auto& [task, index, part] : graph.transfers) {
+    if (dual.step.transfers[static_cast<std::size_t>(index)].name == "gradient all-reduce") ++carried_out[index];
+  }
+  int buckets = 0;
+  for (const Step::Lane& lane : dual.step.lanes) {
+    for (const Step::Chunk& chunk : lane.chunks) buckets += static_cast<int>(chunk.buckets.size());
+  }
+  int tasks = 0;
+  for (const auto& [index, count] : carried_out) tasks += count;
+  CHECK(tasks == buckets / 2);  // each for the two stages that hold the chunk
+}
+
+TEST_CASE("the shorter bubble is the papers' order: DualPipe, ZB-V, ZB-H1, 1F1B") {
+  const auto bubble = [](const std::vector<std::string>& overrides) {
+    const BuiltStep b = built(overrides);
+    return breakdown_of(b.step, uncontended_times(b.step)).pipeline_bubble.value();
+  };
+  const double alternating = bubble({}), h1 = bubble({"plan.schedule=zero_bubble"});
+  const double v = bubble({"plan.schedule=zero_bubble", "plan.interleave=2"});
+  CHECK(h1 < 0.7 * alternating);
+  CHECK(v < 0.7 * h1);
+  CHECK(bubble({"plan.schedule=dualpipe"}) < h1);
+}
+
+TEST_CASE("the breakdown of split schedules adds up to the step") {
+  for (const auto& overrides : {std::vector<std::string>{"plan.schedule=zero_bubble"},
+                                {"plan.schedule=zero_bubble", "plan.interleave=2", "plan.zero=1"},
+                                {"plan.schedule=dualpipe"},
+                                {"plan.schedule=dualpipe", "plan.zero=1", "plan.sync.overlap=false"}}) {
+    const BuiltStep b = built(overrides);
+    const StepGraph::Times times = uncontended_times(b.step);
+    CHECK(breakdown_of(b.step, times).total().value() == Approx(step_time(b.step, times).value()).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a forward and a backward pass together hide each other's collectives behind their kernels") {
+  // Forward: 3 s of kernels, 2 s of collectives; backward: 5 s and 4 s. What is beside kernels takes a quarter of its
+  // time from them: 5 + 2 · 0.25 s beside the forward pass's 2 s, 3 + 3 · 0.25 s beside the backward pass's 4 s, of
+  // which 0.25 s stick out.
+  const PassWork forward{Seconds(3.0), Seconds(0.0), Seconds(2.0), {7}};
+  const PassWork backward{Seconds(5.0), Seconds(0.0), Seconds(4.0), {8, 9}};
+  const auto [time, pieces] = paired(forward, backward, 0.25);
+  CHECK(time.compute.value() == Approx(5.5 + 3.75));
+  CHECK(time.communication.value() == Approx(0.25));
+  CHECK(time.host.value() == 0.0);
+  REQUIRE(pieces.size() == 3);  // the last one is the host's
+  CHECK(pieces[0].work.value() == Approx(5.5));
+  CHECK(pieces[0].transfers == std::vector{7});
+  CHECK(pieces[1].work.value() == Approx(3.75));
+  CHECK(pieces[1].transfers == std::vector{8, 9});
+  CHECK((pieces[0].beside && pieces[1].beside));
+}

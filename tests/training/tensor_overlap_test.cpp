@@ -1,0 +1,160 @@
+// Collectives of tensor ranks in chunks behind their products.
+#include "model/training/tensor_overlap.hpp"
+
+#include <algorithm>
+
+#include "model/scenario/load.hpp"
+#include "model/training/breakdown.hpp"
+#include "model/training/layer_cost.hpp"
+#include "tests/catch.hpp"
+#include "tests/training/built_step.hpp"
+
+using namespace foretrain;
+using test::BuiltStep;
+
+namespace {
+
+const char* const tensor_parallel = R"(
+cluster: { node: dgx-a100-80gb, nodes: 1 }
+workload:
+  train:
+    model: { family: gpt, layers: 4, hidden: 12288, heads: 96, vocabulary: 51200, sequence: 2048 }
+    global_batch: 4
+    micro_batch: 1
+    precision: bf16
+    optimizer: adamw
+plan: { tensor: 8, sequence_parallel: true, tensor_overlap: true }
+)";
+
+BuiltStep built(const std::vector<std::string>& overrides) {
+  return BuiltStep(load_scenario_text(tensor_parallel, "tensor.yaml", overrides));
+}
+
+std::vector<std::vector<std::string>> product_names(const std::vector<std::vector<Operator>>& products) {
+  std::vector<std::vector<std::string>> names;
+  for (const std::vector<Operator>& list : products) {
+    std::vector<std::string>& of_list = names.emplace_back();
+    for (const Operator& op : list) of_list.push_back(op.name);
+  }
+  return names;
+}
+
+/// What pieces take one after the other where nothing else moves.
+Seconds time_of(const std::vector<Piece>& pieces, const TransferTable& transfers) {
+  Seconds sum;
+  for (const Piece& piece : pieces) {
+    Seconds moving;
+    for (const int transfer : piece.transfers) moving += transfers.time(transfer, 0);
+    sum += piece.beside ? std::max(piece.work, moving) : piece.work + moving;
+  }
+  return sum;
+}
+
+double step_of(const BuiltStep& built) { return step_time(built.step, test::uncontended_times(built.step)).value(); }
+
+}  // namespace
+
+TEST_CASE("each gather belongs to the products behind it, each scatter to the product before it") {
+  using Names = std::vector<std::vector<std::string>>;
+  const BuiltStep b = built({});
+  const Layer& block = b.model.layers[1].layer;
+  const OverlappedProducts forward = overlapped_products(block.forward, false);
+  CHECK(product_names(forward.gathers) == Names{{"qkv projection"}, {"ffn up"}});
+  CHECK(product_names(forward.scatters) == Names{{"attention output"}, {"ffn down"}});
+  // Backward, gradients of results are gathered for the products that were scattered, and the other way round.
+  const OverlappedProducts backward = overlapped_products(block.backward, true);
+  CHECK(product_names(backward.gathers) == Names{{"attention output data gradient"}, {"ffn down data gradient"}});
+  CHECK(product_names(backward.scatters) == Names{{"qkv projection data gradient"}, {"ffn up data gradient"}});
+  // Embedding and loss are not chunked.
+  CHECK(overlapped_products(b.model.layers[2].layer.forward, false).gathers.empty());
+}
+
+TEST_CASE("tokens of experts are sent elsewhere before the feed-forward products") {
+  const BuiltStep b = built({"workload.train.model.experts=8", "workload.train.model.experts_per_token=2"});
+  const OverlappedProducts forward = overlapped_products(b.model.layers[1].layer.forward, false);
+  CHECK(forward.gathers.size() == 1);
+  CHECK(forward.scatters.size() == 1);
+}
+
+TEST_CASE("a chunked collective is exposed where all but one of its product's chunks are shorter") {
+  // A pass of 10 s of kernels. Products' chunks of 3 s hide a gather of 2 s whole, chunks of 4 s a scatter of 5 s in
+  // part. Multiprocessors that move data take a quarter of the hidden time from the kernels: 10 + (2 + 4) · 0.25 =
+  // 11.5 s, of which the second product's 4.6 s are beside the scatter: 0.4 s stick out. A third collective, of 1 s,
+  // waits for its kernels.
+  Scenario scenario = load_scenario_text(tensor_parallel, "tensor.yaml");
+  scenario.calibration.collective.overlap_slowdown = 0.25;
+  const auto& train = std::get<TrainWorkload>(scenario.workload);
+  const Topology topology(scenario.cluster);
+  std::vector<Step::Transfer> known;
+  for (const double seconds : {2.0, 5.0, 1.0}) {
+    Step::Transfer::Part part;
+    part.uncontended = Seconds(seconds);
+    part.lanes = {0};
+    known.push_back({"collectives inside layers", {part}});
+  }
+  const TransferTable transfers(scenario, topology, known);
+  LayerCalls calls;
+  calls.forward.behind = {{0, 0.3}, {1, 0.4}};
+  calls.forward.between = {2};
+  LayerCost cost;
+  cost.forward_kernels = Seconds(10.0);
+  cost = LayerPricer(scenario, train, topology).on_lane(cost, calls, 1.0, 0, transfers);
+  CHECK(cost.forward_kernels.value() == Approx(11.5));
+  CHECK(cost.forward_collectives.value() == Approx(0.4 + 1.0));
+  // Cut into pieces, the pass takes the same.
+  std::vector<Piece> pieces;
+  append_forward(pieces, {nullptr, cost, &calls});
+  CHECK(time_of(pieces, transfers).value() == Approx(11.5 + 1.4));
+  // A device of half the speed has twice the time to hide them: 20 + 7 · 0.25 s, and the third collective.
+  cost.forward_kernels = Seconds(10.0);
+  cost = LayerPricer(scenario, train, topology).on_lane(cost, calls, 0.5, 0, transfers);
+  CHECK(cost.forward_kernels.value() == Approx(21.75));
+  CHECK(cost.forward_collectives.value() == Approx(1.0));
+}
+
+TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is launched by itself") {
+  const BuiltStep b = built({}), plain = built({"plan.tensor_overlap=false"});
+  std::vector<Step::Transfer> known;
+  TransferTable transfers(b.scenario, b.topology, known);
+  const LayerPricer pricer(b.scenario, b.train(), b.topology);
+  const Layer& block = b.model.layers[1].layer;
+  const LayerCalls calls = pricer.calls(block, 0, transfers);
+  const LayerCost cost = pricer.price(block);
+  REQUIRE(calls.forward.behind.size() == 4);
+  CHECK(calls.forward.between.empty());
+  // The first gather's product: 2,048 tokens, 3 · 12,288 / 8 outputs of 12,288 inputs.
+  const Operator product{"qkv projection", linear_forward(2048, 3 * 12288 / 8, 12288), Precision::bf16, 1};
+  CHECK((cost.forward_kernels * calls.forward.behind.front().share).value() ==
+        Approx((pricer.kernels({product}) * (7.0 / 8.0)).value()));
+  // Four products of eight launches instead of one.
+  const LayerCost whole = LayerPricer(plain.scenario, plain.train(), plain.topology).price(block);
+  CHECK((cost.forward_dispatch - whole.forward_dispatch).value() ==
+        Approx(4 * 7 * b.scenario.calibration.host.dispatch_us * 1e-6));
+  CHECK(cost.forward_kernels == whole.forward_kernels);
+  // Backward: two gathers and two scatters behind products; the gathers for the weights' gradients stay beside kernels.
+  CHECK(calls.backward.behind.size() == 4);
+  CHECK(calls.backward.beside.size() == 2);
+}
+
+TEST_CASE("chunked collectives shorten a step whose products are longer, and nothing without tensor parallelism") {
+  const double plain = step_of(built({"plan.tensor_overlap=false"}));
+  const double chunked = step_of(built({}));
+  CHECK(chunked < 0.97 * plain);
+  const std::vector<std::string> alone = {"plan.tensor=1", "workload.train.global_batch=8",
+                                          "workload.train.model.layers=1"};
+  std::vector<std::string> off = alone;
+  off.emplace_back("plan.tensor_overlap=false");
+  CHECK(step_of(built(alone)) == step_of(built(off)));
+}
+
+TEST_CASE("recomputation and split backward passes chunk their collectives, too") {
+  for (const std::string& change : {std::string("workload.train.recompute=full"), std::string("plan.schedule=1f1b")}) {
+    CHECK(step_of(built({change})) < step_of(built({change, "plan.tensor_overlap=false"})));
+  }
+  const std::vector<std::string> split = {"cluster.nodes=2", "plan.pipeline=2", "plan.schedule=zero_bubble"};
+  std::vector<std::string> off = split;
+  off.emplace_back("plan.tensor_overlap=false");
+  const BuiltStep chunked = built(split), plain = built(off);
+  const auto inputs = [](const BuiltStep& b) { return b.step.lanes.front().chunks.front().inputs; };
+  CHECK(inputs(chunked).communication < inputs(plain).communication * 0.5);
+}

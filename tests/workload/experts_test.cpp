@@ -1,0 +1,163 @@
+// Mixtures of experts and latent attention: parameters, arithmetic and what travels, by hand.
+#include <cmath>
+#include <string>
+#include <variant>
+
+#include "model/scenario/model_reader.hpp"
+#include "model/workload/build.hpp"
+#include "model/workload/transformer_parameters.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+TransformerConfig preset(const std::string& name) {
+  const YamlNode file = yaml_scalar(std::string(FORETRAIN_SOURCE_DIR "/scenarios/models/") + name + ".yaml", {});
+  return std::get<TransformerConfig>(read_model(Field(file, "model")).shape);
+}
+
+Model build(const TransformerConfig& config, const BuildOptions& options) {
+  return build_model({"experts", config}, options);
+}
+
+const Layer& experts_of(const Model& model) {
+  for (const LayerGroup& group : model.layers) {
+    if (group.layer.routes_tokens) return group.layer;
+  }
+  throw std::logic_error("no layer of experts");
+}
+
+const Operator& named(const std::vector<Operator>& ops, const std::string& name) {
+  for (const Operator& op : ops) {
+    if (op.name == name) return op;
+  }
+  throw std::logic_error("no operator " + name);
+}
+
+double bytes_of(const Layer& layer, LayerCollective::Kind kind, LayerCollective::Group group) {
+  double sum = 0.0;
+  for (const LayerCollective& call : layer.forward_collectives) {
+    if (call.kind == kind && call.group == group) sum += call.size.value() * call.count;
+  }
+  return sum;
+}
+
+constexpr std::int64_t tokens = 4096;
+using Kind = LayerCollective::Kind;
+using Group = LayerCollective::Group;
+
+}  // namespace
+
+TEST_CASE("mixtures of experts have the published numbers of parameters") {
+  // Model cards: 46.7, 30.5, 235 and 671 billion.
+  CHECK(transformer_parameters(preset("mixtral-8x7b")) == Approx(46.7e9).epsilon(0.005));
+  CHECK(transformer_parameters(preset("qwen3-30b-a3b")) == Approx(30.5e9).epsilon(0.005));
+  CHECK(transformer_parameters(preset("qwen3-235b-a22b")) == Approx(235e9).epsilon(0.005));
+  CHECK(transformer_parameters(preset("deepseek-v3")) == Approx(671e9).epsilon(0.005));
+}
+
+TEST_CASE("a token meets its own experts, whatever the number of ranks that hold them") {
+  // Qwen3 30B: 8 of 128 experts of 3 matrices of 2048 × 768, two operations each: 2 · 8 · 3 · 2048 · 768 = 75.5 MFLOP a
+  // token. Spread over 1, 8 and 64 ranks, a rank works on 128, 16 and 2 experts and as many rows as without.
+  for (const int ranks : {1, 8, 64}) {
+    BuildOptions options;
+    options.expert = ranks;
+    const Model model = build(preset("qwen3-30b-a3b"), options);
+    const Layer& layer = experts_of(model);
+    const double work = flops(named(layer.forward, "ffn up")).value() + flops(named(layer.forward, "ffn down")).value();
+    CHECK(work == Approx(75'497'472.0 * tokens));
+    const auto& product = std::get<Matmul>(named(layer.forward, "ffn up").work);
+    CHECK(product.batch == 128 / ranks);
+    CHECK(product.m == tokens * 8 * ranks / 128);
+    CHECK(product.grouped);
+    // 128 · 3 · 2048 · 768 = 604 million parameters a layer, divided by the ranks.
+    CHECK(layer.expert_parameters == Approx(603'979'776.0 / ranks));
+  }
+}
+
+TEST_CASE("tokens are exchanged among the ranks that hold experts, there and back") {
+  // 4,096 tokens · 8 experts · 2,048 numbers of 2 bytes = 134 MB each way; nothing where a rank holds all experts.
+  BuildOptions options;
+  CHECK(bytes_of(experts_of(build(preset("qwen3-30b-a3b"), options)), Kind::all_to_all, Group::expert) == 0.0);
+  options.expert = 8;
+  const Model spread = build(preset("qwen3-30b-a3b"), options);
+  CHECK(bytes_of(experts_of(spread), Kind::all_to_all, Group::expert) == 2 * 134'217'728.0);
+  // Four tensor ranks with sequence parallelism route a quarter of the tokens each, and gather what their part of an
+  // expert gets: 4,096 · 8 · 2,048 · 2 bytes again. The attention gathers its 4,096 · 2,048 · 2 bytes as ever.
+  options.tensor = 4;
+  options.sequence_parallel = true;
+  const Model divided = build(preset("qwen3-30b-a3b"), options);
+  CHECK(bytes_of(experts_of(divided), Kind::all_to_all, Group::expert) == 2 * 134'217'728.0 / 4);
+  CHECK(bytes_of(experts_of(divided), Kind::all_gather, Group::tensor) == 134'217'728.0 + 16'777'216.0);
+}
+
+TEST_CASE("folded experts lie whole on tensor ranks") {
+  // Four tensor ranks and eight beside them hold 128 / 32 = 4 whole experts each. A rank routes 1,024 of the 4,096
+  // tokens, and its experts get as many rows as 1,024 tokens send: 1,024 · 8 / 4 = 2,048 each. Nothing is gathered.
+  BuildOptions options;
+  options.tensor = 4;
+  options.expert = 8;
+  options.sequence_parallel = true;
+  const double divided = experts_of(build(preset("qwen3-30b-a3b"), options)).expert_parameters;
+  options.folded_experts = true;
+  const Model model = build(preset("qwen3-30b-a3b"), options);
+  const Layer& layer = experts_of(model);
+  const auto& product = std::get<Matmul>(named(layer.forward, "ffn up").work);
+  CHECK(product.batch == 4);
+  CHECK(product.m == 2048);
+  CHECK(product.n == 2 * 768);
+  CHECK(layer.expert_parameters == Approx(divided));
+  CHECK(bytes_of(layer, Kind::all_to_all, Group::expert) == 2 * 134'217'728.0 / 4);
+  CHECK(bytes_of(layer, Kind::all_gather, Group::tensor) == 16'777'216.0);
+}
+
+TEST_CASE("the busiest experts take longer, the mathematics stays the same") {
+  // With 1.5 times the mean a rank's experts see 1.5 times the rows. A capacity of 1.25 pads or drops to 1.25.
+  BuildOptions options;
+  options.expert = 8;
+  TransformerConfig config = preset("qwen3-30b-a3b");
+  const Model even = build(config, options);
+  config.expert_imbalance = 1.5;
+  const Model uneven = build(config, options);
+  const auto rows = [](const Model& model) {
+    return std::get<Matmul>(named(experts_of(model).forward, "ffn up").work).m;
+  };
+  CHECK(rows(even) == 2048);
+  CHECK(rows(uneven) == 3072);
+  CHECK(uneven.forward_flops_per_sample == even.forward_flops_per_sample);
+  config.expert_capacity = 1.25;
+  CHECK(rows(build(config, options)) == 2560);
+}
+
+TEST_CASE("DeepSeek-V3 begins with three layers without experts") {
+  // 3 of 61 layers have one feed-forward half of 18,432; the others 256 experts and a shared one of 2,048. A rank of 64
+  // holds four experts: 4 · 3 · 7168 · 2048 = 176 million parameters a layer.
+  BuildOptions options;
+  options.expert = 64;
+  const Model model = build(preset("deepseek-v3"), options);
+  REQUIRE(model.layers.size() == 4);
+  CHECK(model.layers[1].repeat == 3);
+  CHECK(model.layers[2].repeat == 58);
+  CHECK(std::get<Matmul>(named(model.layers[1].layer.forward, "ffn up").work).n == 2 * 18432);
+  CHECK(std::get<Matmul>(named(model.layers[2].layer.forward, "shared ffn up").work).n == 2 * 2048);
+  CHECK(experts_of(model).expert_parameters == Approx(4.0 * 3 * 7168 * 2048));
+}
+
+TEST_CASE("latent attention goes down to few numbers a token and up to all heads") {
+  // DeepSeek-V3: queries 7168 → 1536 → 128 · (128 + 64), keys and values 7168 → 512 + 64, 512 → 128 · (128 + 128),
+  // output 128 · 128 → 7168: 187,105,280 weights. The scores' products take 192 and 128 elements a head, 160 on
+  // average.
+  const TransformerConfig config = preset("deepseek-v3");
+  const double weights = 7168.0 * 1536 + 1536.0 * 128 * 192 + 7168.0 * 576 + 512.0 * 128 * 256 + 128.0 * 128 * 7168;
+  CHECK(weights == 187'105'280.0);
+  const Model model = build(config, {});
+  const std::vector<Operator>& forward = model.layers[1].layer.forward;
+  double products = 0.0;
+  for (const char* name : {"query down projection", "query projection", "key-value down projection",
+                           "key-value projection", "attention output"}) {
+    products += flops(named(forward, name)).value();
+  }
+  CHECK(products == Approx(2.0 * weights * tokens));
+  CHECK(std::get<Attention>(named(forward, "attention").work).head_dim == 160);
+}
