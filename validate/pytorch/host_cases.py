@@ -66,7 +66,7 @@ def scenario_cells(case):
              "base": "servers-hosts" if served else "data-parallel-hosts", "cluster.nodes": case["workers"] + served,
              "cluster.network.nic_bandwidth": f"{case['rate']} Mbit/s",
              "workload.train.model": MODELS[case["model"]][0], "workload.train.micro_batch": case["batch"],
-             "plan.data": case["workers"]}
+             "plan.data": case["workers"], "plan.sync.algorithm": "parameter_server" if served else "ring"}
     if case["share"] < 1:
         cells["cluster.node.gpu.processor.share"] = case["share"]
     if case["slow"]:
@@ -81,7 +81,7 @@ def scenario_cells(case):
 
 COLUMNS = ["case", "group", "base", "cluster.nodes", "cluster.network.nic_bandwidth", "cluster.node.gpu.processor.share",
            "cluster.faults", "workload.train.model", "workload.train.micro_batch", "plan.data",
-           "plan.sync.consistency", "plan.sync.barrier", "measured.step_time",
+           "plan.sync.algorithm", "plan.sync.consistency", "plan.sync.barrier", "measured.step_time",
            "replay.spread", "replay.cores_busy", "replay.others", "source"]
 
 

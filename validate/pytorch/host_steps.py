@@ -292,7 +292,8 @@ def save(path, measured):
 def measure(cases, path, minutes):
     """Runs what is missing; returns the names of those that failed, were disturbed, or for which there was no time."""
     known = json.loads(path.read_text()) if path.exists() else {"kind": "host training", "machine": {}, "runs": []}
-    known["runs"] = [run for run in known["runs"] if run["others"] <= DISTURBED]
+    asked = {case["name"] for case in cases}
+    known["runs"] = [run for run in known["runs"] if run["others"] <= DISTURBED or run["name"] not in asked]
     done = {run["name"] for run in known["runs"]}
     end, missing, hosts = time.monotonic() + 60 * minutes, [], None
     try:

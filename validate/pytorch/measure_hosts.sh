@@ -17,6 +17,6 @@ mkdir -p validate/measurements
 status=0
 "$python" validate/pytorch/host_steps.py -o "$kept-training.json" --table $table --minutes "${MINUTES:-45}" || status=$?
 [ $status -le 1 ] || exit $status
-"$foretrain" validate --cases $table --pairs base,cluster.nodes -o reports/gallery/host-training.svg
+"$foretrain" validate --cases $table -o reports/gallery/host-training.svg
 echo "left: $kept-operators.json $kept-training.json $table"
 exit $status
