@@ -5,7 +5,7 @@ TARGETS = all $(if $(filter ci dev,$(PRESET)),all_verify_interface_header_sets)
 BUILD = $(if $(filter release ci,$(PRESET)),build,build-$(PRESET))
 FORETRAIN = $(BUILD)/foretrain
 
-.PHONY: demo build test packages configure golden gallery map scaling-plot format tidy clean
+.PHONY: demo build test packages configure golden gallery map scaling-plot measure-hosts format tidy clean
 
 demo: build
 	@FORETRAIN=$(FORETRAIN) .ci/demo
@@ -43,6 +43,10 @@ scaling-plot: configure
 	@cmake --build $(BUILD) --parallel $(JOBS) --target benchmark_sim foretrain
 	@tests/benchmark/plot_scaling $(BUILD)/tests/benchmark_sim reports/gallery/simulator-scaling.svg
 	@tests/benchmark/plot_training_scaling $(FORETRAIN) reports/gallery/training-scaling.svg
+
+# PyTorch's training steps between hosts made of this machine, beside their predictions; as root, needs python3-torch.
+measure-hosts: build
+	@FORETRAIN=$(FORETRAIN) validate/pytorch/measure_hosts.sh
 
 format:
 	@git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' | xargs clang-format -i

@@ -4,6 +4,7 @@
 
 #include "model/cost/attention.hpp"
 #include "model/cost/kernels.hpp"
+#include "model/cost/processor_cost.hpp"
 
 namespace foretrain {
 
@@ -17,6 +18,10 @@ Seconds roofline(const Operator& op, const Gpu& gpu) {
 }
 
 OperatorCost operator_cost(const Operator& op, const Gpu& gpu, const Calibration& calibration, bool fused) {
+  if (gpu.processor) {
+    const KernelTime time = processor_time(op, gpu);
+    return {time.device, flops(op), minimum_traffic(op), time.bound, op.kernels};
+  }
   if (const auto* streaming = std::get_if<Streaming>(&op.work); fused && streaming && streaming->fusible) {
     // The producer writes this result in place of its own, which is as large: only further inputs are extra traffic.
     Streaming extra = *streaming;

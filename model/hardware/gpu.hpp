@@ -2,12 +2,14 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
 #include "model/hardware/precision.hpp"
+#include "model/hardware/processor.hpp"
 
 namespace foretrain {
 
@@ -28,7 +30,8 @@ struct Gpu {
   Bytes shared_memory_per_sm;
   double board_power_watts = 0.0;
   int copy_engines = 2;
-  std::vector<Constant> constants;  ///< every figure above with its source
+  std::optional<Processor> processor = std::nullopt;  ///< where it is no GPU but a processor that trains
+  std::vector<Constant> constants;                    ///< every figure above with its source
 
   /// The fastest dense rate for a matrix product in `p`: tensor cores where they support it, else CUDA cores.
   /// fp32 means plain fp32 (tensor cores enter only with tf32). Formats without any unit are converted on the way to

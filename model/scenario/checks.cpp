@@ -251,6 +251,9 @@ void check_groups(const Scenario& scenario) {
     fail(scenario, "cluster.groups", "several kinds of nodes for a workload on one of them",
          "cluster.node, or train or collective as workload");
   }
+  if (std::ranges::any_of(scenario.cluster.groups, [](const auto& g) { return g.node.gpu.processor.has_value(); })) {
+    fail(scenario, "cluster.groups", "processors that train beside other kinds of nodes", "cluster.node");
+  }
   if (has_servers(scenario.plan.sync.algorithm)) {
     fail(scenario, "cluster.groups", "several kinds of nodes with parameter servers", "a collective as algorithm");
   }

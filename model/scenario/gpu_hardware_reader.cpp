@@ -28,6 +28,33 @@ std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, Figur
   return result;
 }
 
+/// `processor:` of a device that is one. All rates are those of one core with nothing else to do.
+Processor read_processor(const Field& field, FigureLog& log) {
+  const MappingReader keys =
+      field.mapping({"share", "dispatch", "product_rate", "convolution_rate", "convolution_gradient_rate",
+                     "reorder_rate", "norm_rate", "norm_gradient_rate", "transcendental_rate", "pooling_rate",
+                     "random_rate", "transfer_rate", "process"});
+  Processor processor;
+  if (const auto share = keys.find("share")) {
+    processor.share = share->number(Zero::refused);
+    if (processor.share > 1.0) share->fail("more than the whole core", "a share above 0, up to 1");
+    log.add(*share);
+  }
+  processor.dispatch = figure<Seconds>(keys, "dispatch", log);
+  processor.product_rate = figure<FlopsPerSecond>(keys, "product_rate", log);
+  processor.convolution_rate = figure<FlopsPerSecond>(keys, "convolution_rate", log);
+  processor.convolution_gradient_rate = figure<FlopsPerSecond>(keys, "convolution_gradient_rate", log);
+  processor.reorder_rate = figure<BytesPerSecond>(keys, "reorder_rate", log);
+  processor.norm_rate = figure<BytesPerSecond>(keys, "norm_rate", log);
+  processor.norm_gradient_rate = figure<BytesPerSecond>(keys, "norm_gradient_rate", log);
+  processor.transcendental_rate = figure<BytesPerSecond>(keys, "transcendental_rate", log);
+  processor.pooling_rate = figure<BytesPerSecond>(keys, "pooling_rate", log);
+  processor.random_rate = figure<BytesPerSecond>(keys, "random_rate", log);
+  processor.transfer_rate = figure<BytesPerSecond>(keys, "transfer_rate", log);
+  processor.process = figure<Bytes>(keys, "process", log);
+  return processor;
+}
+
 }  // namespace
 
 YamlNode resolve_preset(const Field& field, CatalogueSection section) {
@@ -46,7 +73,7 @@ Gpu read_gpu(const Field& written) {
   const MappingReader gpu =
       field.mapping({"kind", "name", "description", "architecture", "compute_capability", "sms", "boost_clock",
                      "vector_rate", "tensor_rate", "memory", "memory_bandwidth", "memory_latency", "l2_cache",
-                     "l2_bandwidth", "shared_memory_per_sm", "board_power", "copy_engines", "sources"});
+                     "l2_bandwidth", "shared_memory_per_sm", "board_power", "copy_engines", "processor", "sources"});
   if (gpu.text_or("kind", "gpu") != "gpu") gpu.fail("kind", "this file describes no GPU", "kind: gpu");
 
   Gpu result;
@@ -70,6 +97,7 @@ Gpu read_gpu(const Field& written) {
   result.shared_memory_per_sm = figure<Bytes>(gpu, "shared_memory_per_sm", log);
   result.board_power_watts = noted("board_power").parse([](const std::string& text) { return parse_watts(text); });
   result.copy_engines = gpu.int_or("copy_engines", result.copy_engines, {1, 64});
+  if (const auto processor = gpu.find("processor")) result.processor = read_processor(*processor, log);
   if (!(result.vector_rate[static_cast<std::size_t>(Precision::fp32)].value() > 0.0)) {
     gpu.fail("vector_rate", "no fp32 rate", "fp32: the rate of the CUDA cores; other formats fall back to it");
   }

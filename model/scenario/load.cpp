@@ -70,6 +70,7 @@ Scenario read_completed(const YamlNode& document, std::string_view default_name)
   }
   check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
+  adapt_to_processor(scenario.calibration, scenario.cluster);
   if (!scenario.calibration.measured_matmuls.empty()) {
     adopt_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   }

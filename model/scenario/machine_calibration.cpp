@@ -6,7 +6,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <set>
+#include <string_view>
+#include <utility>
 
+#include "model/base/number.hpp"
 #include "model/base/text.hpp"
 #include "model/cost/power.hpp"
 #include "model/scenario/calibration_reader.hpp"
@@ -175,6 +178,27 @@ void adapt_calibration(Calibration& calibration, Gpu& gpu) {
   calibration.constants.push_back({"calibration.carried_over",
                                    static_cast<double>(calibration.calibrated->fitted.size()), "",
                                    ConstantKind::assumption, calibration.warnings.back()});
+}
+
+void adapt_to_processor(Calibration& calibration, const Cluster& cluster) {
+  if (!cluster.node.gpu.processor) return;
+  const Processor& processor = *cluster.node.gpu.processor;
+  const BytesPerSecond cards = cluster.network.nic_bandwidth * number(cluster.network.nics_per_node);
+  const double sending = std::min(1.0, cards / (processor.transfer_rate * processor.share));
+  const std::pair<std::string_view, double> values[] = {
+      {"host.dispatch_us", 0.0},        {"host.compiled_dispatch_us", 0.0},
+      {"host.graph_launch_us", 0.0},    {"host.step_us", 0.0},
+      {"step.kernel_stretch", 1.0},     {"collective.overlap_slowdown", sending},
+      {"memory.communicator_mib", 0.0}, {"memory.context_mib", processor.process.value() / Bytes(1.0_MiB).value()},
+      {"memory.fragmentation", 0.0}};
+  for (const auto& [name, value] : values) {
+    find_constant(name)->field(calibration) = value;
+    const auto constant = std::ranges::find(calibration.constants, name, &Constant::name);
+    if (constant == calibration.constants.end()) continue;
+    constant->value = value;
+    constant->kind = ConstantKind::assumption;
+    constant->source = "a processor that trains: it dispatches, computes and sends itself (its entry `processor`)";
+  }
 }
 
 }  // namespace foretrain

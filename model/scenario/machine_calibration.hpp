@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "model/cost/calibration.hpp"
-#include "model/hardware/gpu.hpp"
+#include "model/hardware/cluster.hpp"
 #include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
@@ -21,5 +21,10 @@ Calibration read_machine_calibration(const Field& document);
 /// returns to the base. Measured products count on their own GPU alone. Says so in `warnings` and in the sources of the
 /// constants. Does nothing for calibrations of no machine.
 void adapt_calibration(Calibration& calibration, Gpu& gpu);
+
+/// Where the device is a processor, what a calibration says of hosts beside GPUs is not there: the thread that
+/// dispatches computes, and what a core spends on sending and receiving at the card's rate it takes from the backward
+/// pass beside it. Says so in the sources of the constants. Does nothing for GPUs.
+void adapt_to_processor(Calibration& calibration, const Cluster& cluster);
 
 }  // namespace foretrain

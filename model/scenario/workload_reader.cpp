@@ -51,11 +51,11 @@ AttentionKind usual_attention(const Cluster& cluster) {
   return old ? AttentionKind::standard : AttentionKind::flash;
 }
 
-/// BERT's trainers date from before fused kernels.
-KernelSet usual_kernels(const ModelConfig& model) {
+/// BERT's trainers date from before fused kernels; on processors there are no others.
+KernelSet usual_kernels(const ModelConfig& model, const Gpu& gpu) {
   const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
   const bool bert = transformer != nullptr && transformer->family == TransformerFamily::bert;
-  return bert ? KernelSet::plain : KernelSet::fused;
+  return bert || gpu.processor ? KernelSet::plain : KernelSet::fused;
 }
 
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
@@ -72,7 +72,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.optimizer = train.choice_or("optimizer", Optimizer::adamw);
   workload.recompute = train.choice_or("recompute", Recompute::none);
   workload.attention = train.choice_or("attention", usual_attention(cluster));
-  workload.kernels = train.choice_or("kernels", usual_kernels(workload.model));
+  workload.kernels = train.choice_or("kernels", usual_kernels(workload.model, cluster.node.gpu));
   if (train.has("kernels") && std::holds_alternative<NetworkConfig>(workload.model.shape)) {
     train.fail("kernels", fmt::format("{} is a network of layers, each with its own kernels", workload.model.name),
                "a transformer, or leave the key out");

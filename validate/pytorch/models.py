@@ -5,8 +5,23 @@ from torch import nn
 from torch.nn import functional
 
 
+PERCEPTRONS = {"mlp-d2l": (512, 256, 128, 2),  # Dive into Deep Learning, Compilers and Interpreters
+               "mlp-wide": (784, 2048, 2048, 10)}  # many weights, little work
+
+
+def attend(q, k, v, causal, dropout):
+    """Attention; PyTorch before 2.0 has no function for it."""
+    if hasattr(functional, "scaled_dot_product_attention"):
+        return functional.scaled_dot_product_attention(q, k, v, is_causal=causal, dropout_p=dropout)
+    scores = (q @ k.transpose(-2, -1)) * (1.0 / q.shape[-1]**0.5)
+    if causal:
+        length = q.shape[-2]
+        scores = scores.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), float("-inf"))
+    return functional.dropout(torch.softmax(scores, -1), dropout) @ v
+
+
 def build_network(name):
-    """lenet, resnet-18-d2l or resnet-50."""
+    """mlp-d2l, mlp-wide, lenet, resnet-18-d2l or resnet-50."""
 
     def conv(i, o, k, stride=1, pad=0, bias=True):
         return nn.Conv2d(i, o, k, stride=stride, padding=pad, bias=bias)
@@ -19,6 +34,12 @@ def build_network(name):
         def forward(self, x):
             return self.relu(self.body(x) + self.shortcut(x))
 
+    if name in PERCEPTRONS:
+        widths = PERCEPTRONS[name]
+        layers = [nn.Linear(widths[0], widths[1])]
+        for i, o in zip(widths[1:], widths[2:]):
+            layers += [nn.ReLU(), nn.Linear(i, o)]
+        return nn.Sequential(*layers)
     if name == "lenet":  # Dive into Deep Learning, Training on Multiple GPUs
         return nn.Sequential(conv(1, 20, 3), nn.ReLU(), nn.AvgPool2d(2, 2), conv(20, 50, 5), nn.ReLU(),
                              nn.AvgPool2d(2, 2), nn.Flatten(), nn.Linear(800, 128), nn.ReLU(), nn.Linear(128, 10))
@@ -78,8 +99,7 @@ def build_transformer(shape, bert):
             b, s, _ = x.shape
             q, k, v = (self.q(x), self.k(x), self.v(x)) if bert else self.qkv(x).split(hidden, dim=2)
             q, k, v = (t.view(b, s, heads, hidden // heads).transpose(1, 2) for t in (q, k, v))
-            y = functional.scaled_dot_product_attention(q, k, v, is_causal=not bert,
-                                                        dropout_p=0.1 if self.training else 0.0)
+            y = attend(q, k, v, causal=not bert, dropout=0.1 if self.training else 0.0)
             return self.drop1(self.out(y.transpose(1, 2).reshape(b, s, hidden)))
 
         def mlp(self, x):

@@ -1,0 +1,102 @@
+// One thread does everything: it dispatches an operator, computes it, and goes on, so that the parts add up,
+//   time = (kernels · dispatch + work) ÷ share of the core
+// Products and convolutions: operations over the rate that the library's blocked kernels reach. OpenBLAS packs its
+// operands while it computes, which is in the rate; oneDNN reorders a convolution's tensors before and after (oneDNN
+// developer guide, "Understanding memory formats"; Debian's PyTorch keeps none of them in its layout), bytes over the
+// rate at which that goes, and its kernels compute whole vectors of channels.
+// Loops: bytes over the slower of what memory carries (the last cache where all the operator's tensors fit there) and
+// what the loop itself does: PyTorch's pooling, random numbers and exponentials are slower than any memory.
+// Assumptions: fp32; results are smaller than 32 MiB, which the C library takes from the heap and not as fresh pages
+// from the system (mallopt(3), M_MMAP_THRESHOLD).
+#include "model/cost/processor_cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <string_view>
+
+#include "model/base/number.hpp"
+
+namespace foretrain {
+
+namespace {
+
+struct ProcessorWork {
+  Seconds time;
+  Bound bound;
+};
+
+bool named(const Operator& op, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(words, [&op](std::string_view word) { return op.name.find(word) != std::string::npos; });
+}
+
+BytesPerSecond memory_rate(Bytes tensors, const Gpu& gpu) {
+  return tensors <= gpu.l2_cache ? gpu.l2_bandwidth : gpu.memory_bandwidth;
+}
+
+/// What the loop itself does. Frameworks have one for each operator, which its name tells.
+BytesPerSecond loop_rate(const Operator& op, const Streaming& work, const Processor& processor) {
+  const bool backward = named(op, {"gradient", "backward"});
+  if (named(op, {"dropout"}) && !backward) return processor.random_rate;  // backward, the mask is there
+  if (named(op, {"average pool"}) || (named(op, {"max pool"}) && !backward)) return processor.pooling_rate;
+  if (named(op, {"softmax", "cross-entropy", "activation", "gelu", "sigmoid"})) return processor.transcendental_rate;
+  if (work.kind != StreamingKind::reduction) return BytesPerSecond::infinity();
+  return backward ? processor.norm_gradient_rate : processor.norm_rate;
+}
+
+ProcessorWork work_time(const Operator& op, const Streaming& work, const Gpu& gpu) {
+  const Bytes bytes = work.read + work.written;
+  const BytesPerSecond loop = loop_rate(op, work, *gpu.processor), memory = memory_rate(bytes, gpu);
+  return {bytes / std::min(loop, memory), loop < memory ? Bound::compute : Bound::memory};
+}
+
+ProcessorWork work_time(const Operator& /*op*/, const Matmul& work, const Gpu& gpu) {
+  return {work.operations() / gpu.processor->product_rate, Bound::compute};
+}
+
+/// Operations of a blocked kernel over those of the mathematics: channels are padded to whole vectors of `lanes`, but
+/// those of an image, which have kernels of their own (oneDNN developer guide, "Understanding memory formats").
+double padding(const Convolution& work) {
+  constexpr double lanes = 16.0, image_channels = 3.0;  // AVX-512, fp32
+  const auto padded = [](double channels) { return std::ceil(channels / lanes) * lanes / channels; };
+  const double inputs = number(work.c) / number(work.groups), outputs = number(work.k) / number(work.groups);
+  return padded(outputs) * (inputs > image_channels ? padded(inputs) : 1.0);
+}
+
+ProcessorWork work_time(const Operator& op, const Convolution& work, const Gpu& gpu) {
+  const Processor& processor = *gpu.processor;
+  const bool forward = work.pass == ConvolutionPass::forward;
+  const FlopsPerSecond rate = forward ? processor.convolution_rate : processor.convolution_gradient_rate;
+  const Seconds computed = work.operations() * padding(work) / rate;
+  const Seconds reordered = work.traffic(bytes_per_element(op.precision)) / processor.reorder_rate;
+  return {computed + reordered, computed >= reordered ? Bound::compute : Bound::memory};
+}
+
+/// Products and passes over the scores, whatever is masked: softmax (forward it reads and writes them, backward it
+/// reads two and writes one), and dropout by a mask of numbers.
+ProcessorWork work_time(const Operator& /*op*/, const Attention& work, const Gpu& gpu) {
+  const Processor& processor = *gpu.processor;
+  const double scored = number(work.batch * work.heads * work.query_length) * number(work.key_length);
+  const Bytes pass = scored * bytes_per_element(Precision::fp32);
+  const double products = work.backward ? 4.0 : 2.0, passes = work.backward ? 3.0 : 2.0;
+  Seconds time = Flops(2.0 * products * scored * number(work.head_dim)) / processor.product_rate;
+  time += pass * passes / processor.transcendental_rate;
+  if (work.dropout) time += pass * passes / (work.backward ? memory_rate(pass, gpu) : processor.random_rate);
+  return {time, Bound::compute};
+}
+
+ProcessorWork work_time(const Operator& op, const MemoryAccess& /*work*/, const Gpu& gpu) {
+  const Bytes bytes = minimum_traffic(op);
+  return {bytes / memory_rate(bytes, gpu), Bound::memory};
+}
+
+}  // namespace
+
+KernelTime processor_time(const Operator& op, const Gpu& gpu) {
+  const Processor& processor = *gpu.processor;
+  const ProcessorWork work = std::visit([&](const auto& kind) { return work_time(op, kind, gpu); }, op.work);
+  const Seconds dispatch = processor.dispatch * number(op.kernels);
+  return {(dispatch + work.time) / processor.share, dispatch > work.time ? Bound::latency : work.bound};
+}
+
+}  // namespace foretrain

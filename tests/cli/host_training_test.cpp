@@ -1,0 +1,92 @@
+// validate/pytorch/host_steps.py: its own logic without PyTorch, and a few real steps where root and PyTorch are there.
+#include <algorithm>
+#include <sstream>
+
+#include "model/base/files.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+FilterResult run_host_steps(const std::vector<std::string>& arguments) {
+  const std::string python = std::filesystem::exists("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
+  std::vector<std::string> command = {python, std::string(FORETRAIN_SOURCE_DIR) + "/validate/pytorch/host_steps.py"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return run_filter(command, "");
+}
+
+bool no_interpreter() {
+  if (std::system("command -v python3 >/dev/null 2>&1") == 0) return false;
+  WARN("no python3 here: the table of steps on hosts is not tested");
+  return true;
+}
+
+/// A run as the script leaves it. The numbers are made up; the test is about names, units and the table's form.
+std::string run_of(const std::string& name, const std::string& kind, const std::string& rest) {
+  return R"({"name": ")" + name + R"(", "kind": ")" + kind +
+         R"(", "model": "gpt-small", "batch": 4, "rate": 500, "values": [0.2, 0.4], "median_s": 0.25, )"
+         R"("spread": 0.01, "cores_busy": 0.5, "others": 0.0, )" +
+         rest + "}";
+}
+
+}  // namespace
+
+TEST_CASE("Every designed run on hosts has a name of its own, of all models, servers and rings") {
+  if (no_interpreter()) return;
+  const FilterResult all = run_host_steps({"--list"});
+  REQUIRE(all.status == 0);
+  std::istringstream in(all.output);
+  std::vector<std::string> names;
+  for (std::string line; std::getline(in, line);) names.push_back(line);
+  CHECK(names.size() >= 150);
+  std::sort(names.begin(), names.end());
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+  for (const char* name : {"mlp-d2l-b256-alone", "lenet-b128-ring2-100", "resnet-18-b8-server1-2000",
+                           "gpt-small-b4-ring4-1000-slow300-half", "bert-small-b4-async3-500-half"}) {
+    CHECK_THAT(all.output, Catch::Contains(name));
+  }
+}
+
+TEST_CASE("What was measured on hosts becomes a table that validate takes") {
+  if (no_interpreter()) return;
+  const TemporaryFolder folder;
+  write_file(folder.file("runs.json"),
+             R"({"kind": "host training", "machine": {"torch": "1.13", "processor": "a processor", "cores": 2, )"
+             R"("kernel": "6", "date": "2026-01-01"}, "runs": [)" +
+                 run_of("one", "ring", R"("workers": 2, "share": 1.0, "slow": null)") + "," +
+                 run_of("two", "async", R"("workers": 3, "share": 0.5, "slow": 300)") + "]}");
+  const std::string table = folder.file("cases.csv");
+  REQUIRE(run_host_steps({"-o", folder.file("runs.json"), "--table", table, "--table-only"}).status == 0);
+  CHECK_THAT(read_text_file(table), Catch::Contains("250.0000 ms"));
+  const FilterResult validated = run_program({"validate", "--cases", table, "--json"});
+  CHECK(validated.status == 0);
+  CHECK_THAT(validated.output, Catch::Contains("hosts-two") && Catch::Contains(R"("failed": [])"));
+}
+
+TEST_CASE("Runs on hosts that cannot be are refused") {
+  if (no_interpreter()) return;
+  const TemporaryFolder folder;
+  CHECK(run_host_steps({"--list", "--only", "lenot"}).status == 2);
+  CHECK(run_host_steps({}).status == 2);
+  CHECK(run_host_steps({"-o", folder.file("none.json"), "--table", folder.file("t.csv"), "--table-only"}).status == 1);
+}
+
+TEST_CASE("A real step between two hosts is measured and kept") {
+  if (no_interpreter()) return;
+  const TemporaryFolder folder;
+  const std::vector<std::string> arguments = {
+      "-o", folder.file("runs.json"), "--only", "mlp-d2l-b256-ring2-100-half", "--minutes", "0.5"};
+  const FilterResult first = run_host_steps(arguments);
+  if (first.status == 2) {
+    WARN("no steps on hosts are measured: " << first.errors);
+    return;
+  }
+  // 0.66 MB of gradients, once each way, take at least 53 ms at 100 Mbit/s. Whether others disturbed it is said, not
+  // judged.
+  CHECK_THAT(first.output, Catch::Contains("mlp-d2l-b256-ring2-100-half "));
+  CHECK_THAT(read_text_file(folder.file("runs.json")), Catch::Contains("\"median_s\": 0."));
+}
+
+}  // namespace foretrain::test

@@ -1,0 +1,91 @@
+// Operators on a processor of round figures.
+#include "model/cost/processor_cost.hpp"
+
+#include "model/cost/launches.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+/// 10 us of dispatch, 100 GFLOP/s products, 200 and 50 GFLOP/s convolutions; 32 MB of cache at 100 GB/s, memory at 20.
+Gpu round_core(double share = 1.0) {
+  Gpu core;
+  core.l2_cache = Bytes(32e6);
+  core.l2_bandwidth = BytesPerSecond(100e9);
+  core.memory_bandwidth = BytesPerSecond(20e9);
+  Processor processor;
+  processor.share = share;
+  processor.dispatch = Seconds(10e-6);
+  processor.product_rate = FlopsPerSecond(100e9);
+  processor.convolution_rate = FlopsPerSecond(200e9);
+  processor.convolution_gradient_rate = FlopsPerSecond(50e9);
+  processor.reorder_rate = BytesPerSecond(8e9);
+  processor.norm_rate = BytesPerSecond(10e9);
+  processor.norm_gradient_rate = BytesPerSecond(40e9);
+  processor.transcendental_rate = BytesPerSecond(16e9);
+  processor.pooling_rate = BytesPerSecond(4e9);
+  processor.random_rate = BytesPerSecond(2e9);
+  core.processor = processor;
+  return core;
+}
+
+double microseconds_of(const std::string& name, const OperatorWork& work, int kernels = 1, double share = 1.0) {
+  return operator_cost({name, work, Precision::fp32, kernels}, round_core(share), Calibration()).device.value() * 1e6;
+}
+
+Streaming moved(StreamingKind kind, double bytes) {
+  return {kind, Bytes(bytes * 0.5), Bytes(bytes * 0.5), Flops(0.0), false};
+}
+
+}  // namespace
+
+TEST_CASE("A product on a processor is dispatched, then computed by the same thread") {
+  // 2 · 100 · 200 · 50 = 2 MFLOP at 100 GFLOP/s: 20 us after 10 us of dispatch.
+  CHECK(microseconds_of("linear", Matmul{1, 100, 200, 50}) == Approx(30.0));
+  // On half a core both take twice as long.
+  CHECK(microseconds_of("linear", Matmul{1, 100, 200, 50}, 1, 0.5) == Approx(60.0));
+}
+
+TEST_CASE("A convolution on a processor computes and reorders its tensors") {
+  // One image of 10 channels, 20 x 20, to 40 channels by 1 x 1, computed as 16 to 48: 2 · 400 · 48 · 16 = 614.4 kFLOP
+  // at 200 GFLOP/s, 3.072 us; 4000 inputs, 400 weights and 16000 outputs, 81.6 kB, at 8 GB/s: 10.2 us.
+  Convolution work{.n = 1, .c = 10, .h = 20, .w = 20, .k = 40, .r = 1, .s = 1, .p = 20, .q = 20};
+  CHECK(microseconds_of("conv", work) == Approx(10.0 + 3.072 + 10.2));
+  // Its gradients at 50 GFLOP/s: 12.288 us.
+  work.pass = ConvolutionPass::weight_gradient;
+  CHECK(microseconds_of("conv weight gradient", work) == Approx(10.0 + 12.288 + 10.2));
+  // A grey image's one channel is not padded: 2 · 400 · 48 = 38.4 kFLOP, 0.192 us; 16,440 numbers, 8.22 us.
+  work.c = 1;
+  work.pass = ConvolutionPass::forward;
+  CHECK(microseconds_of("conv", work) == Approx(10.0 + 0.192 + 8.22));
+}
+
+TEST_CASE("A loop on a processor goes at its own speed or memory's, whichever is less") {
+  using Kind = StreamingKind;
+  // 8 MB in the cache: 80 us at 100 GB/s; 40 MB, more than it holds: 2000 us at 20 GB/s.
+  CHECK(microseconds_of("relu", moved(Kind::elementwise, 8e6)) == Approx(90.0));
+  CHECK(microseconds_of("relu", moved(Kind::elementwise, 40e6)) == Approx(2010.0));
+  // 8 MB through loops of 10, 40, 16, 4 and 2 GB/s.
+  CHECK(microseconds_of("batch norm", moved(Kind::reduction, 8e6), 2) == Approx(820.0));
+  CHECK(microseconds_of("batch norm gradient", moved(Kind::reduction, 8e6)) == Approx(210.0));
+  CHECK(microseconds_of("softmax and cross-entropy", moved(Kind::reduction, 8e6)) == Approx(510.0));
+  CHECK(microseconds_of("average pool", moved(Kind::reduction, 8e6)) == Approx(2010.0));
+  CHECK(microseconds_of("dropout", moved(Kind::elementwise, 8e6)) == Approx(4010.0));
+  // Backward, dropout multiplies by a mask that is there.
+  CHECK(microseconds_of("dropout gradient", moved(Kind::elementwise, 8e6)) == Approx(90.0));
+}
+
+TEST_CASE("Attention on a processor is products and passes over all scores") {
+  // Two heads of 100 queries and keys of 50 numbers: 20,000 scores. Two products of 2 MFLOP: 40 us; their softmax reads
+  // and writes 160 kB at 16 GB/s: 10 us. Four dispatches: 40 us. What a causal mask leaves out is computed all the
+  // same.
+  Attention work{1, 2, 2, 100, 100, 50, true, AttentionKind::standard};
+  CHECK(microseconds_of("attention", work, 4) == Approx(90.0));
+  // Dropout of the scores: 160 kB at 2 GB/s, 80 us more.
+  work.dropout = true;
+  CHECK(microseconds_of("attention", work, 4) == Approx(170.0));
+  // Backward four products, 80 us; three passes, 240 kB: 15 us, and for dropout, in the cache, 2.4 us.
+  work.backward = true;
+  CHECK(microseconds_of("attention backward", work, 5) == Approx(50.0 + 80.0 + 15.0 + 2.4));
+}

@@ -1,0 +1,44 @@
+// Processors that train, in the place of GPUs.
+#include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
+#include "tests/scenario/bad_input.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+std::string hosts_text(const std::string& processor) {
+  return "cluster:\n  node: { preset: host-training, gpu: { preset: host-core, processor: " + processor +
+         " } }\nworkload: { train: { model: lenet, micro_batch: 8, precision: fp32, optimizer: sgd } }\n";
+}
+
+}  // namespace
+
+TEST_CASE("Bad processors: file, line, column, key, what is wrong, what would be right") {
+  const std::string key = "cluster.node.gpu.processor.";
+  check_complaint(hosts_text("{ share: ^1.5 }"), key + "share", "more than the whole core", "up to 1");
+  check_complaint(hosts_text("{ share: ^0 }"), key + "share", "zero", "above zero");
+  check_complaint(hosts_text("{ dispatch: ^5 }"), key + "dispatch", "has no unit", "5 us");
+  check_complaint(hosts_text("{ product_rate: ^100 GB/s }"), key + "product_rate", "bandwidth", "FLOP/s");
+  check_complaint(hosts_text("{ norm_rate: ^0 GB/s }"), key + "norm_rate", "zero", "above zero");
+  check_complaint(hosts_text("{ ^product_rat: 1 GFLOP/s }"), key + "product_rat", "unknown key", "product_rate");
+  check_complaint(
+      "cluster: { groups: ^[ { node: host-training }, { node: dgx-h100 } ] }\n"
+      "workload: { train: { model: lenet, micro_batch: 8, precision: fp32, optimizer: sgd } }\n",
+      "cluster.groups", "processors that train", "cluster.node");
+}
+
+TEST_CASE("A processor that trains dispatches and sends by itself") {
+  const Scenario whole = load_scenario("data-parallel-hosts", {"cluster.node.gpu.processor.transfer_rate=0.5 GB/s"});
+  REQUIRE(whole.cluster.node.gpu.processor);
+  CHECK(whole.calibration.host.dispatch_us == 0.0);  // it is in each operator's time
+  CHECK(whole.calibration.step.kernel_stretch == 1.0);
+  // At 1 Gbit/s, 0.125 GB/s, sending takes a quarter of a core that could send 0.5 GB/s, and half of half a core.
+  CHECK(whole.calibration.collective.overlap_slowdown == Approx(0.25));
+  const Scenario half = load_scenario("data-parallel-hosts", {"cluster.node.gpu.processor.transfer_rate=0.5 GB/s",
+                                                              "cluster.node.gpu.processor.share=0.5"});
+  CHECK(half.calibration.collective.overlap_slowdown == Approx(0.5));
+  // A GPU's calibration stays as it was.
+  CHECK(load_scenario("resnet-50-dgx1-v100").calibration.host.dispatch_us > 0.0);
+  CHECK(std::get<TrainWorkload>(whole.workload).kernels == KernelSet::plain);
+}

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""Single operators of PyTorch on one core, timed, and the figures of a processor that follow from them.
+
+    /usr/bin/python3 validate/pytorch/host_operators.py -o MEASUREMENTS.json
+
+One process, one thread, no network. From what it measures follow the rates of `processor:` in a device file
+(scenarios/hardware/gpus/host-core.yaml), which it prints: each is the median over its operators of their work over
+their time without dispatch, in the terms of model/cost/processor_cost.cpp. Steps of training (host_steps.py) have no
+part in it. Exit status: 0 measured, 2 bad usage or no PyTorch.
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+LEAST, BUDGET_S = 7, 0.25  # repetitions of a point
+CONVOLUTIONS = [  # batch, channels, side, filters, kernel, stride: LeNet, ResNet-18 of 28 x 28 and 224 x 224, ResNet-50
+    (64, 1, 28, 20, 3, 1), (256, 1, 28, 20, 3, 1), (64, 20, 13, 50, 5, 1), (256, 20, 13, 50, 5, 1),
+    (8, 1, 28, 64, 3, 1), (8, 64, 28, 64, 3, 1), (32, 64, 28, 64, 3, 1), (8, 64, 28, 128, 3, 2), (8, 64, 28, 128, 1, 2),
+    (8, 128, 14, 128, 3, 1), (32, 128, 14, 128, 3, 1), (8, 128, 14, 256, 3, 2), (8, 256, 7, 256, 3, 1),
+    (32, 256, 7, 256, 3, 1), (8, 256, 7, 512, 3, 2), (8, 512, 4, 512, 3, 1), (32, 512, 4, 512, 3, 1),
+    (4, 64, 56, 64, 3, 1), (4, 64, 56, 256, 1, 1), (4, 256, 56, 64, 1, 1), (4, 256, 14, 1024, 1, 1)]
+PRODUCTS = [  # rows, outputs, inputs of a linear layer
+    (256, 256, 512), (256, 128, 256), (64, 2048, 784), (64, 2048, 2048), (256, 2048, 2048), (128, 128, 800),
+    (512, 768, 256), (512, 1024, 256), (512, 256, 1024), (512, 4096, 256), (77, 4096, 256), (1024, 1024, 1024)]
+
+
+def sampled(call):
+    """Seconds of each repetition after warming up."""
+    for _ in range(2):
+        call()
+    values, end = [], time.perf_counter() + BUDGET_S
+    while len(values) < LEAST or (time.perf_counter() < end and len(values) < 500):
+        start = time.perf_counter()
+        call()
+        values.append(time.perf_counter() - start)
+    return values
+
+
+class Points:
+    """What is measured: name, figure that it determines, its work (operations or bytes), dispatches, values."""
+
+    def __init__(self):
+        self.all = []
+
+    def add(self, name, figure, work, call, dispatches=1, traffic=0.0):
+        values = sampled(call)
+        self.all.append(dict(name=name, figure=figure, work=work, traffic=traffic, dispatches=dispatches,
+                             median_s=statistics.median(values), lowest_s=min(values), repetitions=len(values)))
+
+    def both(self, name, figures, works, forward, inputs, dispatches=(1, 1)):
+        """An operator forward, and its gradient alone."""
+        import torch
+        result = forward()
+        upstream = torch.randn_like(result)
+        with torch.no_grad():
+            self.add(name, figures[0], works[0], forward, dispatches[0])
+        self.add(name + " backward", figures[1], works[1],
+                 lambda: torch.autograd.grad(result, inputs, upstream, retain_graph=True), dispatches[1])
+
+
+def add_dispatch(points):
+    """Operators on four numbers each: all of their time is dispatch."""
+    import torch
+    from torch import nn
+    for name, layer, kernels in (("relu", lambda: nn.ReLU(), 2), ("linear", lambda: nn.Linear(4, 4), 4),
+                                 ("layer norm", lambda: nn.LayerNorm(4), 3),
+                                 ("batch norm", lambda: nn.BatchNorm1d(4), 3)):
+        chain = nn.Sequential(*(layer() for _ in range(40)))
+        x = torch.randn(2, 4, requires_grad=True)
+        points.add(f"40 tiny layers, {name}", "dispatch", 0.0, lambda: chain(x).sum().backward(), 40 * kernels)
+    tensors = [nn.Parameter(torch.randn(4)) for _ in range(100)]
+    for tensor in tensors:
+        tensor.grad = torch.randn(4)
+    points.add("100 tiny tensors, SGD", "dispatch", 0.0, torch.optim.SGD(tensors, 1e-4, foreach=False).step, 100)
+
+
+def add_products(points):
+    import torch
+    for m, n, k in PRODUCTS:
+        x, weight = torch.randn(m, k), torch.randn(n, k)
+        upstream, work = torch.randn(m, n), 2.0 * m * n * k
+        shape = f"product {m} x {n} x {k}"
+        points.add(shape, "product_rate", work, lambda: x @ weight.t())
+        points.add(shape + " data gradient", "product_rate", work, lambda: upstream @ weight)
+        points.add(shape + " weight gradient", "product_rate", work, lambda: upstream.t() @ x)
+    for batch, length, dim in ((16, 128, 64), (32, 128, 64)):
+        q, k = torch.randn(batch, length, dim), torch.randn(batch, length, dim)
+        points.add(f"{batch} products {length} x {length} x {dim}", "product_rate",
+                   2.0 * batch * length * length * dim, lambda: q @ k.transpose(1, 2))
+
+
+def padded(channels):
+    """Whole vectors of channels over channels, as oneDNN's blocked kernels compute them."""
+    return math.ceil(channels / 16) * 16 / channels
+
+
+def add_convolutions(points):
+    import torch
+    gradient = torch.ops.aten.convolution_backward
+    for n, c, side, k, r, stride in CONVOLUTIONS:
+        x, weight = torch.randn(n, c, side, side), torch.randn(k, c, r, r)
+        pad = r // 2
+        y = torch.nn.functional.conv2d(x, weight, stride=stride, padding=pad)
+        upstream = torch.randn_like(y)
+        work = 2.0 * y.numel() * c * r * r * padded(k) * (padded(c) if c > 3 else 1.0)
+        traffic = 4.0 * (x.numel() + weight.numel() + y.numel())
+        name = f"convolution {r} x {r}, {n} x {c} x {side} to {k}, stride {stride}"
+        points.add(name, "convolution_rate", work,
+                   lambda: torch.nn.functional.conv2d(x, weight, stride=stride, padding=pad), traffic=traffic)
+        for suffix, mask in ((" data gradient", (True, False, False)), (" weight gradient", (False, True, False))):
+            if c == 1 and mask[0]:
+                continue  # images have no gradient
+            points.add(name + suffix, "convolution_gradient_rate", work,
+                       lambda: gradient(upstream, x, weight, None, [stride] * 2, [pad] * 2, [1, 1], False, [0, 0], 1,
+                                        list(mask)), traffic=traffic)
+
+
+def add_loops(points):
+    import torch
+    from torch.nn import functional as f
+    for batch, channels, side in ((8, 64, 28), (32, 64, 28), (8, 512, 4), (64, 20, 26), (8, 128, 14)):
+        x = torch.randn(batch, channels, side, side, requires_grad=True)
+        size, shape = 4.0 * x.numel(), f"{batch} x {channels} x {side}"
+        norm = torch.nn.BatchNorm2d(channels)
+        points.both(f"batch norm {shape}", ("norm_rate", "norm_gradient_rate"), (3 * size, 5 * size), lambda: norm(x),
+                    [x] + list(norm.parameters()), (2, 1))
+        points.both(f"relu {shape}", ("l2_bandwidth",) * 2, (2 * size, 3 * size), lambda: f.relu(x), [x])
+        points.add(f"sum in place {shape}", "l2_bandwidth", 3 * size, lambda y=x.detach().clone(): y.add_(x.detach()))
+        if side >= 14:
+            points.both(f"average pool {shape}", ("pooling_rate",) * 2, (1.25 * size, 1.25 * size),
+                        lambda: f.avg_pool2d(x, 2), [x])
+            points.both(f"max pool {shape}", ("pooling_rate", "l2_bandwidth"), (1.75 * size, 1.75 * size),
+                        lambda: f.max_pool2d(x, 2), [x])
+    for rows, width in ((512, 256), (512, 1024), (2048, 128)):
+        x = torch.randn(rows, width, requires_grad=True)
+        size, shape = 4.0 * x.numel(), f"{rows} x {width}"
+        norm = torch.nn.LayerNorm(width)
+        points.both(f"layer norm {shape}", ("norm_rate", "norm_gradient_rate"), (2 * size, 4 * size), lambda: norm(x),
+                    [x] + list(norm.parameters()), (1, 2))
+        points.both(f"softmax {shape}", ("transcendental_rate",) * 2, (2 * size, 3 * size), lambda: f.softmax(x, -1),
+                    [x])
+        points.both(f"gelu {shape}", ("transcendental_rate",) * 2, (2 * size, 3 * size), lambda: f.gelu(x), [x])
+        points.add(f"dropout {shape}", "random_rate", 2.25 * size, lambda: f.dropout(x.detach(), 0.1))
+    for elements in (1 << 18, 1 << 20, 1 << 24, 1 << 25):
+        tensor = torch.nn.Parameter(torch.randn(elements))
+        tensor.grad = torch.randn(elements)
+        points.add(f"SGD {elements}", "l2_bandwidth" if elements <= 1 << 20 else "memory_bandwidth", 12.0 * elements,
+                   torch.optim.SGD([tensor], 1e-4, foreach=False).step)
+    table = torch.randn(4096, 256)
+    rows = torch.randint(0, 4096, (2048,))
+    points.add("embedding of 2048 tokens", "l2_bandwidth", 2.0 * 4 * 2048 * 256, lambda: f.embedding(rows, table))
+
+
+def fitted(points):
+    """The figures, in seconds, operations and bytes a second; and how far the operators lie from them."""
+    figures = {"dispatch": statistics.median(p["median_s"] / p["dispatches"] for p in points
+                                             if p["figure"] == "dispatch")}
+
+    def rest(point, reorder):
+        """Time without dispatch and reordering; where that is all, a tenth stands for the rest."""
+        other = figures["dispatch"] * point["dispatches"] + point["traffic"] / reorder
+        return max(point["median_s"] - other, 0.1 * point["median_s"])
+
+    def rate(figure, reorder=math.inf):
+        return statistics.median(p["work"] / rest(p, reorder) for p in points if p["figure"] == figure)
+
+    for figure in ("product_rate", "norm_rate", "norm_gradient_rate", "transcendental_rate", "pooling_rate", "random_rate", "l2_bandwidth",
+                   "memory_bandwidth"):
+        figures[figure] = rate(figure)
+    convolutions = [p for p in points if p["traffic"]]
+
+    def misfit(reorder):
+        rates = {name: rate(name, reorder) for name in ("convolution_rate", "convolution_gradient_rate")}
+        return sum(abs(math.log(p["median_s"] / (figures["dispatch"] + p["work"] / rates[p["figure"]] +
+                                                 p["traffic"] / reorder))) for p in convolutions)
+
+    figures["reorder_rate"] = min((1e9 * 1.1**i for i in range(50)), key=misfit)
+    for name in ("convolution_rate", "convolution_gradient_rate"):
+        figures[name] = rate(name, figures["reorder_rate"])
+    return figures
+
+
+def misfits(points, figures):
+    """By figure: number of operators, and the median of |ln(measured / formula)|."""
+    table = {}
+    for p in points:
+        work = p["work"] / figures[p["figure"]] if p["work"] else 0.0
+        reordered = p["traffic"] / figures["reorder_rate"]
+        predicted = figures["dispatch"] * p["dispatches"] + work + reordered
+        table.setdefault(p["figure"], []).append(abs(math.log(p["median_s"] / predicted)))
+    return {figure: (len(errors), statistics.median(errors)) for figure, errors in table.items()}
+
+
+def figure_text(figure, value):
+    if figure == "dispatch":
+        return f"{value * 1e6:.2f} us"
+    operations = figure in ("product_rate", "convolution_rate", "convolution_gradient_rate")
+    return f"{value * 1e-9:.3g} {'GFLOP/s' if operations else 'GB/s'}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", type=pathlib.Path, required=True, help="MEASUREMENTS.json; kept if it is there")
+    parser.add_argument("--core", type=int, default=0, help="the core to measure on (default: 0)")
+    options = parser.parse_args()
+    if options.output.exists():
+        document = json.loads(options.output.read_text())
+    else:
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # which OpenBLAS reads when it is loaded
+        os.sched_setaffinity(0, {options.core})
+        try:
+            import torch
+        except ImportError:
+            print(f"{sys.executable} has no PyTorch (Debian: apt install python3-torch, and /usr/bin/python3)",
+                  file=sys.stderr)
+            return 2
+        torch.set_num_threads(1)
+        torch.manual_seed(1)
+        points = Points()
+        for part in (add_dispatch, add_products, add_convolutions, add_loops):
+            part(points)
+        document = dict(kind="host operators", torch=torch.__version__, date=time.strftime("%Y-%m-%d", time.gmtime()),
+                        processor=next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
+                                        if line.startswith("model name")), "unknown"), points=points.all)
+        lines = ",\n".join("    " + json.dumps(point) for point in points.all)
+        head = json.dumps({key: value for key, value in document.items() if key != "points"})
+        options.output.write_text(head[:-1] + ', "points": [\n' + lines + "\n]}\n")
+    figures = fitted(document["points"])
+    errors = misfits(document["points"], figures)
+    for figure, value in figures.items():
+        count, error = errors.get(figure, (0, 0.0))
+        far = f"# {count} operators, half of them within {error:.0%}" if count else "# of all convolutions"
+        print(f"{figure}: {figure_text(figure, value)}  {far}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
