@@ -99,8 +99,7 @@ std::vector<LinkIndex> NetworkPlan::background_links() const {
 void NetworkPlan::bundle_links() {
   std::vector<std::uint64_t> users(links_.size());  // sums of hashes
   const auto count = [&users](LinkIndex link, std::uint64_t user) {
-    std::uint64_t state = user * split_mix_step;
-    users[static_cast<std::size_t>(link)] += split_mix(state);
+    users[static_cast<std::size_t>(link)] += summable_hash(user);
   };
   for (std::size_t set = 0; set < sets_.size(); ++set) {
     for (const LinkIndex link : sets_[set].links) count(link, set + 2);

@@ -15,10 +15,7 @@ using Vertex = ColouredGraph::Vertex;
 using ClassId = std::int32_t;
 
 /// A hash whose sums tell classes apart.
-std::uint64_t mix(ClassId id) {
-  std::uint64_t state = static_cast<std::uint64_t>(id) * split_mix_step;
-  return split_mix(state);
-}
+std::uint64_t mix(ClassId id) { return summable_hash(static_cast<std::uint64_t>(id)); }
 
 /// Partition refinement. The members of a class are consecutive in `order_`; all of them had the same sum of hashes of
 /// their neighbours' classes when the class was last looked at.

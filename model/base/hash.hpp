@@ -26,4 +26,10 @@ constexpr std::uint64_t split_mix(std::uint64_t& state) {
   return z ^ (z >> 31U);
 }
 
+/// A hash of a number: sums of such hashes tell sets of numbers apart, in whatever order they are added.
+constexpr std::uint64_t summable_hash(std::uint64_t number) {
+  std::uint64_t state = number * split_mix_step;
+  return split_mix(state);
+}
+
 }  // namespace foretrain

@@ -62,8 +62,7 @@ Classes classes_between(const std::vector<std::int32_t>& class_of, const Neighbo
     classes.of_vertex.push_back(known);
     std::uint64_t sum = 0;
     for (const ColouredGraph::Vertex other : neighbours.of(vertex)) {
-      std::uint64_t state = static_cast<std::uint64_t>(class_of[at_index(other)]) * split_mix_step;
-      sum += split_mix(state);
+      sum += summable_hash(static_cast<std::uint64_t>(class_of[at_index(other)]));
     }
     const auto [alike, is_new] = seen[at_index(known)].try_emplace(sum, Alike{0, vertex});
     ++alike->second.members;

@@ -13,6 +13,16 @@ std::optional<int> node_shift(const std::vector<int>& from, const std::vector<in
   return topology.nodes_are_alike() ? std::optional(shift) : std::nullopt;
 }
 
+std::optional<int> node_shift(const std::vector<std::vector<int>>& from, const std::vector<std::vector<int>>& to,
+                              const Topology& topology) {
+  if (from.empty() || to.empty()) return {};
+  const std::optional<int> shift = node_shift(from.front(), to.front(), topology);
+  const auto shifted = [&](const std::vector<int>& a, const std::vector<int>& b) {
+    return node_shift(a, b, topology) == shift;
+  };
+  return shift && std::ranges::equal(from, to, shifted) ? shift : std::nullopt;
+}
+
 std::vector<int> shifts_of_first(const std::vector<std::vector<int>>& groups, const Topology& topology) {
   if (groups.size() < 2) return {};
   const auto [lowest, highest] = std::ranges::minmax(groups.front());

@@ -11,6 +11,10 @@ namespace foretrain {
 /// By how many ranks, whole nodes, `to` is `from`; none where it is something else, or the nodes are not alike.
 std::optional<int> node_shift(const std::vector<int>& from, const std::vector<int>& to, const Topology& topology);
 
+/// The same of each of several groups, all by the same shift.
+std::optional<int> node_shift(const std::vector<std::vector<int>>& from, const std::vector<std::vector<int>>& to,
+                              const Topology& topology);
+
 /// The shift of each group but the first, where every group has its nodes for itself; else none.
 std::vector<int> shifts_of_first(const std::vector<std::vector<int>>& groups, const Topology& topology);
 

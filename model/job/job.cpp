@@ -42,15 +42,12 @@ Result Job::named_result() const {
   const auto add = [&](const std::vector<Constant>& constants) {
     result.provenance.insert(result.provenance.end(), constants.begin(), constants.end());
   };
-  const std::vector<NodeGroup>& groups = scenario_.cluster.groups;
-  if (groups.empty()) {
-    add(scenario_.cluster.node.gpu.constants);
-    add(scenario_.cluster.node.constants);
-  }
-  for (const NodeGroup& group : groups) {
-    add(group.node.gpu.constants);
-    add(group.node.constants);
-  }
+  const auto add_node = [&](const Node& node) {
+    add(node.gpu.constants);
+    add(node.constants);
+  };
+  if (scenario_.cluster.groups.empty()) add_node(scenario_.cluster.node);
+  for (const NodeGroup& group : scenario_.cluster.groups) add_node(group.node);
   if (std::holds_alternative<HostWorkload>(scenario_.workload)) add(scenario_.cluster.node.cpu.hierarchy_constants);
   if (const Storage* storage = storage_of(scenario_.workload)) add(storage->constants);
   if (const auto* train = std::get_if<TrainWorkload>(&scenario_.workload); train != nullptr && train->checkpoint) {

@@ -14,6 +14,7 @@
 
 #include "model/collectives/contention.hpp"
 #include "model/hardware/topology.hpp"
+#include "model/parallelism/layout.hpp"
 
 namespace foretrain {
 
@@ -25,7 +26,7 @@ struct GroupedTransfer {
     std::span<const int> groups;  ///< indices
   };
   int grouping = 0;                                       ///< equal for transfers of the same groups
-  int kind = 0;                                           ///< of the groups
+  GroupKind kind = GroupKind::tensor;                     ///< of the groups
   const std::vector<std::vector<int>>* groups = nullptr;  ///< ranks
   std::vector<Part> parts;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -135,11 +136,7 @@ void set_times(std::vector<Step::Transfer::Part>& parts, const Topology& topolog
 }  // namespace
 
 TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers)
-    : scenario_(scenario),
-      topology_(topology),
-      layout_(scenario.plan, scenario.cluster),
-      nodes_are_alike_(scenario.background.empty() && topology.nodes_are_alike()),
-      transfers_(transfers) {}
+    : scenario_(scenario), topology_(topology), layout_(scenario.plan, scenario.cluster), transfers_(transfers) {}
 
 int TransferTable::grouping(GroupKind kind, int stage) {
   const auto [known, is_new] = known_groupings_.try_emplace({kind, stage}, static_cast<int>(groupings_.size()));
@@ -147,8 +144,8 @@ int TransferTable::grouping(GroupKind kind, int stage) {
   Grouping& fresh = groupings_.emplace_back(Grouping{kind, stage, layout_.groups(kind, stage), {}});
   for (int other = 0; other + 1 < static_cast<int>(groupings_.size()); ++other) {
     const Grouping& model = groupings_[at_index(other)];
-    if (model.kind != kind || model.model >= 0) continue;
-    if (const std::optional<int> shift = node_shift(model.groups, fresh.groups)) {
+    if (model.kind != kind || model.model >= 0 || !scenario_.background.empty()) continue;
+    if (const std::optional<int> shift = node_shift(model.groups, fresh.groups, topology_)) {
       fresh.model = other;
       fresh.shift = *shift;
       fresh.alike = model.alike;
@@ -162,16 +159,6 @@ int TransferTable::grouping(GroupKind kind, int stage) {
     fresh.alike[shape->second].push_back(static_cast<int>(group));
   }
   return known->second;
-}
-
-std::optional<int> TransferTable::node_shift(const std::vector<std::vector<int>>& from,
-                                             const std::vector<std::vector<int>>& to) const {
-  if (!nodes_are_alike_ || from.empty() || to.empty()) return {};
-  const std::optional<int> shift = foretrain::node_shift(from.front(), to.front(), topology_);
-  const auto shifted = [&](const std::vector<int>& a, const std::vector<int>& b) {
-    return foretrain::node_shift(a, b, topology_) == shift;
-  };
-  return shift && std::ranges::equal(from, to, shifted) ? shift : std::nullopt;
 }
 
 bool TransferTable::copy_shifted(const Key& key, const Grouping& grouping, Step::Transfer& fresh) const {
@@ -255,7 +242,7 @@ std::vector<GroupedTransfer> TransferTable::grouped() const {
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
     GroupedTransfer& transfer = grouped.emplace_back();
     transfer.grouping = entries_[i].grouping;
-    transfer.kind = static_cast<int>(groupings_[at_index(entries_[i].grouping)].kind);
+    transfer.kind = groupings_[at_index(entries_[i].grouping)].kind;
     transfer.groups = &groupings_[at_index(entries_[i].grouping)].groups;
     for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
       transfer.parts.push_back({&transfers_[i].parts[p].lowered, entries_[i].groups[p]});

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,9 +56,6 @@ class TransferTable {
   };
 
   int grouping(GroupKind kind, int stage);
-  /// By how many ranks, whole nodes, the second are the first; none where they are not, or nodes are not alike.
-  [[nodiscard]] std::optional<int> node_shift(const std::vector<std::vector<int>>& from,
-                                              const std::vector<std::vector<int>>& to) const;
   /// What tells one transfer from another.
   struct Key {
     GroupKind kind;
@@ -80,7 +76,6 @@ class TransferTable {
   const Scenario& scenario_;
   const Topology& topology_;
   RankLayout layout_;
-  bool nodes_are_alike_;  ///< and nothing else moves on their links
   std::vector<Step::Transfer>& transfers_;
   std::vector<Entry> entries_;  ///< of each transfer
   std::vector<Grouping> groupings_;

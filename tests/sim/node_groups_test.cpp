@@ -7,28 +7,18 @@
 #include "model/scenario/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
+#include "tests/sim/gpt_16_layers.hpp"
 
 using namespace foretrain;
 
 namespace {
-
-const char* const gpt = R"(
-workload:
-  train:
-    model: { family: gpt, layers: 16, hidden: 6144, heads: 48, vocabulary: 51200, sequence: 2048 }
-    global_batch: 16
-    micro_batch: 1
-    precision: bf16
-    optimizer: adamw
-plan: { tensor: 8, sync: { overlap: false, bucket: 4 GB } }
-)";
 
 const char* const hopper = "{ node: dgx-h100, nodes: 2 }";
 const char* const ampere = "{ node: dgx-a100-80gb, nodes: 2 }";
 
 Result result_on(const std::string& groups, const std::vector<std::string>& overrides = {},
                  Fidelity fidelity = Fidelity::flows) {
-  const std::string text = "cluster: { groups: [ " + groups + " ] }\n" + gpt;
+  const std::string text = "cluster: { groups: [ " + groups + " ] }\n" + test::gpt_16_layers;
   return predict(load_scenario_text(text, "groups.yaml", overrides), fidelity);
 }
 
@@ -43,7 +33,7 @@ std::string both(const std::string& a, const std::string& b) { return a + ", " +
 
 TEST_CASE("one group, or two of the same node, are a cluster of equal nodes") {
   const std::string four = "cluster: { node: dgx-a100-80gb, nodes: 4 }\n";
-  const Scenario plain = load_scenario_text(four + gpt, "groups.yaml");
+  const Scenario plain = load_scenario_text(four + test::gpt_16_layers, "groups.yaml");
   for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
     const double step = predict(plain, fidelity).train->step_time.value();
     CHECK(train_on("{ node: dgx-a100-80gb, nodes: 4 }", {}, fidelity).step_time.value() == step);

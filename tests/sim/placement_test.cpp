@@ -7,29 +7,23 @@
 #include "model/scenario/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
+#include "tests/sim/gpt_16_layers.hpp"
 
 using namespace foretrain;
 
 namespace {
 
 /// Eight nodes, four a leaf; the leaves' cables upward carry a sixteenth of what their cards can send.
-const char* const gpt = R"(
+const char* const two_leaves = R"(
 cluster:
   node: dgx-a100-80gb
   nodes: 8
   network: { fabric: { kind: fat_tree, nodes_per_leaf: 4, oversubscription: 16 } }
-workload:
-  train:
-    model: { family: gpt, layers: 16, hidden: 6144, heads: 48, vocabulary: 51200, sequence: 2048 }
-    global_batch: 16
-    micro_batch: 1
-    precision: bf16
-    optimizer: adamw
-plan: { tensor: 8, sync: { overlap: false, bucket: 4 GB } }
 )";
 
 TrainResult train(const std::vector<std::string>& overrides, Fidelity fidelity = Fidelity::flows) {
-  return predict(load_scenario_text(gpt, "gpt.yaml", overrides), fidelity).train.value();
+  return predict(load_scenario_text(std::string(two_leaves) + test::gpt_16_layers, "gpt.yaml", overrides), fidelity)
+      .train.value();
 }
 
 Seconds gradients(const TrainResult& result) { return result.communication.at("gradient all-reduce").total; }
