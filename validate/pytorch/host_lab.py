@@ -1,11 +1,13 @@
 """Machines made of one: network namespaces with a card each, and a stated share of a core for every process.
 
 The settings are those of validate/host_replay/namespaces.cpp, which says why, but for `segments`. Names are
-foretrain-PID-NUMBER, so that `foretrain replay` removes what a killed run leaves, and this lab what a killed replay left.
+foretrain-PID-NUMBER, so that `foretrain replay` removes what a killed run leaves, and this lab what a killed replay
+left.
 """
 
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -15,6 +17,12 @@ WINDOW, QUEUE = 1500000, 32000000  # bytes under way in a connection; bytes that
 PERIOD_US = 10000  # of the scheduler's quota: short beside a step
 CPU_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")  # cgroup v1; in v2 the folder above it
 V2_GROUPS = pathlib.Path("/sys/fs/cgroup")
+
+
+def processor():
+    """What the kernel calls it; the architecture where it says nothing."""
+    names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
+    return names[0] if names else platform.machine()
 
 
 def address(host):
@@ -134,7 +142,7 @@ class Lab:
                  f"echo {3 * largest} >/proc/sys/net/ipv4/tcp_limit_output_bytes"])
 
     def hold(self, share):
-        """Every host's processes get this share of a core, in every tenth of a second's tenth (PERIOD_US)."""
+        """Every host's processes get this share of a core, in every period of PERIOD_US."""
         quota = -1 if share >= 1 else int(PERIOD_US * share)
         for group in self.groups:
             if CPU_GROUPS.is_dir():

@@ -18,6 +18,8 @@ import statistics
 import sys
 import time
 
+import host_lab
+
 LEAST, BUDGET_S = 7, 0.25  # repetitions of a point
 CONVOLUTIONS = [  # batch, channels, side, filters, kernel, stride: LeNet, ResNet-18 of 28 x 28 and 224 x 224, ResNet-50
     (64, 1, 28, 20, 3, 1), (256, 1, 28, 20, 3, 1), (64, 20, 13, 50, 5, 1), (256, 20, 13, 50, 5, 1),
@@ -170,8 +172,8 @@ def fitted(points):
     def rate(figure, reorder=math.inf):
         return statistics.median(p["work"] / rest(p, reorder) for p in points if p["figure"] == figure)
 
-    for figure in ("product_rate", "norm_rate", "norm_gradient_rate", "transcendental_rate", "pooling_rate", "random_rate", "l2_bandwidth",
-                   "memory_bandwidth"):
+    for figure in ("product_rate", "norm_rate", "norm_gradient_rate", "transcendental_rate", "pooling_rate",
+                   "random_rate", "l2_bandwidth", "memory_bandwidth"):
         figures[figure] = rate(figure)
     convolutions = [p for p in points if p["traffic"]]
 
@@ -226,8 +228,7 @@ def main():
         for part in (add_dispatch, add_products, add_convolutions, add_loops):
             part(points)
         document = dict(kind="host operators", torch=torch.__version__, date=time.strftime("%Y-%m-%d", time.gmtime()),
-                        processor=next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
-                                        if line.startswith("model name")), "unknown"), points=points.all)
+                        processor=host_lab.processor(), points=points.all)
         lines = ",\n".join("    " + json.dumps(point) for point in points.all)
         head = json.dumps({key: value for key, value in document.items() if key != "points"})
         options.output.write_text(head[:-1] + ', "points": [\n' + lines + "\n]}\n")

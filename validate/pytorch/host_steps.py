@@ -12,9 +12,9 @@ periods of 10 ms, holds each to its half whether others compute or not; so what 
 step is that of separate machines with cores half as fast. Both hold as far as the machine is quiet: what other programs
 took is measured beside every run, and a run beside which they took more than 3 % is said and measured again next time.
 
-Values are those of rank 0, step by step, after warm-up, or of an asynchronous server, round by round; MEASUREMENTS.json keeps them all, and what it holds already is
-not measured again. Exit status: 0 all cases measured, 1 some failed (listed) or were disturbed, 2 bad usage or cannot be
-done here (said why), 130 interrupted.
+Values are those of rank 0, step by step, after warm-up, or of an asynchronous server, round by round; MEASUREMENTS.json
+keeps them all, and what it holds already is not measured again. Exit status: 0 all cases measured, 1 some failed
+(listed) or were disturbed, 2 bad usage or cannot be done here (said why), 130 interrupted.
 """
 
 import argparse
@@ -60,14 +60,14 @@ def local_step(model, loss_of, call, optimizer):
     optimizer.step()
 
 
-def ring_step(case, model, loss_of, group):
+def ring_step(model, loss_of, group):
     import torch
     call = torch.nn.parallel.DistributedDataParallel(model, process_group=group) if group else model
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, foreach=False)
     return lambda: local_step(model, loss_of, call, optimizer)
 
 
-def worker_step(case, model, loss_of, server):
+def worker_step(model, loss_of, server):
     """Push all gradients, pull all weights: one message each."""
     import torch
     import torch.distributed as dist
@@ -154,9 +154,9 @@ def run_case(case, rank, groups):
     model, loss_of = prepare(case)
     serves = with_server and rank == case["workers"]
     if with_server and not serves:
-        step = worker_step(case, model, loss_of, case["workers"])
+        step = worker_step(model, loss_of, case["workers"])
     elif not serves:
-        step = ring_step(case, model, loss_of, groups[case["workers"]] if case["workers"] > 1 else None)
+        step = ring_step(model, loss_of, groups[case["workers"]] if case["workers"] > 1 else None)
     result, warm_up = {}, 3
     if serves:
         serve(case, model, warm_up)
@@ -274,8 +274,7 @@ def spread(values):
 
 
 def machine(versions):
-    names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
-    return dict(processor=names[0] if names else platform.machine(), cores=os.cpu_count(), kernel=platform.release(),
+    return dict(processor=host_lab.processor(), cores=os.cpu_count(), kernel=platform.release(),
                 torch=versions, date=time.strftime("%Y-%m-%d", time.gmtime()))
 
 
