@@ -202,18 +202,17 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
     for (const CompressedMessage& message : casts.messages) cost.backward_kernels += pricer.kernels(message.kernels);
     store.groups.push_back({cost.forward(), cost.backward(), std::vector<double>(store.push_to.size()), {}});
   }
+  std::vector<std::vector<int>> messages(store.groups.size(), std::vector<int>(store.push_to.size()));
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    store.groups[at_index(grouping.of_piece[i])].parameters[at_index(server_of_piece[i])] += pieces[i].parameters;
+    const std::size_t group = at_index(grouping.of_piece[i]), server = at_index(server_of_piece[i]);
+    store.groups[group].parameters[server] += pieces[i].parameters;
+    ++messages[group][server];
   }
-  for (ParameterStore::KeyGroup& group : store.groups) {
-    const std::size_t g = at_index(&group - store.groups.data());
+  for (std::size_t g = 0; g < store.groups.size(); ++g) {
+    ParameterStore::KeyGroup& group = store.groups[g];
     for (int s = 0; s < store.server_count(); ++s) {
-      int messages = 0;
-      for (std::size_t i = 0; i < pieces.size(); ++i) {
-        messages += at_index(grouping.of_piece[i]) == g && server_of_piece[i] == s ? 1 : 0;
-      }
-      const double parameters_there = group.parameters[at_index(s)];
-      group.update.push_back(update(parameters_there, s) + calls(parameters_there, messages));
+      const double parameters = group.parameters[at_index(s)];
+      group.update.push_back(update(parameters, s) + calls(parameters, messages[g][at_index(s)]));
     }
   }
 }

@@ -51,12 +51,9 @@ Scenario read_completed(const YamlNode& document, std::string_view default_name)
   }
   scenario.plan = read_plan(keys.find("plan"), workload, scenario.cluster, nodes_of_jobs(scenario.jobs));
   scenario.workload = std::move(workload.workload);
-  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload); train != nullptr && !workload.states_global_batch) {
-    train->global_batch = train->micro_batch * scenario.plan.data;
-  }
-  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload);
-      train != nullptr && !workload.states_master_weights) {
-    train->master_weights = shards_master_weights(*train, scenario.plan);
+  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
+    if (!workload.states_global_batch) train->global_batch = train->micro_batch * scenario.plan.data;
+    if (!workload.states_master_weights) train->master_weights = shards_master_weights(*train, scenario.plan);
   }
   if (const auto background = keys.find("background")) {
     scenario.background = read_background(*background, scenario.cluster);
