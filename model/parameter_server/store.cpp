@@ -211,8 +211,8 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
   for (std::size_t g = 0; g < store.groups.size(); ++g) {
     ParameterStore::KeyGroup& group = store.groups[g];
     for (int s = 0; s < store.server_count(); ++s) {
-      const double parameters = group.parameters[at_index(s)];
-      group.update.push_back(update(parameters, s) + calls(parameters, messages[g][at_index(s)]));
+      const double elements = group.parameters[at_index(s)];
+      group.update.push_back(update(elements, s) + calls(elements, messages[g][at_index(s)]));
     }
   }
 }
