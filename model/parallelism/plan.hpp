@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -43,6 +44,8 @@ struct Sync {
   bool overlap = true;
   bool every_micro_batch = false;  ///< gradients are synchronised after each micro-batch, not after the last alone
   Precision gradient_precision = Precision::fp32;
+  /// What ZeRO gathers weights in; else what they are kept in (bf16 in trainings that cast operands).
+  std::optional<Precision> parameter_precision = std::nullopt;
   Compression compression;
 };
 

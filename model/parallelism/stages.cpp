@@ -16,6 +16,8 @@ double forward_flops(const Layer& layer) {
   return total;
 }
 
+double weights_of(const Layer& layer) { return layer.parameters + layer.frozen_parameters; }
+
 /// Layers per chunk when all are alike: even, the remainder to the chunks in the middle.
 std::vector<int> even_split(int layers, int chunks) {
   std::vector<int> sizes(static_cast<std::size_t>(chunks), layers / chunks);
@@ -74,14 +76,15 @@ std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, 
   const int chunks = stages * interleave;
   std::vector<std::vector<LayerRun>> result(static_cast<std::size_t>(chunks));
   std::vector<double> cost;
-  bool alike = true;
-  int splittable_groups = 0;
+  const Layer* first = nullptr;
+  bool alike = true;  // but for formats and windows, which trainers do not look at
   for (const LayerGroup& group : model.layers) {
     if (!group.layer.splittable) continue;
-    ++splittable_groups;
+    if (first == nullptr) first = &group.layer;
+    const bool same_weights = weights_of(group.layer) > 0.0 && weights_of(group.layer) == weights_of(*first);
+    alike = alike && (&group.layer == first || (group.layer.name == first->name && same_weights));
     for (int i = 0; i < group.repeat; ++i) cost.push_back(forward_flops(group.layer));
   }
-  alike = splittable_groups <= 1;
   const int layers = static_cast<int>(cost.size());
   if (chunks > 1 && layers < chunks) {
     throw UsageError("plan.pipeline: " + std::to_string(layers) + " layers cannot fill " + std::to_string(chunks) +

@@ -181,7 +181,10 @@ void read_gradients(const MappingReader& keys, Sync& sync) {
   sync.bucketing = keys.choice_or("bucketing", sync.bucketing);
   sync.overlap = keys.flag_or("overlap", sync.overlap);
   sync.every_micro_batch = keys.flag_or("every_micro_batch", sync.every_micro_batch);
-  sync.gradient_precision = keys.choice_or("gradient_precision", sync.gradient_precision, training_precisions);
+  sync.gradient_precision = keys.choice_or("gradient_precision", sync.gradient_precision, gradient_precisions);
+  if (const auto gathered = keys.find("parameter_precision")) {
+    sync.parameter_precision = gathered->choice<Precision>(gradient_precisions);
+  }
   if (const auto compression = keys.find("compression")) read_compression(*compression, sync.compression);
   sync.compression.error_feedback = keys.flag_or("error_feedback", sync.compression.error_feedback);
   if (keys.has("error_feedback") && sync.compression.kind == Compression::Kind::none) {
@@ -191,10 +194,26 @@ void read_gradients(const MappingReader& keys, Sync& sync) {
 }
 
 void read_sync(const Field& field, Sync& sync) {
-  const MappingReader keys =
-      field.mapping({"algorithm", "levels", "servers", "placement", "consistency", "bucket", "first_bucket",
-                     "bucketing", "overlap", "every_micro_batch", "gradient_precision", "compression", "error_feedback",
-                     "assignment", "split", "priority", "barrier", "local_reduce", "slow_workers"});
+  const MappingReader keys = field.mapping({"algorithm",
+                                            "levels",
+                                            "servers",
+                                            "placement",
+                                            "consistency",
+                                            "bucket",
+                                            "first_bucket",
+                                            "bucketing",
+                                            "overlap",
+                                            "every_micro_batch",
+                                            "gradient_precision",
+                                            "parameter_precision",
+                                            "compression",
+                                            "error_feedback",
+                                            "assignment",
+                                            "split",
+                                            "priority",
+                                            "barrier",
+                                            "local_reduce",
+                                            "slow_workers"});
   sync.algorithm = keys.choice_or("algorithm", sync.algorithm);
   if (const auto levels = keys.find("levels")) sync.levels = read_levels(*levels);
   sync.servers = keys.int_or("servers", sync.servers, {1, 100'000});
@@ -343,6 +362,8 @@ Precision usual_gradient_precision(const TrainWorkload& train, int zero) {
       return network || train.kernels == KernelSet::plain ? Precision::fp32 : Precision::fp16;
     case Precision::bf16:
     case Precision::fp8:
+    case Precision::mxfp8:
+    case Precision::nvfp4:
       return zero == 3 ? Precision::bf16 : Precision::fp32;  // FSDP reduces in bf16; Megatron in fp32
     default:
       return Precision::fp32;

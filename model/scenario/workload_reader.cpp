@@ -12,6 +12,7 @@
 #include "model/scenario/data_reader.hpp"
 #include "model/scenario/loader_reader.hpp"
 #include "model/scenario/model_reader.hpp"
+#include "model/scenario/precision_reader.hpp"
 #include "model/scenario/storage_reader.hpp"
 #include "model/workload/vision_language.hpp"
 
@@ -60,15 +61,16 @@ KernelSet usual_kernels(const ModelConfig& model, const Gpu& gpu) {
 
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
   const MappingReader train =
-      field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer", "recompute", "attention",
-                     "kernels", "master_weights", "loss", "samples", "loader", "compute_spread", "data", "freeze",
-                     "lora", "checkpoint", "layer_overhead", "reserved_memory"});
+      field.mapping({"model", "global_batch", "micro_batch",    "precision",      "fp8",     "mxfp8",
+                     "nvfp4", "optimizer",    "recompute",      "attention",      "kernels", "master_weights",
+                     "loss",  "samples",      "loader",         "compute_spread", "data",    "freeze",
+                     "lora",  "checkpoint",   "layer_overhead", "reserved_memory"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
   result.states_global_batch = train.has("global_batch");
   workload.global_batch = train.integer_or("global_batch", 1, batch_range);
-  workload.precision = train.choice_or("precision", Precision::bf16, training_precisions);
+  read_training_precision(train, workload);
   workload.optimizer = train.choice_or("optimizer", Optimizer::adamw);
   workload.recompute = train.choice_or("recompute", Recompute::none);
   workload.attention = train.choice_or("attention", usual_attention(cluster));
@@ -78,6 +80,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
                "a transformer, or leave the key out");
   }
   for (const Gpu* gpu : gpus_in(cluster)) {
+    check_training_precision(train, workload, *gpu);
     check_attention(workload.model, workload.attention, workload.precision, *gpu, field);
   }
   result.states_master_weights = train.has("master_weights");
@@ -173,6 +176,7 @@ void read_operator_workload(const Field& field, const Cluster& cluster, ReadWork
   }
   OperatorWorkload workload{read_operator(kind_field.text(), Field(shape, field.path())), repeat};
   check_attention(workload.op, cluster.node.gpu, Field(shape, field.path()));
+  check_precision(workload.op, cluster.node.gpu, Field(shape, field.path()));
   result.workload = std::move(workload);
 }
 

@@ -16,6 +16,30 @@ namespace {
 // BERT predicts the masked 15 % of the tokens only (Devlin et al. 2018, section 3.1); the others reach no output layer.
 constexpr double masked_share = 0.15;
 
+/// Blocks in a row that are alike.
+struct BlockRun {
+  std::int64_t count = 0;
+  bool has_experts = false;  ///< where the model has any
+  bool quantised = false;    ///< where the training casts operands
+};
+
+std::vector<BlockRun> block_runs(const TransformerConfig& config, const BuildOptions& options) {
+  const QuantisationRecipe& recipe = options.recipe;
+  std::vector<BlockRun> runs;
+  for (std::int64_t i = 0; i < config.layers; ++i) {
+    const BlockRun block{1, i >= config.dense_layers,
+                         i >= recipe.first_bf16_layers && i < config.layers - recipe.last_bf16_layers};
+    const bool alike =
+        !runs.empty() && runs.back().has_experts == block.has_experts && runs.back().quantised == block.quantised;
+    if (alike) {
+      ++runs.back().count;
+    } else {
+      runs.push_back(block);
+    }
+  }
+  return runs;
+}
+
 }  // namespace
 
 void BlockBuilder::attention_half(Layer& layer) const {
@@ -235,8 +259,10 @@ Layer BlockBuilder::head() const {
 
 Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options,
                         const TowerOptions& tower) {
-  const auto built = [&](Gradients gradients, auto make, const TransformerConfig& of) {
-    const BlockBuilder build(of, options, gradients == Gradients::all);
+  BuildOptions in_bf16 = options;
+  in_bf16.precision = storage_precision(options.precision);
+  const auto built = [&](Gradients gradients, auto make, const TransformerConfig& of, const BuildOptions& with) {
+    const BlockBuilder build(of, with, gradients == Gradients::all);
     Layer layer = make(build);
     if (gradients == Gradients::inputs) hold_weights(layer);
     if (gradients == Gradients::none) forward_only(layer);
@@ -244,9 +270,9 @@ Model build_transformer(const TransformerConfig& config, const std::string& name
   };
   Model model;
   model.name = name;
-  const auto add_blocks = [&](const TransformerConfig& of, std::int64_t count) {
+  const auto add_blocks = [&](const TransformerConfig& of, std::int64_t count, bool quantised) {
     Layer block = built(
-        tower.blocks, [](const BlockBuilder& b) { return b.block(); }, of);
+        tower.blocks, [](const BlockBuilder& b) { return b.block(); }, of, quantised ? options : in_bf16);
     if (tower.blocks == Gradients::inputs) {
       adapt_frozen_block(block, tower.lora, of,
                          {BlockBuilder(of, options).tokens(), options.tensor, options.sequence_parallel,
@@ -255,13 +281,14 @@ Model build_transformer(const TransformerConfig& config, const std::string& name
     model.layers.push_back({std::move(block), static_cast<int>(count)});
   };
   model.layers.push_back({built(
-                              tower.embedding, [](const BlockBuilder& b) { return b.embedding(); }, config),
+                              tower.embedding, [](const BlockBuilder& b) { return b.embedding(); }, config, options),
                           1});
-  if (config.dense_layers > 0) add_blocks(config.without_experts(), config.dense_layers);
-  if (config.layers > config.dense_layers) add_blocks(config, config.layers - config.dense_layers);
+  for (const BlockRun& run : block_runs(config, options)) {
+    add_blocks(run.has_experts ? config : config.without_experts(), run.count, run.quantised);
+  }
   if (!tower.headless) {
     model.layers.push_back({built(
-                                tower.head, [](const BlockBuilder& b) { return b.head(); }, config),
+                                tower.head, [](const BlockBuilder& b) { return b.head(); }, config, options),
                             1});
   }
   model.parameters = transformer_parameters(config) - (tower.headless ? transformer_counts(config).head : 0.0);
