@@ -74,6 +74,9 @@ struct Plan {
 
   int data = 1, tensor = 1, pipeline = 1, interleave = 1, context = 1, expert = 1;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  /// Embedding and loss count as a layer each when layers are divided among stages (Megatron-LM:
+  /// --account-for-embedding-in-pipeline-split and --account-for-loss-in-pipeline-split).
+  bool embedding_in_pipeline = false;
   /// Tensor ranks hold different experts whole instead of a part of each (key expert_tensor: 1). `expert` then counts
   /// the ranks beside them among which experts are divided further, and the key all of them.
   bool folded_experts = false;

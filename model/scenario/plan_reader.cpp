@@ -9,6 +9,7 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
+#include "model/scenario/bucket_reader.hpp"
 #include "model/scenario/placement_reader.hpp"
 
 namespace foretrain {
@@ -115,63 +116,6 @@ void read_compression(const Field& field, Compression& compression) {
   }
   compression.kind = *kind;
   compression.error_feedback = compression.needs_whole_gradient();  // they lose too much without
-}
-
-/// A size, or a rule.
-void read_bucket(const Field& field, Sync& sync) {
-  using Rule = Sync::BucketRule;
-  const std::string& text = field.text();
-  if (text == "auto") {
-    sync.bucket_rule = Rule::automatic;
-    return;
-  }
-  for (const Rule rule : {Rule::ddp, Rule::megatron, Rule::deepspeed, Rule::whole}) {
-    if (text != name(rule)) continue;
-    sync.bucket_rule = rule;
-    return;
-  }
-  if (text.find_first_of("0123456789") == std::string::npos) {
-    field.fail(fmt::format("unknown rule \"{}\"", text), "auto, ddp, megatron, deepspeed, whole, or a size: 25 MB");
-  }
-  sync.bucket_rule = Rule::stated;
-  sync.bucket = field.quantity<Bytes>();
-}
-
-/// Sources: DistributedDataParallel, torch/csrc/distributed/c10d/reducer.hpp (kDefaultBucketBytes and
-/// kDefaultFirstBucketBytes); Megatron-Core, distributed_data_parallel.py (bucket_size: at least 40 million parameters
-/// and a million for each data-parallel rank; one bucket where gradients do not overlap); DeepSpeed,
-/// runtime/zero/config.py (reduce_bucket_size, in elements).
-void set_bucket(Plan& plan) {
-  using Rule = Sync::BucketRule;
-  Sync& sync = plan.sync;
-  const bool model_parallel = plan.tensor * plan.pipeline * plan.context * plan.expert > 1;
-  if (plan.zero == 3) {
-    sync.bucket_rule = Rule::layer;
-    return;
-  }
-  if (sync.bucket_rule == Rule::automatic) {
-    sync.bucket_rule = model_parallel || plan.zero > 0 ? Rule::megatron : Rule::ddp;
-  }
-  const Bytes each = bytes_per_element(sync.gradient_precision);
-  switch (sync.bucket_rule) {
-    case Rule::ddp:
-      sync.bucket = 25.0_MiB;
-      if (!(sync.first_bucket > Bytes(0.0))) sync.first_bucket = 1.0_MiB;
-      break;
-    case Rule::megatron:
-      sync.bucket = sync.overlap ? each * std::max(40e6, 1e6 * plan.data * plan.context) : Bytes::infinity();
-      break;
-    case Rule::deepspeed:
-      sync.bucket = each * 5e8;
-      break;
-    case Rule::whole:
-      sync.bucket = Bytes::infinity();
-      break;
-    case Rule::stated:
-    case Rule::automatic:
-    case Rule::layer:
-      break;
-  }
 }
 
 /// Overlap and what is sent.
@@ -298,16 +242,33 @@ void fold_experts(const MappingReader& keys, const ModelConfig& model, Plan& pla
 
 Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster,
                         const std::vector<int>& taken) {
-  const MappingReader keys =
-      field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "expert_tensor", "schedule",
-                     "sequence_parallel", "tensor_overlap", "zero", "reshard_after_forward", "offload", "sync",
-                     "execution", "processes", "order", "placement", "trainer"});
+  const MappingReader keys = field.mapping({"data",
+                                            "tensor",
+                                            "pipeline",
+                                            "interleave",
+                                            "context",
+                                            "expert",
+                                            "expert_tensor",
+                                            "schedule",
+                                            "embedding_in_pipeline",
+                                            "sequence_parallel",
+                                            "tensor_overlap",
+                                            "zero",
+                                            "reshard_after_forward",
+                                            "offload",
+                                            "sync",
+                                            "execution",
+                                            "processes",
+                                            "order",
+                                            "placement",
+                                            "trainer"});
   Plan plan;
   plan.tensor = keys.int_or("tensor", 1, factor);
   plan.pipeline = keys.int_or("pipeline", 1, factor);
   plan.interleave = keys.int_or("interleave", 1, factor);
   plan.schedule = keys.choice_or(
       "schedule", plan.interleave > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward);
+  plan.embedding_in_pipeline = keys.flag_or("embedding_in_pipeline", false);
   plan.context = keys.int_or("context", 1, factor);
   plan.expert = keys.int_or("expert", 1, factor);
   plan.sequence_parallel = keys.flag_or("sequence_parallel", false);

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <optional>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
@@ -63,30 +65,30 @@ std::string no_units(const Gpu& gpu, Precision precision) {
 
 void read_training_precision(const MappingReader& train, TrainWorkload& workload) {
   const auto stated = train.find("precision");
-  const auto beside = std::ranges::find_if(recipe_keys, [&](std::string_view key) { return train.has(key); });
+  std::optional<Field> word = stated;
+  std::vector<std::pair<Precision, Field>> recipes;
+  const auto add_recipes = [&](const MappingReader& keys) {
+    for (const std::string_view key : recipe_keys) {
+      if (const auto recipe = keys.find(key)) recipes.emplace_back(*value_of<Precision>(key), *recipe);
+    }
+  };
   if (stated && stated->is_mapping()) {
-    const MappingReader formats = stated->mapping({"fp8", "mxfp8", "nvfp4"});
-    if (stated->node().entries.size() != 1) {
-      stated->fail(fmt::format("{} formats", stated->node().entries.size()),
-                   "one, for example { fp8: { scaling: block } }");
-    }
-    const std::string& word = stated->node().entries.front().key;
-    if (beside != recipe_keys.end()) train.fail(*beside, "precision has a recipe already", "one of the two");
-    workload.precision = *value_of<Precision>(word);
-    read_recipe(formats[word], workload);
-    return;
+    // `preset` is what overrides make of a word when they state a key below it.
+    const MappingReader formats = stated->mapping({"preset", "fp8", "mxfp8", "nvfp4"});
+    word = formats.find("preset");
+    add_recipes(formats);
   }
-  const Precision usual = beside == recipe_keys.end() ? Precision::bf16 : *value_of<Precision>(*beside);
-  workload.precision = train.choice_or("precision", usual, training_precisions);
-  for (const std::string_view key : recipe_keys) {
-    const auto recipe = train.find(key);
-    if (!recipe) continue;
-    if (name(workload.precision) != key) {
-      train.fail(key, fmt::format("the recipe of {}, but the precision is {}", key, name(workload.precision)),
-                 fmt::format("precision: {}, or leave the key out", key));
-    }
-    read_recipe(*recipe, workload);
+  add_recipes(train);
+  if (recipes.size() > 1) recipes[1].second.fail("a second recipe", "one, as precision: { fp8: { scaling: block } }");
+  if (!recipes.empty()) workload.precision = recipes[0].first;
+  if (word) workload.precision = word->choice<Precision>(training_precisions);
+  if (recipes.empty()) return;
+  const auto& [format, recipe] = recipes[0];
+  if (format != workload.precision) {
+    recipe.fail(fmt::format("the recipe of {}, but the precision is {}", name(format), name(workload.precision)),
+                fmt::format("precision: {}, or leave the key out", name(format)));
   }
+  read_recipe(recipe, workload);
 }
 
 void check_training_precision(const MappingReader& train, const TrainWorkload& workload, const Gpu& gpu) {
@@ -94,7 +96,7 @@ void check_training_precision(const MappingReader& train, const TrainWorkload& w
   check_precision(workload.precision, workload.model, gpu, stated ? *stated : train.field());
   if (workload.precision != Precision::fp8 || workload.recipe.scaling != Fp8Scaling::block) return;
   if (gpu.has_tensor_cores(Precision::fp8)) return;
-  const Field recipe = stated && stated->is_mapping() ? stated->mapping({"fp8"})["fp8"] : train["fp8"];
+  const Field recipe = stated && stated->is_mapping() ? stated->mapping({"preset", "fp8"})["fp8"] : train["fp8"];
   fail_at(recipe, "scaling", no_units(gpu, Precision::fp8), "bf16, or a GPU that has some (Hopper)");
 }
 

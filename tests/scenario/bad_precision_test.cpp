@@ -37,6 +37,12 @@ TEST_CASE("A precision is a word, a format with its recipe, or both side by side
   CHECK(read("precision: mxfp8, mxfp8: { first_bf16_layers: 1 }").recipe.first_bf16_layers == 1);
 }
 
+TEST_CASE("A recipe below a word, as tables and the command line state it") {
+  const std::vector<std::string> change = {"workload.train.precision.fp8.scaling=current"};
+  const Scenario scenario = load_scenario_text(training("dgx-b200", "precision: fp8"), "good.yaml", change);
+  CHECK(std::get<TrainWorkload>(scenario.workload).recipe.scaling == Fp8Scaling::current);
+}
+
 TEST_CASE("Bad precisions of a training") {
   struct Row {
     std::string node, keys;  ///< beside the model, marked
@@ -52,11 +58,11 @@ TEST_CASE("Bad precisions of a training") {
       {"dgx-b200", "precision: { fp8: { scaling: ^blocks } }", "precision.fp8.scaling", "unknown value", "block"},
       {"dgx-b200", "precision: { fp8: { ^scale: block } }", "precision.fp8.scale", "unknown key", "scaling"},
       {"dgx-b200", "precision: { ^bf16: { } }", "precision.bf16", "unknown key", "fp8"},
-      {"dgx-b200", "precision: ^{ fp8: { scaling: block }, nvfp4: { last_bf16_layers: 1 } }", "precision", "2 formats",
-       "one"},
+      {"dgx-b200", "precision: { fp8: { scaling: block }, nvfp4: ^{ last_bf16_layers: 1 } }", "precision.nvfp4",
+       "second recipe", "one"},
       {"dgx-b200", "precision: mxfp8, mxfp8: { scaling: ^block }", "mxfp8.scaling", "scales blocks", "leave the key"},
       {"dgx-b200", "precision: bf16, fp8: ^{ scaling: block }", "fp8", "but the precision is bf16", "precision: fp8"},
-      {"dgx-b200", "precision: { fp8: { scaling: block } }, fp8: ^{ scaling: block }", "fp8", "recipe already", "one"},
+      {"dgx-b200", "precision: { fp8: { scaling: block } }, fp8: ^{ scaling: block }", "fp8", "second recipe", "one"},
       {"dgx-b200", "precision: nvfp4, nvfp4: { first_bf16_layers: 30, last_bf16_layers: ^3 }", "nvfp4.last_bf16_layers",
        "33 layers in bf16, and the model has 32", "32 in all"}};
   for (const Row& row : rows) {
