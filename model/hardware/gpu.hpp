@@ -16,7 +16,7 @@ namespace foretrain {
 /// A GPU. Rates are dense (no structured sparsity) and stated at `boost_clock`; a rate of zero means "not supported".
 struct Gpu {
   std::string name;          ///< catalogue name, e.g. "a100-sxm-80gb"
-  std::string architecture;  ///< kepler, pascal, volta, turing, ampere, ada, hopper, blackwell; host
+  std::string architecture;  ///< kepler, pascal, volta, turing, ampere, ada, hopper, blackwell; cdna3; host
   double compute_capability = 0.0;
   int sms = 0;
   Hertz boost_clock;

@@ -149,6 +149,9 @@ void check_transformer(const Scenario& scenario, const TransformerConfig& model)
   require_divisible(scenario, "plan.tensor", plan.tensor, model.heads, "heads");
   require_divisible(scenario, "plan.tensor", plan.tensor, model.kv_heads, "key–value heads");
   require_divisible(scenario, "plan.tensor", plan.tensor, model.ffn_hidden, "feed-forward units");
+  if (model.mamba.heads > 0) {
+    require_divisible(scenario, "plan.tensor", plan.tensor, model.mamba.heads, "heads of Mamba-2 layers");
+  }
   require_divisible(scenario, "plan.context", plan.context, model.sequence, "tokens of a sequence");
   const std::int64_t chunks = static_cast<std::int64_t>(plan.pipeline) * plan.interleave;
   const std::int64_t most = model.layers + (plan.embedding_in_pipeline ? 2 : 0);

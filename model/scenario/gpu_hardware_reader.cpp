@@ -12,8 +12,8 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> architectures = {"kepler", "pascal", "volta",     "turing", "ampere",
-                                                           "ada",    "hopper", "blackwell", "host"};
+constexpr std::array<std::string_view, 10> architectures = {"kepler", "pascal", "volta",     "turing", "ampere",
+                                                            "ada",    "hopper", "blackwell", "cdna3",  "host"};
 
 std::string read_architecture(const Field& field) { return std::string(architectures[field.word(architectures)]); }
 

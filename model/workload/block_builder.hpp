@@ -144,7 +144,9 @@ class BlockBuilder {
   [[nodiscard]] bool plain() const { return options_.kernels == KernelSet::plain; }
 
   // The layers themselves, in transformer.cpp.
-  [[nodiscard]] Layer block() const;
+  [[nodiscard]] Layer block(LayerKind kind = LayerKind::block) const;
+  /// A module that predicts a further token, with its block, its loss and the output layer that it shares.
+  [[nodiscard]] Layer further_token() const;
   [[nodiscard]] Layer embedding() const;
   [[nodiscard]] Layer head() const;
 
@@ -157,6 +159,11 @@ class BlockBuilder {
   void ffn_products(Layer& layer, const std::string& name, std::int64_t rows, std::int64_t width, std::int64_t batch,
                     bool experts) const;
 
+  // In mamba.cpp.
+  void mamba_layer(Layer& layer) const;
+  /// Products of the state-space duality with what lies between them.
+  void scan(Layer& layer) const;
+
   // Layers of experts, in transformer_experts.cpp.
   void experts_half(Layer& layer) const;
   void move_tokens(Layer& layer, const std::string& name, double elements, double reads, double writes) const;
@@ -166,6 +173,7 @@ class BlockBuilder {
   // way of recomputing, and what is run again; its forward operators must be there.
   void set_block_memory(Layer& layer) const;
   void keep_operators(Layer& layer) const;
+  void set_half_memory(Layer& layer, LayerKind kind) const;
   void set_embedding_memory(Layer& layer) const;
   /// The output layer with its loss over `rows` × `columns` logits.
   void set_head_memory(Layer& layer, std::int64_t rows, std::int64_t columns) const;
