@@ -37,9 +37,9 @@ KernelTime kernel_time(const Matmul& work, Precision precision, int /*kernels*/,
   const double m = number(work.m), n = number(work.n), k = number(work.k);
   Gemm gemm{work.batch, work.m, work.n, work.k, precision, {}, {}, {}, {}};
   gemm.operands = batch * (m * k + k * n) * element;
-  gemm.result =
-      batch * m * n *
-      (work.accumulate_fp32 ? 2.0 * bytes_per_element(Precision::fp32) : (work.accumulate ? 2.0 : 1.0) * element);
+  gemm.result = batch * m * n *
+                (work.accumulate_fp32 ? 2.0 * bytes_per_element(Precision::fp32)
+                                      : (work.accumulate ? 2.0 : 1.0) * bytes_per_element(result_precision(precision)));
   gemm.by_k = batch * k * ((work.transpose_a ? 0.0 : m) + (work.transpose_b ? n : 0.0)) * element;
   if (!work.padded) {
     const auto [a_rows, a_length] = work.transpose_a ? std::pair(work.k, work.m) : std::pair(work.m, work.k);

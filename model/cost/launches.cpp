@@ -11,7 +11,8 @@ namespace foretrain {
 namespace {
 
 Bytes result_size(const Operator& op) {
-  return std::visit([&op](const auto& work) { return work.result(bytes_per_element(op.precision)); }, op.work);
+  return std::visit([&op](const auto& work) { return work.result(bytes_per_element(result_precision(op.precision))); },
+                    op.work);
 }
 
 bool fusible(const Operator& op) {

@@ -8,6 +8,10 @@ Precision wider(Precision p) {
   switch (p) {
     case Precision::int4:
       return Precision::int8;
+    case Precision::nvfp4:
+      return Precision::mxfp8;
+    case Precision::mxfp8:
+      return Precision::fp8;
     case Precision::fp8:
       return Precision::fp16;
     default:

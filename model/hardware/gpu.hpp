@@ -16,7 +16,7 @@ namespace foretrain {
 /// A GPU. Rates are dense (no structured sparsity) and stated at `boost_clock`; a rate of zero means "not supported".
 struct Gpu {
   std::string name;          ///< catalogue name, e.g. "a100-sxm-80gb"
-  std::string architecture;  ///< kepler, pascal, volta, turing, ampere, ada, hopper, blackwell; host
+  std::string architecture;  ///< kepler, pascal, volta, turing, ampere, ada, hopper, blackwell; cdna3; host
   double compute_capability = 0.0;
   int sms = 0;
   Hertz boost_clock;
@@ -38,7 +38,7 @@ struct Gpu {
   /// the units of a wider one (arithmetic_precision).
   [[nodiscard]] FlopsPerSecond matrix_rate(Precision p) const;
   /// The format that products of `p` are multiplied in: `p` where the chip has units for it, else the next wider format
-  /// that it has units for: int8 for int4, fp16 for fp8, fp32 for all.
+  /// that it has units for: int8 for int4, fp8 for mxfp8, fp16 for fp8, fp32 for all.
   [[nodiscard]] Precision arithmetic_precision(Precision p) const;
   [[nodiscard]] bool has_tensor_cores(Precision p) const {
     return tensor_rate[static_cast<std::size_t>(p)].value() > 0.0;

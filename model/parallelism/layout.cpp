@@ -12,6 +12,11 @@ BuildOptions build_options(const TrainWorkload& train, const Plan& plan) {
   BuildOptions options;
   options.micro_batch = train.micro_batch;
   options.precision = train.precision;
+  options.recipe = train.recipe;
+  // Transformer Engine casts weights in the first micro-batch of a step alone (is_first_microbatch); gathered ones are
+  // gone by the next.
+  const double passes = number(train.global_batch) / (number(train.micro_batch) * plan.data);
+  options.passes_per_cast = plan.zero == 3 ? 1.0 : std::max(passes, 1.0);
   options.attention = train.attention;
   options.tensor = plan.tensor;
   options.context = plan.context;

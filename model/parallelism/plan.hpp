@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,8 @@ struct Sync {
   bool overlap = true;
   bool every_micro_batch = false;  ///< gradients are synchronised after each micro-batch, not after the last alone
   Precision gradient_precision = Precision::fp32;
+  /// What ZeRO gathers weights in; else what they are kept in (bf16 in trainings that cast operands).
+  std::optional<Precision> parameter_precision = std::nullopt;
   Compression compression;
 };
 
@@ -76,6 +79,9 @@ struct Plan {
 
   int data = 1, tensor = 1, pipeline = 1, interleave = 1, context = 1, expert = 1;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  /// Embedding and loss count as a layer each when layers are divided among stages (Megatron-LM:
+  /// --account-for-embedding-in-pipeline-split and --account-for-loss-in-pipeline-split).
+  bool embedding_in_pipeline = false;
   /// Tensor ranks hold different experts whole instead of a part of each (key expert_tensor: 1). `expert` then counts
   /// the ranks beside them among which experts are divided further, and the key all of them.
   bool folded_experts = false;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string>
+#include <utility>
 
 #include "model/base/error.hpp"
 
@@ -15,6 +17,8 @@ double forward_flops(const Layer& layer) {
   for (const Operator& op : layer.forward) total += flops(op).value();
   return total;
 }
+
+double weights_of(const Layer& layer) { return layer.parameters + layer.frozen_parameters; }
 
 /// Layers per chunk when all are alike: even, the remainder to the chunks in the middle.
 std::vector<int> even_split(int layers, int chunks) {
@@ -60,6 +64,23 @@ std::vector<int> balanced_split(const std::vector<double>& cost, int chunks) {
   return sizes;
 }
 
+/// Layers of each chunk. `ends`: embedding and loss take the place of one each.
+std::vector<int> chunk_sizes(std::vector<double> cost, int chunks, bool alike, bool ends) {
+  const int layers = static_cast<int>(cost.size());
+  if (chunks == 1) return {layers};
+  if (ends) {
+    const double mean = std::accumulate(cost.begin(), cost.end(), 0.0) / layers;
+    cost.insert(cost.begin(), mean);
+    cost.push_back(mean);
+  }
+  std::vector<int> sizes = alike ? even_split(static_cast<int>(cost.size()), chunks) : balanced_split(cost, chunks);
+  if (ends) {
+    --sizes.front();
+    --sizes.back();
+  }
+  return sizes;
+}
+
 void append(std::vector<LayerRun>& chunk, int group) {
   if (!chunk.empty() && chunk.back().group == group) {
     ++chunk.back().count;
@@ -70,27 +91,28 @@ void append(std::vector<LayerRun>& chunk, int group) {
 
 }  // namespace
 
-std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, int interleave) {
+std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, int interleave, bool ends_count) {
   const int chunks = stages * interleave;
   std::vector<std::vector<LayerRun>> result(static_cast<std::size_t>(chunks));
   std::vector<double> cost;
-  bool alike = true;
-  int splittable_groups = 0;
+  const Layer* first = nullptr;
+  bool alike = true;  // but for formats and windows, which trainers do not look at
   for (const LayerGroup& group : model.layers) {
     if (!group.layer.splittable) continue;
-    ++splittable_groups;
+    if (first == nullptr) first = &group.layer;
+    const bool same_weights = weights_of(group.layer) > 0.0 && weights_of(group.layer) == weights_of(*first);
+    alike = alike && (&group.layer == first || (group.layer.name == first->name && same_weights));
     for (int i = 0; i < group.repeat; ++i) cost.push_back(forward_flops(group.layer));
   }
-  alike = splittable_groups <= 1;
-  const int layers = static_cast<int>(cost.size());
-  if (chunks > 1 && layers < chunks) {
-    throw UsageError("plan.pipeline: " + std::to_string(layers) + " layers cannot fill " + std::to_string(chunks) +
-                     " model chunks; use at most " + std::to_string(layers) + " stages × interleave");
+  const int left = static_cast<int>(cost.size());
+  const int ends = ends_count && chunks > 1 ? 2 : 0;
+  if (chunks > 1 && left + ends < chunks) {
+    throw UsageError("plan.pipeline: " + std::to_string(left) + " layers cannot fill " + std::to_string(chunks) +
+                     " model chunks; use at most " + std::to_string(left + ends) + " stages × interleave");
   }
-  const std::vector<int> sizes =
-      chunks == 1 ? std::vector<int>{layers} : (alike ? even_split(layers, chunks) : balanced_split(cost, chunks));
+  const std::vector<int> sizes = chunk_sizes(std::move(cost), chunks, alike, ends > 0);
   std::size_t chunk = 0;
-  int taken = 0;
+  int taken = 0, placed = 0;
   for (int g = 0; g < static_cast<int>(model.layers.size()); ++g) {
     const LayerGroup& group = model.layers[static_cast<std::size_t>(g)];
     for (int i = 0; i < group.repeat; ++i) {
@@ -100,6 +122,9 @@ std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, 
           taken = 0;
         }
         ++taken;
+        ++placed;
+      } else if (placed == left && ends > 0) {
+        chunk = sizes.size() - 1;  // behind the last layer, where no layer is left for the last chunk
       }
       append(result[chunk], g);
     }

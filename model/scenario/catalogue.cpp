@@ -95,6 +95,17 @@ std::string named_by_topic(const std::string& name) {
   return name;
 }
 
+/// What a short name stands for (scenarios/aliases.yaml); the name itself where it stands for nothing else.
+std::string named_by_alias(CatalogueSection section, const std::string& name) {
+  const fs::path file = data_directory() / "aliases.yaml";
+  std::error_code missing;
+  if (!fs::exists(file, missing)) return name;
+  const YamlEntry* names = cached_yaml_file(file.string()).find(row(section).what);
+  if (names == nullptr) return name;
+  const std::string whole = scalar_or_empty(names->value, to_lower(name));
+  return whole.empty() ? name : whole;
+}
+
 std::vector<CatalogueEntry> list(CatalogueSection section) {
   std::vector<CatalogueEntry> entries;
   const bool runs = section == CatalogueSection::run;
@@ -169,6 +180,8 @@ fs::path catalogue_file(CatalogueSection section, const Field& name) {
     file.replace_filename(named_by_topic(name.text()) + ".yaml");
     if (fs::is_regular_file(file, ignored)) return file;
   }
+  file.replace_filename(named_by_alias(section, name.text()) + ".yaml");
+  if (fs::is_regular_file(file, ignored)) return file;
   std::vector<std::string> known;
   for (const fs::path& other : yaml_files(folder(section))) known.push_back(other.stem().string());
   std::erase(known, "links");

@@ -68,7 +68,8 @@ void check_batch(const Scenario& scenario, const TrainWorkload& train) {
   const std::int64_t below = train.global_batch / pass * pass;
   const std::string remedy = below > 0 ? fmt::format("for example {} or {}", below, below + pass)
                                        : fmt::format("a multiple of {}, or a smaller micro_batch", pass);
-  fail(scenario, "workload.train.global_batch",
+  const bool per_gpu = scenario.where.contains("workload.train.global_batch_per_gpu");
+  fail(scenario, per_gpu ? "workload.train.global_batch_per_gpu" : "workload.train.global_batch",
        fmt::format("{} samples are not divisible by data {} x micro_batch {} = {}", train.global_batch,
                    scenario.plan.data, train.micro_batch, pass),
        remedy);
@@ -148,12 +149,16 @@ void check_transformer(const Scenario& scenario, const TransformerConfig& model)
   require_divisible(scenario, "plan.tensor", plan.tensor, model.heads, "heads");
   require_divisible(scenario, "plan.tensor", plan.tensor, model.kv_heads, "key–value heads");
   require_divisible(scenario, "plan.tensor", plan.tensor, model.ffn_hidden, "feed-forward units");
+  if (model.mamba.heads > 0) {
+    require_divisible(scenario, "plan.tensor", plan.tensor, model.mamba.heads, "heads of Mamba-2 layers");
+  }
   require_divisible(scenario, "plan.context", plan.context, model.sequence, "tokens of a sequence");
   const std::int64_t chunks = static_cast<std::int64_t>(plan.pipeline) * plan.interleave;
-  if (chunks > model.layers) {
+  const std::int64_t most = model.layers + (plan.embedding_in_pipeline ? 2 : 0);
+  if (chunks > most) {
     fail(scenario, "plan.pipeline",
          fmt::format("{} layers cannot fill {} stages of {} chunks", model.layers, plan.pipeline, plan.interleave),
-         fmt::format("pipeline x interleave of at most {}", model.layers));
+         fmt::format("pipeline x interleave of at most {}", most));
   }
   if (plan.expert > 1 || plan.folded_experts) {
     if (model.experts == 1)

@@ -12,14 +12,15 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> architectures = {"kepler", "pascal", "volta",     "turing", "ampere",
-                                                           "ada",    "hopper", "blackwell", "host"};
+constexpr std::array<std::string_view, 10> architectures = {"kepler", "pascal", "volta",     "turing", "ampere",
+                                                            "ada",    "hopper", "blackwell", "cdna3",  "host"};
 
 std::string read_architecture(const Field& field) { return std::string(architectures[field.word(architectures)]); }
 
 /// `{ fp32: 19.5 TFLOP/s, … }`; formats that are not listed have no unit of their own.
 std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, FigureLog& log) {
-  const MappingReader rates = field.mapping({"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4"});
+  const MappingReader rates =
+      field.mapping({"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", "mxfp8", "nvfp4"});
   std::array<FlopsPerSecond, precision_count> result{};
   for (std::size_t p = 0; p < result.size(); ++p) {
     const std::string_view word = names_of<Precision>[p];

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "model/base/files.hpp"
+#include "model/base/number.hpp"
 #include "model/cost/measured_matmul.hpp"
 #include "model/scenario/background_reader.hpp"
 #include "model/scenario/calibration_reader.hpp"
@@ -35,6 +37,18 @@ bool shards_master_weights(const TrainWorkload& train, const Plan& plan) {
   return adaptive && narrow && (plan.zero == 1 || plan.zero == 2);
 }
 
+/// What `global_batch_per_gpu` samples come to on all GPUs that train.
+std::int64_t batch_over_gpus(const Scenario& scenario, double per_gpu) {
+  const std::int64_t gpus = worker_gpus(scenario.plan, scenario.cluster);
+  const double batch = per_gpu * number(gpus);
+  constexpr double most = 1e9;
+  if (batch < 1.0 || batch > most || batch != std::floor(batch)) {
+    fail(scenario, "workload.train.global_batch_per_gpu", fmt::format("{} samples on {} GPUs", batch, gpus),
+         fmt::format("a share of which {} make a whole number of samples", gpus));
+  }
+  return static_cast<std::int64_t>(batch);
+}
+
 /// A scenario whose trainer's habits are in the document, if it has one.
 Scenario read_completed(const YamlNode& document, std::string_view default_name) {
   const MappingReader keys =
@@ -53,6 +67,7 @@ Scenario read_completed(const YamlNode& document, std::string_view default_name)
   scenario.workload = std::move(workload.workload);
   if (auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     if (!workload.states_global_batch) train->global_batch = train->micro_batch * scenario.plan.data;
+    if (workload.global_batch_per_gpu) train->global_batch = batch_over_gpus(scenario, *workload.global_batch_per_gpu);
     if (!workload.states_master_weights) train->master_weights = shards_master_weights(*train, scenario.plan);
   }
   if (const auto background = keys.find("background")) {

@@ -9,6 +9,7 @@
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
+#include "model/scenario/bucket_reader.hpp"
 #include "model/scenario/placement_reader.hpp"
 
 namespace foretrain {
@@ -117,63 +118,6 @@ void read_compression(const Field& field, Compression& compression) {
   compression.error_feedback = compression.needs_whole_gradient();  // they lose too much without
 }
 
-/// A size, or a rule.
-void read_bucket(const Field& field, Sync& sync) {
-  using Rule = Sync::BucketRule;
-  const std::string& text = field.text();
-  if (text == "auto") {
-    sync.bucket_rule = Rule::automatic;
-    return;
-  }
-  for (const Rule rule : {Rule::ddp, Rule::megatron, Rule::deepspeed, Rule::whole}) {
-    if (text != name(rule)) continue;
-    sync.bucket_rule = rule;
-    return;
-  }
-  if (text.find_first_of("0123456789") == std::string::npos) {
-    field.fail(fmt::format("unknown rule \"{}\"", text), "auto, ddp, megatron, deepspeed, whole, or a size: 25 MB");
-  }
-  sync.bucket_rule = Rule::stated;
-  sync.bucket = field.quantity<Bytes>();
-}
-
-/// Sources: DistributedDataParallel, torch/csrc/distributed/c10d/reducer.hpp (kDefaultBucketBytes and
-/// kDefaultFirstBucketBytes); Megatron-Core, distributed_data_parallel.py (bucket_size: at least 40 million parameters
-/// and a million for each data-parallel rank; one bucket where gradients do not overlap); DeepSpeed,
-/// runtime/zero/config.py (reduce_bucket_size, in elements).
-void set_bucket(Plan& plan) {
-  using Rule = Sync::BucketRule;
-  Sync& sync = plan.sync;
-  const bool model_parallel = plan.tensor * plan.pipeline * plan.context * plan.expert > 1;
-  if (plan.zero == 3) {
-    sync.bucket_rule = Rule::layer;
-    return;
-  }
-  if (sync.bucket_rule == Rule::automatic) {
-    sync.bucket_rule = model_parallel || plan.zero > 0 ? Rule::megatron : Rule::ddp;
-  }
-  const Bytes each = bytes_per_element(sync.gradient_precision);
-  switch (sync.bucket_rule) {
-    case Rule::ddp:
-      sync.bucket = 25.0_MiB;
-      if (!(sync.first_bucket > Bytes(0.0))) sync.first_bucket = 1.0_MiB;
-      break;
-    case Rule::megatron:
-      sync.bucket = sync.overlap ? each * std::max(40e6, 1e6 * plan.data * plan.context) : Bytes::infinity();
-      break;
-    case Rule::deepspeed:
-      sync.bucket = each * 5e8;
-      break;
-    case Rule::whole:
-      sync.bucket = Bytes::infinity();
-      break;
-    case Rule::stated:
-    case Rule::automatic:
-    case Rule::layer:
-      break;
-  }
-}
-
 /// Overlap and what is sent.
 void read_gradients(const MappingReader& keys, Sync& sync) {
   if (const auto bucket = keys.find("bucket")) read_bucket(*bucket, sync);
@@ -181,7 +125,10 @@ void read_gradients(const MappingReader& keys, Sync& sync) {
   sync.bucketing = keys.choice_or("bucketing", sync.bucketing);
   sync.overlap = keys.flag_or("overlap", sync.overlap);
   sync.every_micro_batch = keys.flag_or("every_micro_batch", sync.every_micro_batch);
-  sync.gradient_precision = keys.choice_or("gradient_precision", sync.gradient_precision, training_precisions);
+  sync.gradient_precision = keys.choice_or("gradient_precision", sync.gradient_precision, gradient_precisions);
+  if (const auto gathered = keys.find("parameter_precision")) {
+    sync.parameter_precision = gathered->choice<Precision>(gradient_precisions);
+  }
   if (const auto compression = keys.find("compression")) read_compression(*compression, sync.compression);
   sync.compression.error_feedback = keys.flag_or("error_feedback", sync.compression.error_feedback);
   if (keys.has("error_feedback") && sync.compression.kind == Compression::Kind::none) {
@@ -191,10 +138,26 @@ void read_gradients(const MappingReader& keys, Sync& sync) {
 }
 
 void read_sync(const Field& field, Sync& sync) {
-  const MappingReader keys =
-      field.mapping({"algorithm", "levels", "servers", "placement", "consistency", "bucket", "first_bucket",
-                     "bucketing", "overlap", "every_micro_batch", "gradient_precision", "compression", "error_feedback",
-                     "assignment", "split", "priority", "barrier", "local_reduce", "slow_workers"});
+  const MappingReader keys = field.mapping({"algorithm",
+                                            "levels",
+                                            "servers",
+                                            "placement",
+                                            "consistency",
+                                            "bucket",
+                                            "first_bucket",
+                                            "bucketing",
+                                            "overlap",
+                                            "every_micro_batch",
+                                            "gradient_precision",
+                                            "parameter_precision",
+                                            "compression",
+                                            "error_feedback",
+                                            "assignment",
+                                            "split",
+                                            "priority",
+                                            "barrier",
+                                            "local_reduce",
+                                            "slow_workers"});
   sync.algorithm = keys.choice_or("algorithm", sync.algorithm);
   if (const auto levels = keys.find("levels")) sync.levels = read_levels(*levels);
   sync.servers = keys.int_or("servers", sync.servers, {1, 100'000});
@@ -279,16 +242,33 @@ void fold_experts(const MappingReader& keys, const ModelConfig& model, Plan& pla
 
 Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster,
                         const std::vector<int>& taken) {
-  const MappingReader keys =
-      field.mapping({"data", "tensor", "pipeline", "interleave", "context", "expert", "expert_tensor", "schedule",
-                     "sequence_parallel", "tensor_overlap", "zero", "reshard_after_forward", "offload", "sync",
-                     "execution", "processes", "order", "placement", "trainer"});
+  const MappingReader keys = field.mapping({"data",
+                                            "tensor",
+                                            "pipeline",
+                                            "interleave",
+                                            "context",
+                                            "expert",
+                                            "expert_tensor",
+                                            "schedule",
+                                            "embedding_in_pipeline",
+                                            "sequence_parallel",
+                                            "tensor_overlap",
+                                            "zero",
+                                            "reshard_after_forward",
+                                            "offload",
+                                            "sync",
+                                            "execution",
+                                            "processes",
+                                            "order",
+                                            "placement",
+                                            "trainer"});
   Plan plan;
   plan.tensor = keys.int_or("tensor", 1, factor);
   plan.pipeline = keys.int_or("pipeline", 1, factor);
   plan.interleave = keys.int_or("interleave", 1, factor);
   plan.schedule = keys.choice_or(
       "schedule", plan.interleave > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward);
+  plan.embedding_in_pipeline = keys.flag_or("embedding_in_pipeline", false);
   plan.context = keys.int_or("context", 1, factor);
   plan.expert = keys.int_or("expert", 1, factor);
   plan.sequence_parallel = keys.flag_or("sequence_parallel", false);
@@ -343,6 +323,8 @@ Precision usual_gradient_precision(const TrainWorkload& train, int zero) {
       return network || train.kernels == KernelSet::plain ? Precision::fp32 : Precision::fp16;
     case Precision::bf16:
     case Precision::fp8:
+    case Precision::mxfp8:
+    case Precision::nvfp4:
       return zero == 3 ? Precision::bf16 : Precision::fp32;  // FSDP reduces in bf16; Megatron in fp32
     default:
       return Precision::fp32;

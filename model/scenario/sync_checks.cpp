@@ -88,6 +88,23 @@ void check_compression(const Scenario& scenario) {
 }
 
 /// Servers are placed by plan.sync.placement, over all of the cluster's nodes.
+/// Weights travel as what products read only where one scale serves a whole tensor: Megatron-Core gathers bf16 under
+/// mxfp8, whose two copies are scaled along different sides (reuse_grad_buf_for_mxfp8_param_ag), and under nvfp4.
+void check_gathered_weights(const Scenario& scenario) {
+  const std::optional<Precision> gathered = scenario.plan.sync.parameter_precision;
+  if (!gathered) return;
+  constexpr const char* key = "plan.sync.parameter_precision";
+  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+  if (train == nullptr || scenario.plan.zero == 0) {
+    fail(scenario, key, "nobody gathers weights", "plan.zero: 1, 2 or 3, or leave the key out");
+  }
+  const bool one_scale = train->precision == Precision::fp8 && train->recipe.scaling != Fp8Scaling::block;
+  if (*gathered == Precision::fp8 && !one_scale) {
+    fail(scenario, key, "weights in fp8 without one scale for each tensor",
+         "bf16, or workload.train.precision: fp8 with scaling: delayed or current");
+  }
+}
+
 void check_placement(const Scenario& scenario) {
   if (scenario.plan.placement.empty() || !has_servers(scenario.plan.sync.algorithm)) return;
   fail(scenario, "plan.placement", "a list of nodes with parameter servers",
@@ -122,6 +139,7 @@ void check_servers(const Scenario& scenario) {
 }  // namespace
 
 void check_sync(const Scenario& scenario) {
+  check_gathered_weights(scenario);
   check_servers(scenario);
   check_placement(scenario);
   check_compression(scenario);

@@ -15,6 +15,7 @@
 #include "model/base/words.hpp"
 #include "model/scenario/attention_reader.hpp"
 #include "model/scenario/model_reader.hpp"
+#include "model/scenario/precision_reader.hpp"
 #include "model/scenario/workload_reader.hpp"
 
 namespace foretrain {
@@ -105,6 +106,7 @@ TaskWork read_call(const Field& field, const Cluster& cluster, const std::string
   const bool flash = cluster.node.gpu.compute_capability >= 7.5;  // as for workload.train
   call.attention = keys.choice_or("attention", flash ? AttentionKind::flash : AttentionKind::standard);
   check_attention(call.model, call.attention, call.precision, cluster.node.gpu, field);
+  check_precision(call.precision, call.model, cluster.node.gpu, keys.find("precision").value_or(field));
   call.backward = backward;
   if (const auto execution = keys.find("execution")) call.execution = execution->choice<ExecutionMode>();
   return call;
@@ -126,6 +128,7 @@ TaskWork read_work(const std::string& word, const Field& field, const Cluster& c
   }
   const Operator op = read_operator(word, field);
   check_attention(op, cluster.node.gpu, field);
+  check_precision(op, cluster.node.gpu, field);
   return op;
 }
 

@@ -5,6 +5,7 @@
 #include "model/base/text.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/model_reader.hpp"
+#include "model/scenario/transformer_layers_reader.hpp"
 
 namespace foretrain {
 
@@ -62,7 +63,8 @@ void check_heads(const MappingReader& model, const TransformerConfig& config) {
 
 /// What only a mixture of experts has.
 void read_experts(const MappingReader& model, TransformerConfig& config) {
-  for (const char* key : {"shared_experts", "dense_layers", "dense_ffn_hidden", "expert_imbalance", "expert_capacity"}) {
+  for (const char* key :
+       {"shared_experts", "dense_layers", "dense_ffn_hidden", "expert_imbalance", "expert_capacity"}) {
     if (config.experts == 1 && model.has(key)) model.fail(key, "the model has no experts", "experts: 8, say");
   }
   config.shared_experts = model.integer_or("shared_experts", 0, {0, 1000});
@@ -77,22 +79,6 @@ void read_experts(const MappingReader& model, TransformerConfig& config) {
   if (const auto capacity = model.find("expert_capacity")) config.expert_capacity = capacity->number(Zero::refused);
 }
 
-void read_latent_attention(const MappingReader& model, TransformerConfig& config) {
-  if (!model.has("kv_lora_rank")) {
-    for (const char* key : {"q_lora_rank", "rope_head_dim", "v_head_dim"}) {
-      if (model.has(key)) model.fail(key, "latent attention without its keys", "kv_lora_rank: 512, say");
-    }
-    return;
-  }
-  config.kv_lora_rank = model["kv_lora_rank"].integer({1, 1'000'000});
-  config.q_lora_rank = model.integer_or("q_lora_rank", 0, {1, 1'000'000});
-  config.rope_head_dim = model.integer_or("rope_head_dim", 0, {0, 1'000'000});
-  config.v_head_dim = model.integer_or("v_head_dim", config.head_dim, {1, 1'000'000});
-  if (config.kv_heads != config.heads) {
-    model.fail("kv_heads", "latent attention makes keys for every head", "leave it out, or as many as heads");
-  }
-}
-
 }  // namespace
 
 TransformerConfig read_transformer(const Field& field, TransformerFamily family) {
@@ -100,11 +86,47 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
   const MappingReader model =
       vit ? field.mapping({"kind", "name", "description", "sources", "family", "layers", "hidden", "heads", "kv_heads",
                            "head_dim", "ffn_hidden", "gated_ffn", "biases", "image_size", "patch_size", "classes"})
-          : field.mapping({"kind", "name", "description", "sources", "family", "layers", "hidden", "heads", "kv_heads",
-                           "head_dim", "ffn_hidden", "gated_ffn", "biases", "vocabulary", "sequence", "tied_embeddings",
-                           "experts", "experts_per_token", "shared_experts", "dense_layers", "dense_ffn_hidden",
-                           "expert_imbalance", "expert_capacity", "q_lora_rank", "kv_lora_rank", "rope_head_dim",
-                           "v_head_dim"});
+          : field.mapping({"kind",
+                           "name",
+                           "description",
+                           "sources",
+                           "family",
+                           "layers",
+                           "hidden",
+                           "heads",
+                           "kv_heads",
+                           "head_dim",
+                           "ffn_hidden",
+                           "gated_ffn",
+                           "biases",
+                           "vocabulary",
+                           "sequence",
+                           "tied_embeddings",
+                           "experts",
+                           "experts_per_token",
+                           "shared_experts",
+                           "dense_layers",
+                           "dense_ffn_hidden",
+                           "expert_imbalance",
+                           "expert_capacity",
+                           "attention_kind",
+                           "q_lora_rank",
+                           "kv_lora_rank",
+                           "rope_head_dim",
+                           "v_head_dim",
+                           "window",
+                           "full_attention_every",
+                           "qk_norm",
+                           "attention_sinks",
+                           "post_norms",
+                           "mtp_layers",
+                           "layer_pattern",
+                           "mamba_heads",
+                           "mamba_head_dim",
+                           "mamba_state",
+                           "mamba_groups",
+                           "mamba_kernel",
+                           "mamba_chunk"});
   const FamilyDefaults& defaults = family_defaults[static_cast<std::size_t>(family)];
   TransformerConfig config;
   config.family = family;
@@ -134,7 +156,9 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
                fmt::format("at most {}", config.experts));
   }
   read_experts(model, config);
-  read_latent_attention(model, config);
+  read_attention_kind(model, config);
+  read_layer_kinds(model, config);
+  config.mtp_layers = model.integer_or("mtp_layers", 0, {0, 100});
   return config;
 }
 

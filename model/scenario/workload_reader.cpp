@@ -12,6 +12,7 @@
 #include "model/scenario/data_reader.hpp"
 #include "model/scenario/loader_reader.hpp"
 #include "model/scenario/model_reader.hpp"
+#include "model/scenario/precision_reader.hpp"
 #include "model/scenario/storage_reader.hpp"
 #include "model/workload/vision_language.hpp"
 
@@ -58,17 +59,36 @@ KernelSet usual_kernels(const ModelConfig& model, const Gpu& gpu) {
   return bert || gpu.processor ? KernelSet::plain : KernelSet::fused;
 }
 
+/// For the whole cluster or for each GPU. What a table of cases or the command line states replaces the other key of
+/// the scenario's file.
+void read_global_batch(const MappingReader& train, TrainWorkload& workload, ReadWorkload& result) {
+  auto whole = train.find("global_batch"), per_gpu = train.find("global_batch_per_gpu");
+  if (whole && per_gpu) {
+    const auto stated_later = [&](const Field& key) { return key.where().file != train.field().where().file; };
+    if (stated_later(*whole) == stated_later(*per_gpu)) {
+      per_gpu->fail("global_batch says it already", "either this key or global_batch");
+    }
+    (stated_later(*whole) ? per_gpu : whole).reset();
+  }
+  result.states_global_batch = whole.has_value();
+  if (whole) workload.global_batch = whole->integer(batch_range);
+  if (per_gpu) result.global_batch_per_gpu = per_gpu->number(Zero::refused);
+}
+
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
-  const MappingReader train =
-      field.mapping({"model", "global_batch", "micro_batch", "precision", "optimizer", "recompute", "attention",
-                     "kernels", "master_weights", "loss", "samples", "loader", "compute_spread", "data", "freeze",
-                     "lora", "checkpoint", "layer_overhead", "reserved_memory"});
+  const MappingReader train = field.mapping({"model",          "global_batch",   "global_batch_per_gpu",
+                                             "micro_batch",    "precision",      "fp8",
+                                             "mxfp8",          "nvfp4",          "optimizer",
+                                             "recompute",      "attention",      "kernels",
+                                             "master_weights", "loss",           "samples",
+                                             "loader",         "compute_spread", "data",
+                                             "freeze",         "lora",           "checkpoint",
+                                             "layer_overhead", "reserved_memory"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
-  result.states_global_batch = train.has("global_batch");
-  workload.global_batch = train.integer_or("global_batch", 1, batch_range);
-  workload.precision = train.choice_or("precision", Precision::bf16, training_precisions);
+  read_global_batch(train, workload, result);
+  read_training_precision(train, workload);
   workload.optimizer = train.choice_or("optimizer", Optimizer::adamw);
   workload.recompute = train.choice_or("recompute", Recompute::none);
   workload.attention = train.choice_or("attention", usual_attention(cluster));
@@ -78,6 +98,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
                "a transformer, or leave the key out");
   }
   for (const Gpu* gpu : gpus_in(cluster)) {
+    check_training_precision(train, workload, *gpu);
     check_attention(workload.model, workload.attention, workload.precision, *gpu, field);
   }
   result.states_master_weights = train.has("master_weights");
@@ -173,6 +194,7 @@ void read_operator_workload(const Field& field, const Cluster& cluster, ReadWork
   }
   OperatorWorkload workload{read_operator(kind_field.text(), Field(shape, field.path())), repeat};
   check_attention(workload.op, cluster.node.gpu, Field(shape, field.path()));
+  check_precision(workload.op, cluster.node.gpu, Field(shape, field.path()));
   result.workload = std::move(workload);
 }
 

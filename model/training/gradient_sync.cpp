@@ -58,6 +58,9 @@ GradientSync::GradientSync(const Scenario& scenario, const LayerPricer& pricer, 
                       holders_.in_shards / scenario.plan.expert,
                       holders_.of_shard},
       weight_(bytes_per_element(storage_precision(std::get<TrainWorkload>(scenario.workload).precision))),
+      gathered_weight_(scenario.plan.sync.parameter_precision
+                           ? bytes_per_element(*scenario.plan.sync.parameter_precision)
+                           : weight_),
       gradient_(bytes_per_element(scenario.plan.sync.gradient_precision)) {
   if (scenario.plan.shard == 0) return;
   holders_.shards = GroupKind::shards;
@@ -331,8 +334,8 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
     if (root) root_pending = false;
     Seconds casts;
     if (parameters + frozen > 0.0 && holders_.in_shards > 1) {
-      unit.gather =
-          transfer_of(place.stage, holders_.shards, gather, weight_ * (parameters + frozen), 1, "weight all-gather");
+      unit.gather = transfer_of(place.stage, holders_.shards, gather, gathered_weight_ * (parameters + frozen), 1,
+                                "weight all-gather");
       const bool again = !layer->backward.empty() && scenario_.plan.reshard_after_forward;
       if (!root && again) unit.gather_backward = unit.gather;
     }
@@ -368,8 +371,8 @@ std::vector<int> GradientSync::parameter_gathers(int stage, double parameters, d
   std::vector<int> gathers;
   const auto add = [&](const Holders& holders, double held) {
     if (holders.in_shards < 2 || !(held > 0.0)) return;
-    gathers.push_back(
-        transfer_of(stage, holders.shards, CollectiveOperation::all_gather, weight_ * held, 1, "weight all-gather"));
+    gathers.push_back(transfer_of(stage, holders.shards, CollectiveOperation::all_gather, gathered_weight_ * held, 1,
+                                  "weight all-gather"));
   };
   const double apart = scenario_.plan.expert > 1 ? in_experts : 0.0;
   add(holders_, parameters - apart);

@@ -71,7 +71,7 @@ class GradientSync {
   const LayerPricer& pricer_;
   TransferTable& transfers_;
   Holders holders_, expert_holders_;
-  Bytes weight_, gradient_;
+  Bytes weight_, gathered_weight_, gradient_;
 };
 
 }  // namespace foretrain

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "model/base/number.hpp"
 #include "model/workload/build.hpp"
 #include "model/workload/plain_kernels.hpp"
+#include "model/workload/quantisation.hpp"
 #include "model/workload/transformer_parameters.hpp"
 
 namespace foretrain {
@@ -52,22 +55,29 @@ class BlockBuilder {
     layer.backward.push_back(product(" weight gradient", linear_weight_gradient(m, n, k, batch)));
   }
 
-  /// A linear layer of a block. In fp8 training its operands are cast from bf16, and kept transposed as well for the
-  /// backward pass: 2 bytes read, 2 · 1 written per element. Norms write fp8 at once (`cast_input` = false). Attention,
-  /// norms, embedding and logits stay in bf16 (NVIDIA Transformer Engine user guide, "Using FP8"). Frozen weights need
-  /// no transposed operands.
+  /// A linear layer of a block. Formats shorter than 16 bits are cast to: the input unless the norm before wrote it so
+  /// (`cast_input` = false), the result's gradient, and the weights, once a step. Attention, norms, embedding and
+  /// logits stay in bf16. Frozen weights need no operands along the other side.
   void block_linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
                     bool cast_input, std::int64_t batch = 1, bool grouped = false) const {
     linear(layer, name, m, n, k, options_.precision, batch, grouped);
-    if (options_.precision != Precision::fp8) return;
-    const auto cast = [&](std::int64_t elements) {
-      const Bytes read = element_ * number(batch * elements);
-      const Bytes written = read * (weights_ ? 1.0 : 0.5);
-      return Operator{name + " cast", Streaming{StreamingKind::elementwise, read, written, Flops(0.0), true},
-                      activations_, 1};
+    if (!casts_operands(options_.precision)) return;
+    const auto cast = [&](Operand operand, const char* what, double elements) {
+      const Quantisation q = quantisation(options_.precision, options_.recipe.scaling, operand, weights_);
+      const double all = number(batch) * elements;
+      return Operator{
+          name + what,
+          Streaming{StreamingKind::elementwise, Bytes(q.read * all), Bytes(q.written * all), Flops(0.0), true},
+          activations_, q.kernels};
     };
-    if (cast_input) layer.forward.insert(layer.forward.end() - 1, cast(m * k));
-    layer.backward.insert(layer.backward.end() - (weights_ ? 2 : 1), cast(m * n));
+    const auto before_last = [](std::vector<Operator>& pass, std::ptrdiff_t products, Operator op) {
+      pass.insert(pass.end() - products, std::move(op));
+    };
+    const bool by_norm = quantisation(options_.precision, options_.recipe.scaling, Operand::input, weights_).by_norm;
+    if (cast_input || !by_norm) before_last(layer.forward, 1, cast(Operand::input, " cast", number(m * k)));
+    Operator weights = cast(Operand::weight, " weight quantisation", number(n * k) / options_.passes_per_cast);
+    if (weights.kernels > 0) before_last(layer.forward, 1, std::move(weights));
+    before_last(layer.backward, weights_ ? 2 : 1, cast(Operand::gradient, " cast", number(m * n)));
   }
 
   /// A memory-bound kernel over `elements` numbers: forward and backward passes as (reads, writes) per element.
@@ -134,7 +144,9 @@ class BlockBuilder {
   [[nodiscard]] bool plain() const { return options_.kernels == KernelSet::plain; }
 
   // The layers themselves, in transformer.cpp.
-  [[nodiscard]] Layer block() const;
+  [[nodiscard]] Layer block(LayerKind kind = LayerKind::block) const;
+  /// A module that predicts a further token, with its block, its loss and the output layer that it shares.
+  [[nodiscard]] Layer further_token() const;
   [[nodiscard]] Layer embedding() const;
   [[nodiscard]] Layer head() const;
 
@@ -147,6 +159,11 @@ class BlockBuilder {
   void ffn_products(Layer& layer, const std::string& name, std::int64_t rows, std::int64_t width, std::int64_t batch,
                     bool experts) const;
 
+  // In mamba.cpp.
+  void mamba_layer(Layer& layer) const;
+  /// Products of the state-space duality with what lies between them.
+  void scan(Layer& layer) const;
+
   // Layers of experts, in transformer_experts.cpp.
   void experts_half(Layer& layer) const;
   void move_tokens(Layer& layer, const std::string& name, double elements, double reads, double writes) const;
@@ -156,6 +173,7 @@ class BlockBuilder {
   // way of recomputing, and what is run again; its forward operators must be there.
   void set_block_memory(Layer& layer) const;
   void keep_operators(Layer& layer) const;
+  void set_half_memory(Layer& layer, LayerKind kind) const;
   void set_embedding_memory(Layer& layer) const;
   /// The output layer with its loss over `rows` × `columns` logits.
   void set_head_memory(Layer& layer, std::int64_t rows, std::int64_t columns) const;

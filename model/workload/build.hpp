@@ -8,6 +8,7 @@
 #include "model/workload/model.hpp"
 #include "model/workload/model_config.hpp"
 #include "model/workload/operator.hpp"
+#include "model/workload/quantisation.hpp"
 #include "model/workload/training_parts.hpp"
 
 namespace foretrain {
@@ -16,6 +17,8 @@ namespace foretrain {
 struct BuildOptions {
   std::int64_t micro_batch = 1;
   Precision precision = Precision::bf16;
+  QuantisationRecipe recipe = {};
+  double passes_per_cast = 1.0;  ///< micro-batches that a quantised copy of the weights serves
   AttentionKind attention = AttentionKind::flash;
   int tensor = 1;
   int context = 1;

@@ -12,6 +12,22 @@ namespace foretrain {
 
 enum class TransformerFamily { gpt, bert, mpt, llama, vit };
 
+/// What a token's state passes on its way through a model, with norm and residual addition: a block of attention and
+/// feed-forward half, or, in hybrid models, a half alone or a Mamba-2 layer. Letters of key layer_pattern, as
+/// Nemotron-H writes them (hybrid_override_pattern): M, *, -, E.
+enum class LayerKind { block, mamba, attention, feed_forward, experts };
+
+/// A Mamba-2 layer (Dao and Gu 2024, arXiv 2405.21060): heads of head_dim elements, each with a state of head_dim x
+/// state numbers; groups of heads share what writes into and reads from their states.
+struct MambaConfig {
+  std::int64_t heads = 0, head_dim = 64, state = 128, groups = 8;
+  std::int64_t kernel = 4;   ///< taps of the causal convolution
+  std::int64_t chunk = 256;  ///< tokens that are multiplied at once
+  bool operator==(const MambaConfig&) const = default;
+  [[nodiscard]] std::int64_t inner() const { return heads * head_dim; }
+  [[nodiscard]] std::int64_t convolved() const { return inner() + 2 * groups * state; }
+};
+
 /// Defaults are those of the family: 4·hidden feed-forward (llama: gated), as many key–value heads as heads, learned
 /// positions for gpt and bert, ALiBi for mpt, rotary for llama; embeddings tied except in llama.
 struct TransformerConfig {
@@ -24,17 +40,38 @@ struct TransformerConfig {
   std::int64_t experts = 1, experts_per_token = 1;
   std::int64_t shared_experts = 0;  ///< beside the routed ones, for every token, each as wide as a routed one
   std::int64_t dense_layers = 0, dense_ffn_hidden = 0;  ///< the first layers, which have no experts
-  double expert_imbalance = 1.0;  ///< tokens of the busiest rank's experts over the mean
-  double expert_capacity = 0.0;   ///< tokens that an expert takes over the mean, the rest dropped; 0: all
+  double expert_imbalance = 1.0;                        ///< tokens of the busiest rank's experts over the mean
+  double expert_capacity = 0.0;  ///< tokens that an expert takes over the mean, the rest dropped; 0: all
   /// Multi-head latent attention (DeepSeek-AI 2024, arXiv 2405.04434, section 2.1): keys and values come out of
   /// kv_lora_rank numbers a token, of which heads * (head_dim + v_head_dim) are made, beside rope_head_dim numbers that
   /// all heads share. q_lora_rank 0: queries straight from the hidden state. kv_lora_rank 0: no latent attention.
   std::int64_t q_lora_rank = 0, kv_lora_rank = 0, rope_head_dim = 0, v_head_dim = 0;
+  /// Keys that a query sees, itself included (sliding attention); 0: all. Every so many layers, the last of as many,
+  /// attend to all keys; 0: none does.
+  std::int64_t window = 0, full_attention_every = 0;
+  bool qk_norm = false;            ///< queries and keys are normed head by head (Qwen3, Gemma 3)
+  bool attention_sinks = false;    ///< each head has a learned score beside those of the keys (gpt-oss)
+  bool post_norms = false;         ///< a second norm behind each half of a block (Gemma 2 and 3)
+  std::int64_t mtp_layers = 0;     ///< predict further tokens (DeepSeek-AI 2024, arXiv 2412.19437, section 2.2)
+  std::vector<LayerKind> pattern;  ///< hybrid models: each layer's kind; empty: all are blocks
+  MambaConfig mamba;
   std::int64_t image_size = 0, patch_size = 0, classes = 0;  ///< vit
 
   [[nodiscard]] bool latent() const { return kv_lora_rank > 0; }
   /// Rows of the busiest experts over the mean; with a capacity all are filled up to it.
   [[nodiscard]] double expert_load() const { return expert_capacity > 0.0 ? expert_capacity : expert_imbalance; }
+  [[nodiscard]] LayerKind kind_of(std::int64_t layer) const {
+    return pattern.empty() ? LayerKind::block : pattern[static_cast<std::size_t>(layer)];
+  }
+  [[nodiscard]] bool attends_to_all(std::int64_t layer) const {
+    return window == 0 || (full_attention_every > 0 && (layer + 1) % full_attention_every == 0);
+  }
+  /// Its layers that attend to all keys, alone.
+  [[nodiscard]] TransformerConfig without_window() const {
+    TransformerConfig full = *this;
+    full.window = full.full_attention_every = 0;
+    return full;
+  }
   /// Its layers without experts, alone.
   [[nodiscard]] TransformerConfig without_experts() const {
     TransformerConfig dense = *this;

@@ -27,7 +27,11 @@ Flops flops(const Operator& op) {
 }
 
 Bytes minimum_traffic(const Operator& op) {
-  return std::visit([&op](const auto& work) { return work.traffic(bytes_per_element(op.precision)); }, op.work);
+  const Bytes element = bytes_per_element(op.precision);
+  if (const auto* product = std::get_if<Matmul>(&op.work)) {
+    return product->traffic(element, bytes_per_element(result_precision(op.precision)));
+  }
+  return std::visit([element](const auto& work) { return work.traffic(element); }, op.work);
 }
 
 }  // namespace foretrain

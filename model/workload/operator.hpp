@@ -35,8 +35,10 @@ struct Matmul {
 
   /// Two (multiply, add) for each element of m × n × k.
   [[nodiscard]] Flops operations() const { return Flops(2.0 * number(batch) * number(m) * number(n) * number(k)); }
-  [[nodiscard]] Bytes traffic(Bytes element) const {
-    const Bytes sum = accumulate_fp32 ? 2.0 * bytes_per_element(Precision::fp32) : (accumulate ? 2.0 : 1.0) * element;
+  [[nodiscard]] Bytes traffic(Bytes element) const { return traffic(element, element); }
+  /// Elements of C take `of_result`.
+  [[nodiscard]] Bytes traffic(Bytes element, Bytes of_result) const {
+    const Bytes sum = accumulate_fp32 ? 2.0 * bytes_per_element(Precision::fp32) : (accumulate ? 2.0 : 1.0) * of_result;
     return number(batch) * ((number(m) * number(k) + number(k) * number(n)) * element + number(m) * number(n) * sum);
   }
   [[nodiscard]] Bytes result(Bytes element) const { return number(batch) * number(m) * number(n) * element; }

@@ -9,12 +9,16 @@
 #include "model/workload/batching.hpp"
 #include "model/workload/data_loader.hpp"
 #include "model/workload/model_config.hpp"
+#include "model/workload/quantisation.hpp"
 #include "model/workload/training_parts.hpp"
 
 namespace foretrain {
 
 /// The formats that models train in.
-inline constexpr std::array training_precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
+inline constexpr std::array training_precisions = {Precision::fp32, Precision::tf32,  Precision::fp16, Precision::bf16,
+                                                   Precision::fp8,  Precision::mxfp8, Precision::nvfp4};
+/// The formats that gradients are sent in.
+inline constexpr std::array gradient_precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
                                                    Precision::fp8};
 
 enum class Optimizer { sgd, momentum, adam, adamw, adamw_8bit };
@@ -35,6 +39,7 @@ struct TrainWorkload {
   std::int64_t global_batch = 1;  ///< samples per optimizer step over the whole cluster
   std::int64_t micro_batch = 1;   ///< samples per replica per pass
   Precision precision = Precision::bf16;
+  QuantisationRecipe recipe;
   Optimizer optimizer = Optimizer::adamw;
   Recompute recompute = Recompute::none;
   AttentionKind attention = AttentionKind::flash;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/base/number.hpp"
+#include "model/base/words.hpp"
 #include "model/workload/block_builder.hpp"
 #include "model/workload/plain_kernels.hpp"
 #include "model/workload/transformer_parameters.hpp"
@@ -15,6 +16,36 @@ namespace {
 
 // BERT predicts the masked 15 % of the tokens only (Devlin et al. 2018, section 3.1); the others reach no output layer.
 constexpr double masked_share = 0.15;
+
+/// Layers in a row that are alike.
+struct LayerRunOfKind {
+  std::int64_t count = 1;
+  LayerKind kind = LayerKind::block;
+  bool has_experts = false;  ///< where the model has any
+  bool attends_to_all = true;
+  bool quantised = false;  ///< where the training casts operands
+
+  [[nodiscard]] bool alike(const LayerRunOfKind& other) const {
+    return kind == other.kind && has_experts == other.has_experts && attends_to_all == other.attends_to_all &&
+           quantised == other.quantised;
+  }
+};
+
+std::vector<LayerRunOfKind> layer_runs(const TransformerConfig& config, const QuantisationRecipe& recipe) {
+  std::vector<LayerRunOfKind> runs;
+  for (std::int64_t i = 0; i < config.layers; ++i) {
+    const bool inside = i >= recipe.first_bf16_layers && i < config.layers - recipe.last_bf16_layers;
+    const LayerKind kind = config.kind_of(i);
+    const bool attends = kind == LayerKind::block || kind == LayerKind::attention;
+    const LayerRunOfKind layer{1, kind, i >= config.dense_layers, !attends || config.attends_to_all(i), inside};
+    if (!runs.empty() && runs.back().alike(layer)) {
+      ++runs.back().count;
+    } else {
+      runs.push_back(layer);
+    }
+  }
+  return runs;
+}
 
 }  // namespace
 
@@ -41,6 +72,10 @@ void BlockBuilder::attention_half(Layer& layer) const {
   if (!c.latent()) layer.matrices.push_back({q_width + 2 * kv_width, c.hidden});
   separate_bias(layer, "qkv bias", number(tokens_ * (q_width + 2 * kv_width)));
   const auto queries = number(tokens_ * q_width), keys = number(tokens_ * kv_width);
+  if (c.qk_norm) {
+    stream(layer, "query-key norm", StreamingKind::reduction, queries + keys, 1, 1, weights_ ? 3 : 2, 1,
+           weights_ ? 2 : 1);
+  }
   if (plain()) {
     append_plain_copies(layer, c, options_, queries, keys);
   } else if (c.family == TransformerFamily::llama) {
@@ -56,6 +91,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
                  options_.attention,
                  false,
                  c.family == TransformerFamily::mpt};
+  core.window = c.window;
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
   core.dropout = has_dropout(c.family);
   core.fused_softmax = true;  // trainers with standard attention fuse scaling, mask and softmax (Megatron)
@@ -79,6 +115,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
   }
   block_linear(layer, "attention output", tokens_, c.hidden, out_width, true);
   layer.matrices.push_back({c.hidden, out_width});
+  if (c.post_norms) norm(layer, "attention output norm");
   residual(layer, "attention residual");
 }
 
@@ -108,6 +145,7 @@ void BlockBuilder::latent_projections(Layer& layer) const {
 void BlockBuilder::ffn_half(Layer& layer) const {
   norm(layer, "ffn norm");
   ffn_products(layer, "ffn", tokens_, config_.ffn_hidden / options_.tensor, 1, false);
+  if (config_.post_norms) norm(layer, "ffn output norm");
   residual(layer, "ffn residual");
 }
 
@@ -134,25 +172,33 @@ void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int6
   layer.matrices.push_back({c.hidden, width, batch, experts});
 }
 
-Layer BlockBuilder::block() const {
+Layer BlockBuilder::block(LayerKind kind) const {
+  const bool whole = kind == LayerKind::block;
   Layer layer;
-  layer.name = "transformer block";
+  layer.name = whole ? "transformer block" : std::string(name(kind)) + " layer";
   layer.splittable = true;
-  attention_half(layer);
-  config_.experts > 1 ? experts_half(layer) : ffn_half(layer);
+  if (kind == LayerKind::mamba) mamba_layer(layer);
+  if (whole || kind == LayerKind::attention) attention_half(layer);
+  if (kind == LayerKind::experts || (whole && config_.experts > 1)) {
+    experts_half(layer);
+  } else if (whole || kind == LayerKind::feed_forward) {
+    ffn_half(layer);
+  }
   if (!has_dropout(config_.family)) {
     // The last product reads what it saves before it runs; without a dropout mask nothing after that is saved.
     const auto last = std::find_if(layer.forward.rbegin(), layer.forward.rend(),
                                    [](const Operator& op) { return std::holds_alternative<Matmul>(op.work); });
     layer.unread_tail = at_index(last - layer.forward.rbegin()) + 1;
   }
-  tensor_collectives(layer, config_.experts > 1 ? 1 : 2);  // experts have their own
+  // Experts have their own.
+  const int halves = (whole ? 2 : 1) - (layer.routes_tokens ? 1 : 0);
+  if (halves > 0) tensor_collectives(layer, halves);
   std::reverse(layer.backward.begin(), layer.backward.end());
-  set_block_memory(layer);
-  const TransformerCounts n = transformer_counts(config_);
+  whole ? set_block_memory(layer) : set_half_memory(layer, kind);
+  const TransformerCounts n = transformer_counts(config_, kind);
   const double t = options_.tensor;
   layer.expert_parameters = n.experts / t / options_.expert;
-  layer.parameters = n.attention / t + n.ffn / t + layer.expert_parameters + n.norms;
+  layer.parameters = n.attention / t + n.ffn / t + n.mamba / t + layer.expert_parameters + n.norms;
   return layer;
 }
 
@@ -235,8 +281,10 @@ Layer BlockBuilder::head() const {
 
 Model build_transformer(const TransformerConfig& config, const std::string& name, const BuildOptions& options,
                         const TowerOptions& tower) {
-  const auto built = [&](Gradients gradients, auto make, const TransformerConfig& of) {
-    const BlockBuilder build(of, options, gradients == Gradients::all);
+  BuildOptions in_bf16 = options;
+  in_bf16.precision = storage_precision(options.precision);
+  const auto built = [&](Gradients gradients, auto make, const TransformerConfig& of, const BuildOptions& with) {
+    const BlockBuilder build(of, with, gradients == Gradients::all);
     Layer layer = make(build);
     if (gradients == Gradients::inputs) hold_weights(layer);
     if (gradients == Gradients::none) forward_only(layer);
@@ -244,9 +292,9 @@ Model build_transformer(const TransformerConfig& config, const std::string& name
   };
   Model model;
   model.name = name;
-  const auto add_blocks = [&](const TransformerConfig& of, std::int64_t count) {
+  const auto add_blocks = [&](const TransformerConfig& of, std::int64_t count, LayerKind kind, bool quantised) {
     Layer block = built(
-        tower.blocks, [](const BlockBuilder& b) { return b.block(); }, of);
+        tower.blocks, [kind](const BlockBuilder& b) { return b.block(kind); }, of, quantised ? options : in_bf16);
     if (tower.blocks == Gradients::inputs) {
       adapt_frozen_block(block, tower.lora, of,
                          {BlockBuilder(of, options).tokens(), options.tensor, options.sequence_parallel,
@@ -255,13 +303,20 @@ Model build_transformer(const TransformerConfig& config, const std::string& name
     model.layers.push_back({std::move(block), static_cast<int>(count)});
   };
   model.layers.push_back({built(
-                              tower.embedding, [](const BlockBuilder& b) { return b.embedding(); }, config),
+                              tower.embedding, [](const BlockBuilder& b) { return b.embedding(); }, config, options),
                           1});
-  if (config.dense_layers > 0) add_blocks(config.without_experts(), config.dense_layers);
-  if (config.layers > config.dense_layers) add_blocks(config, config.layers - config.dense_layers);
+  for (const LayerRunOfKind& run : layer_runs(config, options.recipe)) {
+    TransformerConfig of = run.has_experts ? config : config.without_experts();
+    if (run.attends_to_all) of = of.without_window();
+    add_blocks(of, run.count, run.kind, run.quantised);
+  }
+  if (config.mtp_layers > 0 && !tower.headless) {
+    const auto further = [](const BlockBuilder& b) { return b.further_token(); };
+    model.layers.push_back({built(tower.blocks, further, config, options), static_cast<int>(config.mtp_layers)});
+  }
   if (!tower.headless) {
     model.layers.push_back({built(
-                                tower.head, [](const BlockBuilder& b) { return b.head(); }, config),
+                                tower.head, [](const BlockBuilder& b) { return b.head(); }, config, options),
                             1});
   }
   model.parameters = transformer_parameters(config) - (tower.headless ? transformer_counts(config).head : 0.0);

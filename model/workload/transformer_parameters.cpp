@@ -34,9 +34,16 @@ double latent_attention(const TransformerConfig& c) {
   return queries + keys + latent * heads * number(c.head_dim + c.v_head_dim) + heads * number(c.v_head_dim) * h;
 }
 
+/// In and out, the convolution, a rate of decay, a step's bias and a skip for each head, and the gated norm's scale.
+double mamba_layer_parameters(const TransformerConfig& c) {
+  const auto h = number(c.hidden), inner = number(c.mamba.inner()), convolved = number(c.mamba.convolved());
+  return h * (inner + convolved + number(c.mamba.heads)) + inner * h + convolved * number(c.mamba.kernel + 1) +
+         3.0 * number(c.mamba.heads) + inner;
+}
+
 }  // namespace
 
-TransformerCounts transformer_counts(const TransformerConfig& c) {
+TransformerCounts transformer_counts(const TransformerConfig& c, LayerKind kind) {
   const auto h = number(c.hidden);
   const auto q = number(c.heads * c.head_dim);
   const auto kv = number(c.kv_heads * c.head_dim);
@@ -50,11 +57,19 @@ TransformerCounts transformer_counts(const TransformerConfig& c) {
   n.attention = c.latent() ? latent_attention(c) : h * (q + 2.0 * kv) + q * h + bias * (q + 2.0 * kv + h);
   const double up = c.gated_ffn ? 2.0 : 1.0;
   n.ffn = (up + 1.0) * h * f + bias * (up * f + h);
+  const double without_experts = n.ffn;
   if (c.experts > 1) {
     n.experts = number(c.experts) * n.ffn;
     n.ffn = h * number(c.experts) + number(c.shared_experts) * n.ffn;  // the router, and what every token meets
   }
-  n.norms = 2.0 * norm;
+  n.norms = (kind == LayerKind::block ? 2.0 : 1.0) * norm * (c.post_norms ? 2.0 : 1.0);
+  if (c.qk_norm) n.attention += 2.0 * number(c.head_dim);
+  if (c.attention_sinks) n.attention += number(c.heads);
+  if (kind == LayerKind::mamba) n.mamba = mamba_layer_parameters(c);
+  if (kind != LayerKind::block && kind != LayerKind::attention) n.attention = 0.0;
+  if (kind != LayerKind::block && kind != LayerKind::experts) n.experts = 0.0;
+  if (kind == LayerKind::feed_forward && c.experts > 1) n.ffn = without_experts;
+  if (kind == LayerKind::mamba || kind == LayerKind::attention) n.ffn = 0.0;
   switch (c.family) {
     case TransformerFamily::vit: {
       const double patch = 3.0 * number(c.patch_size * c.patch_size);
@@ -75,10 +90,18 @@ TransformerCounts transformer_counts(const TransformerConfig& c) {
 }
 
 double transformer_parameters(const TransformerConfig& config) {
-  const TransformerCounts n = transformer_counts(config);
-  const double dense = config.dense_layers > 0 ? transformer_counts(config.without_experts()).ffn : 0.0;
-  return n.embedding + n.head + number(config.layers) * (n.attention + n.norms) +
-         number(config.layers - config.dense_layers) * (n.ffn + n.experts) + number(config.dense_layers) * dense;
+  const TransformerCounts ends = transformer_counts(config);
+  double sum = ends.embedding + ends.head;
+  for (const LayerKind kind :
+       {LayerKind::block, LayerKind::mamba, LayerKind::attention, LayerKind::feed_forward, LayerKind::experts}) {
+    std::int64_t layers = 0;
+    for (std::int64_t i = 0; i < config.layers; ++i) layers += config.kind_of(i) == kind ? 1 : 0;
+    const std::int64_t dense = kind == LayerKind::block ? config.dense_layers : 0;
+    const TransformerCounts n = transformer_counts(config, kind);
+    sum += number(layers) * (n.attention + n.norms) + number(layers - dense) * (n.ffn + n.experts + n.mamba);
+    if (dense > 0) sum += number(dense) * transformer_counts(config.without_experts()).ffn;
+  }
+  return sum;
 }
 
 std::vector<WeightMatrix> embedding_matrices(const TransformerConfig& c, std::int64_t tensor) {

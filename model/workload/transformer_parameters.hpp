@@ -10,15 +10,16 @@
 
 namespace foretrain {
 
-/// Trainable numbers of one block's parts and of both ends; of the whole model, not divided by ranks.
+/// Trainable numbers of one layer's parts and of both ends; of the whole model, not divided by ranks.
 struct TransformerCounts {
-  double attention = 0.0, norms = 0.0;  ///< per block
-  double ffn = 0.0, experts = 0.0;      ///< per block: what every token meets, the router of experts; and these
+  double attention = 0.0, norms = 0.0;  ///< per layer
+  double ffn = 0.0, experts = 0.0;      ///< per layer: what every token meets, the router of experts; and these
+  double mamba = 0.0;                   ///< per layer
   double embedding = 0.0, head = 0.0;
 };
-TransformerCounts transformer_counts(const TransformerConfig& config);
+TransformerCounts transformer_counts(const TransformerConfig& config, LayerKind kind = LayerKind::block);
 
-/// Trainable numbers of the whole model, as published counts are stated.
+/// Trainable numbers of the whole model, as published counts are stated: without what predicts further tokens.
 double transformer_parameters(const TransformerConfig& config);
 
 /// Shapes to the parameters that transformer_counts() adds up at both ends, each divided over `tensor` ranks.

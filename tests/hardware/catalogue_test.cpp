@@ -71,17 +71,58 @@ TEST_CASE("Every GPU and node that the project promises is there, under its file
                            "b200-sxm-180gb",
                            "gb200-186gb",
                            "b300-sxm-288gb",
+                           "gb300-288gb",
+                           "h20-96gb",
+                           "rtx-5090",
+                           "rtx-pro-6000",
+                           "mi300x-192gb",
+                           "mi325x-256gb",
                            "l40s"}) {
     INFO(name);
     CHECK(all_gpus.contains(name));
   }
   for (const auto& [name, gpu] : all_gpus) CHECK(gpu.name == name);
   const auto all_nodes = nodes();
-  for (const char* name : {"dgx1-p100",           "dgx1-v100-16gb", "dgx1-v100-32gb", "dgx-a100-40gb",
-                           "dgx-a100-80gb",       "dgx-h100",       "hgx-h200",       "dgx-b200",
-                           "p2.8xlarge",          "p2.16xlarge",    "p3.16xlarge",    "gce-k80x8",
-                           "v100-workstation-x2", "rtx4090-x4",     "gh200-x4",       "p100-nvlink-x2",
-                           "p5.48xlarge",         "polaris",        "gb200-nvl72",    "hgx-b300"}) {
+  for (const char* name : {"dgx1-p100",
+                           "dgx1-v100-16gb",
+                           "dgx1-v100-32gb",
+                           "dgx-a100-40gb",
+                           "dgx-a100-80gb",
+                           "dgx-h100",
+                           "hgx-h200",
+                           "dgx-b200",
+                           "p2.8xlarge",
+                           "p2.16xlarge",
+                           "p3.16xlarge",
+                           "gce-k80x8",
+                           "v100-workstation-x2",
+                           "rtx4090-x4",
+                           "gh200-x4",
+                           "p100-nvlink-x2",
+                           "p5.48xlarge",
+                           "polaris",
+                           "gb200-nvl72",
+                           "hgx-b300",
+                           "gb300-nvl72",
+                           "hgx-h20",
+                           "mi300x-x8",
+                           "mi325x-x8",
+                           "l40s-x8",
+                           "rtx5090-x1",
+                           "rtx5090-x4",
+                           "rtx-pro-6000-x8",
+                           "p4d.24xlarge",
+                           "p4de.24xlarge",
+                           "p5en.48xlarge",
+                           "p6-b200.48xlarge",
+                           "nd96asr-a100-v4",
+                           "nd96amsr-a100-v4",
+                           "nd96isr-h100-v5",
+                           "a3-highgpu-8g",
+                           "a3-megagpu-8g",
+                           "a3-ultragpu-8g",
+                           "a4-highgpu-8g",
+                           "alps"}) {
     INFO(name);
     CHECK(all_nodes.contains(name));
   }
@@ -113,6 +154,10 @@ TEST_CASE("Memory bandwidth is bus width × data rate") {
                                                                {"a100-pcie-80gb", {5120, 3.024}},
                                                                {"h100-sxm-80gb", {5120, 5.24}},
                                                                {"h100-pcie-80gb", {5120, 3.186}},
+                                                               {"rtx-5090", {512, 28.0}},
+                                                               {"rtx-pro-6000", {512, 28.0}},
+                                                               {"mi300x-192gb", {8192, 5.2}},
+                                                               {"mi325x-256gb", {8192, 5.86}},
                                                                {"h200-sxm-141gb", {6144, 6.25}}};
   const auto all = gpus();
   for (const auto& [name, bus] : buses) {
@@ -132,6 +177,34 @@ TEST_CASE("Tensor rates are dense and keep their ratios: tf32 half of bf16, bf16
       CHECK(rate(gpu, Precision::fp8) == Approx(rate(gpu, Precision::fp16) * 2).epsilon(0.01));
     }
     CHECK(gpu.has_tensor_cores(Precision::fp16) == (gpu.compute_capability >= 7.0));
+  }
+}
+
+TEST_CASE("Only Blackwell has units for block-scaled formats: fp8's rate, and two or three times that in 4 bits") {
+  for (const auto& [name, gpu] : gpus()) {
+    INFO(name);
+    CHECK(gpu.has_tensor_cores(Precision::mxfp8) == (gpu.architecture == "blackwell"));
+    CHECK(gpu.has_tensor_cores(Precision::nvfp4) == (gpu.architecture == "blackwell"));
+    if (!gpu.has_tensor_cores(Precision::mxfp8)) continue;
+    CHECK(rate(gpu, Precision::mxfp8) == rate(gpu, Precision::fp8));
+    // Consumer cards hold fp8 with fp32 accumulation, but not nvfp4, to half its rate; Blackwell Ultra adds a half.
+    const double ratio = rate(gpu, Precision::nvfp4) / rate(gpu, Precision::fp8);
+    CHECK(ratio == Approx(gpu.compute_capability == 10.3 ? 3.0 : name == "rtx-5090" ? 4.0 : 2.0).epsilon(0.001));
+  }
+}
+
+TEST_CASE("Eight MI300X are fully joined: seven links each, and rings over all of them") {
+  const auto all = nodes();
+  for (const char* name : {"mi300x-x8", "mi325x-x8"}) {
+    const Node& node = all.at(name);
+    for (int gpu = 0; gpu < node.gpus; ++gpu) {
+      int links = 0;
+      for (const NodeLink& link : node.links) {
+        const bool fabric = node.link_types[static_cast<std::size_t>(link.type)].name == "infinity-fabric-4";
+        links += fabric && (link.a == gpu || link.b == gpu) ? link.count : 0;
+      }
+      CHECK(links == 7);
+    }
   }
 }
 
@@ -182,10 +255,17 @@ TEST_CASE("Peak fp32 of the CPUs is cores × clock × 32 (two 256 bit units) or 
 }
 
 TEST_CASE("Each GPU has the number of NVLinks that its generation has") {
-  const std::map<std::string, int> links_of_gpu = {{"dgx1-p100", 4},   {"dgx1-v100-16gb", 6}, {"dgx1-v100-32gb", 6},
-                                                   {"p3.16xlarge", 6}, {"dgx-a100-40gb", 12}, {"dgx-a100-80gb", 12},
-                                                   {"dgx-h100", 18},   {"hgx-h200", 18},      {"dgx-b200", 18},
-                                                   {"gh200-x4", 18},   {"gb200-nvl72", 18},   {"hgx-b300", 18}};
+  const std::map<std::string, int> links_of_gpu = {{"dgx1-p100", 4},         {"dgx1-v100-16gb", 6},
+                                                   {"dgx1-v100-32gb", 6},    {"p3.16xlarge", 6},
+                                                   {"dgx-a100-40gb", 12},    {"dgx-a100-80gb", 12},
+                                                   {"dgx-h100", 18},         {"hgx-h200", 18},
+                                                   {"dgx-b200", 18},         {"gh200-x4", 18},
+                                                   {"gb200-nvl72", 18},      {"hgx-b300", 18},
+                                                   {"gb300-nvl72", 18},      {"hgx-h20", 18},
+                                                   {"p4d.24xlarge", 12},     {"p5en.48xlarge", 18},
+                                                   {"p6-b200.48xlarge", 18}, {"nd96asr-a100-v4", 12},
+                                                   {"nd96isr-h100-v5", 18},  {"a3-megagpu-8g", 18},
+                                                   {"a4-highgpu-8g", 18},    {"alps", 18}};
   const auto all = nodes();
   for (const auto& [name, expected] : links_of_gpu) {
     const Node& node = all.at(name);

@@ -61,6 +61,31 @@ TEST_CASE("unequal layers are cut where the heaviest stage is lightest") {
   CHECK(chunks[2].size() == 4);
 }
 
+TEST_CASE("embedding and loss may count as layers") {
+  // Llama 3 405B: 126 layers and two ends over 16 stages are 8 each, so that the first and the last have 7 layers.
+  const auto stages = split_layers(transformer_of(126), 16, 1, true);
+  CHECK(blocks_in(stages[0]) == 7);
+  CHECK(blocks_in(stages[1]) == 8);
+  CHECK(blocks_in(stages[15]) == 7);
+  // Over 128 chunks the ends fill one each.
+  const auto chunks = split_layers(transformer_of(126), 16, 8, true);
+  CHECK(blocks_in(chunks.front()) == 0);
+  CHECK(chunks.front().front().group == 0);
+  CHECK(blocks_in(chunks[1]) == 1);
+  CHECK(blocks_in(chunks.back()) == 0);
+  CHECK(chunks.back().front().group == 2);
+  CHECK_THROWS_AS(split_layers(transformer_of(126), 129, 1, true), UsageError);
+  // Costs 8 4 4 2 2 2 2 have a mean of 24 / 7 = 3.4, which the embedding and the loss add: 3.4 + 8 | 4 + 4 | 4 · 2 + 3.4
+  // has no stage above 11.4.
+  Model model;
+  for (const double rows : {8.0, 4.0, 4.0, 2.0, 2.0, 2.0, 2.0})
+    model.layers.push_back({layer_of("layer", true, rows), 1});
+  const auto unequal = split_layers(model, 3, 1, true);
+  CHECK(unequal[0].size() == 1);
+  CHECK(unequal[1].size() == 2);
+  CHECK(unequal[2].size() == 4);
+}
+
 TEST_CASE("more chunks than layers are refused with the number that would do") {
   CHECK_THROWS_AS(split_layers(transformer_of(6), 8, 1), UsageError);
   CHECK_NOTHROW(split_layers(transformer_of(8), 8, 1));

@@ -82,3 +82,24 @@ TEST_CASE("Runs are found by topic and by their former names, and listed with th
     if (entry.name == "gpt3-175b-1024-a100") CHECK(entry.kind == "run");
   }
 }
+
+TEST_CASE("Short names stand for what the catalogue has") {
+  const auto file = [](CatalogueSection section, const std::string& text) {
+    const YamlNode name = yaml_scalar(text, {});
+    return catalogue_file(section, Field(name, "name")).stem().string();
+  };
+  CHECK(file(CatalogueSection::node, "h100") == "dgx-h100");
+  CHECK(file(CatalogueSection::node, "P5") == "p5.48xlarge");
+  CHECK(file(CatalogueSection::gpu, "h100") == "h100-sxm-80gb");
+  CHECK(file(CatalogueSection::model, "llama3.1-70b") == "llama3-70b");
+  const YamlNode& aliases = cached_yaml_file((data_directory() / "aliases.yaml").string());
+  const std::pair<const char*, CatalogueSection> sections[] = {
+      {"node", CatalogueSection::node}, {"GPU", CatalogueSection::gpu}, {"model", CatalogueSection::model}};
+  REQUIRE(aliases.entries.size() == 3);
+  for (const auto& [word, section] : sections) {
+    for (const YamlEntry& entry : aliases.find(word)->value.entries) {
+      INFO(entry.key);
+      CHECK(file(section, entry.key) == entry.value.scalar);
+    }
+  }
+}

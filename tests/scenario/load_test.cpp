@@ -342,3 +342,15 @@ TEST_CASE("Experts over more ranks than data and context have are whole on tenso
   CHECK(load_scenario_text(small + ", expert_tensor: 2 }\n", "small.yaml").plan.expert == 4);
   CHECK_THROWS_WITH(plan_of("expert: 4, expert_tensor: 3"), Catch::Contains("among 3 of 2 tensor ranks"));
 }
+
+TEST_CASE("A batch for each GPU grows with the cluster, and what is stated later replaces it") {
+  const std::string text =
+      "cluster: { node: dgx-a100-80gb, nodes: 2 }\nworkload: { train: { model: gpt2, global_batch_per_gpu: 8 } }\n";
+  const auto batch = [&](const std::vector<std::string>& changes) {
+    return std::get<TrainWorkload>(load_scenario_text(text, "text.yaml", changes).workload).global_batch;
+  };
+  CHECK(batch({}) == 8 * 16);
+  CHECK(batch({"cluster.nodes=8"}) == 8 * 64);
+  CHECK(batch({"plan.tensor=2", "workload.train.global_batch_per_gpu=0.5"}) == 8);  // of all GPUs, not of replicas
+  CHECK(batch({"workload.train.global_batch=32"}) == 32);
+}

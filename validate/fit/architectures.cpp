@@ -12,7 +12,8 @@ OperationsPerClock read_operations(const MappingReader& keys, std::string_view k
   OperationsPerClock operations;
   const auto field = keys.find(key);
   if (!field) return operations;
-  const MappingReader rates = field->mapping({"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4"});
+  const MappingReader rates =
+      field->mapping({"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", "mxfp8", "nvfp4"});
   for (const YamlEntry& entry : field->node().entries) {
     operations[entry.key] = rates[entry.key].number(Zero::refused);
   }

@@ -1,0 +1,46 @@
+// What training in formats shorter than 16 bits does to the operands of linear layers: copies, scales, traffic.
+#pragma once
+
+#include <cstdint>
+
+#include "model/hardware/precision.hpp"
+
+namespace foretrain {
+
+/// Where the scales of fp8 operands come from (key fp8.scaling): delayed, the largest values of earlier steps; current,
+/// the largest value of the tensor at hand; block, blocks of it, 1 x 128 of inputs and gradients, 128 x 128 of weights
+/// (DeepSeek-AI 2024, arXiv 2412.19437, section 3.3.2).
+enum class Fp8Scaling { delayed, current, block };
+
+/// How a training casts operands: what the format leaves open.
+struct QuantisationRecipe {
+  Fp8Scaling scaling = Fp8Scaling::delayed;
+  std::int64_t first_bf16_layers = 0, last_bf16_layers = 0;  ///< blocks at either end that stay in bf16
+  bool operator==(const QuantisationRecipe&) const = default;
+};
+
+/// Of a linear layer; `gradient`: that of its result.
+enum class Operand { input, gradient, weight };
+
+/// What makes a bf16 operand ready for products.
+struct Quantisation {
+  double read = 0.0, written = 0.0;  ///< bytes for each element
+  int kernels = 0;                   ///< 0: no kernel of its own
+  bool by_norm = false;              ///< a norm that comes before writes it at once
+};
+
+/// `both_ways`: products read the operand along its rows and along its columns (data and weight gradients), and scales
+/// lie along the sum: two copies.
+///
+/// delayed  one pass, 2 bytes read and 1 written for each copy; norms write it at once; weights are cast by the
+///          optimizer (NVIDIA Transformer Engine user guide, "Using FP8")
+/// current  the tensor is read for its largest value first (transformer_engine/common/recipe/current_scaling.cu)
+/// block    one pass; a scale of 4 bytes for 128 elements of each copy, of weights for 16,384
+///          (transformer_engine/common/transpose/quantize_transpose_vector_blockwise.cu)
+/// mxfp8    one pass, both copies with their scales (transformer_engine/common/cast/mxfp8)
+/// nvfp4    a pass for the largest values, one that casts rows and one that transforms columns by a Hadamard matrix of
+///          16 x 16 and casts them (transformer_engine/pytorch/csrc/quantizer.cpp); weights, in blocks of 16 x 16,
+///          are not transformed: both copies in one pass. Stochastic rounding of gradients adds no traffic.
+Quantisation quantisation(Precision precision, Fp8Scaling scaling, Operand operand, bool both_ways);
+
+}  // namespace foretrain

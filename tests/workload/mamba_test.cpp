@@ -1,0 +1,103 @@
+// Mamba-2 layers and hybrid models: parameters, operations and bytes by hand.
+#include <stdexcept>
+#include <string>
+#include <variant>
+
+#include "model/workload/transformer.hpp"
+#include "model/workload/transformer_parameters.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+/// The widths of Nemotron-H 8B.
+TransformerConfig hybrid(std::vector<LayerKind> pattern) {
+  TransformerConfig c;
+  c.family = TransformerFamily::llama;
+  c.layers = static_cast<std::int64_t>(pattern.size());
+  c.pattern = std::move(pattern);
+  c.hidden = 4096;
+  c.heads = 32;
+  c.kv_heads = 8;
+  c.head_dim = 128;
+  c.ffn_hidden = 21504;
+  c.vocabulary = 131072;
+  c.sequence = 8192;
+  c.tied_embeddings = c.biases = false;
+  c.mamba = {.heads = 128, .head_dim = 64, .state = 128, .groups = 8, .kernel = 4, .chunk = 128};
+  return c;
+}
+
+double products(const std::vector<Operator>& pass) {
+  double sum = 0.0;
+  for (const Operator& op : pass) sum += std::holds_alternative<Streaming>(op.work) ? 0.0 : flops(op).value();
+  return sum;
+}
+
+const Operator& named(const std::vector<Operator>& ops, const std::string& name) {
+  for (const Operator& op : ops) {
+    if (op.name == name) return op;
+  }
+  throw std::logic_error("no operator " + name);
+}
+
+constexpr double tokens = 8192, h = 4096;
+
+}  // namespace
+
+TEST_CASE("a Mamba-2 layer projects to gate, inputs, B, C and steps, and back") {
+  // 128 heads of 64 are 8,192 wide; B and C are 8 groups of 128 each. Projection 4096 x (8192 + 8192 + 2 · 1024 + 128),
+  // back 8192 x 4096; four taps and a bias for each of 10,240 convolved channels; three numbers a head; the gated
+  // norm's 8,192 and the layer's 4,096 scales.
+  const TransformerConfig c = hybrid({LayerKind::mamba});
+  const double weights = h * (8192 + 8192 + 2048 + 128) + 8192 * h;
+  const TransformerCounts n = transformer_counts(c, LayerKind::mamba);
+  CHECK(n.mamba == weights + 10240 * 5 + 3 * 128 + 8192);
+  CHECK(n.norms == h);
+  CHECK(n.attention + n.ffn + n.experts == 0.0);
+}
+
+TEST_CASE("the state-space duality multiplies four times a chunk") {
+  // Chunks of 128 tokens. Per token: scores 128 · 128 for each of 8 groups; what they read 128 · 64, states and what C
+  // reads 64 · 128 each, for each of 128 heads. Two operations each.
+  const TransformerConfig c = hybrid({LayerKind::mamba});
+  const Layer layer = build_transformer(c, "hybrid", {}).layers[1].layer;
+  const double duality = 2.0 * (8 * 128 * 128 + 3.0 * 128 * 64 * 128);
+  const double linear = 2.0 * (h * 18560 + 8192 * h);
+  CHECK(products(layer.forward) == Approx(tokens * (linear + duality)));
+  // Backward twice that, and scores and states once more.
+  const double again = 2.0 * (8 * 128 * 128 + 128 * 64 * 128);
+  CHECK(products(layer.backward) == Approx(tokens * (2.0 * (linear + duality) + again)));
+  // 64 chunks of 8 groups leave states of 128 x 1024 numbers in fp32, read and written once.
+  CHECK(minimum_traffic(named(layer.forward, "state passing")).value() == 2.0 * 4.0 * 64 * 8 * 128 * 1024);
+  // The convolution reads and writes 10,240 numbers of 2 bytes a token; four taps of two operations.
+  const Operator& convolution = named(layer.forward, "causal convolution");
+  CHECK(minimum_traffic(convolution).value() == 2.0 * 2.0 * tokens * 10240);
+  CHECK(flops(convolution).value() == 8.0 * tokens * 10240);
+}
+
+TEST_CASE("tensor ranks divide heads and groups") {
+  BuildOptions options;
+  options.tensor = 4;
+  const Layer layer = build_transformer(hybrid({LayerKind::mamba}), "hybrid", options).layers[1].layer;
+  CHECK(std::get<Matmul>(named(layer.forward, "mamba input projection").work).n == 18560 / 4);
+  CHECK(std::get<Matmul>(named(layer.forward, "mamba output projection").work).k == 8192 / 4);
+  CHECK(std::get<Matmul>(named(layer.forward, "chunk scores").work).batch == 64 * 2);
+  REQUIRE(layer.forward_collectives.size() == 1);
+  CHECK(layer.forward_collectives[0].count == 1);  // one all-reduce a layer, a block has two
+}
+
+TEST_CASE("a hybrid's layers stand alone: halves of blocks add up to blocks") {
+  using enum LayerKind;
+  const Model model =
+      build_transformer(hybrid({mamba, feed_forward, mamba, feed_forward, attention, feed_forward}), "hybrid", {});
+  REQUIRE(model.layers.size() == 8);  // embedding, six layers of which no two neighbours are alike, head
+  const Layer& attends = model.layers[5].layer;
+  const Layer& feeds = model.layers[6].layer;
+  const Layer whole = build_transformer(hybrid({block}), "plain", {}).layers[1].layer;
+  CHECK(products(attends.forward) + products(feeds.forward) == Approx(products(whole.forward)));
+  CHECK(attends.parameters + feeds.parameters == whole.parameters);
+  CHECK(attends.name == "attention layer");
+  CHECK(model.layers[2].layer == feeds);
+}
