@@ -13,7 +13,11 @@ struct TimelineEntry {
   std::string resource, name;
   Seconds start, duration;
   int micro_batch = -1;
-  std::string category;  ///< compute, communication, optimizer, host or data
+  std::string category;                 ///< compute, communication, optimizer, host or data
+  int lane = 0;                         ///< Resource::lane: the group of symmetric ranks
+  std::string algorithm = {};           ///< of what moves data: how
+  Bytes moved = {};                     ///< all its flows together
+  std::vector<std::size_t> after = {};  ///< entries of other resources that it waited for
 };
 
 /// One entry for each task that takes time, by resource in the graph's order and then by start. Launches on their way

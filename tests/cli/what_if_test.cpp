@@ -35,4 +35,14 @@ TEST_CASE("compare tells scenarios side by side and what makes the difference") 
   CHECK(run_program({"compare", "gpt2-xl-dgx-a100", "no-such-scenario"}).status == 2);
 }
 
+TEST_CASE("timeline writes a trace, packed or not, and nothing else under its name") {
+  const TemporaryFolder folder;
+  REQUIRE(run_program({"timeline", "gpt2-xl-dgx-a100", "-o", folder.file("t.json")}).status == 0);
+  REQUIRE(run_program({"timeline", "gpt2-xl-dgx-a100", "-o", folder.file("t.json.gz")}).status == 0);
+  CHECK(std::filesystem::file_size(folder.file("t.json.gz")) < std::filesystem::file_size(folder.file("t.json")) / 4);
+  const FilterResult picture = run_program({"timeline", "gpt2-xl-dgx-a100", "-o", folder.file("t.svg")});
+  CHECK(picture.status == 2);
+  CHECK_THAT(picture.errors, Catch::Contains("plot timeline"));
+}
+
 }  // namespace foretrain::test
