@@ -159,7 +159,7 @@ class BlockBuilder {
   void ffn_products(Layer& layer, const std::string& name, std::int64_t rows, std::int64_t width, std::int64_t batch,
                     bool experts) const;
 
-  // In mamba.cpp.
+  // In transformer_mamba.cpp.
   void mamba_layer(Layer& layer) const;
   /// Products of the state-space duality with what lies between them.
   void scan(Layer& layer) const;

@@ -75,8 +75,8 @@ TEST_CASE("embedding and loss may count as layers") {
   CHECK(blocks_in(chunks.back()) == 0);
   CHECK(chunks.back().front().group == 2);
   CHECK_THROWS_AS(split_layers(transformer_of(126), 129, 1, true), UsageError);
-  // Costs 8 4 4 2 2 2 2 have a mean of 24 / 7 = 3.4, which the embedding and the loss add: 3.4 + 8 | 4 + 4 | 4 · 2 + 3.4
-  // has no stage above 11.4.
+  // Costs 8 4 4 2 2 2 2 have a mean of 24 / 7 = 3.4, which the embedding and the loss add: 3.4 + 8 | 4 + 4 | 4 · 2
+  // + 3.4 has no stage above 11.4.
   Model model;
   for (const double rows : {8.0, 4.0, 4.0, 2.0, 2.0, 2.0, 2.0})
     model.layers.push_back({layer_of("layer", true, rows), 1});

@@ -1,7 +1,7 @@
 // Prediction of further tokens (DeepSeek-AI 2024, arXiv 2412.19437, section 2.2; Megatron-Core,
 // multi_token_prediction.py): the next token's embedding and the last layer's state, both normed and side by side, are
-// projected to one state, which passes a block of its own and the shared output layer with its loss. A pipeline counts it
-// as a layer of that weight, behind all others.
+// projected to one state, which passes a block of its own and the shared output layer with its loss. A pipeline counts
+// it as a layer of that weight, behind all others.
 
 #include <utility>
 
