@@ -55,7 +55,9 @@ class BlockBuilder {
   /// A linear layer of a block. In fp8 training its operands are cast from bf16, and kept transposed as well for the
   /// backward pass: 2 bytes read, 2 · 1 written per element. Norms write fp8 at once (`cast_input` = false). Attention,
   /// norms, embedding and logits stay in bf16 (NVIDIA Transformer Engine user guide, "Using FP8"). Frozen weights need
-  /// no transposed operands.
+  /// no transposed operands. Plain code scales by the largest number of the whole tensor at hand (torchao, float8,
+  /// tensorwise dynamic scaling): it is sought before anything is cast, by a kernel of its own or, compiled, by the
+  /// producer; so that no cast is part of what comes before it.
   void block_linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
                     bool cast_input, std::int64_t batch = 1, bool grouped = false) const {
     linear(layer, name, m, n, k, options_.precision, batch, grouped);
@@ -63,8 +65,10 @@ class BlockBuilder {
     const auto cast = [&](std::int64_t elements) {
       const Bytes read = element_ * number(batch * elements);
       const Bytes written = read * (weights_ ? 1.0 : 0.5);
-      return Operator{name + " cast", Streaming{StreamingKind::elementwise, read, written, Flops(0.0), true},
-                      activations_, 1};
+      const Bytes sought = plain() && !options_.compiled ? read : Bytes(0.0);
+      return Operator{name + " cast",
+                      Streaming{StreamingKind::elementwise, read + sought, written, Flops(0.0), !plain()}, activations_,
+                      sought > Bytes(0.0) ? 2 : 1};
     };
     if (cast_input) layer.forward.insert(layer.forward.end() - 1, cast(m * k));
     layer.backward.insert(layer.backward.end() - (weights_ ? 2 : 1), cast(m * n));
@@ -113,7 +117,9 @@ class BlockBuilder {
 
   /// What moves between tensor-parallel ranks around the two halves of a block: an all-reduce each, or with sequence
   /// parallelism an all-gather before and a reduce-scatter after (arXiv 2205.05198, section 4.2.2). In the backward
-  /// pass the gathered input is fetched again for the weight gradient; that one runs beside the data gradient.
+  /// pass the gathered input is fetched again for the weight gradient; that one runs beside the data gradient. Fused
+  /// trainers cast to fp8 before they gather (Transformer Engine, module/layernorm_linear.py, gather of ln_out;
+  /// module/base.py, grad_output_preprocess); sums stay in the activations' format.
   void tensor_collectives(Layer& layer, int halves) const {
     if (options_.tensor == 1) return;
     using Kind = LayerCollective::Kind;
@@ -124,11 +130,13 @@ class BlockBuilder {
       layer.backward_collectives.push_back({Kind::all_reduce, group, size, halves, false});
       return;
     }
-    layer.forward_collectives.push_back({Kind::all_gather, group, size, halves, false});
+    const bool narrow = options_.precision == Precision::fp8 && !plain();
+    const Bytes gathered = narrow ? size * (bytes_per_element(options_.precision) / element_) : size;
+    layer.forward_collectives.push_back({Kind::all_gather, group, gathered, halves, false});
     layer.forward_collectives.push_back({Kind::reduce_scatter, group, size, halves, false});
-    layer.backward_collectives.push_back({Kind::all_gather, group, size, halves, false});
+    layer.backward_collectives.push_back({Kind::all_gather, group, gathered, halves, false});
     layer.backward_collectives.push_back({Kind::reduce_scatter, group, size, halves, false});
-    layer.backward_collectives.push_back({Kind::all_gather, group, size, halves, true});
+    layer.backward_collectives.push_back({Kind::all_gather, group, gathered, halves, true});
   }
 
   [[nodiscard]] bool plain() const { return options_.kernels == KernelSet::plain; }
