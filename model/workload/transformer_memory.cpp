@@ -70,7 +70,10 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   const double mask = has_dropout(c.family) ? 1.0 : 0.0;
 
   // Two norm inputs, the inputs of the two column-parallel products, two dropout masks: not divided by t alone.
-  const double replicated = norm_tokens() * h * (4.0 * e + 2.0 * mask);
+  // Plain code keeps these inputs as they were gathered from the other ranks (autograd saves what a product read);
+  // Megatron-LM keeps its own part and gathers again.
+  const double gathered = plain() ? 2.0 * (n - norm_tokens()) * h * e : 0.0;
+  const double replicated = norm_tokens() * h * (4.0 * e + 2.0 * mask) + gathered;
   // q, k, v and the attention's output; both sides of the activation function (a gated one has two inputs).
   // What experts receive is the input of their first product.
   const double divided = n * e * (2.0 * q + 2.0 * kv + (c.gated_ffn ? 3.0 : 2.0) * f + routed * h);
