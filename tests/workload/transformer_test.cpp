@@ -93,6 +93,36 @@ TEST_CASE("tensor parallelism divides a block's parameters and arithmetic") {
   CHECK(quarter.layers[1].layer.forward_collectives[0].size.value() == Approx(2.0 * 1024 * 1024));
 }
 
+TEST_CASE("fused fp8 trainers gather a byte a number between tensor ranks, plain ones two; sums take two") {
+  const TransformerConfig c = gpt(2, 1024, 16, 32000, 1024);
+  BuildOptions options;
+  options.tensor = 4;
+  options.sequence_parallel = true;
+  options.precision = Precision::fp8;
+  for (const KernelSet kernels : {KernelSet::fused, KernelSet::plain}) {
+    options.kernels = kernels;
+    const Layer layer = build_transformer(c, "gpt", options).layers[1].layer;
+    for (const auto* collectives : {&layer.forward_collectives, &layer.backward_collectives}) {
+      for (const LayerCollective& call : *collectives) {
+        const bool narrow = kernels == KernelSet::fused && call.kind == LayerCollective::Kind::all_gather;
+        CHECK(call.size.value() == Approx((narrow ? 1.0 : 2.0) * 1024 * 1024));
+      }
+    }
+  }
+}
+
+TEST_CASE("plain tensor parallelism keeps the gathered inputs of a block's two halves") {
+  // Two inputs of 1,024 tokens × 1,024 numbers × 2 bytes whole, of which fused trainers keep a quarter.
+  const TransformerConfig c = gpt(2, 1024, 16, 32000, 1024);
+  BuildOptions options;
+  options.tensor = 4;
+  options.sequence_parallel = true;
+  const Bytes fused = build_transformer(c, "gpt", options).layers[1].layer.saved;
+  options.kernels = KernelSet::plain;
+  const Bytes plain = build_transformer(c, "gpt", options).layers[1].layer.saved;
+  CHECK((plain - fused).value() == Approx(2.0 * 0.75 * 1024 * 1024 * 2));
+}
+
 TEST_CASE("activation memory follows the published formula") {
   // arXiv 2205.05198, equation 2: s·b·h·(34 + 5·a·s/h) bytes a layer with 2-byte numbers, standard attention; equation
   // 4 with tensor and sequence parallelism: the same divided by t.
