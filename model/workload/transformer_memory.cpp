@@ -109,6 +109,8 @@ void BlockBuilder::set_head_memory(Layer& layer, std::int64_t rows, std::int64_t
   layer.saved_selective = layer.saved_operators = layer.saved_full = layer.saved;
   layer.loss_kept = Bytes(logits * (options_.fused_loss ? e : 4.0));
   layer.loss_buffers = Bytes(logits * (options_.fused_loss ? 2.0 * e : 12.0 + (e < 4.0 ? e : 0.0)));
+  // Plain code keeps the gathered input of the logits' product.
+  if (plain()) layer.loss_buffers += Bytes((number(tokens_) - norm_tokens()) * number(config_.hidden) * e);
   layer.output = Bytes(0.0);
 }
 

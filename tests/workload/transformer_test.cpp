@@ -111,16 +111,19 @@ TEST_CASE("fused fp8 trainers gather a byte a number between tensor ranks, plain
   }
 }
 
-TEST_CASE("plain tensor parallelism keeps the gathered inputs of a block's two halves") {
-  // Two inputs of 1,024 tokens × 1,024 numbers × 2 bytes whole, of which fused trainers keep a quarter.
+TEST_CASE("plain tensor parallelism keeps the gathered inputs of a block's two halves and of the logits") {
+  // Inputs of 1,024 tokens × 1,024 numbers × 2 bytes whole, of which fused trainers keep a quarter.
   const TransformerConfig c = gpt(2, 1024, 16, 32000, 1024);
   BuildOptions options;
   options.tensor = 4;
   options.sequence_parallel = true;
-  const Bytes fused = build_transformer(c, "gpt", options).layers[1].layer.saved;
+  const Model fused = build_transformer(c, "gpt", options);
   options.kernels = KernelSet::plain;
-  const Bytes plain = build_transformer(c, "gpt", options).layers[1].layer.saved;
-  CHECK((plain - fused).value() == Approx(2.0 * 0.75 * 1024 * 1024 * 2));
+  const Model plain = build_transformer(c, "gpt", options);
+  const Layer &fused_block = fused.layers[1].layer, &plain_block = plain.layers[1].layer;
+  const Layer &fused_head = fused.layers[2].layer, &plain_head = plain.layers[2].layer;
+  CHECK((plain_block.saved - fused_block.saved).value() == Approx(2.0 * 0.75 * 1024 * 1024 * 2));
+  CHECK((plain_head.loss_buffers - fused_head.loss_buffers).value() == Approx(0.75 * 1024 * 1024 * 2));
 }
 
 TEST_CASE("activation memory follows the published formula") {
