@@ -117,7 +117,7 @@ struct Result {
 
   /// The time that the scenario asks about, whatever its kind.
   [[nodiscard]] Seconds time() const;
-  /// Four of five measured cases lie between time() ÷ (1 + share) and time() · (1 + share).
+  /// Nine of ten measured cases of its kind lie between time() ÷ (1 + share) and time() · (1 + share).
   void set_uncertainty(double share);
 };
 

@@ -60,6 +60,11 @@ ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons) {
     }
   }
   result.median_error = median(std::move(absolute));
+  const auto with_interval =
+      std::ranges::count_if(comparisons, [](const Comparison& c) { return c.covered.has_value(); });
+  const auto covered =
+      std::ranges::count_if(comparisons, [](const Comparison& c) { return c.covered.value_or(false); });
+  if (with_interval > 0) result.coverage = static_cast<double>(covered) / static_cast<double>(with_interval);
   return result;
 }
 

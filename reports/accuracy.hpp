@@ -16,6 +16,7 @@ struct Comparison {
   std::string quantity;  ///< "step_time", "samples_per_second", … as in the table's `measured.` columns
   double measured = 0.0;
   double predicted = 0.0;
+  std::optional<bool> covered = std::nullopt;  ///< whether the prediction's interval holds the measured time
 
   /// (predicted − measured) / measured: positive when a time is predicted too long or a throughput too high.
   [[nodiscard]] double error() const { return (predicted - measured) / measured; }
@@ -30,11 +31,12 @@ struct FailedCase {
 /// What a list of errors says; fractions, not percent. All zero when n is zero.
 struct ErrorStatistics {
   int n = 0;
-  double mape = 0.0;          ///< mean of the absolute errors
-  double median_error = 0.0;  ///< median of the absolute errors
-  double bias = 0.0;          ///< mean of the signed errors
-  double worst = 0.0;         ///< the signed error farthest from zero
-  std::string worst_case;     ///< whose it is
+  double mape = 0.0;                              ///< mean of the absolute errors
+  double median_error = 0.0;                      ///< median of the absolute errors
+  double bias = 0.0;                              ///< mean of the signed errors
+  double worst = 0.0;                             ///< the signed error farthest from zero
+  std::string worst_case;                         ///< whose it is
+  std::optional<double> coverage = std::nullopt;  ///< share of those with an interval whose interval holds them
 };
 
 struct GroupAccuracy {

@@ -6,7 +6,10 @@
 namespace foretrain {
 
 nlohmann::ordered_json statistics_json(const ErrorStatistics& s) {
-  return {{"n", s.n}, {"mape", s.mape}, {"median_error", s.median_error}, {"bias", s.bias}, {"worst", s.worst}};
+  nlohmann::ordered_json json = {
+      {"n", s.n}, {"mape", s.mape}, {"median_error", s.median_error}, {"bias", s.bias}, {"worst", s.worst}};
+  if (s.coverage) json["coverage"] = *s.coverage;
+  return json;
 }
 
 namespace {

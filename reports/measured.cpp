@@ -56,6 +56,19 @@ std::optional<double> predicted_value(const Result& result, MeasuredQuantity qua
   return std::nullopt;
 }
 
+namespace {
+
+/// Of a time, or of what is inverse to one; the interval says nothing about memory.
+std::optional<bool> covered(const Result& result, const Comparison& c) {
+  if (c.quantity == name(MeasuredQuantity::memory_per_gpu)) return std::nullopt;
+  if (!(result.uncertainty_high > result.uncertainty_low)) return std::nullopt;
+  const Seconds measured =
+      result.time() * (higher_is_better(c.quantity) ? c.predicted / c.measured : c.measured / c.predicted);
+  return measured >= result.uncertainty_low && measured <= result.uncertainty_high;
+}
+
+}  // namespace
+
 std::vector<Comparison> compare(const Case& row, const Result& result) {
   if (row.measured.empty()) throw UsageError(row.where.text() + ": the case has no measured.* value to compare with");
   std::vector<Comparison> comparisons;
@@ -66,7 +79,9 @@ std::vector<Comparison> compare(const Case& row, const Result& result) {
       throw UsageError(fmt::format("{}: measured.{}: this kind of workload has no such prediction",
                                    measurement.where.text(), quantity));
     }
-    comparisons.push_back({row.name, row.group, quantity, measurement.value, *predicted});
+    Comparison& comparison =
+        comparisons.emplace_back(Comparison{row.name, row.group, quantity, measurement.value, *predicted});
+    comparison.covered = covered(result, comparison);
   }
   return comparisons;
 }

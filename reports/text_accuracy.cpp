@@ -22,6 +22,7 @@ std::vector<std::string> statistics_cells(const std::string& name, const ErrorSt
           percent_text(s.mape),
           percent_text(s.median_error),
           signed_percent(s.bias),
+          s.coverage ? fmt::format("{:.0f} %", *s.coverage * 100.0) : "",
           signed_percent(s.worst),
           s.worst_case};
 }
@@ -91,13 +92,13 @@ std::string pairs_section(const PairReport& pairs) {
 }  // namespace
 
 std::string to_text(const AccuracyReport& report, const TextOptions& options) {
-  TextTable table("lrrrrrl", {"group", "n", "MAPE", "median", "bias", "worst", "worst case"});
+  TextTable table("lrrrrrrl", {"group", "n", "MAPE", "median", "bias", "held", "worst", "worst case"});
   for (const GroupAccuracy& group : report.groups) table.add_row(statistics_cells(group.name, group.statistics));
   table.add_rule();
   table.add_row(statistics_cells("all", report.overall));
-  std::string text =
-      "Predicted against measured\n\n" + table.text(page_indent) +
-      "\n  MAPE and median are of absolute errors; bias is the mean error; + means predicted too high.\n";
+  std::string text = "Predicted against measured\n\n" + table.text(page_indent) +
+                     "\n  MAPE and median are of absolute errors; bias is the mean error; + means predicted too high.\n"
+                     "  held: measurements of time within the interval that is meant to hold nine of ten.\n";
   if (report.anchored > 0) {
     text += fmt::format("  {} cases were spent on one factor per group and left the errors:", report.anchored);
     for (const GroupAccuracy& group : report.groups) text += fmt::format("\n    {} × {:.3f}", group.name, group.factor);

@@ -208,6 +208,15 @@ bool warp_groups(AttentionKind kernel) { return kernel == AttentionKind::flash |
 // wgmma, sm_90a).
 constexpr double warp_group_mma_since = 9.0;
 
+// Blackwell's data-centre chips double the rate through tensor memory alone (PTX ISA: tcgen05, sm_100a to sm_103a);
+// instructions of warps are taken to keep Hopper's rate per multiprocessor and clock: assumption.
+constexpr double tensor_memory_since = 10.0, tensor_memory_until = 11.0, tensor_memory_doubles = 2.0;
+
+double warp_mma_share(const Gpu& gpu, const AttentionConstants& constants) {
+  const bool doubled = gpu.compute_capability >= tensor_memory_since && gpu.compute_capability < tensor_memory_until;
+  return constants.warp_mma_share / (doubled ? tensor_memory_doubles : 1.0);
+}
+
 // Seconds for one query–key pair with the whole device busy. Tensor cores, shared memory and (dQ, added up by atomic
 // operations) the L2 work at the same time, but not perfectly: the longest, and a share of the others. The softmax
 // comes on top: an exponential on the special function units and some instructions on CUDA cores.
@@ -217,7 +226,7 @@ Seconds time_per_score(const Attention& work, Precision precision, AttentionKind
   const bool tensor = uses_tensor_cores(gpu, precision);
   const bool own_instructions = !tensor || warp_groups(kernel) || gpu.compute_capability < warp_group_mma_since;
   const Flops products(2.0 * (work.backward ? backward_products : forward_products) * number(work.head_dim));
-  const Seconds multiply = products / (gpu.matrix_rate(precision) * (own_instructions ? 1.0 : c.warp_mma_share));
+  const Seconds multiply = products / (gpu.matrix_rate(precision) * (own_instructions ? 1.0 : warp_mma_share(gpu, c)));
 
   const SharedIntensity& intensity = warp_groups(kernel) ? warp_group_intensity : warp_intensity;
   const double reuse = work.backward               ? intensity.backward

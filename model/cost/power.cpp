@@ -1,6 +1,11 @@
 #include "model/cost/power.hpp"
 
 namespace foretrain {
+
+namespace {
+constexpr double blackwell_since = 10.0;  // compute capability
+}
+
 std::size_t generation_of(double compute_capability) {
   std::size_t generation = 0;
   while (generation + 1 < chip_generations.size() &&
@@ -21,7 +26,9 @@ double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants
   const Bytes width = bytes_per_element(gpu.arithmetic_precision(precision));
   const double relative_width = width / bytes_per_element(tensor ? Precision::fp16 : Precision::fp32);
   const double tera_rate = gpu.matrix_rate(precision).value() * 1e-12;
-  const double relative_energy = 1.0 - constants.operand_share + constants.operand_share * relative_width;
+  const double operand_share =
+      gpu.compute_capability >= blackwell_since ? constants.blackwell_operand_share : constants.operand_share;
+  const double relative_energy = 1.0 - operand_share + operand_share * relative_width;
   const double wanted =
       (tensor ? energy.tensor_watts : energy.vector_watts) * relative_energy * tera_rate * utilisation;
   const double granted = gpu.board_power_watts * (1.0 - constants.static_share);

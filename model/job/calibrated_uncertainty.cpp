@@ -10,7 +10,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr double four_of_five = 1.2816;  // standard normal: 0.8 lies within
+constexpr double nine_of_ten = 1.6449;  // standard normal: 0.9 lies within
 
 double log_time(const Scenario& scenario) { return std::log(estimate(scenario).time().value()); }
 
@@ -83,7 +83,7 @@ void set_calibrated_uncertainty(const Scenario& scenario, Result& result) {
   if (!of_gpu || !(result.time() > Seconds(0.0))) return;
   const double spread = spread_of(scenario);
   if (spread < 0.0) return;  // nothing of this kind was measured
-  const double factor = std::exp(four_of_five * std::sqrt(variance_of_constants(scenario) + spread * spread));
+  const double factor = std::exp(nine_of_ten * std::sqrt(variance_of_constants(scenario) + spread * spread));
   result.uncertainty_low = result.time() / factor;
   result.uncertainty_high = result.time() * factor;
 }

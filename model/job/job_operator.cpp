@@ -6,6 +6,7 @@
 #include "model/cost/operator_cost.hpp"
 #include "model/cost/storage.hpp"
 #include "model/job/job_kinds.hpp"
+#include "model/job/published_uncertainty.hpp"
 
 namespace foretrain {
 
@@ -63,7 +64,7 @@ class OperatorJob final : public Job {
     Result result = named_result();
     result.op = cost_;
     result.op->time = execution.makespan;
-    result.set_uncertainty(scenario_.calibration.uncertainty.kernel);
+    set_published_uncertainty(scenario_, result);
     return result;
   }
 

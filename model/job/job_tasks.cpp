@@ -1,4 +1,5 @@
 #include "model/job/job_kinds.hpp"
+#include "model/job/published_uncertainty.hpp"
 #include "model/tasks/task_list.hpp"
 
 namespace foretrain {
@@ -19,7 +20,7 @@ class TaskListJob final : public Job {
     r.time = execution.makespan;
     for (const auto& [id, task] : list_.last) r.finish[id] = execution.finish[static_cast<std::size_t>(task)];
     r.calls = list_.calls;
-    result.set_uncertainty(scenario_.calibration.uncertainty.kernel);
+    set_published_uncertainty(scenario_, result);
     return result;
   }
 

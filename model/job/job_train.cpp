@@ -10,6 +10,7 @@
 #include "model/base/words.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/job/job_kinds.hpp"
+#include "model/job/published_uncertainty.hpp"
 #include "model/loading/loader_graph.hpp"
 #include "model/memory/memory.hpp"
 #include "model/memory/memory_remedies.hpp"
@@ -178,7 +179,7 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
     }
   }
   warn_of_memory(result, scenario, step);
-  result.set_uncertainty(scenario.calibration.uncertainty.train);
+  set_published_uncertainty(scenario, result);
 }
 
 std::unique_ptr<Job> make_train_job(const Scenario& scenario, Fidelity fidelity, Recipes recipes) {

@@ -135,7 +135,12 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
   // FSDP shards the fp32 weights themselves and gathers them in the shorter format: there is no second copy.
   const bool fp32_shards = sharded_ && train.master_weights;
   const Bytes held = fp32_shards ? fp32 : weight;
-  const Bytes gradient = fp32_shards ? fp32 : bytes_per_element(plan.sync.gradient_precision);
+  // DeepSpeed's bf16 optimizer adds gradients up in fp32 and leaves those of the backward pass where they are
+  // (runtime/bf16_optimizer.py, update_hp_grads without clear_lp_grads; runtime/pipe/engine.py, _exec_backward_pass).
+  const bool added_apart = plan.sync.bucket_rule == Sync::BucketRule::deepspeed && plan.zero < 2 &&
+                           weight < bytes_per_element(plan.sync.gradient_precision);
+  const Bytes gradient =
+      fp32_shards ? fp32 : bytes_per_element(plan.sync.gradient_precision) + (added_apart ? weight : Bytes(0.0));
   const Bytes master = train.master_weights && !fp32_shards ? fp32 : Bytes(0.0);
   const double own = parameters_of_shard(plan, parameters_, in_experts_);
   const auto held_at = [&](int level) { return plan.zero >= level ? own : parameters_; };

@@ -139,6 +139,19 @@ Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {
   return host * static_cast<double>(drivers);
 }
 
+/// FSDP2 gathers a layer's weights into one buffer and copies them out of it into the parameters before each pass, on
+/// the stream of the layer's kernels (PyTorch, fsdp/_fully_shard/_fsdp_collectives.py, foreach_all_gather_copy_out).
+/// FSDP1's parameters are views of the gathered buffer. What becomes of gradients: GradientSync::add_sharded_units.
+std::vector<Operator> LayerPricer::weight_copies(const Layer& layer, bool backward) const {
+  const Plan& plan = scenario_.plan;
+  if (plan.zero != 3 || train_.kernels != KernelSet::plain || shards_of(plan) == 1) return {};
+  if (backward && !plan.reshard_after_forward) return {};
+  const Precision precision = storage_precision(train_.precision);
+  const Bytes weights = bytes_per_element(precision) * (layer.parameters + layer.frozen_parameters);
+  return {
+      {"gathered weights", Streaming{StreamingKind::elementwise, weights, weights, Flops(0.0), false}, precision, 1}};
+}
+
 LayerCost LayerPricer::price(const Layer& layer) const {
   LayerCost cost;
   cost.forward_kernels = kernels(layer.forward);
@@ -155,6 +168,8 @@ LayerCost LayerPricer::price(const Layer& layer) const {
     cost.backward_dispatch += routing;
   }
   if (layer.splittable) cost.backward_kernels += train_.layer_overhead;
+  cost.forward_kernels += kernels(weight_copies(layer, false));
+  cost.backward_kernels += kernels(weight_copies(layer, true));
   const std::vector<Operator>& again = recomputed(layer);
   if (&again == &layer.forward) {
     cost.recompute_kernels = cost.forward_kernels;

@@ -70,6 +70,8 @@ class LayerPricer {
   [[nodiscard]] const std::vector<Operator>& recomputed(const Layer& layer) const;
   /// Whether collectives of tensor ranks are chunked behind products.
   [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
+  /// Copies of a sharded layer's weights before a pass.
+  [[nodiscard]] std::vector<Operator> weight_copies(const Layer& layer, bool backward) const;
   [[nodiscard]] Seconds chunk_dispatch(const std::vector<Operator>& pass, bool backward) const;
   [[nodiscard]] LayerCalls::Calls pass_calls(const std::vector<LayerCollective>& collectives,
                                              const std::vector<Operator>& pass, bool backward, Seconds of_pass,

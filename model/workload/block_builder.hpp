@@ -57,18 +57,22 @@ class BlockBuilder {
 
   /// A linear layer of a block. Formats shorter than 16 bits are cast to: the input unless the norm before wrote it so
   /// (`cast_input` = false), the result's gradient, and the weights, once a step. Attention, norms, embedding and
-  /// logits stay in bf16. Frozen weights need no operands along the other side.
+  /// logits stay in bf16. Frozen weights need no operands along the other side. Plain code scales fp8 by the largest
+  /// number of the whole tensor at hand (torchao, float8, tensorwise dynamic scaling): it is sought before anything is
+  /// cast, by a kernel of its own or, compiled, by the producer; so that no cast is part of what comes before it.
   void block_linear(Layer& layer, const std::string& name, std::int64_t m, std::int64_t n, std::int64_t k,
                     bool cast_input, std::int64_t batch = 1, bool grouped = false) const {
     linear(layer, name, m, n, k, options_.precision, batch, grouped);
     if (!casts_operands(options_.precision)) return;
+    const bool apart = plain() && options_.precision == Precision::fp8;
     const auto cast = [&](Operand operand, const char* what, double elements) {
       const Quantisation q = quantisation(options_.precision, options_.recipe.scaling, operand, weights_);
       const double all = number(batch) * elements;
-      return Operator{
-          name + what,
-          Streaming{StreamingKind::elementwise, Bytes(q.read * all), Bytes(q.written * all), Flops(0.0), true},
-          activations_, q.kernels};
+      const Bytes sought = apart && q.kernels == 1 && !options_.compiled ? element_ * all : Bytes(0.0);
+      return Operator{name + what,
+                      Streaming{StreamingKind::elementwise, Bytes(q.read * all) + sought, Bytes(q.written * all),
+                                Flops(0.0), !apart},
+                      activations_, q.kernels + (sought > Bytes(0.0) ? 1 : 0)};
     };
     const auto before_last = [](std::vector<Operator>& pass, std::ptrdiff_t products, Operator op) {
       pass.insert(pass.end() - products, std::move(op));
@@ -123,7 +127,9 @@ class BlockBuilder {
 
   /// What moves between tensor-parallel ranks around the two halves of a block: an all-reduce each, or with sequence
   /// parallelism an all-gather before and a reduce-scatter after (arXiv 2205.05198, section 4.2.2). In the backward
-  /// pass the gathered input is fetched again for the weight gradient; that one runs beside the data gradient.
+  /// pass the gathered input is fetched again for the weight gradient; that one runs beside the data gradient. Fused
+  /// trainers cast to fp8 before they gather (Transformer Engine, module/layernorm_linear.py, gather of ln_out;
+  /// module/base.py, grad_output_preprocess); sums stay in the activations' format.
   void tensor_collectives(Layer& layer, int halves) const {
     if (options_.tensor == 1) return;
     using Kind = LayerCollective::Kind;
@@ -134,11 +140,13 @@ class BlockBuilder {
       layer.backward_collectives.push_back({Kind::all_reduce, group, size, halves, false});
       return;
     }
-    layer.forward_collectives.push_back({Kind::all_gather, group, size, halves, false});
+    const bool narrow = options_.precision == Precision::fp8 && !plain();
+    const Bytes gathered = narrow ? size * (bytes_per_element(options_.precision) / element_) : size;
+    layer.forward_collectives.push_back({Kind::all_gather, group, gathered, halves, false});
     layer.forward_collectives.push_back({Kind::reduce_scatter, group, size, halves, false});
-    layer.backward_collectives.push_back({Kind::all_gather, group, size, halves, false});
+    layer.backward_collectives.push_back({Kind::all_gather, group, gathered, halves, false});
     layer.backward_collectives.push_back({Kind::reduce_scatter, group, size, halves, false});
-    layer.backward_collectives.push_back({Kind::all_gather, group, size, halves, true});
+    layer.backward_collectives.push_back({Kind::all_gather, group, gathered, halves, true});
   }
 
   [[nodiscard]] bool plain() const { return options_.kernels == KernelSet::plain; }

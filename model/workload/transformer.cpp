@@ -63,11 +63,11 @@ void BlockBuilder::attention_half(Layer& layer) const {
   if (c.latent()) {
     latent_projections(layer);
   } else if (plain() && c.family != TransformerFamily::gpt) {  // GPT-2's code has one projection, that of others three
-    block_linear(layer, "query projection", tokens_, q_width, c.hidden, false);
+    block_linear(layer, "query projection", tokens_, q_width, c.hidden, true);  // casts for all three
     block_linear(layer, "key projection", tokens_, kv_width, c.hidden, false);
     block_linear(layer, "value projection", tokens_, kv_width, c.hidden, false);
   } else {
-    block_linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden, false);
+    block_linear(layer, "qkv projection", tokens_, q_width + 2 * kv_width, c.hidden, plain());
   }
   if (!c.latent()) layer.matrices.push_back({q_width + 2 * kv_width, c.hidden});
   separate_bias(layer, "qkv bias", number(tokens_ * (q_width + 2 * kv_width)));
@@ -153,10 +153,10 @@ void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int6
                                 std::int64_t batch, bool experts) const {
   const auto& c = config_;
   if (plain() && c.gated_ffn) {
-    block_linear(layer, name + " gate", rows, width, c.hidden, experts, batch, experts);
+    block_linear(layer, name + " gate", rows, width, c.hidden, true, batch, experts);
     block_linear(layer, name + " up", rows, width, c.hidden, false, batch, experts);
   } else {
-    block_linear(layer, name + " up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, experts, batch, experts);
+    block_linear(layer, name + " up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, experts || plain(), batch, experts);
   }
   layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch, experts});
   const auto activated = number(batch * rows * width);

@@ -70,7 +70,10 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   const double mask = has_dropout(c.family) ? 1.0 : 0.0;
 
   // Two norm inputs, the inputs of the two column-parallel products, two dropout masks: not divided by t alone.
-  const double replicated = norm_tokens() * h * (4.0 * e + 2.0 * mask);
+  // Plain code keeps these inputs as they were gathered from the other ranks (autograd saves what a product read);
+  // Megatron-LM keeps its own part and gathers again.
+  const double gathered = plain() ? 2.0 * (n - norm_tokens()) * h * e : 0.0;
+  const double replicated = norm_tokens() * h * (4.0 * e + 2.0 * mask) + gathered;
   // q, k, v and the attention's output; both sides of the activation function (a gated one has two inputs).
   // What experts receive is the input of their first product.
   const double divided = n * e * (2.0 * q + 2.0 * kv + (c.gated_ffn ? 3.0 : 2.0) * f + routed * h);
@@ -106,6 +109,8 @@ void BlockBuilder::set_head_memory(Layer& layer, std::int64_t rows, std::int64_t
   layer.saved_selective = layer.saved_operators = layer.saved_full = layer.saved;
   layer.loss_kept = Bytes(logits * (options_.fused_loss ? e : 4.0));
   layer.loss_buffers = Bytes(logits * (options_.fused_loss ? 2.0 * e : 12.0 + (e < 4.0 ? e : 0.0)));
+  // Plain code keeps the gathered input of the logits' product.
+  if (plain()) layer.loss_buffers += Bytes((number(tokens_) - norm_tokens()) * number(config_.hidden) * e);
   layer.output = Bytes(0.0);
 }
 

@@ -140,3 +140,22 @@ TEST_CASE("Chips of an unknown generation are priced like the newest that is not
   gpu.compute_capability = 2.0;  // before all
   CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(1.0));
 }
+
+TEST_CASE("From Blackwell on, a product of half the width takes nearly half the energy, before a larger part of it") {
+  // 300 W for 300 TFLOP/s of 2 bytes at 1 pJ. 600 TFLOP/s of 1 byte take 600 · (1 - s / 2) W: 312 W with s = 0.96,
+  // 372 W with s = 0.76, of which 300 W are granted. At constant voltage the clock is granted over wanted.
+  PowerConstants constants{.static_share = 0.0,
+                           .voltage_floor = 1.0,
+                           .operand_share = 0.76,
+                           .blackwell_operand_share = 0.96,
+                           .generation = {}};
+  for (GenerationPower& energy : constants.generation) energy.tensor_watts = 1.0;
+  Gpu gpu;
+  gpu.tensor_rate[static_cast<std::size_t>(Precision::fp16)] = FlopsPerSecond(300e12);
+  gpu.tensor_rate[static_cast<std::size_t>(Precision::fp8)] = FlopsPerSecond(600e12);
+  gpu.board_power_watts = 300.0;
+  gpu.compute_capability = 10.0;
+  CHECK(sustained_clock(gpu, Precision::fp8, constants) == Approx(300.0 / 312.0));
+  gpu.compute_capability = 9.0;
+  CHECK(sustained_clock(gpu, Precision::fp8, constants) == Approx(300.0 / 372.0));
+}

@@ -17,6 +17,16 @@ TEST_CASE("Statistics of known errors") {
   CHECK(s.worst_case == "c");
 }
 
+TEST_CASE("Coverage counts those that have an interval") {
+  // One of two intervals holds its measurement; memory has none.
+  const ErrorStatistics s = error_statistics({{"a", "g", "step_time", 100.0, 110.0, true},
+                                              {"b", "g", "step_time", 200.0, 120.0, false},
+                                              {"c", "g", "memory_per_gpu", 100.0, 60.0}});
+  REQUIRE(s.coverage);
+  CHECK(*s.coverage == Approx(0.5));
+  CHECK(!error_statistics({{"c", "g", "memory_per_gpu", 100.0, 60.0}}).coverage);
+}
+
 TEST_CASE("No comparisons, no errors") {
   CHECK(error_statistics({}).n == 0);
   CHECK(accuracy_report({}, {}, 2).groups.empty());

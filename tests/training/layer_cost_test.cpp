@@ -76,3 +76,18 @@ TEST_CASE("a sharded layer concatenates and divides its gradients: eight bytes p
   // 6 % for the kernels' start and for what the L2 still holds.
   CHECK((unit.backward.compute - own - slowed).value() == Approx(copies.value()).epsilon(0.06));
 }
+
+TEST_CASE("FSDP2 copies a layer's weights out of the gathered buffer before each pass") {
+  // Two bytes read and two written per parameter, once forward and once backward, beside the layer's own kernels.
+  const Priced p({"plan.zero=3", "workload.train.kernels=plain"});
+  const BytesPerSecond memory =
+      p.scenario.cluster.node.gpu.memory_bandwidth * p.scenario.calibration.streaming.bandwidth_efficiency;
+  const double copies = (Bytes(4.0 * p.block.parameters) / memory).value() * stretch_of(p);
+  const LayerCost cost = p.pricer.price(p.block);
+  // 10 % for the kernels' start and for what the L2 still holds.
+  CHECK((cost.forward_kernels - p.pricer.kernels(p.block.forward)).value() == Approx(copies).epsilon(0.10));
+  CHECK((cost.backward_kernels - p.pricer.kernels(p.block.backward)).value() == Approx(copies).epsilon(0.10));
+  const Priced whole({"plan.zero=3"});
+  CHECK(whole.pricer.price(whole.block).forward_kernels.value() ==
+        Approx(whole.pricer.kernels(whole.block.forward).value()));
+}

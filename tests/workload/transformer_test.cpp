@@ -93,6 +93,39 @@ TEST_CASE("tensor parallelism divides a block's parameters and arithmetic") {
   CHECK(quarter.layers[1].layer.forward_collectives[0].size.value() == Approx(2.0 * 1024 * 1024));
 }
 
+TEST_CASE("fused fp8 trainers gather a byte a number between tensor ranks, plain ones two; sums take two") {
+  const TransformerConfig c = gpt(2, 1024, 16, 32000, 1024);
+  BuildOptions options;
+  options.tensor = 4;
+  options.sequence_parallel = true;
+  options.precision = Precision::fp8;
+  for (const KernelSet kernels : {KernelSet::fused, KernelSet::plain}) {
+    options.kernels = kernels;
+    const Layer layer = build_transformer(c, "gpt", options).layers[1].layer;
+    for (const auto* collectives : {&layer.forward_collectives, &layer.backward_collectives}) {
+      for (const LayerCollective& call : *collectives) {
+        const bool narrow = kernels == KernelSet::fused && call.kind == LayerCollective::Kind::all_gather;
+        CHECK(call.size.value() == Approx((narrow ? 1.0 : 2.0) * 1024 * 1024));
+      }
+    }
+  }
+}
+
+TEST_CASE("plain tensor parallelism keeps the gathered inputs of a block's two halves and of the logits") {
+  // Inputs of 1,024 tokens × 1,024 numbers × 2 bytes whole, of which fused trainers keep a quarter.
+  const TransformerConfig c = gpt(2, 1024, 16, 32000, 1024);
+  BuildOptions options;
+  options.tensor = 4;
+  options.sequence_parallel = true;
+  const Model fused = build_transformer(c, "gpt", options);
+  options.kernels = KernelSet::plain;
+  const Model plain = build_transformer(c, "gpt", options);
+  const Layer &fused_block = fused.layers[1].layer, &plain_block = plain.layers[1].layer;
+  const Layer &fused_head = fused.layers[2].layer, &plain_head = plain.layers[2].layer;
+  CHECK((plain_block.saved - fused_block.saved).value() == Approx(2.0 * 0.75 * 1024 * 1024 * 2));
+  CHECK((plain_head.loss_buffers - fused_head.loss_buffers).value() == Approx(0.75 * 1024 * 1024 * 2));
+}
+
 TEST_CASE("activation memory follows the published formula") {
   // arXiv 2205.05198, equation 2: s·b·h·(34 + 5·a·s/h) bytes a layer with 2-byte numbers, standard attention; equation
   // 4 with tensor and sequence parallelism: the same divided by t.

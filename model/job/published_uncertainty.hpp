@@ -1,0 +1,15 @@
+// How far a prediction may be off that rests on published constants alone.
+#pragma once
+
+#include "model/result.hpp"
+#include "model/scenario/scenario.hpp"
+
+namespace foretrain {
+
+/// Sets the interval that nine of ten measured cases of the scenario's kind lie in. What kernels take is as uncertain
+/// as the kind of stack is among the shipped tables (the widest of those that apply), what is waited for of
+/// communication as collectives of its reach are; a step has the mean of both, weighted by their shares of it. On an
+/// architecture of which no step was ever measured the interval is wider by half, and a warning says so.
+void set_published_uncertainty(const Scenario& scenario, Result& result);
+
+}  // namespace foretrain
