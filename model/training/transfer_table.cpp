@@ -136,12 +136,17 @@ void set_times(std::vector<Step::Transfer::Part>& parts, const Topology& topolog
 }  // namespace
 
 TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers)
-    : scenario_(scenario), topology_(topology), layout_(scenario.plan, scenario.cluster), transfers_(transfers) {}
+    : scenario_(scenario), topology_(topology), layout_(scenario.plan, scenario.cluster), transfers_(transfers) {
+  if (scenario.background.empty()) {
+    shared_ = KnownTransfers::on(topology, layout_, scenario.calibration.collective);
+  }
+}
 
 int TransferTable::grouping(GroupKind kind, int stage) {
   const auto [known, is_new] = known_groupings_.try_emplace({kind, stage}, static_cast<int>(groupings_.size()));
   if (!is_new) return known->second;
-  Grouping& fresh = groupings_.emplace_back(Grouping{kind, stage, layout_.groups(kind, stage), {}});
+  Grouping& fresh = groupings_.emplace_back(
+      Grouping{kind, stage, shared_ ? shared_->groups(kind, stage) : layout_.groups(kind, stage), {}});
   for (int other = 0; other + 1 < static_cast<int>(groupings_.size()); ++other) {
     const Grouping& model = groupings_[at_index(other)];
     if (model.kind != kind || model.model >= 0 || !scenario_.background.empty()) continue;
@@ -161,7 +166,8 @@ int TransferTable::grouping(GroupKind kind, int stage) {
   return known->second;
 }
 
-bool TransferTable::copy_shifted(const Key& key, const Grouping& grouping, Step::Transfer& fresh) const {
+bool TransferTable::copy_shifted(const Key& key, const Grouping& grouping,
+                                 std::vector<Step::Transfer::Part>& copied) const {
   if (grouping.model < 0) return false;
   Key of_model = key;
   of_model.stage = groupings_[at_index(grouping.model)].stage;
@@ -171,13 +177,27 @@ bool TransferTable::copy_shifted(const Key& key, const Grouping& grouping, Step:
   for (const Step::Transfer::Part& part : parts) {
     if (!is_between_gpus(part.lowered, topology_)) return false;
   }
-  fresh.parts = parts;
-  for (Step::Transfer::Part& part : fresh.parts) shift_flows(part.lowered, grouping.shift);
+  copied = parts;
+  for (Step::Transfer::Part& part : copied) shift_flows(part.lowered, grouping.shift);
   return true;
 }
 
-template <typename LowerGroups>
-int TransferTable::transfer(const Key& key, std::string name, RecipePointer recipe, const LowerGroups& lower_groups) {
+std::vector<Step::Transfer::Part> TransferTable::parts_of(const Key& key, const Grouping& grouping,
+                                                          const CollectiveCall& call) const {
+  std::vector<Step::Transfer::Part> parts;
+  if (copy_shifted(key, grouping, parts)) return parts;
+  for (const std::vector<int>& alike : grouping.alike) {
+    CollectiveCall of_groups = call;
+    of_groups.groups.clear();
+    for (const int group : alike) of_groups.groups.push_back(grouping.groups[at_index(group)]);
+    Step::Transfer::Part& part = parts.emplace_back();
+    part.lowered = key.kind == GroupKind::neighbours ? message_of(key, of_groups) : lower_call(key, of_groups);
+    part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
+  }
+  return parts;
+}
+
+int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::string name, RecipePointer recipe) {
   const auto [known, is_new] = known_.try_emplace(key, static_cast<int>(transfers_.size()));
   if (!is_new) return known->second;
   const int of = grouping(key.kind, key.stage);
@@ -185,44 +205,54 @@ int TransferTable::transfer(const Key& key, std::string name, RecipePointer reci
   Step::Transfer& fresh = transfers_.emplace_back();
   fresh.name = std::move(name);
   fresh.recipe = std::move(recipe);
-  if (!copy_shifted(key, grouping, fresh)) {
-    for (const std::vector<int>& alike : grouping.alike) {
-      std::vector<std::vector<int>> groups;
-      groups.reserve(alike.size());
-      for (const int group : alike) groups.push_back(grouping.groups[at_index(group)]);
-      Step::Transfer::Part& part = fresh.parts.emplace_back();
-      part.lowered = lower_groups(std::move(groups));
-      part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
-    }
+  std::optional<std::uint64_t> pattern;
+  if (shared_ == nullptr) {
+    fresh.parts = parts_of(key, grouping, call);
+  } else {
+    const int model = grouping.model < 0 ? -1 : groupings_[at_index(grouping.model)].stage;
+    Key of_model = key;
+    of_model.stage = model;
+    const KnownTransfers::Key shared_key{key.kind,       key.stage,  known_.contains(of_model) ? model : -1,
+                                         key.back,       key.pieces, call.operation,
+                                         call.algorithm, call.size,  call.servers,
+                                         call.placement, call.levels};
+    const KnownTransfers::Transfer* lowered = shared_->find(shared_key);
+    if (lowered == nullptr) lowered = &shared_->add(shared_key, parts_of(key, grouping, call), topology_);
+    fresh.parts = lowered->parts;
+    pattern = lowered->pattern;
   }
   for (Step::Transfer::Part& part : fresh.parts) part.lanes = layout_.stages(key.kind, key.stage);
-  entries_.push_back({of, grouping.alike});
+  entries_.push_back({of, pattern, grouping.alike});
   return known->second;
 }
 
-int TransferTable::collective(int stage, GroupKind kind, CollectiveCall call, double pieces, const char* name,
+LoweredCollective TransferTable::lower_call(const Key& key, const CollectiveCall& call) const {
+  LoweredCollective lowered = lower(call, topology_, scenario_.calibration);
+  for (LoweredCollective::Phase& phase : lowered.phases) repeat_phase(phase, key.pieces);
+  return lowered;
+}
+
+int TransferTable::collective(int stage, GroupKind kind, const CollectiveCall& call, double pieces, const char* name,
                               RecipePointer recipe) {
-  return transfer({kind, stage, call.operation, call.size * pieces, pieces}, name, std::move(recipe),
-                  [&](std::vector<std::vector<int>> groups) {
-                    call.groups = std::move(groups);
-                    LoweredCollective lowered = lower(call, topology_, scenario_.calibration);
-                    for (LoweredCollective::Phase& phase : lowered.phases) repeat_phase(phase, pieces);
-                    return lowered;
-                  });
+  return transfer({kind, stage, call.operation, call.size * pieces, pieces}, call, name, std::move(recipe));
+}
+
+LoweredCollective TransferTable::message_of(const Key& key, const CollectiveCall& pairs) const {
+  LoweredCollective::Phase phase;
+  for (const std::vector<int>& pair : pairs.groups) {
+    phase.flows.push_back({pair[key.back ? 1 : 0], pair[key.back ? 0 : 1], key.size});
+    const Flow& flow = phase.flows.back();
+    phase.latency = std::max(phase.latency, topology_.latency(flow.source, flow.destination));
+  }
+  return LoweredCollective{"send/receive", {std::move(phase)}};
 }
 
 int TransferTable::hop(int stage, bool back, Bytes activation) {
-  const Bytes bytes = activation / scenario_.plan.tensor;
-  const Key key{GroupKind::neighbours, stage, CollectiveOperation::send_receive, bytes, 1.0, back};
-  return transfer(key, "pipeline send/receive", nullptr, [&](const std::vector<std::vector<int>>& pairs) {
-    LoweredCollective::Phase phase;
-    for (const std::vector<int>& pair : pairs) {
-      phase.flows.push_back({pair[back ? 1 : 0], pair[back ? 0 : 1], bytes});
-      const Flow& flow = phase.flows.back();
-      phase.latency = std::max(phase.latency, topology_.latency(flow.source, flow.destination));
-    }
-    return LoweredCollective{"send/receive", {std::move(phase)}};
-  });
+  CollectiveCall message;
+  message.operation = CollectiveOperation::send_receive;
+  message.size = activation / scenario_.plan.tensor;
+  return transfer({GroupKind::neighbours, stage, message.operation, message.size, 1.0, back}, message,
+                  "pipeline send/receive", nullptr);
 }
 
 Seconds TransferTable::time(int transfer, int lane) const {
@@ -231,6 +261,19 @@ Seconds TransferTable::time(int transfer, int lane) const {
     if (std::ranges::binary_search(part.lanes, lane)) longest = std::max(longest, part.uncontended);
   }
   return longest;
+}
+
+std::optional<KnownTransfers::Shape> TransferTable::shape() const {
+  if (shared_ == nullptr) return std::nullopt;
+  const Plan& plan = scenario_.plan;
+  std::vector<std::uint64_t> shape{plan.zero == 3, plan.sync.every_micro_batch, plan.sync.overlap};
+  for (const Entry& entry : entries_) {
+    if (!entry.pattern) return std::nullopt;
+    const Grouping& grouping = groupings_[at_index(entry.grouping)];
+    shape.insert(shape.end(), {static_cast<std::uint64_t>(grouping.kind), static_cast<std::uint64_t>(grouping.stage),
+                               *entry.pattern});
+  }
+  return shared_->shape(std::move(shape));
 }
 
 bool TransferTable::divided() const {
