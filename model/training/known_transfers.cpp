@@ -5,6 +5,7 @@
 #include "model/base/hash.hpp"
 #include "model/base/memo.hpp"
 #include "model/base/number.hpp"
+#include "model/collectives/repeated_groups.hpp"
 
 namespace foretrain {
 
@@ -59,6 +60,21 @@ std::size_t flows_of(const std::vector<Step::Transfer::Part>& parts) {
   return flows;
 }
 
+/// How the group lies: how many ranks, on which kinds of nodes, which of them share a node, and how far each is from
+/// the next.
+std::vector<double> placement_of(const std::vector<int>& group, const Topology& topology) {
+  std::vector<double> shape{static_cast<double>(group.size())};
+  std::map<int, int> nodes;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const int next = group[(i + 1) % group.size()];
+    const int node = topology.node_of(group[i]);
+    shape.push_back(nodes.try_emplace(node, static_cast<int>(nodes.size())).first->second);
+    shape.push_back(topology.group_of_node(node));
+    shape.push_back(group[i] == next ? 0.0 : topology.latency(group[i], next).value());
+  }
+  return shape;
+}
+
 using WholeStages = Memo<KnownTransfers::Shape, bool>;
 
 WholeStages& whole_stages() {
@@ -67,6 +83,17 @@ WholeStages& whole_stages() {
 }
 
 }  // namespace
+
+std::vector<std::vector<int>> alike_groups(const std::vector<std::vector<int>>& groups, const Topology& topology) {
+  std::vector<std::vector<int>> alike;
+  std::map<std::vector<double>, std::size_t> placements;
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    const auto [place, is_first] = placements.try_emplace(placement_of(groups[group], topology), alike.size());
+    if (is_first) alike.emplace_back();
+    alike[place->second].push_back(static_cast<int>(group));
+  }
+  return alike;
+}
 
 std::shared_ptr<KnownTransfers> KnownTransfers::on(const Topology& topology, const RankLayout& layout,
                                                    const CollectiveConstants& constants) {
@@ -102,9 +129,19 @@ const KnownTransfers::Transfer& KnownTransfers::add(const Key& key, std::vector<
   return transfers_.insert_or_assign(key, Transfer{std::move(parts), pattern}).first->second;
 }
 
-const std::vector<std::vector<int>>& KnownTransfers::groups(GroupKind kind, int stage) {
+const KnownTransfers::Groups& KnownTransfers::groups(GroupKind kind, int stage, const Topology& topology) {
   const auto [known, is_new] = groups_.try_emplace({kind, stage});
-  if (is_new) known->second = layout_.groups(kind, stage);
+  if (is_new) {
+    known->second.ranks = layout_.groups(kind, stage);
+    known->second.alike = alike_groups(known->second.ranks, topology);
+  }
+  return known->second;
+}
+
+std::optional<int> KnownTransfers::shift(GroupKind kind, int from, int to, const Topology& topology) {
+  const auto [known, is_new] = shifts_.try_emplace({kind, from, to});
+  if (is_new)
+    known->second = node_shift(groups(kind, from, topology).ranks, groups(kind, to, topology).ranks, topology);
   return known->second;
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,10 @@
 #include "model/training/step.hpp"
 
 namespace foretrain {
+
+/// Which groups are alike: equally many ranks, on the same kinds of nodes, of which the same share a node and are
+/// equally far from the next.
+std::vector<std::vector<int>> alike_groups(const std::vector<std::vector<int>>& groups, const Topology& topology);
 
 /// What has been lowered for the groups of one layout on one network without background traffic.
 class KnownTransfers {
@@ -49,7 +54,13 @@ class KnownTransfers {
   /// Null where it is not known; valid until the next add().
   [[nodiscard]] const Transfer* find(const Key& key) const;
   const Transfer& add(const Key& key, std::vector<Step::Transfer::Part> parts, const Topology& topology);
-  const std::vector<std::vector<int>>& groups(GroupKind kind, int stage);
+  struct Groups {
+    SharedVector<std::vector<int>> ranks;
+    SharedVector<std::vector<int>> alike;  ///< as alike_groups() says
+  };
+  const Groups& groups(GroupKind kind, int stage, const Topology& topology);
+  /// By how many ranks, whole nodes, one stage's groups are shifted against another's; nothing where they differ.
+  std::optional<int> shift(GroupKind kind, int from, int to, const Topology& topology);
   /// Time of the gradients' norm.
   std::optional<Seconds> norm;
 
@@ -71,7 +82,8 @@ class KnownTransfers {
   RankLayout layout_;
   std::vector<std::int64_t> network_;  ///< empty where its nodes differ
   std::map<Key, Transfer> transfers_;
-  std::map<std::pair<GroupKind, int>, std::vector<std::vector<int>>> groups_;
+  std::map<std::pair<GroupKind, int>, Groups> groups_;
+  std::map<std::tuple<GroupKind, int, int>, std::optional<int>> shifts_;
   std::size_t flows_ = 0;  ///< of all transfers
 };
 

@@ -7,6 +7,8 @@
 namespace foretrain {
 
 StepBlocks::StepBlocks(const Step& step) {
+  constexpr std::size_t about = 24;  // blocks of a lane
+  blocks.reserve(about * (step.lanes.size() + 1) + step.transfers.size());
   for (const Step::Lane& lane : step.lanes) {
     std::vector<Chunk>& of_lane = chunks.emplace_back();
     for (const Step::Chunk& chunk : lane.chunks) of_lane.push_back(add_chunk(chunk, splits_backward(step.schedule)));

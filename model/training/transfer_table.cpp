@@ -1,8 +1,10 @@
 #include "model/training/transfer_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "model/base/number.hpp"
@@ -23,21 +25,6 @@ void repeat_phase(LoweredCollective::Phase& phase, double times) {
   if (each == 1.0) return;
   phase.latency *= each;
   for (Flow& flow : phase.flows) flow.bytes *= each;
-}
-
-/// How the group lies: how many ranks, on which kinds of nodes, which of them share a node, and how far each is from
-/// the next.
-std::vector<double> shape_of(const std::vector<int>& group, const Topology& topology) {
-  std::vector<double> shape{static_cast<double>(group.size())};
-  std::map<int, int> nodes;
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    const int next = group[(i + 1) % group.size()];
-    const int node = topology.node_of(group[i]);
-    shape.push_back(nodes.try_emplace(node, static_cast<int>(nodes.size())).first->second);
-    shape.push_back(topology.group_of_node(node));
-    shape.push_back(group[i] == next ? 0.0 : topology.latency(group[i], next).value());
-  }
-  return shape;
 }
 
 /// Time of one part while the others of the same transfer move beside it, phase by phase: those of their flows count
@@ -145,23 +132,24 @@ TransferTable::TransferTable(const Scenario& scenario, const Topology& topology,
 int TransferTable::grouping(GroupKind kind, int stage) {
   const auto [known, is_new] = known_groupings_.try_emplace({kind, stage}, static_cast<int>(groupings_.size()));
   if (!is_new) return known->second;
-  Grouping& fresh = groupings_.emplace_back(
-      Grouping{kind, stage, shared_ ? shared_->groups(kind, stage) : layout_.groups(kind, stage), {}});
+  Grouping& fresh = groupings_.emplace_back(Grouping{kind, stage, {}, {}});
+  if (shared_ == nullptr) {
+    fresh.groups = layout_.groups(kind, stage);
+    fresh.alike = alike_groups(fresh.groups, topology_);
+    return known->second;
+  }
+  const KnownTransfers::Groups& groups = shared_->groups(kind, stage, topology_);
+  fresh.groups = groups.ranks;
+  fresh.alike = groups.alike;
   for (int other = 0; other + 1 < static_cast<int>(groupings_.size()); ++other) {
     const Grouping& model = groupings_[at_index(other)];
-    if (model.kind != kind || model.model >= 0 || !scenario_.background.empty()) continue;
-    if (const std::optional<int> shift = node_shift(model.groups, fresh.groups, topology_)) {
+    if (model.kind != kind || model.model >= 0) continue;
+    if (const std::optional<int> shift = shared_->shift(kind, model.stage, stage, topology_)) {
       fresh.model = other;
       fresh.shift = *shift;
       fresh.alike = model.alike;
-      return known->second;
+      break;
     }
-  }
-  std::map<std::vector<double>, std::size_t> shapes;
-  for (std::size_t group = 0; group < fresh.groups.size(); ++group) {
-    const auto [shape, is_first] = shapes.try_emplace(shape_of(fresh.groups[group], topology_), fresh.alike.size());
-    if (is_first) fresh.alike.emplace_back();
-    fresh.alike[shape->second].push_back(static_cast<int>(group));
   }
   return known->second;
 }
@@ -267,11 +255,14 @@ std::optional<KnownTransfers::Shape> TransferTable::shape() const {
   if (shared_ == nullptr) return std::nullopt;
   const Plan& plan = scenario_.plan;
   std::vector<std::uint64_t> shape{plan.zero == 3, plan.sync.every_micro_batch, plan.sync.overlap};
+  std::set<std::array<std::uint64_t, 3>> seen;
   for (const Entry& entry : entries_) {
     if (!entry.pattern) return std::nullopt;
     const Grouping& grouping = groupings_[at_index(entry.grouping)];
-    shape.insert(shape.end(), {static_cast<std::uint64_t>(grouping.kind), static_cast<std::uint64_t>(grouping.stage),
-                               *entry.pattern});
+    const std::array<std::uint64_t, 3> own = {static_cast<std::uint64_t>(grouping.kind),
+                                              static_cast<std::uint64_t>(grouping.stage), *entry.pattern};
+    // Several of the same pattern on the same links make no difference.
+    if (seen.insert(own).second) shape.insert(shape.end(), own.begin(), own.end());
   }
   return shared_->shape(std::move(shape));
 }
@@ -286,7 +277,8 @@ std::vector<GroupedTransfer> TransferTable::grouped() const {
     GroupedTransfer& transfer = grouped.emplace_back();
     transfer.grouping = entries_[i].grouping;
     transfer.kind = groupings_[at_index(entries_[i].grouping)].kind;
-    transfer.groups = &groupings_[at_index(entries_[i].grouping)].groups;
+    const std::vector<std::vector<int>>& groups = groupings_[at_index(entries_[i].grouping)].groups;
+    transfer.groups = &groups;
     for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
       transfer.parts.push_back({&transfers_[i].parts[p].lowered, entries_[i].groups[p]});
     }

@@ -53,16 +53,16 @@ class TransferTable {
   struct Grouping {
     GroupKind kind;
     int stage = 0;
-    std::vector<std::vector<int>> groups;
-    std::vector<std::vector<int>> alike;  ///< by latency between their ranks: indices of groups
+    SharedVector<std::vector<int>> groups;
+    SharedVector<std::vector<int>> alike;  ///< by latency between their ranks: indices of groups
     /// Another stage's groups that become these when every rank is shifted by `shift`, whole nodes; else -1.
     int model = -1;
     int shift = 0;
   };
   struct Entry {
     int grouping = 0;
-    std::optional<std::uint64_t> pattern;  ///< as in KnownTransfers, where it was taken from there
-    std::vector<std::vector<int>> groups;  ///< by part
+    std::optional<std::uint64_t> pattern;   ///< as in KnownTransfers, where it was taken from there
+    SharedVector<std::vector<int>> groups;  ///< by part
   };
 
   int grouping(GroupKind kind, int stage);
