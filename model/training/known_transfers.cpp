@@ -5,6 +5,7 @@
 #include "model/base/hash.hpp"
 #include "model/base/memo.hpp"
 #include "model/base/number.hpp"
+#include "model/collectives/channels.hpp"
 #include "model/collectives/repeated_groups.hpp"
 
 namespace foretrain {
@@ -132,8 +133,10 @@ const KnownTransfers::Transfer& KnownTransfers::add(const Key& key, std::vector<
 const KnownTransfers::Groups& KnownTransfers::groups(GroupKind kind, int stage, const Topology& topology) {
   const auto [known, is_new] = groups_.try_emplace({kind, stage});
   if (is_new) {
-    known->second.ranks = layout_.groups(kind, stage);
-    known->second.alike = alike_groups(known->second.ranks, topology);
+    const std::vector<std::vector<int>> ranks = layout_.groups(kind, stage);
+    if (!ranks.empty()) known->second.channel_share = channel_share(ranks.front(), topology);
+    known->second.alike = alike_groups(ranks, topology);
+    known->second.ranks = ranks;
   }
   return known->second;
 }

@@ -57,6 +57,7 @@ class KnownTransfers {
   struct Groups {
     SharedVector<std::vector<int>> ranks;
     SharedVector<std::vector<int>> alike;  ///< as alike_groups() says
+    double channel_share = 1.0;            ///< of the first one
   };
   const Groups& groups(GroupKind kind, int stage, const Topology& topology);
   /// By how many ranks, whole nodes, one stage's groups are shifted against another's; nothing where they differ.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/base/number.hpp"
+#include "model/collectives/channels.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/link_load.hpp"
 #include "model/collectives/repeated_groups.hpp"
@@ -133,12 +134,18 @@ int TransferTable::grouping(GroupKind kind, int stage) {
   const auto [known, is_new] = known_groupings_.try_emplace({kind, stage}, static_cast<int>(groupings_.size()));
   if (!is_new) return known->second;
   Grouping& fresh = groupings_.emplace_back(Grouping{kind, stage, {}, {}});
+  fresh.slowdown = scenario_.calibration.collective.overlap_slowdown;
+  // A processor that trains sends itself; its share does not depend on channels.
+  const bool by_channels = !scenario_.cluster.node.gpu.processor;
   if (shared_ == nullptr) {
-    fresh.groups = layout_.groups(kind, stage);
-    fresh.alike = alike_groups(fresh.groups, topology_);
+    const std::vector<std::vector<int>> groups = layout_.groups(kind, stage);
+    if (by_channels && !groups.empty()) fresh.slowdown *= channel_share(groups.front(), topology_);
+    fresh.alike = alike_groups(groups, topology_);
+    fresh.groups = groups;
     return known->second;
   }
   const KnownTransfers::Groups& groups = shared_->groups(kind, stage, topology_);
+  if (by_channels) fresh.slowdown *= groups.channel_share;
   fresh.groups = groups.ranks;
   fresh.alike = groups.alike;
   for (int other = 0; other + 1 < static_cast<int>(groupings_.size()); ++other) {
@@ -193,6 +200,7 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
   Step::Transfer& fresh = transfers_.emplace_back();
   fresh.name = std::move(name);
   fresh.recipe = std::move(recipe);
+  fresh.slowdown = grouping.slowdown;
   std::optional<std::uint64_t> pattern;
   if (shared_ == nullptr) {
     fresh.parts = parts_of(key, grouping, call);
@@ -325,6 +333,17 @@ void TransferTable::divide(const RankClasses& classes) {
     transfers_[i].parts = std::move(divided);
     entries_[i].groups = std::move(groups_of_part);
   }
+}
+
+void Beside::add(int transfer) {
+  if (transfer < 0) return;
+  const Seconds own = table_->time(transfer, lane_);
+  time_ += own;
+  cost_ += own * table_->slowdown(transfer);
+}
+
+Seconds Beside::cost(Seconds hidden) const {
+  return time_ > Seconds(0.0) ? cost_ * (std::min(hidden, time_) / time_) : Seconds(0.0);
 }
 
 }  // namespace foretrain
