@@ -7,6 +7,7 @@
 
 #include "model/base/equitable_partition.hpp"
 #include "model/base/hash.hpp"
+#include "model/base/memo.hpp"
 #include "model/base/number.hpp"
 
 namespace foretrain {
@@ -84,15 +85,27 @@ void SharingSystem::add_flow(std::int32_t kind_of_flow, std::span<const std::int
   first_crossing.push_back(link.size());
 }
 
-SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes) {
-  const ColouredGraph graph = graph_of(system);
+namespace {
+
+/// The classes of a system's graph, whatever the bandwidths: links of a class share one that is divided.
+struct FoldedGraph {
+  struct LinkClass {
+    std::size_t representative = 0;
+    std::int32_t divisor = 1;
+  };
+  SharingSystem::Folded folded;  ///< without bandwidths
+  std::vector<LinkClass> links;
+};
+
+FoldedGraph fold_graph(const SharingSystem& system, const ColouredGraph& graph, std::size_t most_classes) {
   const Neighbours neighbours(graph);
   const std::vector<std::int32_t> class_of =
       limited_partition(graph, neighbours, system.flows(), most_classes).class_of;
   Classes flows = classes_between(class_of, neighbours, 0, system.flows());
   const Classes links = classes_between(class_of, neighbours, system.flows(), class_of.size());
 
-  SharingSystem::Folded folded;
+  FoldedGraph result;
+  SharingSystem::Folded& folded = result.folded;
   folded.crossings.resize(flows.representatives.size());
   folded.class_of_flow = std::move(flows.of_vertex);
   std::vector<std::int32_t> count(flows.representatives.size());
@@ -116,7 +129,34 @@ SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes
     for (const ColouredGraph::Vertex flow : neighbours.of(links.representatives[id])) {
       count[at_index(folded.class_of_flow[at_index(flow)])] = 0;
     }
-    folded.bandwidth.push_back(system.bandwidth[links.representatives[id] - system.flows()] / std::max(divisor, 1));
+    result.links.push_back({links.representatives[id] - system.flows(), std::max(divisor, 1)});
+  }
+  return result;
+}
+
+}  // namespace
+
+SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes) {
+  struct Key {
+    ColouredGraph graph;
+    std::size_t flows, most_classes;
+    bool operator==(const Key& other) const {
+      return flows == other.flows && most_classes == other.most_classes && graph.colour == other.graph.colour &&
+             graph.edges == other.graph.edges;
+    }
+  };
+  constexpr std::size_t most_edges = 1'000'000;  // in all; 8 MB
+  static thread_local Memo<Key, FoldedGraph> memo(most_edges);
+  Key key{graph_of(system), system.flows(), most_classes};
+  const FoldedGraph* known = memo.find(key);
+  if (known == nullptr) {
+    FoldedGraph fresh = fold_graph(system, key.graph, most_classes);
+    const std::size_t edges = key.graph.edges.size();
+    known = &memo.add(std::move(key), std::move(fresh), edges);
+  }
+  SharingSystem::Folded folded = known->folded;
+  for (const FoldedGraph::LinkClass& link : known->links) {
+    folded.bandwidth.push_back(system.bandwidth[link.representative] / link.divisor);
   }
   return folded;
 }
