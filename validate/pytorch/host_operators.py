@@ -154,9 +154,29 @@ def add_loops(points):
         tensor.grad = torch.randn(elements)
         points.add(f"SGD {elements}", "l2_bandwidth" if elements <= 1 << 20 else "memory_bandwidth", 12.0 * elements,
                    torch.optim.SGD([tensor], 1e-4, foreach=False).step)
+    for elements in (1 << 18, 1 << 20, 1 << 22):
+        x = torch.randn(elements)
+        half = x.half()
+        points.add(f"to fp16 {elements}", "conversion_rate", 6.0 * elements, lambda: x.to(torch.float16))
+        points.add(f"from fp16 {elements}", "conversion_rate", 6.0 * elements, lambda: x.copy_(half))
+        points.add(f"division in fp16 {elements}", "conversion_rate", 4.0 * elements, lambda: half.div_(2))
     table = torch.randn(4096, 256)
     rows = torch.randint(0, 4096, (2048,))
     points.add("embedding of 2048 tokens", "l2_bandwidth", 2.0 * 4 * 2048 * 256, lambda: f.embedding(rows, table))
+
+
+def add_fresh(points):
+    """What memory costs that the system gives anew: tensors that malloc maps for themselves, less the same loop over a
+    tensor that is there (mallopt(3), M_MMAP_THRESHOLD: always above 32 MiB)."""
+    import torch
+    for mebibytes in (36, 48, 64, 96, 128):
+        elements = mebibytes << 18
+        kept = torch.empty(elements)
+        before, after = sampled(lambda: kept.fill_(1.0)), sampled(lambda: torch.empty(elements).fill_(1.0))
+        extra = statistics.median(after) - statistics.median(before)
+        points.all.append(dict(name=f"fresh tensor of {mebibytes} MiB", figure="fresh_rate", work=4.0 * elements,
+                               traffic=0.0, dispatches=0, median_s=extra, lowest_s=min(after) - min(before),
+                               repetitions=len(after)))
 
 
 def fitted(points):
@@ -173,7 +193,8 @@ def fitted(points):
         return statistics.median(p["work"] / rest(p, reorder) for p in points if p["figure"] == figure)
 
     for figure in ("product_rate", "norm_rate", "norm_gradient_rate", "transcendental_rate", "pooling_rate",
-                   "random_rate", "l2_bandwidth", "memory_bandwidth"):
+                   "random_rate", "l2_bandwidth", "memory_bandwidth", "conversion_rate",
+                   "fresh_rate"):
         figures[figure] = rate(figure)
     convolutions = [p for p in points if p["traffic"]]
 
@@ -215,6 +236,8 @@ def main():
         document = json.loads(options.output.read_text())
     else:
         os.environ["OPENBLAS_NUM_THREADS"] = "1"  # which OpenBLAS reads when it is loaded
+        if "MALLOC_TRIM_THRESHOLD_" not in os.environ:  # which the C library reads when it is loaded
+            os.execve(sys.executable, [sys.executable] + sys.argv, dict(os.environ, **host_lab.MEMORY))
         os.sched_setaffinity(0, {options.core})
         try:
             import torch
@@ -225,7 +248,7 @@ def main():
         torch.set_num_threads(1)
         torch.manual_seed(1)
         points = Points()
-        for part in (add_dispatch, add_products, add_convolutions, add_loops):
+        for part in (add_dispatch, add_products, add_convolutions, add_loops, add_fresh):
             part(points)
         document = dict(kind="host operators", torch=torch.__version__, date=time.strftime("%Y-%m-%d", time.gmtime()),
                         processor=host_lab.processor(), points=points.all)
