@@ -6,8 +6,9 @@
 // rate at which that goes, and its kernels compute whole vectors of channels.
 // Loops: bytes over the slower of what memory carries (the last cache where all the operator's tensors fit there) and
 // what the loop itself does: PyTorch's pooling, random numbers and exponentials are slower than any memory.
-// Assumptions: fp32; results are smaller than 32 MiB, which the C library takes from the heap and not as fresh pages
-// from the system (mallopt(3), M_MMAP_THRESHOLD).
+// Results of 32 MiB and more are pages that the system gives anew each time, and clears (mallopt(3),
+// M_MMAP_THRESHOLD): their bytes over the rate of that, beside the rest.
+// Assumptions: fp32; what is smaller stays in the heap (M_TRIM_THRESHOLD is as large).
 #include "model/cost/processor_cost.hpp"
 
 #include <algorithm>
@@ -37,6 +38,7 @@ BytesPerSecond memory_rate(Bytes tensors, const Gpu& gpu) {
 /// What the loop itself does. Frameworks have one for each operator, which its name tells.
 BytesPerSecond loop_rate(const Operator& op, const Streaming& work, const Processor& processor) {
   const bool backward = named(op, {"gradient", "backward"});
+  if (named(op, {"cast"})) return processor.conversion_rate;
   if (named(op, {"dropout"}) && !backward) return processor.random_rate;  // backward, the mask is there
   if (named(op, {"average pool"}) || (named(op, {"max pool"}) && !backward)) return processor.pooling_rate;
   if (named(op, {"softmax", "cross-entropy", "activation", "gelu", "sigmoid"})) return processor.transcendental_rate;
@@ -90,13 +92,24 @@ ProcessorWork work_time(const Operator& op, const MemoryAccess& /*work*/, const 
   return {bytes / memory_rate(bytes, gpu), Bound::memory};
 }
 
+/// For a result that the system has to make room for each time; the optimizer writes into what is there.
+Seconds fresh_pages(const Operator& op, const Processor& processor) {
+  constexpr Bytes mapped = 32.0_MiB;  // by itself
+  const Streaming* const loop = std::get_if<Streaming>(&op.work);
+  if (loop && loop->kind == StreamingKind::optimizer) return Seconds(0.0);
+  const Bytes result =
+      std::visit([&op](const auto& work) { return work.result(bytes_per_element(op.precision)); }, op.work);
+  return result >= mapped ? result / processor.fresh_rate : Seconds(0.0);
+}
+
 }  // namespace
 
 KernelTime processor_time(const Operator& op, const Gpu& gpu) {
   const Processor& processor = *gpu.processor;
   const ProcessorWork work = std::visit([&](const auto& kind) { return work_time(op, kind, gpu); }, op.work);
   const Seconds dispatch = processor.dispatch * number(op.kernels);
-  return {(dispatch + work.time) / processor.share, dispatch > work.time ? Bound::latency : work.bound};
+  return {(dispatch + work.time + fresh_pages(op, processor)) / processor.share,
+          dispatch > work.time ? Bound::latency : work.bound};
 }
 
 }  // namespace foretrain

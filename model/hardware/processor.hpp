@@ -21,6 +21,8 @@ struct Processor {
   BytesPerSecond transcendental_rate;  ///< exponentials: softmax, GELU, sigmoid
   BytesPerSecond pooling_rate;         ///< but the gradient of the maximum, which knows where it lay
   BytesPerSecond random_rate;          ///< dropout, a random number for each element
+  BytesPerSecond conversion_rate;      ///< from fp32 to two bytes and back
+  BytesPerSecond fresh_rate;           ///< results for which the C library asks the system every time
   BytesPerSecond transfer_rate;        ///< what the core sends or receives through TCP when it does nothing else
   Bytes process;                       ///< memory of the framework's process without tensors
 };

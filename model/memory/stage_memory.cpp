@@ -182,6 +182,8 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
       }
     }
   }
+  // A processor's tensors come from the C library, which has no segments.
+  if (scenario.cluster.node.gpu.processor) return;
   fixed_[MemoryPart::allocator] = std::max(segments_of(tensors) - raw, Bytes(0.0));
 }
 
@@ -204,10 +206,18 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
     }
   }
   // Megatron's buckets are parts of the gradients' own memory.
-  const Bytes bucket = std::min(plan.sync.bucket, bytes_per_element(plan.sync.gradient_precision) * parameters_);
+  const Bytes all = bytes_per_element(plan.sync.gradient_precision) * parameters_;
+  const bool processor = scenario.cluster.node.gpu.processor.has_value();
+  // On processors all buckets are counted (DistributedDataParallel keeps them all). On GPUs one is, with which the
+  // other parts were compared to measurements.
+  const Bytes bucket = processor ? all : std::min(plan.sync.bucket, all);
   const bool in_place = plan.sync.bucket_rule == Sync::BucketRule::megatron;
   const bool sums = plan.data > 1 || plan.schedule == PipelineSchedule::dualpipe;
-  if (sums && plan.zero < 3 && !in_place) communication += bucket;
+  if (processor && has_servers(plan.sync.algorithm)) {
+    communication += all * 2.0;  // what is pushed and what is pulled
+  } else if (sums && plan.zero < 3 && !in_place) {
+    communication += bucket;
+  }
   if (plan.offload.optimizer) communication += bucket * 2.0;  // one is filled, one is copied
   std::vector<WeightMatrix> matrices;
   if (plan.sync.compression.needs_whole_gradient()) {

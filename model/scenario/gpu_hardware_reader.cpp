@@ -33,7 +33,7 @@ Processor read_processor(const Field& field, FigureLog& log) {
   const MappingReader keys =
       field.mapping({"share", "dispatch", "product_rate", "convolution_rate", "convolution_gradient_rate",
                      "reorder_rate", "norm_rate", "norm_gradient_rate", "transcendental_rate", "pooling_rate",
-                     "random_rate", "transfer_rate", "process"});
+                     "random_rate", "conversion_rate", "fresh_rate", "transfer_rate", "process"});
   Processor processor;
   if (const auto share = keys.find("share")) {
     processor.share = share->number(Zero::refused);
@@ -50,6 +50,8 @@ Processor read_processor(const Field& field, FigureLog& log) {
   processor.transcendental_rate = figure<BytesPerSecond>(keys, "transcendental_rate", log);
   processor.pooling_rate = figure<BytesPerSecond>(keys, "pooling_rate", log);
   processor.random_rate = figure<BytesPerSecond>(keys, "random_rate", log);
+  processor.conversion_rate = figure<BytesPerSecond>(keys, "conversion_rate", log);
+  processor.fresh_rate = figure<BytesPerSecond>(keys, "fresh_rate", log);
   processor.transfer_rate = figure<BytesPerSecond>(keys, "transfer_rate", log);
   processor.process = figure<Bytes>(keys, "process", log);
   return processor;

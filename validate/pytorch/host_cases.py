@@ -1,6 +1,8 @@
 """What host_steps.py measures, and its results as a table of cases for `foretrain validate`."""
 
 import csv
+import math
+import statistics
 
 FIRST_LAYERS = "family: mlp, input: [784]"
 LINEAR = "{{ linear: {{ out: {} }} }}".format
@@ -27,6 +29,7 @@ SHAPES = {"mlp-d2l": (512,), "mlp-wide": (784,), "lenet": (1, 28, 28), "resnet-1
 CLASSES = {"mlp-d2l": 2, "resnet-50": 1000}
 EARLIER = [model for model in MODELS if model not in LATER_MODELS]
 NINTH = 0.22  # of a core: nine hosts on two cores
+PROBES = ("product 512 x 1024 x 256", "convolution 3 x 3, 8 x 64 x 28 to 64, stride 1", "relu 32 x 64 x 28")
 # What a case is unless it says otherwise, and what measurements leave out.
 USUAL = dict(servers=0, beside=False, bound=None, accumulate=1, checkpoint=False, hook=None, slow=None, slow_core=None,
              background=None, timeline=False)
@@ -153,7 +156,38 @@ def name_of(case):
     return "-".join(words)
 
 
-def scenario_cells(run):
+def share_of(case, reference):
+    """Of a core: what is stated, times what single operators beside the run got done in a second of the processor's time,
+    compared with when the figures of the processor were measured."""
+    if not reference or "probes" not in case:
+        return case["share"]
+    equal = case["probes"][:-1] if case["slow_core"] else case["probes"]
+    ratios = [math.log(reference[name] / took) for probe in equal for name, took in probe.items()]
+    return round(case["share"] * math.exp(statistics.mean(ratios)), 3)
+
+
+def way_of(case):
+    """What tells the case from others of its model, workers, rate and batch."""
+    words = [{"alone": "one process", "async": "asynchronous server", "bounded": f"bounded({case['bound']})",
+              "server": "server", "ring": "ring"}[case["kind"]]]
+    if case["servers"] > 1:
+        words = ["server on every worker" if case["beside"] else f"{case['servers']} servers"]
+    if case["slow_core"]:
+        words.append("one slow core")
+    if case["slow"]:
+        words.append("one slow card")
+    if case["accumulate"] > 1:
+        words.append("accumulation")
+    if case["checkpoint"]:
+        words.append("checkpointing")
+    if case["hook"]:
+        words.append(case["hook"])
+    if case["background"]:
+        words.append("traffic beside")
+    return ", ".join(words)
+
+
+def scenario_cells(run, reference):
     """The case's cells of a table for `foretrain validate`."""
     case = dict(USUAL, **run)
     served = case["kind"] in SERVED
@@ -163,8 +197,11 @@ def scenario_cells(run):
              "cluster.network.nic_bandwidth": f"{case['rate']} Mbit/s",
              "workload.train.model": MODELS[case["model"]][0], "workload.train.micro_batch": case["batch"],
              "plan.data": case["workers"], "plan.sync.algorithm": "parameter_server" if served else "ring"}
-    if case["share"] < 1:
-        cells["cluster.node.gpu.processor.share"] = case["share"]
+    share = share_of(case, reference)
+    if share != 1:
+        cells["cluster.node.gpu.processor.share"] = min(share, 1.0)
+    cells["replay.model"], cells["replay.way"] = case["model"], way_of(case)
+    cells["replay.core"] = case["share"]
     faults = [f"{{ node: 0, link: \"{link}\", bandwidth: {case['slow']} Mbit/s }}"
               for link in ("nic0>fabric", "fabric>nic0") if case["slow"]]
     if case["slow_core"] and served:
@@ -199,11 +236,14 @@ COLUMNS = ["case", "group", "base", "cluster.nodes", "cluster.network.nic_bandwi
            "cluster.faults", "workload.train.model", "workload.train.micro_batch", "workload.train.global_batch",
            "workload.train.recompute", "plan.data", "plan.sync.algorithm", "plan.sync.servers", "plan.sync.split",
            "plan.sync.placement", "plan.sync.consistency", "plan.sync.barrier", "plan.sync.slow_workers",
-           "plan.sync.compression", "background", "measured.step_time", "measured.memory_per_gpu", "replay.exposed",
+           "plan.sync.compression", "background", "measured.step_time", "measured.memory_per_gpu", "replay.model",
+           "replay.way", "replay.core", "replay.exposed",
            "replay.staleness", "replay.faults", "replay.spread", "replay.cores_busy", "replay.others", "source"]
 
 
 def write_table(path, measured):
+    """Steps, and after them the peaks of memory, one for each way to train that holds something else."""
+    reference, peaks = measured["machine"].get("operators_ms"), {}
     where = measured["machine"]
     source = (f"validate/pytorch/host_steps.py, PyTorch {where['torch']}, {where['processor']} with {where['cores']} "
               f"cores, Linux {where['kernel']}, {where['date']}")
@@ -211,14 +251,21 @@ def write_table(path, measured):
         table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
         table.writeheader()
         for run in measured["runs"]:
+            if run["kind"] == "sum":
+                continue
             cells = {"measured.step_time": f"{run['median_s'] * 1e3:.4f} ms", "replay.spread": f"{run['spread']:.3f}",
                      "replay.cores_busy": run["cores_busy"], "replay.others": run["others"], "source": source}
-            if "peak_bytes" in run:
-                cells["measured.memory_per_gpu"] = f"{run['peak_bytes']} B"
             if "exposed_s" in run:
                 cells["replay.exposed"] = f"{run['exposed_s'] * 1e3:.4f} ms"
             if "staleness_mean" in run:
                 cells["replay.staleness"] = f"{run['staleness_mean']:.3f}"
             if "faults" in run:
                 cells["replay.faults"] = run["faults"]
-            table.writerow(dict(scenario_cells(run), **cells))
+            cells.update(scenario_cells(run, reference))
+            table.writerow(cells)
+            held = (run["model"], run["batch"], run["kind"], run["workers"], cells["replay.way"])
+            if "peak_bytes" in run and held not in peaks:
+                peaks[held] = {key: value for key, value in cells.items() if not key.startswith(("measured", "replay"))}
+                peaks[held].update({"case": cells["case"] + "-memory", "group": "hosts-memory",
+                                    "measured.memory_per_gpu": f"{run['peak_bytes']} B"})
+        table.writerows(peaks.values())

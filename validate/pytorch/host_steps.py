@@ -29,7 +29,7 @@ import threading
 import time
 
 import host_lab
-from host_cases import USUAL, designed_cases, write_table
+from host_cases import PROBES, USUAL, designed_cases, write_table
 
 TIMEOUT_S = 150
 DISTURBED = 0.03  # share of the cores that others may take
@@ -169,17 +169,28 @@ def save(path, measured):
     partial.replace(path)
 
 
+def write_trace(path, events):
+    """The step's timeline as Chrome and Perfetto read it, and `foretrain plot timeline --beside`."""
+    rows = []
+    for name, thread, start, duration in events:
+        if duration < 20 and not name.startswith("gloo"):
+            continue
+        short = name.replace("autograd::engine::evaluate_function: ", "")
+        kind = "communication" if name.startswith("gloo") else "optimizer" if "Optimizer" in name else "compute"
+        rows.append(json.dumps(dict(name=short, cat=kind, ph="X", ts=start, dur=duration, pid=0, tid=thread)))
+    path.write_text('{"traceEvents": [\n' + ",\n".join(rows) + "\n]}\n")
+
+
 def measure(cases, path, minutes):
     """Runs what is missing; returns the names of those that failed, were disturbed, or for which there was no time."""
     known = json.loads(path.read_text()) if path.exists() else {"kind": "host training", "machine": {}, "runs": []}
-    asked = {case["name"] for case in cases}
-    known["runs"] = [run for run in known["runs"] if run["others"] <= DISTURBED or run["name"] not in asked]
-    done = {run["name"] for run in known["runs"]}
+    measured = {run["name"]: run["others"] for run in known["runs"]}
+    # What is missing first, then what was disturbed.
+    cases = ([case for case in cases if case["name"] not in measured] +
+             [case for case in cases if measured.get(case["name"], 0.0) > DISTURBED])
     end, missing, hosts = time.monotonic() + 60 * minutes, [], None
     try:
         for number, case in enumerate(cases):
-            if case["name"] in done:
-                continue
             if time.monotonic() > end:
                 missing.append(case["name"] + ": no time left")
                 continue
@@ -198,7 +209,9 @@ def measure(cases, path, minutes):
                 hosts = None
                 continue
             known["machine"] = machine(hosts.versions[0])
-            known["runs"].append(run)
+            if "timeline" in run:
+                write_trace(path.with_name(f"{path.stem}-timeline-{case['name']}.json"), run.pop("timeline"))
+            known["runs"] = [other for other in known["runs"] if other["name"] != run["name"]] + [run]
             save(path, known)
             print(f"{number + 1:4} of {len(cases)}  {case['name']:45} {run['median_s'] * 1e3:10.2f} ms  spread "
                   f"{run['spread']:.3f}  others {run['others']:.3f}", flush=True)
@@ -213,6 +226,8 @@ def measure(cases, path, minutes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=pathlib.Path, help="where every step's time is kept, MEASUREMENTS.json")
+    parser.add_argument("--operators", type=pathlib.Path, help="what host_operators.py measured before: the core that "
+                        "shares of a core are of")
     parser.add_argument("--table", type=pathlib.Path, help="write them as a table of cases, too")
     parser.add_argument("--only", default="", help="cases whose names contain one of these words, with commas")
     parser.add_argument("--minutes", type=float, default=45, help="no case is begun after so long (default: 45)")
@@ -239,7 +254,12 @@ def main():
         if not options.output.exists():
             print(f"{options.output} is not there: nothing was measured", file=sys.stderr)
             return 1
-        write_table(options.table, json.loads(options.output.read_text()))
+        measured = json.loads(options.output.read_text())
+        if options.operators:
+            points = json.loads(options.operators.read_text())["points"]
+            measured["machine"]["operators_ms"] = {
+                point["name"]: point["median_s"] * 1e3 for point in points if point["name"] in PROBES}
+        write_table(options.table, measured)
     for line in missing:
         print(line, file=sys.stderr)
     return 1 if missing else 0
