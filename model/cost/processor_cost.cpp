@@ -3,7 +3,8 @@
 // Products and convolutions: operations over the rate that the library's blocked kernels reach. OpenBLAS packs its
 // operands while it computes, which is in the rate; oneDNN reorders a convolution's tensors before and after (oneDNN
 // developer guide, "Understanding memory formats"; Debian's PyTorch keeps none of them in its layout), bytes over the
-// rate at which that goes, and its kernels compute whole vectors of channels.
+// rate at which that goes, and its kernels compute whole vectors of channels. Convolutions of 1 x 1 with stride 1 are
+// products, image by image (PyTorch 1.13, aten/src/ATen/native/Convolution.cpp: select_conv_backend).
 // Loops: bytes over the slower of what memory carries (the last cache where all the operator's tensors fit there) and
 // what the loop itself does: PyTorch's pooling, random numbers and exponentials are slower than any memory.
 // Results of 32 MiB and more are pages that the system gives anew each time, and clears (mallopt(3),
@@ -38,7 +39,7 @@ BytesPerSecond memory_rate(Bytes tensors, const Gpu& gpu) {
 /// What the loop itself does. Frameworks have one for each operator, which its name tells.
 BytesPerSecond loop_rate(const Operator& op, const Streaming& work, const Processor& processor) {
   const bool backward = named(op, {"gradient", "backward"});
-  if (named(op, {"cast"})) return processor.conversion_rate;
+  if (named(op, {"cast gradients"})) return processor.conversion_rate;
   if (named(op, {"dropout"}) && !backward) return processor.random_rate;  // backward, the mask is there
   if (named(op, {"average pool"}) || (named(op, {"max pool"}) && !backward)) return processor.pooling_rate;
   if (named(op, {"softmax", "cross-entropy", "activation", "gelu", "sigmoid"})) return processor.transcendental_rate;
@@ -67,6 +68,8 @@ double padding(const Convolution& work) {
 
 ProcessorWork work_time(const Operator& op, const Convolution& work, const Gpu& gpu) {
   const Processor& processor = *gpu.processor;
+  const bool product = work.r == 1 && work.s == 1 && work.stride == 1;
+  if (product) return {work.operations() / processor.product_rate, Bound::compute};
   const bool forward = work.pass == ConvolutionPass::forward;
   const FlopsPerSecond rate = forward ? processor.convolution_rate : processor.convolution_gradient_rate;
   const Seconds computed = work.operations() * padding(work) / rate;

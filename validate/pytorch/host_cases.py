@@ -29,7 +29,6 @@ SHAPES = {"mlp-d2l": (512,), "mlp-wide": (784,), "lenet": (1, 28, 28), "resnet-1
 CLASSES = {"mlp-d2l": 2, "resnet-50": 1000}
 EARLIER = [model for model in MODELS if model not in LATER_MODELS]
 NINTH = 0.22  # of a core: nine hosts on two cores
-PROBES = ("product 512 x 1024 x 256", "convolution 3 x 3, 8 x 64 x 28 to 64, stride 1", "relu 32 x 64 x 28")
 # What a case is unless it says otherwise, and what measurements leave out.
 USUAL = dict(servers=0, beside=False, bound=None, accumulate=1, checkpoint=False, hook=None, slow=None, slow_core=None,
              background=None, timeline=False)

@@ -17,7 +17,7 @@ import time
 import models
 import torch
 import torch.distributed as dist
-from host_cases import CLASSES, MODELS, NETWORKS, PROBES, SHAPES
+from host_cases import CLASSES, MODELS, NETWORKS, SHAPES
 
 LEAST, MOST, BUDGET_S = 4, 60, 1.2
 SHORTEST_S = 0.05  # of a value: several of the scheduler's periods
@@ -163,19 +163,23 @@ def serve_each(case, weights, steps):
     return {"staleness": staleness[half:], "values": [b - a for a, b in zip(rounds, rounds[1:])]}
 
 
-def probe(seconds=0.06):
-    """Milliseconds of the processor's time that single operators take, as host_operators.py calls them: how fast the core
-    is here and now, while the other hosts' cores compute as well."""
+def probe_calls():
+    """Single operators, whose operands stay in the caches."""
     x, weight = torch.randn(512, 256), torch.randn(1024, 256)
     image, filters = torch.randn(8, 64, 28, 28), torch.randn(64, 64, 3, 3)
     large = torch.randn(32, 64, 28, 28)
-    operators = (lambda: x @ weight.t(), lambda: torch.nn.functional.conv2d(image, filters, padding=1),
-                 lambda: torch.nn.functional.relu(large))
-    result = {}
-    for name, call in zip(PROBES, operators):
+    return {"product": lambda: x @ weight.t(), "convolution": lambda: torch.nn.functional.conv2d(image, filters, padding=1),
+            "relu": lambda: torch.nn.functional.relu(large)}
+
+
+def probe(seconds=0.06):
+    """Milliseconds of the processor's time that they take: how fast the core is here and now, while the other hosts' cores
+    compute as well."""
+    result, calls = {}, probe_calls()
+    for name, call in calls.items():
         call()
         begun, times = time.process_time(), 0
-        while time.process_time() - begun < seconds / len(operators):
+        while time.process_time() - begun < seconds / len(calls):
             call()
             times += 1
         result[name] = (time.process_time() - begun) / times * 1e3

@@ -29,7 +29,7 @@ import threading
 import time
 
 import host_lab
-from host_cases import PROBES, USUAL, designed_cases, write_table
+from host_cases import USUAL, designed_cases, write_table
 
 TIMEOUT_S = 150
 DISTURBED = 0.03  # share of the cores that others may take
@@ -258,7 +258,8 @@ def main():
         if options.operators:
             points = json.loads(options.operators.read_text())["points"]
             measured["machine"]["operators_ms"] = {
-                point["name"]: point["median_s"] * 1e3 for point in points if point["name"] in PROBES}
+                point["name"][len("probe: "):]: point["median_s"] * 1e3 for point in points
+                if point["figure"] == "probe"}
         write_table(options.table, measured)
     for line in missing:
         print(line, file=sys.stderr)
