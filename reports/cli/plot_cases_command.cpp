@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "model/base/error.hpp"
-#include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/cases.hpp"
 #include "reports/cli/plot.hpp"

@@ -171,6 +171,8 @@ def way_of(case):
               "server": "server", "ring": "ring"}[case["kind"]]]
     if case["servers"] > 1:
         words = ["server on every worker" if case["beside"] else f"{case['servers']} servers"]
+    if case["batch"] != MODELS[case["model"]][1]:
+        words.append(f"batch {case['batch']}")
     if case["slow_core"]:
         words.append("one slow core")
     if case["slow"]:

@@ -108,6 +108,8 @@ class Hosts:
                       cores_busy=round((busy + interrupts) / seconds, 3), interrupts=round(interrupts / seconds, 3),
                       others=round(max(0.0, busy - own) / seconds, 3))
         result.update((key, first[key]) for key in first if key != "values")
+        if "exposed_s" in first:  # of the last; the others wait for it as well
+            result["exposed_s"] = min(answer["exposed_s"] for answer in answers if "exposed_s" in answer)
         probes = [answer["probes"] for answer in answers if "probes" in answer]
         if probes:  # by worker
             result["probes"] = [{name: round(statistics.mean(p[name] for p in both), 4) for name in both[0]}
