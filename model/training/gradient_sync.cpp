@@ -46,7 +46,7 @@ void append_tensors(const PricedLayer& priced, std::vector<Item>& items) {
 /// What a processor does for an all-reduce while no card is busy; `narrow`: numbers of two bytes.
 Seconds summing_time(const Processor& processor, Bytes size, int ranks, bool narrow) {
   const Bytes sent = size * (2.0 * (ranks - 1) / ranks);
-  return (processor.all_reduce + sent / (narrow ? processor.narrow_sum_rate : processor.sum_rate)) / processor.share;
+  return processor.all_reduce + sent / (narrow ? processor.narrow_sum_rate : processor.sum_rate) / processor.share;
 }
 
 }  // namespace

@@ -112,6 +112,16 @@ def add_products(points):
                    2.0 * batch * length * length * dim, [lambda s=s: s[0] @ s[1].transpose(1, 2) for s in sets])
 
 
+def process_bytes():
+    """Memory of the process when the libraries have made room for themselves: after a product and a convolution."""
+    import torch
+    x = torch.randn(1024, 1024)
+    x @ x
+    image = torch.randn(16, 64, 28, 28, requires_grad=True)
+    torch.nn.functional.conv2d(image, torch.randn(64, 64, 3, 3), padding=1).sum().backward()
+    return host_process.status_bytes("VmRSS") - 4 * (x.numel() + 2 * image.numel())
+
+
 def padded(channels):
     """Whole vectors of channels over channels, as oneDNN's blocked kernels compute them."""
     return math.ceil(channels / 16) * 16 / channels
@@ -285,15 +295,17 @@ def main():
         import host_process
         torch.set_num_threads(1)
         torch.manual_seed(1)
+        size = process_bytes()
         points = Points()
         for part in (add_dispatch, add_products, add_convolutions, add_loops, add_fresh, add_probes):
             part(points)
         document = dict(kind="host operators", torch=torch.__version__, date=time.strftime("%Y-%m-%d", time.gmtime()),
-                        processor=host_lab.processor(), points=points.all)
+                        processor=host_lab.processor(), process_bytes=size, points=points.all)
         lines = ",\n".join("    " + json.dumps(point) for point in points.all)
         head = json.dumps({key: value for key, value in document.items() if key != "points"})
         options.output.write_text(head[:-1] + ', "points": [\n' + lines + "\n]}\n")
     figures = fitted(document["points"])
+    print(f"process: {document['process_bytes'] / (1 << 20):.0f} MiB  # with the libraries' own buffers")
     errors = misfits(document["points"], figures)
     for figure, value in figures.items():
         count, error = errors.get(figure, (0, 0.0))
