@@ -13,6 +13,8 @@ namespace foretrain {
 
 namespace {
 
+constexpr std::string_view workers = "plan.data";  // as pictures call them
+
 struct CasePictureOptions {
   std::string x;
   std::string panel;
@@ -49,10 +51,12 @@ std::string curve_of(const Case& row, const std::vector<std::string>& columns) {
   for (const std::string& column : columns) {
     const std::string cell = cell_of(row, column);
     if (cell.empty()) continue;
-    const bool bare = column.starts_with("replay.") ||
-                      !std::ranges::all_of(cell, [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+    const bool bare = column.starts_with("replay.") || cell.find_first_not_of("0123456789.") != std::string::npos;
     const std::string key = column.substr(column.rfind('.') + 1);
-    name += (name.empty() ? "" : ", ") + (bare ? cell : fmt::format("{} {}", key, cell));
+    const std::string words = column == workers ? fmt::format("{} worker{}", cell, cell == "1" ? "" : "s")
+                              : bare            ? cell
+                                                : fmt::format("{} {}", key, cell);
+    name += (name.empty() ? "" : ", ") + words;
   }
   return name;
 }
@@ -72,6 +76,7 @@ CaseFigure predict_table(const PlotOptions& options, const CasePictureOptions& p
   CaseFigure figure;
   figure.axis = picture.x.substr(picture.x.rfind('.') + 1);
   std::ranges::replace(figure.axis, '_', ' ');
+  if (picture.x == workers) figure.axis = "workers";
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (!outcomes[i].result) {
       warn(cases[i].name + ": " + outcomes[i].error);

@@ -24,7 +24,8 @@ std::vector<TimelineEntry> measured_entries(const std::string& file) {
   constexpr std::size_t most = 100'000'000;
   std::vector<TimelineEntry> entries;
   try {
-    for (const auto& event : nlohmann::json::parse(read_text_file(file, most)).at("traceEvents")) {
+    const nlohmann::json trace = nlohmann::json::parse(read_text_file(file, most));
+    for (const auto& event : trace.at("traceEvents")) {
       if (event.value("ph", "") != "X") continue;
       const std::string category = event.value("cat", "compute");
       entries.push_back({"measured " + category, event.value("name", ""), Seconds(event.value("ts", 0.0) * 1e-6),
