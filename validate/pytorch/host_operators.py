@@ -297,7 +297,8 @@ def main():
         torch.manual_seed(1)
         size = process_bytes()
         points = Points()
-        for part in (add_dispatch, add_products, add_convolutions, add_loops, add_fresh, add_probes):
+        # Fresh memory first: afterwards the heap has room for anything.
+        for part in (add_fresh, add_dispatch, add_products, add_convolutions, add_loops, add_probes):
             part(points)
         document = dict(kind="host operators", torch=torch.__version__, date=time.strftime("%Y-%m-%d", time.gmtime()),
                         processor=host_lab.processor(), process_bytes=size, points=points.all)

@@ -42,7 +42,9 @@ if sys.argv[1] == "take":
     except OSError: pass
 else:
     sent = socket.create_connection((sys.argv[2], 29600))
-    while True: sent.sendall(bytes(1 << 18))
+    try:
+        while True: sent.sendall(bytes(1 << 18))
+    except OSError: pass
 """
 
 
