@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/base/number.hpp"
+#include "model/collectives/channels.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/link_load.hpp"
 #include "model/collectives/repeated_groups.hpp"
@@ -142,6 +143,11 @@ int TransferTable::grouping(GroupKind kind, int stage) {
   const auto [known, is_new] = known_groupings_.try_emplace({kind, stage}, static_cast<int>(groupings_.size()));
   if (!is_new) return known->second;
   Grouping& fresh = groupings_.emplace_back(Grouping{kind, stage, layout_.groups(kind, stage), {}});
+  fresh.slowdown = scenario_.calibration.collective.overlap_slowdown;
+  // A processor that trains sends itself; its share does not depend on channels.
+  if (!scenario_.cluster.node.gpu.processor && !fresh.groups.empty()) {
+    fresh.slowdown *= channel_share(fresh.groups.front(), topology_);
+  }
   for (int other = 0; other + 1 < static_cast<int>(groupings_.size()); ++other) {
     const Grouping& model = groupings_[at_index(other)];
     if (model.kind != kind || model.model >= 0 || !scenario_.background.empty()) continue;
@@ -185,6 +191,7 @@ int TransferTable::transfer(const Key& key, std::string name, RecipePointer reci
   Step::Transfer& fresh = transfers_.emplace_back();
   fresh.name = std::move(name);
   fresh.recipe = std::move(recipe);
+  fresh.slowdown = grouping.slowdown;
   if (!copy_shifted(key, grouping, fresh)) {
     for (const std::vector<int>& alike : grouping.alike) {
       std::vector<std::vector<int>> groups;
@@ -290,6 +297,17 @@ void TransferTable::divide(const RankClasses& classes) {
     transfers_[i].parts = std::move(divided);
     entries_[i].groups = std::move(groups_of_part);
   }
+}
+
+void Beside::add(int transfer) {
+  if (transfer < 0) return;
+  const Seconds own = table_->time(transfer, lane_);
+  time_ += own;
+  cost_ += own * table_->slowdown(transfer);
+}
+
+Seconds Beside::cost(Seconds hidden) const {
+  return time_ > Seconds(0.0) ? cost_ * (std::min(hidden, time_) / time_) : Seconds(0.0);
 }
 
 }  // namespace foretrain

@@ -25,6 +25,7 @@ class TransferTable {
 
   /// What a lane's ranks take for it, with nothing but the transfer itself on the links.
   [[nodiscard]] Seconds time(int transfer, int lane) const;
+  [[nodiscard]] double slowdown(int transfer) const { return transfers_[at_index(transfer)].slowdown; }
 
   /// All groups of all transfers, for the classes of ranks.
   [[nodiscard]] std::vector<GroupedTransfer> grouped() const;
@@ -46,6 +47,7 @@ class TransferTable {
     int stage = 0;
     std::vector<std::vector<int>> groups;
     std::vector<std::vector<int>> alike;  ///< by latency between their ranks: indices of groups
+    double slowdown = 0.0;                ///< of kernels beside their collectives
     /// Another stage's groups that become these when every rank is shifted by `shift`, whole nodes; else -1.
     int model = -1;
     int shift = 0;
@@ -81,6 +83,22 @@ class TransferTable {
   std::vector<Grouping> groupings_;
   std::map<std::pair<GroupKind, int>, int> known_groupings_;
   std::map<Key, int> known_;
+};
+
+/// Transfers that run beside kernels.
+class Beside {
+ public:
+  Beside(const TransferTable& table, int lane) : table_(&table), lane_(lane) {}
+  /// -1 is none.
+  void add(int transfer);
+  [[nodiscard]] Seconds time() const { return time_; }
+  /// What kernels take longer of which that much time has the transfers beside it.
+  [[nodiscard]] Seconds cost(Seconds hidden) const;
+
+ private:
+  const TransferTable* table_;
+  int lane_;
+  Seconds time_, cost_;  ///< `cost_`: with all of them hidden
 };
 
 }  // namespace foretrain
