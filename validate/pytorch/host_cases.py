@@ -156,8 +156,8 @@ def name_of(case):
 
 
 def share_of(case, reference):
-    """Of a core: what is stated, times what single operators beside the run got done in a second of the processor's time,
-    compared with when the figures of the processor were measured."""
+    """Of a core: what is stated, times what single operators beside the run got done in a second of the processor's
+    time, compared with when the figures of the processor were measured."""
     if not reference or "probes" not in case:
         return case["share"]
     equal = case["probes"][:-1] if case["slow_core"] else case["probes"]

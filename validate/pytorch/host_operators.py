@@ -48,8 +48,8 @@ def sampled(calls):
 
 
 def copies(make, numbers):
-    """As many calls with operands of their own, `numbers` each, as caches do not hold: in a step, an operator finds there
-    little of what it needs."""
+    """As many calls with operands of their own, `numbers` each, as caches do not hold: in a step, an operator finds
+    there little of what it needs."""
     return [make() for _ in range(max(2, min(64, math.ceil(BEYOND_CACHES / 4 / numbers))))]
 
 

@@ -168,13 +168,14 @@ def probe_calls():
     x, weight = torch.randn(512, 256), torch.randn(1024, 256)
     image, filters = torch.randn(8, 64, 28, 28), torch.randn(64, 64, 3, 3)
     large = torch.randn(32, 64, 28, 28)
-    return {"product": lambda: x @ weight.t(), "convolution": lambda: torch.nn.functional.conv2d(image, filters, padding=1),
+    return {"product": lambda: x @ weight.t(),
+            "convolution": lambda: torch.nn.functional.conv2d(image, filters, padding=1),
             "relu": lambda: torch.nn.functional.relu(large)}
 
 
 def probe(seconds=0.06):
-    """Milliseconds of the processor's time that they take: how fast the core is here and now, while the other hosts' cores
-    compute as well."""
+    """Milliseconds of the processor's time that they take: how fast the core is here and now, while the other hosts'
+    cores compute as well."""
     result, calls = {}, probe_calls()
     for name, call in calls.items():
         call()

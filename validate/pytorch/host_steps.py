@@ -160,7 +160,8 @@ def spread(values):
 
 def machine(versions):
     return dict(processor=host_lab.processor(), cores=os.cpu_count(), kernel=platform.release(),
-                torch=versions["torch"], process_bytes=versions["process_bytes"], date=time.strftime("%Y-%m-%d", time.gmtime()))
+                torch=versions["torch"], process_bytes=versions["process_bytes"],
+                date=time.strftime("%Y-%m-%d", time.gmtime()))
 
 
 def save(path, measured):
