@@ -3,11 +3,13 @@
 // Products and convolutions: operations over the rate that the library's blocked kernels reach. OpenBLAS packs its
 // operands while it computes, which is in the rate; oneDNN reorders a convolution's tensors before and after (oneDNN
 // developer guide, "Understanding memory formats"; Debian's PyTorch keeps none of them in its layout), bytes over the
-// rate at which that goes, and its kernels compute whole vectors of channels.
+// rate at which that goes, and its kernels compute whole vectors of channels. Convolutions of 1 x 1 with stride 1 are
+// products, image by image (PyTorch 1.13, aten/src/ATen/native/Convolution.cpp: select_conv_backend).
 // Loops: bytes over the slower of what memory carries (the last cache where all the operator's tensors fit there) and
 // what the loop itself does: PyTorch's pooling, random numbers and exponentials are slower than any memory.
-// Assumptions: fp32; results are smaller than 32 MiB, which the C library takes from the heap and not as fresh pages
-// from the system (mallopt(3), M_MMAP_THRESHOLD).
+// Results of 32 MiB and more are pages that the system gives anew each time, and clears (mallopt(3),
+// M_MMAP_THRESHOLD): their bytes over the rate of that, beside the rest.
+// Assumptions: fp32; what is smaller stays in the heap (M_TRIM_THRESHOLD is as large).
 #include "model/cost/processor_cost.hpp"
 
 #include <algorithm>
@@ -37,6 +39,7 @@ BytesPerSecond memory_rate(Bytes tensors, const Gpu& gpu) {
 /// What the loop itself does. Frameworks have one for each operator, which its name tells.
 BytesPerSecond loop_rate(const Operator& op, const Streaming& work, const Processor& processor) {
   const bool backward = named(op, {"gradient", "backward"});
+  if (named(op, {"cast gradients"})) return processor.conversion_rate;
   if (named(op, {"dropout"}) && !backward) return processor.random_rate;  // backward, the mask is there
   if (named(op, {"average pool"}) || (named(op, {"max pool"}) && !backward)) return processor.pooling_rate;
   if (named(op, {"softmax", "cross-entropy", "activation", "gelu", "sigmoid"})) return processor.transcendental_rate;
@@ -65,6 +68,8 @@ double padding(const Convolution& work) {
 
 ProcessorWork work_time(const Operator& op, const Convolution& work, const Gpu& gpu) {
   const Processor& processor = *gpu.processor;
+  const bool product = work.r == 1 && work.s == 1 && work.stride == 1;
+  if (product) return {work.operations() / processor.product_rate, Bound::compute};
   const bool forward = work.pass == ConvolutionPass::forward;
   const FlopsPerSecond rate = forward ? processor.convolution_rate : processor.convolution_gradient_rate;
   const Seconds computed = work.operations() * padding(work) / rate;
@@ -90,13 +95,24 @@ ProcessorWork work_time(const Operator& op, const MemoryAccess& /*work*/, const 
   return {bytes / memory_rate(bytes, gpu), Bound::memory};
 }
 
+/// For a result that the system has to make room for each time; the optimizer writes into what is there.
+Seconds fresh_pages(const Operator& op, const Processor& processor) {
+  constexpr Bytes mapped = 32.0_MiB;  // by itself
+  const Streaming* const loop = std::get_if<Streaming>(&op.work);
+  if (loop && loop->kind == StreamingKind::optimizer) return Seconds(0.0);
+  const Bytes result =
+      std::visit([&op](const auto& work) { return work.result(bytes_per_element(op.precision)); }, op.work);
+  return result >= mapped ? result / processor.fresh_rate : Seconds(0.0);
+}
+
 }  // namespace
 
 KernelTime processor_time(const Operator& op, const Gpu& gpu) {
   const Processor& processor = *gpu.processor;
   const ProcessorWork work = std::visit([&](const auto& kind) { return work_time(op, kind, gpu); }, op.work);
   const Seconds dispatch = processor.dispatch * number(op.kernels);
-  return {(dispatch + work.time) / processor.share, dispatch > work.time ? Bound::latency : work.bound};
+  return {(dispatch + work.time + fresh_pages(op, processor)) / processor.share,
+          dispatch > work.time ? Bound::latency : work.bound};
 }
 
 }  // namespace foretrain

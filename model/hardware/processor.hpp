@@ -21,7 +21,12 @@ struct Processor {
   BytesPerSecond transcendental_rate;  ///< exponentials: softmax, GELU, sigmoid
   BytesPerSecond pooling_rate;         ///< but the gradient of the maximum, which knows where it lay
   BytesPerSecond random_rate;          ///< dropout, a random number for each element
+  BytesPerSecond conversion_rate;      ///< fp32 to two bytes, divided there by the number of ranks
+  BytesPerSecond fresh_rate;           ///< results for which the C library asks the system every time
   BytesPerSecond transfer_rate;        ///< what the core sends or receives through TCP when it does nothing else
+  Seconds all_reduce;                  ///< what Gloo's takes beside its bytes
+  BytesPerSecond sum_rate;             ///< of what it sends: received, added up and copied while no card is busy
+  BytesPerSecond narrow_sum_rate;      ///< the same of numbers of two bytes
   Bytes process;                       ///< memory of the framework's process without tensors
   bool operator==(const Processor&) const = default;
 };

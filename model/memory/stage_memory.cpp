@@ -1,9 +1,12 @@
 #include "model/memory/stage_memory.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <utility>
+#include <variant>
 
+#include "model/base/number.hpp"
 #include "model/memory/allocator.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/weight_gradients.hpp"
@@ -31,6 +34,25 @@ Bytes compression_needs(const Plan& plan, double parameters, const std::vector<W
   const double in_bucket = std::min(plan.sync.bucket / bytes_per_element(precision), parameters);
   return compression_buffers(compression, in_bucket, precision, replicas) +
          compression_memory(compression, {parameters, matrices}, precision);
+}
+
+/// On a processor a convolution computes on copies of its tensors, in whole vectors of 16 channels
+/// (processor_cost.cpp).
+Bytes blocked_copies(const Layer& layer) {
+  constexpr double lanes = 16.0;
+  constexpr std::int64_t image_channels = 3;  // which have kernels of their own
+  const auto padded = [](std::int64_t channels) {
+    return channels <= image_channels ? number(channels) : std::ceil(number(channels) / lanes) * lanes;
+  };
+  Bytes most;
+  for (const Operator& op : layer.forward) {
+    const auto* const work = std::get_if<Convolution>(&op.work);
+    if (!work) continue;
+    const double pixels_in = number(work->n * work->h) * number(work->w);
+    const double pixels_out = number(work->n * work->p) * number(work->q);
+    most = std::max(most, fp32 * (pixels_in * padded(work->c) + pixels_out * padded(work->k)));
+  }
+  return most;
 }
 
 /// Groups of ranks that this GPU communicates in; each has a communicator with channels of its own.
@@ -107,6 +129,10 @@ void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& trai
     if (train.recompute != Recompute::none && layer.recomputable) memory.recomputed = dropped;
     memory.forward_temporaries = forward_temporaries(layer, train.recompute, dropped);
     memory.backward_temporaries = layer.workspace;
+    if (scenario.cluster.node.gpu.processor) {
+      memory.forward_temporaries += blocked_copies(layer);
+      memory.backward_temporaries += blocked_copies(layer);
+    }
     const double numbers = layer.parameters + layer.frozen_parameters;
     if (layer.splittable) {
       memory.gathered = 2.0 * numbers * weight;
@@ -187,6 +213,8 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
       }
     }
   }
+  // A processor's tensors come from the C library, which has no segments.
+  if (scenario.cluster.node.gpu.processor) return;
   fixed_[MemoryPart::allocator] = std::max(segments_of(tensors) - raw, Bytes(0.0));
 }
 
@@ -209,10 +237,18 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
     }
   }
   // Megatron's buckets are parts of the gradients' own memory.
-  const Bytes bucket = std::min(plan.sync.bucket, bytes_per_element(plan.sync.gradient_precision) * parameters_);
+  const Bytes all = bytes_per_element(plan.sync.gradient_precision) * parameters_;
+  const bool processor = scenario.cluster.node.gpu.processor.has_value();
+  // On processors all buckets are counted (DistributedDataParallel keeps them all). On GPUs one is, with which the
+  // other parts were compared to measurements.
+  const Bytes bucket = processor ? all : std::min(plan.sync.bucket, all);
   const bool in_place = plan.sync.bucket_rule == Sync::BucketRule::megatron;
   const bool sums = plan.data > 1 || plan.schedule == PipelineSchedule::dualpipe;
-  if (sums && plan.zero < 3 && !in_place) communication += bucket;
+  if (processor && has_servers(plan.sync.algorithm)) {
+    communication += all * 2.0;  // what is pushed and what is pulled
+  } else if (sums && plan.zero < 3 && !in_place) {
+    communication += bucket;
+  }
   if (plan.offload.optimizer) communication += bucket * 2.0;  // one is filled, one is copied
   std::vector<WeightMatrix> matrices;
   if (plan.sync.compression.needs_whole_gradient()) {

@@ -31,10 +31,10 @@ std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, Figur
 
 /// `processor:` of a device that is one. All rates are those of one core with nothing else to do.
 Processor read_processor(const Field& field, FigureLog& log) {
-  const MappingReader keys =
-      field.mapping({"share", "dispatch", "product_rate", "convolution_rate", "convolution_gradient_rate",
-                     "reorder_rate", "norm_rate", "norm_gradient_rate", "transcendental_rate", "pooling_rate",
-                     "random_rate", "transfer_rate", "process"});
+  const MappingReader keys = field.mapping(
+      {"share", "dispatch", "product_rate", "convolution_rate", "convolution_gradient_rate", "reorder_rate",
+       "norm_rate", "norm_gradient_rate", "transcendental_rate", "pooling_rate", "random_rate", "conversion_rate",
+       "fresh_rate", "transfer_rate", "all_reduce", "sum_rate", "narrow_sum_rate", "process"});
   Processor processor;
   if (const auto share = keys.find("share")) {
     processor.share = share->number(Zero::refused);
@@ -51,7 +51,12 @@ Processor read_processor(const Field& field, FigureLog& log) {
   processor.transcendental_rate = figure<BytesPerSecond>(keys, "transcendental_rate", log);
   processor.pooling_rate = figure<BytesPerSecond>(keys, "pooling_rate", log);
   processor.random_rate = figure<BytesPerSecond>(keys, "random_rate", log);
+  processor.conversion_rate = figure<BytesPerSecond>(keys, "conversion_rate", log);
+  processor.fresh_rate = figure<BytesPerSecond>(keys, "fresh_rate", log);
   processor.transfer_rate = figure<BytesPerSecond>(keys, "transfer_rate", log);
+  processor.all_reduce = figure<Seconds>(keys, "all_reduce", log);
+  processor.sum_rate = figure<BytesPerSecond>(keys, "sum_rate", log);
+  processor.narrow_sum_rate = figure<BytesPerSecond>(keys, "narrow_sum_rate", log);
   processor.process = figure<Bytes>(keys, "process", log);
   return processor;
 }

@@ -43,6 +43,12 @@ void append_tensors(const PricedLayer& priced, std::vector<Item>& items) {
   }
 }
 
+/// What a processor does for an all-reduce while no card is busy; `narrow`: numbers of two bytes.
+Seconds summing_time(const Processor& processor, Bytes size, int ranks, bool narrow) {
+  const Bytes sent = size * (2.0 * (ranks - 1) / ranks);
+  return processor.all_reduce + sent / (narrow ? processor.narrow_sum_rate : processor.sum_rate) / processor.share;
+}
+
 }  // namespace
 
 GradientSync::GradientSync(const Scenario& scenario, const LayerPricer& pricer, TransferTable& transfers)
@@ -233,6 +239,13 @@ void GradientSync::synchronise(const Place& place, const Holders& holders, const
         add(holders.copies, CollectiveOperation::all_reduce, message.size / holders.in_shards, "gradient all-reduce",
             divides ? std::vector<Operator>{} : message.kernels);
       }
+    }
+  }
+  if (const auto& processor = scenario_.cluster.node.gpu.processor) {
+    for (const CompressedMessage& message : work.messages) {
+      bucket.after +=
+          summing_time(*processor, message.size, holders.replicas, message.size < gradient_ * gradients.elements) *
+          collectives / place.speed;
     }
   }
   // Under ZeRO each rank restores the part that it owns.

@@ -1,6 +1,10 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <vector>
 
 #include "model/base/error.hpp"
+#include "model/base/files.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
@@ -12,8 +16,29 @@ namespace foretrain {
 namespace {
 
 struct TimelineOptions {
-  std::string from, until;
+  std::string from, until, beside;
 };
+
+/// The events of a trace in Chrome's format, as Kineto writes it, from its first one on: rows of their own.
+std::vector<TimelineEntry> measured_entries(const std::string& file) {
+  constexpr std::size_t most = 100'000'000;
+  std::vector<TimelineEntry> entries;
+  try {
+    const nlohmann::json trace = nlohmann::json::parse(read_text_file(file, most));
+    for (const auto& event : trace.at("traceEvents")) {
+      if (event.value("ph", "") != "X") continue;
+      const std::string category = event.value("cat", "compute");
+      entries.push_back({"measured " + category, event.value("name", ""), Seconds(event.value("ts", 0.0) * 1e-6),
+                         Seconds(event.value("dur", 0.0) * 1e-6), -1, category});
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw UsageError("plot timeline: --beside " + file + " is no trace in Chrome's format: " + error.what());
+  }
+  if (entries.empty()) throw UsageError("plot timeline: --beside " + file + " has no events");
+  const Seconds first = std::ranges::min_element(entries, {}, &TimelineEntry::start)->start;
+  for (TimelineEntry& entry : entries) entry.start -= first;
+  return entries;
+}
 
 Seconds date(const std::string& option, const std::string& text) {
   try {
@@ -29,6 +54,10 @@ ExitStatus run(const PlotOptions& shared, const TimelineOptions& options) {
   timeline.title = result.scenario;
   timeline.entries = std::move(result.timeline);
   if (timeline.entries.empty()) throw UsageError("plot timeline: a single operator has no timeline");
+  if (!options.beside.empty()) {
+    const std::vector<TimelineEntry> measured = measured_entries(options.beside);
+    timeline.entries.insert(timeline.entries.end(), measured.begin(), measured.end());
+  }
   if (!options.from.empty()) timeline.from = date("--from", options.from);
   if (!options.until.empty()) timeline.until = date("--until", options.until);
   try {
@@ -49,6 +78,9 @@ void add_plot_timeline(CLI::App& plot, ExitStatus& status) {
       [options](const PlotOptions& shared) { return run(shared, *options); });
   command->add_option("--from", options->from, "leave out what lies before (default: the start)")->type_name("TIME");
   command->add_option("--until", options->until, "leave out what lies behind (default: the end)")->type_name("TIME");
+  command
+      ->add_option("--beside", options->beside, "a measured step in Chrome's format, as PyTorch's profiler writes it")
+      ->type_name("TRACE.json");
 }
 
 }  // namespace foretrain

@@ -182,4 +182,20 @@ TEST_CASE("Bandwidth needs a collective, known algorithms and a range of sizes")
   CHECK_THAT(unknown.errors, Catch::Contains("rink"));
 }
 
+TEST_CASE("plot timeline draws a measured step beside the predicted one") {
+  const TemporaryFolder folder;
+  write_file(folder.file("trace.json"),
+             R"({"traceEvents": [{"name": "backward", "cat": "compute", "ph": "X", "ts": 1000, "dur": 5000, "tid": 1},)"
+             R"({"name": "gloo:all_reduce", "cat": "communication", "ph": "X", "ts": 4000, "dur": 9000, "tid": 2}]})");
+  const std::string picture = folder.file("step.svg");
+  REQUIRE(run_program({"plot", "timeline", "data-parallel-hosts", "--beside", folder.file("trace.json"), "-o", picture})
+              .status == 0);
+  CHECK_THAT(read_text_file(picture), Catch::Contains("measured compute") && Catch::Contains("measured communication"));
+  write_file(folder.file("none.json"), "{}");
+  const FilterResult refused =
+      run_program({"plot", "timeline", "data-parallel-hosts", "--beside", folder.file("none.json"), "-o", picture});
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.errors, Catch::Contains("no trace in Chrome's format"));
+}
+
 }  // namespace foretrain::test

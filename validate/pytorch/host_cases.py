@@ -1,6 +1,8 @@
 """What host_steps.py measures, and its results as a table of cases for `foretrain validate`."""
 
 import csv
+import math
+import statistics
 
 FIRST_LAYERS = "family: mlp, input: [784]"
 LINEAR = "{{ linear: {{ out: {} }} }}".format
@@ -14,24 +16,50 @@ MODELS = {  # how the scenario calls it; batch; transformers: layers, hidden, he
     "bert-small": ("{ preset: bert-base, layers: 4, hidden: 256, heads: 4, vocabulary: 4096, sequence: 128 }", 4,
                    (4, 256, 4, 4096, 128)),
 }
+LATER_MODELS = {  # measured when the model of processors was there
+    "mlp-deep": (f"{{ family: mlp, input: [256], layers: [{f'{LINEAR(512)}, relu, ' * 11}{LINEAR(10)}] }}", 128, None),
+    "resnet-50": ("resnet-50", 4, None),
+    "gpt-broad": ("{ preset: gpt2, layers: 2, hidden: 512, heads: 8, vocabulary: 2048, sequence: 256 }", 2,
+                  (2, 512, 8, 2048, 256)),
+}
+MODELS.update(LATER_MODELS)
 NETWORKS = {"resnet-18": "resnet-18-d2l"}  # as models.py calls them, where that is another name
-SHAPES = {"mlp-d2l": (512,), "mlp-wide": (784,), "lenet": (1, 28, 28), "resnet-18": (1, 28, 28)}
-CLASSES = {"mlp-d2l": 2}
+SHAPES = {"mlp-d2l": (512,), "mlp-wide": (784,), "lenet": (1, 28, 28), "resnet-18": (1, 28, 28), "mlp-deep": (256,),
+          "resnet-50": (3, 224, 224)}
+CLASSES = {"mlp-d2l": 2, "resnet-50": 1000}
+EARLIER = [model for model in MODELS if model not in LATER_MODELS]
+NINTH = 0.22  # of a core: nine hosts on two cores
+# What a case is unless it says otherwise, and what measurements leave out.
+USUAL = dict(servers=0, beside=False, bound=None, accumulate=1, checkpoint=False, hook=None, slow=None, slow_core=None,
+             background=None, timeline=False)
+
+
+def case_of(kind, model, workers, share, hosts, rate, larger=1, **rest):
+    case = dict(USUAL, kind=kind, model=model, batch=round(MODELS[model][1] * larger), workers=workers, rate=rate,
+                share=share, hosts=hosts, **rest)
+    if kind in SERVED and not case["servers"]:
+        case["servers"] = 1
+    case["name"] = name_of(case)
+    return case
+
+
+SERVED = ("server", "async", "bounded")
 
 
 def designed_cases():
-    """Each case as a dict: kind (alone, ring, server, async), model, batch, workers, rates (Mbit/s), share, hosts."""
+    """Each case as a dict: kind (alone, ring, or SERVED), model, batch, workers, rates (Mbit/s), share, hosts."""
+    return sums() + later_cases() + earlier_cases()
+
+
+def earlier_cases():
     cases = []
 
-    def add(kind, workers, share, hosts, rates, models=MODELS, slow=None, larger=1):
-        for model in models:
+    def add(kind, workers, share, hosts, rates, **rest):
+        for model in EARLIER:
             for rate in rates:
                 if model == "resnet-18" and rate == 100:
                     continue  # tens of seconds a step
-                case = dict(kind=kind, model=model, batch=MODELS[model][1] * larger, workers=workers, rate=rate,
-                            share=share, hosts=hosts, slow=slow)
-                case["name"] = name_of(case)
-                cases.append(case)
+                cases.append(case_of(kind, model, workers, share, hosts, rate, **rest))
 
     add("alone", 1, 1.0, 2, (1000,))
     add("alone", 1, 1.0, 2, (1000,), larger=4)
@@ -51,41 +79,173 @@ def designed_cases():
     return cases
 
 
+def later_cases():
+    """New models, faster cards, more workers and servers, and the ways to send and to keep less."""
+    cases = []
+
+    def add(kind, models, workers, share, hosts, rates, **rest):
+        cases.extend(case_of(kind, model, workers, share, hosts, rate, **rest)
+                     for model in models.split() for rate in rates)
+
+    new, three, four = "mlp-deep gpt-broad resnet-50", "mlp-wide lenet gpt-small", "mlp-wide lenet gpt-small resnet-18"
+    add("alone", new, 1, 1.0, 2, (1000,))
+    add("alone", four + " bert-small", 1, 1.0, 2, (1000,), larger=2)
+    add("alone", three, 1, 1.0, 2, (1000,), accumulate=4)
+    add("alone", "gpt-small bert-small", 1, 1.0, 2, (1000,), larger=4, checkpoint=True)
+    add("ring", new, 2, 1.0, 2, (1000, 2000))
+    add("ring", "mlp-wide gpt-small", 2, 1.0, 2, (1000,), larger=2, timeline=True)
+    add("ring", four + " mlp-deep", 2, 1.0, 2, (5000, 10000))
+    add("ring", "mlp-wide gpt-small resnet-18", 2, 1.0, 2, (500, 1000), hook="fp16")
+    add("ring", three, 2, 1.0, 2, (500,), accumulate=4)
+    add("ring", "gpt-small bert-small", 2, 1.0, 2, (1000,), larger=4, checkpoint=True)
+    add("ring", three, 2, 1.0, 2, (1000,), slow_core=2)
+    add("server", "mlp-deep gpt-broad", 1, 1.0, 2, (1000, 2000))
+    add("server", four, 1, 1.0, 2, (5000, 10000))
+    add("server", three, 2, 0.5, 4, (500, 1000), servers=2)
+    add("server", "resnet-18 mlp-deep gpt-broad", 2, 0.5, 4, (1000,), servers=2)
+    add("ring", "mlp-deep gpt-broad", 4, 0.5, 4, (1000,))
+    add("ring", "mlp-wide gpt-small", 4, 0.5, 4, (500,), hook="fp16")
+    add("ring", three, 4, 0.5, 4, (1000,), slow_core=2)
+    add("ring", three, 4, 0.5, 4, (2000,))
+    add("server", three, 3, 0.5, 4, (1000,), slow_core=2)
+    add("async", three, 3, 0.5, 4, (1000,), slow_core=2)
+    add("bounded", three, 3, 0.5, 4, (1000,), slow_core=2, bound=1)
+    add("bounded", three, 3, 0.5, 4, (1000,), slow_core=2, bound=4)
+    add("ring", three, 2, 0.5, 4, (500,), background=[0, 1])
+    add("server", three, 2, 0.5, 4, (500,), background=[0, 2])
+    add("server", three, 4, 0.5, 4, (500, 1000), servers=4, beside=True)
+    add("server", "resnet-18 mlp-deep gpt-broad", 4, 0.5, 4, (1000,), servers=4, beside=True)
+    add("ring", "mlp-d2l lenet gpt-small mlp-wide", 8, NINTH, 9, (200, 500))
+    add("server", "mlp-d2l lenet mlp-deep", 8, NINTH, 9, (200, 500))
+    add("async", "mlp-d2l lenet", 8, NINTH, 9, (500,))
+    return cases
+
+
+def sums():
+    """All-reduces alone, of `batch` bytes; not training, from them the rate of sending is taken."""
+    cases = []
+    for workers, share, hosts, rates in ((2, 1.0, 2, (500, 1000, 2000, 5000, 10000)), (4, 0.5, 4, (500, 1000, 2000))):
+        for rate in rates:
+            for size in (660_000, 4_000_000, 16_000_000):
+                case = dict(USUAL, kind="sum", batch=size, workers=workers, rate=rate, share=share, hosts=hosts,
+                            model="none", name=f"sum{workers}-{size}-{rate}")
+                cases.append(case)
+    for rate in (1000, 10000):
+        cases.append(dict(cases[1], rate=rate, hook="fp16", batch=8_000_000, name=f"sum2-fp16-8000000-{rate}"))
+    return cases
+
+
 def name_of(case):
+    words = [case["model"], f"b{case['batch']}"]
     if case["kind"] == "alone":
-        return f"{case['model']}-b{case['batch']}-alone{'-half' if case['share'] < 1 else ''}"
-    slow = f"-slow{case['slow']}" if case["slow"] else ""
-    half = "-half" if case["share"] < 1 else ""
-    return f"{case['model']}-b{case['batch']}-{case['kind']}{case['workers']}-{case['rate']}{slow}{half}"
+        words.append("alone")
+    else:
+        words += [f"{case['kind']}{case['workers']}", str(case["rate"])]
+    if case["servers"] > 1:
+        words.append(f"{case['servers']}servers" + ("-beside" if case["beside"] else ""))
+    for word, value in (("bound", case["bound"]), ("slow", case["slow"]), ("core", case["slow_core"])):
+        if value is not None:
+            words.append(f"{word}{value}")
+    if case["accumulate"] > 1:
+        words.append(f"accumulate{case['accumulate']}")
+    words += [word for word, said in (("checkpoint", case["checkpoint"]), (case["hook"], case["hook"]),
+                                      ("traffic", case["background"])) if said]
+    if case["share"] < 1:
+        words.append({0.5: "half", NINTH: "ninth"}[case["share"]])
+    return "-".join(words)
 
 
-def scenario_cells(case):
+def share_of(case, reference):
+    """Of a core: what is stated, times what single operators beside the run got done in a second of the processor's
+    time, compared with when the figures of the processor were measured."""
+    if not reference or "probes" not in case:
+        return case["share"]
+    equal = case["probes"][:-1] if case["slow_core"] else case["probes"]
+    # What a loop takes tells more of the caches than of the core.
+    ratios = [math.log(reference[name] / probe[name]) for probe in equal for name in ("product", "convolution")]
+    return round(case["share"] * math.exp(statistics.mean(ratios)), 3)
+
+
+def way_of(case):
+    """What tells the case from others of its model, workers, rate and batch."""
+    words = [{"alone": "one process", "async": "asynchronous server", "bounded": f"bounded({case['bound']})",
+              "server": "server", "ring": "ring"}[case["kind"]]]
+    if case["servers"] > 1:
+        words = ["server on every worker" if case["beside"] else f"{case['servers']} servers"]
+    if case["batch"] != MODELS[case["model"]][1]:
+        words.append(f"batch {case['batch']}")
+    if case["slow_core"]:
+        words.append("one slow core")
+    if case["slow"]:
+        words.append("one slow card")
+    if case["accumulate"] > 1:
+        words.append("accumulation")
+    if case["checkpoint"]:
+        words.append("checkpointing")
+    if case["hook"]:
+        words.append(case["hook"])
+    if case["background"]:
+        words.append("traffic beside")
+    return ", ".join(words)
+
+
+def scenario_cells(run, reference):
     """The case's cells of a table for `foretrain validate`."""
-    served = case["kind"] in ("server", "async")
+    case = dict(USUAL, **run)
+    served = case["kind"] in SERVED
+    nodes = case["workers"] + (0 if case["beside"] else max(case["servers"], int(served)))
     cells = {"case": "hosts-" + case["name"], "group": f"hosts-{case['kind']}",
-             "base": "servers-hosts" if served else "data-parallel-hosts", "cluster.nodes": case["workers"] + served,
+             "base": "servers-hosts" if served else "data-parallel-hosts", "cluster.nodes": nodes,
              "cluster.network.nic_bandwidth": f"{case['rate']} Mbit/s",
              "workload.train.model": MODELS[case["model"]][0], "workload.train.micro_batch": case["batch"],
              "plan.data": case["workers"], "plan.sync.algorithm": "parameter_server" if served else "ring"}
-    if case["share"] < 1:
-        cells["cluster.node.gpu.processor.share"] = case["share"]
-    if case["slow"]:
-        links = (f"{{ node: 0, link: \"{link}\", bandwidth: {case['slow']} Mbit/s }}"
-                 for link in ("nic0>fabric", "fabric>nic0"))
-        cells["cluster.faults"] = f"[{', '.join(links)}]"
+    share = share_of(case, reference)
+    if share != 1:
+        cells["cluster.node.gpu.processor.share"] = min(share, 1.0)
+    cells["replay.model"], cells["replay.way"] = case["model"], way_of(case)
+    cells["replay.core"] = case["share"]
+    faults = [f"{{ node: 0, link: \"{link}\", bandwidth: {case['slow']} Mbit/s }}"
+              for link in ("nic0>fabric", "fabric>nic0") if case["slow"]]
+    if case["slow_core"] and served:
+        cells["plan.sync.slow_workers"] = f"{{ count: 1, factor: {case['slow_core']} }}"
+    elif case["slow_core"]:
+        faults.append(f"{{ node: {case['workers'] - 1}, gpu: 0, speed: {1 / case['slow_core']:.0%} }}")
+    if faults:
+        cells["cluster.faults"] = f"[{', '.join(faults)}]"
     if case["kind"] == "async":
         cells["plan.sync.consistency"] = "asynchronous"
+    if case["kind"] == "bounded":
+        cells["plan.sync.consistency"] = f"bounded({case['bound']})"
+    if case["kind"] in ("async", "bounded"):
         cells["plan.sync.barrier"] = "false"
+    if case["servers"] > 1:
+        cells["plan.sync.servers"] = case["servers"]
+        cells["plan.sync.split"] = "64 KiB"
+    if case["beside"]:
+        cells["plan.sync.placement"] = "cpu"
+    if case["accumulate"] > 1:
+        cells["workload.train.global_batch"] = case["batch"] * case["workers"] * case["accumulate"]
+    if case["checkpoint"]:
+        cells["workload.train.recompute"] = "full"
+    if case["hook"]:
+        cells["plan.sync.compression"] = case["hook"]
+    if case["background"]:
+        cells["background"] = "[{{ from: node{}, to: node{} }}]".format(*case["background"])
     return cells
 
 
 COLUMNS = ["case", "group", "base", "cluster.nodes", "cluster.network.nic_bandwidth", "cluster.node.gpu.processor.share",
-           "cluster.faults", "workload.train.model", "workload.train.micro_batch", "plan.data",
-           "plan.sync.algorithm", "plan.sync.consistency", "plan.sync.barrier", "measured.step_time",
-           "replay.spread", "replay.cores_busy", "replay.others", "source"]
+           "cluster.faults", "workload.train.model", "workload.train.micro_batch", "workload.train.global_batch",
+           "workload.train.recompute", "plan.data", "plan.sync.algorithm", "plan.sync.servers", "plan.sync.split",
+           "plan.sync.placement", "plan.sync.consistency", "plan.sync.barrier", "plan.sync.slow_workers",
+           "plan.sync.compression", "background", "measured.step_time", "measured.memory_per_gpu", "replay.model",
+           "replay.way", "replay.core", "replay.exposed",
+           "replay.staleness", "replay.faults", "replay.spread", "replay.cores_busy", "replay.others", "source"]
 
 
 def write_table(path, measured):
+    """Steps, and after them the peaks of memory, one for each way to train that holds something else."""
+    reference, peaks = measured["machine"].get("operators_ms"), {}
     where = measured["machine"]
     source = (f"validate/pytorch/host_steps.py, PyTorch {where['torch']}, {where['processor']} with {where['cores']} "
               f"cores, Linux {where['kernel']}, {where['date']}")
@@ -93,6 +253,21 @@ def write_table(path, measured):
         table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
         table.writeheader()
         for run in measured["runs"]:
-            table.writerow(dict(scenario_cells(run), **{
-                "measured.step_time": f"{run['median_s'] * 1e3:.4f} ms", "replay.spread": f"{run['spread']:.3f}",
-                "replay.cores_busy": run["cores_busy"], "replay.others": run["others"], "source": source}))
+            if run["kind"] == "sum":
+                continue
+            cells = {"measured.step_time": f"{run['median_s'] * 1e3:.4f} ms", "replay.spread": f"{run['spread']:.3f}",
+                     "replay.cores_busy": run["cores_busy"], "replay.others": run["others"], "source": source}
+            if "exposed_s" in run:
+                cells["replay.exposed"] = f"{run['exposed_s'] * 1e3:.4f} ms"
+            if "staleness_mean" in run:
+                cells["replay.staleness"] = f"{run['staleness_mean']:.3f}"
+            if "faults" in run:
+                cells["replay.faults"] = run["faults"]
+            cells.update(scenario_cells(run, reference))
+            table.writerow(cells)
+            held = (run["model"], run["batch"], run["kind"], run["workers"], cells["replay.way"])
+            if "peak_bytes" in run and held not in peaks:
+                peaks[held] = {key: value for key, value in cells.items() if not key.startswith(("measured", "replay"))}
+                peaks[held].update({"case": cells["case"] + "-memory", "group": "hosts-memory",
+                                    "measured.memory_per_gpu": f"{run['peak_bytes']} B"})
+        table.writerows(peaks.values())

@@ -14,6 +14,9 @@ import subprocess
 
 PAYLOAD, HEADER = 1448, 66  # of a full TCP segment
 WINDOW, QUEUE = 1500000, 32000000  # bytes under way in a connection; bytes that wait at a card
+# malloc keeps what is freed. Left to itself it gives memory back to the system and takes it anew, in some runs of the
+# same training and not in others (mallopt(3), M_TRIM_THRESHOLD; 32 MiB is the largest M_MMAP_THRESHOLD).
+MEMORY = {"MALLOC_TRIM_THRESHOLD_": "8000000000", "MALLOC_MMAP_THRESHOLD_": "33554432"}
 PERIOD_US = 10000  # of the scheduler's quota: short beside a step
 CPU_GROUPS = pathlib.Path("/sys/fs/cgroup/cpu")  # cgroup v1; in v2 the folder above it
 V2_GROUPS = pathlib.Path("/sys/fs/cgroup")
@@ -141,19 +144,19 @@ class Lab:
             run(["ip", "netns", "exec", self.names[host], "sh", "-c",
                  f"echo {3 * largest} >/proc/sys/net/ipv4/tcp_limit_output_bytes"])
 
-    def hold(self, share):
-        """Every host's processes get this share of a core, in every period of PERIOD_US."""
-        quota = -1 if share >= 1 else int(PERIOD_US * share)
-        for group in self.groups:
+    def hold(self, shares):
+        """Each host's processes get this share of a core, in every period of PERIOD_US."""
+        for group, share in zip(self.groups, shares):
+            quota = -1 if share >= 1 else int(PERIOD_US * share)
             if CPU_GROUPS.is_dir():
                 (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
                 (group / "cpu.cfs_quota_us").write_text(str(quota))
             else:
                 (group / "cpu.max").write_text(f"{'max' if quota < 0 else quota} {PERIOD_US}")
 
-    def start(self, host, command, **options):
-        """A process on the host, pinned to its core and in its control group."""
-        group = self.groups[host] / "cgroup.procs"
+    def start(self, host, command, held=True, **options):
+        """A process on the host, pinned to its core and, unless it is to take its time beside, in its control group."""
+        group = self.groups[host] / "cgroup.procs" if held else "/dev/null"
         inner = f"echo $$ >{group} && exec taskset -c {self.core(host)} ip netns exec {self.names[host]} \"$@\""
         return subprocess.Popen(["sh", "-c", inner, "sh"] + command, **options)
 

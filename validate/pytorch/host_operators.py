@@ -20,7 +20,9 @@ import time
 
 import host_lab
 
-LEAST, BUDGET_S = 7, 0.25  # repetitions of a point
+LEAST, BUDGET_S = 7, 0.2  # repetitions of a point
+BEYOND_CACHES = 96 << 20  # bytes
+PROBE = "probe: "
 CONVOLUTIONS = [  # batch, channels, side, filters, kernel, stride: LeNet, ResNet-18 of 28 x 28 and 224 x 224, ResNet-50
     (64, 1, 28, 20, 3, 1), (256, 1, 28, 20, 3, 1), (64, 20, 13, 50, 5, 1), (256, 20, 13, 50, 5, 1),
     (8, 1, 28, 64, 3, 1), (8, 64, 28, 64, 3, 1), (32, 64, 28, 64, 3, 1), (8, 64, 28, 128, 3, 2), (8, 64, 28, 128, 1, 2),
@@ -32,16 +34,23 @@ PRODUCTS = [  # rows, outputs, inputs of a linear layer
     (512, 768, 256), (512, 1024, 256), (512, 256, 1024), (512, 4096, 256), (77, 4096, 256), (1024, 1024, 1024)]
 
 
-def sampled(call):
-    """Seconds of each repetition after warming up."""
-    for _ in range(2):
+def sampled(calls):
+    """Seconds of each repetition after warming up, by one call after the other, round and round."""
+    for call in calls if len(calls) > 1 else calls * 2:
         call()
     values, end = [], time.perf_counter() + BUDGET_S
     while len(values) < LEAST or (time.perf_counter() < end and len(values) < 500):
+        call = calls[len(values) % len(calls)]
         start = time.perf_counter()
         call()
         values.append(time.perf_counter() - start)
     return values
+
+
+def copies(make, numbers):
+    """As many calls with operands of their own, `numbers` each, as caches do not hold: in a step, an operator finds
+    there little of what it needs."""
+    return [make() for _ in range(max(2, min(64, math.ceil(BEYOND_CACHES / 4 / numbers))))]
 
 
 class Points:
@@ -50,20 +59,26 @@ class Points:
     def __init__(self):
         self.all = []
 
-    def add(self, name, figure, work, call, dispatches=1, traffic=0.0):
-        values = sampled(call)
+    def add(self, name, figure, work, calls, dispatches=1, traffic=0.0):
+        values = sampled(calls)
         self.all.append(dict(name=name, figure=figure, work=work, traffic=traffic, dispatches=dispatches,
                              median_s=statistics.median(values), lowest_s=min(values), repetitions=len(values)))
 
-    def both(self, name, figures, works, forward, inputs, dispatches=(1, 1)):
-        """An operator forward, and its gradient alone."""
+    def both(self, name, figures, works, forward, shape, parameters=(), dispatches=(1, 1)):
+        """An operator forward, and its gradient alone; `forward` takes a tensor of the shape."""
         import torch
-        result = forward()
-        upstream = torch.randn_like(result)
+
+        def operands():
+            x = torch.randn(*shape, requires_grad=True)
+            result = forward(x)
+            return x, result, torch.randn_like(result)
+
+        sets = copies(operands, 3 * math.prod(shape))
         with torch.no_grad():
-            self.add(name, figures[0], works[0], forward, dispatches[0])
+            self.add(name, figures[0], works[0], [lambda x=x: forward(x) for x, _, _ in sets], dispatches[0])
         self.add(name + " backward", figures[1], works[1],
-                 lambda: torch.autograd.grad(result, inputs, upstream, retain_graph=True), dispatches[1])
+                 [lambda s=s: torch.autograd.grad(s[1], [s[0]] + list(parameters), s[2], retain_graph=True)
+                  for s in sets], dispatches[1])
 
 
 def add_dispatch(points):
@@ -75,26 +90,36 @@ def add_dispatch(points):
                                  ("batch norm", lambda: nn.BatchNorm1d(4), 3)):
         chain = nn.Sequential(*(layer() for _ in range(40)))
         x = torch.randn(2, 4, requires_grad=True)
-        points.add(f"40 tiny layers, {name}", "dispatch", 0.0, lambda: chain(x).sum().backward(), 40 * kernels)
+        points.add(f"40 tiny layers, {name}", "dispatch", 0.0, [lambda: chain(x).sum().backward()], 40 * kernels)
     tensors = [nn.Parameter(torch.randn(4)) for _ in range(100)]
     for tensor in tensors:
         tensor.grad = torch.randn(4)
-    points.add("100 tiny tensors, SGD", "dispatch", 0.0, torch.optim.SGD(tensors, 1e-4, foreach=False).step, 100)
+    points.add("100 tiny tensors, SGD", "dispatch", 0.0, [torch.optim.SGD(tensors, 1e-4, foreach=False).step], 100)
 
 
 def add_products(points):
     import torch
     for m, n, k in PRODUCTS:
-        x, weight = torch.randn(m, k), torch.randn(n, k)
-        upstream, work = torch.randn(m, n), 2.0 * m * n * k
-        shape = f"product {m} x {n} x {k}"
-        points.add(shape, "product_rate", work, lambda: x @ weight.t())
-        points.add(shape + " data gradient", "product_rate", work, lambda: upstream @ weight)
-        points.add(shape + " weight gradient", "product_rate", work, lambda: upstream.t() @ x)
+        numbers, shape = m * n + n * k + m * k, f"product {m} x {n} x {k}"
+        sets = copies(lambda: (torch.randn(m, k), torch.randn(n, k), torch.randn(m, n)), numbers)
+        for suffix, product in (("", lambda x, w, y: x @ w.t()), (" data gradient", lambda x, w, y: y @ w),
+                                (" weight gradient", lambda x, w, y: y.t() @ x)):
+            points.add(shape + suffix, "product_rate", 2.0 * m * n * k, [lambda s=s: product(*s) for s in sets])
     for batch, length, dim in ((16, 128, 64), (32, 128, 64)):
-        q, k = torch.randn(batch, length, dim), torch.randn(batch, length, dim)
+        sets = copies(lambda: (torch.randn(batch, length, dim), torch.randn(batch, length, dim)),
+                      batch * length * (2 * dim + length))
         points.add(f"{batch} products {length} x {length} x {dim}", "product_rate",
-                   2.0 * batch * length * length * dim, lambda: q @ k.transpose(1, 2))
+                   2.0 * batch * length * length * dim, [lambda s=s: s[0] @ s[1].transpose(1, 2) for s in sets])
+
+
+def process_bytes():
+    """Memory of the process when the libraries have made room for themselves: after a product and a convolution."""
+    import torch
+    x = torch.randn(1024, 1024)
+    x @ x
+    image = torch.randn(16, 64, 28, 28, requires_grad=True)
+    torch.nn.functional.conv2d(image, torch.randn(64, 64, 3, 3), padding=1).sum().backward()
+    return host_process.status_bytes("VmRSS") - 4 * (x.numel() + 2 * image.numel())
 
 
 def padded(channels):
@@ -104,59 +129,98 @@ def padded(channels):
 
 def add_convolutions(points):
     import torch
-    gradient = torch.ops.aten.convolution_backward
+    forward, gradient = torch.nn.functional.conv2d, torch.ops.aten.convolution_backward
     for n, c, side, k, r, stride in CONVOLUTIONS:
-        x, weight = torch.randn(n, c, side, side), torch.randn(k, c, r, r)
-        pad = r // 2
-        y = torch.nn.functional.conv2d(x, weight, stride=stride, padding=pad)
-        upstream = torch.randn_like(y)
-        work = 2.0 * y.numel() * c * r * r * padded(k) * (padded(c) if c > 3 else 1.0)
-        traffic = 4.0 * (x.numel() + weight.numel() + y.numel())
+        pad, out = r // 2, (side + 2 * (r // 2) - r) // stride + 1
+        x_shape, y_shape, w_shape = (n, c, side, side), (n, k, out, out), (k, c, r, r)
+        numbers = sum(math.prod(shape) for shape in (x_shape, y_shape, w_shape))
+        sets = copies(lambda: [torch.randn(*shape) for shape in (x_shape, w_shape, y_shape)], numbers)
+        work, traffic = 2.0 * math.prod(y_shape) * c * r * r, 4.0 * numbers
         name = f"convolution {r} x {r}, {n} x {c} x {side} to {k}, stride {stride}"
-        points.add(name, "convolution_rate", work,
-                   lambda: torch.nn.functional.conv2d(x, weight, stride=stride, padding=pad), traffic=traffic)
-        for suffix, mask in ((" data gradient", (True, False, False)), (" weight gradient", (False, True, False))):
+        figures = ("convolution_rate", "convolution_gradient_rate")
+        if is_product(r, stride):
+            figures, traffic = ("product_rate",) * 2, 0.0
+        else:
+            work *= padded(k) * (padded(c) if c > 3 else 1.0)
+        points.add(name, figures[0], work, [lambda s=s: forward(s[0], s[1], stride=stride, padding=pad) for s in sets],
+                   traffic=traffic)
+        for suffix, mask in ((" data gradient", [True, False, False]), (" weight gradient", [False, True, False])):
             if c == 1 and mask[0]:
                 continue  # images have no gradient
-            points.add(name + suffix, "convolution_gradient_rate", work,
-                       lambda: gradient(upstream, x, weight, None, [stride] * 2, [pad] * 2, [1, 1], False, [0, 0], 1,
-                                        list(mask)), traffic=traffic)
+            points.add(name + suffix, figures[1], work,
+                       [lambda s=s: gradient(s[2], s[0], s[1], None, [stride] * 2, [pad] * 2, [1, 1], False, [0, 0], 1,
+                                             mask) for s in sets], traffic=traffic)
+
+
+def is_product(kernel, stride):
+    """PyTorch gives these to the library of products, image by image (aten::_slow_conv2d_forward)."""
+    return kernel == 1 and stride == 1
 
 
 def add_loops(points):
     import torch
     from torch.nn import functional as f
-    for batch, channels, side in ((8, 64, 28), (32, 64, 28), (8, 512, 4), (64, 20, 26), (8, 128, 14)):
-        x = torch.randn(batch, channels, side, side, requires_grad=True)
-        size, shape = 4.0 * x.numel(), f"{batch} x {channels} x {side}"
-        norm = torch.nn.BatchNorm2d(channels)
-        points.both(f"batch norm {shape}", ("norm_rate", "norm_gradient_rate"), (3 * size, 5 * size), lambda: norm(x),
-                    [x] + list(norm.parameters()), (2, 1))
-        points.both(f"relu {shape}", ("l2_bandwidth",) * 2, (2 * size, 3 * size), lambda: f.relu(x), [x])
-        points.add(f"sum in place {shape}", "l2_bandwidth", 3 * size, lambda y=x.detach().clone(): y.add_(x.detach()))
-        if side >= 14:
-            points.both(f"average pool {shape}", ("pooling_rate",) * 2, (1.25 * size, 1.25 * size),
-                        lambda: f.avg_pool2d(x, 2), [x])
-            points.both(f"max pool {shape}", ("pooling_rate", "l2_bandwidth"), (1.75 * size, 1.75 * size),
-                        lambda: f.max_pool2d(x, 2), [x])
-    for rows, width in ((512, 256), (512, 1024), (2048, 128)):
-        x = torch.randn(rows, width, requires_grad=True)
-        size, shape = 4.0 * x.numel(), f"{rows} x {width}"
-        norm = torch.nn.LayerNorm(width)
-        points.both(f"layer norm {shape}", ("norm_rate", "norm_gradient_rate"), (2 * size, 4 * size), lambda: norm(x),
-                    [x] + list(norm.parameters()), (1, 2))
-        points.both(f"softmax {shape}", ("transcendental_rate",) * 2, (2 * size, 3 * size), lambda: f.softmax(x, -1),
-                    [x])
-        points.both(f"gelu {shape}", ("transcendental_rate",) * 2, (2 * size, 3 * size), lambda: f.gelu(x), [x])
-        points.add(f"dropout {shape}", "random_rate", 2.25 * size, lambda: f.dropout(x.detach(), 0.1))
+    for shape in ((8, 64, 28, 28), (32, 64, 28, 28), (8, 512, 4, 4), (64, 20, 26, 26), (8, 128, 14, 14)):
+        size, name = 4.0 * math.prod(shape), " x ".join(map(str, shape[:3]))
+        norm = torch.nn.BatchNorm2d(shape[1])
+        points.both(f"batch norm {name}", ("norm_rate", "norm_gradient_rate"), (3 * size, 5 * size), norm, shape,
+                    norm.parameters(), (2, 1))
+        points.both(f"relu {name}", ("l2_bandwidth",) * 2, (2 * size, 3 * size), f.relu, shape)
+        sums = copies(lambda: (torch.randn(*shape), torch.randn(*shape)), 2 * math.prod(shape))
+        points.add(f"sum in place {name}", "l2_bandwidth", 3 * size, [lambda s=s: s[0].add_(s[1]) for s in sums])
+        if shape[2] >= 14:
+            points.both(f"average pool {name}", ("pooling_rate",) * 2, (1.25 * size, 1.25 * size),
+                        lambda x: f.avg_pool2d(x, 2), shape)
+            points.both(f"max pool {name}", ("pooling_rate", "l2_bandwidth"), (1.75 * size, 1.75 * size),
+                        lambda x: f.max_pool2d(x, 2), shape)
+    for shape in ((512, 256), (512, 1024), (2048, 128)):
+        size, name = 4.0 * math.prod(shape), " x ".join(map(str, shape))
+        norm = torch.nn.LayerNorm(shape[1])
+        points.both(f"layer norm {name}", ("norm_rate", "norm_gradient_rate"), (2 * size, 4 * size), norm, shape,
+                    norm.parameters(), (1, 2))
+        points.both(f"softmax {name}", ("transcendental_rate",) * 2, (2 * size, 3 * size), lambda x: f.softmax(x, -1),
+                    shape)
+        points.both(f"gelu {name}", ("transcendental_rate",) * 2, (2 * size, 3 * size), f.gelu, shape)
+        inputs = copies(lambda: torch.randn(*shape), math.prod(shape))
+        points.add(f"dropout {name}", "random_rate", 2.25 * size, [lambda x=x: f.dropout(x, 0.1) for x in inputs])
     for elements in (1 << 18, 1 << 20, 1 << 24, 1 << 25):
-        tensor = torch.nn.Parameter(torch.randn(elements))
-        tensor.grad = torch.randn(elements)
+        def updated():
+            tensor = torch.nn.Parameter(torch.randn(elements))
+            tensor.grad = torch.randn(elements)
+            return torch.optim.SGD([tensor], 1e-4, foreach=False).step
+
         points.add(f"SGD {elements}", "l2_bandwidth" if elements <= 1 << 20 else "memory_bandwidth", 12.0 * elements,
-                   torch.optim.SGD([tensor], 1e-4, foreach=False).step)
-    table = torch.randn(4096, 256)
+                   copies(updated, 2 * elements))
+    for elements in (1 << 18, 1 << 20, 1 << 22):
+        sets = copies(lambda: (torch.randn(elements), torch.randn(elements).half()), 1.5 * elements)
+        points.add(f"to fp16, divided, {elements}", "conversion_rate", 6.0 * elements,
+                   [lambda s=s: s[0].to(torch.float16).div_(2) for s in sets], 2)
+        points.add(f"from fp16 {elements}", "l2_bandwidth", 6.0 * elements,
+                   [lambda s=s: s[0].copy_(s[1]) for s in sets])
+    tables = copies(lambda: torch.randn(4096, 256), 4096 * 256)
     rows = torch.randint(0, 4096, (2048,))
-    points.add("embedding of 2048 tokens", "l2_bandwidth", 2.0 * 4 * 2048 * 256, lambda: f.embedding(rows, table))
+    points.add("embedding of 2048 tokens", "l2_bandwidth", 2.0 * 4 * 2048 * 256,
+               [lambda table=table: f.embedding(rows, table) for table in tables])
+
+
+def add_probes(points):
+    """Those by which host_process.py tells how fast a core is beside a run."""
+    for name, call in host_process.probe_calls().items():
+        points.add(PROBE + name, "probe", 0.0, [call])
+
+
+def add_fresh(points):
+    """What memory costs that the system gives anew: tensors that malloc maps for themselves, less the same loop over a
+    tensor that is there (mallopt(3), M_MMAP_THRESHOLD: always above 32 MiB)."""
+    import torch
+    for mebibytes in (36, 48, 64, 96, 128):
+        elements = mebibytes << 18
+        kept = torch.empty(elements)
+        before, after = sampled([lambda: kept.fill_(1.0)]), sampled([lambda: torch.empty(elements).fill_(1.0)])
+        extra = max(statistics.median(after) - statistics.median(before), 1e-6)
+        points.all.append(dict(name=f"fresh tensor of {mebibytes} MiB", figure="fresh_rate", work=4.0 * elements,
+                               traffic=0.0, dispatches=0, median_s=extra, lowest_s=min(after) - min(before),
+                               repetitions=len(after)))
 
 
 def fitted(points):
@@ -173,7 +237,8 @@ def fitted(points):
         return statistics.median(p["work"] / rest(p, reorder) for p in points if p["figure"] == figure)
 
     for figure in ("product_rate", "norm_rate", "norm_gradient_rate", "transcendental_rate", "pooling_rate",
-                   "random_rate", "l2_bandwidth", "memory_bandwidth"):
+                   "random_rate", "l2_bandwidth", "memory_bandwidth", "conversion_rate",
+                   "fresh_rate"):
         figures[figure] = rate(figure)
     convolutions = [p for p in points if p["traffic"]]
 
@@ -192,6 +257,8 @@ def misfits(points, figures):
     """By figure: number of operators, and the median of |ln(measured / formula)|."""
     table = {}
     for p in points:
+        if p["figure"] == "probe":
+            continue
         work = p["work"] / figures[p["figure"]] if p["work"] else 0.0
         reordered = p["traffic"] / figures["reorder_rate"]
         predicted = figures["dispatch"] * p["dispatches"] + work + reordered
@@ -215,6 +282,8 @@ def main():
         document = json.loads(options.output.read_text())
     else:
         os.environ["OPENBLAS_NUM_THREADS"] = "1"  # which OpenBLAS reads when it is loaded
+        if "MALLOC_TRIM_THRESHOLD_" not in os.environ:  # which the C library reads when it is loaded
+            os.execve(sys.executable, [sys.executable] + sys.argv, dict(os.environ, **host_lab.MEMORY))
         os.sched_setaffinity(0, {options.core})
         try:
             import torch
@@ -222,17 +291,22 @@ def main():
             print(f"{sys.executable} has no PyTorch (Debian: apt install python3-torch, and /usr/bin/python3)",
                   file=sys.stderr)
             return 2
+        global host_process
+        import host_process
         torch.set_num_threads(1)
         torch.manual_seed(1)
+        size = process_bytes()
         points = Points()
-        for part in (add_dispatch, add_products, add_convolutions, add_loops):
+        # Fresh memory first: afterwards the heap has room for anything.
+        for part in (add_fresh, add_dispatch, add_products, add_convolutions, add_loops, add_probes):
             part(points)
         document = dict(kind="host operators", torch=torch.__version__, date=time.strftime("%Y-%m-%d", time.gmtime()),
-                        processor=host_lab.processor(), points=points.all)
+                        processor=host_lab.processor(), process_bytes=size, points=points.all)
         lines = ",\n".join("    " + json.dumps(point) for point in points.all)
         head = json.dumps({key: value for key, value in document.items() if key != "points"})
         options.output.write_text(head[:-1] + ', "points": [\n' + lines + "\n]}\n")
     figures = fitted(document["points"])
+    print(f"process: {document['process_bytes'] / (1 << 20):.0f} MiB  # with the libraries' own buffers")
     errors = misfits(document["points"], figures)
     for figure, value in figures.items():
         count, error = errors.get(figure, (0, 0.0))

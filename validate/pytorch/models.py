@@ -6,7 +6,8 @@ from torch.nn import functional
 
 
 PERCEPTRONS = {"mlp-d2l": (512, 256, 128, 2),  # Dive into Deep Learning, Compilers and Interpreters
-               "mlp-wide": (784, 2048, 2048, 10)}  # many weights, little work
+               "mlp-wide": (784, 2048, 2048, 10),  # many weights, little work
+               "mlp-deep": (256,) + (512,) * 11 + (10,)}
 
 
 def attend(q, k, v, causal, dropout):
@@ -21,7 +22,7 @@ def attend(q, k, v, causal, dropout):
 
 
 def build_network(name):
-    """mlp-d2l, mlp-wide, lenet, resnet-18-d2l or resnet-50."""
+    """One of PERCEPTRONS, lenet, resnet-18-d2l or resnet-50."""
 
     def conv(i, o, k, stride=1, pad=0, bias=True):
         return nn.Conv2d(i, o, k, stride=stride, padding=pad, bias=bias)

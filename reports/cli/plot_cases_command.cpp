@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "model/base/error.hpp"
+#include "model/base/units.hpp"
+#include "model/scenario/cases.hpp"
+#include "reports/cli/plot.hpp"
+#include "reports/plot_cases.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::string_view workers = "plan.data";  // as pictures call them
+
+struct CasePictureOptions {
+  std::string x;
+  std::string panel;
+  std::vector<std::string> curve;
+  std::vector<std::string> where;
+};
+
+/// What the row says in a column: a key of its scenario or replay.*; nothing where the cell is empty.
+std::string cell_of(const Case& row, const std::string& column) {
+  constexpr std::string_view prefix = "replay.";
+  if (column.starts_with(prefix)) {
+    const auto cell = row.replay.find(column.substr(prefix.size()));
+    return cell == row.replay.end() ? "" : cell->second;
+  }
+  const auto cell = std::ranges::find(row.overrides, column, &Override::key);
+  return cell == row.overrides.end() ? "" : cell->value;
+}
+
+/// Whether each condition, COLUMN=VALUE|VALUE|…, holds.
+bool wanted(const Case& row, const std::vector<std::string>& conditions) {
+  return std::ranges::all_of(conditions, [&row](const std::string& condition) {
+    const std::size_t equals = condition.find('=');
+    if (equals == std::string::npos) {
+      throw UsageError("plot cases: --where " + condition + ": write COLUMN=VALUE, or COLUMN=VALUE|VALUE");
+    }
+    const std::string cell = cell_of(row, condition.substr(0, equals));
+    const std::string values = "|" + condition.substr(equals + 1) + "|";
+    return values.find("|" + cell + "|") != std::string::npos;
+  });
+}
+
+std::string curve_of(const Case& row, const std::vector<std::string>& columns) {
+  std::string name;
+  for (const std::string& column : columns) {
+    const std::string cell = cell_of(row, column);
+    if (cell.empty()) continue;
+    const bool bare = column.starts_with("replay.") || cell.find_first_not_of("0123456789.") != std::string::npos;
+    const std::string key = column.substr(column.rfind('.') + 1);
+    const std::string words = column == workers ? fmt::format("{} worker{}", cell, cell == "1" ? "" : "s")
+                              : bare            ? cell
+                                                : fmt::format("{} {}", key, cell);
+    name += (name.empty() ? "" : ", ") + words;
+  }
+  return name;
+}
+
+std::optional<Seconds> measured_step(const Case& row) {
+  const auto found = std::ranges::find(row.measured, MeasuredQuantity::step_time, &Measurement::quantity);
+  return found == row.measured.end() ? std::nullopt : std::optional(Seconds(found->value));
+}
+
+CaseFigure predict_table(const PlotOptions& options, const CasePictureOptions& picture) {
+  std::vector<Case> cases = read_cases(options.file());
+  std::erase_if(cases, [&](const Case& row) {
+    return !measured_step(row) || cell_of(row, picture.x).empty() || !wanted(row, picture.where);
+  });
+  if (cases.empty()) throw UsageError("plot cases: no measured step of the table is wanted");
+  const std::vector<Outcome> outcomes = predict_cases(options, cases);
+  CaseFigure figure;
+  figure.axis = picture.x.substr(picture.x.rfind('.') + 1);
+  std::ranges::replace(figure.axis, '_', ' ');
+  if (picture.x == workers) figure.axis = "workers";
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (!outcomes[i].result) {
+      warn(cases[i].name + ": " + outcomes[i].error);
+      continue;
+    }
+    const std::string text = cell_of(cases[i], picture.x);
+    try {
+      const double x = split_number_and_unit(text).number;
+      add_point(figure, cell_of(cases[i], picture.panel), curve_of(cases[i], picture.curve),
+                {x, text.substr(0, text.find(' ')), outcomes[i].result->time(), *measured_step(cases[i])});
+    } catch (const UnitError& error) {
+      throw UsageError(fmt::format("plot cases: {}: {}: {}", cases[i].name, picture.x, error.got()));
+    }
+    const std::string unit = split_number_and_unit(text).unit;
+    if (!unit.empty() && !figure.axis.ends_with(")")) figure.axis += " (" + unit + ")";
+  }
+  return figure;
+}
+
+}  // namespace
+
+void add_plot_cases(CLI::App& plot, ExitStatus& status) {
+  const auto picture = std::make_shared<CasePictureOptions>();
+  const PlotCommand command = {"cases", "a table of measured steps over one of its columns: lines through points",
+                               "CASES.csv", "a table with measured.step_time", must_draw | takes_fidelity | takes_jobs};
+  CLI::App* const app = add_plot_command(plot, status, command, [picture](const PlotOptions& options) {
+    return draw(options, to_figure(predict_table(options, *picture)));
+  });
+  app->add_option("--x", picture->x, "the column along the axis; numbers in one unit")->type_name("COLUMN")->required();
+  app->add_option("--panel", picture->panel, "a panel for each of its values")->type_name("COLUMN")->required();
+  app->add_option("--curve", picture->curve, "a line for each of their values")->type_name("COLUMN,…")->delimiter(',');
+  app->add_option("--where", picture->where, "only rows that say so (repeatable)")
+      ->type_name("COLUMN=VALUE|…")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Measured training between hosts beside its prediction: steps, with and without an anchor, which of ring and server
+is faster, waiting for the network, memory, staleness.
+
+    python3 validate/pytorch/host_report.py CASES.csv [--foretrain build/foretrain]
+"""
+
+import argparse
+import collections
+import csv
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+UNITS = {"s": 1.0, "ms": 1e-3, "B": 1.0, "": 1.0}
+
+
+def number(text):
+    value, _, unit = (text or "").partition(" ")
+    return float(value) * UNITS[unit] if value else None
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values) if values else 0.0
+
+
+def predicted(table, foretrain):
+    """The table's rows with the predicted.* columns of `foretrain sweep`."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder, "out.csv")
+        subprocess.run([foretrain, "sweep", "--cases", table, "-o", str(out)], check=True, stdout=subprocess.DEVNULL)
+        with open(out, newline="") as lines:
+            rows = list(csv.DictReader(lines))
+    for row in rows:
+        if row["predicted.error"]:
+            sys.exit(f"{row['case']}: {row['predicted.error']}")
+    return rows
+
+
+def staleness(row, foretrain):
+    """Mean predicted staleness, which tables do not hold."""
+    keys = [key for key in row if key.split(".")[0] in ("cluster", "workload", "plan", "background") and row[key]]
+    command = [foretrain, "predict", row["base"], "--json"]
+    for key in keys:
+        command += ["--set", f"{key}={row[key]}"]
+    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    told = told[0] if isinstance(told, list) else told
+    return told["parameter_server"]["staleness"]["mean"]
+
+
+def errors_of(rows, factor=1.0):
+    return [number(row["predicted.step_time"]) * factor / number(row["measured.step_time"]) - 1.0 for row in rows]
+
+
+def line(name, errors, note=""):
+    if errors:
+        print(f"  {name:34} {len(errors):4}  {mean(map(abs, errors)):7.1%}  {mean(errors):+7.1%}  "
+              f"{max(errors, key=abs):+7.1%}  {note}")
+
+
+def steps(rows):
+    print("steps                                   n    error     bias    worst")
+    groups = collections.OrderedDict()
+    for row in rows:
+        groups.setdefault(row["group"], []).append(row)
+    anchored = []
+    for name, members in groups.items():
+        line(name, errors_of(members))
+        by_model = collections.OrderedDict()
+        for row in members:
+            by_model.setdefault(row["workload.train.model"], []).append(row)
+        rest = []
+        for first, *others in by_model.values():
+            factor = number(first["measured.step_time"]) / number(first["predicted.step_time"])
+            rest += errors_of(others, factor)
+        line("  one run of each model known", rest)
+        anchored += rest
+    line("all", errors_of(rows))
+    line("  one run of each known", anchored)
+
+
+def pairs(rows):
+    """Cases that differ in ring or server alone, by as many workers on as fast cards."""
+    fastest = collections.defaultdict(dict)
+    for row in rows:
+        if row["group"] in ("hosts-ring", "hosts-server"):
+            rest = [key for key in row if key.split(".")[0] in ("cluster", "workload", "background") and key not in
+                    ("cluster.nodes", "cluster.node.gpu.processor.share")]
+            setting = tuple(row[key] for key in rest + ["plan.data"])
+            half = "half" if "half" in row["case"] else "ninth" if "ninth" in row["case"] else ""
+            way = row["plan.sync.algorithm"] + row["plan.sync.servers"] + row["plan.sync.placement"]
+            fastest[setting + (half,)][way] = row
+    right, wrong = 0, []
+    for ways in fastest.values():
+        ring = ways.pop("ring", None)
+        for row in ways.values() if ring else ():
+            m, p = (number(ring[key]) / number(row[key]) for key in ("measured.step_time", "predicted.step_time"))
+            if abs(m - 1.0) <= 0.05:
+                continue
+            right += (m > 1.0) == (p > 1.0)
+            if (m > 1.0) != (p > 1.0):
+                wrong.append(f"{row['case']} {m:.2f} {p:.2f}")
+    print(f"ring or server: {right} of {right + len(wrong)} pairs right", *wrong, sep="\n  ")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table")
+    parser.add_argument("--foretrain", default="build/foretrain")
+    options = parser.parse_args()
+    rows = predicted(options.table, options.foretrain)
+    timed = [row for row in rows if row["measured.step_time"]]
+    steps(timed)
+    pairs(timed)
+    print("of the step                             n    error     bias    worst")
+    waited = collections.OrderedDict()
+    for row in timed:
+        if row["replay.exposed"] and "slow core" not in row["replay.way"]:  # whose others wait for it, not for cards
+            error = (number(row["predicted.exposed_communication"]) - number(row["replay.exposed"])) / number(
+                row["measured.step_time"])
+            waited.setdefault(row["group"], []).append((error, row["case"]))
+    for group, errors in waited.items():
+        line(group + ": waiting", [e for e, _ in errors],
+             f"{sum(abs(e) > 0.15 for e, _ in errors)} beyond 15 %; {max(errors, key=lambda e: abs(e[0]))[1]}")
+    kept = [row for row in rows if row["measured.memory_per_gpu"]]
+    sizes = [number(row["predicted.memory_per_gpu"]) / number(row["measured.memory_per_gpu"]) - 1.0 for row in kept]
+    line("peak memory", sizes, f"{sum(abs(e) > 0.1 for e in sizes)} beyond 10 %")
+    stale = []
+    for row in timed:
+        if row["replay.staleness"]:
+            told, seen = staleness(row, options.foretrain), number(row["replay.staleness"])
+            stale.append(told / seen - 1.0)
+            print(f"  {row['case']:58} staleness {seen:5.2f}, predicted {told:5.2f} ({stale[-1]:+.0%})")
+    line("mean staleness", stale, f"{sum(abs(e) > 0.15 for e in stale)} beyond 15 %")
+
+
+if __name__ == "__main__":
+    main()
