@@ -12,6 +12,12 @@ StepBlocks::StepBlocks(const Step& step) {
   for (const Step::Lane& lane : step.lanes) {
     std::vector<Chunk>& of_lane = chunks.emplace_back();
     for (const Step::Chunk& chunk : lane.chunks) of_lane.push_back(add_chunk(chunk, splits_backward(step.schedule)));
+  }
+  passes = blocks.size();
+  for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
+    for (std::size_t k = 0; k < chunks[lane].size(); ++k) add_kernels(step.lanes[lane].chunks[k], chunks[lane][k]);
+  }
+  for (const Step::Lane& lane : step.lanes) {
     optimizers.push_back(add("optimizer", lane.optimizer.total(), Category::optimizer, lane.optimizer_recipe));
   }
   for (const Step::Transfer& transfer : step.transfers) {
@@ -38,8 +44,18 @@ BlockId StepBlocks::add(const char* name, Seconds duration, Category category, R
   return static_cast<BlockId>(blocks.size() - 1);
 }
 
-BlockId StepBlocks::add_kernels(Seconds duration, const RecipePointer& recipe) {
-  return duration > Seconds(0.0) ? add("gradient compression", duration, Category::compute, recipe) : -1;
+/// Of the synchronisation of the chunk's buckets.
+void StepBlocks::add_kernels(const Step::Chunk& chunk, Chunk& added) {
+  const auto kernels = [this](Seconds duration, const RecipePointer& recipe) {
+    return duration > Seconds(0.0) ? add("gradient compression", duration, Category::compute, recipe) : -1;
+  };
+  for (std::size_t b = 0; b < chunk.buckets.size(); ++b) {
+    const GradientBucket& bucket = chunk.buckets[b];
+    Bucket& own = added.buckets[b];
+    own.before = kernels(bucket.before, bucket.before_recipe);
+    for (const GradientBucket::Stage& part : bucket.further) own.further.push_back(kernels(part.kernels, part.recipe));
+    own.after = kernels(bucket.after, bucket.after_recipe);
+  }
 }
 
 StepBlocks::Work StepBlocks::add_work(const char* name, const Segment& time, const std::vector<Piece>& pieces,
@@ -64,11 +80,6 @@ StepBlocks::Chunk StepBlocks::add_chunk(const Step::Chunk& chunk, bool split) {
   for (const GradientBucket& bucket : chunk.buckets) {
     Bucket& own = added.buckets.emplace_back();
     own.backward = add_work("backward", bucket.backward, bucket.pieces, bucket.backward_recipe);
-    own.before = add_kernels(bucket.before, bucket.before_recipe);
-    for (const GradientBucket::Stage& part : bucket.further) {
-      own.further.push_back(add_kernels(part.kernels, part.recipe));
-    }
-    own.after = add_kernels(bucket.after, bucket.after_recipe);
   }
   for (const ShardedUnit& unit : chunk.units) {
     added.unit_forward.push_back(add_work("forward", unit.forward, unit.forward_pieces, nullptr));

@@ -31,6 +31,7 @@ struct StepBlocks {
   explicit StepBlocks(const Step& step);
 
   std::vector<Block> blocks;
+  std::size_t passes = 0;                       ///< the first so many are those of `chunks`
   std::vector<Seconds> inside;                  ///< by block: collectives inside layers that are a part of it
   std::vector<std::vector<Chunk>> chunks;       ///< by lane
   std::vector<std::vector<BlockId>> transfers;  ///< by part
@@ -39,7 +40,7 @@ struct StepBlocks {
 
  private:
   BlockId add(const char* name, Seconds duration, Category category, RecipePointer recipe = nullptr);
-  BlockId add_kernels(Seconds duration, const RecipePointer& recipe);
+  void add_kernels(const Step::Chunk& chunk, Chunk& added);
   Work add_work(const char* name, const Segment& time, const std::vector<Piece>& pieces, RecipePointer recipe);
   Chunk add_chunk(const Step::Chunk& chunk, bool split);
 };

@@ -46,9 +46,8 @@ StepGraphBuilder::StepGraphBuilder(const Step& step, const StepBlocks& blocks)
     }
   }
   first_lane_.push_back(static_cast<int>(step.lanes.size()));
-  for (const Step::Transfer& transfer : step.transfers) transfer_used_.emplace_back(transfer.parts.size());
-  // They stand for those of any step of this shape: only their number counts here.
-  for (std::size_t i = 0; i < blocks.blocks.size(); ++i) builder_.add_block({});
+  numbers_.resize(blocks.blocks.size(), -1);
+  for (std::size_t i = 0; i < blocks.passes; ++i) number_of(static_cast<BlockId>(i));
   add_streams();
 }
 
@@ -68,9 +67,19 @@ void StepGraphBuilder::add_streams() {
   }
 }
 
+/// The graph's blocks stand for those of any step of this shape.
+BlockId StepGraphBuilder::number_of(BlockId block) {
+  BlockId& number = numbers_[at_index(block)];
+  if (number < 0) {
+    number = builder_.add_block({});
+    used_.push_back(block);
+  }
+  return number;
+}
+
 TaskId StepGraphBuilder::add(BlockId block, ResourceId resource, std::vector<TaskId> after, int micro_batch) {
   std::erase(after, -1);
-  return builder_.add_task({block, resource, micro_batch}, after);
+  return builder_.add_task({number_of(block), resource, micro_batch}, after);
 }
 
 namespace {
@@ -325,13 +334,13 @@ StepTasks StepGraphBuilder::run() && {
   for (const std::vector<int>* boundaries : {&step_.activations, &step_.activation_gradients}) {
     for (const int hop : *boundaries) {
       if (hop < 0) continue;
-      for (std::size_t part = 0; part < transfer_used_[at_index(hop)].size(); ++part) {
-        if (transfer_used_[at_index(hop)][part]) result_.hops.push_back(blocks_.transfers[at_index(hop)][part]);
+      for (const BlockId block : blocks_.transfers[at_index(hop)]) {
+        if (numbers_[at_index(block)] >= 0) result_.hops.push_back(numbers_[at_index(block)]);
       }
     }
   }
   result_.graph = std::move(builder_).build();
-  return {std::move(result_), std::move(whole_passes_)};
+  return {std::move(result_), std::move(whole_passes_), std::move(used_)};
 }
 
 StepGraph step_graph(const Step& step) {
@@ -345,8 +354,11 @@ StepGraph step_graph(const Step& step) {
     const std::size_t count = fresh.graph.graph.tasks().size();
     tasks = &memo.add(std::move(shape), std::move(fresh), count);
   }
+  std::vector<Block> used;
+  used.reserve(tasks->blocks.size());
+  for (const BlockId block : tasks->blocks) used.push_back(std::move(blocks.blocks[at_index(block)]));
   const StepGraph& known = tasks->graph;
-  StepGraph graph{known.graph.with_blocks(std::move(blocks.blocks)),
+  StepGraph graph{known.graph.with_blocks(std::move(used)),
                   known.compute,
                   known.transfers,
                   {},

@@ -17,6 +17,7 @@ namespace foretrain {
 struct StepTasks {
   StepGraph graph;                                 ///< its blocks stand for those of any such step
   std::vector<std::vector<BlockId>> whole_passes;  ///< by lane: those that are not cut, each time
+  std::vector<BlockId> blocks;  ///< by their numbers in the graph: passes, then the others in the order of their use
 };
 
 /// Passes are added stage by stage, all lanes of a stage together: what their ranks do together waits for all of them.
@@ -43,7 +44,7 @@ class StepGraphBuilder {
   enum class Traffic { inside_layers, gradients, copies };
 
   TaskId add(BlockId block, ResourceId resource, std::vector<TaskId> after, int micro_batch = -1);
-  BlockId transfer_block(int transfer, std::size_t part);
+  BlockId number_of(BlockId block);
   ResourceId stream_of(const std::vector<int>& lanes, Traffic traffic);
   void add_streams();
 
@@ -91,11 +92,12 @@ class StepGraphBuilder {
   std::vector<int> first_lane_;  ///< by stage, and one beyond
   std::vector<Streams> streams_;
   std::map<std::pair<std::vector<int>, Traffic>, ResourceId> shared_streams_;  ///< of several lanes
-  std::vector<std::vector<bool>> transfer_used_;                               ///< by part
-  std::vector<TaskId> previous_pass_;                                          // by lane
-  std::vector<std::vector<TaskId>> forward_;                                   // by lane and pass: done; −1 = not yet
-  std::vector<std::vector<TaskId>> input_, gradient_input_;    // by lane and pass: arrived from the neighbour
-  std::vector<std::vector<TaskId>> gradient_tasks_;            // by lane
+  std::vector<BlockId> numbers_;                             // in the graph, by number in blocks_; −1 = not used yet
+  std::vector<BlockId> used_;                                // the other way round
+  std::vector<TaskId> previous_pass_;                        // by lane
+  std::vector<std::vector<TaskId>> forward_;                 // by lane and pass: done; −1 = not yet
+  std::vector<std::vector<TaskId>> input_, gradient_input_;  // by lane and pass: arrived from the neighbour
+  std::vector<std::vector<TaskId>> gradient_tasks_;          // by lane
   std::vector<std::pair<TaskId, ResourceId>> last_gradients_;  // by lane
   std::vector<bool> gradients_begun_;                          // by stage
   std::vector<std::vector<PipelinePass>> last_gradients_of_;   // by stage and chunk

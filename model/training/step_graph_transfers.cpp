@@ -27,11 +27,6 @@ ResourceId StepGraphBuilder::stream_of(const std::vector<int>& lanes, Traffic tr
   return known->second;
 }
 
-BlockId StepGraphBuilder::transfer_block(int transfer, std::size_t part) {
-  transfer_used_[at_index(transfer)][part] = true;
-  return blocks_.transfers[at_index(transfer)][part];
-}
-
 StepGraphBuilder::PerLane StepGraphBuilder::add_transfer(int stage, int transfer, Traffic traffic,
                                                          const AfterPerLane& after, int micro_batch) {
   PerLane tasks(after.size(), -1);
@@ -50,7 +45,7 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_transfer(int stage, int transfer
       const auto [last, last_stream] = last_gradients_[at_index(lane)];
       if (in_turn && last_stream != stream) needs.push_back(last);
     }
-    const TaskId task = add(transfer_block(transfer, p), stream, std::move(needs), micro_batch);
+    const TaskId task = add(blocks_.transfers[at_index(transfer)][p], stream, std::move(needs), micro_batch);
     for (const int lane : parts[p].lanes) {
       if (in_turn) last_gradients_[at_index(lane)] = {task, stream};
     }
@@ -131,7 +126,7 @@ void StepGraphBuilder::send(int stage, const PipelinePass& pass, const PerLane& 
       const Streams& streams = streams_[at_index(lane)];
       if (stream < 0) stream = to_previous ? streams.to_previous : streams.to_next;
     }
-    const TaskId arrived = add(transfer_block(hop, p), stream, std::move(sent), pass.micro_batch);
+    const TaskId arrived = add(blocks_.transfers[at_index(hop)][p], stream, std::move(sent), pass.micro_batch);
     result_.transfers.push_back({arrived, hop, p});
     for (const int lane : parts[p].lanes) {
       if (step_.lanes[at_index(lane)].stage == target->stage) input[at_index(lane)][arrival] = arrived;
