@@ -8,14 +8,14 @@ folder=${1:-reports/gallery}
 table=scenarios/cases/cases_host_training.csv
 speed=cluster.network.nic_bandwidth
 mkdir -p "$folder"
-# R9: data parallel training by 1 to 8 workers.
+# Data parallel training by 2 to 4 workers on half a core each.
 "$foretrain" plot cases $table --x plan.data --panel replay.model --curve $speed --where replay.way=ring \
   --where replay.core=0.5 --where "replay.model=lenet|resnet-18|gpt-small" -o "$folder/hosts-data-parallel.svg"
-# R10: synchronisation, by ring and by server, over the speed of the network.
+# Ring and server over the speed of the network.
 "$foretrain" plot cases $table --x $speed --panel replay.model --curve replay.way,plan.data \
   --where "replay.way=ring|server" --where replay.core=1.0 --where "replay.model=mlp-wide|lenet|gpt-small" \
   -o "$folder/hosts-network-speed.svg"
-# R11: parameter servers.
+# Parameter servers, and a measured step beside its timeline.
 "$foretrain" plot cases $table --x $speed --panel replay.model --curve replay.way,plan.data \
   --where "replay.way=server|2 servers|server on every worker|asynchronous server" --where replay.core=0.5 \
   --where "replay.model=mlp-wide|lenet|gpt-small" -o "$folder/hosts-servers.svg"
