@@ -115,7 +115,6 @@ void FlowInterconnect::advance(EventLoop& loop) {
 }
 
 void FlowInterconnect::run_on_platform(EventLoop& loop) {
-  folding_.emplace(plan_, folding_wanted_);
   platform_ = Platform::make(folding_->platform());
   platform_->set_alarm(loop.now());
   platform_->run([&] { advance(loop); });
@@ -130,6 +129,7 @@ Execution FlowInterconnect::drive(EventLoop& loop) {
   const std::size_t tasks = graph_.tasks().size();
   const SharedMemory memory(2 * tasks * sizeof(Seconds));
   const std::span<Seconds> dates = memory.as<Seconds>(2 * tasks);
+  folding_.emplace(plan_, folding_wanted_);  // here, where what is folded is remembered
   run_in_child([&] {
     run_on_platform(loop);
     const Execution done = loop.take_execution();

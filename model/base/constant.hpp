@@ -14,6 +14,7 @@ struct Constant {
   std::string unit;    ///< "" for plain numbers
   ConstantKind kind = ConstantKind::assumption;
   std::string source;
+  bool operator==(const Constant&) const = default;
 };
 
 }  // namespace foretrain

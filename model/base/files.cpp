@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "model/base/descriptor.hpp"
 #include "model/base/error.hpp"
@@ -49,9 +50,16 @@ bool write_all(int fd, std::string_view content) {
   return true;
 }
 
-void write_directly(const std::filesystem::path& path, std::string_view content) {
+bool write_pieces(int fd, const NextPiece& next) {
+  for (std::string_view piece = next(); !piece.empty(); piece = next()) {
+    if (!write_all(fd, piece)) return false;
+  }
+  return true;
+}
+
+void write_directly(const std::filesystem::path& path, const NextPiece& next) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file.open() || !write_all(file.number(), content)) cannot_write(path, errno);
+  if (!file.open() || !write_pieces(file.number(), next)) cannot_write(path, errno);
 }
 
 }  // namespace
@@ -101,11 +109,15 @@ std::string read_text_file(const std::filesystem::path& path, std::uintmax_t lim
 }
 
 void write_file(const std::filesystem::path& path, std::string_view content) {
+  write_file(path, [content]() mutable { return std::exchange(content, std::string_view()); });
+}
+
+void write_file(const std::filesystem::path& path, const NextPiece& next) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
   if (std::filesystem::is_directory(status)) cannot_write(path, EISDIR);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    write_directly(path, content);
+    write_directly(path, next);
     return;
   }
   // Through a symbolic link the file that it names is replaced, not the link.
@@ -116,7 +128,7 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
   if (!file.open()) cannot_write(path, errno);
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  const bool written = ::fchmod(file.number(), 0666 & ~mask) == 0 && write_all(file.number(), content) &&
+  const bool written = ::fchmod(file.number(), 0666 & ~mask) == 0 && write_pieces(file.number(), next) &&
                        file.close() && ::rename(temporary.c_str(), target.c_str()) == 0;
   if (!written) {
     const int error = errno;

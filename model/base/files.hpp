@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,9 @@ void require_text(std::string_view content, const std::string& file);
 /// (unwritable folder, full disk), leaving neither the temporary file nor a changed target. A target that exists and is
 /// no regular file (/dev/stdout, /dev/full, a pipe) is written directly.
 void write_file(const std::filesystem::path& path, std::string_view content);
+/// The same for a long text: what next() gives, until that is empty.
+using NextPiece = std::function<std::string_view()>;
+void write_file(const std::filesystem::path& path, const NextPiece& next);
 
 /// An empty folder among the system's temporary files; it goes away with the object, with everything in it.
 class ScratchFolder {

@@ -1,5 +1,7 @@
 #include "model/base/spread.hpp"
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -57,6 +59,17 @@ double compute_factor(int worker, int iteration, double spread) {
   const double variance = log_of_one_plus(spread * spread);
   // Compilers may fuse a multiplication with an addition, which changes last bits: 40 binary places are kept.
   return std::round(exponential(std::sqrt(variance) * normal - variance / 2.0) * 0x1.0p40) * 0x1.0p-40;
+}
+
+double expected_largest(int count) {
+  // The integral of 1 - F(x)^n over x > 0 less that of F(x)^n over x < 0, F being the normal distribution.
+  constexpr std::array<double, 21> of_powers = {0.0,    0.5642, 1.0294, 1.4236, 1.7660, 2.0697, 2.3437,
+                                                2.5946, 2.8269, 3.0439, 3.2482, 3.4418, 3.6261, 3.8023,
+                                                3.9714, 4.1341, 4.2911, 4.4430, 4.5903, 4.7332, 4.8723};
+  const auto power = static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(count)) - 1);
+  if (power + 1 >= of_powers.size()) return of_powers.back();
+  const double beyond = static_cast<double>(count) / static_cast<double>(1U << power) - 1.0;
+  return of_powers[power] + beyond * (of_powers[power + 1] - of_powers[power]);
 }
 
 }  // namespace foretrain

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/base/quantity.hpp"
+#include "model/base/shared_vector.hpp"
 #include "model/collectives/operation.hpp"
 #include "model/cost/calibration.hpp"
 #include "model/hardware/topology.hpp"
@@ -39,7 +40,7 @@ struct LoweredCollective {
   };
 
   std::string chosen_algorithm;  ///< "ring/Simple" when automatic, else the algorithm's name
-  std::vector<Phase> phases;
+  SharedVector<Phase> phases;
 };
 
 /// Throws std::invalid_argument for a call without ranks, with groups of unequal size, with ranks that do not exist or

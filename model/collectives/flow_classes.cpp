@@ -7,6 +7,7 @@
 
 #include "model/base/equitable_partition.hpp"
 #include "model/base/hash.hpp"
+#include "model/base/memo.hpp"
 #include "model/base/number.hpp"
 
 namespace foretrain {
@@ -84,15 +85,27 @@ void SharingSystem::add_flow(std::int32_t kind_of_flow, std::span<const std::int
   first_crossing.push_back(link.size());
 }
 
-SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes) {
-  const ColouredGraph graph = graph_of(system);
+namespace {
+
+/// The classes of a system's graph, whatever the bandwidths: links of a class share one that is divided.
+struct FoldedGraph {
+  struct LinkClass {
+    std::size_t representative = 0;
+    std::int32_t divisor = 1;
+  };
+  SharingSystem::Folded folded;  ///< without bandwidths
+  std::vector<LinkClass> links;
+};
+
+FoldedGraph fold_graph(const SharingSystem& system, const ColouredGraph& graph, std::size_t most_classes) {
   const Neighbours neighbours(graph);
   const std::vector<std::int32_t> class_of =
       limited_partition(graph, neighbours, system.flows(), most_classes).class_of;
   Classes flows = classes_between(class_of, neighbours, 0, system.flows());
   const Classes links = classes_between(class_of, neighbours, system.flows(), class_of.size());
 
-  SharingSystem::Folded folded;
+  FoldedGraph result;
+  SharingSystem::Folded& folded = result.folded;
   folded.crossings.resize(flows.representatives.size());
   folded.class_of_flow = std::move(flows.of_vertex);
   std::vector<std::int32_t> count(flows.representatives.size());
@@ -116,66 +129,34 @@ SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes
     for (const ColouredGraph::Vertex flow : neighbours.of(links.representatives[id])) {
       count[at_index(folded.class_of_flow[at_index(flow)])] = 0;
     }
-    folded.bandwidth.push_back(system.bandwidth[links.representatives[id] - system.flows()] / std::max(divisor, 1));
+    result.links.push_back({links.representatives[id] - system.flows(), std::max(divisor, 1)});
+  }
+  return result;
+}
+
+}  // namespace
+
+SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes) {
+  struct Key {
+    ColouredGraph graph;
+    std::size_t flows, most_classes;
+    bool operator==(const Key& other) const {
+      return flows == other.flows && most_classes == other.most_classes && graph.colour == other.graph.colour &&
+             graph.edges == other.graph.edges;
+    }
+  };
+  constexpr std::size_t most_edges = 1'000'000;  // in all; 8 MB
+  static thread_local Memo<Key, FoldedGraph> memo(most_edges);
+  Key key{graph_of(system), system.flows(), most_classes};
+  const FoldedGraph* known = memo.find(key);
+  if (known == nullptr) {
+    FoldedGraph fresh = fold_graph(system, key.graph, most_classes);
+    const std::size_t edges = key.graph.edges.size();
+    known = &memo.add(std::move(key), std::move(fresh), edges);
+  }
+  SharingSystem::Folded folded = known->folded;
+  for (const FoldedGraph::LinkClass& link : known->links) {
+    folded.bandwidth.push_back(system.bandwidth[link.representative] / link.divisor);
   }
   return folded;
 }
-
-SharingSystem::Folded keep_apart(const SharingSystem& system) {
-  SharingSystem::Folded folded{system.bandwidth, std::vector<std::int32_t>(system.flows()), {}};
-  std::iota(folded.class_of_flow.begin(), folded.class_of_flow.end(), 0);
-  for (std::size_t flow = 0; flow < system.flows(); ++flow) {
-    std::vector<SharingSystem::Folded::Crossing>& own = folded.crossings.emplace_back();
-    for (const std::int32_t link : system.links_of(flow)) {
-      const auto known = std::ranges::find(own, link, &SharingSystem::Folded::Crossing::link);
-      if (known == own.end()) {
-        own.push_back({link, 1});
-      } else {
-        ++known->flows;
-      }
-    }
-  }
-  return folded;
-}
-
-std::vector<BytesPerSecond> max_min_rates(const SharingSystem::Folded& system, const std::vector<bool>& active) {
-  std::vector<BytesPerSecond> rates(system.classes());
-  std::vector<BytesPerSecond> free = system.bandwidth;
-  std::vector<double> growing(free.size());  // flows on each link whose rate is not settled
-  std::vector<std::vector<std::int32_t>> classes_on(free.size());
-  std::vector<bool> settled(system.classes(), true);
-  for (std::size_t id = 0; id < system.classes(); ++id) {
-    if (!active[id]) continue;
-    if (system.crossings[id].empty()) {
-      rates[id] = BytesPerSecond::infinity();
-      continue;
-    }
-    settled[id] = false;
-    for (const SharingSystem::Folded::Crossing& crossing : system.crossings[id]) {
-      growing[at_index(crossing.link)] += crossing.flows;
-      classes_on[at_index(crossing.link)].push_back(static_cast<std::int32_t>(id));
-    }
-  }
-  for (;;) {
-    BytesPerSecond share = BytesPerSecond::infinity();
-    std::size_t fullest = free.size();
-    for (std::size_t link = 0; link < free.size(); ++link) {
-      if (growing[link] < 0.5 || free[link] / growing[link] >= share) continue;
-      share = free[link] / growing[link];
-      fullest = link;
-    }
-    if (fullest == free.size()) return rates;
-    for (const std::int32_t id : classes_on[fullest]) {
-      if (settled[at_index(id)]) continue;
-      settled[at_index(id)] = true;
-      rates[at_index(id)] = share;
-      for (const SharingSystem::Folded::Crossing& crossing : system.crossings[at_index(id)]) {
-        growing[at_index(crossing.link)] -= crossing.flows;
-        free[at_index(crossing.link)] =
-            std::max(free[at_index(crossing.link)] - share * static_cast<double>(crossing.flows), BytesPerSecond(0.0));
-      }
-    }
-  }
-}
-
-}  // namespace foretrain

@@ -39,6 +39,7 @@ inline constexpr std::array<ChipGeneration, 9> chip_generations = {{{"kepler", 3
 struct GenerationPower {
   double vector_watts = 0.0;  ///< CUDA cores, fp32
   double tensor_watts = 0.0;  ///< tensor cores, 2-byte operands
+  bool operator==(const GenerationPower&) const = default;
 };
 
 // A struct for each part of calibration.def.
@@ -46,8 +47,9 @@ struct GenerationPower {
 #define CONSTANT(name, unit, minimum, maximum) double name = minimum;
 #define GENERATIONS(minimum, most_vector, most_tensor) \
   std::array<GenerationPower, chip_generations.size()> generation{};
-#define END_PART(Type, part) \
-  }                          \
+#define END_PART(Type, part)                    \
+  bool operator==(const Type&) const = default; \
+  }                                             \
   ;
 #include "model/cost/calibration.def"
 

@@ -156,7 +156,51 @@ Execution run(const TaskGraph& graph, Interconnect& interconnect) {
   return execution;
 }
 
+namespace {
+
+/// Whether a task's start depends on nothing but the ends of tasks with lower numbers: each resource takes its tasks
+/// one by one in the order in which they were added, and has its device to itself.
+bool starts_in_order(const TaskGraph& graph) {
+  const auto takes_in_order = [](const Resource& resource) {
+    return resource.order == Resource::Order::added && resource.device < 0;
+  };
+  const auto takes_time = [](const Block& block) { return block.uncontended >= Seconds(0.0); };
+  return std::ranges::all_of(graph.resources(), takes_in_order) && std::ranges::all_of(graph.blocks(), takes_time);
+}
+
+/// The dates that the loop finds for such a graph, without its queues.
+Execution run_in_order(const TaskGraph& graph, const std::vector<BlockId>& free) {
+  const std::span<const Task> tasks = graph.tasks();
+  std::vector<Seconds> duration;
+  duration.reserve(graph.blocks().size());
+  for (const Block& block : graph.blocks()) duration.push_back(block.uncontended);
+  for (const BlockId block : free) {
+    if (graph.blocks()[at_index(block)].flows) duration[at_index(block)] = Seconds(0.0);
+  }
+  std::vector<Seconds> idle_from(graph.resources().size());
+  Execution execution{std::vector<Seconds>(tasks.size()), std::vector<Seconds>(tasks.size()), Seconds(0.0)};
+  for (std::size_t task = 0; task < tasks.size(); ++task) {
+    Seconds& start = execution.start[task];  // so far the latest end among its predecessors
+    Seconds& idle = idle_from[at_index(tasks[task].resource)];
+    start = std::max(start, idle);
+    idle = start + duration[at_index(tasks[task].block)];
+    execution.finish[task] = idle;
+    for (const TaskId next : graph.successors(static_cast<TaskId>(task))) {
+      execution.start[at_index(next)] = std::max(execution.start[at_index(next)], idle);
+    }
+    execution.makespan = std::max(execution.makespan, idle);
+  }
+  return execution;
+}
+
+}  // namespace
+
 Execution run(const TaskGraph& graph, const std::vector<BlockId>& free) {
+  if (starts_in_order(graph)) return run_in_order(graph, free);
+  return run_events(graph, free);
+}
+
+Execution run_events(const TaskGraph& graph, const std::vector<BlockId>& free) {
   UncontendedInterconnect interconnect(graph, free);
   return run(graph, interconnect);
 }

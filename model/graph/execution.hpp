@@ -103,5 +103,7 @@ class EventLoop {
 Execution run(const TaskGraph& graph, Interconnect& interconnect);
 /// Each task's data take the block's uncontended time, whatever else is moving; those of the blocks in `free` no time.
 Execution run(const TaskGraph& graph, const std::vector<BlockId>& free = {});
+/// The same by way of the loop, also where every task's start is known without it.
+Execution run_events(const TaskGraph& graph, const std::vector<BlockId>& free = {});
 
 }  // namespace foretrain

@@ -16,61 +16,67 @@ using SuccessorGraph = boost::compressed_sparse_row_graph<boost::directedS, boos
 
 }  // namespace
 
-struct TaskGraph::Impl {
-  std::vector<Block> blocks;
+struct TaskGraph::Structure {
   std::vector<Resource> resources;
   std::vector<Task> tasks;
   std::vector<std::int32_t> predecessor_counts;
-  std::vector<std::pair<TaskId, TaskId>> edges;  ///< (before, after); emptied once `successors` holds them
   SuccessorGraph successors;
 };
 
-TaskGraph::TaskGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-TaskGraph::TaskGraph() : impl_(std::make_unique<Impl>()) {}
+TaskGraph::TaskGraph(std::vector<Block> blocks, std::shared_ptr<const Structure> structure)
+    : blocks_(std::move(blocks)), structure_(std::move(structure)) {}
+TaskGraph::TaskGraph() : structure_(std::make_shared<const Structure>()) {}
 TaskGraph::TaskGraph(TaskGraph&&) noexcept = default;
 TaskGraph& TaskGraph::operator=(TaskGraph&&) noexcept = default;
 TaskGraph::~TaskGraph() = default;
 
-std::span<const Block> TaskGraph::blocks() const { return impl_->blocks; }
-std::span<const Resource> TaskGraph::resources() const { return impl_->resources; }
-std::span<const Task> TaskGraph::tasks() const { return impl_->tasks; }
-std::span<const std::int32_t> TaskGraph::predecessor_counts() const { return impl_->predecessor_counts; }
+std::span<const Block> TaskGraph::blocks() const { return blocks_; }
+std::span<const Resource> TaskGraph::resources() const { return structure_->resources; }
+std::span<const Task> TaskGraph::tasks() const { return structure_->tasks; }
+std::span<const std::int32_t> TaskGraph::predecessor_counts() const { return structure_->predecessor_counts; }
 
 const Block& TaskGraph::block_of(TaskId task) const {
-  return impl_->blocks[static_cast<std::size_t>(impl_->tasks[static_cast<std::size_t>(task)].block)];
+  return blocks_[static_cast<std::size_t>(structure_->tasks[static_cast<std::size_t>(task)].block)];
 }
 
 const Resource& TaskGraph::resource_of(TaskId task) const {
-  return impl_->resources[static_cast<std::size_t>(impl_->tasks[static_cast<std::size_t>(task)].resource)];
+  return structure_->resources[static_cast<std::size_t>(structure_->tasks[static_cast<std::size_t>(task)].resource)];
 }
 
 std::span<const TaskId> TaskGraph::successors(TaskId task) const {
-  const auto [first, last] = boost::adjacent_vertices(task, impl_->successors);
+  const auto [first, last] = boost::adjacent_vertices(task, structure_->successors);
   return {first, last};
 }
 
-TaskGraph::Builder::Builder() : impl_(std::make_unique<Impl>()) {}
+TaskGraph TaskGraph::with_blocks(std::vector<Block> blocks) const {
+  if (blocks.size() != blocks_.size()) {
+    throw std::invalid_argument(fmt::format("{} blocks for a graph of {}", blocks.size(), blocks_.size()));
+  }
+  return {std::move(blocks), structure_};
+}
+
+TaskGraph::Builder::Builder() : structure_(std::make_shared<Structure>()) {}
 TaskGraph::Builder::~Builder() = default;
 
 BlockId TaskGraph::Builder::add_block(Block block) {
-  impl_->blocks.push_back(std::move(block));
-  return static_cast<BlockId>(impl_->blocks.size() - 1);
+  blocks_.push_back(std::move(block));
+  return static_cast<BlockId>(blocks_.size() - 1);
 }
 
 ResourceId TaskGraph::Builder::add_resource(Resource resource) {
   if (resource.servers < 1 || (resource.servers > 1 && resource.order != Resource::Order::urgent)) {
     throw std::invalid_argument(fmt::format("resource {}: {} tasks at a time", resource.name, resource.servers));
   }
-  impl_->resources.push_back(std::move(resource));
-  return static_cast<ResourceId>(impl_->resources.size() - 1);
+  structure_->resources.push_back(std::move(resource));
+  return static_cast<ResourceId>(structure_->resources.size() - 1);
 }
 
 TaskId TaskGraph::Builder::add_task(Task task, std::span<const TaskId> after) {
-  const auto id = static_cast<TaskId>(impl_->tasks.size());
-  if (task.block < 0 || std::cmp_greater_equal(task.block, impl_->blocks.size())) {
+  const auto id = static_cast<TaskId>(structure_->tasks.size());
+  if (task.block < 0 || std::cmp_greater_equal(task.block, blocks_.size())) {
     throw std::invalid_argument(fmt::format("task {}: there is no block {}", id, task.block));
   }
-  if (task.resource < 0 || std::cmp_greater_equal(task.resource, impl_->resources.size())) {
+  if (task.resource < 0 || std::cmp_greater_equal(task.resource, structure_->resources.size())) {
     throw std::invalid_argument(fmt::format("task {}: there is no resource {}", id, task.resource));
   }
   for (const TaskId before : after) {
@@ -79,17 +85,16 @@ TaskId TaskGraph::Builder::add_task(Task task, std::span<const TaskId> after) {
           fmt::format("task {}: it cannot wait for task {}, which is not added yet", id, before));
     }
   }
-  impl_->tasks.push_back(task);
-  impl_->predecessor_counts.push_back(static_cast<std::int32_t>(after.size()));
-  for (const TaskId before : after) impl_->edges.emplace_back(before, id);
+  structure_->tasks.push_back(task);
+  structure_->predecessor_counts.push_back(static_cast<std::int32_t>(after.size()));
+  for (const TaskId before : after) edges_.emplace_back(before, id);
   return id;
 }
 
 TaskGraph TaskGraph::Builder::build() && {
-  impl_->successors = SuccessorGraph(boost::edges_are_unsorted_multi_pass, impl_->edges.begin(), impl_->edges.end(),
-                                     static_cast<TaskId>(impl_->tasks.size()));
-  impl_->edges = {};
-  return TaskGraph(std::move(impl_));
+  structure_->successors = SuccessorGraph(boost::edges_are_unsorted_multi_pass, edges_.begin(), edges_.end(),
+                                          static_cast<TaskId>(structure_->tasks.size()));
+  return {std::move(blocks_), std::move(structure_)};
 }
 
 TaskGraph graph_of_one(Block block, Resource resource) {

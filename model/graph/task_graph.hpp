@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/collectives/collective.hpp"
@@ -86,10 +87,15 @@ class TaskGraph {
   [[nodiscard]] std::span<const TaskId> successors(TaskId task) const;
   [[nodiscard]] std::span<const std::int32_t> predecessor_counts() const;
 
+  /// The same tasks on the same resources, which it shares with this graph, but with other blocks: as many. Throws
+  /// std::invalid_argument.
+  [[nodiscard]] TaskGraph with_blocks(std::vector<Block> blocks) const;
+
  private:
-  struct Impl;
-  explicit TaskGraph(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  struct Structure;  ///< all but the blocks
+  TaskGraph(std::vector<Block> blocks, std::shared_ptr<const Structure> structure);
+  std::vector<Block> blocks_;
+  std::shared_ptr<const Structure> structure_;
 };
 
 class TaskGraph::Builder {
@@ -104,7 +110,9 @@ class TaskGraph::Builder {
   TaskGraph build() &&;
 
  private:
-  std::unique_ptr<Impl> impl_;
+  std::vector<Block> blocks_;
+  std::shared_ptr<Structure> structure_;
+  std::vector<std::pair<TaskId, TaskId>> edges_;  ///< (before, after)
 };
 
 /// A graph of one task.

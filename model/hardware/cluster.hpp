@@ -29,6 +29,7 @@ struct LinkType {
   bool in_network_reduction = false;
   /// Share of `bandwidth` that rings of a collective library's kernels reach; 0: the calibration's general figure.
   double collective_efficiency = 0.0;
+  bool operator==(const LinkType&) const = default;
 };
 
 enum class VertexKind { gpu, cpu, pcie_switch, nvswitch, nic };
@@ -40,6 +41,7 @@ constexpr bool lets_traffic_through(VertexKind kind) { return kind != VertexKind
 struct NodeVertex {
   std::string name;  ///< "gpu0", "cpu1", "plx2", "nvswitch"
   VertexKind kind = VertexKind::gpu;
+  bool operator==(const NodeVertex&) const = default;
 };
 
 /// `count` parallel links of one type between two vertices (indices into Node::vertices).
@@ -48,6 +50,7 @@ struct NodeLink {
   int b = 0;
   int type = 0;  ///< index into Node::link_types
   int count = 1;
+  bool operator==(const NodeLink&) const = default;
 };
 
 /// How a kind of card, its software included, carries the messages into which a collective library cuts its data: a
@@ -57,6 +60,7 @@ struct CardMessages {
   Seconds message_time;     ///< nothing else passes the card meanwhile
   Seconds step;             ///< least time of a library's step between nodes, whatever its protocol
   Bytes largest = Bytes(128 * 1024.0);  ///< of messages to many peers and of in-switch reductions; NCCL's own setting
+  bool operator==(const CardMessages&) const = default;
 };
 
 /// Network cards of a node and the fabric behind them.
@@ -72,6 +76,7 @@ struct Network {
   CardMessages messages = {};
   Fabric fabric = {};
   std::optional<Transport> transport = std::nullopt;  ///< nothing: `efficiency` says it all
+  bool operator==(const Network&) const = default;
 };
 
 struct Node {
@@ -89,6 +94,7 @@ struct Node {
   Network network;
   Storage storage;
   std::vector<Constant> constants;
+  bool operator==(const Node&) const = default;
 };
 
 /// A part that is slower than others of its kind, or broken: a GPU, a card, a link inside a node, or a link of the
@@ -104,12 +110,14 @@ struct Fault {
 
   [[nodiscard]] bool concerns(const std::string& link_name) const;
   [[nodiscard]] BytesPerSecond left_of(BytesPerSecond whole) const;
+  bool operator==(const Fault&) const = default;
 };
 
 /// By how much times of equal work differ from device to device and from step to step: standard deviations, as shares.
 struct Jitter {
   double compute = 0.0, network = 0.0;
   int seed = 1;
+  bool operator==(const Jitter&) const = default;
 };
 
 /// Nodes of one kind that follow each other.
@@ -118,6 +126,7 @@ struct NodeGroup {
   int nodes = 1;
   int gpus_per_node = 0;  ///< used of each node's GPUs: the first ones
   Network network;        ///< the node's, with the scenario's overrides; the fabric is the cluster's
+  bool operator==(const NodeGroup&) const = default;
 };
 
 struct Cluster {
@@ -142,6 +151,7 @@ struct Cluster {
   [[nodiscard]] int first_gpu(int number) const;
   /// The same number of nodes, all like those of one group.
   [[nodiscard]] Cluster as_group(int group) const;
+  bool operator==(const Cluster&) const = default;
 };
 
 }  // namespace foretrain

@@ -24,6 +24,7 @@ struct CacheLevel {
   /// Where other virtual machines of the processor fill the cache as well: how long it keeps a line that is not asked
   /// for (the "characteristic time" of Che, Tung and Wang). Zero: this machine has the cache for itself.
   Seconds residence{};
+  bool operator==(const CacheLevel&) const = default;
 };
 
 /// Address translation. A load whose page misses the first level waits for the second; missing both, it waits for a
@@ -33,6 +34,7 @@ struct Tlb {
   int second_entries = 1024;            ///< second level, shared by both sizes
   Seconds second_latency;               ///< added by a hit in the second level
   int walkers = 1;                      ///< page walks at the same time
+  bool operator==(const Tlb&) const = default;
 };
 
 /// What lies between a core and the memory chips.
@@ -55,6 +57,7 @@ struct MemoryHierarchy {
   BytesPerSecond remote_bandwidth;  ///< between two sockets, one direction; zero: unknown
   /// A hypervisor maps the machine's pages in small pages of its own: every walk is two, and huge pages are not.
   bool virtualised = false;
+  bool operator==(const MemoryHierarchy&) const = default;
 };
 
 /// What a matrix library adds to the mathematics, on any processor.
@@ -65,6 +68,7 @@ struct MatrixLibrary {
   Seconds join;                ///< waking other threads and waiting for the last
   double small_product = 0.0;  ///< up to so many multiply-adds operands are not packed
   Bytes small_vector{};        ///< by kernels for vectors of at least this width
+  bool operator==(const MatrixLibrary&) const = default;
 };
 
 struct Cpu {
@@ -79,6 +83,7 @@ struct Cpu {
   std::optional<MemoryHierarchy> hierarchy = std::nullopt;
   MatrixLibrary matrix_library;
   std::vector<Constant> hierarchy_constants = {};  ///< figures of the hierarchy with their sources
+  bool operator==(const Cpu&) const = default;
 };
 
 }  // namespace foretrain

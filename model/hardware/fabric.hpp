@@ -33,6 +33,7 @@ struct SingleSwitch {
   [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
   template <typename Keys>
   void read(Keys& /*none*/) {}
+  bool operator==(const SingleSwitch&) const = default;
 };
 
 /// Leaves, spines and, with pods, a core above them: folded Clos. Traffic climbs as far as it must, and no farther.
@@ -58,6 +59,7 @@ struct FatTree {
       keys.refuse("pod_oversubscription", "there are no pods", "nodes_per_pod, or leave the key out");
     keys.flag("rails", rails);
   }
+  bool operator==(const FatTree&) const = default;
 };
 
 /// Groups of routers that are all joined to each other; every two groups are joined by global links, evenly spread over
@@ -84,6 +86,7 @@ struct Dragonfly {
     keys.bandwidth_or_card("local_bandwidth", local_bandwidth);
     keys.bandwidth_or_card("global_bandwidth", global_bandwidth);
   }
+  bool operator==(const Dragonfly&) const = default;
 };
 
 /// Every node is a router with a link to each neighbour, two in every dimension; row-major numbering. Routing goes
@@ -100,6 +103,7 @@ struct Torus {
     keys.counts("dimensions", dimensions);
     keys.bandwidth_or_card("link_bandwidth", link_bandwidth);
   }
+  bool operator==(const Torus&) const = default;
 };
 
 /// Places far apart, each with one switch. Nodes are divided evenly over them, in order; each place has one line into
@@ -118,11 +122,13 @@ struct Sites {
     keys.metres("distance", distance_metres);
     keys.bandwidth("bandwidth", bandwidth);
   }
+  bool operator==(const Sites&) const = default;
 };
 
 struct Fabric {
   std::variant<SingleSwitch, FatTree, Dragonfly, Torus, Sites> shape;
   Seconds switch_latency;  ///< added by every switch on the way, or by every hop of a torus
+  bool operator==(const Fabric&) const = default;
 };
 
 /// Light in fibre travels at two thirds of its speed in vacuum, 299,792,458 m/s: 5 µs per kilometre. (Refractive index

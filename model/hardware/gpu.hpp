@@ -43,6 +43,7 @@ struct Gpu {
   [[nodiscard]] bool has_tensor_cores(Precision p) const {
     return tensor_rate[static_cast<std::size_t>(p)].value() > 0.0;
   }
+  bool operator==(const Gpu&) const = default;
 };
 
 }  // namespace foretrain

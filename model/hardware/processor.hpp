@@ -23,6 +23,7 @@ struct Processor {
   BytesPerSecond random_rate;          ///< dropout, a random number for each element
   BytesPerSecond transfer_rate;        ///< what the core sends or receives through TCP when it does nothing else
   Bytes process;                       ///< memory of the framework's process without tensors
+  bool operator==(const Processor&) const = default;
 };
 
 }  // namespace foretrain

@@ -46,6 +46,7 @@ struct Storage {
   std::vector<Constant> constants;
 
   [[nodiscard]] bool exists() const { return read_bandwidth.value() > 0.0; }
+  bool operator==(const Storage&) const = default;
 };
 
 }  // namespace foretrain

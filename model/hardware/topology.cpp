@@ -195,7 +195,7 @@ void require_possible(const Node& node, const Network& network, int gpus_per_nod
 
 }  // namespace
 
-Topology::Topology(const Cluster& cluster) : impl_(std::make_unique<Impl>()) {
+Topology::Topology(const Cluster& cluster) {
   if (cluster.nodes < 1) throw std::invalid_argument("a cluster needs at least one node");
   require_possible(cluster.node, cluster.network, cluster.gpus_per_node, cluster.nodes);
   for (const NodeGroup& group : cluster.groups) {
@@ -204,17 +204,15 @@ Topology::Topology(const Cluster& cluster) : impl_(std::make_unique<Impl>()) {
   if (const auto problem = check_network(cluster)) {
     throw std::invalid_argument(fmt::format("{}: {}; {}", problem->key, problem->text, problem->expected));
   }
-  if (cluster.groups.empty()) impl_->add_group(cluster.node, cluster.network, cluster.nodes, cluster.gpus_per_node);
+  const auto impl = std::make_shared<Impl>();
+  if (cluster.groups.empty()) impl->add_group(cluster.node, cluster.network, cluster.nodes, cluster.gpus_per_node);
   for (const NodeGroup& group : cluster.groups) {
-    impl_->add_group(group.node, group.network, group.nodes, group.gpus_per_node);
+    impl->add_group(group.node, group.network, group.nodes, group.gpus_per_node);
   }
-  impl_->fabric = make_fabric_routes(cluster);
-  impl_->add_faults(cluster);
+  impl->fabric = make_fabric_routes(cluster);
+  impl->add_faults(cluster);
+  impl_ = impl;
 }
-
-Topology::~Topology() = default;
-Topology::Topology(Topology&&) noexcept = default;
-Topology& Topology::operator=(Topology&&) noexcept = default;
 
 int Topology::gpus() const { return impl_->gpus; }
 int Topology::gpus_per_node() const { return impl_->groups.front().gpus_per_node; }

@@ -11,6 +11,8 @@
 // links.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,9 +50,11 @@ class Topology {
   /// more GPUs per node asked for than the node has, several nodes without network cards, or a fabric or faults that
   /// cut an endpoint off. check_node() and check_network() find such problems with the keys of the data file.
   explicit Topology(const Cluster& cluster);
-  ~Topology();
-  Topology(Topology&&) noexcept;
-  Topology& operator=(Topology&&) noexcept;
+  /// The cluster's, made once for those that a process asks for again and again.
+  static Topology of(const Cluster& cluster);
+
+  /// Copies share it; others that this process makes have other serials.
+  [[nodiscard]] std::uint64_t serial() const { return serial_; }
 
   [[nodiscard]] int gpus() const;
   [[nodiscard]] int gpus_per_node() const;  ///< of the first group
@@ -133,7 +137,9 @@ class Topology {
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  static inline std::atomic<std::uint64_t> made_{0};
+  std::uint64_t serial_ = ++made_;
+  std::shared_ptr<const Impl> impl_;
 };
 
 }  // namespace foretrain

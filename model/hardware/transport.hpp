@@ -34,6 +34,7 @@ struct Transport {
   Bytes window = Bytes::infinity();   ///< TCP: the most that a connection has under way
   double loss = 0.0;                  ///< TCP: share of packets lost on the way
   int streams = 1;                    ///< TCP: connections side by side between two endpoints
+  bool operator==(const Transport&) const = default;
 };
 
 /// Nothing for a transport that the functions below accept.

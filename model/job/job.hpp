@@ -31,7 +31,7 @@ class Job {
 
  protected:
   Job(const Scenario& scenario, Fidelity fidelity)
-      : scenario_(scenario), fidelity_(fidelity), topology_(scenario.cluster) {}
+      : scenario_(scenario), fidelity_(fidelity), topology_(Topology::of(scenario.cluster)) {}
   /// A result with what does not depend on times: name, fidelity, provenance.
   [[nodiscard]] Result named_result() const;
 

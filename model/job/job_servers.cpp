@@ -82,7 +82,7 @@ Result ServerJob::read(const Execution& execution, const Executor&) const {
   servers.link_bound = bounds.link;
   servers.server_bound = bounds.server;
   const Sync& sync = scenario_.plan.sync;
-  if (sync.consistency == Sync::Consistency::bounded && sync.staleness > ParameterStore::most_lead &&
+  if (sync.consistency == Sync::Consistency::bounded && sync.staleness > Sync::most_lead &&
       !store_.equal_workers()) {
     result.warnings.push_back(fmt::format(
         "a bound of {} is not reached within the iterations that are simulated: the speed is that of asynchronous "

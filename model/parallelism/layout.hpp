@@ -69,10 +69,14 @@ class RankLayout {
   /// The stages that these groups have ranks of, ascending.
   [[nodiscard]] std::vector<int> stages(GroupKind kind, int stage) const;
 
+  /// Equal layouts have the same groups of every kind.
+  bool operator==(const RankLayout&) const = default;
+
  private:
   struct Dimension {
     int size = 1;
     int stride = 1;  ///< between ranks that are neighbours in this dimension
+    bool operator==(const Dimension&) const = default;
   };
   [[nodiscard]] int replicas() const { return data_.size * context_.size; }
   /// The groups of one stage.

@@ -33,6 +33,7 @@ class ChunkPlacement {
   }
   /// Whether forward passes of a stage's chunk go to the stage before.
   [[nodiscard]] bool reversed(int chunk) const { return shape_ != Shape::round_robin && chunk == 1; }
+  bool operator==(const ChunkPlacement&) const = default;
   /// The other stage that holds the same chunks, which are the other way round there; only with DualPipe.
   [[nodiscard]] std::optional<int> mirror(int stage) const {
     return shape_ == Shape::mirrored ? std::optional(stages_ - 1 - stage) : std::nullopt;

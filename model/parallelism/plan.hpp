@@ -22,7 +22,12 @@ struct Sync {
   int servers = 1;
   ServerPlacement placement = ServerPlacement::cpu;
   enum class Consistency { synchronous, asynchronous, bounded } consistency = Consistency::synchronous;
-  int staleness = 0;                                                             ///< bounded(k)
+  int staleness = 0;  ///< bounded(k)
+  /// Of the fastest worker over the slowest; a greater bound is not reached in what is simulated.
+  static constexpr int most_lead = 32;
+  [[nodiscard]] bool waits_for_slowest() const {
+    return consistency == Consistency::synchronous || (consistency == Consistency::bounded && staleness <= most_lead);
+  }
   enum class Assignment { balanced, hashed } assignment = Assignment::balanced;  ///< of keys to servers
   Bytes split = Bytes(4e6);  ///< keys above this size are cut into pieces
   enum class Priority { arrival, first_layer } priority = Priority::arrival;

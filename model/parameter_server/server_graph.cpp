@@ -316,7 +316,7 @@ ServerGraph::Iterations usual_iterations(const ParameterStore& store) {
   if (store.consistency == Sync::Consistency::bounded && store.slow.factor > 1.0 && store.slow.count > 0) {
     // Until the fast ones have met the bound: they gain factor − 1 iterations on every one of the slow.
     const double gained = (store.staleness + 1.0) / (store.slow.factor - 1.0);
-    iterations.warm_up += static_cast<int>(std::min(std::ceil(gained), static_cast<double>(ParameterStore::most_lead)));
+    iterations.warm_up += static_cast<int>(std::min(std::ceil(gained), static_cast<double>(Sync::most_lead)));
   }
   int all = iterations.warm_up + counted;
   if (store.consistency == Sync::Consistency::bounded) all += store.staleness + 1;

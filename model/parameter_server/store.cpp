@@ -289,7 +289,7 @@ ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train,
   store.staleness = sync.staleness;
   if (sync.consistency == Sync::Consistency::bounded) {
     if (sync.staleness == 0) store.consistency = Sync::Consistency::synchronous;
-    if (sync.staleness > ParameterStore::most_lead) store.consistency = Sync::Consistency::asynchronous;
+    if (sync.staleness > Sync::most_lead) store.consistency = Sync::Consistency::asynchronous;
   }
   store.overlap = sync.overlap;
   store.barrier = sync.barrier;

@@ -36,7 +36,7 @@ struct ParameterStore {
   };
 
   Sync::Consistency consistency = Sync::Consistency::synchronous;  ///< bounded(0) has become synchronous here
-  int staleness = 0;                                               ///< bounded: 1 to most_lead
+  int staleness = 0;                                               ///< bounded: 1 to Sync::most_lead
   bool overlap = true;                                             ///< else pushes wait for the backward pass
   bool first_layer_first = false;
   /// Pulls of all keys wait until all keys are updated, as where a step ends before the next begins (TensorFlow,
@@ -71,7 +71,6 @@ struct ParameterStore {
   [[nodiscard]] std::vector<Flow> pull(int worker, int group, int server) const;
 
   static constexpr int most_groups = 16;
-  static constexpr int most_lead = 32;  ///< a greater bound is not reached in what is simulated: asynchronous
 };
 
 /// Whether a scenario's gradients go through a store: a parameter server with data parallelism alone, and more than one

@@ -186,10 +186,15 @@ void adapt_to_processor(Calibration& calibration, const Cluster& cluster) {
   const BytesPerSecond cards = cluster.network.nic_bandwidth * number(cluster.network.nics_per_node);
   const double sending = std::min(1.0, cards / (processor.transfer_rate * processor.share));
   const std::pair<std::string_view, double> values[] = {
-      {"host.dispatch_us", 0.0},        {"host.compiled_dispatch_us", 0.0},
-      {"host.graph_launch_us", 0.0},    {"host.step_us", 0.0},
-      {"step.kernel_stretch", 1.0},     {"collective.overlap_slowdown", sending},
-      {"memory.communicator_mib", 0.0}, {"memory.context_mib", processor.process.value() / Bytes(1.0_MiB).value()},
+      {"host.dispatch_us", 0.0},
+      {"host.compiled_dispatch_us", 0.0},
+      {"host.graph_launch_us", 0.0},
+      {"host.step_us", 0.0},
+      {"step.kernel_stretch", 1.0},
+      {"step.device_spread", 0.0},
+      {"collective.overlap_slowdown", sending},
+      {"memory.communicator_mib", 0.0},
+      {"memory.context_mib", processor.process.value() / Bytes(1.0_MiB).value()},
       {"memory.fragmentation", 0.0}};
   for (const auto& [name, value] : values) {
     find_constant(name)->field(calibration) = value;

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "model/base/memo.hpp"
 #include "model/base/text.hpp"
 #include "model/hardware/check.hpp"
 #include "model/scenario/catalogue.hpp"
@@ -29,8 +30,9 @@ void require_possible(const Node& result, const MappingReader& node) {
 
 }  // namespace
 
-Node read_node(const Field& written) {
-  const YamlNode document = resolve_preset(written, CatalogueSection::node);
+namespace {
+
+Node read_node_document(const YamlNode& document, const Field& written) {
   const Field field(document, written.path());
   const MappingReader node = field.mapping({"kind", "name", "description", "gpu", "gpus", "cpu", "peer_to_peer",
                                             "link_types", "wiring", "nics", "network", "storage", "sources"});
@@ -53,6 +55,23 @@ Node read_node(const Field& written) {
   result.constants = std::move(log).take();
   require_possible(result, node);
   return result;
+}
+
+}  // namespace
+
+/// Nodes of the catalogue that nothing is changed of are read once; so are the files that theirs names.
+Node read_node(const Field& written) {
+  if (!written.is_scalar()) return read_node_document(resolve_preset(written, CatalogueSection::node), written);
+  struct Key {
+    const YamlNode* document;  ///< its file's, as it was when it was read
+    std::string path, catalogue;
+    bool operator==(const Key&) const = default;
+  };
+  static thread_local Memo<Key, Node> memo(8);
+  const YamlNode& document = cached_yaml_file(catalogue_file(CatalogueSection::node, written).string());
+  Key key{&document, written.path(), data_directory().string()};
+  const Node* known = memo.find(key);
+  return known != nullptr ? *known : memo.add(std::move(key), read_node_document(document, written));
 }
 
 namespace {

@@ -173,18 +173,18 @@ void ChunkBuilder::add_parts(const GradientSync::Place& place, int number, Step:
 
 /// The forward pass of one chunk with the backward pass of the other.
 void ChunkBuilder::add_pair(const GradientSync::Place& place, int number, Step::Chunk& chunk) {
-  PassPair pair = paired(work_of(place, number, false), work_of(place, 1 - number, true),
-                         scenario_.calibration.collective.overlap_slowdown);
+  PassPair pair = paired(work_of(place, number, false), work_of(place, 1 - number, true));
   chunk.paired = pair.time;
   if (place.cut) chunk.paired_pieces = std::move(pair.pieces);
 }
 
 PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int number, bool backward) const {
   PassWork pass;
+  Beside beside(transfers_, place.lane);
   const auto add_calls = [&](const LayerCalls::Calls& calls) {
     const auto add = [&](int transfer) {
       pass.transfers.push_back(transfer);
-      pass.collectives += transfers_.time(transfer, place.lane);
+      beside.add(transfer);
     };
     std::ranges::for_each(calls.beside, add);
     std::ranges::for_each(calls.between, add);
@@ -200,6 +200,8 @@ PassWork ChunkBuilder::work_of(const GradientSync::Place& place, int number, boo
       add_calls(backward ? calls.backward : calls.forward);
     }
   }
+  pass.collectives = beside.time();
+  if (pass.collectives > Seconds(0.0)) pass.slowdown = beside.cost(pass.collectives) / pass.collectives;
   return pass;
 }
 

@@ -243,9 +243,8 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
   const bool overlap = scenario_.plan.sync.overlap;
   const auto merged = [](std::size_t count) { return (count + most_buckets - 1) / most_buckets; };
   const std::size_t evenly = merged(parts.size());
-  const double slowdown = scenario_.calibration.collective.overlap_slowdown;
-  Seconds previous;          // transfers of the bucket before
-  Seconds previous_kernels;  // its kernels beside the backward pass
+  Beside previous(transfers_, place.lane);  // transfers of the bucket before
+  Seconds previous_kernels;                 // its kernels beside the backward pass
   for (std::size_t first = 0; first < parts.size();) {
     const std::size_t end = std::min(first + (by_tensor ? merged(parts.size() - first) : evenly), parts.size());
     GradientBucket bucket;
@@ -268,7 +267,7 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
     }
     bucket.backward_recipe = pricer_.recipe(ops);
     if (overlap) {
-      bucket.backward.compute += std::min(previous, bucket.backward.compute) * slowdown;
+      bucket.backward.compute += previous.cost(bucket.backward.compute);
       bucket.backward.compute += previous_kernels;
     }
     if (holders_.replicas > 1 && bucket.gradients.value() > 0.0) {
@@ -276,10 +275,11 @@ void GradientSync::add_buckets(const Place& place, const std::vector<PricedLayer
       bucket.backward.compute += pricer_.kernels(copies) / place.speed;
       bucket.backward_recipe = joined(bucket.backward_recipe, pricer_.recipe(copies));
       synchronise(place, together, bucket);
-      previous = bucket.transfer < 0 ? Seconds(0.0) : transfers_.time(bucket.transfer, place.lane);
+      previous = Beside(transfers_, place.lane);
+      previous.add(bucket.transfer);
       previous_kernels = bucket.after;
       for (const GradientBucket::Stage& part : bucket.further) {
-        previous += transfers_.time(part.transfer, place.lane);
+        previous.add(part.transfer);
         previous_kernels += part.kernels;
       }
       if (overlap) {
@@ -304,8 +304,11 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
   }
   const Sync& sync = scenario_.plan.sync;
   const Bytes sent = cast_bytes(sync.compression, sync.gradient_precision);
-  const double slowdown = scenario_.calibration.collective.overlap_slowdown;
-  const auto time = [&](int index) { return index < 0 ? Seconds(0.0) : transfers_.time(index, place.lane); };
+  const auto slowed = [&](std::initializer_list<int> transfers, Seconds kernels) {
+    Beside beside(transfers_, place.lane);
+    for (const int transfer : transfers) beside.add(transfer);
+    return beside.cost(kernels);
+  };
   // FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
   // divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).
   const auto flat_buffer = [&](double parameters) {
@@ -348,9 +351,8 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
       casts +=
           (kernel_time(work.restore) / static_cast<double>(holders_.in_shards) + flat_buffer(parameters)) / place.speed;
     }
-    unit.forward.compute += std::min(time(unit.gather), unit.forward.compute) * slowdown;
-    unit.backward.compute +=
-        std::min(time(unit.gather_backward) + time(unit.scatter) + time(unit.reduce), unit.backward.compute) * slowdown;
+    unit.forward.compute += slowed({unit.gather}, unit.forward.compute);
+    unit.backward.compute += slowed({unit.gather_backward, unit.scatter, unit.reduce}, unit.backward.compute);
     unit.backward.compute += casts;
     if (place.cut) {
       append_forward(unit.forward_pieces, priced);

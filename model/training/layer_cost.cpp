@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/base/number.hpp"
+#include "model/base/spread.hpp"
 #include "model/cost/launches.hpp"
 #include "model/training/expert_dispatch.hpp"
 #include "model/training/tensor_overlap.hpp"
@@ -79,15 +80,27 @@ Segment LayerCost::backward() const {
                 backward_collectives + recompute_collectives);
 }
 
+namespace {
+
+/// What kernels take longer in a step than alone: those that wait for each other in every step are as slow as the
+/// slowest device.
+double stretch_of(const Scenario& scenario) {
+  const StepConstants& constants = scenario.calibration.step;
+  if (!scenario.plan.sync.waits_for_slowest()) return constants.kernel_stretch;
+  const auto devices = static_cast<int>(plan_gpus(scenario.plan, scenario.cluster));
+  return constants.kernel_stretch * (1.0 + constants.device_spread * expected_largest(devices));
+}
+
+}  // namespace
+
 LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
                          Recipes recipes)
-    : scenario_(scenario), train_(train), topology_(topology), recipes_(recipes) {}
+    : scenario_(scenario), train_(train), topology_(topology), recipes_(recipes), stretch_(stretch_of(scenario)) {}
 
 RecipePointer LayerPricer::recipe(const std::vector<Operator>& ops) const {
   if (!keeps_recipes() || ops.empty()) return nullptr;
-  return std::make_shared<const Recipe>(kernels_of(ops, scenario_.plan.execution,
-                                                   scenario_.calibration.step.kernel_stretch,
-                                                   scenario_.cluster.node.gpu, scenario_.calibration));
+  return std::make_shared<const Recipe>(
+      kernels_of(ops, scenario_.plan.execution, stretch_, scenario_.cluster.node.gpu, scenario_.calibration));
 }
 
 /// Operators that run again in the backward pass.
@@ -114,7 +127,7 @@ std::vector<Operator> LayerPricer::backward_operators(const Layer& layer) const 
 
 Seconds LayerPricer::kernels(const std::vector<Operator>& ops) const {
   return launch_totals(ops, scenario_.plan.execution, scenario_.cluster.node.gpu, scenario_.calibration).device *
-         scenario_.calibration.step.kernel_stretch;
+         stretch_;
 }
 
 Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {
@@ -218,7 +231,6 @@ double LayerCalls::Calls::share_beside() const {
 
 LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
                                const TransferTable& transfers) const {
-  const double slowdown = scenario_.calibration.collective.overlap_slowdown;
   const auto total = [&](const std::vector<int>& of_kind) {
     Seconds time;
     for (const int transfer : of_kind) time += transfers.time(transfer, lane);
@@ -227,14 +239,15 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
   // What runs beside kernels hides behind them, but takes some of their speed.
   const auto exposed = [&](const LayerCalls::Calls& of_pass, Seconds& kernels) {
     kernels /= speed;
-    const Seconds beside = total(of_pass.beside);
+    Beside beside(transfers, lane);
+    for (const int transfer : of_pass.beside) beside.add(transfer);
     const double share = of_pass.share_beside();
-    Seconds hidden = std::min(beside, kernels * share);
+    Seconds longer = beside.cost(kernels * share);
     for (const auto& [transfer, own] : of_pass.behind) {
-      hidden += std::min(transfers.time(transfer, lane), kernels * own);
+      longer += std::min(transfers.time(transfer, lane), kernels * own) * transfers.slowdown(transfer);
     }
-    kernels += hidden * slowdown;
-    Seconds waits = total(of_pass.between) + std::max(beside - kernels * share, Seconds(0.0));
+    kernels += longer;
+    Seconds waits = total(of_pass.between) + std::max(beside.time() - kernels * share, Seconds(0.0));
     for (const auto& [transfer, own] : of_pass.behind) {
       waits += std::max(transfers.time(transfer, lane) - kernels * own, Seconds(0.0));
     }
@@ -294,12 +307,12 @@ void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, doubl
   if (to > begin) append_pieces(pieces, own, layer.calls->backward, part(from, begin, 1.0), part(to, begin, 1.0));
 }
 
-PassPair paired(const PassWork& forward, const PassWork& backward, double slowdown) {
-  const auto slowed = [slowdown](Seconds kernels, Seconds beside) {
-    return kernels + std::min(kernels, beside) * slowdown;
+PassPair paired(const PassWork& forward, const PassWork& backward) {
+  const auto slowed = [](Seconds kernels, const PassWork& other) {
+    return kernels + std::min(kernels, other.collectives) * other.slowdown;
   };
-  const Seconds forward_kernels = slowed(forward.kernels, backward.collectives);
-  const Seconds backward_kernels = slowed(backward.kernels, forward.collectives);
+  const Seconds forward_kernels = slowed(forward.kernels, backward);
+  const Seconds backward_kernels = slowed(backward.kernels, forward);
   const Seconds exposed = std::max(forward.collectives - backward_kernels, Seconds(0.0)) +
                           std::max(backward.collectives - forward_kernels, Seconds(0.0));
   PassPair pair;

@@ -79,6 +79,7 @@ class LayerPricer {
   const TrainWorkload& train_;
   const Topology& topology_;
   Recipes recipes_;
+  double stretch_;  ///< of kernels, over the same alone
 };
 
 /// A layer's forward pass in pieces, its collectives evenly spread.
@@ -89,13 +90,14 @@ void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, doubl
 struct PassWork {
   Seconds kernels, dispatch, collectives;
   std::vector<int> transfers = {};  ///< which these are, one after the other
+  double slowdown = 0.0;            ///< of the other's kernels while they run
 };
-/// A forward and a backward pass that run together: what hides behind kernels takes `slowdown` of its time from them.
+/// A forward and a backward pass that run together.
 struct PassPair {
   Segment time;
   std::vector<Piece> pieces;
 };
-PassPair paired(const PassWork& forward, const PassWork& backward, double slowdown);
+PassPair paired(const PassWork& forward, const PassWork& backward);
 /// Stretches the pieces' work so that it adds up to that of the pass; what its dispatch takes longer comes at the end.
 void fit_pieces(std::vector<Piece>& pieces, const Segment& pass);
 

@@ -218,7 +218,12 @@ Seconds norm_time(const Scenario& scenario, const Topology& topology) {
   CollectiveCall norm;
   norm.size = Bytes(4.0);
   norm.groups = {gpus_of(scenario.plan, scenario.cluster)};
-  if (scenario.background.empty()) return automatic_time(norm, topology, scenario.calibration);
+  if (scenario.background.empty()) {
+    const auto known =
+        KnownTransfers::on(topology, RankLayout(scenario.plan, scenario.cluster), scenario.calibration.collective);
+    if (!known->norm) known->norm = automatic_time(norm, topology, scenario.calibration);
+    return *known->norm;
+  }
   return uncontended_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
 }
 
@@ -234,14 +239,20 @@ void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry sy
     const int rank = topology.first_gpu(fault.node) + fault.gpu;
     if (std::cmp_less(rank, speeds.size())) speeds[at_index(rank)] *= fault.share;
   }
+  const bool even_speeds = std::ranges::all_of(speeds, [](double speed) { return speed == 1.0; });
+  std::optional<KnownTransfers::Shape> shape;
+  if (even_speeds && symmetry == Symmetry::used) shape = builder.transfers().shape();
+  if (shape && KnownTransfers::leaves_stages_whole(*shape)) return;
   classes =
       classify(builder.transfers().grouped(), classes.lane_of_rank, speeds, topology, scenario.background, symmetry);
   builder.transfers().divide(classes);
   std::vector<Step::Lane::Cut> cuts = builder.transfers().meetings();
-  const bool whole_stages = classes.lanes.size() == static_cast<std::size_t>(stages) &&
-                            std::ranges::all_of(speeds, [](double speed) { return speed == 1.0; }) &&
+  const bool whole_stages = classes.lanes.size() == static_cast<std::size_t>(stages) && even_speeds &&
                             std::ranges::all_of(cuts, [](auto cut) { return cut == Step::Lane::Cut::none; });
-  if (whole_stages && !builder.transfers().divided()) return;  // that is what has been built
+  if (whole_stages && !builder.transfers().divided()) {  // that is what has been built
+    if (shape) KnownTransfers::note_whole_stages(std::move(*shape));
+    return;
+  }
   builder.build(classes, cuts);
   if (builder.cut_unequal_companions(cuts)) builder.build(classes, cuts);
 }

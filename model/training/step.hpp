@@ -96,6 +96,7 @@ struct Step {
     std::string name;  ///< as it appears in the result's communication table, e.g. "gradient all-reduce"
     std::vector<Part> parts;
     RecipePointer recipe = nullptr;
+    double slowdown = 0.0;  ///< of kernels beside it, as a share of the time that both run
   };
 
   /// The layers of one stage that belong to one model chunk; work is for one micro-batch.

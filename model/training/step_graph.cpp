@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/base/memo.hpp"
 #include "model/training/sharded_order.hpp"
 #include "model/training/step_graph_builder.hpp"
 
@@ -25,8 +26,9 @@ bool has_kernels(const Step::Lane& lane) {
 
 }  // namespace
 
-StepGraphBuilder::StepGraphBuilder(const Step& step)
+StepGraphBuilder::StepGraphBuilder(const Step& step, const StepBlocks& blocks)
     : step_(step),
+      blocks_(blocks),
       stages_(step.stage_count()),
       placement_(step.placement()),
       previous_pass_(step.lanes.size(), -1),
@@ -35,16 +37,18 @@ StepGraphBuilder::StepGraphBuilder(const Step& step)
       gradient_input_(forward_),
       gradient_tasks_(step.lanes.size()),
       last_gradients_(step.lanes.size(), {-1, -1}),
-      gradients_begun_(at_index(stages_)) {
+      gradients_begun_(at_index(stages_)),
+      whole_passes_(step.lanes.size()) {
   result_.last_backward.resize(step.lanes.size(), -1);
-  result_.merged.resize(step.lanes.size());
   for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
     while (std::cmp_less_equal(first_lane_.size(), step.lanes[lane].stage)) {
       first_lane_.push_back(static_cast<int>(lane));
     }
   }
   first_lane_.push_back(static_cast<int>(step.lanes.size()));
-  for (const Step::Transfer& transfer : step.transfers) transfer_blocks_.emplace_back(transfer.parts.size(), -1);
+  for (const Step::Transfer& transfer : step.transfers) transfer_used_.emplace_back(transfer.parts.size());
+  // They stand for those of any step of this shape: only their number counts here.
+  for (std::size_t i = 0; i < blocks.blocks.size(); ++i) builder_.add_block({});
   add_streams();
 }
 
@@ -69,42 +73,15 @@ TaskId StepGraphBuilder::add(BlockId block, ResourceId resource, std::vector<Tas
   return builder_.add_task({block, resource, micro_batch}, after);
 }
 
-BlockId StepGraphBuilder::fixed_block(const std::string& name, Seconds duration, Category category,
-                                      RecipePointer recipe) {
-  return builder_.add_block({name, category, duration, {}, {}, std::move(recipe)});
+namespace {
+
+const StepBlocks::Work& work_of_pass(const StepBlocks::Chunk& chunk, const PipelinePass& pass) {
+  if (!pass.backward) return pass.beside_next ? chunk.paired : chunk.forward;
+  if (pass.part == PipelinePass::Part::whole) return chunk.backward;
+  return pass.part == PipelinePass::Part::inputs ? chunk.inputs : chunk.weights;
 }
 
-StepGraphBuilder::Work StepGraphBuilder::work_of(const char* name, const Segment& time,
-                                                 const std::vector<Piece>& pieces, RecipePointer recipe) {
-  Work work{fixed_block(name, time.total(), Category::compute, std::move(recipe)), time.communication, {}, &pieces};
-  for (const Piece& piece : pieces) work.cut.push_back(fixed_block(name, piece.work, Category::compute));
-  return work;
-}
-
-void StepGraphBuilder::add_blocks() {
-  for (const Step::Lane& lane : step_.lanes) {
-    std::vector<ChunkBlocks>& of_lane = blocks_.emplace_back();
-    for (const Step::Chunk& chunk : lane.chunks) {
-      ChunkBlocks& blocks = of_lane.emplace_back();
-      if (chunk.units.empty()) {
-        blocks.forward = work_of("forward", chunk.forward, chunk.forward_pieces, chunk.forward_recipe);
-        blocks.backward = work_of("backward", chunk.backward, chunk.backward_pieces, chunk.backward_recipe);
-      }
-      if (splits_backward(step_.schedule)) {
-        blocks.inputs = work_of("backward of inputs", chunk.inputs, chunk.inputs_pieces, nullptr);
-        blocks.weights = work_of("backward of weights", chunk.weights, chunk.weights_pieces, nullptr);
-        blocks.paired = work_of("forward and backward", chunk.paired, chunk.paired_pieces, nullptr);
-      }
-      for (const GradientBucket& bucket : chunk.buckets) {
-        blocks.buckets.push_back(work_of("backward", bucket.backward, bucket.pieces, bucket.backward_recipe));
-      }
-      for (const ShardedUnit& unit : chunk.units) {
-        blocks.unit_forward.push_back(work_of("forward", unit.forward, unit.forward_pieces, nullptr));
-        blocks.unit_backward.push_back(work_of("backward", unit.backward, unit.backward_pieces, nullptr));
-      }
-    }
-  }
-}
+}  // namespace
 
 bool StepGraphBuilder::is_cut(int stage) const {
   using Cut = Step::Lane::Cut;
@@ -117,13 +94,13 @@ template <typename WorkOf>
 StepGraphBuilder::PerLane StepGraphBuilder::add_work(int stage, const PipelinePass& pass, AfterPerLane after,
                                                      const WorkOf& work_of) {
   const std::size_t lanes = lanes_in(stage);
-  const auto work = [&](std::size_t i) -> const Work& { return work_of(blocks_[lane_in(stage, i)]); };
+  const auto work = [&](std::size_t i) -> const Work& { return work_of(blocks_.chunks[lane_in(stage, i)]); };
   const auto compute = [&](std::size_t i) { return streams_[lane_in(stage, i)].compute; };
   PerLane done(lanes, -1);
   if (!is_cut(stage) || work(0).cut.empty()) {
     for (std::size_t i = 0; i < lanes; ++i) {
       done[i] = add(work(i).whole, compute(i), std::move(after[i]), pass.micro_batch);
-      result_.merged[lane_in(stage, i)] += work(i).communication;
+      whole_passes_[lane_in(stage, i)].push_back(work(i).whole);
     }
     return done;
   }
@@ -162,7 +139,8 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_sharded(int stage, const Pipelin
     if (part.kind == ShardedUnit::Pass::Kind::compute) {
       for (std::size_t i = 0; i < lanes; ++i) needs[i].push_back(worked[i]);
       tasks.push_back(add_work(stage, pass, std::move(needs), [&](const auto& chunks) -> const Work& {
-        return chunks[at_index(pass.chunk)].unit(part.unit, pass.backward);
+        const StepBlocks::Chunk& own = chunks[at_index(pass.chunk)];
+        return (pass.backward ? own.unit_backward : own.unit_forward)[at_index(part.unit)];
       }));
       worked = tasks.back();
     } else {
@@ -186,8 +164,7 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_sharded(int stage, const Pipelin
 
 /// The end of a pass, where its streams wait for each other.
 TaskId StepGraphBuilder::meet(ResourceId resource, std::vector<TaskId> ends, int micro_batch) {
-  static const std::string name = "pass done";
-  return add(fixed_block(name, Seconds(0.0), Category::compute), resource, std::move(ends), micro_batch);
+  return add(blocks_.pass_done, resource, std::move(ends), micro_batch);
 }
 
 /// A backward pass whose gradients are synchronised bucket by bucket, beside it or after it. The last one of a step
@@ -198,15 +175,17 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_synchronised_backward(int stage,
   PerLane done;
   if (step_.overlap) {
     for (std::size_t b = 0; b < buckets; ++b) {
-      done = add_work(stage, pass, std::move(after),
-                      [&](const auto& chunks) -> const Work& { return chunks[at_index(pass.chunk)].buckets[b]; });
+      done = add_work(stage, pass, std::move(after), [&](const auto& chunks) -> const Work& {
+        return chunks[at_index(pass.chunk)].buckets[b].backward;
+      });
       after.clear();
       for (const TaskId task : done) after.push_back({task});
       add_bucket(stage, pass.chunk, b, done);
     }
   } else {
-    done = add_work(stage, pass, std::move(after),
-                    [&](const auto& chunks) -> const Work& { return chunks[at_index(pass.chunk)].pass(pass); });
+    done = add_work(stage, pass, std::move(after), [&](const auto& chunks) -> const Work& {
+      return work_of_pass(chunks[at_index(pass.chunk)], pass);
+    });
     for (std::size_t b = 0; b < buckets; ++b) add_bucket(stage, pass.chunk, b, done);
   }
   if (is_last(stage, pass)) return done;
@@ -268,8 +247,9 @@ bool StepGraphBuilder::advance(int stage, std::span<const PipelinePass> passes) 
   } else if (pass.makes_weight_gradients() && (last ? step_.overlap : step_.every_micro_batch)) {
     done = add_synchronised_backward(stage, pass, std::move(after));
   } else {
-    done = add_work(stage, pass, std::move(after),
-                    [&](const auto& chunks) -> const Work& { return chunks[at_index(pass.chunk)].pass(pass); });
+    done = add_work(stage, pass, std::move(after), [&](const auto& chunks) -> const Work& {
+      return work_of_pass(chunks[at_index(pass.chunk)], pass);
+    });
   }
   for (std::size_t i = 0; i < done.size(); ++i) {
     const std::size_t lane = lane_in(stage, i);
@@ -290,17 +270,10 @@ bool StepGraphBuilder::advance(int stage, std::span<const PipelinePass> passes) 
 TaskId StepGraphBuilder::add_checkpoint() {
   if (!step_.checkpoint) return -1;
   const ResourceId engine = builder_.add_resource({"checkpoint", Resource::Kind::copy_engine, 0});
-  const BlockId copy = builder_.add_block({"checkpoint copy",
-                                           Category::communication,
-                                           step_.checkpoint->uncontended,
-                                           step_.checkpoint->lowered,
-                                           {},
-                                           nullptr});
-  return add(copy, engine, {});
+  return add(blocks_.checkpoint, engine, {});
 }
 
-StepGraph StepGraphBuilder::run() && {
-  add_blocks();
+StepTasks StepGraphBuilder::run() && {
   const TaskId checkpoint = add_checkpoint();
   std::vector<std::vector<PipelinePass>> order;
   std::size_t left = 0;
@@ -334,20 +307,13 @@ StepGraph StepGraphBuilder::run() && {
       all_done.insert(all_done.end(), gradients.begin(), gradients.end());
     }
   }
-  if (step_.slowest_replica > Seconds(0.0)) {
-    const BlockId waiting =
-        fixed_block("waiting for the slowest replica", step_.slowest_replica, Category::communication);
-    all_done = {add(waiting, streams_.front().compute, std::move(all_done))};
+  if (blocks_.slowest_replica >= 0) {
+    all_done = {add(blocks_.slowest_replica, streams_.front().compute, std::move(all_done))};
   }
-  result_.synchronised =
-      add(fixed_block("gradient norm", step_.gradient_norm, Category::communication, step_.norm_recipe),
-          streams_.front().compute, std::move(all_done));
+  result_.synchronised = add(blocks_.gradient_norm, streams_.front().compute, std::move(all_done));
   AfterPerLane updated;
   for (std::size_t i = 0; i < step_.lanes.size(); ++i) {
-    const Step::Lane& lane = step_.lanes[i];
-    const BlockId optimizer =
-        fixed_block("optimizer", lane.optimizer.total(), Category::optimizer, lane.optimizer_recipe);
-    updated.push_back({add(optimizer, streams_[i].compute, {result_.synchronised, checkpoint})});
+    updated.push_back({add(blocks_.optimizers[i], streams_[i].compute, {result_.synchronised, checkpoint})});
   }
   for (int s = 0; s < stages_; ++s) {
     if (placement_.mirror(s).value_or(s) < s) continue;  // the other stage's gathers are its own, too
@@ -359,16 +325,40 @@ StepGraph StepGraphBuilder::run() && {
   for (const std::vector<int>* boundaries : {&step_.activations, &step_.activation_gradients}) {
     for (const int hop : *boundaries) {
       if (hop < 0) continue;
-      for (const BlockId block : transfer_blocks_[at_index(hop)]) {
-        if (block >= 0) result_.hops.push_back(block);
+      for (std::size_t part = 0; part < transfer_used_[at_index(hop)].size(); ++part) {
+        if (transfer_used_[at_index(hop)][part]) result_.hops.push_back(blocks_.transfers[at_index(hop)][part]);
       }
     }
   }
   result_.graph = std::move(builder_).build();
-  return std::move(result_);
+  return {std::move(result_), std::move(whole_passes_)};
 }
 
-StepGraph step_graph(const Step& step) { return StepGraphBuilder(step).run(); }
+StepGraph step_graph(const Step& step) {
+  constexpr std::size_t most_tasks = 200'000;  // in all; 20 MB
+  static thread_local Memo<std::vector<std::int64_t>, StepTasks> memo(most_tasks);
+  StepBlocks blocks(step);
+  std::vector<std::int64_t> shape = shape_of(step);
+  const StepTasks* tasks = memo.find(shape);
+  if (tasks == nullptr) {
+    StepTasks fresh = StepGraphBuilder(step, blocks).run();
+    const std::size_t count = fresh.graph.graph.tasks().size();
+    tasks = &memo.add(std::move(shape), std::move(fresh), count);
+  }
+  const StepGraph& known = tasks->graph;
+  StepGraph graph{known.graph.with_blocks(std::move(blocks.blocks)),
+                  known.compute,
+                  known.transfers,
+                  {},
+                  known.last_backward,
+                  known.synchronised,
+                  known.hops};
+  for (const std::vector<BlockId>& passes : tasks->whole_passes) {
+    Seconds& merged = graph.merged.emplace_back();
+    for (const BlockId pass : passes) merged += blocks.inside[at_index(pass)];
+  }
+  return graph;
+}
 
 StepGraph::Times times_of(const StepGraph& step, const Execution& execution) {
   const auto backward_done = [&](const Execution& of) {

@@ -8,40 +8,27 @@
 #include <vector>
 
 #include "model/base/number.hpp"
+#include "model/training/step_blocks.hpp"
 #include "model/training/step_graph.hpp"
 
 namespace foretrain {
 
+/// A step's tasks, for all steps of its shape.
+struct StepTasks {
+  StepGraph graph;                                 ///< its blocks stand for those of any such step
+  std::vector<std::vector<BlockId>> whole_passes;  ///< by lane: those that are not cut, each time
+};
+
 /// Passes are added stage by stage, all lanes of a stage together: what their ranks do together waits for all of them.
 class StepGraphBuilder {
  public:
-  explicit StepGraphBuilder(const Step& step);
-  StepGraph run() &&;
+  StepGraphBuilder(const Step& step, const StepBlocks& blocks);
+  StepTasks run() &&;
 
  private:
   struct Streams {
     ResourceId compute, gradients, to_next, to_previous;
     ResourceId gradient_kernels = -1;  ///< only where compression has kernels
-  };
-  /// A stretch of a pass: one block, or a block for each piece.
-  struct Work {
-    BlockId whole = -1;
-    Seconds communication;  ///< in the whole
-    std::vector<BlockId> cut;
-    const std::vector<Piece>* pieces = nullptr;
-  };
-  struct ChunkBlocks {
-    Work forward, backward, inputs, weights, paired;
-    std::vector<Work> buckets;
-    std::vector<Work> unit_forward, unit_backward;
-    [[nodiscard]] const Work& pass(const PipelinePass& pass) const {
-      if (!pass.backward) return pass.beside_next ? paired : forward;
-      if (pass.part == PipelinePass::Part::whole) return backward;
-      return pass.part == PipelinePass::Part::inputs ? inputs : weights;
-    }
-    [[nodiscard]] const Work& unit(int number, bool back) const {
-      return (back ? unit_backward : unit_forward)[at_index(number)];
-    }
   };
   /// One or several tasks for each lane of a stage.
   using PerLane = std::vector<TaskId>;
@@ -56,16 +43,14 @@ class StepGraphBuilder {
   enum class Traffic { inside_layers, gradients, copies };
 
   TaskId add(BlockId block, ResourceId resource, std::vector<TaskId> after, int micro_batch = -1);
-  BlockId fixed_block(const std::string& name, Seconds duration, Category category, RecipePointer recipe = nullptr);
-  Work work_of(const char* name, const Segment& time, const std::vector<Piece>& pieces, RecipePointer recipe);
   BlockId transfer_block(int transfer, std::size_t part);
   ResourceId stream_of(const std::vector<int>& lanes, Traffic traffic);
   void add_streams();
-  void add_blocks();
 
   /// The same transfer of all lanes of a stage, or of more lanes from its first one on: a task for each of its parts,
   /// after what their lanes wait for.
   PerLane add_transfer(int stage, int transfer, Traffic traffic, const AfterPerLane& after, int micro_batch = -1);
+  using Work = StepBlocks::Work;
   template <typename WorkOf>
   PerLane add_work(int stage, const PipelinePass& pass, AfterPerLane after, const WorkOf& work_of);
   /// Adds a pass, or two that run together, once their input is there; false when they have to wait for another stage
@@ -99,16 +84,16 @@ class StepGraphBuilder {
   }
 
   const Step& step_;
+  const StepBlocks& blocks_;
   int stages_;
   ChunkPlacement placement_;
   TaskGraph::Builder builder_;
   std::vector<int> first_lane_;  ///< by stage, and one beyond
   std::vector<Streams> streams_;
   std::map<std::pair<std::vector<int>, Traffic>, ResourceId> shared_streams_;  ///< of several lanes
-  std::vector<std::vector<ChunkBlocks>> blocks_;
-  std::vector<std::vector<BlockId>> transfer_blocks_;          ///< by part
-  std::vector<TaskId> previous_pass_;                          // by lane
-  std::vector<std::vector<TaskId>> forward_;                   // by lane and pass: done; −1 = not yet
+  std::vector<std::vector<bool>> transfer_used_;                               ///< by part
+  std::vector<TaskId> previous_pass_;                                          // by lane
+  std::vector<std::vector<TaskId>> forward_;                                   // by lane and pass: done; −1 = not yet
   std::vector<std::vector<TaskId>> input_, gradient_input_;    // by lane and pass: arrived from the neighbour
   std::vector<std::vector<TaskId>> gradient_tasks_;            // by lane
   std::vector<std::pair<TaskId, ResourceId>> last_gradients_;  // by lane
@@ -116,6 +101,7 @@ class StepGraphBuilder {
   std::vector<std::vector<PipelinePass>> last_gradients_of_;   // by stage and chunk
   /// By chunk of the model and bucket: ready on one of the stages that hold it.
   std::map<std::pair<int, std::size_t>, ReadyOn> ready_elsewhere_;
+  std::vector<std::vector<BlockId>> whole_passes_;  // by lane
   StepGraph result_;
 };
 

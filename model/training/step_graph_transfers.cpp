@@ -28,13 +28,8 @@ ResourceId StepGraphBuilder::stream_of(const std::vector<int>& lanes, Traffic tr
 }
 
 BlockId StepGraphBuilder::transfer_block(int transfer, std::size_t part) {
-  BlockId& block = transfer_blocks_[at_index(transfer)][part];
-  if (block < 0) {
-    const Step::Transfer& of = step_.transfers[at_index(transfer)];
-    block = builder_.add_block(
-        {of.name, Category::communication, of.parts[part].uncontended, of.parts[part].lowered, {}, of.recipe});
-  }
-  return block;
+  transfer_used_[at_index(transfer)][part] = true;
+  return blocks_.transfers[at_index(transfer)][part];
 }
 
 StepGraphBuilder::PerLane StepGraphBuilder::add_transfer(int stage, int transfer, Traffic traffic,
@@ -81,35 +76,33 @@ void StepGraphBuilder::add_bucket(int stage, int chunk, std::size_t bucket, cons
 void StepGraphBuilder::synchronise(std::size_t bucket, const std::vector<ReadyOn>& ready) {
   const int stage = ready.front().stage;
   const std::size_t first_lane_here = lane_in(stage, 0);
-  std::vector<std::pair<std::size_t, const GradientBucket*>> buckets;  // by lane, from the first one
+  std::vector<std::pair<std::size_t, const StepBlocks::Bucket*>> buckets;  // by lane, from the first one
   PerLane last(lane_in(ready.back().stage, lanes_in(ready.back().stage)) - first_lane_here, -1);
   for (const auto& [on, chunk, tasks] : ready) {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const std::size_t lane = lane_in(on, i);
-      buckets.emplace_back(lane - first_lane_here, &step_.lanes[lane].chunks[at_index(chunk)].buckets[bucket]);
+      buckets.emplace_back(lane - first_lane_here, &blocks_.chunks[lane][at_index(chunk)].buckets[bucket]);
       last[lane - first_lane_here] = tasks[i];
     }
   }
-  const GradientBucket& first = *buckets.front().second;
+  const GradientBucket& first = step_.lanes[first_lane_here].chunks[at_index(ready.front().chunk)].buckets[bucket];
   if (first.transfer < 0) return;
-  const auto kernels = [&](std::size_t i, Seconds time, const RecipePointer& recipe) {
-    if (!(time > Seconds(0.0))) return;
-    const BlockId block = fixed_block("gradient compression", time, Category::compute, recipe);
-    last[i] = add(block, streams_[first_lane_here + i].gradient_kernels, {last[i]});
+  const auto kernels = [&](std::size_t i, BlockId block) {
+    if (block >= 0) last[i] = add(block, streams_[first_lane_here + i].gradient_kernels, {last[i]});
   };
   const auto transfer = [&](int index) {
     AfterPerLane after;
     for (const TaskId task : last) after.push_back({task});
     last = add_transfer(stage, index, Traffic::gradients, after);
   };
-  for (const auto& [i, own] : buckets) kernels(i, own->before, own->before_recipe);
+  for (const auto& [i, own] : buckets) kernels(i, own->before);
   transfer(first.transfer);
   for (std::size_t k = 0; k < first.further.size(); ++k) {
-    for (const auto& [i, own] : buckets) kernels(i, own->further[k].kernels, own->further[k].recipe);
+    for (const auto& [i, own] : buckets) kernels(i, own->further[k]);
     transfer(first.further[k].transfer);
   }
   for (const auto& [i, own] : buckets) {
-    kernels(i, own->after, own->after_recipe);
+    kernels(i, own->after);
     gradient_tasks_[first_lane_here + i].push_back(last[i]);
   }
 }

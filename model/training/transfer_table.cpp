@@ -1,11 +1,14 @@
 #include "model/training/transfer_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "model/base/number.hpp"
+#include "model/collectives/channels.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/link_load.hpp"
 #include "model/collectives/repeated_groups.hpp"
@@ -23,21 +26,6 @@ void repeat_phase(LoweredCollective::Phase& phase, double times) {
   if (each == 1.0) return;
   phase.latency *= each;
   for (Flow& flow : phase.flows) flow.bytes *= each;
-}
-
-/// How the group lies: how many ranks, on which kinds of nodes, which of them share a node, and how far each is from
-/// the next.
-std::vector<double> shape_of(const std::vector<int>& group, const Topology& topology) {
-  std::vector<double> shape{static_cast<double>(group.size())};
-  std::map<int, int> nodes;
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    const int next = group[(i + 1) % group.size()];
-    const int node = topology.node_of(group[i]);
-    shape.push_back(nodes.try_emplace(node, static_cast<int>(nodes.size())).first->second);
-    shape.push_back(topology.group_of_node(node));
-    shape.push_back(group[i] == next ? 0.0 : topology.latency(group[i], next).value());
-  }
-  return shape;
 }
 
 /// Time of one part while the others of the same transfer move beside it, phase by phase: those of their flows count
@@ -136,32 +124,45 @@ void set_times(std::vector<Step::Transfer::Part>& parts, const Topology& topolog
 }  // namespace
 
 TransferTable::TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers)
-    : scenario_(scenario), topology_(topology), layout_(scenario.plan, scenario.cluster), transfers_(transfers) {}
+    : scenario_(scenario), topology_(topology), layout_(scenario.plan, scenario.cluster), transfers_(transfers) {
+  if (scenario.background.empty()) {
+    shared_ = KnownTransfers::on(topology, layout_, scenario.calibration.collective);
+  }
+}
 
 int TransferTable::grouping(GroupKind kind, int stage) {
   const auto [known, is_new] = known_groupings_.try_emplace({kind, stage}, static_cast<int>(groupings_.size()));
   if (!is_new) return known->second;
-  Grouping& fresh = groupings_.emplace_back(Grouping{kind, stage, layout_.groups(kind, stage), {}});
+  Grouping& fresh = groupings_.emplace_back(Grouping{kind, stage, {}, {}});
+  fresh.slowdown = scenario_.calibration.collective.overlap_slowdown;
+  // A processor that trains sends itself; its share does not depend on channels.
+  const bool by_channels = !scenario_.cluster.node.gpu.processor;
+  if (shared_ == nullptr) {
+    const std::vector<std::vector<int>> groups = layout_.groups(kind, stage);
+    if (by_channels && !groups.empty()) fresh.slowdown *= channel_share(groups.front(), topology_);
+    fresh.alike = alike_groups(groups, topology_);
+    fresh.groups = groups;
+    return known->second;
+  }
+  const KnownTransfers::Groups& groups = shared_->groups(kind, stage, topology_);
+  if (by_channels) fresh.slowdown *= groups.channel_share;
+  fresh.groups = groups.ranks;
+  fresh.alike = groups.alike;
   for (int other = 0; other + 1 < static_cast<int>(groupings_.size()); ++other) {
     const Grouping& model = groupings_[at_index(other)];
-    if (model.kind != kind || model.model >= 0 || !scenario_.background.empty()) continue;
-    if (const std::optional<int> shift = node_shift(model.groups, fresh.groups, topology_)) {
+    if (model.kind != kind || model.model >= 0) continue;
+    if (const std::optional<int> shift = shared_->shift(kind, model.stage, stage, topology_)) {
       fresh.model = other;
       fresh.shift = *shift;
       fresh.alike = model.alike;
-      return known->second;
+      break;
     }
-  }
-  std::map<std::vector<double>, std::size_t> shapes;
-  for (std::size_t group = 0; group < fresh.groups.size(); ++group) {
-    const auto [shape, is_first] = shapes.try_emplace(shape_of(fresh.groups[group], topology_), fresh.alike.size());
-    if (is_first) fresh.alike.emplace_back();
-    fresh.alike[shape->second].push_back(static_cast<int>(group));
   }
   return known->second;
 }
 
-bool TransferTable::copy_shifted(const Key& key, const Grouping& grouping, Step::Transfer& fresh) const {
+bool TransferTable::copy_shifted(const Key& key, const Grouping& grouping,
+                                 std::vector<Step::Transfer::Part>& copied) const {
   if (grouping.model < 0) return false;
   Key of_model = key;
   of_model.stage = groupings_[at_index(grouping.model)].stage;
@@ -171,13 +172,27 @@ bool TransferTable::copy_shifted(const Key& key, const Grouping& grouping, Step:
   for (const Step::Transfer::Part& part : parts) {
     if (!is_between_gpus(part.lowered, topology_)) return false;
   }
-  fresh.parts = parts;
-  for (Step::Transfer::Part& part : fresh.parts) shift_flows(part.lowered, grouping.shift);
+  copied = parts;
+  for (Step::Transfer::Part& part : copied) shift_flows(part.lowered, grouping.shift);
   return true;
 }
 
-template <typename LowerGroups>
-int TransferTable::transfer(const Key& key, std::string name, RecipePointer recipe, const LowerGroups& lower_groups) {
+std::vector<Step::Transfer::Part> TransferTable::parts_of(const Key& key, const Grouping& grouping,
+                                                          const CollectiveCall& call) const {
+  std::vector<Step::Transfer::Part> parts;
+  if (copy_shifted(key, grouping, parts)) return parts;
+  for (const std::vector<int>& alike : grouping.alike) {
+    CollectiveCall of_groups = call;
+    of_groups.groups.clear();
+    for (const int group : alike) of_groups.groups.push_back(grouping.groups[at_index(group)]);
+    Step::Transfer::Part& part = parts.emplace_back();
+    part.lowered = key.kind == GroupKind::neighbours ? message_of(key, of_groups) : lower_call(key, of_groups);
+    part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
+  }
+  return parts;
+}
+
+int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::string name, RecipePointer recipe) {
   const auto [known, is_new] = known_.try_emplace(key, static_cast<int>(transfers_.size()));
   if (!is_new) return known->second;
   const int of = grouping(key.kind, key.stage);
@@ -185,44 +200,55 @@ int TransferTable::transfer(const Key& key, std::string name, RecipePointer reci
   Step::Transfer& fresh = transfers_.emplace_back();
   fresh.name = std::move(name);
   fresh.recipe = std::move(recipe);
-  if (!copy_shifted(key, grouping, fresh)) {
-    for (const std::vector<int>& alike : grouping.alike) {
-      std::vector<std::vector<int>> groups;
-      groups.reserve(alike.size());
-      for (const int group : alike) groups.push_back(grouping.groups[at_index(group)]);
-      Step::Transfer::Part& part = fresh.parts.emplace_back();
-      part.lowered = lower_groups(std::move(groups));
-      part.uncontended = uncontended_time(part.lowered, topology_, scenario_.background);
-    }
+  fresh.slowdown = grouping.slowdown;
+  std::optional<std::uint64_t> pattern;
+  if (shared_ == nullptr) {
+    fresh.parts = parts_of(key, grouping, call);
+  } else {
+    const int model = grouping.model < 0 ? -1 : groupings_[at_index(grouping.model)].stage;
+    Key of_model = key;
+    of_model.stage = model;
+    const KnownTransfers::Key shared_key{key.kind,       key.stage,  known_.contains(of_model) ? model : -1,
+                                         key.back,       key.pieces, call.operation,
+                                         call.algorithm, call.size,  call.servers,
+                                         call.placement, call.levels};
+    const KnownTransfers::Transfer* lowered = shared_->find(shared_key);
+    if (lowered == nullptr) lowered = &shared_->add(shared_key, parts_of(key, grouping, call), topology_);
+    fresh.parts = lowered->parts;
+    pattern = lowered->pattern;
   }
   for (Step::Transfer::Part& part : fresh.parts) part.lanes = layout_.stages(key.kind, key.stage);
-  entries_.push_back({of, grouping.alike});
+  entries_.push_back({of, pattern, grouping.alike});
   return known->second;
 }
 
-int TransferTable::collective(int stage, GroupKind kind, CollectiveCall call, double pieces, const char* name,
+LoweredCollective TransferTable::lower_call(const Key& key, const CollectiveCall& call) const {
+  LoweredCollective lowered = lower(call, topology_, scenario_.calibration);
+  for (LoweredCollective::Phase& phase : lowered.phases) repeat_phase(phase, key.pieces);
+  return lowered;
+}
+
+int TransferTable::collective(int stage, GroupKind kind, const CollectiveCall& call, double pieces, const char* name,
                               RecipePointer recipe) {
-  return transfer({kind, stage, call.operation, call.size * pieces, pieces}, name, std::move(recipe),
-                  [&](std::vector<std::vector<int>> groups) {
-                    call.groups = std::move(groups);
-                    LoweredCollective lowered = lower(call, topology_, scenario_.calibration);
-                    for (LoweredCollective::Phase& phase : lowered.phases) repeat_phase(phase, pieces);
-                    return lowered;
-                  });
+  return transfer({kind, stage, call.operation, call.size * pieces, pieces}, call, name, std::move(recipe));
+}
+
+LoweredCollective TransferTable::message_of(const Key& key, const CollectiveCall& pairs) const {
+  LoweredCollective::Phase phase;
+  for (const std::vector<int>& pair : pairs.groups) {
+    phase.flows.push_back({pair[key.back ? 1 : 0], pair[key.back ? 0 : 1], key.size});
+    const Flow& flow = phase.flows.back();
+    phase.latency = std::max(phase.latency, topology_.latency(flow.source, flow.destination));
+  }
+  return LoweredCollective{"send/receive", {std::move(phase)}};
 }
 
 int TransferTable::hop(int stage, bool back, Bytes activation) {
-  const Bytes bytes = activation / scenario_.plan.tensor;
-  const Key key{GroupKind::neighbours, stage, CollectiveOperation::send_receive, bytes, 1.0, back};
-  return transfer(key, "pipeline send/receive", nullptr, [&](const std::vector<std::vector<int>>& pairs) {
-    LoweredCollective::Phase phase;
-    for (const std::vector<int>& pair : pairs) {
-      phase.flows.push_back({pair[back ? 1 : 0], pair[back ? 0 : 1], bytes});
-      const Flow& flow = phase.flows.back();
-      phase.latency = std::max(phase.latency, topology_.latency(flow.source, flow.destination));
-    }
-    return LoweredCollective{"send/receive", {std::move(phase)}};
-  });
+  CollectiveCall message;
+  message.operation = CollectiveOperation::send_receive;
+  message.size = activation / scenario_.plan.tensor;
+  return transfer({GroupKind::neighbours, stage, message.operation, message.size, 1.0, back}, message,
+                  "pipeline send/receive", nullptr);
 }
 
 Seconds TransferTable::time(int transfer, int lane) const {
@@ -231,6 +257,22 @@ Seconds TransferTable::time(int transfer, int lane) const {
     if (std::ranges::binary_search(part.lanes, lane)) longest = std::max(longest, part.uncontended);
   }
   return longest;
+}
+
+std::optional<KnownTransfers::Shape> TransferTable::shape() const {
+  if (shared_ == nullptr) return std::nullopt;
+  const Plan& plan = scenario_.plan;
+  std::vector<std::uint64_t> shape{plan.zero == 3, plan.sync.every_micro_batch, plan.sync.overlap};
+  std::set<std::array<std::uint64_t, 3>> seen;
+  for (const Entry& entry : entries_) {
+    if (!entry.pattern) return std::nullopt;
+    const Grouping& grouping = groupings_[at_index(entry.grouping)];
+    const std::array<std::uint64_t, 3> own = {static_cast<std::uint64_t>(grouping.kind),
+                                              static_cast<std::uint64_t>(grouping.stage), *entry.pattern};
+    // Several of the same pattern on the same links make no difference.
+    if (seen.insert(own).second) shape.insert(shape.end(), own.begin(), own.end());
+  }
+  return shared_->shape(std::move(shape));
 }
 
 bool TransferTable::divided() const {
@@ -243,7 +285,8 @@ std::vector<GroupedTransfer> TransferTable::grouped() const {
     GroupedTransfer& transfer = grouped.emplace_back();
     transfer.grouping = entries_[i].grouping;
     transfer.kind = groupings_[at_index(entries_[i].grouping)].kind;
-    transfer.groups = &groupings_[at_index(entries_[i].grouping)].groups;
+    const std::vector<std::vector<int>>& groups = groupings_[at_index(entries_[i].grouping)].groups;
+    transfer.groups = &groups;
     for (std::size_t p = 0; p < transfers_[i].parts.size(); ++p) {
       transfer.parts.push_back({&transfers_[i].parts[p].lowered, entries_[i].groups[p]});
     }
@@ -290,6 +333,17 @@ void TransferTable::divide(const RankClasses& classes) {
     transfers_[i].parts = std::move(divided);
     entries_[i].groups = std::move(groups_of_part);
   }
+}
+
+void Beside::add(int transfer) {
+  if (transfer < 0) return;
+  const Seconds own = table_->time(transfer, lane_);
+  time_ += own;
+  cost_ += own * table_->slowdown(transfer);
+}
+
+Seconds Beside::cost(Seconds hidden) const {
+  return time_ > Seconds(0.0) ? cost_ * (std::min(hidden, time_) / time_) : Seconds(0.0);
 }
 
 }  // namespace foretrain

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/parallelism/layout.hpp"
+#include "model/training/known_transfers.hpp"
 #include "model/training/rank_classes.hpp"
 #include "model/training/step.hpp"
 #include "model/workload/model.hpp"
@@ -18,18 +21,25 @@ class TransferTable {
   TransferTable(const Scenario& scenario, const Topology& topology, std::vector<Step::Transfer>& transfers);
 
   /// `pieces` collectives of equal size, one after the other; the call names no groups: all of a kind carry it out.
-  int collective(int stage, GroupKind kind, CollectiveCall call, double pieces, const char* name, RecipePointer recipe);
+  int collective(int stage, GroupKind kind, const CollectiveCall& call, double pieces, const char* name,
+                 RecipePointer recipe);
   /// Activations from a stage to the next, or their gradients back: each tensor-parallel rank sends its share to its
   /// counterpart.
   int hop(int stage, bool back, Bytes activation);
 
   /// What a lane's ranks take for it, with nothing but the transfer itself on the links.
   [[nodiscard]] Seconds time(int transfer, int lane) const;
+  [[nodiscard]] double slowdown(int transfer) const { return transfers_[at_index(transfer)].slowdown; }
 
   /// All groups of all transfers, for the classes of ranks.
   [[nodiscard]] std::vector<GroupedTransfer> grouped() const;
   /// Divides every transfer by the classes of its groups.
   void divide(const RankClasses& classes);
+  /// Everything that decides whether the ranks' classes are whole stages, no transfer is divided and no pass is cut;
+  /// nothing where it is not known how to tell.
+  [[nodiscard]] std::optional<KnownTransfers::Shape> shape() const;
+  /// Null where there is background traffic.
+  [[nodiscard]] KnownTransfers* known() const { return shared_.get(); }
   /// Whether some transfer has several parts.
   [[nodiscard]] bool divided() const;
   /// By lane: those that have collectives inside layers with it, itself among them; empty where it is alone.
@@ -44,15 +54,17 @@ class TransferTable {
   struct Grouping {
     GroupKind kind;
     int stage = 0;
-    std::vector<std::vector<int>> groups;
-    std::vector<std::vector<int>> alike;  ///< by latency between their ranks: indices of groups
+    SharedVector<std::vector<int>> groups;
+    SharedVector<std::vector<int>> alike;  ///< by latency between their ranks: indices of groups
+    double slowdown = 0.0;                 ///< of kernels beside their collectives
     /// Another stage's groups that become these when every rank is shifted by `shift`, whole nodes; else -1.
     int model = -1;
     int shift = 0;
   };
   struct Entry {
     int grouping = 0;
-    std::vector<std::vector<int>> groups;  ///< by part
+    std::optional<std::uint64_t> pattern;   ///< as in KnownTransfers, where it was taken from there
+    SharedVector<std::vector<int>> groups;  ///< by part
   };
 
   int grouping(GroupKind kind, int stage);
@@ -68,19 +80,39 @@ class TransferTable {
   };
   /// What the model of these groups does, on their own links. False where it does nothing of the kind, or crosses host
   /// memory, whose cards depend on the node.
-  bool copy_shifted(const Key& key, const Grouping& grouping, Step::Transfer& fresh) const;
-  /// Known already, or lowered by lower_groups(groups of one part).
-  template <typename LowerGroups>
-  int transfer(const Key& key, std::string name, RecipePointer recipe, const LowerGroups& lower_groups);
+  bool copy_shifted(const Key& key, const Grouping& grouping, std::vector<Step::Transfer::Part>& copied) const;
+  /// The call's, or that of the message of a hop.
+  int transfer(const Key& key, const CollectiveCall& call, std::string name, RecipePointer recipe);
+  std::vector<Step::Transfer::Part> parts_of(const Key& key, const Grouping& grouping,
+                                             const CollectiveCall& call) const;
+  [[nodiscard]] LoweredCollective lower_call(const Key& key, const CollectiveCall& call) const;
+  [[nodiscard]] LoweredCollective message_of(const Key& key, const CollectiveCall& pairs) const;
 
   const Scenario& scenario_;
   const Topology& topology_;
   RankLayout layout_;
+  std::shared_ptr<KnownTransfers> shared_;
   std::vector<Step::Transfer>& transfers_;
   std::vector<Entry> entries_;  ///< of each transfer
   std::vector<Grouping> groupings_;
   std::map<std::pair<GroupKind, int>, int> known_groupings_;
   std::map<Key, int> known_;
+};
+
+/// Transfers that run beside kernels.
+class Beside {
+ public:
+  Beside(const TransferTable& table, int lane) : table_(&table), lane_(lane) {}
+  /// -1 is none.
+  void add(int transfer);
+  [[nodiscard]] Seconds time() const { return time_; }
+  /// What kernels take longer of which that much time has the transfers beside it.
+  [[nodiscard]] Seconds cost(Seconds hidden) const;
+
+ private:
+  const TransferTable* table_;
+  int lane_;
+  Seconds time_, cost_;  ///< `cost_`: with all of them hidden
 };
 
 }  // namespace foretrain

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <unordered_map>
 
 #include "model/base/csv.hpp"
 #include "model/base/error.hpp"
@@ -13,6 +16,7 @@
 #include "reports/cli/options.hpp"
 #include "reports/cli/sweep_file.hpp"
 #include "reports/cli/vary.hpp"
+#include "reports/cli/workers.hpp"
 #include "reports/csv.hpp"
 #include "reports/names.hpp"
 
@@ -32,11 +36,12 @@ struct SweepOptions {
   int jobs = 1;
 };
 
-/// What is to be predicted, and the columns that say so.
+/// What is to be predicted, and the columns that say so. Rows are made when they are asked for: there may be a million.
 struct Sweep {
   std::vector<std::string> header;
-  std::vector<std::vector<std::string>> cells;  ///< one row per case, as long as the header
-  std::vector<Case> cases;
+  std::size_t rows = 0;
+  std::function<Case(std::size_t row)> case_of;
+  std::function<std::vector<std::string>(std::size_t row)> cells_of;  ///< as many as the header has
 };
 
 Sweep sweep_of_variations(const SweepOptions& options) {
@@ -45,34 +50,67 @@ Sweep sweep_of_variations(const SweepOptions& options) {
   // A file that is none would fail in every row; it is refused before anything is written.
   const YamlNode name = yaml_scalar(options.file, {options.file, 0, 0});
   cached_yaml_file(catalogue_file(CatalogueSection::run, Field(name, "FILE")).string());
-  Sweep sweep{{"case", "base"}, {}, combinations(options.file, options.overrides, variations)};
-  for (const Override& change : sweep.cases.front().overrides) sweep.header.push_back(change.key);
-  for (const Case& row : sweep.cases) {
-    std::vector<std::string> cells = {row.name, row.base};
-    for (const Override& change : row.overrides) cells.push_back(change.value);
-    sweep.cells.push_back(std::move(cells));
-  }
+  const auto all = std::make_shared<const Combinations>(options.file, options.overrides, variations);
+  Sweep sweep{{"case", "base"},
+              all->size(),
+              [all](std::size_t row) { return all->at(row); },
+              [all](std::size_t row) {
+                const Case made = all->at(row);
+                std::vector<std::string> cells = {made.name, made.base};
+                for (const Override& change : made.overrides) cells.push_back(change.value);
+                return cells;
+              }};
+  for (const Override& change : all->at(0).overrides) sweep.header.push_back(change.key);
   return sweep;
 }
 
 /// The table as it is, without the predictions of an earlier sweep.
 Sweep sweep_of_table(const SweepOptions& options) {
-  Sweep sweep{{}, {}, read_cases(options.table)};
+  const auto cases = std::make_shared<std::vector<Case>>(read_cases(options.table));
+  const auto cells = std::make_shared<std::vector<std::vector<std::string>>>();
   const CsvTable table = parse_csv(read_text_file(options.table), options.table);
   std::vector<std::size_t> columns;
+  std::vector<std::string> header;
   for (std::size_t i = 0; i < table.header.size(); ++i) {
     if (table.header[i].text.starts_with("predicted.")) continue;
     columns.push_back(i);
-    sweep.header.push_back(table.header[i].text);
+    header.push_back(table.header[i].text);
   }
   for (const CsvRow& row : table.rows) {
-    std::vector<std::string>& cells = sweep.cells.emplace_back();
-    for (const std::size_t column : columns) cells.push_back(row[column].text);
+    std::vector<std::string>& own = cells->emplace_back();
+    for (const std::size_t column : columns) own.push_back(row[column].text);
   }
   for (const std::string& text : options.overrides) {
-    for (Case& row : sweep.cases) row.overrides.push_back(parse_override(text));
+    for (Case& row : *cases) row.overrides.push_back(parse_override(text));
   }
-  return sweep;
+  return {std::move(header), cases->size(), [cases](std::size_t row) { return (*cases)[row]; },
+          [cells](std::size_t row) { return (*cells)[row]; }};
+}
+
+/// Rows on the same hardware after each other, and among these, rows of the same plan: they have most in common, and
+/// workers remember what they have worked out.
+void bring_together(std::vector<std::size_t>& rows, const Sweep& sweep) {
+  struct Place {
+    std::size_t hardware = 0, plan = 0, row = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  std::unordered_map<std::string, std::size_t> hardware, plans;
+  std::vector<Place> places;
+  const auto number_in = [](auto& known, const std::string& text) {
+    return known.try_emplace(text, known.size()).first->second;
+  };
+  for (const std::size_t row : rows) {
+    const Case made = sweep.case_of(row);
+    std::string of_hardware = made.base, of_plan;
+    for (const Override& change : made.overrides) {
+      const bool of_layout = change.key.starts_with("plan") && !change.key.starts_with("plan.sync");
+      if (change.key.starts_with("cluster")) of_hardware += "\n" + change.key + "=" + change.value;
+      if (of_layout) of_plan += "\n" + change.key + "=" + change.value;
+    }
+    places.push_back({number_in(hardware, of_hardware), number_in(plans, of_plan), row});
+  }
+  std::ranges::sort(places);
+  std::ranges::transform(places, rows.begin(), &Place::row);
 }
 
 /// "2/8": every eighth row, the second first.
@@ -104,19 +142,16 @@ std::uint64_t fingerprint_of(const Sweep& sweep, const SweepOptions& options) {
   if (!options.calibration.empty()) fingerprint.add(read_text_file(options.calibration));
   fingerprint.add(name(options.fidelity));
   for (const std::string& text : options.overrides) fingerprint.add(text);
-  for (const auto& row : sweep.cells) {
-    for (const std::string& cell : row) fingerprint.add(cell);
+  for (std::size_t row = 0; row < sweep.rows; ++row) {
+    for (const std::string& cell : sweep.cells_of(row)) fingerprint.add(cell);
   }
   return fingerprint.value();
 }
 
-std::vector<std::string> row_cells(std::vector<std::string> cells, const Outcome& outcome) {
-  // A table has one line per row, whatever an error says.
-  std::string why = outcome.error;
+/// The cells that say why there is no prediction; a table has one line per row, whatever an error says.
+std::string failed_line(std::string why) {
   std::replace(why.begin(), why.end(), '\n', ' ');
-  const std::vector<std::string> predicted = outcome.result ? predicted_cells(*outcome.result) : failed_cells(why);
-  cells.insert(cells.end(), predicted.begin(), predicted.end());
-  return cells;
+  return csv_line(failed_cells(why));
 }
 
 ExitStatus run(const SweepOptions& options) {
@@ -124,26 +159,32 @@ ExitStatus run(const SweepOptions& options) {
     throw UsageError("sweep: name either a scenario FILE (with --vary) or --cases CASES.csv");
   }
   const Shard shard = parse_shard(options.shard);
-  Sweep sweep = options.table.empty() ? sweep_of_variations(options) : sweep_of_table(options);
-  sweep.cases = with_calibration(std::move(sweep.cases), options.calibration);
+  const Sweep sweep = options.table.empty() ? sweep_of_variations(options) : sweep_of_table(options);
   std::vector<std::string> header = sweep.header;
   header.insert(header.end(), predicted_columns().begin(), predicted_columns().end());
   SweepFile file(options.output, fingerprint_of(sweep, options), header);
-  if (!file.rows().empty()) warn(fmt::format("{} rows are there from an earlier run", file.rows().size()));
+  if (file.rows() > 0) warn(fmt::format("{} rows are there from an earlier run", file.rows()));
   std::vector<std::size_t> rows;
-  for (std::size_t i = 0; i < sweep.cases.size(); ++i) {
-    if (shard.has(i) && !file.rows().contains(i)) rows.push_back(i);
+  for (std::size_t i = 0; i < sweep.rows; ++i) {
+    if (shard.has(i) && !file.has(i)) rows.push_back(i);
   }
-  const Predictor predictor = [&](std::size_t i) { return predict_row(sweep.cases[rows[i]], options.fidelity); };
-  predict_with_progress(rows.size(), options.jobs, predictor, [&](std::size_t i, const Outcome& outcome) {
-    file.add(rows[i], row_cells(sweep.cells[rows[i]], outcome));
+  bring_together(rows, sweep);
+  const Answer predict = [&](std::size_t i) {
+    const std::vector<Case> row = with_calibration({sweep.case_of(rows[i])}, options.calibration);
+    return csv_line(predicted_cells(predict_row(row.front(), options.fidelity)));
+  };
+  Progress progress(rows.size());
+  answer_all(rows.size(), options.jobs, predict, [&](std::size_t i, Reply reply) {
+    progress.advance();
+    const bool predicted = reply.kind == Reply::Kind::answer;
+    file.add(rows[i],
+             csv_line(sweep.cells_of(rows[i])) + "," + (predicted ? reply.text : failed_line(std::move(reply.text))));
   });
   file.finish();
 
-  const auto failed = static_cast<std::size_t>(std::count_if(
-      file.rows().begin(), file.rows().end(), [](const auto& row) { return !row.second.back().empty(); }));
+  const std::size_t failed = file.failed();
   if (failed == 0) return ExitStatus::success;
-  warn(fmt::format("{} of {} predictions failed; column predicted.error of {} says why", failed, file.rows().size(),
+  warn(fmt::format("{} of {} predictions failed; column predicted.error of {} says why", failed, file.rows(),
                    options.output));
   return ExitStatus::prediction_failed;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <utility>
 
 #include "model/base/csv.hpp"
@@ -17,35 +16,20 @@ namespace foretrain {
 namespace {
 
 namespace fs = std::filesystem;
-using Rows = std::map<std::size_t, std::vector<std::string>>;
 
-std::vector<std::string> texts(const CsvRow& row) {
-  std::vector<std::string> cells;
-  std::transform(row.begin(), row.end(), std::back_inserter(cells), [](const CsvCell& cell) { return cell.text; });
-  return cells;
-}
+constexpr std::size_t most_rows = 100'000'000;
 
-/// The rows of a partial file with this header; the last line counts only if its end was written. Nothing when the file
-/// is missing or of another sweep.
-Rows rows_of(const std::string& path, const std::vector<std::string>& header) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  text.erase(text.rfind('\n') + 1);
-  if (text.empty()) return {};
-  try {
-    const CsvTable table = parse_csv(text, path);
-    if (texts(table.header) != header) return {};
-    Rows rows;
-    for (const CsvRow& row : table.rows) {
-      std::vector<std::string> cells = texts(row);
-      const auto number = static_cast<std::size_t>(parse_number(cells.front()));
-      cells.erase(cells.begin());
-      rows[number] = std::move(cells);
-    }
-    return rows;
-  } catch (const std::runtime_error&) {
-    return {};  // damaged: every row is predicted again
+/// Whether every quote in it is closed; else a record goes on in the next line.
+bool is_whole(std::string_view record) { return std::ranges::count(record, '"') % 2 == 0; }
+
+std::size_t cells_in(std::string_view record) {
+  std::size_t cells = 1;
+  bool quoted = false;
+  for (const char c : record) {
+    if (c == '"') quoted = !quoted;
+    if (c == ',' && !quoted) ++cells;
   }
+  return cells;
 }
 
 }  // namespace
@@ -54,30 +38,87 @@ SweepFile::SweepFile(const std::string& path, std::uint64_t fingerprint, std::ve
     : path_(path), partial_(path + ".partial"), header_(std::move(header)) {
   std::vector<std::string> partial_header = {fmt::format("row of {:016x}", fingerprint)};
   partial_header.insert(partial_header.end(), header_.begin(), header_.end());
-  rows_ = rows_of(partial_, partial_header);
-  // Written again as a whole, which leaves an unfinished last line behind.
-  out_.open(partial_, std::ios::binary | std::ios::trunc);
-  append(partial_header);
-  const Rows kept = std::exchange(rows_, {});
-  for (const auto& [number, cells] : kept) add(number, cells);
+  end_ = continue_from(partial_header);
+  if (end_ == 0) {
+    places_.clear();
+    rows_ = failed_ = 0;
+    out_.open(partial_, std::ios::binary | std::ios::trunc);
+    append(csv_line(partial_header));
+  } else {
+    fs::resize_file(partial_, end_);  // leaves an unfinished last line behind
+    out_.open(partial_, std::ios::binary | std::ios::app);
+  }
 }
 
-void SweepFile::append(const std::vector<std::string>& cells) {
-  out_ << csv_line(cells) << '\n' << std::flush;
+/// Notes the rows of a partial file with this header, up to the last line whose end was written, and says where that
+/// is. 0 when the file is missing, of another sweep, or damaged: every row is then predicted again.
+std::uint64_t SweepFile::continue_from(const std::vector<std::string>& partial_header) {
+  std::ifstream file(partial_, std::ios::binary);
+  std::string record, line;
+  std::uint64_t begin = 0, at = 0;
+  while (std::getline(file, line) && !file.eof()) {
+    at += line.size() + 1;
+    record += record.empty() ? line : "\n" + line;
+    if (!is_whole(record)) continue;
+    const bool known = begin == 0 ? record == csv_line(partial_header) : note_record(record, begin, header_.size());
+    if (!known) return 0;
+    begin = at;
+    record.clear();
+  }
+  return begin;
+}
+
+bool SweepFile::note_record(const std::string& record, std::uint64_t offset, std::size_t columns) {
+  const std::size_t comma = record.find(',');
+  if (comma == std::string::npos || cells_in(record) != columns + 1) return false;
+  try {
+    const std::int64_t number = parse_integer(record.substr(0, comma), 0, most_rows);
+    note_row(static_cast<std::size_t>(number), offset + comma + 1, std::string_view(record).substr(comma + 1));
+    return true;
+  } catch (const UnitError&) {
+    return false;
+  }
+}
+
+void SweepFile::note_row(std::size_t number, std::uint64_t offset, std::string_view cells) {
+  if (number >= places_.size()) places_.resize(number + 1);
+  if (has(number)) return;
+  places_[number] = {offset, static_cast<std::uint32_t>(cells.size())};
+  ++rows_;
+  if (!cells.ends_with(',')) ++failed_;
+}
+
+void SweepFile::append(std::string_view line) {
+  out_ << line << '\n' << std::flush;
   if (!out_) throw UsageError(partial_ + ": cannot be written; choose another place with -o");
+  end_ += line.size() + 1;
 }
 
-void SweepFile::add(std::size_t number, std::vector<std::string> cells) {
-  std::vector<std::string> line = {std::to_string(number)};
-  line.insert(line.end(), cells.begin(), cells.end());
+void SweepFile::add(std::size_t number, std::string_view cells) {
+  const std::string line = fmt::format("{},{}", number, cells);
+  const std::uint64_t offset = end_ + (line.size() - cells.size());
   append(line);
-  rows_[number] = std::move(cells);
+  note_row(number, offset, cells);
 }
 
 void SweepFile::finish() {
-  std::string text = csv_line(header_) + "\n";
-  for (const auto& [number, cells] : rows_) text += csv_line(cells) + "\n";
-  write_file(path_, text);
+  constexpr std::size_t piece_size = 1'000'000;
+  std::ifstream rows(partial_, std::ios::binary);
+  std::size_t number = 0;
+  std::string piece = csv_line(header_) + "\n";
+  bool first = true;
+  write_file(path_, [&]() -> std::string_view {
+    if (!std::exchange(first, false)) piece.clear();
+    for (; number < places_.size() && piece.size() < piece_size; ++number) {
+      if (!has(number)) continue;
+      const std::size_t at = piece.size();
+      piece.resize(at + places_[number].length + 1, '\n');
+      rows.seekg(static_cast<std::streamoff>(places_[number].offset));
+      rows.read(piece.data() + at, places_[number].length);
+      if (!rows) throw UsageError(partial_ + ": cannot be read again");
+    }
+    return piece;
+  });
   out_.close();
   fs::remove(partial_);
 }

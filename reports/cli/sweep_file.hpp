@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <fstream>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,20 +20,34 @@ class SweepFile {
   /// is begun anew. Throws UsageError when it cannot be written.
   SweepFile(const std::string& path, std::uint64_t fingerprint, std::vector<std::string> header);
 
-  /// Finished rows by number, those of an earlier run included.
-  [[nodiscard]] const std::map<std::size_t, std::vector<std::string>>& rows() const { return rows_; }
-  /// Adds a finished row. Throws UsageError when it cannot be written.
-  void add(std::size_t number, std::vector<std::string> cells);
+  /// Whether the row is finished, those of an earlier run included.
+  [[nodiscard]] bool has(std::size_t number) const { return number < places_.size() && places_[number].length > 0; }
+  /// How many are.
+  [[nodiscard]] std::size_t rows() const { return rows_; }
+  /// How many of them say in their last cell why there is no prediction.
+  [[nodiscard]] std::size_t failed() const { return failed_; }
+  /// Adds a finished row, its cells as one line of CSV. Throws UsageError when it cannot be written.
+  void add(std::size_t number, std::string_view cells);
   /// Writes OUT.csv and removes the partial file. Throws UsageError.
   void finish();
 
  private:
-  void append(const std::vector<std::string>& cells);
+  /// Where a row's cells lie in the partial file: a million rows are not kept in memory.
+  struct Place {
+    std::uint64_t offset = 0;
+    std::uint32_t length = 0;  ///< 0: the row is not there
+  };
+  std::uint64_t continue_from(const std::vector<std::string>& partial_header);
+  bool note_record(const std::string& record, std::uint64_t offset, std::size_t columns);
+  void note_row(std::size_t number, std::uint64_t offset, std::string_view cells);
+  void append(std::string_view line);
 
   std::string path_;
   std::string partial_;
   std::vector<std::string> header_;
-  std::map<std::size_t, std::vector<std::string>> rows_;
+  std::vector<Place> places_;
+  std::size_t rows_ = 0, failed_ = 0;
+  std::uint64_t end_ = 0;  ///< of the partial file
   std::ofstream out_;
 };
 

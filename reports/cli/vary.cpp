@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
@@ -113,38 +114,45 @@ Variation parse_variation(const std::string& text) {
   return variation;
 }
 
-std::vector<Case> combinations(const std::string& base, const std::vector<std::string>& overrides,
-                               const std::vector<Variation>& variations) {
-  std::size_t count = 1;
-  for (const Variation& variation : variations) {
-    count *= variation.values.size();
-    if (count > most_combinations)
-      throw UsageError(fmt::format("--vary: more than {} combinations", most_combinations));
-  }
-  std::vector<Override> common;
+Combinations::Combinations(std::string base, const std::vector<std::string>& overrides,
+                           std::vector<Variation> variations)
+    : base_(std::move(base)), variations_(std::move(variations)) {
   std::set<std::string> keys;
-  for (const Variation& variation : variations) {
+  for (const Variation& variation : variations_) {
+    count_ *= variation.values.size();
+    if (count_ > most_combinations) {
+      throw UsageError(fmt::format("--vary: more than {} combinations", most_combinations));
+    }
+  }
+  for (const Variation& variation : variations_) {
     if (!keys.insert(variation.key).second) throw UsageError("--vary: " + variation.key + " is given twice");
   }
   for (const std::string& text : overrides) {
-    common.push_back(parse_override(text));
-    if (!keys.insert(common.back().key).second) throw UsageError("--set: " + common.back().key + " is given twice");
+    common_.push_back(parse_override(text));
+    if (!keys.insert(common_.back().key).second) throw UsageError("--set: " + common_.back().key + " is given twice");
   }
-  std::vector<Case> cases(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    Case& row = cases[i];
-    row.base = base;
-    row.overrides = common;
-    std::size_t rest = i;
-    std::size_t combinations_left = count;
-    for (const Variation& variation : variations) {
-      combinations_left /= variation.values.size();
-      const std::string& value = variation.values[rest / combinations_left];
-      rest %= combinations_left;
-      row.overrides.push_back({variation.key, value, {fmt::format("--vary {}={}", variation.key, value), 0, 0}});
-      row.name += fmt::format("{}{}={}", row.name.empty() ? "" : " ", variation.key, value);
-    }
+}
+
+Case Combinations::at(std::size_t number) const {
+  Case row;
+  row.base = base_;
+  row.overrides = common_;
+  std::size_t left = count_;
+  for (const Variation& variation : variations_) {
+    left /= variation.values.size();
+    const std::string& value = variation.values[number / left];
+    number %= left;
+    row.overrides.push_back({variation.key, value, {fmt::format("--vary {}={}", variation.key, value), 0, 0}});
+    row.name += fmt::format("{}{}={}", row.name.empty() ? "" : " ", variation.key, value);
   }
+  return row;
+}
+
+std::vector<Case> combinations(const std::string& base, const std::vector<std::string>& overrides,
+                               const std::vector<Variation>& variations) {
+  const Combinations all(base, overrides, variations);
+  std::vector<Case> cases;
+  for (std::size_t i = 0; i < all.size(); ++i) cases.push_back(all.at(i));
   return cases;
 }
 

@@ -19,7 +19,23 @@ struct Variation {
 Variation parse_variation(const std::string& text);
 
 /// One case per combination, the last key changing fastest, each with `base` as its base and the other overrides
-/// ("KEY=VALUE") in force. Throws UsageError for more than a million, and for a key that is given twice.
+/// ("KEY=VALUE") in force.
+class Combinations {
+ public:
+  /// Throws UsageError for more than a million, and for a key that is given twice.
+  Combinations(std::string base, const std::vector<std::string>& overrides, std::vector<Variation> variations);
+
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] Case at(std::size_t number) const;
+
+ private:
+  std::string base_;
+  std::vector<Override> common_;
+  std::vector<Variation> variations_;
+  std::size_t count_ = 1;
+};
+
+/// All of them.
 std::vector<Case> combinations(const std::string& base, const std::vector<std::string>& overrides,
                                const std::vector<Variation>& variations);
 

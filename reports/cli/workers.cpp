@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -21,56 +23,83 @@ namespace foretrain {
 
 namespace {
 
-/// What begins a worker's answer; the text follows.
-struct AnswerHeader {
-  enum class Kind : std::uint8_t { result, bad_input, failure } kind = Kind::failure;
+/// What begins a worker's reply; its text follows.
+struct ReplyHeader {
+  Reply::Kind kind = Reply::Kind::failure;
   std::size_t length = 0;
 };
 
+/// Neighbours that one worker takes at a time.
+struct Run {
+  std::size_t next = 0, end = 0;
+};
+
 /// Sends all bytes; false when the other side is gone.
-bool send_all(int socket, const void* data, std::size_t size) {
-  const char* bytes = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t sent = send(socket, bytes, size, MSG_NOSIGNAL);
+bool send_all(int socket, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) return false;
-    bytes += sent;
-    size -= static_cast<std::size_t>(sent);
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
   return true;
 }
 
-/// Receives exactly `size` bytes; false when the other side is gone.
-bool receive_all(int socket, void* data, std::size_t size) {
-  char* bytes = static_cast<char*>(data);
-  while (size > 0) {
-    const ssize_t received = recv(socket, bytes, size, 0);
-    if (received < 0 && errno == EINTR) continue;
-    if (received <= 0) return false;
-    bytes += received;
-    size -= static_cast<std::size_t>(received);
+std::string_view bytes_of(const auto& value) { return {reinterpret_cast<const char*>(&value), sizeof value}; }
+
+/// Appends what there is, once there is something; false when the other side is gone.
+bool receive_some(int socket, std::string& received) {
+  char buffer[65536];
+  for (;;) {
+    const ssize_t count = recv(socket, buffer, sizeof buffer, 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    received.append(buffer, static_cast<std::size_t>(count));
+    return true;
   }
-  return true;
 }
 
-[[noreturn]] void work(int socket, const Predictor& predictor) {
-  std::size_t index = 0;
-  while (receive_all(socket, &index, sizeof index)) {
-    const Outcome outcome = predict_here(predictor, index);
-    const std::string text = outcome.result ? to_json(*outcome.result) : outcome.error;
-    const AnswerHeader header{outcome.result      ? AnswerHeader::Kind::result
-                              : outcome.bad_input ? AnswerHeader::Kind::bad_input
-                                                  : AnswerHeader::Kind::failure,
-                              text.size()};
-    if (!send_all(socket, &header, sizeof header) || !send_all(socket, text.data(), text.size())) break;
+template <typename Value>
+std::optional<Value> take(std::string_view& received) {
+  if (received.size() < sizeof(Value)) return std::nullopt;
+  Value value;
+  std::memcpy(&value, received.data(), sizeof value);
+  received.remove_prefix(sizeof value);
+  return value;
+}
+
+Reply reply_to(const Answer& task, std::size_t index) {
+  try {
+    return {task(index), Reply::Kind::answer};
+  } catch (const ScenarioError& error) {
+    return {error.what(), Reply::Kind::bad_input};
+  } catch (const UsageError& error) {
+    return {error.what(), Reply::Kind::bad_input};
+  } catch (const std::exception& error) {
+    return {error.what(), Reply::Kind::failure};
+  }
+}
+
+[[noreturn]] void work(int socket, const Answer& task) {
+  std::string received;
+  bool connected = true;
+  while (connected && receive_some(socket, received)) {
+    std::string_view left = received;
+    const std::optional<Run> run = take<Run>(left);
+    if (!run) continue;
+    received = left;
+    for (std::size_t index = run->next; connected && index < run->end; ++index) {
+      const Reply reply = reply_to(task, index);
+      connected = send_all(socket, std::string(bytes_of(ReplyHeader{reply.kind, reply.text.size()})) + reply.text);
+    }
   }
   _exit(EXIT_SUCCESS);  // no destructors, no flushing: buffers and files belong to the parent
 }
 
-/// A forked process that predicts what it is told to, one number at a time.
+/// A forked process that carries out what it is told to, one run at a time.
 class Worker {
  public:
-  explicit Worker(const Predictor& predictor) {
+  explicit Worker(const Answer& task) {
     int pair[2] = {-1, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) fail("cannot talk to a worker");
     process_ = fork();
@@ -81,40 +110,48 @@ class Worker {
     }
     if (process_ == 0) {
       close(pair[0]);
-      work(pair[1], predictor);
+      work(pair[1], task);
     }
     close(pair[1]);
     socket_ = pair[0];
   }
   ~Worker() { finish(); }
   Worker(Worker&& other) noexcept
-      : process_(std::exchange(other.process_, -1)), socket_(std::exchange(other.socket_, -1)), task_(other.task_) {}
+      : process_(std::exchange(other.process_, -1)),
+        socket_(std::exchange(other.socket_, -1)),
+        run_(other.run_),
+        received_(std::move(other.received_)) {}
   Worker& operator=(Worker&& other) noexcept {
     std::swap(process_, other.process_);
     std::swap(socket_, other.socket_);
-    std::swap(task_, other.task_);
+    std::swap(run_, other.run_);
+    std::swap(received_, other.received_);
     return *this;
   }
 
   [[nodiscard]] int socket() const { return socket_; }
-  [[nodiscard]] std::size_t task() const { return task_; }
+  /// What it has not replied to yet.
+  [[nodiscard]] const Run& run() const { return run_; }
 
-  /// A worker that is gone shows when its answer is asked for.
-  void start(std::size_t index) {
-    task_ = index;
-    send_all(socket_, &index, sizeof index);
+  /// A worker that is gone shows when its reply is asked for.
+  void start(const Run& run) {
+    run_ = run;
+    send_all(socket_, bytes_of(run));
   }
 
-  /// The answer to start(); empty when the worker died over it.
-  std::optional<Outcome> answer() {
-    AnswerHeader header;
-    if (!receive_all(socket_, &header, sizeof header)) return std::nullopt;
-    std::string text(header.length, '\0');
-    if (!receive_all(socket_, text.data(), text.size())) return std::nullopt;
-    if (header.kind != AnswerHeader::Kind::result) {
-      return Outcome{std::nullopt, std::move(text), header.kind == AnswerHeader::Kind::bad_input};
+  /// Waits for some of its replies and tells `observe` of them. False when the worker died over the next one.
+  bool receive(const std::function<void(std::size_t, Reply)>& observe) {
+    if (!receive_some(socket_, received_)) return false;
+    std::string_view left = received_;
+    for (;;) {
+      std::string_view rest = left;
+      const std::optional<ReplyHeader> header = take<ReplyHeader>(rest);
+      if (!header || rest.size() < header->length) break;
+      observe(run_.next++, {std::string(rest.substr(0, header->length)), header->kind});
+      left = rest.substr(header->length);
     }
-    return Outcome{result_from_json(text), "", false};
+    received_.erase(0, received_.size() - left.size());
+    return true;
   }
 
   /// Closes the connection, at which an idle worker leaves, and waits for it. Says how it ended.
@@ -134,21 +171,83 @@ class Worker {
 
   pid_t process_ = -1;
   int socket_ = -1;
-  std::size_t task_ = 0;
+  Run run_;
+  std::string received_;  ///< of replies that are not there as a whole
+};
+
+/// Hands out runs of neighbours: long ones, and yet enough of them that all workers end at about the same time.
+class Runs {
+ public:
+  Runs(std::size_t count, int workers) : left_{0, count}, workers_(static_cast<std::size_t>(workers)) {}
+
+  [[nodiscard]] bool empty() const { return left_.next == left_.end && again_.empty(); }
+  Run take() {
+    if (!again_.empty()) {
+      const Run run = again_.back();
+      again_.pop_back();
+      return run;
+    }
+    constexpr std::size_t longest = 256, runs_per_worker = 8;
+    const std::size_t length =
+        std::clamp<std::size_t>((left_.end - left_.next) / (workers_ * runs_per_worker), 1, longest);
+    const std::size_t first = std::exchange(left_.next, left_.next + length);
+    return {first, left_.next};
+  }
+  /// What a worker has left behind.
+  void put_back(const Run& run) {
+    if (run.next < run.end) again_.push_back(run);
+  }
+
+ private:
+  Run left_;
+  std::size_t workers_;
+  std::vector<Run> again_;
 };
 
 }  // namespace
 
-Outcome predict_here(const Predictor& predictor, std::size_t index) {
-  try {
-    return {predictor(index), "", false};
-  } catch (const ScenarioError& error) {
-    return {std::nullopt, error.what(), true};
-  } catch (const UsageError& error) {
-    return {std::nullopt, error.what(), true};
-  } catch (const std::exception& error) {
-    return {std::nullopt, error.what(), false};
+void answer_all(std::size_t count, int workers, const Answer& task,
+                const std::function<void(std::size_t index, Reply reply)>& observe) {
+  Runs runs(count, workers);
+  std::vector<Worker> busy;
+  while (!runs.empty() && static_cast<int>(busy.size()) < workers) busy.emplace_back(task).start(runs.take());
+  while (!busy.empty()) {
+    std::vector<pollfd> sockets;
+    for (const Worker& worker : busy) sockets.push_back({worker.socket(), POLLIN, 0});
+    if (poll(sockets.data(), sockets.size(), -1) < 0 && errno != EINTR) {
+      throw std::system_error(errno, std::generic_category(), "waiting for workers");
+    }
+    // From the back, so that erasing a worker leaves the places of the others as they are.
+    for (std::size_t i = busy.size(); i-- > 0;) {
+      if (sockets[i].revents == 0) continue;
+      const bool died = !busy[i].receive(observe);
+      const Run run = busy[i].run();
+      if (!died && run.next < run.end) continue;
+      if (died) {
+        runs.put_back({run.next + 1, run.end});
+        observe(run.next, {busy[i].finish(), Reply::Kind::failure});
+      }
+      if (runs.empty()) {
+        busy.erase(busy.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        if (died) busy[i] = Worker(task);
+        busy[i].start(runs.take());
+      }
+    }
   }
+}
+
+Outcome predict_here(const Predictor& predictor, std::size_t index) {
+  Outcome outcome;
+  const Reply reply = reply_to(
+      [&](std::size_t i) {
+        outcome.result = predictor(i);
+        return std::string();
+      },
+      index);
+  outcome.error = reply.text;
+  outcome.bad_input = reply.kind == Reply::Kind::bad_input;
+  return outcome;
 }
 
 int default_workers() {
@@ -159,34 +258,16 @@ int default_workers() {
 
 std::vector<Outcome> predict_all(std::size_t count, int workers, const Predictor& predictor, const Observer& observer) {
   std::vector<Outcome> outcomes(count);
-  std::vector<Worker> busy;
-  std::size_t next = 0;
-  const auto done = [&](std::size_t index, Outcome outcome) {
-    outcomes[index] = std::move(outcome);
-    if (observer) observer(index, outcomes[index]);
-  };
-  while (next < count && static_cast<int>(busy.size()) < workers) busy.emplace_back(predictor).start(next++);
-  while (!busy.empty()) {
-    std::vector<pollfd> sockets;
-    for (const Worker& worker : busy) sockets.push_back({worker.socket(), POLLIN, 0});
-    if (poll(sockets.data(), sockets.size(), -1) < 0 && errno != EINTR) {
-      throw std::system_error(errno, std::generic_category(), "waiting for workers");
+  const Answer task = [&](std::size_t index) { return to_json(predictor(index)); };
+  answer_all(count, workers, task, [&](std::size_t index, Reply reply) {
+    Outcome& outcome = outcomes[index];
+    if (reply.kind == Reply::Kind::answer) {
+      outcome.result = result_from_json(reply.text);
+    } else {
+      outcome = {std::nullopt, std::move(reply.text), reply.kind == Reply::Kind::bad_input};
     }
-    // From the back, so that erasing a worker leaves the places of the others as they are.
-    for (std::size_t i = busy.size(); i-- > 0;) {
-      if (sockets[i].revents == 0) continue;
-      std::optional<Outcome> outcome = busy[i].answer();
-      const std::size_t task = busy[i].task();
-      const bool died = !outcome;
-      done(task, died ? Outcome{std::nullopt, busy[i].finish(), false} : std::move(*outcome));
-      if (next == count) {
-        busy.erase(busy.begin() + static_cast<std::ptrdiff_t>(i));
-      } else {
-        if (died) busy[i] = Worker(predictor);
-        busy[i].start(next++);
-      }
-    }
-  }
+    if (observer) observer(index, outcome);
+  });
   return outcomes;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -23,6 +24,20 @@ struct Outcome {
 using Predictor = std::function<Result(std::size_t index)>;
 /// Told of each outcome in the order in which they come in.
 using Observer = std::function<void(std::size_t index, const Outcome& outcome)>;
+
+/// What came of a task: a text, or why there is none.
+struct Reply {
+  std::string text;  ///< the answer, or the error
+  enum class Kind : std::uint8_t { answer, bad_input, failure } kind = Kind::failure;
+};
+
+/// What task number `index` comes to; may throw.
+using Answer = std::function<std::string(std::size_t index)>;
+
+/// Tasks 0 … count − 1, shared out among `workers` forked processes in runs of neighbours, as these have most in
+/// common; `observe` is told of each reply as it comes in. Otherwise as predict_all.
+void answer_all(std::size_t count, int workers, const Answer& task,
+                const std::function<void(std::size_t index, Reply reply)>& observe);
 
 /// Calls the predictor here, turning what it throws into an Outcome.
 Outcome predict_here(const Predictor& predictor, std::size_t index);

@@ -38,3 +38,12 @@ TEST_CASE("without spread every factor is exactly 1, and a factor is a function 
   // Written down once: other machines must find the same bits.
   CHECK(compute_factor(1, 2, 0.05) == 0x1.e55cccb932p-1);
 }
+
+TEST_CASE("the largest of some normal deviates") {
+  CHECK(expected_largest(1) == 0.0);
+  // Of two: the mean distance of two normal deviates is 2 / sqrt(pi); the larger lies half of it above the mean.
+  CHECK(expected_largest(2) == Approx(1.0 / std::sqrt(std::acos(-1.0))).epsilon(1e-4));
+  CHECK(expected_largest(3) == Approx(1.5 / std::sqrt(std::acos(-1.0))).epsilon(0.07));  // 0.8463, from a line
+  CHECK(expected_largest(2048) == Approx(3.4418));
+  CHECK(expected_largest(1 << 25) == expected_largest(1 << 20));
+}

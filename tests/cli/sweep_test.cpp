@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <fstream>
+#include <map>
+
 #include "model/base/csv.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -103,6 +107,139 @@ TEST_CASE("A sweep without values, without a table, or to nowhere is refused, an
   CHECK_FALSE(std::filesystem::exists(misspelt));
   CHECK_FALSE(std::filesystem::exists(output));
   CHECK_FALSE(std::filesystem::exists(output + ".partial"));
+}
+
+namespace {
+
+/// A training and, one by one, every kind of key on which something that a process remembers from row to row might
+/// depend: hardware, layout, synchronisation, the model and its batches.
+const std::vector<std::pair<std::string, std::string>> changes = {
+    {"cluster.network", "{ nic_bandwidth: 100 Gbit/s }"},
+    {"cluster.network", "{ latency: 50 us }"},
+    {"cluster.network", "{ efficiency: 0.5 }"},
+    {"cluster.network", "{ nics_per_node: 4 }"},
+    {"cluster.network", "{ oversubscription: 4 }"},
+    {"cluster.network", "{ gpu_direct: false }"},
+    {"cluster.network", "{ fabric: { kind: fat_tree, nodes_per_leaf: 2, oversubscription: 2 } }"},
+    {"cluster.network", "{ transport: { protocol: tcp, mtu: 1500 B, window: 4 MB } }"},
+    {"cluster.node", "dgx-h100"},
+    {"cluster.node.gpu.memory_bandwidth", "1 TB/s"},
+    {"cluster.faults", "[ { node: 3, card: 2, bandwidth: 20 % } ]"},
+    {"cluster.faults", "[ { node: 3, gpu: 2, speed: 80 % } ]"},
+    {"cluster.jitter", "{ compute: 2 %, network: 5 % }"},
+    {"background", "[ { from: gpu0, to: gpu40, rate: 10 GB/s } ]"},
+    {"plan", "{ data: 2, tensor: 8, pipeline: 4, sequence_parallel: true }"},
+    {"plan", "{ data: 8, tensor: 4, pipeline: 2, sequence_parallel: true }"},
+    {"plan", "{ data: 2, context: 2, tensor: 4, pipeline: 4 }"},
+    {"plan", "{ data: 16, tensor: 4, zero: 3, sequence_parallel: true }"},
+    {"plan", "{ data: 16, tensor: 4, zero: { stage: 3, shard: 4 } }"},
+    {"plan.sequence_parallel", "false"},
+    {"plan.tensor_overlap", "true"},
+    {"plan.schedule", "gpipe"},
+    {"plan.schedule", "zero_bubble"},
+    {"plan.schedule", "dualpipe"},
+    {"plan", "{ data: 4, tensor: 4, pipeline: 4, sequence_parallel: true, schedule: interleaved, interleave: 2 }"},
+    {"plan.zero", "1"},
+    {"plan.order", "tensor-pipeline-data"},
+    {"plan.placement", "[7, 6, 5, 4, 3, 2, 1, 0]"},
+    {"plan.execution", "cuda_graph"},
+    {"plan.processes", "single"},
+    {"plan.sync.bucket", "2 MB"},
+    {"plan.sync.overlap", "false"},
+    {"plan.sync.gradient_precision", "bf16"},
+    {"plan.sync.compression", "top_k(0.01)"},
+    {"plan.sync.algorithm", "ring"},
+    {"plan.sync.algorithm", "double_tree"},
+    {"plan.sync", "{ algorithm: hierarchical, levels: [2] }"},
+    {"plan.sync", "{ algorithm: parameter_server, servers: 2 }"},
+    {"plan.sync", "{ algorithm: parameter_server, servers: 4 }"},
+    {"workload.train.micro_batch", "2"},
+    {"workload.train.global_batch", "64"},
+    {"workload.train.recompute", "none"},
+    {"workload.train.precision", "fp16"},
+    {"workload.train.optimizer", "sgd"},
+    {"workload.train.attention", "standard"},
+    {"workload.train.model.layers", "4"},
+    {"workload.train.model.hidden", "1024"}};
+
+constexpr const char* small_training = R"(cluster: { node: dgx-a100-80gb, nodes: 8 }
+workload:
+  train:
+    model: { family: gpt, layers: 8, hidden: 2048, heads: 16, vocabulary: 51200, sequence: 1024 }
+    global_batch: 32
+    micro_batch: 1
+    precision: bf16
+    optimizer: adamw
+    recompute: full
+plan: { data: 4, tensor: 4, pipeline: 4, sequence_parallel: true }
+)";
+
+/// The training as it is before and after each change.
+std::string table_of_changes(const std::string& base, bool backwards) {
+  std::vector<std::string> columns;
+  for (const auto& [key, value] : changes) {
+    if (std::find(columns.begin(), columns.end(), key) == columns.end()) columns.push_back(key);
+  }
+  std::vector<std::string> header = {"case", "base"};
+  header.insert(header.end(), columns.begin(), columns.end());
+  std::vector<std::string> lines;
+  for (const auto& [key, value] : changes) {
+    for (const bool changed : {false, true}) {
+      std::vector<std::string> cells = {changed ? key + " = " + value : "before " + key + " = " + value, base};
+      for (const std::string& column : columns) cells.push_back(changed && column == key ? value : "");
+      lines.push_back(csv_line(cells));
+    }
+  }
+  if (backwards) std::reverse(lines.begin(), lines.end());
+  std::string text = csv_line(header) + "\n";
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+/// Case and step time of each row, by case; `more`: which rows, and by how many workers.
+std::map<std::string, std::string> steps_of(const std::string& table, const std::string& output,
+                                            const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"sweep", "--cases", table, "-o", output};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const FilterResult result = run_program(arguments);
+  INFO(result.errors);
+  CHECK(result.status == 0);
+  std::map<std::string, std::string> lines;
+  const CsvTable predicted = table_in(output);
+  for (const CsvRow& row : predicted.rows) {
+    std::vector<std::string> cells;
+    for (const CsvCell& cell : row) cells.push_back(cell.text);
+    lines[row.front().text] = csv_line(cells);
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("What a worker remembers from one row to the next changes no digit") {
+  // Every row is predicted by a process of its own (a shard of one row), and by one process that has predicted others
+  // before, in either order and in runs shared by three.
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("base.yaml")) << small_training;
+  std::ofstream(folder.file("forwards.csv")) << table_of_changes(folder.file("base.yaml"), false);
+  std::ofstream(folder.file("backwards.csv")) << table_of_changes(folder.file("base.yaml"), true);
+  for (const std::string fidelity : {"estimate", "flows"}) {
+    const std::vector<std::string> with = {"--fidelity", fidelity};
+    const auto steps = [&](const char* table, std::vector<std::string> more) {
+      more.insert(more.end(), with.begin(), with.end());
+      return steps_of(folder.file(table), folder.file("out.csv"), more);
+    };
+    const auto together = steps("forwards.csv", {"--jobs", "1"});
+    REQUIRE(together.size() == 2 * changes.size());
+    CHECK(steps("backwards.csv", {"--jobs", "1"}) == together);
+    CHECK(steps("backwards.csv", {"--jobs", "3"}) == together);
+    const std::string shards = "/" + std::to_string(2 * changes.size());
+    for (std::size_t row = 1; row < 2 * changes.size(); row += row == 1 ? 1 : 2) {
+      for (const auto& [name, line] : steps("forwards.csv", {"--jobs", "1", "--shard", std::to_string(row) + shards})) {
+        CHECK(together.at(name) == line);
+      }
+    }
+  }
 }
 
 }  // namespace foretrain::test

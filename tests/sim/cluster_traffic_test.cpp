@@ -226,15 +226,14 @@ TEST_CASE("buckets are as large as the trainer makes them") {
 }
 
 TEST_CASE("the same work on each of more GPUs takes a few percent more") {
-  // Eight samples a GPU over two to 256 or 1,024 replicas. A ring over n carries (n − 1)/n of the gradients: from two
-  // to many that doubles what each card carries, nearly all of it beside the backward pass. ZeRO-3's gathers have ever
-  // more steps, which a micro-batch of eight samples just hides.
+  // Eight samples a GPU over two to 256 or 1,024 replicas. The slowest of 2,048 GPUs is 3.44 standard deviations of 2 %
+  // below the usual one, that of 16 is 1.77: what computes takes 1.0688 / 1.0353 = 1.032 of the time. A ring over n
+  // carries (n - 1)/n of the gradients, nearly all of it beside the backward pass, and slows two thread blocks'
+  // share of the kernels down. What ZeRO divides by the number of replicas shrinks.
   struct Growth {
     int tensor, zero;
-    double most;
   };
-  for (const Growth& plan :
-       {Growth{2, 0, 1.06}, {2, 1, 1.06}, {2, 3, 1.06}, {8, 0, 1.06}, {8, 1, 1.06}, {8, 3, 1.09}}) {
+  for (const Growth& plan : {Growth{2, 0}, {2, 1}, {2, 3}, {8, 0}, {8, 1}, {8, 3}}) {
     const auto on_gpus = [&](int gpus) {
       std::vector<std::string> overrides = replicas(plan.tensor, gpus / plan.tensor, plan.zero);
       overrides.push_back(fmt::format("workload.train.global_batch={}", 8 * gpus));
@@ -244,8 +243,8 @@ TEST_CASE("the same work on each of more GPUs takes a few percent more") {
     };
     const double growth = on_gpus(2048) / on_gpus(16);
     INFO("tensor " << plan.tensor << ", ZeRO-" << plan.zero << ": " << growth);
-    CHECK(growth > 1.0);
-    CHECK(growth < plan.most);
+    CHECK(growth > 1.01);
+    CHECK(growth < 1.06);
   }
 }
 

@@ -283,9 +283,9 @@ TEST_CASE("a forward and a backward pass together hide each other's collectives 
   // Forward: 3 s of kernels, 2 s of collectives; backward: 5 s and 4 s. What is beside kernels takes a quarter of its
   // time from them: 5 + 2 · 0.25 s beside the forward pass's 2 s, 3 + 3 · 0.25 s beside the backward pass's 4 s, of
   // which 0.25 s stick out.
-  const PassWork forward{Seconds(3.0), Seconds(0.0), Seconds(2.0), {7}};
-  const PassWork backward{Seconds(5.0), Seconds(0.0), Seconds(4.0), {8, 9}};
-  const auto [time, pieces] = paired(forward, backward, 0.25);
+  const PassWork forward{Seconds(3.0), Seconds(0.0), Seconds(2.0), {7}, 0.25};
+  const PassWork backward{Seconds(5.0), Seconds(0.0), Seconds(4.0), {8, 9}, 0.25};
+  const auto [time, pieces] = paired(forward, backward);
   CHECK(time.compute.value() == Approx(5.5 + 3.75));
   CHECK(time.communication.value() == Approx(0.25));
   CHECK(time.host.value() == 0.0);

@@ -81,8 +81,7 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
   // part. Multiprocessors that move data take a quarter of the hidden time from the kernels: 10 + (2 + 4) · 0.25 =
   // 11.5 s, of which the second product's 4.6 s are beside the scatter: 0.4 s stick out. A third collective, of 1 s,
   // waits for its kernels.
-  Scenario scenario = load_scenario_text(tensor_parallel, "tensor.yaml");
-  scenario.calibration.collective.overlap_slowdown = 0.25;
+  const Scenario scenario = load_scenario_text(tensor_parallel, "tensor.yaml");
   const auto& train = std::get<TrainWorkload>(scenario.workload);
   const Topology topology(scenario.cluster);
   std::vector<Step::Transfer> known;
@@ -90,7 +89,7 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
     Step::Transfer::Part part;
     part.uncontended = Seconds(seconds);
     part.lanes = {0};
-    known.push_back({"collectives inside layers", {part}});
+    known.push_back({"collectives inside layers", {part}, nullptr, 0.25});
   }
   const TransferTable transfers(scenario, topology, known);
   LayerCalls calls;

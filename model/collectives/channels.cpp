@@ -1,0 +1,42 @@
+#include "model/collectives/channels.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace foretrain {
+
+namespace {
+
+constexpr double on_nvlink = 24.0, between_nodes_at_most = 16.0;
+
+/// Whether every rank has one that it reaches over NVLink alone: rings need not go through all pairs.
+bool over_nvlink(const std::vector<int>& group, const Topology& topology) {
+  const auto joined = [&](int from, int to) {
+    return from != to && std::ranges::all_of(topology.route(from, to).links, [&](LinkId link) {
+             return topology.link_kind(link) == LinkKind::nvlink || topology.link_kind(link) == LinkKind::nvswitch;
+           });
+  };
+  return std::ranges::all_of(
+      group, [&](int from) { return std::ranges::any_of(group, [&](int to) { return joined(from, to); }); });
+}
+
+}  // namespace
+
+double channel_share(const std::vector<int>& group, const Topology& topology) {
+  std::map<int, std::set<int>> cards_of_node;
+  int elsewhere = group.front();
+  for (const int rank : group) {
+    const int node = topology.node_of(rank);
+    cards_of_node[node].insert(topology.card_of_gpu(rank));
+    if (node != topology.node_of(group.front())) elsewhere = rank;
+  }
+  if (cards_of_node.size() == 1) return over_nvlink(group, topology) ? 1.0 : 2.0 / on_nvlink;
+  std::size_t cards = 1;
+  for (const auto& [node, used] : cards_of_node) cards = std::max(cards, used.size());
+  const bool twice = topology.gpu_model(topology.node_of(group.front())).compute_capability >= 9.0 &&
+                     topology.route(group.front(), elsewhere).bandwidth >= BytesPerSecond(25e9);
+  return std::min((twice ? 4.0 : 2.0) * static_cast<double>(cards), between_nodes_at_most) / on_nvlink;
+}
+
+}  // namespace foretrain

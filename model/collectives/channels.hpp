@@ -1,0 +1,16 @@
+// How much of a GPU the kernels of a group's collectives occupy: NCCL runs one thread block for each of its channels.
+#pragma once
+
+#include <vector>
+
+#include "model/hardware/topology.hpp"
+
+namespace foretrain {
+
+/// Channels of a group's communicator over those of a node's NVLinks (24). Inside a node: 1 over NVLink, else the two
+/// of one ring over PCIe. Between nodes: one ring for each card that the group's ranks of a node use, doubled; doubled
+/// again where a ring has 25 GB/s or more and the GPU is a Hopper or later, up to 16 in all. Source: NCCL 2.18 to 2.27,
+/// src/graph/search.cc (ncclTopoDupChannels) and src/graph/connect.cc (ncclTopoPostset).
+double channel_share(const std::vector<int>& group, const Topology& topology);
+
+}  // namespace foretrain

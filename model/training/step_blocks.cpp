@@ -1,0 +1,157 @@
+#include "model/training/step_blocks.hpp"
+
+#include <utility>
+
+#include "model/base/number.hpp"
+
+namespace foretrain {
+
+StepBlocks::StepBlocks(const Step& step) {
+  constexpr std::size_t about = 24;  // blocks of a lane
+  blocks.reserve(about * (step.lanes.size() + 1) + step.transfers.size());
+  for (const Step::Lane& lane : step.lanes) {
+    std::vector<Chunk>& of_lane = chunks.emplace_back();
+    for (const Step::Chunk& chunk : lane.chunks) of_lane.push_back(add_chunk(chunk, splits_backward(step.schedule)));
+    optimizers.push_back(add("optimizer", lane.optimizer.total(), Category::optimizer, lane.optimizer_recipe));
+  }
+  for (const Step::Transfer& transfer : step.transfers) {
+    std::vector<BlockId>& parts = transfers.emplace_back();
+    for (const Step::Transfer::Part& part : transfer.parts) {
+      parts.push_back(add(transfer.name.c_str(), part.uncontended, Category::communication, transfer.recipe));
+      blocks.back().flows = part.lowered;
+    }
+  }
+  pass_done = add("pass done", Seconds(0.0), Category::compute);
+  gradient_norm = add("gradient norm", step.gradient_norm, Category::communication, step.norm_recipe);
+  if (step.slowest_replica > Seconds(0.0)) {
+    slowest_replica = add("waiting for the slowest replica", step.slowest_replica, Category::communication);
+  }
+  if (step.checkpoint) {
+    checkpoint = add("checkpoint copy", step.checkpoint->uncontended, Category::communication);
+    blocks.back().flows = step.checkpoint->lowered;
+  }
+}
+
+BlockId StepBlocks::add(const char* name, Seconds duration, Category category, RecipePointer recipe) {
+  blocks.push_back({name, category, duration, {}, {}, std::move(recipe)});
+  inside.emplace_back();
+  return static_cast<BlockId>(blocks.size() - 1);
+}
+
+BlockId StepBlocks::add_kernels(Seconds duration, const RecipePointer& recipe) {
+  return duration > Seconds(0.0) ? add("gradient compression", duration, Category::compute, recipe) : -1;
+}
+
+StepBlocks::Work StepBlocks::add_work(const char* name, const Segment& time, const std::vector<Piece>& pieces,
+                                      RecipePointer recipe) {
+  Work work{add(name, time.total(), Category::compute, std::move(recipe)), {}, &pieces};
+  inside.back() = time.communication;
+  for (const Piece& piece : pieces) work.cut.push_back(add(name, piece.work, Category::compute));
+  return work;
+}
+
+StepBlocks::Chunk StepBlocks::add_chunk(const Step::Chunk& chunk, bool split) {
+  Chunk added;
+  if (chunk.units.empty()) {
+    added.forward = add_work("forward", chunk.forward, chunk.forward_pieces, chunk.forward_recipe);
+    added.backward = add_work("backward", chunk.backward, chunk.backward_pieces, chunk.backward_recipe);
+  }
+  if (split) {
+    added.inputs = add_work("backward of inputs", chunk.inputs, chunk.inputs_pieces, nullptr);
+    added.weights = add_work("backward of weights", chunk.weights, chunk.weights_pieces, nullptr);
+    added.paired = add_work("forward and backward", chunk.paired, chunk.paired_pieces, nullptr);
+  }
+  for (const GradientBucket& bucket : chunk.buckets) {
+    Bucket& own = added.buckets.emplace_back();
+    own.backward = add_work("backward", bucket.backward, bucket.pieces, bucket.backward_recipe);
+    own.before = add_kernels(bucket.before, bucket.before_recipe);
+    for (const GradientBucket::Stage& part : bucket.further) {
+      own.further.push_back(add_kernels(part.kernels, part.recipe));
+    }
+    own.after = add_kernels(bucket.after, bucket.after_recipe);
+  }
+  for (const ShardedUnit& unit : chunk.units) {
+    added.unit_forward.push_back(add_work("forward", unit.forward, unit.forward_pieces, nullptr));
+    added.unit_backward.push_back(add_work("backward", unit.backward, unit.backward_pieces, nullptr));
+  }
+  return added;
+}
+
+namespace {
+
+/// Lists begin with their lengths, so that no two shapes are written alike.
+class ShapeWriter {
+ public:
+  void add(std::int64_t number) { shape_.push_back(number); }
+  void add(const std::vector<int>& numbers) {
+    add(std::ssize(numbers));
+    shape_.insert(shape_.end(), numbers.begin(), numbers.end());
+  }
+  void add(const std::vector<Piece>& pieces) {
+    add(std::ssize(pieces));
+    for (const Piece& piece : pieces) {
+      add(piece.beside ? 1 : 0);
+      add(piece.transfers);
+    }
+  }
+  void add(const Step::Chunk& chunk) {
+    for (const auto* pieces : {&chunk.forward_pieces, &chunk.backward_pieces, &chunk.inputs_pieces,
+                               &chunk.weights_pieces, &chunk.paired_pieces}) {
+      add(*pieces);
+    }
+    add(std::ssize(chunk.buckets));
+    for (const GradientBucket& bucket : chunk.buckets) {
+      add(bucket.pieces);
+      add(bucket.transfer);
+      add_kernels(bucket.before);
+      add_kernels(bucket.after);
+      add(std::ssize(bucket.further));
+      for (const GradientBucket::Stage& part : bucket.further) {
+        add(part.transfer);
+        add_kernels(part.kernels);
+      }
+    }
+    add(std::ssize(chunk.units));
+    for (const ShardedUnit& unit : chunk.units) {
+      add(unit.forward_pieces);
+      add(unit.backward_pieces);
+      for (const int transfer : {unit.gather, unit.gather_backward, unit.scatter, unit.reduce}) add(transfer);
+    }
+  }
+  void add(const Step::Lane& lane) {
+    for (const int number : {lane.stage, lane.first_rank, static_cast<int>(lane.cut)}) add(number);
+    add(lane.companions);
+    add(lane.parameter_gathers);
+    add(std::ssize(lane.chunks));
+    for (const Step::Chunk& chunk : lane.chunks) add(chunk);
+  }
+  std::vector<std::int64_t> take() && { return std::move(shape_); }
+
+ private:
+  void add_kernels(Seconds time) { add(time > Seconds(0.0) ? 1 : 0); }
+
+  std::vector<std::int64_t> shape_;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> shape_of(const Step& step) {
+  ShapeWriter shape;
+  for (const int number :
+       {static_cast<int>(step.schedule), step.interleave, step.micro_batches, step.overlap ? 1 : 0,
+        step.every_micro_batch ? 1 : 0, step.checkpoint ? 1 : 0, step.slowest_replica > Seconds(0.0) ? 1 : 0}) {
+    shape.add(number);
+  }
+  shape.add(std::ssize(step.lanes));
+  for (const Step::Lane& lane : step.lanes) shape.add(lane);
+  shape.add(std::ssize(step.transfers));
+  for (const Step::Transfer& transfer : step.transfers) {
+    shape.add(std::ssize(transfer.parts));
+    for (const Step::Transfer::Part& part : transfer.parts) shape.add(part.lanes);
+  }
+  shape.add(step.activations);
+  shape.add(step.activation_gradients);
+  return std::move(shape).take();
+}
+
+}  // namespace foretrain

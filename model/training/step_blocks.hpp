@@ -1,0 +1,51 @@
+// The blocks of a step's graph: what its tasks refer to, each once. Which blocks there are, and which tasks, depends on
+// the step's shape alone; how long they take does not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/training/step.hpp"
+
+namespace foretrain {
+
+struct StepBlocks {
+  /// A stretch of a pass: one block, or a block for each piece.
+  struct Work {
+    BlockId whole = -1;
+    std::vector<BlockId> cut;
+    const std::vector<Piece>* pieces = nullptr;
+  };
+  struct Bucket {
+    Work backward;
+    BlockId before = -1, after = -1;  ///< kernels; −1 where there are none
+    std::vector<BlockId> further;     ///< kernels before each further transfer
+  };
+  struct Chunk {
+    Work forward, backward, inputs, weights, paired;
+    std::vector<Bucket> buckets;
+    std::vector<Work> unit_forward, unit_backward;
+  };
+
+  explicit StepBlocks(const Step& step);
+
+  std::vector<Block> blocks;
+  std::vector<Seconds> inside;                  ///< by block: collectives inside layers that are a part of it
+  std::vector<std::vector<Chunk>> chunks;       ///< by lane
+  std::vector<std::vector<BlockId>> transfers;  ///< by part
+  std::vector<BlockId> optimizers;              ///< by lane
+  BlockId pass_done = -1, gradient_norm = -1, slowest_replica = -1, checkpoint = -1;
+
+ private:
+  BlockId add(const char* name, Seconds duration, Category category, RecipePointer recipe = nullptr);
+  BlockId add_kernels(Seconds duration, const RecipePointer& recipe);
+  Work add_work(const char* name, const Segment& time, const std::vector<Piece>& pieces, RecipePointer recipe);
+  Chunk add_chunk(const Step::Chunk& chunk, bool split);
+};
+
+/// All that decides which blocks and tasks the step's graph has, and in which order: two steps of the same shape differ
+/// in durations, names, recipes and the data of transfers, and in nothing else.
+std::vector<std::int64_t> shape_of(const Step& step);
+
+}  // namespace foretrain
