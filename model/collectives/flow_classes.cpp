@@ -160,3 +160,62 @@ SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes
   }
   return folded;
 }
+
+SharingSystem::Folded keep_apart(const SharingSystem& system) {
+  SharingSystem::Folded folded{system.bandwidth, std::vector<std::int32_t>(system.flows()), {}};
+  std::iota(folded.class_of_flow.begin(), folded.class_of_flow.end(), 0);
+  for (std::size_t flow = 0; flow < system.flows(); ++flow) {
+    std::vector<SharingSystem::Folded::Crossing>& own = folded.crossings.emplace_back();
+    for (const std::int32_t link : system.links_of(flow)) {
+      const auto known = std::ranges::find(own, link, &SharingSystem::Folded::Crossing::link);
+      if (known == own.end()) {
+        own.push_back({link, 1});
+      } else {
+        ++known->flows;
+      }
+    }
+  }
+  return folded;
+}
+
+std::vector<BytesPerSecond> max_min_rates(const SharingSystem::Folded& system, const std::vector<bool>& active) {
+  std::vector<BytesPerSecond> rates(system.classes());
+  std::vector<BytesPerSecond> free = system.bandwidth;
+  std::vector<double> growing(free.size());  // flows on each link whose rate is not settled
+  std::vector<std::vector<std::int32_t>> classes_on(free.size());
+  std::vector<bool> settled(system.classes(), true);
+  for (std::size_t id = 0; id < system.classes(); ++id) {
+    if (!active[id]) continue;
+    if (system.crossings[id].empty()) {
+      rates[id] = BytesPerSecond::infinity();
+      continue;
+    }
+    settled[id] = false;
+    for (const SharingSystem::Folded::Crossing& crossing : system.crossings[id]) {
+      growing[at_index(crossing.link)] += crossing.flows;
+      classes_on[at_index(crossing.link)].push_back(static_cast<std::int32_t>(id));
+    }
+  }
+  for (;;) {
+    BytesPerSecond share = BytesPerSecond::infinity();
+    std::size_t fullest = free.size();
+    for (std::size_t link = 0; link < free.size(); ++link) {
+      if (growing[link] < 0.5 || free[link] / growing[link] >= share) continue;
+      share = free[link] / growing[link];
+      fullest = link;
+    }
+    if (fullest == free.size()) return rates;
+    for (const std::int32_t id : classes_on[fullest]) {
+      if (settled[at_index(id)]) continue;
+      settled[at_index(id)] = true;
+      rates[at_index(id)] = share;
+      for (const SharingSystem::Folded::Crossing& crossing : system.crossings[at_index(id)]) {
+        growing[at_index(crossing.link)] -= crossing.flows;
+        free[at_index(crossing.link)] =
+            std::max(free[at_index(crossing.link)] - share * static_cast<double>(crossing.flows), BytesPerSecond(0.0));
+      }
+    }
+  }
+}
+
+}  // namespace foretrain

@@ -127,7 +127,7 @@ const StepEnds* PlanBlocks::ends() {
   if (known == ends_.end()) {
     const std::optional<Step> step = blocks();
     if (!step) return nullptr;
-    known = ends_.emplace(key, ends_of(*step)).first;
+    known = ends_.emplace(key, ends_of(*step, scenario_.plan)).first;
   }
   return &known->second;
 }

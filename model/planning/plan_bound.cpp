@@ -166,7 +166,8 @@ Seconds lane_bound(const Step& step, const Step::Lane& lane, const LaneBound& ti
 
 }  // namespace
 
-StepEnds ends_of(const Step& step) {
+StepEnds ends_of(const Step& step, const Plan& plan) {
+  const bool gathers = (plan.zero == 1 || plan.zero == 2) && step.overlap;
   constexpr auto parts = static_cast<double>(GradientSync::most_buckets);
   StepEnds ends;
   ends.overlap = step.overlap;
@@ -186,7 +187,7 @@ StepEnds ends_of(const Step& step) {
     // communication = first + max((parts - 1) · first - forward, 0), solved for the first
     const Seconds exposed = own.optimizer.communication, forward = own.chunks.front().forward.total();
     const bool hidden = exposed * (parts - 1.0) <= forward;
-    here.first_gather = hidden ? exposed : (exposed + forward) / parts;
+    if (gathers) here.first_gather = hidden ? exposed : (exposed + forward) / parts;
     StepEnds::Stage& stage = ends.stages[at_index(own.stage)];
     stage.gradients = std::max(stage.gradients, here.gradients);
     stage.weights = std::max(stage.weights, here.weights);

@@ -31,7 +31,7 @@ struct StepEnds {
   Seconds after;  ///< norm, what happens once per step
   bool overlap = true;
 };
-StepEnds ends_of(const Step& step);
+StepEnds ends_of(const Step& step, const Plan& plan);
 
 /// The passes of all micro-batches through a pipeline, and what follows where it is known. `times` may be below what
 /// the passes take.
