@@ -244,9 +244,12 @@ Seconds pipeline_bound(const Plan& plan, int micro_batches, const PassTimes& tim
       if (ends->overlap && few && own.gradients > Seconds(0.0)) {
         passes = std::max(passes, head + before_gradients(plan, stage, micro_batches, times) + own.gradients);
       }
-      // The longer the first pass, the less is gathered in sight, but by no more than it is longer.
+      // The longer the first pass, the less is gathered in sight, but by no more than it is longer. Where what runs
+      // beside a pass makes it longer by itself than in the graph, that is not certain.
+      const bool beside = plan.context > 1 || plan.expert > 1 || plan.tensor_overlap || plan.offload.any();
       const Seconds forward = times.forward[at_index(placement.position(stage, 0))];
-      const Seconds gathers = own.first_gather + std::max(own.first_gather * (parts - 1.0) - forward, Seconds(0.0));
+      const Seconds gathers =
+          beside ? Seconds(0.0) : own.first_gather + std::max(own.first_gather * (parts - 1.0) - forward, Seconds(0.0));
       optimizer = std::max(optimizer, own.optimizer);
       with_optimizer = std::max(with_optimizer, passes + own.optimizer + gathers);
     }

@@ -88,6 +88,8 @@ TEST_CASE("The same with synchronisation, offloading and experts among the choic
   using enum PlanDimension;
   check_against_enumeration(training("dgx-a100-80gb", 2, small_gpt, 16),
                             without({tensor, context, pipeline, recompute, micro_batch}));
+  check_against_enumeration(training("dgx-a100-80gb", 2, small_gpt, 32),
+                            without({tensor, recompute, micro_batch, algorithm, bucket, overlap, order}));
   const std::string experts =
       "{ family: llama, layers: 4, hidden: 1024, heads: 8, ffn_hidden: 2048, vocabulary: 32000, sequence: 1024, "
       "experts: 8, experts_per_token: 2 }";
