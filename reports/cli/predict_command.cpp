@@ -23,6 +23,7 @@ struct PredictOptions {
   Fidelity fidelity = Fidelity::flows;
   bool json = false;
   bool verbose = false;
+  bool strict = false;
   int jobs = 1;
 };
 
@@ -91,6 +92,12 @@ ExitStatus run(const PredictOptions& options) {
       results.push_back(anchored(std::move(*outcome.result), anchor.factor, anchor.source));
   }
   print_results(results, options);
+  if (!options.strict) return status;
+  for (const Result& result : results) {
+    if (!result.train || result.train->memory.fits()) continue;
+    warn(result.scenario + ": does not fit into the memory of a GPU; `foretrain memory` says what would help");
+    status = ExitStatus::prediction_failed;
+  }
   return status;
 }
 
@@ -110,6 +117,7 @@ void add_predict(CLI::App& app, ExitStatus& status) {
       ->type_name("RUNS.csv");
   command->add_flag("--json", options->json, "JSON for programs: one object, or an array for several files");
   command->add_flag("--verbose", options->verbose, "list every constant with its source");
+  command->add_flag("--strict", options->strict, "exit with 1 where a plan does not fit into memory");
   command->callback([options, &status] { status = run(*options); });
 }
 

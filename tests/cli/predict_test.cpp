@@ -134,4 +134,13 @@ TEST_CASE("The catalogue is listed") {
   CHECK_THAT(run_program({"scenarios", "list"}).output, Catch::Contains("gpt2-xl-dgx-a100"));
 }
 
+TEST_CASE("A plan that does not fit is told, and with --strict the exit status says so, too") {
+  CHECK(run_program({"predict", "fit-memory-7b"}).status == 0);
+  const FilterResult strict = run_program({"predict", "fit-memory-7b", "gpt2-xl-dgx-a100", "--strict"});
+  CHECK(strict.status == 1);
+  CHECK_THAT(strict.output, Catch::Contains("DOES NOT FIT"));
+  CHECK_THAT(strict.errors, Catch::Contains("does not fit into the memory of a GPU"));
+  CHECK(run_program({"predict", "gpt2-xl-dgx-a100", "--strict"}).status == 0);
+}
+
 }  // namespace foretrain::test

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include "model/scenario/load.hpp"
+#include "reports/cli/plot.hpp"
+#include "reports/explanation.hpp"
+#include "sim/simulate.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Predicts what can be.
+std::vector<Answer> answers_of(std::vector<WhatIf> questions, const PlotOptions& options) {
+  const std::vector<Outcome> outcomes =
+      predict_with_progress(questions.size(), options.jobs, [&](std::size_t i) -> Result {
+        if (!questions[i].scenario) throw UsageError(questions[i].why_not);
+        Result result = predict(*questions[i].scenario, options.fidelity);
+        result.provenance.clear();
+        return result;
+      });
+  std::vector<Answer> answers;
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    if (!outcomes[i].result) questions[i].why_not = outcomes[i].error;
+    answers.push_back({std::move(questions[i]), outcomes[i].result});
+  }
+  return answers;
+}
+
+Explanation explanation_of(const PlotOptions& options) {
+  const Scenario scenario = load_scenario(options.file(), options.overrides);
+  Result result = predict(scenario, options.fidelity);
+  std::vector<WhatIf> changes = remedies(scenario, [&](const std::vector<std::string>& further) {
+    std::vector<std::string> overrides = options.overrides;
+    overrides.insert(overrides.end(), further.begin(), further.end());
+    return load_scenario(options.file(), overrides);
+  });
+  return explain(scenario, std::move(result), answers_of(scaled_resources(scenario), options),
+                 answers_of(std::move(changes), options));
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, ExitStatus& status) {
+  const auto options = std::make_shared<PlotOptions>();
+  const auto json = std::make_shared<bool>(false);
+  CLI::App* command =
+      app.add_subcommand("explain", "what bounds a scenario, what each resource is worth, and what would help");
+  command->add_option("FILE", options->files, "a scenario file, or a name from `foretrain scenarios list`")
+      ->required()
+      ->expected(1);
+  add_fidelity(*command, options->fidelity);
+  add_overrides(*command, options->overrides);
+  add_jobs(*command, options->jobs);
+  command->add_option("-o,--output", options->output, "draw the sensitivities as a tornado")->type_name("PICTURE.svg");
+  command->add_flag("--json", *json, "for programs");
+  command->callback([options, json, &status] {
+    const Explanation explanation = explanation_of(*options);
+    if (!options->output.empty()) draw(*options, to_figure(explanation));
+    print(*json ? to_json(explanation) + "\n" : to_text(explanation));
+    status = ExitStatus::success;
+  });
+}
+
+}  // namespace foretrain

@@ -1,0 +1,34 @@
+// A scenario with one thing changed: each resource a little faster or slower, and what practitioners would try.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/scenario/scenario.hpp"
+
+namespace foretrain {
+
+struct WhatIf {
+  std::string name;
+  std::vector<std::string> overrides = {};  ///< as for --set; empty where hardware itself is scaled
+  std::optional<Scenario> scenario = std::nullopt;
+  std::string why_not = {};  ///< where there is no such scenario
+};
+
+/// How much faster or slower scaled_resources() makes a resource.
+inline constexpr double resource_scale = 1.1;
+
+/// Every resource that the scenario has, by itself: first faster, then slower, two entries of one name.
+std::vector<WhatIf> scaled_resources(const Scenario& scenario);
+
+/// Loads the scenario with further overrides. Throws as load_scenario.
+using Reload = std::function<Scenario(const std::vector<std::string>& overrides)>;
+
+/// What may make the scenario faster, without regard to what it would do to the training's result: other
+/// synchronisation, precision, execution, schedule, batch, and twice the network. Changes that the scenario has already
+/// are left out; those that it cannot have say why.
+std::vector<WhatIf> remedies(const Scenario& scenario, const Reload& reload);
+
+}  // namespace foretrain

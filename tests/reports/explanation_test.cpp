@@ -1,0 +1,144 @@
+// What bounds a step, branch by branch of the decision tree, and what resources are worth.
+#include "reports/explanation.hpp"
+
+#include <cmath>
+
+#include "model/scenario/load.hpp"
+#include "reports/comparison.hpp"
+#include "sim/simulate.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+Scenario gpt(const std::vector<std::string>& overrides = {}) {
+  return load_scenario_text(R"(
+cluster: { node: dgx-a100-80gb, nodes: 2 }
+workload:
+  train:
+    model: { family: gpt, layers: 8, hidden: 2048, heads: 16, vocabulary: 51200, sequence: 1024 }
+    global_batch: 64
+    micro_batch: 4
+    precision: bf16
+plan: { data: 16 }
+)",
+                            "gpt.yaml", overrides);
+}
+
+/// A step of 1 s: compute, exposed communication, bubble, data, host and optimizer; products at half their peak while
+/// kernels run.
+Explanation of_parts(const Breakdown& parts, std::vector<Answer> scaled = {}, double rate = 156e12) {
+  Result result;
+  TrainResult& train = result.train.emplace();
+  train.step_time = Seconds(1.0);
+  train.samples_per_second = 64.0;
+  train.breakdown = parts;
+  train.communication["gradient all-reduce"] = {Seconds(0.6), parts.exposed_communication};
+  train.model_flops_per_second_per_gpu = FlopsPerSecond(rate) * parts.compute.value();
+  return explain(gpt(), std::move(result), std::move(scaled), {});
+}
+
+/// A resource of which a time of 1 s becomes `faster` and `slower`.
+void add(std::vector<Answer>& answers, const char* resource, double faster, double slower) {
+  for (const double seconds : {faster, slower}) {
+    Result result;
+    result.train.emplace().step_time = Seconds(seconds);
+    answers.push_back({{resource, {}, std::nullopt, {}}, result});
+  }
+}
+
+Breakdown parts(double compute, double communication, double bubble, double data, double host) {
+  return {Seconds(compute), Seconds(communication), Seconds(bubble), Seconds(data), Seconds(host), Seconds(0.0)};
+}
+
+}  // namespace
+
+TEST_CASE("every branch of the decision tree has its bottleneck") {
+  using Catch::Contains;
+  CHECK(of_parts(parts(0.8, 0.05, 0.0, 0.15, 0.0)).bottleneck == "the input pipeline");
+  CHECK(of_parts(parts(0.8, 0.05, 0.0, 0.0, 0.15)).bottleneck == "the host");
+  CHECK(of_parts(parts(0.6, 0.05, 0.35, 0.0, 0.0)).bottleneck == "the pipeline");
+  std::vector<Answer> network, nvlink, memory;
+  add(network, "network bandwidth", 0.96, 1.04);
+  add(network, "NVLink", 0.99, 1.01);
+  add(nvlink, "network bandwidth", 0.99, 1.01);
+  add(nvlink, "NVLink", 0.96, 1.04);
+  CHECK_THAT(of_parts(parts(0.6, 0.4, 0.0, 0.0, 0.0), network).bottleneck,
+             Contains("over the network: gradient all-reduce (400 ms)"));
+  CHECK_THAT(of_parts(parts(0.6, 0.4, 0.0, 0.0, 0.0), nvlink).bottleneck, Contains("over NVLink"));
+  add(memory, "memory of the GPUs", 0.94, 1.06);
+  add(memory, "arithmetic of the GPUs", 0.97, 1.03);
+  CHECK(of_parts(parts(0.95, 0.05, 0.0, 0.0, 0.0), memory).bottleneck == "the GPU's memory bandwidth");
+  // 312 TFLOP/s is A100's peak in bf16: 80 of them are a quarter.
+  CHECK_THAT(of_parts(parts(0.95, 0.05, 0.0, 0.0, 0.0), {}, 80e12).bottleneck,
+             Contains("low use") && Contains("25.6 %"));
+  const Explanation busy = of_parts(parts(0.95, 0.05, 0.0, 0.0, 0.0));
+  CHECK(busy.bottleneck == "arithmetic");
+  CHECK(busy.path.size() == 6);
+  CHECK_FALSE(busy.path.back().yes());
+  // The first yes ends the questions.
+  CHECK(of_parts(parts(0.3, 0.4, 0.0, 0.3, 0.0)).path.size() == 1);
+}
+
+TEST_CASE("what a resource is worth is the difference of two predictions") {
+  const Scenario scenario = gpt();
+  const auto time = [](const Scenario& s) { return predict(s, Fidelity::estimate).time(); };
+  std::vector<Answer> answers;
+  for (WhatIf& one : scaled_resources(scenario)) {
+    const Result result = predict(*one.scenario, Fidelity::estimate);
+    answers.push_back({std::move(one), result});
+  }
+  const Explanation e = explain(scenario, predict(scenario, Fidelity::estimate), std::move(answers), {});
+  Scenario faster = scenario, slower = scenario;
+  faster.cluster.network.nic_bandwidth *= 1.1;
+  slower.cluster.network.nic_bandwidth /= 1.1;
+  const auto network = std::ranges::find(e.sensitivities, "network bandwidth", &Sensitivity::resource);
+  REQUIRE(network != e.sensitivities.end());
+  CHECK(network->faster == time(faster));
+  CHECK(network->slower == time(slower));
+  CHECK(network->share == Approx(std::log(time(slower) / time(faster)) / (2.0 * std::log(1.1))));
+  CHECK(network->share > 0.0);
+  // Everything twice as fast would take half: the shares add up to nearly all of the step.
+  double sum = 0.0;
+  for (const Sensitivity& s : e.sensitivities) sum += s.share;
+  CHECK(sum == Approx(1.0).epsilon(0.1));
+  CHECK(std::ranges::is_sorted(e.sensitivities, std::ranges::greater{}, &Sensitivity::share));
+}
+
+TEST_CASE("a remedy is the scenario with its key set, or says why it cannot be") {
+  const std::vector<std::string> now = {"plan.sync.overlap=false", "workload.train.micro_batch=4"};
+  const Scenario scenario = gpt(now);
+  const std::vector<WhatIf> list = remedies(scenario, [&](const std::vector<std::string>& further) {
+    std::vector<std::string> all = now;
+    all.insert(all.end(), further.begin(), further.end());
+    return gpt(all);
+  });
+  const auto named = [&](const char* name) -> const WhatIf& {
+    const auto found = std::ranges::find(list, name, &WhatIf::name);
+    REQUIRE(found != list.end());
+    return *found;
+  };
+  CHECK(named("gradients sent beside the backward pass").scenario->plan.sync.overlap);
+  CHECK(named("twice the network bandwidth").scenario->cluster.network.nic_bandwidth ==
+        scenario.cluster.network.nic_bandwidth * 2.0);
+  CHECK_FALSE(named("micro-batches of twice the samples").scenario);
+  CHECK_THAT(named("micro-batches of twice the samples").why_not, Catch::Contains("not divisible"));
+  // What it has already is no remedy, and A100 has no units for fp8.
+  CHECK(std::ranges::none_of(list, [](const WhatIf& one) { return one.name == "training in fp8"; }));
+  CHECK(std::ranges::none_of(list, [](const WhatIf& one) { return one.name == "synchronisation by auto"; }));
+}
+
+TEST_CASE("how many times faster, with the range of two independent errors") {
+  Result slow, fast;
+  slow.train.emplace().samples_per_second = 100.0;
+  fast.train.emplace().samples_per_second = 250.0;
+  slow.train->step_time = fast.train->step_time = Seconds(1.0);
+  slow.set_uncertainty(0.15);
+  fast.set_uncertainty(0.15);
+  const Speedup speedup = speedup_of(fast, slow);
+  CHECK(speedup.factor == Approx(2.5));
+  // ln 1.15 · √2
+  CHECK(speedup.high == Approx(2.5 * std::exp(std::log(1.15) * std::sqrt(2.0))));
+  CHECK(speedup.low == Approx(2.5 / std::exp(std::log(1.15) * std::sqrt(2.0))));
+}
