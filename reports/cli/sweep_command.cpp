@@ -169,7 +169,7 @@ ExitStatus run(const SweepOptions& options) {
     if (shard.has(i) && !file.has(i)) rows.push_back(i);
   }
   bring_together(rows, sweep);
-  const Answer predict = [&](std::size_t i) {
+  const TextTask predict = [&](std::size_t i) {
     const std::vector<Case> row = with_calibration({sweep.case_of(rows[i])}, options.calibration);
     return csv_line(predicted_cells(predict_row(row.front(), options.fidelity)));
   };

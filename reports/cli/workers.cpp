@@ -68,7 +68,7 @@ std::optional<Value> take(std::string_view& received) {
   return value;
 }
 
-Reply reply_to(const Answer& task, std::size_t index) {
+Reply reply_to(const TextTask& task, std::size_t index) {
   try {
     return {task(index), Reply::Kind::answer};
   } catch (const ScenarioError& error) {
@@ -80,7 +80,7 @@ Reply reply_to(const Answer& task, std::size_t index) {
   }
 }
 
-[[noreturn]] void work(int socket, const Answer& task) {
+[[noreturn]] void work(int socket, const TextTask& task) {
   std::string received;
   bool connected = true;
   while (connected && receive_some(socket, received)) {
@@ -99,7 +99,7 @@ Reply reply_to(const Answer& task, std::size_t index) {
 /// A forked process that carries out what it is told to, one run at a time.
 class Worker {
  public:
-  explicit Worker(const Answer& task) {
+  explicit Worker(const TextTask& task) {
     int pair[2] = {-1, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) fail("cannot talk to a worker");
     process_ = fork();
@@ -206,7 +206,7 @@ class Runs {
 
 }  // namespace
 
-void answer_all(std::size_t count, int workers, const Answer& task,
+void answer_all(std::size_t count, int workers, const TextTask& task,
                 const std::function<void(std::size_t index, Reply reply)>& observe) {
   Runs runs(count, workers);
   std::vector<Worker> busy;
@@ -258,7 +258,7 @@ int default_workers() {
 
 std::vector<Outcome> predict_all(std::size_t count, int workers, const Predictor& predictor, const Observer& observer) {
   std::vector<Outcome> outcomes(count);
-  const Answer task = [&](std::size_t index) { return to_json(predictor(index)); };
+  const TextTask task = [&](std::size_t index) { return to_json(predictor(index)); };
   answer_all(count, workers, task, [&](std::size_t index, Reply reply) {
     Outcome& outcome = outcomes[index];
     if (reply.kind == Reply::Kind::answer) {

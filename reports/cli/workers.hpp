@@ -32,11 +32,11 @@ struct Reply {
 };
 
 /// What task number `index` comes to; may throw.
-using Answer = std::function<std::string(std::size_t index)>;
+using TextTask = std::function<std::string(std::size_t index)>;
 
 /// Tasks 0 … count − 1, shared out among `workers` forked processes in runs of neighbours, as these have most in
 /// common; `observe` is told of each reply as it comes in. Otherwise as predict_all.
-void answer_all(std::size_t count, int workers, const Answer& task,
+void answer_all(std::size_t count, int workers, const TextTask& task,
                 const std::function<void(std::size_t index, Reply reply)>& observe);
 
 /// Calls the predictor here, turning what it throws into an Outcome.
