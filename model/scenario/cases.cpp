@@ -123,14 +123,18 @@ std::vector<Case> read_cases(const std::filesystem::path& path) {
   return read_cases_text(read_text_file(path), path.string());
 }
 
-Scenario scenario_of(const Case& row) {
+YamlNode document_of(const Case& row) {
   YamlNode document = yaml_mapping(row.where);
   if (!row.base.empty()) {
     const YamlNode name = yaml_scalar(row.base, row.base_where);
     document = cached_yaml_file(catalogue_file(CatalogueSection::run, Field(name, "base")).string());
   }
   for (const Override& change : row.overrides) apply_override(document, change);
-  Scenario scenario = read_scenario(document, row.name);
+  return document;
+}
+
+Scenario scenario_of(const Case& row) {
+  Scenario scenario = read_scenario(document_of(row), row.name);
   // The base's name would be the same for all rows.
   scenario.name = row.name;
   return scenario;

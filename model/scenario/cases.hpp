@@ -42,6 +42,9 @@ struct Case {
 std::vector<Case> read_cases(const std::filesystem::path& path);
 std::vector<Case> read_cases_text(std::string_view text, const std::string& file_name);
 
+/// The document of the case's scenario: its base with the cells put in.
+YamlNode document_of(const Case& row);
+
 /// The case's scenario: its base with the cells put in. Throws ScenarioError, at the cell where it is to blame.
 Scenario scenario_of(const Case& row);
 

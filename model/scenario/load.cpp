@@ -89,9 +89,17 @@ Scenario read_completed(const YamlNode& document, std::string_view default_name)
   return scenario;
 }
 
-Scenario apply_and_read(YamlNode document, const std::vector<std::string>& overrides, std::string_view default_name) {
+YamlNode with_overrides(YamlNode document, const std::vector<std::string>& overrides) {
   for (const std::string& text : overrides) apply_override(document, parse_override(text));
-  return read_scenario(document, default_name);
+  return document;
+}
+
+/// A path, or one of scenarios/runs by its name.
+std::filesystem::path scenario_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) || path.has_parent_path() || path.extension() == ".yaml") return path;
+  const YamlNode name = yaml_scalar(path.string(), {path.string(), 0, 0});
+  return catalogue_file(CatalogueSection::run, Field(name, ""));
 }
 
 }  // namespace
@@ -106,19 +114,18 @@ Scenario read_scenario(const YamlNode& document, std::string_view default_name) 
   return scenario;
 }
 
+YamlNode scenario_document(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  return with_overrides(cached_yaml_file(scenario_file(path).string()), overrides);
+}
+
 Scenario load_scenario(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  std::filesystem::path file = path;
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored) && !path.has_parent_path() && path.extension() != ".yaml") {
-    const YamlNode name = yaml_scalar(path.string(), {path.string(), 0, 0});
-    file = catalogue_file(CatalogueSection::run, Field(name, ""));
-  }
-  return apply_and_read(cached_yaml_file(file.string()), overrides, file.stem().string());
+  return read_scenario(scenario_document(path, overrides), scenario_file(path).stem().string());
 }
 
 Scenario load_scenario_text(std::string_view text, const std::string& file_name,
                             const std::vector<std::string>& overrides) {
-  return apply_and_read(parse_yaml(text, file_name), overrides, std::filesystem::path(file_name).stem().string());
+  return read_scenario(with_overrides(parse_yaml(text, file_name), overrides),
+                       std::filesystem::path(file_name).stem().string());
 }
 
 }  // namespace foretrain

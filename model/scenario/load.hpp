@@ -20,6 +20,9 @@ Scenario load_scenario(const std::filesystem::path& path, const std::vector<std:
 Scenario load_scenario_text(std::string_view text, const std::string& file_name,
                             const std::vector<std::string>& overrides = {});
 
+/// The document that load_scenario reads, its overrides applied.
+YamlNode scenario_document(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
+
 /// The same from a document, whose overrides are already applied.
 Scenario read_scenario(const YamlNode& document, std::string_view default_name);
 

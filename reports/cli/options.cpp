@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "model/base/error.hpp"
+#include "model/planning/auto_plan.hpp"
 #include "reports/names.hpp"
 #include "sim/simulate.hpp"
 
@@ -88,8 +89,16 @@ void Progress::advance() {
   if (terminal_) fmt::print(stderr, "\r{} of {} predictions", done_, total_);
 }
 
+Scenario planned_scenario(const YamlNode& document, const std::string& name, Fidelity fidelity) {
+  constexpr std::size_t finalists = 20;  // found by estimate, and predicted as asked for
+  const StepTimeOf step_time = [&](const Scenario& scenario) { return predict(scenario, fidelity).time(); };
+  return read_planned_scenario(document, name, step_time, fidelity == Fidelity::estimate ? 1 : finalists);
+}
+
 Result predict_row(const Case& row, Fidelity fidelity) {
-  Result result = predict(scenario_of(row), fidelity);
+  Scenario scenario = planned_scenario(document_of(row), row.name, fidelity);
+  scenario.name = row.name;  // the base's name would be the same for all rows
+  Result result = predict(scenario, fidelity);
   result.provenance.clear();
   return result;
 }

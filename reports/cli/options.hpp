@@ -49,6 +49,10 @@ class Progress {
   bool terminal_;
 };
 
+/// The document's scenario; where it says `auto`, with the best plan that a search finds
+/// (model/planning/auto_plan.hpp).
+Scenario planned_scenario(const YamlNode& document, const std::string& name, Fidelity fidelity);
+
 /// The prediction of a table's row, without its provenance: tables and pictures have no place for a hundred constants
 /// per row, and they would be nine tenths of what workers send. Throws as scenario_of and predict do.
 Result predict_row(const Case& row, Fidelity fidelity);

@@ -52,7 +52,8 @@ std::vector<Outcome> predict_files(const PredictOptions& options) {
   std::vector<std::string> overrides = options.overrides;
   if (!options.calibration.empty()) overrides.push_back("calibration=" + options.calibration);
   const Predictor predictor = [&](std::size_t i) {
-    const Scenario scenario = load_scenario(options.files[i], overrides);
+    const std::string name = std::filesystem::path(options.files[i]).stem().string();
+    const Scenario scenario = planned_scenario(scenario_document(options.files[i], overrides), name, options.fidelity);
     Result result = predict(scenario, options.fidelity);
     set_calibrated_uncertainty(scenario, result);
     return result;

@@ -1,0 +1,22 @@
+// `auto` as the value of a plan's key: what it stands for is searched, as `foretrain plan` does.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "model/planning/plan_space.hpp"
+
+namespace foretrain {
+
+/// The dimensions for which the document says `auto`, and data where it says nothing.
+PlanDimensions auto_dimensions(const YamlNode& document);
+
+/// How long a scenario's step takes, by the means of the caller.
+using StepTimeOf = std::function<Seconds(const Scenario&)>;
+
+/// The document's scenario; where it has `auto`, with the plan that is best of the `finalists` best by estimate. Throws
+/// ScenarioError where no plan fits.
+Scenario read_planned_scenario(const YamlNode& document, const std::string& name, const StepTimeOf& step_time,
+                               std::size_t finalists);
+
+}  // namespace foretrain

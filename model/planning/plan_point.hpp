@@ -1,0 +1,85 @@
+// One plan of those that are searched, as the values that its keys take.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <compare>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/parallelism/plan.hpp"
+#include "model/workload/training.hpp"
+
+namespace foretrain {
+
+/// What a search may choose.
+enum class PlanDimension {
+  tensor,
+  context,
+  expert,
+  pipeline,
+  data,
+  order,
+  micro_batch,
+  recompute,
+  sequence_parallel,
+  schedule,
+  interleave,
+  zero,
+  offload,
+  algorithm,
+  bucket,
+  overlap
+};
+inline constexpr std::size_t plan_dimension_count = 16;
+
+/// "plan.tensor", "workload.train.micro_batch", …
+std::string_view key_of(PlanDimension dimension);
+
+/// Those that a search chooses; the others are as the scenario says.
+class PlanDimensions {
+ public:
+  static PlanDimensions all();
+  [[nodiscard]] bool has(PlanDimension dimension) const { return set_[static_cast<std::size_t>(dimension)]; }
+  void set(PlanDimension dimension, bool chosen = true) { set_[static_cast<std::size_t>(dimension)] = chosen; }
+  [[nodiscard]] bool any() const { return set_.any(); }
+
+ private:
+  std::bitset<plan_dimension_count> set_;
+};
+
+/// Words that stand for lists and sizes: a point holds a place among them, or −1 for what the scenario states.
+inline constexpr std::array<std::string_view, 2> plan_orders = {"tensor-context-expert-data-pipeline",
+                                                                "tensor-context-expert-pipeline-data"};
+inline constexpr std::array<std::string_view, 5> plan_offloads = {"none", "optimizer", "[optimizer, parameters]",
+                                                                  "activations", "[optimizer, activations]"};
+inline constexpr std::array<std::string_view, 4> plan_buckets = {"auto", "25 MB", "100 MB", "400 MB"};
+inline constexpr std::array plan_algorithms = {SyncAlgorithm::automatic, SyncAlgorithm::ring,
+                                               SyncAlgorithm::double_tree, SyncAlgorithm::hierarchical};
+/// What plan_offloads[number] keeps on the host.
+Plan::Offload offload_of(int number);
+
+/// Plain values: points are sent between processes as they are, and ordered by them where nothing else tells two apart.
+struct PlanPoint {
+  int tensor = 1, context = 1, expert = 1, pipeline = 1, data = 1, order = -1;
+  int micro_batch = 1;
+  Recompute recompute = Recompute::none;
+  bool sequence_parallel = false;
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  int interleave = 1;
+  int zero = 0, offload = -1;
+  SyncAlgorithm algorithm = SyncAlgorithm::automatic;
+  int bucket = -1;
+  bool overlap = true;
+
+  auto operator<=>(const PlanPoint&) const = default;
+};
+
+/// "KEY=VALUE" of each chosen dimension, as `--set` takes them.
+std::vector<std::string> overrides_of(const PlanPoint& point, const PlanDimensions& chosen);
+
+/// "tensor 8, pipeline 8, data 16, …": what differs from a plan without any parallelism.
+std::string describe(const PlanPoint& point);
+
+}  // namespace foretrain

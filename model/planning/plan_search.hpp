@@ -1,0 +1,33 @@
+// The best of all plans, over one or several kinds of hardware: layouts are settled in rounds, the most promising
+// first, each round with what the rounds before have found. What comes out does not depend on the number of workers.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/planning/layout_search.hpp"
+
+namespace foretrain {
+
+/// Carries out tasks 0 … count − 1 in any order, here or in other processes, and returns their answers in the order of
+/// their numbers; an answer may be empty where the user has interrupted the work.
+using RunTasks =
+    std::function<std::vector<std::string>(std::size_t count, const std::function<std::string(std::size_t)>& task)>;
+/// One after the other, here.
+std::vector<std::string> run_tasks_here(std::size_t count, const std::function<std::string(std::size_t)>& task);
+
+struct PlanSearch {
+  PlanCounts counts;       ///< of what is settled
+  std::int64_t plans = 0;  ///< in the whole space
+  std::size_t layouts = 0;
+  bool complete = true;                     ///< else the user has interrupted the search
+  std::vector<PlanCandidate> best, misses;  ///< the best first
+};
+
+/// `objectives`: one for each space. `progress`: told of what is settled after each round.
+PlanSearch search_plans(const std::vector<PlanSpace>& spaces, const std::vector<PlanObjective>& objectives,
+                        std::size_t kept, const RunTasks& run_tasks = run_tasks_here,
+                        const std::function<void(const PlanSearch&)>& progress = {});
+
+}  // namespace foretrain

@@ -1,0 +1,337 @@
+#include "model/planning/plan_space.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
+#include "model/base/words.hpp"
+#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/workload_reader.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr int most_context = 32, most_micro_batch = 64, most_interleave = 12;
+
+const YamlNode* node_at(const YamlNode& document, std::string_view key) {
+  const YamlNode* node = &document;
+  for (const std::string& word : split(key, '.')) {
+    const YamlEntry* entry = node->find(word);
+    if (entry == nullptr) return nullptr;
+    node = &entry->value;
+  }
+  return node;
+}
+
+void erase(YamlNode& document, std::string_view key) {
+  YamlNode* node = &document;
+  const std::vector<std::string> words = split(key, '.');
+  for (const std::string& word : words) {
+    if (&word == &words.back()) {
+      std::erase_if(node->entries, [&](const YamlEntry& entry) { return entry.key == word; });
+      return;
+    }
+    YamlEntry* entry = node->find(word);
+    if (entry == nullptr) return;
+    node = &entry->value;
+  }
+}
+
+/// The stated factor, or what it is where nothing is said.
+int stated_factor(const YamlNode& document, PlanDimension dimension, int otherwise = 1) {
+  const YamlNode* node = node_at(document, key_of(dimension));
+  if (node == nullptr) return otherwise;
+  return static_cast<int>(Field(*node, std::string(key_of(dimension))).integer({1, 1'000'000}));
+}
+
+template <typename E>
+std::optional<E> stated_word(const YamlNode& document, PlanDimension dimension) {
+  const YamlNode* node = node_at(document, key_of(dimension));
+  return node != nullptr && node->is_scalar() ? value_of<E>(node->scalar) : std::nullopt;
+}
+
+std::vector<int> divisors(std::int64_t number, std::int64_t most) {
+  std::vector<int> found;
+  for (int factor = 1; factor <= std::min(number, most); ++factor) {
+    if (number % factor == 0) found.push_back(factor);
+  }
+  return found;
+}
+
+std::vector<int> powers_of_two(int most) {
+  std::vector<int> powers;
+  for (int power = 1; power <= most; power *= 2) powers.push_back(power);
+  return powers;
+}
+
+int layers_of(const ModelConfig& model) {
+  if (const auto* transformer = std::get_if<TransformerConfig>(&model.shape)) {
+    return static_cast<int>(transformer->layers);
+  }
+  if (const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape)) {
+    return static_cast<int>(whole->vision.layers + whole->language.layers);
+  }
+  return static_cast<int>(std::get<NetworkConfig>(model.shape).layers.size());
+}
+
+[[noreturn]] void refuse(const YamlNode& document, std::string_view key, std::string got, std::string expected) {
+  const YamlNode* node = node_at(document, key);
+  throw ScenarioError(node != nullptr ? node->where : document.where, std::string(key), std::move(got),
+                      std::move(expected));
+}
+
+/// What stands beside a value that is chosen anew, and belongs to the old one.
+void erase_chosen(YamlNode& document, const PlanDimensions& chosen) {
+  for (std::size_t i = 0; i < plan_dimension_count; ++i) {
+    const auto dimension = static_cast<PlanDimension>(i);
+    if (chosen.has(dimension)) erase(document, key_of(dimension));
+  }
+  if (chosen.has(PlanDimension::zero)) erase(document, "plan.reshard_after_forward");
+  if (chosen.has(PlanDimension::algorithm)) erase(document, "plan.sync.levels");
+}
+
+}  // namespace
+
+PlanSpace::PlanSpace(YamlNode document, std::string name, const PlanDimensions& chosen)
+    : document_(std::move(document)), name_(std::move(name)), chosen_(chosen) {
+  if (node_at(document_, "workload.train") == nullptr) {
+    refuse(document_, "workload", "nothing that is trained", "workload: { train: … }, whose plan is searched");
+  }
+  if (node_at(document_, "jobs") != nullptr) refuse(document_, "jobs", "other jobs on the fabric", "one job");
+  erase_chosen(document_, chosen_);
+  const YamlNode* overlapped = node_at(document_, "plan.tensor_overlap");
+  tensor_overlap_ = overlapped != nullptr && overlapped->scalar == "true";
+  const Cluster cluster = read_cluster(Field(*node_at(document_, "cluster"), "cluster"));
+  if (!cluster.groups.empty()) refuse(document_, "cluster", "several kinds of nodes", "cluster.node: one kind");
+  const ReadWorkload workload = read_workload(Field(*node_at(document_, "workload"), "workload"), cluster);
+  if (!workload.states_global_batch) {
+    refuse(document_, "workload.train", "plans of unequal batches cannot be compared", "global_batch: samples a step");
+  }
+  const auto& train = std::get<TrainWorkload>(workload.workload);
+  example_.workload = train;
+  example_.cluster = cluster;
+  global_batch_ = train.global_batch;
+  layers_ = layers_of(train.model);
+  transformer_ = std::holds_alternative<TransformerConfig>(train.model.shape);
+  add_layouts(cluster);
+
+  // What cannot be laid out at all is left out here; the last reason is told if nothing is left.
+  std::optional<ScenarioError> why;
+  std::erase_if(layouts_, [&](const PlanPoint& layout) {
+    for (const int size : micro_batches(layout)) {
+      PlanPoint point = layout;
+      point.micro_batch = size;
+      point.sequence_parallel = sequence_parallels(layout).front();
+      point.recompute = recomputes().front();
+      const std::vector<Pipelining> all = pipelinings(point);
+      if (all.empty()) continue;
+      point.schedule = all.front().schedule;
+      point.interleave = all.front().interleave;
+      point.zero = shardings(point).front().zero;
+      try {
+        example_ = read(point);
+        return false;
+      } catch (const ScenarioError& error) {
+        why = error;
+      }
+    }
+    return true;
+  });
+  if (layouts_.empty()) {
+    if (why) throw *why;
+    refuse(document_, "plan", fmt::format("no plan divides {} GPUs and a batch of {}", cluster.gpus(), global_batch_),
+           "fewer fixed keys, or another number of nodes");
+  }
+  if (has_servers(example_.plan.sync.algorithm)) {
+    refuse(document_, "plan.sync.algorithm", "parameter servers", "a collective, or leave the key out");
+  }
+  topology_ = std::make_shared<const Topology>(example_.cluster);
+}
+
+std::vector<int> PlanSpace::factors(PlanDimension dimension, const std::vector<int>& candidates) const {
+  if (chosen_.has(dimension)) return candidates;
+  return {stated_factor(document_, dimension)};
+}
+
+/// Ranks that share a node's NVLink, and divide heads and feed-forward units.
+std::vector<int> PlanSpace::tensor_factors(const Cluster& cluster) const {
+  const auto& model = std::get<TrainWorkload>(example_.workload).model;
+  std::int64_t common = cluster.gpus_per_node;
+  const auto divide = [&](const TransformerConfig& part) {
+    for (const std::int64_t size : {part.heads, part.kv_heads, part.ffn_hidden}) common = std::gcd(common, size);
+  };
+  if (const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape)) {
+    divide(whole->vision);
+    divide(whole->language);
+  } else if (transformer_) {
+    divide(std::get<TransformerConfig>(model.shape));
+  } else {
+    common = 1;
+  }
+  return divisors(common, cluster.gpus_per_node);
+}
+
+void PlanSpace::add_layouts(const Cluster& cluster) {
+  using enum PlanDimension;
+  const std::int64_t gpus = cluster.gpus();
+  const auto* config = std::get_if<TransformerConfig>(&std::get<TrainWorkload>(example_.workload).model.shape);
+  const bool images = config != nullptr && config->family == TransformerFamily::vit;
+  const std::vector<int> contexts = config != nullptr && !images ? powers_of_two(most_context) : std::vector<int>{1};
+  const std::vector<int> experts = config != nullptr ? divisors(config->experts, 1024) : std::vector<int>{1};
+  const int stated_data = chosen_.has(data) ? 0 : stated_factor(document_, data, 0);
+  PlanPoint point;
+  for (const int t : factors(tensor, tensor_factors(cluster))) {
+    for (const int p : factors(pipeline, divisors(gpus, layers_))) {
+      for (const int c : factors(context, contexts)) {
+        const std::int64_t replica = std::int64_t{1} * t * p * c;
+        if (gpus % replica != 0 || global_batch_ % (gpus / replica) != 0) continue;
+        point.tensor = t;
+        point.pipeline = p;
+        point.context = c;
+        point.data = static_cast<int>(gpus / replica);
+        if (stated_data > 0 && point.data != stated_data) continue;
+        for (const int e : factors(expert, experts)) {
+          if (e > 1 && gpus / p % e != 0) continue;
+          point.expert = e;
+          const bool orders = chosen_.has(order) && p > 1 && point.data * c > 1;
+          for (point.order = chosen_.has(order) ? 0 : -1; point.order < (orders ? 2 : 1); ++point.order) {
+            layouts_.push_back(point);
+            if (!chosen_.has(order)) break;
+          }
+        }
+      }
+    }
+  }
+}
+
+std::vector<int> PlanSpace::micro_batches(const PlanPoint& layout) const {
+  const auto& train = std::get<TrainWorkload>(example_.workload);
+  const std::int64_t samples = batch_of_replica(layout);
+  if (!chosen_.has(PlanDimension::micro_batch)) {
+    return samples % train.micro_batch == 0 ? std::vector{static_cast<int>(train.micro_batch)} : std::vector<int>{};
+  }
+  std::vector<int> sizes = divisors(samples, most_micro_batch);
+  if (!transformer_ && samples > most_micro_batch) sizes.push_back(static_cast<int>(samples));
+  return sizes;
+}
+
+std::vector<Recompute> PlanSpace::recomputes() const {
+  if (!chosen_.has(PlanDimension::recompute)) return {std::get<TrainWorkload>(example_.workload).recompute};
+  if (!transformer_) return {Recompute::none, Recompute::full};
+  return {Recompute::none, Recompute::selective, Recompute::selective_operators, Recompute::full};
+}
+
+std::vector<bool> PlanSpace::sequence_parallels(const PlanPoint& layout) const {
+  if (!chosen_.has(PlanDimension::sequence_parallel)) {
+    const YamlNode* stated = node_at(document_, key_of(PlanDimension::sequence_parallel));
+    return {stated != nullptr && stated->scalar == "true"};
+  }
+  if (layout.tensor == 1) return {false};
+  return {true, false};
+}
+
+std::vector<PlanSpace::Pipelining> PlanSpace::pipelinings(const PlanPoint& point) const {
+  using enum PipelineSchedule;
+  const int stages = point.pipeline;
+  const std::int64_t passes = batch_of_replica(point) / point.micro_batch;
+  std::vector<Pipelining> all;
+  if (stages == 1) {
+    all = {{one_forward_one_backward, 1}};
+  } else {
+    all = {{one_forward_one_backward, 1}, {gpipe, 1}, {zero_bubble, 1}};
+    if (2 * stages <= layers_) all.push_back({zero_bubble, 2});
+    if (stages % 2 == 0 && passes % 2 == 0 && passes >= 2 * stages) all.push_back({dualpipe, 1});
+    for (int chunks = 2; chunks <= most_interleave && stages * chunks <= layers_; ++chunks) {
+      if (layers_ % (stages * chunks) == 0 && passes % stages == 0) all.push_back({interleaved, chunks});
+    }
+  }
+  const bool any_schedule = chosen_.has(PlanDimension::schedule), any_chunks = chosen_.has(PlanDimension::interleave);
+  const int chunks = any_chunks ? 1 : stated_factor(document_, PlanDimension::interleave);
+  const auto usual = !any_chunks && chunks > 1 ? interleaved : one_forward_one_backward;
+  const auto schedule = stated_word<PipelineSchedule>(document_, PlanDimension::schedule).value_or(usual);
+  if (!any_schedule && !any_chunks) return {{schedule, chunks}};
+  std::erase_if(all, [&](const Pipelining& one) {
+    return (!any_schedule && one.schedule != schedule) || (!any_chunks && one.interleave != chunks);
+  });
+  return all;
+}
+
+std::vector<PlanSpace::Sharding> PlanSpace::shardings(const PlanPoint& point) const {
+  const bool alone = point.data * point.context == 1 && point.schedule != PipelineSchedule::dualpipe;
+  std::vector<int> levels = {example_.plan.zero};
+  if (chosen_.has(PlanDimension::zero)) levels = alone ? std::vector{0} : std::vector{0, 1, 2, 3};
+  std::vector<int> offloads = {-1};
+  if (chosen_.has(PlanDimension::offload)) {
+    offloads.resize(plan_offloads.size());
+    std::iota(offloads.begin(), offloads.end(), 0);
+  }
+  std::vector<Sharding> all;
+  for (const int zero : levels) {
+    if (zero == 3 && splits_backward(point.schedule)) continue;
+    for (const int offload : offloads) {
+      const Plan::Offload parts = offload < 0 ? Plan::Offload{} : offload_of(offload);
+      const bool in_passes = parts.parameters || parts.activations;
+      if (in_passes && point.schedule == PipelineSchedule::dualpipe) continue;
+      all.push_back({zero, offload});
+    }
+  }
+  return all;
+}
+
+/// One alone where there is nothing to synchronise in buckets, or where the choice changes nothing: an algorithm is
+/// that of all-reduces, which ZeRO does without.
+std::vector<PlanSpace::Synchronisation> PlanSpace::synchronisations(const PlanPoint& point) const {
+  using enum PlanDimension;
+  const bool alone = point.data * point.context == 1 && point.schedule != PipelineSchedule::dualpipe;
+  const bool buckets = !alone && point.zero < 3;
+  std::vector<Synchronisation> all;
+  for (const SyncAlgorithm one : plan_algorithms) {
+    const bool first = one == plan_algorithms.front();
+    if (!first && (!chosen_.has(algorithm) || !buckets || point.zero > 0)) break;
+    const SyncAlgorithm used = chosen_.has(algorithm) ? one : example_.plan.sync.algorithm;
+    for (int size = chosen_.has(bucket) ? 0 : -1; size < static_cast<int>(plan_buckets.size()); ++size) {
+      if (size > 0 && !buckets) break;
+      for (const bool beside : {true, false}) {
+        if (!beside && (!chosen_.has(overlap) || !buckets)) break;
+        all.push_back({used, size, chosen_.has(overlap) ? beside : example_.plan.sync.overlap});
+      }
+      if (!chosen_.has(bucket)) break;
+    }
+  }
+  return all;
+}
+
+std::int64_t PlanSpace::plans_of(const PlanPoint& point) const {
+  std::int64_t plans = 0;
+  PlanPoint below = point;
+  for (const auto& [schedule, interleave] : pipelinings(point)) {
+    below.schedule = schedule;
+    below.interleave = interleave;
+    for (const auto& [zero, offload] : shardings(below)) {
+      below.zero = zero;
+      below.offload = offload;
+      plans += static_cast<std::int64_t>(synchronisations(below).size());
+    }
+  }
+  return plans;
+}
+
+std::vector<std::string> PlanSpace::overrides(const PlanPoint& point) const {
+  std::vector<std::string> overrides = overrides_of(point, chosen_);
+  if (tensor_overlap_ && !point.sequence_parallel) overrides.emplace_back("plan.tensor_overlap=false");
+  return overrides;
+}
+
+Scenario PlanSpace::read(const PlanPoint& point) const {
+  YamlNode document = document_;
+  for (const std::string& text : overrides(point)) apply_override(document, parse_override(text));
+  return read_scenario(document, name_);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,79 @@
+// The plans that are searched: which values each dimension takes, and which combinations are possible. Limits are those
+// of practice: tensor parallelism stays within a node, a pipeline's stages hold equally many layers per chunk where
+// they are interleaved, experts are divided evenly; what checks.hpp refuses is no plan.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/hardware/topology.hpp"
+#include "model/planning/plan_point.hpp"
+#include "model/scenario/load.hpp"
+
+namespace foretrain {
+
+class PlanSpace {
+ public:
+  /// A schedule and how many chunks a stage holds.
+  struct Pipelining {
+    PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+    int interleave = 1;
+  };
+  /// What ZeRO divides and what lies on the host.
+  struct Sharding {
+    int zero = 0, offload = -1;
+  };
+  struct Synchronisation {
+    SyncAlgorithm algorithm = SyncAlgorithm::automatic;
+    int bucket = -1;
+    bool overlap = true;
+  };
+
+  /// `document`: a training scenario; values of chosen dimensions in it are ignored. Throws ScenarioError for a
+  /// document that is none, and for work that is not searched (parameter servers, other jobs, several kinds of nodes).
+  PlanSpace(YamlNode document, std::string name, const PlanDimensions& chosen);
+
+  /// Points that differ in tensor to order alone: what a search takes up together.
+  [[nodiscard]] const std::vector<PlanPoint>& layouts() const { return layouts_; }
+  /// The dimensions below, of a layout, in the order in which they are decided.
+  [[nodiscard]] std::vector<int> micro_batches(const PlanPoint& layout) const;
+  [[nodiscard]] std::vector<Recompute> recomputes() const;
+  [[nodiscard]] std::vector<bool> sequence_parallels(const PlanPoint& layout) const;
+  [[nodiscard]] std::vector<Pipelining> pipelinings(const PlanPoint& point) const;
+  [[nodiscard]] std::vector<Sharding> shardings(const PlanPoint& point) const;
+  [[nodiscard]] std::vector<Synchronisation> synchronisations(const PlanPoint& point) const;
+  /// Plans below a point of which the dimensions up to sequence parallelism are decided.
+  [[nodiscard]] std::int64_t plans_of(const PlanPoint& point) const;
+
+  /// "KEY=VALUE" of what is chosen, as `--set` takes them.
+  [[nodiscard]] std::vector<std::string> overrides(const PlanPoint& point) const;
+  /// The scenario with the point's values, read as any other. Throws ScenarioError where they are impossible.
+  [[nodiscard]] Scenario read(const PlanPoint& point) const;
+  [[nodiscard]] const PlanDimensions& chosen() const { return chosen_; }
+  [[nodiscard]] bool states_tensor_overlap() const { return tensor_overlap_; }
+  [[nodiscard]] const YamlNode& document() const { return document_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  /// With the first layout's plan: its cluster and workload are those of all.
+  [[nodiscard]] const Scenario& example() const { return example_; }
+  [[nodiscard]] const Topology& topology() const { return *topology_; }
+
+ private:
+  [[nodiscard]] std::vector<int> factors(PlanDimension dimension, const std::vector<int>& candidates) const;
+  [[nodiscard]] std::vector<int> tensor_factors(const Cluster& cluster) const;
+  void add_layouts(const Cluster& cluster);
+  [[nodiscard]] std::int64_t batch_of_replica(const PlanPoint& point) const { return global_batch_ / point.data; }
+
+  YamlNode document_;
+  std::string name_;
+  PlanDimensions chosen_;
+  Scenario example_;
+  std::shared_ptr<const Topology> topology_;
+  std::vector<PlanPoint> layouts_;
+  std::int64_t global_batch_ = 0;
+  int layers_ = 1;  ///< that a pipeline divides
+  bool transformer_ = false, tensor_overlap_ = false;
+};
+
+}  // namespace foretrain

@@ -1,0 +1,280 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "model/base/error.hpp"
+#include "model/base/files.hpp"
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
+#include "reports/cli/command.hpp"
+#include "reports/cli/fork_tasks.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/cli/vary.hpp"
+#include "reports/plan_report.hpp"
+#include "sim/simulate.hpp"
+#include "validate/measure/signals.hpp"
+
+namespace foretrain {
+
+namespace {
+
+struct PlanOptions {
+  std::string file;
+  std::vector<std::string> overrides, fixed, networks;
+  std::string calibration, nodes, node, within, output;
+  PlanGoal goal = PlanGoal::time;
+  Fidelity fidelity = Fidelity::flows;
+  bool json = false;
+  std::size_t top = 200;
+  int jobs = 1;
+};
+
+/// One kind of hardware, and the values by which it differs from the scenario's.
+struct Hardware {
+  std::vector<std::string> overrides;
+  std::string label;
+};
+
+/// "dgx-h100@2.5" → the node and what one of its GPUs costs an hour.
+std::vector<std::string> node_overrides(const std::string& node) {
+  const std::size_t at = node.find('@');
+  std::vector<std::string> overrides = {"cluster.node=" + node.substr(0, at)};
+  if (at != std::string::npos) overrides.push_back(fmt::format("cluster.price={} USD/GPU/hour", node.substr(at + 1)));
+  return overrides;
+}
+
+/// All combinations of nodes, their number and networks; one without anything where nothing varies.
+std::vector<Hardware> hardware_of(const PlanOptions& options) {
+  std::vector<Variation> variations;
+  if (!options.node.empty()) variations.push_back(parse_variation("cluster.node=" + options.node));
+  if (!options.nodes.empty()) {
+    const bool stepped = options.nodes.find_first_of("x+,") != std::string::npos;
+    const bool range = options.nodes.find("..") != std::string::npos;
+    variations.push_back(parse_variation("cluster.nodes=" + options.nodes + (range && !stepped ? "x2" : "")));
+  }
+  for (const std::string& text : options.networks) variations.push_back(parse_variation("cluster.network." + text));
+  std::vector<Hardware> all(1);
+  for (const Variation& variation : variations) {
+    std::vector<Hardware> longer;
+    for (const Hardware& so_far : all) {
+      for (const std::string& value : variation.values) {
+        Hardware next = so_far;
+        const std::string change = fmt::format("{}={}", variation.key, value);
+        const auto changes = variation.key == "cluster.node" ? node_overrides(value) : std::vector{change};
+        next.overrides.insert(next.overrides.end(), changes.begin(), changes.end());
+        const std::string word = variation.key == "cluster.nodes" ? value + " nodes" : value;
+        next.label += (next.label.empty() ? "" : ", ") + word;
+        longer.push_back(std::move(next));
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+PlanDimensions dimensions_of(const PlanOptions& options) {
+  PlanDimensions chosen = PlanDimensions::all();
+  for (const std::string& key : options.fixed) {
+    std::vector<std::string> keys;
+    bool known = false;
+    for (std::size_t i = 0; i < plan_dimension_count; ++i) {
+      const auto dimension = static_cast<PlanDimension>(i);
+      const std::string_view full = key_of(dimension);
+      keys.emplace_back(full.substr(full.rfind('.') + 1));
+      if (key != full && key != keys.back()) continue;
+      chosen.set(dimension, false);
+      known = true;
+    }
+    if (!known) throw UsageError(fmt::format("--fix {}: plans differ in {}", key, or_list(keys, keys.size())));
+  }
+  return chosen;
+}
+
+double watts_of(const Cluster& cluster) { return cluster.node.gpu.board_power_watts * cluster.gpus(); }
+double usd_per_second(const Cluster& cluster) {
+  return cluster.usd_per_gpu_hour.value_or(0.0) * cluster.gpus() / 3600.0;
+}
+
+PlanObjective objective_of(const PlanOptions& options, const Scenario& scenario) {
+  PlanObjective objective{options.goal};
+  const Cluster& cluster = scenario.cluster;
+  if (options.goal == PlanGoal::cost) {
+    if (!cluster.usd_per_gpu_hour) {
+      throw UsageError("--objective cost: no price; state cluster.price: 2.5 USD/GPU/hour, or --node NAME@2.5");
+    }
+    objective.per_second = usd_per_second(cluster);
+  }
+  if (options.goal == PlanGoal::energy) {
+    if (!(watts_of(cluster) > 0.0)) {
+      throw UsageError(fmt::format("--objective energy: no board power is known of {}", cluster.node.gpu.name));
+    }
+    objective.per_second = watts_of(cluster);
+  }
+  if (!options.within.empty()) {
+    const auto& train = std::get<TrainWorkload>(scenario.workload);
+    if (!train.training_samples) {
+      throw UsageError("--within: how long is the training? State workload.train.samples, such as 1 trillion tokens");
+    }
+    try {
+      objective.limit =
+          parse_quantity<Seconds>(options.within) * (static_cast<double>(train.global_batch) / *train.training_samples);
+    } catch (const UnitError& error) {
+      throw UsageError(fmt::format("--within {}: {}; {}", options.within, error.got(), error.expected()));
+    }
+  }
+  return objective;
+}
+
+/// How far the search is, on a terminal.
+class SearchProgress {
+ public:
+  void told(const PlanSearch& search) {
+    last_ = search.counts.plans;
+    if (!terminal_) return;
+    const double seconds = elapsed();
+    fmt::print(stderr, "\r{} of {} plans settled, {:.0f} a second", last_, search.plans,
+               seconds > 0.0 ? static_cast<double>(last_) / seconds : 0.0);
+  }
+  ~SearchProgress() {
+    if (terminal_ && last_ > 0) fmt::print(stderr, "\r\033[K");
+  }
+  [[nodiscard]] double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  bool terminal_ = isatty(STDERR_FILENO) != 0;
+  std::int64_t last_ = 0;
+};
+
+/// Each candidate predicted, in the order given; those whose prediction fails are left out and told.
+std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, const std::vector<PlanSpace>& spaces,
+                               const std::vector<Hardware>& hardware, const std::vector<PlanObjective>& objectives,
+                               const PlanOptions& options) {
+  const std::vector<Outcome> outcomes = predict_with_progress(candidates.size(), options.jobs, [&](std::size_t i) {
+    const PlanCandidate& candidate = candidates[i];
+    Result result = predict(spaces[static_cast<std::size_t>(candidate.space)].read(candidate.point), options.fidelity);
+    result.provenance.clear();
+    return result;
+  });
+  std::vector<RankedPlan> plans;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const auto space = static_cast<std::size_t>(candidates[i].space);
+    if (!outcomes[i].result) {
+      warn(fmt::format("{}: {}", describe(candidates[i].point), outcomes[i].error));
+      continue;
+    }
+    RankedPlan plan;
+    plan.point = candidates[i].point;
+    plan.hardware = hardware[space].label;
+    plan.overrides = options.overrides;
+    plan.overrides.insert(plan.overrides.end(), hardware[space].overrides.begin(), hardware[space].overrides.end());
+    const std::vector<std::string> own = spaces[space].overrides(plan.point);
+    plan.overrides.insert(plan.overrides.end(), own.begin(), own.end());
+    plan.result = *outcomes[i].result;
+    plan.estimate = candidates[i].step;
+    const TrainResult& train = plan.train();
+    plan.value = objectives[space].value(train.step_time, train.memory.total());
+    const Cluster& cluster = spaces[space].example().cluster;
+    plan.usd = usd_per_second(cluster) * train.step_time.value();
+    plan.joules = watts_of(cluster) * train.step_time.value();
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+ExitStatus run_plan(const PlanOptions& options) {
+  const PlanDimensions chosen = dimensions_of(options);
+  std::vector<Hardware> hardware;
+  std::vector<PlanSpace> spaces;
+  std::vector<PlanObjective> objectives;
+  std::optional<ScenarioError> why;
+  for (const Hardware& one : hardware_of(options)) {
+    std::vector<std::string> overrides = options.overrides;
+    if (!options.calibration.empty()) overrides.push_back("calibration=" + options.calibration);
+    overrides.insert(overrides.end(), one.overrides.begin(), one.overrides.end());
+    try {
+      spaces.emplace_back(scenario_document(options.file, overrides), options.file, chosen);
+    } catch (const ScenarioError& error) {
+      if (one.label.empty()) throw;
+      warn(fmt::format("{}: {}", one.label, error.what()));
+      why = error;
+      continue;
+    }
+    hardware.push_back(one);
+    objectives.push_back(objective_of(options, spaces.back().example()));
+  }
+  if (spaces.empty()) throw *why;
+
+  catch_signals();
+  PlanReport report;
+  report.scenario = spaces.front().example().name;
+  report.goal = options.goal;
+  report.file = options.file;
+  double seconds = 0.0;
+  {
+    SearchProgress progress;
+    const RunTasks run_tasks = [&](std::size_t count, const std::function<std::string(std::size_t)>& task) {
+      return run_tasks_in_processes(count, task, options.jobs);
+    };
+    report.search = search_plans(spaces, objectives, options.top, run_tasks,
+                                 [&](const PlanSearch& search) { progress.told(search); });
+    seconds = progress.elapsed();
+  }
+  const PlanSearch& search = report.search;
+  warn(fmt::format("{} plans settled in {:.1f} s, {:.0f} a second", search.counts.plans, seconds,
+                   static_cast<double>(search.counts.plans) / seconds));
+  if (search.counts.exceeded > 0) {
+    warn(fmt::format("{} estimates are below their bounds: the best plan is not proven", search.counts.exceeded));
+  }
+  report.ranked = ranked(search.best, spaces, hardware, objectives, options);
+  report.misses = ranked(search.misses, spaces, hardware, objectives, options);
+  finish(report);
+  if (!options.output.empty()) write_file(options.output, to_csv(report));
+  print(options.json ? to_json(report) : to_text(report));
+  return report.ranked.empty() ? ExitStatus::prediction_failed : ExitStatus::success;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, ExitStatus& status) {
+  const auto options = std::make_shared<PlanOptions>();
+  CLI::App* command = app.add_subcommand("plan", "the best of all parallel plans that fit, and why others lose");
+  command->add_option("FILE", options->file, "a scenario file, or a name from `foretrain scenarios list`")->required();
+  const auto choose = [options](const std::string& word) {
+    const std::optional<PlanGoal> goal = value_of<PlanGoal>(word);
+    if (!goal)
+      throw CLI::ValidationError("--objective", "there is no " + word + "; write time, cost, energy or memory");
+    options->goal = *goal;
+  };
+  command->add_option_function<std::string>("--objective", choose, "what the best plan has least of (default: time)")
+      ->type_name("time|cost|energy|memory");
+  command->add_option("--within", options->within, "only plans that train the scenario's samples in this time")
+      ->type_name("TIME");
+  command->add_option("--fix", options->fixed, "keys that keep the scenario's value: tensor, micro_batch, …")
+      ->type_name("KEY")
+      ->delimiter(',');
+  command
+      ->add_option("--nodes", options->nodes, "numbers of nodes to compare: 8,16 or 8..64, each twice the one before")
+      ->type_name("A..B");
+  command->add_option("--node", options->node, "nodes to compare, each with its price in USD/GPU/hour if need be")
+      ->type_name("NAME[@USD],…");
+  command->add_option("--network", options->networks, "networks to compare: nic_bandwidth=200 Gbit/s,400 Gbit/s")
+      ->type_name("KEY=VALUES");
+  command->add_option("--top", options->top, "how many plans are ranked by simulation (default: 200)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10000).description(""));
+  command->add_option("-o,--output", options->output, "the ranked plans as a table of cases")->type_name("OUT.csv");
+  command->add_flag("--json", options->json, "JSON for programs");
+  add_fidelity(*command, options->fidelity);
+  add_overrides(*command, options->overrides);
+  add_calibration(*command, options->calibration);
+  add_jobs(*command, options->jobs);
+  command->callback([options, &status] { status = run_plan(*options); });
+}
+
+}  // namespace foretrain

@@ -1,0 +1,82 @@
+#include "reports/plan_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "model/base/format.hpp"
+#include "reports/names.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::string memory_missing(const MemoryFootprint& memory) {
+  if (!memory.fits_gpu()) return fmt::format("does not fit by {}", format_bytes(memory.total() - memory.capacity));
+  return fmt::format("does not fit the host's memory by {}", format_bytes(memory.host - memory.host_capacity));
+}
+
+/// What of its communication is exposed most beyond the best plan's.
+std::string worst_communication(const TrainResult& plan, const TrainResult& best) {
+  std::string worst;
+  Seconds most;
+  for (const auto& [name, time] : plan.communication) {
+    const auto known = best.communication.find(name);
+    const Seconds more = time.exposed - (known == best.communication.end() ? Seconds(0.0) : known->second.exposed);
+    if (more > most) {
+      most = more;
+      worst = name;
+    }
+  }
+  return worst.empty() ? "exposed communication" : "exposed " + worst;
+}
+
+std::string reason(const RankedPlan& plan, const RankedPlan& best, PlanGoal goal) {
+  const TrainResult &own = plan.train(), &other = best.train();
+  if (!own.memory.fits()) return memory_missing(own.memory);
+  if (goal == PlanGoal::memory && own.memory.total() > other.memory.total()) {
+    return fmt::format("{} more memory", format_bytes(own.memory.total() - other.memory.total()));
+  }
+  const Seconds slower = own.step_time - other.step_time;
+  if (slower <= Seconds(0.0)) return goal == PlanGoal::time ? "equally fast" : "costs more";
+  const BreakdownPart* most = &breakdown_parts.front();
+  const auto more = [&](const BreakdownPart& part) { return own.breakdown.*part.time - other.breakdown.*part.time; };
+  for (const BreakdownPart& part : breakdown_parts) {
+    if (more(part) > more(*most)) most = &part;
+  }
+  const bool communicates = most->time == &Breakdown::exposed_communication;
+  std::string name(most->name);
+  if (communicates) name = worst_communication(own, other);
+  if (most->time == &Breakdown::compute && plan.point.recompute > best.point.recompute) name = "recomputation";
+  return fmt::format("{} +{}", name, format_seconds(more(*most)));
+}
+
+bool dominates(const RankedPlan& a, const RankedPlan& b) {
+  const auto [time, other_time] = std::pair(a.train().step_time, b.train().step_time);
+  const auto [memory, other_memory] = std::pair(a.train().memory.total(), b.train().memory.total());
+  const bool no_worse = time <= other_time && memory <= other_memory && a.usd <= b.usd;
+  return no_worse && (time < other_time || memory < other_memory || a.usd < b.usd);
+}
+
+}  // namespace
+
+void finish(PlanReport& report) {
+  const auto fits = [](const RankedPlan& plan) { return plan.train().memory.fits(); };
+  std::stable_sort(report.ranked.begin(), report.ranked.end(), [&](const RankedPlan& a, const RankedPlan& b) {
+    return fits(a) != fits(b) ? fits(a) : a.value < b.value;
+  });
+  if (report.ranked.empty()) return;
+  const RankedPlan& best = report.ranked.front();
+  for (RankedPlan& plan : report.ranked) {
+    if (&plan != &best) plan.why = reason(plan, best, report.goal);
+    plan.in_front = fits(plan) && std::ranges::none_of(report.ranked, [&](const RankedPlan& other) {
+                      return fits(other) && dominates(other, plan);
+                    });
+  }
+  // What would not be better either is no news.
+  std::erase_if(report.misses, [&](const RankedPlan& plan) { return !(plan.value < best.value) || fits(plan); });
+  for (RankedPlan& plan : report.misses) plan.why = reason(plan, best, report.goal);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,45 @@
+// The outcome of a search for plans: those that were ranked, why each loses, and which no other beats in everything.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/planning/plan_search.hpp"
+#include "model/result.hpp"
+
+namespace foretrain {
+
+/// A plan that was predicted.
+struct RankedPlan {
+  PlanPoint point;
+  std::string hardware;                ///< "32 x dgx-h100" where several are compared, else empty
+  std::vector<std::string> overrides;  ///< "KEY=VALUE", of hardware and plan
+  Result result;
+  Seconds estimate;                ///< of the step over an uncontended network, by which plans were searched
+  double value = 0.0;              ///< of the objective
+  double usd = 0.0, joules = 0.0;  ///< of a step; 0 where there is no price
+  bool in_front = false;           ///< no other is at least as good in time, cost and memory, and better in one
+  std::string why;                 ///< it is no better than the first; empty for the first
+
+  [[nodiscard]] const TrainResult& train() const { return *result.train; }
+};
+
+struct PlanReport {
+  std::string scenario;
+  PlanGoal goal = PlanGoal::time;
+  PlanSearch search;
+  std::string file;                ///< as the user named it
+  std::vector<RankedPlan> ranked;  ///< the best first
+  std::vector<RankedPlan> misses;  ///< promising plans that do not fit
+};
+
+/// Sorts the ranked plans, finds the front and says why plans lose.
+void finish(PlanReport& report);
+
+std::string to_text(const PlanReport& report);
+std::string to_json(const PlanReport& report);
+/// A table of cases, one row a plan, with what was predicted.
+std::string to_csv(const PlanReport& report);
+
+}  // namespace foretrain

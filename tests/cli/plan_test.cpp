@@ -1,0 +1,100 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+/// Small enough that every plan is settled in a second.
+constexpr const char* small_training = R"(name: small training
+cluster: { node: dgx-a100-80gb, nodes: 1, price: 2 USD/GPU/hour }
+workload:
+  train:
+    model: gpt2
+    global_batch: 64
+    micro_batch: 1
+    samples: 1 billion tokens
+)";
+
+}  // namespace
+
+TEST_CASE("The best plan is told with the command that predicts it, runners-up with why they lose") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("small.yaml", small_training);
+  const FilterResult result = run_program({"plan", file, "--fix", "context,offload,bucket", "--top", "20"});
+  INFO(result.errors);
+  REQUIRE(result.status == 0);
+  for (const char* text : {"Plans for small training", "Best plan", "foretrain predict ", "--set 'plan.data=8'",
+                           "Runners-up", "Pareto front"}) {
+    CHECK_THAT(result.output, Catch::Contains(text));
+  }
+  const FilterResult alone =
+      run_program({"plan", file, "--fix", "context,offload,bucket", "--top", "20", "--jobs", "1"});
+  CHECK(alone.output == result.output);
+}
+
+TEST_CASE("Plans as JSON and as a table of cases, which predict the same again") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("small.yaml", small_training), table = folder.file("plans.csv");
+  const std::vector<std::string> command = {"plan",   file, "--fix", "context,offload,bucket", "--top", "5",
+                                            "--json", "-o", table};
+  const FilterResult result = run_program(command);
+  INFO(result.errors);
+  REQUIRE(result.status == 0);
+  const auto json = nlohmann::json::parse(result.output);
+  CHECK(json["space"]["complete"] == true);
+  CHECK(json["space"]["plans"] == json["space"]["settled"]);
+  REQUIRE(json["plans"].size() == 5);
+  CHECK(json["plans"][0]["why"] == "");
+  CHECK(json["plans"][0]["step_time_s"] <= json["plans"][4]["step_time_s"]);
+  std::vector<std::string> again = {"predict", file, "--json"};
+  for (const std::string set : json["plans"][0]["set"]) {
+    again.emplace_back("--set");
+    again.push_back(set);
+  }
+  const auto predicted = nlohmann::json::parse(run_program(again).output);
+  CHECK(predicted["step_time_s"] == json["plans"][0]["step_time_s"]);
+  CHECK(run_program({"sweep", "--cases", table, "-o", folder.file("again.csv")}).status == 0);
+}
+
+TEST_CASE("Hardware is searched too: the cheapest training within a time") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("small.yaml", small_training);
+  const FilterResult result =
+      run_program({"plan", file, "--fix", "context,offload,bucket,tensor,pipeline", "--top", "5", "--objective", "cost",
+                   "--within", "10 days", "--nodes", "1..2", "--node", "dgx-a100-80gb@1.5,dgx-h100@3"});
+  INFO(result.errors);
+  REQUIRE(result.status == 0);
+  CHECK_THAT(result.output, Catch::Contains("USD to train"));
+  CHECK_THAT(result.output, Catch::Contains("dgx-"));
+}
+
+TEST_CASE("auto in a scenario asks the same search") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("small.yaml", small_training);
+  const FilterResult result = run_program({"predict", file, "--fidelity", "estimate", "--set", "plan.tensor=auto",
+                                           "--set", "workload.train.micro_batch=auto"});
+  INFO(result.errors);
+  CHECK(result.status == 0);
+  CHECK_THAT(result.output, Catch::Contains("Step time"));
+}
+
+TEST_CASE("What a plan cannot be searched for is told") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("small.yaml", small_training);
+  const auto refused = [](const std::vector<std::string>& arguments, const char* why) {
+    const FilterResult result = run_program(arguments);
+    CHECK(result.status == 2);
+    CHECK_THAT(result.errors, Catch::Contains(why));
+    CHECK(result.output.empty());
+  };
+  refused({"plan", ring_of_four}, "nothing that is trained");
+  refused({"plan", file, "--fix", "tensr"}, "plans differ in tensor");
+  refused({"plan", file, "--objective", "fame"}, "write time, cost, energy or memory");
+  refused({"plan", file, "--within", "10"}, "--within 10");
+  refused({"plan", file, "--objective", "cost", "--node", "dgx-z"}, "dgx-z");
+}
+
+}  // namespace foretrain::test
