@@ -61,23 +61,32 @@ LayerCost& LayerCost::operator+=(const LayerCost& other) {
   recompute_kernels += other.recompute_kernels;
   recompute_dispatch += other.recompute_dispatch;
   recompute_collectives += other.recompute_collectives;
+  forward_copies += other.forward_copies;
+  backward_copies += other.backward_copies;
   return *this;
 }
 
 LayerCost operator*(LayerCost cost, double n) {
-  for (Seconds* part : {&cost.forward_kernels, &cost.backward_kernels, &cost.forward_dispatch, &cost.backward_dispatch,
-                        &cost.forward_collectives, &cost.backward_collectives, &cost.recompute_kernels,
-                        &cost.recompute_dispatch, &cost.recompute_collectives}) {
+  for (Seconds* part :
+       {&cost.forward_kernels, &cost.backward_kernels, &cost.forward_dispatch, &cost.backward_dispatch,
+        &cost.forward_collectives, &cost.backward_collectives, &cost.recompute_kernels, &cost.recompute_dispatch,
+        &cost.recompute_collectives, &cost.forward_copies, &cost.backward_copies}) {
     *part *= n;
   }
   return cost;
 }
 
-Segment LayerCost::forward() const { return joined(forward_kernels, forward_dispatch, forward_collectives); }
+Segment LayerCost::forward() const {
+  Segment pass = joined(forward_kernels, forward_dispatch, forward_collectives + forward_copies);
+  pass.copies = forward_copies;
+  return pass;
+}
 
 Segment LayerCost::backward() const {
-  return joined(backward_kernels + recompute_kernels, backward_dispatch + recompute_dispatch,
-                backward_collectives + recompute_collectives);
+  Segment pass = joined(backward_kernels + recompute_kernels, backward_dispatch + recompute_dispatch,
+                        backward_collectives + recompute_collectives + backward_copies);
+  pass.copies = backward_copies;
+  return pass;
 }
 
 namespace {
@@ -342,7 +351,7 @@ void fit_pieces(std::vector<Piece>& pieces, const Segment& pass) {
   for (const Piece& piece : pieces) sum += piece.work;
   if (pieces.empty()) return;
   for (Piece& piece : pieces) piece.work *= sum > Seconds(0.0) ? pass.compute / sum : 0.0;
-  pieces.push_back({pass.host, {}, false});
+  pieces.push_back({pass.host + pass.copies, {}, false});
 }
 
 }  // namespace foretrain

@@ -13,6 +13,7 @@ struct LayerCost {
   Seconds forward_dispatch, backward_dispatch;
   Seconds forward_collectives, backward_collectives;  ///< exposed part
   Seconds recompute_kernels, recompute_dispatch, recompute_collectives;
+  Seconds forward_copies, backward_copies;  ///< exposed part of offloading
 
   LayerCost& operator+=(const LayerCost& other);
   friend LayerCost operator*(LayerCost cost, double n);
@@ -100,7 +101,8 @@ struct PassPair {
   std::vector<Piece> pieces;
 };
 PassPair paired(const PassWork& forward, const PassWork& backward);
-/// Stretches the pieces' work so that it adds up to that of the pass; what its dispatch takes longer comes at the end.
+/// Stretches the pieces' work so that it adds up to that of the pass; what its dispatch and its copies take longer
+/// comes at the end.
 void fit_pieces(std::vector<Piece>& pieces, const Segment& pass);
 
 }  // namespace foretrain

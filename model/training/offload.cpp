@@ -37,8 +37,8 @@ void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, 
   // PCIe carries both directions at once.
   const Seconds forward = std::max(in_forward, out_forward) / bandwidth;
   const Seconds backward = in_backward / bandwidth;
-  cost.forward_collectives += std::max(forward - cost.forward_kernels, Seconds(0.0));
-  cost.backward_collectives += std::max(backward - cost.backward_kernels - cost.recompute_kernels, Seconds(0.0));
+  cost.forward_copies += std::max(forward - cost.forward_kernels, Seconds(0.0));
+  cost.backward_copies += std::max(backward - cost.backward_kernels - cost.recompute_kernels, Seconds(0.0));
 }
 
 Segment offloaded_optimizer(double parameters, Seconds backward, const Operator& update, const Scenario& scenario,

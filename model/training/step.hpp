@@ -25,15 +25,19 @@ struct Segment {
   Seconds compute;
   Seconds communication;
   Seconds host;
+  Seconds copies = {};  ///< the part of `communication` that is no transfer of the step: offloading over PCIe
 
   [[nodiscard]] Seconds total() const { return compute + communication + host; }
   Segment& operator+=(const Segment& other) {
     compute += other.compute;
     communication += other.communication;
     host += other.host;
+    copies += other.copies;
     return *this;
   }
-  friend Segment operator*(Segment s, double n) { return {s.compute * n, s.communication * n, s.host * n}; }
+  friend Segment operator*(Segment s, double n) {
+    return {s.compute * n, s.communication * n, s.host * n, s.copies * n};
+  }
 };
 
 /// A part of a pass that ends in a collective inside its layers, or has one beside it. Passes are cut into these where

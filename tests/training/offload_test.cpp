@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/scenario/load.hpp"
+#include "model/training/layer_cost.hpp"
 #include "model/workload/build.hpp"
 #include "tests/catch.hpp"
 
@@ -72,4 +73,20 @@ TEST_CASE("weights in host memory cross the bus twice a pass") {
   std::vector<std::string> many_resident = many;
   many_resident.emplace_back("plan.offload=none");
   CHECK(Built(many_streamed).passes().value() == Approx(Built(many_resident).passes().value()).epsilon(0.01));
+}
+
+TEST_CASE("a pass that is cut into pieces waits for its copies as a whole one does") {
+  // 2 s of kernels, 0.5 s of collectives, which are transfers of their own, 0.3 s of copies that stick out, 0.1 s of
+  // dispatch: the pieces hold 2 + 0.3 + 0.1 s.
+  Segment pass{Seconds(2.0), Seconds(0.8), Seconds(0.1), Seconds(0.3)};
+  std::vector<Piece> pieces = {{Seconds(0.5), {0}, false}, {Seconds(0.5), {}, false}};
+  fit_pieces(pieces, pass);
+  Seconds sum;
+  for (const Piece& piece : pieces) sum += piece.work;
+  CHECK(sum.value() == Approx(2.4));
+  // A layer says which part of what it waits for are copies.
+  const Built streamed({"plan.offload=parameters"});
+  const Segment forward = streamed.stage().chunks.front().forward;
+  CHECK(forward.copies > Seconds(0.0));
+  CHECK(forward.copies.value() == Approx(forward.communication.value()));  // one GPU: no collectives
 }
