@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "model/base/equitable_partition.hpp"
+#include "model/base/error.hpp"
+#include "model/base/error.hpp"
 #include "model/base/hash.hpp"
 #include "model/base/memo.hpp"
 #include "model/base/number.hpp"
@@ -130,6 +132,14 @@ FoldedGraph fold_graph(const SharingSystem& system, const ColouredGraph& graph, 
       count[at_index(folded.class_of_flow[at_index(flow)])] = 0;
     }
     result.links.push_back({links.representatives[id] - system.flows(), std::max(divisor, 1)});
+  }
+  // Where the limit cut the partition short, links that stand for others may be crossed by none of a class's flows.
+  for (std::size_t of_flow = 0; of_flow < folded.crossings.size(); ++of_flow) {
+    if (folded.crossings[of_flow].empty() && !system.links_of(flows.representatives[of_flow]).empty()) {
+      throw UsageError(
+          "the simulation has too many flows of which no two are alike; --fidelity flows, which has fewer than steps, "
+          "or estimate");
+    }
   }
   return result;
 }

@@ -46,7 +46,7 @@ struct SharingSystem {
 
 /// The coarsest classes (equitable_partition.hpp). Where these are more than `most_classes` of flows, as when one slow
 /// card tells all others apart by their distance from it, what lies beyond the distance that makes so many is taken for
-/// alike: the most common member of a class stands for it.
+/// alike: the most common member of a class stands for it. Throws UsageError where that leaves flows without links.
 SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes = 8192);
 
 /// Every flow in a class of its own.
