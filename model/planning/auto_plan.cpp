@@ -1,33 +1,17 @@
 #include "model/planning/auto_plan.hpp"
 
-#include "model/base/text.hpp"
 #include "model/planning/plan_search.hpp"
 
 namespace foretrain {
-
-namespace {
-
-/// The value of a dotted key, or null.
-const YamlNode* value_of_key(const YamlNode& document, std::string_view key) {
-  const YamlNode* node = &document;
-  for (const std::string& word : split(key, '.')) {
-    const YamlEntry* entry = node->find(word);
-    if (entry == nullptr) return nullptr;
-    node = &entry->value;
-  }
-  return node;
-}
-
-}  // namespace
 
 PlanDimensions auto_dimensions(const YamlNode& document) {
   using enum PlanDimension;
   PlanDimensions chosen;
   for (const PlanDimension dimension : {tensor, context, expert, pipeline, data, micro_batch, recompute, zero}) {
-    const YamlNode* value = value_of_key(document, key_of(dimension));
+    const YamlNode* value = document.at(key_of(dimension));
     if (value != nullptr && value->is_scalar() && value->scalar == "auto") chosen.set(dimension);
   }
-  if (chosen.any() && value_of_key(document, key_of(data)) == nullptr) chosen.set(data);
+  if (chosen.any() && document.at(key_of(data)) == nullptr) chosen.set(data);
   return chosen;
 }
 

@@ -19,16 +19,6 @@ namespace {
 
 constexpr int most_context = 32, most_micro_batch = 64, most_interleave = 12;
 
-const YamlNode* node_at(const YamlNode& document, std::string_view key) {
-  const YamlNode* node = &document;
-  for (const std::string& word : split(key, '.')) {
-    const YamlEntry* entry = node->find(word);
-    if (entry == nullptr) return nullptr;
-    node = &entry->value;
-  }
-  return node;
-}
-
 void erase(YamlNode& document, std::string_view key) {
   YamlNode* node = &document;
   const std::vector<std::string> words = split(key, '.');
@@ -45,14 +35,14 @@ void erase(YamlNode& document, std::string_view key) {
 
 /// The stated factor, or what it is where nothing is said.
 int stated_factor(const YamlNode& document, PlanDimension dimension, int otherwise = 1) {
-  const YamlNode* node = node_at(document, key_of(dimension));
+  const YamlNode* node = document.at(key_of(dimension));
   if (node == nullptr) return otherwise;
   return static_cast<int>(Field(*node, std::string(key_of(dimension))).integer({1, 1'000'000}));
 }
 
 template <typename E>
 std::optional<E> stated_word(const YamlNode& document, PlanDimension dimension) {
-  const YamlNode* node = node_at(document, key_of(dimension));
+  const YamlNode* node = document.at(key_of(dimension));
   return node != nullptr && node->is_scalar() ? value_of<E>(node->scalar) : std::nullopt;
 }
 
@@ -81,7 +71,7 @@ int layers_of(const ModelConfig& model) {
 }
 
 [[noreturn]] void refuse(const YamlNode& document, std::string_view key, std::string got, std::string expected) {
-  const YamlNode* node = node_at(document, key);
+  const YamlNode* node = document.at(key);
   throw ScenarioError(node != nullptr ? node->where : document.where, std::string(key), std::move(got),
                       std::move(expected));
 }
@@ -100,16 +90,16 @@ void erase_chosen(YamlNode& document, const PlanDimensions& chosen) {
 
 PlanSpace::PlanSpace(YamlNode document, std::string name, const PlanDimensions& chosen)
     : document_(std::move(document)), name_(std::move(name)), chosen_(chosen) {
-  if (node_at(document_, "workload.train") == nullptr) {
+  if (document_.at("workload.train") == nullptr) {
     refuse(document_, "workload", "nothing that is trained", "workload: { train: … }, whose plan is searched");
   }
-  if (node_at(document_, "jobs") != nullptr) refuse(document_, "jobs", "other jobs on the fabric", "one job");
+  if (document_.at("jobs") != nullptr) refuse(document_, "jobs", "other jobs on the fabric", "one job");
   erase_chosen(document_, chosen_);
-  const YamlNode* overlapped = node_at(document_, "plan.tensor_overlap");
+  const YamlNode* overlapped = document_.at("plan.tensor_overlap");
   tensor_overlap_ = overlapped != nullptr && overlapped->scalar == "true";
-  const Cluster cluster = read_cluster(Field(*node_at(document_, "cluster"), "cluster"));
+  const Cluster cluster = read_cluster(Field(*document_.at("cluster"), "cluster"));
   if (!cluster.groups.empty()) refuse(document_, "cluster", "several kinds of nodes", "cluster.node: one kind");
-  const ReadWorkload workload = read_workload(Field(*node_at(document_, "workload"), "workload"), cluster);
+  const ReadWorkload workload = read_workload(Field(*document_.at("workload"), "workload"), cluster);
   if (!workload.states_global_batch) {
     refuse(document_, "workload.train", "plans of unequal batches cannot be compared", "global_batch: samples a step");
   }
@@ -229,7 +219,7 @@ std::vector<Recompute> PlanSpace::recomputes() const {
 
 std::vector<bool> PlanSpace::sequence_parallels(const PlanPoint& layout) const {
   if (!chosen_.has(PlanDimension::sequence_parallel)) {
-    const YamlNode* stated = node_at(document_, key_of(PlanDimension::sequence_parallel));
+    const YamlNode* stated = document_.at(key_of(PlanDimension::sequence_parallel));
     return {stated != nullptr && stated->scalar == "true"};
   }
   if (layout.tensor == 1) return {false};

@@ -48,20 +48,9 @@ constexpr std::array<HabitRow, 20> habit_rows = {{{"plan.zero"},
                                                   {"workload.train.layer_overhead"},
                                                   {"workload.train.reserved_memory"}}};
 
-/// The value of a dotted key, or nullptr.
-const YamlNode* value_at(const YamlNode& document, std::string_view key) {
-  const YamlNode* node = &document;
-  for (const std::string& word : split(key, '.')) {
-    const YamlEntry* entry = node->find(word);
-    if (entry == nullptr) return nullptr;
-    node = &entry->value;
-  }
-  return node;
-}
-
 /// Adds the value unless the key is there. Where a single value stands in the way, the reader complains later.
 bool add_missing(YamlNode& document, std::string_view key, const YamlNode& value) {
-  if (value_at(document, key) != nullptr) return false;
+  if (document.at(key) != nullptr) return false;
   YamlNode* node = &document;
   for (const std::string& word : split(key, '.')) {
     if (!node->is_mapping()) return false;
@@ -75,19 +64,19 @@ bool add_missing(YamlNode& document, std::string_view key, const YamlNode& value
 
 bool synchronises_by_servers(const YamlNode& document) {
   constexpr const char* key = "plan.sync.algorithm";
-  const YamlNode* algorithm = value_at(document, key);
+  const YamlNode* algorithm = document.at(key);
   return algorithm != nullptr && has_servers(Field(*algorithm, key).choice<SyncAlgorithm>());
 }
 
 bool trains_transformer(const YamlNode& document) {
   constexpr const char* key = "workload.train.model";
-  const YamlNode* model = value_at(document, key);
+  const YamlNode* model = document.at(key);
   return model != nullptr && !std::holds_alternative<NetworkConfig>(read_model(Field(*model, key)).shape);
 }
 
 /// A factor of the plan; 1 where it is left out or is no number yet.
 std::int64_t factor_at(const YamlNode& document, std::string_view key) {
-  const YamlNode* node = value_at(document, key);
+  const YamlNode* node = document.at(key);
   const bool number =
       node != nullptr && node->is_scalar() && node->scalar.find_first_not_of("0123456789") == std::string::npos;
   return number && !node->scalar.empty() ? Field(*node, std::string(key)).integer() : 1;
@@ -96,8 +85,8 @@ std::int64_t factor_at(const YamlNode& document, std::string_view key) {
 /// Of those who name no trainer: tensor and pipeline parallelism together with ZeRO-1 or 2 in fp16 is what Megatron-LM
 /// with DeepSpeed's engine offers; Megatron-LM's own distributed optimizer came later, and with bf16.
 std::optional<std::string> usual_trainer(const YamlNode& document) {
-  const YamlNode* precision = value_at(document, "workload.train.precision");
-  const YamlNode* zero = value_at(document, "plan.zero");
+  const YamlNode* precision = document.at("workload.train.precision");
+  const YamlNode* zero = document.at("plan.zero");
   if (precision == nullptr || zero == nullptr || precision->scalar != "fp16") return std::nullopt;
   if (zero->scalar != "1" && zero->scalar != "2") return std::nullopt;
   if (factor_at(document, "plan.tensor") == 1 || factor_at(document, "plan.pipeline") == 1) return std::nullopt;
@@ -125,7 +114,7 @@ bool holds(const Field& when, const YamlNode& document) {
   const auto levels = keys.find("zero");
   if (!levels) return true;
   constexpr IntegerRange zero_range{0, 3};
-  const YamlNode* stated = value_at(document, "plan.zero");
+  const YamlNode* stated = document.at("plan.zero");
   const std::int64_t zero = stated != nullptr ? zero_level(Field(*stated, "plan.zero")) : 0;
   const std::vector<Field> list = levels->list_or_one();
   return std::ranges::any_of(list, [&](const Field& level) { return level.integer(zero_range) == zero; });
@@ -155,12 +144,12 @@ Field habits_of(const YamlNode& trainer) {
 }  // namespace
 
 bool has_trainer(const YamlNode& document) {
-  if (value_at(document, "workload.train") == nullptr) return false;
-  return value_at(document, "plan.trainer") != nullptr || usual_trainer(document).has_value();
+  if (document.at("workload.train") == nullptr) return false;
+  return document.at("plan.trainer") != nullptr || usual_trainer(document).has_value();
 }
 
 TrainedScenario with_trainer(const YamlNode& document) {
-  const YamlNode* stated = value_at(document, "plan.trainer");
+  const YamlNode* stated = document.at("plan.trainer");
   const YamlNode usual = yaml_scalar(usual_trainer(document).value_or(""), document.where);
   const Field name(stated != nullptr ? *stated : usual, "plan.trainer");
   const std::filesystem::path path = catalogue_file(CatalogueSection::trainer, name);

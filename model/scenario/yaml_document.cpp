@@ -180,6 +180,16 @@ const YamlEntry* YamlNode::find(std::string_view key) const {
 
 YamlEntry* YamlNode::find(std::string_view key) { return const_cast<YamlEntry*>(std::as_const(*this).find(key)); }
 
+const YamlNode* YamlNode::at(std::string_view dotted_key) const {
+  const YamlNode* node = this;
+  for (const std::string& word : split(dotted_key, '.')) {
+    const YamlEntry* entry = node->find(word);
+    if (entry == nullptr) return nullptr;
+    node = &entry->value;
+  }
+  return node;
+}
+
 std::string_view YamlNode::kind_name() const {
   switch (kind) {
     case Kind::scalar:

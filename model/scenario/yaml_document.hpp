@@ -29,6 +29,8 @@ struct YamlNode {
   /// The entry with this key, or nullptr (also when this is no mapping).
   [[nodiscard]] const YamlEntry* find(std::string_view key) const;
   [[nodiscard]] YamlEntry* find(std::string_view key);
+  /// The value of a dotted key ("plan.sync.bucket"), or nullptr.
+  [[nodiscard]] const YamlNode* at(std::string_view dotted_key) const;
   /// "a mapping", "a list", "a value", "nothing".
   [[nodiscard]] std::string_view kind_name() const;
 };

@@ -4,15 +4,16 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <stdexcept>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "reports/cli/command.hpp"
-#include "reports/cli/fork_tasks.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/vary.hpp"
+#include "reports/cli/workers.hpp"
 #include "reports/plan_report.hpp"
 #include "sim/simulate.hpp"
 #include "validate/measure/signals.hpp"
@@ -187,6 +188,21 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
   return plans;
 }
 
+/// As RunTasks says, shared out among processes; answers that have not come when the user interrupts stay empty.
+std::vector<std::string> answers_of_tasks(std::size_t count, int workers, const TextTask& task) {
+  std::vector<std::string> answers(count);
+  std::optional<std::string> failure;
+  const auto take = [&](std::size_t index, Reply reply) {
+    if (reply.kind != Reply::Kind::answer)
+      failure = std::move(reply.text);
+    else
+      answers[index] = std::move(reply.text);
+  };
+  answer_all(count, workers, task, take, [&] { return failure.has_value() || interrupted(); });
+  if (failure && !interrupted()) throw std::runtime_error(*failure);
+  return answers;
+}
+
 ExitStatus run_plan(const PlanOptions& options) {
   const PlanDimensions chosen = dimensions_of(options);
   std::vector<Hardware> hardware;
@@ -219,7 +235,7 @@ ExitStatus run_plan(const PlanOptions& options) {
   {
     SearchProgress progress;
     const RunTasks run_tasks = [&](std::size_t count, const std::function<std::string(std::size_t)>& task) {
-      return run_tasks_in_processes(count, task, options.jobs);
+      return answers_of_tasks(count, options.jobs, task);
     };
     report.search = search_plans(spaces, objectives, options.top, run_tasks,
                                  [&](const PlanSearch& search) { progress.told(search); });

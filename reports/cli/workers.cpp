@@ -154,6 +154,9 @@ class Worker {
     return true;
   }
 
+  /// Whatever it is doing.
+  void kill() const { ::kill(process_, SIGKILL); }
+
   /// Closes the connection, at which an idle worker leaves, and waits for it. Says how it ended.
   std::string finish() {
     if (process_ < 0) return "";
@@ -207,14 +210,19 @@ class Runs {
 }  // namespace
 
 void answer_all(std::size_t count, int workers, const TextTask& task,
-                const std::function<void(std::size_t index, Reply reply)>& observe) {
+                const std::function<void(std::size_t index, Reply reply)>& observe, const std::function<bool()>& stop) {
+  const int patience = stop ? 200 : -1;  // milliseconds
   Runs runs(count, workers);
   std::vector<Worker> busy;
   while (!runs.empty() && static_cast<int>(busy.size()) < workers) busy.emplace_back(task).start(runs.take());
   while (!busy.empty()) {
+    if (stop && stop()) {
+      for (Worker& worker : busy) worker.kill();
+      return;
+    }
     std::vector<pollfd> sockets;
     for (const Worker& worker : busy) sockets.push_back({worker.socket(), POLLIN, 0});
-    if (poll(sockets.data(), sockets.size(), -1) < 0 && errno != EINTR) {
+    if (poll(sockets.data(), sockets.size(), patience) < 0 && errno != EINTR) {
       throw std::system_error(errno, std::generic_category(), "waiting for workers");
     }
     // From the back, so that erasing a worker leaves the places of the others as they are.

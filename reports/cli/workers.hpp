@@ -35,9 +35,11 @@ struct Reply {
 using TextTask = std::function<std::string(std::size_t index)>;
 
 /// Tasks 0 … count − 1, shared out among `workers` forked processes in runs of neighbours, as these have most in
-/// common; `observe` is told of each reply as it comes in. Otherwise as predict_all.
+/// common; `observe` is told of each reply as it comes in. Once `stop` says so, asked several times a second, the
+/// workers are ended and no more replies come. Otherwise as predict_all.
 void answer_all(std::size_t count, int workers, const TextTask& task,
-                const std::function<void(std::size_t index, Reply reply)>& observe);
+                const std::function<void(std::size_t index, Reply reply)>& observe,
+                const std::function<bool()>& stop = {});
 
 /// Calls the predictor here, turning what it throws into an Outcome.
 Outcome predict_here(const Predictor& predictor, std::size_t index);
