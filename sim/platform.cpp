@@ -16,12 +16,14 @@ namespace {
 
 using MakePlatform = Platform*(const Platform::Plan&);
 
-/// Beside the program, where it has been installed, or where it was built.
+/// Beside the program, where it has been installed with it, where it was built, or, for programs of others that use the
+/// library, where systems install.
 std::vector<std::filesystem::path> places_of_library() {
   const std::filesystem::path built = FORETRAIN_SIMGRID_LIBRARY;
   std::error_code unknown;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
-  return {program / built.filename(), program / "../lib/foretrain" / built.filename(), built};
+  return {program / built.filename(), program / "../lib/foretrain" / built.filename(), built,
+          "/usr/local/lib/foretrain" / built.filename(), "/usr/lib/foretrain" / built.filename()};
 }
 
 MakePlatform* load_library() {

@@ -137,8 +137,8 @@ FoldedGraph fold_graph(const SharingSystem& system, const ColouredGraph& graph, 
   for (std::size_t of_flow = 0; of_flow < folded.crossings.size(); ++of_flow) {
     if (folded.crossings[of_flow].empty() && !system.links_of(flows.representatives[of_flow]).empty()) {
       throw UsageError(
-          "the simulation has too many flows of which no two are alike; --fidelity flows, which has fewer than steps, "
-          "or estimate");
+          "the simulation has too many flows of which no two are alike; --fidelity estimate, or --fidelity flows "
+          "where this was steps");
     }
   }
   return result;

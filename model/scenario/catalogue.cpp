@@ -145,6 +145,10 @@ fs::path data_near_program() {
     }
     if (directory == directory.root_path()) break;
   }
+  // For programs of others that use the library.
+  for (const char* place : {"/usr/local/share/foretrain/scenarios", "/usr/share/foretrain/scenarios"}) {
+    if (fs::is_directory(fs::path(place) / "hardware", error)) return place;
+  }
   throw UsageError(fmt::format("no folder \"scenarios\" near {}; set FORETRAIN_SCENARIOS to it", program.string()));
 }
 

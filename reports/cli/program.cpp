@@ -1,16 +1,44 @@
 #include "reports/cli/program.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <exception>
+#include <optional>
 
 #include "model/base/error.hpp"
+#include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
 #include "reports/cli/command.hpp"
+#include "reports/cli/completion.hpp"
 #include "reports/cli/options.hpp"
 
 namespace foretrain {
 
 namespace {
+
+constexpr const char* examples = R"(
+Examples:
+  foretrain predict gpt3-175b-1024-a100              how long one of the catalogue's runs takes, and why
+  foretrain predict mine.yaml --set cluster.nodes=16 your own scenario, with one value changed
+  foretrain plan mine.yaml                           which parallelism is best
+  foretrain sweep mine.yaml --vary cluster.nodes=1..64x2 -o out.csv
+  foretrain explain mine.yaml                        the bottleneck, and what each remedy buys
+  foretrain scenarios list                           what the catalogue holds
+)";
+
+/// What the user meant where the first word is no subcommand; nothing where it is one, or an option.
+std::optional<std::string> no_subcommand(const CLI::App& app, const std::string& word) {
+  if (word.starts_with("-") ||
+      !app.get_subcommands([&](const CLI::App* one) { return one->check_name(word); }).empty()) {
+    return std::nullopt;
+  }
+  std::vector<std::string> known;
+  for (const CLI::App* command : visible_subcommands(app)) known.push_back(command->get_name());
+  const std::optional<std::string> nearest = nearest_word(word, known);
+  return fmt::format("there is no command \"{}\"; {}", shortened(word, 60),
+                     nearest ? fmt::format("did you mean {}?", *nearest) : or_list(known, known.size()));
+}
 
 /// Help and version are answers; everything else that ends the parsing is wrong usage.
 ExitStatus explain(const CLI::App& app, const CLI::ParseError& end) {
@@ -36,6 +64,20 @@ int run_program(int argc, char** argv) {
   ExitStatus status = ExitStatus::success;
 #define COMMAND(name) add_##name(app, status);
 #include "reports/cli/commands.def"
+  app.footer(examples);
+  if (argc < 2) {
+    std::fputs(app.help().c_str(), stderr);
+    return ExitStatus::bad_input;
+  }
+  if (argv[1] == std::string_view("complete")) {
+    const int first = argc > 2 && argv[2] == std::string_view("--") ? 3 : 2;
+    for (const std::string& word : completions(app, {argv + first, argv + argc})) print(word + "\n");
+    return ExitStatus::success;
+  }
+  if (const std::optional<std::string> complaint = no_subcommand(app, argv[1])) {
+    std::fprintf(stderr, "foretrain: %s\n", printable(*complaint).c_str());
+    return ExitStatus::bad_input;
+  }
   try {
     app.parse(argc, argv);
     finish_output();

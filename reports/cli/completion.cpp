@@ -1,0 +1,83 @@
+#include "reports/cli/completion.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "model/base/text.hpp"
+#include "model/scenario/catalogue.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::vector<std::string> catalogue_names(const std::vector<CatalogueEntry>& entries) {
+  std::vector<std::string> names;
+  for (const CatalogueEntry& entry : entries) names.push_back(entry.name);
+  return names;
+}
+
+/// "--name" of each name, or "-n".
+std::vector<std::string> written(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  return names;
+}
+
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+/// The option of this name; null where there is none.
+const CLI::Option* option_named(const CLI::App& command, const std::string& name) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::vector<std::string> names = written(*option);
+    if (std::ranges::find(names, name) != names.end()) return option;
+  }
+  return nullptr;
+}
+
+/// The words that an option takes, where its description lists them: "estimate|flows|steps".
+std::vector<std::string> words_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  return type.find('|') == std::string::npos ? std::vector<std::string>() : split(type, '|');
+}
+
+}  // namespace
+
+std::vector<const CLI::App*> visible_subcommands(const CLI::App& app) {
+  std::vector<const CLI::App*> commands = app.get_subcommands([](const CLI::App*) { return true; });
+  std::erase_if(commands, [](const CLI::App* command) { return command->get_group().empty(); });
+  return commands;
+}
+
+std::vector<std::string> completions(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* command = &app;
+  const CLI::Option* waiting = nullptr;  // an option whose value comes next
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (waiting != nullptr) {
+      waiting = nullptr;
+    } else if (words[i].starts_with("-")) {
+      const CLI::Option* option = option_named(*command, words[i]);
+      if (option != nullptr && takes_value(*option)) waiting = option;
+    } else {
+      const std::vector<const CLI::App*> deeper = visible_subcommands(*command);
+      const auto named = std::ranges::find(deeper, words[i], &CLI::App::get_name);
+      if (named != deeper.end()) command = *named;
+    }
+  }
+  if (waiting != nullptr) return words_of(*waiting);
+  std::vector<std::string> found;
+  if (!words.empty() && words.back().starts_with("-")) {
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& name : written(*option)) found.push_back(name);
+    }
+    return found;
+  }
+  for (const CLI::App* deeper : visible_subcommands(*command)) found.push_back(deeper->get_name());
+  if (found.empty()) return catalogue_names(list_scenarios());
+  return found;
+}
+
+}  // namespace foretrain

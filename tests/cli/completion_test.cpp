@@ -1,0 +1,107 @@
+// What the program says of itself to people and to shells.
+#include <algorithm>
+
+#include "model/base/text.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+/// What the program offers in place of the last word.
+std::vector<std::string> offered(std::vector<std::string> words) {
+  words.insert(words.begin(), {"complete", "--"});
+  const FilterResult result = run_program(words);
+  CHECK(result.status == 0);
+  return split(std::string(trim(result.output)), '\n');
+}
+
+bool offers(const std::vector<std::string>& words, const std::string& word) {
+  const std::vector<std::string> all = offered(words);
+  return std::ranges::find(all, word) != all.end();
+}
+
+/// What a shell prints that runs these lines; nothing where the shell is not installed.
+std::string shell_says(const std::string& shell, const std::string& lines) {
+  if (run_filter({"/bin/sh", "-c", "command -v " + shell + " >/dev/null"}, "").status != 0) return "";
+  const std::string path = std::filesystem::path(FORETRAIN_PROGRAM).parent_path().string();
+  return run_filter({"/bin/sh", "-c", "PATH=" + path + ":$PATH exec " + shell + " -c \"$0\"", lines}, "").output;
+}
+
+}  // namespace
+
+TEST_CASE("Subcommands, options, their words and the catalogue's names are offered") {
+  CHECK(offers({""}, "predict"));
+  CHECK(offers({""}, "sweep"));
+  CHECK_FALSE(offers({""}, "complete"));  // for scripts alone
+  CHECK(offers({"predict", "--"}, "--fidelity"));
+  CHECK_FALSE(offers({"predict", "--"}, "--vary"));
+  CHECK(offered({"predict", "x.yaml", "--fidelity", ""}) == std::vector<std::string>{"estimate", "flows", "steps"});
+  CHECK(offers({"predict", "--set", "plan.tensor=2", ""}, ring_of_four));  // the option took its value
+  CHECK(offers({"plot", ""}, "roofline"));
+  CHECK(offers({"plot", "scaling", "-"}, "--output"));
+}
+
+TEST_CASE("bash completes a command and a scenario's name") {
+  const std::string said = shell_says("bash", R"(source <(foretrain completion bash)
+    COMP_WORDS=(foretrain expl); COMP_CWORD=1; _foretrain; echo "${COMPREPLY[*]}"
+    COMP_WORDS=(foretrain predict sync-ring-); COMP_CWORD=2; _foretrain; echo "${COMPREPLY[*]}")");
+  if (said.empty()) {
+    WARN("skipped: there is no bash here");
+    return;
+  }
+  CHECK(said.starts_with("explain\n"));
+  CHECK(said.find(ring_of_four) != std::string::npos);
+}
+
+TEST_CASE("fish completes a command and a scenario's name") {
+  const std::string said = shell_says("fish", R"(foretrain completion fish | source
+    complete -C 'foretrain expl'; complete -C 'foretrain predict sync-ring-')");
+  if (said.empty()) {
+    WARN("skipped: there is no fish here");
+    return;
+  }
+  CHECK(said.find("explain") != std::string::npos);
+  CHECK(said.find(ring_of_four) != std::string::npos);
+}
+
+TEST_CASE("zsh takes the script and knows the words") {
+  const std::string said = shell_says("zsh", R"(autoload -U compinit; compinit -D -u
+    source <(foretrain completion zsh)
+    words=(foretrain expl); CURRENT=2
+    compadd() { print -r -- ${(P)${@[-1]}} }; _files() { true }
+    _foretrain; print -r -- ${_comps[foretrain]})");
+  if (said.empty()) {
+    WARN("skipped: there is no zsh here");
+    return;
+  }
+  CHECK(said.find("predict") != std::string::npos);
+  CHECK(said.ends_with("_foretrain\n"));
+}
+
+TEST_CASE("Without arguments there is a page of help with examples; a slip is answered by the nearest command") {
+  const FilterResult nothing = run_program({});
+  CHECK(nothing.status == 2);
+  CHECK(nothing.errors.find("foretrain predict gpt3-175b-1024-a100") != std::string::npos);
+  const FilterResult slip = run_program({"pridict", "x.yaml"});
+  CHECK(slip.status == 2);
+  CHECK(slip.errors == "foretrain: there is no command \"pridict\"; did you mean predict?\n");
+  const FilterResult hostile = run_program({"\x1B[2J"});
+  CHECK(hostile.errors.find('\x1B') == std::string::npos);
+}
+
+TEST_CASE("The manual page names every command, and roff understands it") {
+  const FilterResult page = run_program({"manual"});
+  REQUIRE(page.status == 0);
+  CHECK(page.output.starts_with(".TH FORETRAIN 1"));
+  for (const std::string& command : offered({""})) CHECK(page.output.find(".SS " + command) != std::string::npos);
+  if (run_filter({"/bin/sh", "-c", "command -v groff >/dev/null"}, "").status != 0) {
+    WARN("skipped: there is no groff here");
+    return;
+  }
+  const FilterResult typeset = run_filter({"/usr/bin/groff", "-man", "-Kutf8", "-Tutf8", "-ww"}, page.output);
+  CHECK(typeset.errors.empty());
+}
+
+}  // namespace foretrain::test
