@@ -16,6 +16,7 @@ std::string import_hf(const ImportInput& input) {
   const YamlEntry* name = config.find("_name_or_path");
   const bool has_name = name != nullptr && name->value.is_scalar() && !name->value.scalar.empty();
   draft.set("name", has_name ? name->value.scalar : file_stem(input), config.where, "");
+  draft.set("workload.train.model.name", file_stem(input), config.where, "");
   draft.assume("cluster.node", "dgx-h100", "the file describes a model alone; --set cluster.node=NAME");
   for (const YamlEntry& entry : hugging_face_model(config).entries) {
     draft.set("workload.train.model." + entry.key, entry.value, entry.where,

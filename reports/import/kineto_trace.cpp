@@ -88,10 +88,11 @@ class TraceReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string& /*token*/,
+  bool parse_error(std::size_t position, const std::string& token,
                    const nlohmann::json::exception& /*error*/) override {
-    throw ScenarioError(position_in(text_, std::min(position > 0 ? position - 1 : 0, text_.size()), file_), "",
-                        "this is no JSON", "a trace as the profiler wrote it, to its end");
+    const std::size_t start = position > token.size() ? position - token.size() : 0;
+    throw ScenarioError(position_in(text_, std::min(start, text_.size()), file_), "", "this is no JSON",
+                        "a trace as the profiler wrote it, to its end");
   }
 
  private:

@@ -70,7 +70,7 @@ constexpr std::array<SettingRow, 5> latent_rows = {
 
 /// What decides about data, rates of learning, files and messages, and not about time. Initial values and what only
 /// repeats others' defaults are among them.
-constexpr std::array<std::string_view, 64> without_time = {"--adam-",
+constexpr std::array<std::string_view, 65> without_time = {"--adam-",
                                                            "--lr",
                                                            "--min-lr",
                                                            "--weight-decay",
@@ -129,6 +129,7 @@ constexpr std::array<std::string_view, 64> without_time = {"--adam-",
                                                            "--moe-aux-loss",
                                                            "--moe-router-load",
                                                            "--moe-z-loss",
+                                                           "--moe-grouped-gemm",
                                                            "--max-position-embeddings",
                                                            "--sgd-momentum",
                                                            "--attention-softmax-in-fp32",

@@ -114,7 +114,9 @@ class TopologyReader {
     const std::string key = fmt::format("{} {} {}", cpu.attribute("vendor").as_string(),
                                         cpu.attribute("familyid").as_int(), cpu.attribute("modelid").as_int());
     for (const KnownProcessors& known : known_processors()) {
-      if (std::ranges::find(known.processors, key) != known.processors.end()) told_.hierarchy = known.hierarchy;
+      if (std::ranges::find(known.processors, key) == known.processors.end()) continue;
+      told_.hierarchy = known.hierarchy;
+      told_.hierarchy_where = where(cpu);
     }
   }
 

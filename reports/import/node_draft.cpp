@@ -43,19 +43,23 @@ std::string text_at(const YamlNode& document, std::string_view key) {
   return node != nullptr && node->is_scalar() ? node->scalar : std::string();
 }
 
-/// The machine of the catalogue that has most in common: GPU, their number, that of network cards and of sockets.
+/// The machine of the catalogue that has most in common: GPU, their number, network cards, sockets. Of equals a
+/// vendor's own rather than a cloud's.
 const YamlNode& nearest_node(const ToldNode& told, const std::string& gpu) {
   const YamlNode* best = nullptr;
   int most = -1;
+  const std::string rate = told.card_gigabits ? fmt::format("{:.10g} Gbit/s", *told.card_gigabits) : "";
   for (const CatalogueEntry& entry : list_hardware()) {
     if (entry.kind != "node") continue;
     const YamlNode& document = catalogue_document(entry);
     if (document.at("cpu.name") == nullptr || document.at("network.latency") == nullptr) continue;
     int score = 0;
-    if (text_at(document, "gpu") == gpu) score += 8;
-    if (text_at(document, "gpus") == std::to_string(told.gpus)) score += 4;
-    if (text_at(document, "network.nics_per_node") == std::to_string(told.card_places.size())) score += 2;
-    if (text_at(document, "cpu.sockets") == std::to_string(told.sockets)) score += 1;
+    if (text_at(document, "gpu") == gpu) score += 16;
+    if (text_at(document, "gpus") == std::to_string(told.gpus)) score += 8;
+    if (text_at(document, "network.nics_per_node") == std::to_string(told.card_places.size())) score += 4;
+    if (text_at(document, "network.nic_bandwidth") == rate) score += 2;
+    if (text_at(document, "cpu.sockets") == std::to_string(told.sockets)) score += 2;
+    if (entry.name.starts_with("dgx") || entry.name.starts_with("hgx")) score += 1;
     if (score <= most) continue;
     most = score;
     best = &document;
@@ -71,9 +75,11 @@ std::vector<ToldLink> in_ranges(const std::vector<ToldLink>& links) {
   for (const ToldLink& link : links) {
     const auto number = number_behind(link.a, "gpu");
     const bool joins = !ranges.empty() && number && last >= 0 && *number == last + 1 && ranges.back().b == link.b &&
-                       ranges.back().type == link.type && ranges.back().count == link.count;
+                       !link.b.starts_with("gpu") && ranges.back().type == link.type &&
+                       ranges.back().count == link.count;
     if (joins) {
       ranges.back().a = fmt::format("{}..{}", ranges.back().a.substr(0, ranges.back().a.find("..")), link.a);
+      ranges.back().comment.clear();
     } else {
       ranges.push_back(link);
     }
@@ -107,7 +113,9 @@ void set_wiring(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
     }
     draft.append("wiring", std::move(entry), told.where, link.comment);
   };
-  for (const ToldLink& link : in_ranges(told.links)) add(link);
+  std::vector<ToldLink> links = told.links;
+  std::ranges::stable_partition(links, [](const ToldLink& link) { return !link.type.starts_with("pcie"); });
+  for (const ToldLink& link : in_ranges(links)) add(link);
   const ToldLink between = socket_link(nearest);
   for (int a = 0; a < told.sockets; ++a) {
     for (int b = a + 1; b < told.sockets; ++b) {
@@ -124,15 +132,14 @@ void set_processor(Draft& draft, const ToldNode& told, const YamlNode& nearest) 
     draft.set("cpu." + entry.key, entry.value, draft.nowhere(), "assumed: as " + from);
   }
   draft.set("cpu.sockets", std::to_string(told.sockets), told.where, "");
-  if (!told.hierarchy.empty())
-    draft.set("cpu.hierarchy", told.hierarchy, told.where, "the processor's family and model");
+  if (!told.hierarchy.empty()) draft.set("cpu.hierarchy", told.hierarchy, told.hierarchy_where, "family and model");
 }
 
 void set_network(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
   const std::string from = text_at(nearest, "name");
   draft.set("network.nics_per_node", std::to_string(told.card_places.size()), told.where, "");
   if (told.card_places.empty()) return;
-  draft.set("nics.attached_to", yaml_list(told.card_places, told.where), told.where, "one for each card");
+  draft.set("nics.attached_to", yaml_list(told.card_places, told.where), told.where, "");
   draft.set("nics.link", told.card_link, told.where, "");
   if (told.card_gigabits) {
     draft.set("network.nic_bandwidth", fmt::format("{:.10g} Gbit/s", *told.card_gigabits), told.where, "");

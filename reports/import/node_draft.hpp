@@ -23,6 +23,7 @@ struct ToldNode {
   std::string gpu;        ///< the catalogue's name
   std::string gpu_why;    ///< how it is known
   std::string hierarchy;  ///< of the processors, of scenarios/hardware/processors.yaml; empty: not told
+  SourcePosition hierarchy_where;
   std::vector<ToldLink> links;
   std::vector<std::string> card_places;  ///< the part that each network card hangs on
   std::string card_link;                 ///< its slot

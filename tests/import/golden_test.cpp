@@ -1,4 +1,7 @@
 #include "tests/golden.hpp"
+
+#include <algorithm>
+
 #include "tests/catch.hpp"
 #include "tests/import/samples.hpp"
 

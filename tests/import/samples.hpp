@@ -3,9 +3,12 @@
 #pragma once
 
 #include <array>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "reports/import/importer.hpp"
 
@@ -14,29 +17,30 @@ namespace foretrain::test {
 struct ImportSample {
   std::string_view importer, file;
 };
-inline constexpr std::array<ImportSample, 23> import_samples = {{{"nccl-topology", "nccl_topology_hgx_h100.xml"},
-                                                                 {"nccl-topology", "nccl_topology_v100.xml"},
-                                                                 {"nccl-topology", "nccl_topology_virtual.xml"},
-                                                                 {"nvidia-smi", "nvidia_smi_h100.txt"},
-                                                                 {"nvidia-smi", "nvidia_smi_a100_x4.txt"},
-                                                                 {"nvidia-smi", "nvidia_smi_one.txt"},
-                                                                 {"slurm", "slurm_scontrol.txt"},
-                                                                 {"slurm", "slurm_topology.conf"},
-                                                                 {"nccl-tests", "nccl_tests_all_reduce.txt"},
-                                                                 {"nccl-tests", "nccl_tests_all_gather.log"},
-                                                                 {"kineto", "kineto_gpu.json"},
-                                                                 {"kineto", "kineto_cpu.json"},
-                                                                 {"chakra", "chakra_step.0.et"},
-                                                                 {"chakra", "chakra_step.0.json"},
-                                                                 {"hf", "../../scenario/hugging_face/llama-3.1-8b.json"},
-                                                                 {"megatron", "megatron_gpt3.sh"},
-                                                                 {"megatron", "megatron_mixtral.txt"},
-                                                                 {"deepspeed", "deepspeed_zero3.json"},
-                                                                 {"deepspeed", "deepspeed_auto.json"},
-                                                                 {"torchtitan", "torchtitan_llama3_8b.toml"},
-                                                                 {"torchtitan", "torchtitan_pipeline.toml"},
-                                                                 {"accelerate", "accelerate_fsdp.yaml"},
-                                                                 {"accelerate", "accelerate_deepspeed.yaml"}}};
+inline constexpr std::array<ImportSample, 23> import_samples = {
+    {{"nccl-topology", "nccl_topology_hgx_h100.xml"},
+     {"nccl-topology", "nccl_topology_v100.xml"},
+     {"nccl-topology", "nccl_topology_virtual.xml"},
+     {"nvidia-smi", "nvidia_smi_h100.txt"},
+     {"nvidia-smi", "nvidia_smi_a100_x4.txt"},
+     {"nvidia-smi", "nvidia_smi_one.txt"},
+     {"slurm", "slurm_scontrol.txt"},
+     {"slurm", "slurm_topology.conf"},
+     {"nccl-tests", "nccl_tests_all_reduce.txt"},
+     {"nccl-tests", "nccl_tests_all_gather.log"},
+     {"kineto", "kineto_gpu.json"},
+     {"kineto", "kineto_cpu.json"},
+     {"chakra", "chakra_step.0.et"},
+     {"chakra", "chakra_step.0.json"},
+     {"hf", "../../scenario/hugging_face/llama-3.1-8b.json"},
+     {"megatron", "megatron_gpt3.sh"},
+     {"megatron", "megatron_mixtral.txt"},
+     {"deepspeed", "deepspeed_zero3.json"},
+     {"deepspeed", "deepspeed_auto.json"},
+     {"torchtitan", "torchtitan_llama3_8b.toml"},
+     {"torchtitan", "torchtitan_pipeline.toml"},
+     {"accelerate", "accelerate_fsdp.yaml"},
+     {"accelerate", "accelerate_deepspeed.yaml"}}};
 
 /// The sample's bytes, called after the file without its folder.
 inline ImportInput input_of(const ImportSample& sample) {
