@@ -244,6 +244,12 @@ void set_pipeline(Settings& settings, Draft& draft) {
   draft.set("plan.interleave", std::to_string(*layers / stages / *each), stated.where, named(stated));
 }
 
+/// "8" of "8", "gpu:8" and "gpu:h100:8"; nothing for anything else.
+std::optional<std::int64_t> number_at_end(const std::string& text) {
+  const auto number = number_behind("n" + text.substr(text.rfind(':') + 1), "n");
+  return number && *number > 0 ? std::optional<std::int64_t>(*number) : std::nullopt;
+}
+
 /// torchrun's numbers, else Slurm's.
 TrainingSize size_of(Settings& settings) {
   TrainingSize size;
@@ -251,8 +257,8 @@ TrainingSize size_of(Settings& settings) {
     std::optional<std::int64_t> found;
     for (const char* key : keys) {
       const Setting* setting = settings.find(key);
-      if (found || setting == nullptr || setting->value.find_first_not_of("0123456789") != std::string::npos) continue;
-      found = settings.whole(key);
+      if (found || setting == nullptr) continue;
+      found = number_at_end(setting->value);
       if (found && size.told_by.empty()) {
         size.where = setting->where;
         size.told_by = named(*setting);
@@ -261,8 +267,8 @@ TrainingSize size_of(Settings& settings) {
     return found;
   };
   size.nodes = first_of({"--nnodes", "#SBATCH --nodes"});
-  size.gpus_per_node =
-      first_of({"--nproc_per_node", "--nproc-per-node", "#SBATCH --gpus-per-node", "#SBATCH --ntasks-per-node"});
+  size.gpus_per_node = first_of({"--nproc_per_node", "--nproc-per-node", "#SBATCH --gpus-per-node", "#SBATCH --gres",
+                                 "#SBATCH --ntasks-per-node"});
   for (const char* key :
        {"--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--context-parallel-size"}) {
     size.replica = std::min<std::int64_t>(size.replica * settings.whole(key).value_or(1), 10'000'000'000);

@@ -79,7 +79,9 @@ class OutputReader {
     if (surroundings.operation.empty()) surroundings.operation = operation_named_in(input.file);
     for (const std::string& line : split(input.text, '\n')) {
       ++number_;
-      read_line(line);
+      // mpirun --tag-output: "[1,0]<stdout>:" before each line
+      const std::size_t tag = line.starts_with("[") ? line.find("<stdout>:") : std::string::npos;
+      read_line(tag == std::string::npos ? line : line.substr(tag + 9));
     }
     if (rows.empty()) {
       throw ScenarioError({input.file, 0, 0}, "", "no measurements", "what a program of nccl-tests prints, all of it");

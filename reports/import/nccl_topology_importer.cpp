@@ -66,7 +66,7 @@ class TopologyReader {
   void number_gpus() {
     std::vector<pugi::xml_node> all;
     for (const pugi::xpath_node& found : root_.select_nodes("//pci/gpu")) all.push_back(found.node());
-    if (all.empty()) fail_at(root_, "gpu", "no GPU", "at least one <gpu> in a <pci>");
+    if (all.empty()) fail_at(root_, "gpu", "no GPU", "at least one <gpu> in a <pci>, as NCCL_TOPO_DUMP_FILE gets it");
     if (all.size() > most_gpus) fail_at(root_, "gpu", "more than 256 GPUs", "a single machine");
     std::vector<int> numbers;
     for (const pugi::xml_node gpu : all) numbers.push_back(gpu.attribute("dev").as_int(-1));

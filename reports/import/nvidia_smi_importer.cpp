@@ -177,6 +177,13 @@ class MatrixMachine {
     }
   }
 
+  /// Whether a card is on the same socket as one.
+  [[nodiscard]] bool is_near_gpu(std::size_t card) const {
+    const auto& row = matrix_.relations[card];
+    return std::any_of(row.begin(), row.begin() + matrix_.gpus,
+                       [](const Relation& to) { return to.nearness <= Nearness::node; });
+  }
+
   Groups joined(Nearness farthest) {
     Groups groups(count_);
     for (std::size_t a = 0; a < count_; ++a) {
@@ -198,12 +205,20 @@ class MatrixMachine {
       }
     }
     std::map<std::size_t, std::string> socket_names, near_names, far_names;
+    bool some_near = false;
+    for (std::size_t i = static_cast<std::size_t>(matrix_.gpus); i < count_; ++i)
+      some_near = some_near || is_near_gpu(i);
     constexpr std::size_t most_sockets = 16;
     int switches = 0;
     const auto link_up = [&](const std::string& part, const std::string& above, std::size_t i) {
       told_.links.push_back({part, above, slot, 1, matrix_.where[i], ""});
     };
     for (std::size_t i = 0; i < count_; ++i) {
+      if (static_cast<int>(i) >= matrix_.gpus && !is_near_gpu(i)) {
+        // Where no card is near a GPU, all are on the first socket; else these are not for collectives.
+        if (!some_near) told_.card_places.emplace_back("cpu0");
+        continue;
+      }
       auto& socket = socket_names[sockets.of(i)];
       if (socket.empty()) socket = fmt::format("cpu{}", socket_names.size() - 1);
       if (socket_names.size() > most_sockets) {

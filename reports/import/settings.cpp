@@ -94,7 +94,8 @@ bool Settings::flag(std::string_view key) {
 
 std::optional<std::int64_t> Settings::whole(std::string_view key, std::int64_t least) {
   const Setting* setting = find(key);
-  if (setting == nullptr || setting->value == "-1") return std::nullopt;
+  if (setting == nullptr || setting->value == "-1" || setting->value.find('$') != std::string::npos)
+    return std::nullopt;
   return number_of(*setting, least);
 }
 

@@ -33,7 +33,7 @@ class Settings {
   const Setting* find(std::string_view key);
   /// True for "true", "1", "yes" and a key that stands alone, false for their opposites and a key that is missing.
   bool flag(std::string_view key);
-  /// A whole number from `least` to 10⁹, or nothing.
+  /// A whole number from `least` to 10⁹, or nothing, also where it is a variable that the file does not set.
   std::optional<std::int64_t> whole(std::string_view key, std::int64_t least = 1);
   /// Every key that begins so has nothing to do with a step's time.
   void ignore(std::span<const std::string_view> beginnings);

@@ -256,7 +256,12 @@ class Script {
     Cursor name{word};
     const std::string variable(name.name());
     const bool assigns = !variable.empty() && name.take("=") && std::isdigit(static_cast<unsigned char>(word[0])) == 0;
-    if (!assigns) return;
+    if (!assigns) {
+      // bash -c "torchrun … --num-layers 24"
+      const bool commands = word.find(' ') != std::string::npos && word.find("--") != std::string::npos;
+      if (commands && depth_ <= deepest) read_options_in(word, start);
+      return;
+    }
     const std::string value = word.substr(name.at);
     // A string of options ("--num-layers 24 …") is read where it is assigned; where it is used, nothing is left of it.
     if (value.find("--") == std::string::npos || depth_ > deepest) {
