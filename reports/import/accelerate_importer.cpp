@@ -131,16 +131,14 @@ TrainingSize accelerate_size(Settings& settings) {
   return size;
 }
 
-/// Micro-batches of a pipeline, or accumulated ones; the micro-batch itself stands in the training script.
+/// Micro-batches that are accumulated, or fill a pipeline; how large one is stands in the training script.
 void set_accumulation(Settings& settings, Draft& draft) {
   draft.assume("workload.train.micro_batch", "1", "the training script says it");
-  for (const char* key : {"deepspeed_config.gradient_accumulation_steps", "gradient_accumulation_steps"}) {
+  for (const char* key : {"deepspeed_config.gradient_accumulation_steps", "gradient_accumulation_steps",
+                          "megatron_lm_config.megatron_lm_num_micro_batches"}) {
     const auto steps = settings.whole(key);
-    if (!steps || draft.has("workload.train.global_batch")) continue;
-    const Setting& setting = *settings.find(key);
-    const std::string micro = draft.scalar("workload.train.micro_batch", "1");
-    draft.set("workload.train.global_batch_per_gpu", micro == "1" ? std::to_string(*steps) : "1", setting.where,
-              named(setting) + ", of each GPU");
+    if (!steps) continue;
+    set_batch_of_rank(draft, *steps * number_of(draft, "workload.train.micro_batch"), *settings.find(key));
   }
 }
 

@@ -206,7 +206,8 @@ std::string import_chakra(const ImportInput& input) {
     std::vector<std::string> ids;
     for (const std::size_t other : after[i]) ids.push_back(fmt::format("n{}", nodes[other].id));
     if (!ids.empty()) entry.entries.push_back({"after", where, yaml_list(ids, where)});
-    draft.append("workload.tasks", std::move(entry), where, node.name + ": " + task.comment);
+    constexpr std::size_t longest_name = 80;
+    draft.append("workload.tasks", std::move(entry), where, node.name.substr(0, longest_name) + ": " + task.comment);
   }
   draft.note("Tasks are those of one rank.");
   return finished_scenario(draft, fmt::format("Written by `foretrain import chakra {}`.", input.file));

@@ -107,14 +107,11 @@ void set_deepspeed_offload(Settings& settings, Draft& draft) {
 }
 
 void set_deepspeed_batch(Settings& settings, Draft& draft) {
-  const auto accumulation = settings.whole("gradient_accumulation_steps");
-  const auto micro = settings.whole("train_micro_batch_size_per_gpu");
-  if (!draft.has("workload.train.global_batch") && accumulation) {
-    const Setting& setting = *settings.find("gradient_accumulation_steps");
-    draft.set("workload.train.global_batch_per_gpu", std::to_string(*accumulation * micro.value_or(1)), setting.where,
-              named(setting));
-  }
   draft.assume("workload.train.micro_batch", "1", "train_micro_batch_size_per_gpu is missing, or auto");
+  const auto steps = settings.whole("gradient_accumulation_steps");
+  if (!steps) return;
+  set_batch_of_rank(draft, *steps * number_of(draft, "workload.train.micro_batch"),
+                    *settings.find("gradient_accumulation_steps"));
 }
 
 }  // namespace

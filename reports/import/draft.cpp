@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "model/base/files.hpp"
 #include "model/base/text.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/table.hpp"
@@ -45,9 +46,16 @@ std::string flow_text(const YamlNode& node) {
   }
 }
 
+/// Comments stay on their line, and what is no text in them is not written: binary files name things as they like.
 std::string one_line(std::string text) {
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' '; };
+  const auto is_beyond_ascii = [](char c) { return static_cast<unsigned char>(c) > '~'; };
+  std::ranges::replace_if(text, is_control, ' ');
+  try {
+    require_text(text, "");
+  } catch (const ScenarioError&) {
+    std::ranges::replace_if(text, is_beyond_ascii, '?');
+  }
   return text;
 }
 

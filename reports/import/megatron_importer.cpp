@@ -163,12 +163,10 @@ void set_family(Settings& settings, Draft& draft) {
             no_biases != nullptr ? named(*no_biases) : "no --disable-bias-linear");
 }
 
-void set_attention(Settings& settings, Draft& draft) {
-  const Setting* groups = settings.find("--num-query-groups");
-  const Setting* grouped = settings.find("--group-query-attention");
-  if (grouped != nullptr && groups != nullptr) {
-    draft.set("workload.train.model.kv_heads", *whole_number(*groups), groups->where, named(*groups));
-  }
+void set_heads(Settings& settings, Draft& draft) {
+  static constexpr std::array<SettingRow, 1> of_groups = {
+      {{"--num-query-groups", "workload.train.model.kv_heads", whole_number}}};
+  if (settings.flag("--group-query-attention")) set_rows(settings, of_groups, draft);
   if (const Setting* latent = settings.find("--multi-latent-attention")) {
     set_rows(settings, latent_rows, draft);
     // Defaults of MLATransformerConfig, for what the arguments leave out.
@@ -302,7 +300,7 @@ std::string import_megatron(const ImportInput& input) {
   set_cluster(draft, size_of(settings));
   set_family(settings, draft);
   set_rows(settings, megatron_rows, draft);
-  set_attention(settings, draft);
+  set_heads(settings, draft);
   set_experts(settings, draft);
   set_vocabulary(settings, draft);
   set_precision(settings, draft);

@@ -163,6 +163,19 @@ void set_cluster(Draft& draft, const TrainingSize& size) {
   }
 }
 
+std::int64_t number_of(const Draft& draft, std::string_view key) {
+  return std::max(number_behind("n" + draft.scalar(key, "1"), "n").value_or(1), 1);
+}
+
+void set_batch_of_rank(Draft& draft, std::int64_t samples, const Setting& says) {
+  if (draft.has("workload.train.global_batch")) return;
+  double share = static_cast<double>(samples);
+  for (const char* factor : {"plan.tensor", "plan.pipeline", "plan.context"}) {
+    share /= static_cast<double>(number_of(draft, factor));
+  }
+  draft.set("workload.train.global_batch_per_gpu", fmt::format("{:.12g}", share), says.where, named(says));
+}
+
 void assume_model(Draft& draft, const std::string& name) {
   const std::string why = name.empty() ? "the file does not describe the model"
                                        : fmt::format("the file names {} but does not describe it", name);

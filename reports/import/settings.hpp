@@ -75,6 +75,10 @@ struct TrainingSize {
 
 /// Node, nodes and GPUs of each: said where the size tells them, else assumed.
 void set_cluster(Draft& draft, const TrainingSize& size);
+/// What one rank takes in a step, in samples, as the batch of each GPU: of those that hold a replica together, a share.
+void set_batch_of_rank(Draft& draft, std::int64_t samples, const Setting& says);
+/// The number that a key of the draft has; 1 where it has none.
+std::int64_t number_of(const Draft& draft, std::string_view key);
 /// Assumes a model where the draft has none, and notes that the file names one by `name` where it does.
 void assume_model(Draft& draft, const std::string& name = "");
 

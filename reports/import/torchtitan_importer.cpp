@@ -75,7 +75,8 @@ std::optional<std::string> compiled(const Setting& setting) {
   return *true_or_false(setting) == "true" ? std::optional<std::string>("compiled") : std::nullopt;
 }
 
-constexpr std::array<SettingRow, 16> torchtitan_rows = {{
+constexpr std::array<SettingRow, 17> torchtitan_rows = {{
+    {"training.seq_len", "workload.train.model.sequence", whole_number},
     {"optimizer.name", "workload.train.optimizer", torchtitan_optimizer},
     {"training.global_batch_size", "workload.train.global_batch", positive_number},
     {"training.mixed_precision_param", "workload.train.precision", float_type},
@@ -132,34 +133,34 @@ void set_torchtitan_model(Settings& settings, Draft& draft) {
   std::string word = to_lower(wanted);
   std::ranges::replace(word, '_', '-');
   const auto known = list_models();
-  const bool found = std::ranges::find(known, word, &CatalogueEntry::name) != known.end();
-  if (found) draft.set("workload.train.model.preset", word, name->where, named(*name) + ", " + named(*flavor));
-  if (!found) {
+  const bool found = name != nullptr && std::ranges::find(known, word, &CatalogueEntry::name) != known.end();
+  if (found) {
+    draft.set("workload.train.model.preset", word, name->where,
+              named(*name) + (flavor != nullptr ? ", " + named(*flavor) : ""));
+  } else {
     draft.assume("workload.train.model.preset", "llama3-8b",
-                 wanted.empty() ? "the file names no model; --set workload.train.model=NAME"
-                                : fmt::format("the catalogue has no {}; --set workload.train.model=NAME", word));
-  }
-  if (const Setting* sequence = settings.find("training.seq_len")) {
-    draft.set("workload.train.model.sequence", *whole_number(*sequence), sequence->where, named(*sequence));
+                 wanted.empty() ? "the file names no model; --set workload.train.model.preset=NAME"
+                                : fmt::format("the catalogue has no {}; --set workload.train.model.preset=NAME", word));
   }
 }
 
 /// A rank's batch is one micro-batch, or a pipeline's of several.
-void set_torchtitan_batch(Settings& settings, Draft& draft, std::int64_t replica) {
-  const Setting* local = settings.find("training.local_batch_size");
-  if (local == nullptr) local = settings.find("training.batch_size");
-  const Setting* micro = settings.find("parallelism.pipeline_parallel_microbatch_size");
-  const bool pipeline = draft.scalar("plan.pipeline", "1") != "1";
-  if (pipeline) {
-    draft.set("workload.train.micro_batch", micro != nullptr ? *whole_number(*micro) : "1",
-              micro != nullptr ? micro->where : draft.nowhere(),
-              micro != nullptr ? named(*micro) : "pipeline_parallel_microbatch_size is 1 unless stated");
+void set_torchtitan_batch(Settings& settings, Draft& draft) {
+  static constexpr std::array<SettingRow, 1> of_pipeline = {
+      {{"parallelism.pipeline_parallel_microbatch_size", "workload.train.micro_batch", whole_number}}};
+  static constexpr std::array<SettingRow, 2> of_rank = {
+      {{"training.local_batch_size", "workload.train.micro_batch", whole_number},
+       {"training.batch_size", "workload.train.micro_batch", whole_number}}};
+  if (number_of(draft, "plan.pipeline") == 1) {
+    set_rows(settings, of_rank, draft);
+    draft.assume("workload.train.micro_batch", "1", "no local_batch_size");
+    return;
   }
-  if (local == nullptr) return draft.assume("workload.train.micro_batch", "1", "no local_batch_size");
-  if (!pipeline) return draft.set("workload.train.micro_batch", *whole_number(*local), local->where, named(*local));
-  if (draft.has("workload.train.global_batch")) return;
-  const double share = std::stod(*whole_number(*local)) / static_cast<double>(replica);
-  draft.set("workload.train.global_batch_per_gpu", fmt::format("{:.12g}", share), local->where, named(*local));
+  set_rows(settings, of_pipeline, draft);
+  draft.assume("workload.train.micro_batch", "1", "pipeline_parallel_microbatch_size is 1 unless stated");
+  for (const SettingRow& row : of_rank) {
+    if (const auto samples = settings.whole(row.theirs)) set_batch_of_rank(draft, *samples, *settings.find(row.theirs));
+  }
 }
 
 void set_recomputation(Settings& settings, Draft& draft) {
@@ -247,7 +248,7 @@ std::string import_torchtitan(const ImportInput& input) {
   set_float8(settings, draft);
   set_rows(settings, torchtitan_rows, draft);
   draft.assume("workload.train.precision", "bf16", "mixed_precision_param is bfloat16 unless stated");
-  set_torchtitan_batch(settings, draft, tensor * pipeline * context);
+  set_torchtitan_batch(settings, draft);
   set_recomputation(settings, draft);
   set_torchtitan_sharding(settings, draft, replicate, shard);
   if (tensor > 1)

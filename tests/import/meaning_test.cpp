@@ -1,5 +1,4 @@
-#include <cmath>
-
+#include "model/job/job.hpp"
 #include "model/scenario/cases.hpp"
 #include "model/scenario/hardware_reader.hpp"
 #include "model/scenario/load.hpp"
@@ -51,6 +50,22 @@ TEST_CASE("a script of Megatron-LM becomes the training that it starts") {
   CHECK(model.vocabulary == 51200);
   CHECK(scenario.plan.zero == 1);
   CHECK(scenario.plan.sync.overlap);
+}
+
+TEST_CASE("every imported scenario and table is predicted as it stands") {
+  int scenarios = 0;
+  for (const ImportSample& sample : import_samples) {
+    const std::string text = import_with(sample.importer, input_of(sample));
+    INFO(sample.file);
+    if (text.find("\nworkload:") != std::string::npos) {
+      CHECK(estimate(load_scenario_text(text, "imported.yaml")).time() > Seconds(0.0));
+      ++scenarios;
+    }
+    if (!text.starts_with("case,")) continue;
+    for (const Case& row : read_cases_text(text, "table.csv")) CHECK(estimate(scenario_of(row)).time() > Seconds(0.0));
+  }
+  // Two of Chakra, one of Hugging Face, two each of four trainers.
+  CHECK(scenarios == 11);
 }
 
 TEST_CASE("--set says what a file does not, and replaces what it does") {
