@@ -8,6 +8,7 @@
 #include <set>
 
 #include "model/base/text.hpp"
+#include "model/base/utf8.hpp"
 #include "reports/import/chakra_trace.hpp"
 #include "reports/import/draft.hpp"
 #include "reports/import/importer.hpp"
@@ -207,7 +208,7 @@ std::string import_chakra(const ImportInput& input) {
     for (const std::size_t other : after[i]) ids.push_back(fmt::format("n{}", nodes[other].id));
     if (!ids.empty()) entry.entries.push_back({"after", where, yaml_list(ids, where)});
     constexpr std::size_t longest_name = 80;
-    draft.append("workload.tasks", std::move(entry), where, node.name.substr(0, longest_name) + ": " + task.comment);
+    draft.append("workload.tasks", std::move(entry), where, shortened(node.name, longest_name) + ": " + task.comment);
   }
   draft.note("Tasks are those of one rank.");
   return finished_scenario(draft, fmt::format("Written by `foretrain import chakra {}`.", input.file));

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "model/base/files.hpp"
 #include "model/base/text.hpp"
+#include "model/base/utf8.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/table.hpp"
 
@@ -46,17 +46,11 @@ std::string flow_text(const YamlNode& node) {
   }
 }
 
-/// Comments stay on their line, and what is no text in them is not written: binary files name things as they like.
+/// Comments stay on their line, and are text whatever a binary file calls things.
 std::string one_line(std::string text) {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' '; };
-  const auto is_beyond_ascii = [](char c) { return static_cast<unsigned char>(c) > '~'; };
-  std::ranges::replace_if(text, is_control, ' ');
-  try {
-    require_text(text, "");
-  } catch (const ScenarioError&) {
-    std::ranges::replace_if(text, is_beyond_ascii, '?');
-  }
-  return text;
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return printable(text);
 }
 
 class Writer {

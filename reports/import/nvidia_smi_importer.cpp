@@ -31,13 +31,14 @@ struct Matrix {
 };
 
 /// Without what turns letters bold or underlined on a terminal: ESC [ … m.
-std::string without_escapes(std::string_view line) {
+std::string without_escapes(std::string_view text) {
   std::string plain;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\x1b') {
-      while (i < line.size() && line[i] != 'm') ++i;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      while (i < text.size() && text[i] != 'm' && text[i] != '\n') ++i;
+      if (i < text.size() && text[i] == '\n') plain += '\n';
     } else {
-      plain += line[i];
+      plain += text[i];
     }
   }
   return plain;
@@ -62,9 +63,9 @@ Matrix read_matrix(const ImportInput& input) {
   Matrix matrix;
   int number = 0;
   constexpr std::size_t most_parts = 512;
-  for (const std::string& raw : split(input.text, '\n')) {
+  for (const std::string& line : split(input.text, '\n')) {
     ++number;
-    const std::vector<std::string> words = split_words(without_escapes(raw));
+    const std::vector<std::string> words = split_words(line);
     const SourcePosition where{input.file, number, 1};
     if (words.empty()) continue;
     if (matrix.names.empty()) {
@@ -253,9 +254,11 @@ class MatrixMachine {
 }  // namespace
 
 std::string import_nvidia_smi(const ImportInput& input) {
-  require_config_text(input);
+  ImportInput plain = input;
+  plain.text = without_escapes(input.text);
+  require_config_text(plain);
   Draft draft(input);
-  ToldNode told = MatrixMachine(read_matrix(input)).node(draft);
+  ToldNode told = MatrixMachine(read_matrix(plain)).node(draft);
   return finished_node(draft, std::move(told), fmt::format("Written by `foretrain import nvidia-smi {}`.", input.file));
 }
 
