@@ -117,6 +117,9 @@ Draft::Draft(const ImportInput& input) : file_(input.file), document_(yaml_mappi
 }
 
 void Draft::set(const std::string& key, YamlNode value, const SourcePosition& where, const std::string& comment) {
+  if (const auto said = std::ranges::find(overrides_, key, &Override::key); said != overrides_.end()) {
+    return apply(*said);  // here already, so that it stands among its neighbours
+  }
   if (has(key)) return;
   YamlNode* node = &document_;
   for (const std::string& part : split(key, '.')) {
@@ -143,24 +146,24 @@ void Draft::assume(const std::string& key, std::string value, const std::string&
 }
 
 void Draft::append(const std::string& key, YamlNode item, const SourcePosition& where, const std::string& comment) {
+  if (is_said_by_user(key)) return;
   YamlNode list;
   list.kind = YamlNode::Kind::sequence;
   if (document_.at(key) == nullptr) set(key, std::move(list), where, "");
   YamlNode* node = &document_;
-  for (const std::string& part : split(key, '.')) {
-    YamlEntry* entry = node->find(part);
-    if (entry == nullptr) return;  // the user says the whole list
-    node = &entry->value;
-  }
+  for (const std::string& part : split(key, '.')) node = &node->find(part)->value;
   if (!comment.empty()) comments_[fmt::format("{}[{}]", key, node->items.size())] = comment;
   node->items.push_back(std::move(item));
 }
 
+bool Draft::is_said_by_user(std::string_view key) const {
+  return std::ranges::any_of(overrides_, [key](const Override& override) {
+    return key == override.key || (key.starts_with(override.key) && key[override.key.size()] == '.');
+  });
+}
+
 bool Draft::has(std::string_view key) const {
-  const auto covers = [key](std::string_view other) {
-    return key == other || (key.starts_with(other) && key[other.size()] == '.');
-  };
-  if (std::ranges::any_of(overrides_, covers, &Override::key)) return true;
+  if (is_said_by_user(key)) return true;
   const YamlNode* node = &document_;
   for (const std::string& part : split(key, '.')) {
     if (!node->is_mapping()) return !node->is_null();
@@ -183,11 +186,13 @@ void Draft::leave_out(const SourcePosition& where, const std::string& what) {
   left_out_.push_back(at_line(where, what));
 }
 
+void Draft::apply(const Override& override) {
+  apply_override(document_, override);
+  comments_[override.key] = "--set";
+}
+
 void Draft::apply_overrides() {
-  for (const Override& override : overrides_) {
-    apply_override(document_, override);
-    comments_[override.key] = "--set";
-  }
+  for (const Override& override : overrides_) apply(override);
 }
 
 std::string Draft::text(const std::string& title) const {

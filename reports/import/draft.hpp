@@ -46,6 +46,10 @@ class Draft {
   [[nodiscard]] std::string text(const std::string& title) const;
 
  private:
+  void apply(const Override& override);
+  /// Whether an override says the key, or one above it.
+  [[nodiscard]] bool is_said_by_user(std::string_view key) const;
+
   std::string file_;
   std::vector<Override> overrides_;
   YamlNode document_;

@@ -56,6 +56,7 @@ const YamlNode& nearest_node(const ToldNode& told, const std::string& gpu) {
     int score = 0;
     if (text_at(document, "gpu") == gpu) score += 16;
     if (text_at(document, "gpus") == std::to_string(told.gpus)) score += 8;
+    if ((text_at(document, "gpus") == "1") == (told.gpus == 1)) score += 4;
     if (text_at(document, "network.nics_per_node") == std::to_string(told.card_places.size())) score += 4;
     if (text_at(document, "network.nic_bandwidth") == rate) score += 2;
     if (text_at(document, "cpu.sockets") == std::to_string(told.sockets)) score += 2;
@@ -100,7 +101,8 @@ ToldLink socket_link(const YamlNode& nearest) {
     const std::string count = text_at(link, "count");
     return {"", "", text_at(link, "link"), count.empty() ? 1 : std::stoi(count), {}, ""};
   }
-  return {"", "", "upi", 2, {}, ""};
+  const bool amd = text_at(nearest, "cpu.name").find("AMD") != std::string::npos;
+  return {"", "", amd ? "xgmi" : "upi", 2, {}, ""};
 }
 
 void set_wiring(Draft& draft, const ToldNode& told, const YamlNode& nearest) {

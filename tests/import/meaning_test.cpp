@@ -77,6 +77,16 @@ TEST_CASE("--set says what a file does not, and replaces what it does") {
   CHECK(std::get<TrainWorkload>(scenario.workload).recompute == Recompute::selective);
 }
 
+TEST_CASE("--set replaces parts of machines and their lists") {
+  ImportInput input = input_of({"nvidia-smi", "nvidia_smi_one.txt"});
+  input.overrides = {"gpu=rtx-4090", "wiring=[{ between: [gpu0, cpu0], link: pcie3-x8 }]"};
+  const YamlNode document = parse_yaml(import_with("nvidia-smi", input), "imported.yaml");
+  const Node node = read_node(Field(document, ""));
+  CHECK(node.gpu.name == "rtx-4090");
+  REQUIRE(node.links.size() == 1);
+  CHECK(node.link_types.front().name == "pcie3-x8");
+}
+
 TEST_CASE("shell: quotes, continued lines, variables, defaults and arithmetic") {
   const auto value_of_last = [](const std::string& text) { return shell_arguments(text, "file").back().value; };
   CHECK(value_of_last("--a 1 --b '2 3'") == "2 3");
