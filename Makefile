@@ -25,8 +25,9 @@ configure: packages
 
 # Writes the expected outputs in tests/golden anew; read the difference before committing it.
 golden: configure
-	@cmake --build $(BUILD) --parallel $(JOBS) --target test_reports
+	@cmake --build $(BUILD) --parallel $(JOBS) --target test_reports test_import
 	@FORETRAIN_GOLDEN=write $(BUILD)/tests/test_reports "[golden]"
+	@FORETRAIN_GOLDEN=write $(BUILD)/tests/test_import "[golden]"
 
 # The pictures of README and gallery.
 gallery: demo map

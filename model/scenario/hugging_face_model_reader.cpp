@@ -106,8 +106,9 @@ bool applies(const KeyRow& row, const YamlNode& config, const TypeRow& type) {
 
 }  // namespace
 
-YamlNode read_hugging_face_config(const std::string& file) {
-  const YamlNode& config = cached_yaml_file(file);
+YamlNode read_hugging_face_config(const std::string& file) { return hugging_face_model(cached_yaml_file(file)); }
+
+YamlNode hugging_face_model(const YamlNode& config) {
   const YamlEntry* type_entry = config.find("model_type");
   if (type_entry == nullptr) {
     throw ScenarioError(config.where, "model_type", "this key is missing", "a Hugging Face config.json");
@@ -138,7 +139,7 @@ YamlNode read_hugging_face_config(const std::string& file) {
   for (const DerivedKey& derived : derived_keys(config, type.type)) add_text(derived.key, derived.value);
   if (type.family != "vit") add_text("tied_embeddings", type.tied_embeddings ? "true" : "false");
   if (!type.fixed.empty()) {
-    for (const YamlEntry& entry : parse_yaml(type.fixed, file).entries) add(entry.key, entry.where, entry.value);
+    for (const YamlEntry& entry : parse_yaml(type.fixed, config.where.file).entries) add(entry.key, entry.where, entry.value);
   }
   return model;
 }

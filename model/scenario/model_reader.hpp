@@ -23,5 +23,7 @@ NetworkConfig read_network_model(const Field& field);
 /// A Hugging Face config.json as a mapping with our keys; what it says beyond shapes is left out. Throws ScenarioError
 /// for a model type without a family here.
 YamlNode read_hugging_face_config(const std::string& file);
+/// The same of what such a file holds.
+YamlNode hugging_face_model(const YamlNode& config);
 
 }  // namespace foretrain

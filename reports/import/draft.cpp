@@ -1,0 +1,243 @@
+#include "reports/import/draft.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "model/base/text.hpp"
+#include "model/base/utf8.hpp"
+#include "model/scenario/load.hpp"
+#include "reports/table.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::size_t longest_flow = 100;  ///< characters of a list or mapping that stands on one line
+constexpr int comment_width = 118;
+
+/// What YAML would take for something else than this text is quoted; JSON's quotes are YAML's.
+std::string scalar_text(const YamlNode& node) {
+  if (node.is_null()) return "null";
+  const std::string& text = node.scalar;
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_./+-% ()").find(c) != std::string_view::npos;
+  };
+  const bool edges = !text.empty() && text.back() != ' ' && std::isalnum(static_cast<unsigned char>(text[0])) != 0;
+  if (edges && text != "null" && std::ranges::all_of(text, plain)) return text;
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string flow_text(const YamlNode& node) {
+  std::vector<std::string> parts;
+  for (const YamlNode& item : node.items) parts.push_back(flow_text(item));
+  for (const YamlEntry& entry : node.entries) parts.push_back(entry.key + ": " + flow_text(entry.value));
+  switch (node.kind) {
+    case YamlNode::Kind::sequence:
+      return fmt::format("[{}]", fmt::join(parts, ", "));
+    case YamlNode::Kind::mapping:
+      return fmt::format("{{ {} }}", fmt::join(parts, ", "));
+    default:
+      return scalar_text(node);
+  }
+}
+
+/// Comments stay on their line, and are text whatever a binary file calls things.
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return printable(text);
+}
+
+class Writer {
+ public:
+  explicit Writer(const std::map<std::string, std::string>& comments) : comments_(comments) {}
+
+  void write_entries(const YamlNode& mapping, const std::string& path, std::size_t indent) {
+    for (const YamlEntry& entry : mapping.entries) {
+      const std::string key = path.empty() ? entry.key : path + "." + entry.key;
+      write_value(std::string(indent, ' ') + entry.key + ":", entry.value, key, indent);
+    }
+  }
+  std::string take() && { return std::move(text_); }
+
+ private:
+  void write_value(const std::string& head, const YamlNode& value, const std::string& key, std::size_t indent) {
+    const bool stands_alone = !value.is_mapping() && !(value.is_sequence() && !value.items.empty());
+    const std::string flow = stands_alone || !has_comments_below(key) ? flow_text(value) : std::string();
+    const bool nested = std::ranges::any_of(value.entries, [](const YamlEntry& e) { return e.value.is_mapping(); }) ||
+                        std::ranges::any_of(value.items, [](const YamlNode& item) { return !item.is_scalar(); });
+    if (stands_alone || (!nested && !flow.empty() && flow.size() <= longest_flow && indent > 0)) {
+      write_line(head + " " + flow, key);
+      return;
+    }
+    write_line(head, key);
+    if (value.is_mapping()) return write_entries(value, key, indent + 2);
+    for (std::size_t i = 0; i < value.items.size(); ++i) {
+      write_line(std::string(indent + 2, ' ') + "- " + flow_text(value.items[i]), fmt::format("{}[{}]", key, i));
+    }
+  }
+
+  void write_line(const std::string& line, const std::string& key) {
+    const auto comment = comments_.find(key);
+    text_ += line + (comment == comments_.end() ? "" : "  # " + one_line(comment->second)) + "\n";
+  }
+
+  [[nodiscard]] bool has_comments_below(const std::string& key) const {
+    const auto next = comments_.upper_bound(key);
+    if (next == comments_.end() || !next->first.starts_with(key)) return false;
+    return next->first[key.size()] == '.' || next->first[key.size()] == '[';
+  }
+
+  const std::map<std::string, std::string>& comments_;
+  std::string text_;
+};
+
+std::string as_comments(const std::vector<std::string>& remarks) {
+  std::string text;
+  for (const std::string& remark : remarks) {
+    std::string wrapped = wrap(one_line(remark), comment_width, 0);
+    for (const std::string& line : split(wrapped, '\n')) text += "# " + line + "\n";
+  }
+  return text;
+}
+
+std::string at_line(const SourcePosition& where, const std::string& what) {
+  return where.line > 0 ? fmt::format("line {}: {}", where.line, what) : what;
+}
+
+}  // namespace
+
+Draft::Draft(const ImportInput& input) : file_(input.file), document_(yaml_mapping({input.file, 0, 0})) {
+  for (const std::string& text : input.overrides) overrides_.push_back(parse_override(text));
+}
+
+void Draft::set(const std::string& key, YamlNode value, const SourcePosition& where, const std::string& comment) {
+  if (const auto said = std::ranges::find(overrides_, key, &Override::key); said != overrides_.end()) {
+    return apply(*said);  // here already, so that it stands among its neighbours
+  }
+  if (has(key)) return;
+  YamlNode* node = &document_;
+  for (const std::string& part : split(key, '.')) {
+    if (node->is_null()) *node = yaml_mapping(where);
+    YamlEntry* entry = node->find(part);
+    if (entry == nullptr) entry = &node->entries.emplace_back(YamlEntry{part, where, YamlNode{}});
+    node = &entry->value;
+  }
+  *node = std::move(value);
+  if (node->where.file.empty()) node->where = where;
+  if (!comment.empty()) comments_[key] = at_line(where, comment);
+}
+
+void Draft::set(const std::string& key, std::string value, const SourcePosition& where, const std::string& comment) {
+  set(key, yaml_scalar(std::move(value), where), where, comment);
+}
+
+void Draft::assume(const std::string& key, YamlNode value, const std::string& why) {
+  set(key, std::move(value), nowhere(), "assumed: " + why);
+}
+
+void Draft::assume(const std::string& key, std::string value, const std::string& why) {
+  set(key, std::move(value), nowhere(), "assumed: " + why);
+}
+
+void Draft::append(const std::string& key, YamlNode item, const SourcePosition& where, const std::string& comment) {
+  if (is_said_by_user(key)) return;
+  YamlNode list;
+  list.kind = YamlNode::Kind::sequence;
+  if (document_.at(key) == nullptr) set(key, std::move(list), where, "");
+  YamlNode* node = &document_;
+  for (const std::string& part : split(key, '.')) node = &node->find(part)->value;
+  if (!comment.empty()) comments_[fmt::format("{}[{}]", key, node->items.size())] = comment;
+  node->items.push_back(std::move(item));
+}
+
+bool Draft::is_said_by_user(std::string_view key) const {
+  return std::ranges::any_of(overrides_, [key](const Override& override) {
+    return key == override.key || (key.starts_with(override.key) && key[override.key.size()] == '.');
+  });
+}
+
+bool Draft::has(std::string_view key) const {
+  if (is_said_by_user(key)) return true;
+  const YamlNode* node = &document_;
+  for (const std::string& part : split(key, '.')) {
+    if (!node->is_mapping()) return !node->is_null();
+    const YamlEntry* entry = node->find(part);
+    if (entry == nullptr) return false;
+    node = &entry->value;
+  }
+  return true;
+}
+
+std::string Draft::scalar(std::string_view key, std::string fallback) const {
+  for (const Override& override : overrides_) {
+    if (override.key == key) return std::string(trim(override.value));
+  }
+  const YamlNode* node = document_.at(key);
+  return node != nullptr && node->is_scalar() ? node->scalar : fallback;
+}
+
+void Draft::leave_out(const SourcePosition& where, const std::string& what) {
+  left_out_.push_back(at_line(where, what));
+}
+
+void Draft::apply(const Override& override) {
+  apply_override(document_, override);
+  comments_[override.key] = "--set";
+}
+
+void Draft::apply_overrides() {
+  for (const Override& override : overrides_) apply(override);
+}
+
+std::string Draft::text(const std::string& title) const {
+  Writer writer(comments_);
+  writer.write_entries(document_, "", 0);
+  std::string text = as_comments({title}) + as_comments(notes_) + std::move(writer).take();
+  if (left_out_.empty()) return text;
+  return text + "\n# Left out, as this program does not know what it means for time or memory:\n" +
+         as_comments(left_out_);
+}
+
+YamlNode yaml_list(const std::vector<std::string>& items, const SourcePosition& where) {
+  YamlNode list;
+  list.kind = YamlNode::Kind::sequence;
+  list.where = where;
+  for (const std::string& item : items) list.items.push_back(yaml_scalar(item, where));
+  return list;
+}
+
+YamlNode yaml_nodes(const std::vector<std::pair<std::string, YamlNode>>& entries, const SourcePosition& where) {
+  YamlNode mapping = yaml_mapping(where);
+  for (const auto& [key, value] : entries) {
+    mapping.entries.push_back({key, where, value});
+    if (value.where.file.empty()) mapping.entries.back().value.where = where;
+  }
+  return mapping;
+}
+
+YamlNode yaml_entries(const std::vector<std::pair<std::string, std::string>>& entries, const SourcePosition& where) {
+  YamlNode mapping = yaml_mapping(where);
+  for (const auto& [key, value] : entries) mapping.entries.push_back({key, where, yaml_scalar(value, where)});
+  return mapping;
+}
+
+SourcePosition position_in(std::string_view text, std::size_t offset, const std::string& file) {
+  const std::string_view before = text.substr(0, offset);
+  const std::size_t line_start = before.rfind('\n') + 1;  // 0 where there is none
+  return {file, static_cast<int>(std::ranges::count(before, '\n')) + 1,
+          static_cast<int>(before.size() - line_start) + 1};
+}
+
+std::string finished_scenario(Draft& draft, const std::string& title) {
+  draft.apply_overrides();
+  read_scenario(draft.document(), draft.scalar("name", "imported"));
+  return draft.text(title);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,72 @@
+#include "reports/import/importer.hpp"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "model/base/error.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::uintmax_t largest_file = 2'000'000'000;  ///< of a file, and of what it unpacks to
+
+constexpr Importer all_importers[] = {
+#define IMPORTER(name, word, reads, becomes) {word, reads, becomes, import_##name},
+#include "reports/import/importers.def"
+};
+
+[[noreturn]] void fail_file(const std::string& path, std::string got, std::string expected) {
+  throw ScenarioError({path, 0, 0}, "", std::move(got), std::move(expected));
+}
+
+/// RFC 1952; files that are joined to one are unpacked one after the other.
+std::string unpacked(const std::string& packed, const std::string& path) {
+  z_stream stream{};
+  constexpr int gzip_alone = 16 + MAX_WBITS;
+  if (inflateInit2(&stream, gzip_alone) != Z_OK) fail_file(path, "zlib cannot be started", "more memory");
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> open(&stream, inflateEnd);
+  std::array<char, 65536> piece{};
+  std::string text;
+  std::size_t place = 0;
+  for (int status = Z_OK; status != Z_STREAM_END || place < packed.size();) {
+    if (status == Z_STREAM_END) inflateReset(&stream);
+    const std::size_t left = std::min<std::size_t>(packed.size() - place, 1U << 30U);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + place));  // zlib only reads it
+    stream.avail_in = static_cast<uInt>(left);
+    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
+    stream.avail_out = static_cast<uInt>(piece.size());
+    status = inflate(&stream, Z_NO_FLUSH);
+    place += left - stream.avail_in;
+    if (status != Z_OK && status != Z_STREAM_END) {
+      fail_file(path, fmt::format("broken gzip data behind byte {}", place), "the whole file as the profiler wrote it");
+    }
+    text.append(piece.data(), piece.size() - stream.avail_out);
+    if (text.size() > largest_file) fail_file(path, "more than 2 GB when unpacked", "a trace of fewer steps");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::span<const Importer> importers() { return all_importers; }
+
+std::string read_imported_file(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) fail_file(path, "this is a directory", "a file");
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (!error && size > largest_file) fail_file(path, fmt::format("{} bytes", size), "at most 2 GB");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail_file(path, "this file cannot be opened", "a file that exists and may be read");
+  std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  return bytes.starts_with("\x1f\x8b") ? unpacked(bytes, path) : bytes;
+}
+
+}  // namespace foretrain

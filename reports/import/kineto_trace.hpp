@@ -1,0 +1,50 @@
+// What a trace of PyTorch's profiler says of a training's steps: which kernels ran on the device, and how long.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/base/quantity.hpp"
+
+namespace foretrain {
+
+/// Kinds of kernels, in the order of reports.
+enum class KernelKind {
+  matmul,
+  attention,
+  convolution,
+  elementwise,
+  reduction,
+  gather,
+  optimizer,
+  communication,
+  copy
+};
+
+/// By the names that libraries and compilers give their kernels; elementwise where nothing else is known.
+KernelKind kind_of_kernel(std::string_view name);
+/// The same of PyTorch's operators on processors ("aten::addmm").
+KernelKind kind_of_operator(std::string_view name);
+
+struct KernelTime {
+  Seconds time;      ///< of one step
+  double count = 0;  ///< in one step
+};
+
+struct KinetoSummary {
+  int steps = 1;
+  bool steps_marked = false;  ///< by the profiler's schedule (ProfilerStep#…); else the trace counts as one step
+  bool on_device = false;     ///< kernels of a GPU; else operators of a processor, without those inside them
+  int devices = 1;            ///< the first of which is summarised
+  Seconds step;
+  std::map<KernelKind, KernelTime> kernels;
+  Seconds exposed_communication;  ///< of one step: nothing else runs
+  Seconds idle;                   ///< of one step
+};
+
+/// Throws ScenarioError for what is no trace, or has neither kernels nor operators. `file` is named in errors.
+KinetoSummary summarise_kineto(const std::string& text, const std::string& file);
+
+}  // namespace foretrain

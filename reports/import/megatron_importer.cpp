@@ -1,0 +1,324 @@
+// Megatron-LM's arguments (megatron/training/arguments.py of Megatron-LM), with those of torchrun and of Slurm around
+// them.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "model/base/text.hpp"
+#include "reports/import/importer.hpp"
+#include "reports/import/input_text.hpp"
+#include "reports/import/shell_arguments.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::optional<std::string> megatron_optimizer(const Setting& setting) {
+  if (setting.value == "adam") return "adamw";  // with --decoupled-weight-decay, the default
+  if (setting.value == "sgd") return "momentum";
+  fail(setting, fmt::format("\"{}\" is not modelled", setting.value), "adam or sgd; or --set workload.train.optimizer");
+}
+
+std::optional<std::string> megatron_recompute(const Setting& setting) {
+  if (setting.value == "full" || setting.value == "selective") return setting.value;
+  fail(setting, fmt::format("unknown granularity \"{}\"", setting.value), "full or selective");
+}
+
+std::optional<std::string> bucket_of_elements(const Setting& setting) {
+  const auto elements = positive_number(setting);
+  return elements ? std::optional(fmt::format("{} B", 4 * std::stoll(*elements))) : std::nullopt;
+}
+
+std::optional<std::string> constant_true(const Setting& /*setting*/) { return "true"; }
+
+constexpr std::array<SettingRow, 26> megatron_rows = {{
+    {"--num-layers", "workload.train.model.layers", whole_number},
+    {"--hidden-size", "workload.train.model.hidden", whole_number},
+    {"--num-attention-heads", "workload.train.model.heads", whole_number},
+    {"--kv-channels", "workload.train.model.head_dim", whole_number},
+    {"--moe-ffn-hidden-size", "workload.train.model.ffn_hidden", whole_number},
+    {"--ffn-hidden-size", "workload.train.model.ffn_hidden", whole_number},
+    {"--seq-length", "workload.train.model.sequence", whole_number},
+    {"--num-experts", "workload.train.model.experts", whole_number},
+    {"--moe-router-topk", "workload.train.model.experts_per_token", whole_number},
+    {"--mtp-num-layers", "workload.train.model.mtp_layers", whole_number},
+    {"--global-batch-size", "workload.train.global_batch", whole_number},
+    {"--micro-batch-size", "workload.train.micro_batch", whole_number},
+    {"--optimizer", "workload.train.optimizer", megatron_optimizer},
+    {"--recompute-granularity", "workload.train.recompute", megatron_recompute},
+    {"--tensor-model-parallel-size", "plan.tensor", whole_number},
+    {"--pipeline-model-parallel-size", "plan.pipeline", whole_number},
+    {"--num-virtual-stages-per-pipeline-rank", "plan.interleave", whole_number},
+    {"--context-parallel-size", "plan.context", whole_number},
+    {"--expert-model-parallel-size", "plan.expert", whole_number},
+    {"--expert-tensor-parallel-size", "plan.expert_tensor", whole_number},
+    {"--sequence-parallel", "plan.sequence_parallel", true_or_false},
+    {"--tp-comm-overlap", "plan.tensor_overlap", true_or_false},
+    {"--account-for-embedding-in-pipeline-split", "plan.embedding_in_pipeline", true_or_false},
+    {"--overlap-grad-reduce", "plan.sync.overlap", true_or_false},
+    {"--ddp-bucket-size", "plan.sync.bucket", bucket_of_elements},
+    {"--qk-layernorm", "workload.train.model.qk_norm", constant_true},
+}};
+
+/// Of multi-head latent attention alone.
+constexpr std::array<SettingRow, 5> latent_rows = {
+    {{"--q-lora-rank", "workload.train.model.q_lora_rank", whole_number},
+     {"--kv-lora-rank", "workload.train.model.kv_lora_rank", whole_number},
+     {"--qk-head-dim", "workload.train.model.head_dim", whole_number},
+     {"--qk-pos-emb-head-dim", "workload.train.model.rope_head_dim", whole_number},
+     {"--v-head-dim", "workload.train.model.v_head_dim", whole_number}}};
+
+/// What decides about data, rates of learning, files and messages, and not about time. Initial values and what only
+/// repeats others' defaults are among them.
+constexpr std::array<std::string_view, 65> without_time = {"--adam-",
+                                                           "--lr",
+                                                           "--min-lr",
+                                                           "--weight-decay",
+                                                           "--start-weight-decay",
+                                                           "--end-weight-decay",
+                                                           "--clip-grad",
+                                                           "--seed",
+                                                           "--save",
+                                                           "--load",
+                                                           "--no-save",
+                                                           "--no-load",
+                                                           "--data-path",
+                                                           "--data-cache",
+                                                           "--split",
+                                                           "--mock-data",
+                                                           "--train-data",
+                                                           "--valid-data",
+                                                           "--test-data",
+                                                           "--tokenizer",
+                                                           "--vocab-file",
+                                                           "--merge-file",
+                                                           "--log-",
+                                                           "--eval-",
+                                                           "--tensorboard",
+                                                           "--wandb",
+                                                           "--init-method",
+                                                           "--attention-dropout",
+                                                           "--hidden-dropout",
+                                                           "--distributed-",
+                                                           "--position-embedding-type",
+                                                           "--rotary-",
+                                                           "--use-rotary",
+                                                           "--no-position",
+                                                           "--norm-epsilon",
+                                                           "--master_",
+                                                           "--master-",
+                                                           "--node_rank",
+                                                           "--node-rank",
+                                                           "--rdzv",
+                                                           "--log_dir",
+                                                           "--use-mcore-models",
+                                                           "--transformer-impl",
+                                                           "--initial-loss-scale",
+                                                           "--loss-scale",
+                                                           "--hysteresis",
+                                                           "--exit-",
+                                                           "--ckpt-",
+                                                           "--no-masked-softmax",
+                                                           "--dataloader-type",
+                                                           "--num-workers",
+                                                           "--reset-",
+                                                           "--eod-mask",
+                                                           "--use-checkpoint",
+                                                           "--finetune",
+                                                           "--timing-",
+                                                           "--moe-aux-loss",
+                                                           "--moe-router-load",
+                                                           "--moe-z-loss",
+                                                           "--moe-grouped-gemm",
+                                                           "--max-position-embeddings",
+                                                           "--sgd-momentum",
+                                                           "--attention-softmax-in-fp32",
+                                                           "--apply-layernorm-1p",
+                                                           "--manual-gc"};
+
+constexpr std::array<std::string_view, 9> slurm_without_time = {
+    "#SBATCH --job",   "#SBATCH --time",      "#SBATCH --partition", "#SBATCH --account", "#SBATCH --output",
+    "#SBATCH --error", "#SBATCH --exclusive", "#SBATCH --cpus",      "#SBATCH --mem"};
+
+/// Families differ in what Megatron switches on by single arguments.
+void set_family(Settings& settings, Draft& draft) {
+  const std::string model = "workload.train.model.";
+  const Setting* swiglu = settings.find("--swiglu");
+  const Setting* norm = settings.find("--normalization");
+  const bool llama = swiglu != nullptr || (norm != nullptr && norm->value == "RMSNorm");
+  const Setting* says = swiglu != nullptr ? swiglu : norm;
+  if (llama) {
+    draft.set(model + "family", "llama", says->where, named(*says));
+    draft.set(model + "gated_ffn", swiglu != nullptr ? "true" : "false", says->where, named(*says));
+  } else {
+    draft.assume(model + "family", "gpt", "neither --swiglu nor --normalization RMSNorm");
+  }
+  const Setting* untied = settings.find("--untie-embeddings-and-output-weights");
+  draft.set(model + "tied_embeddings", untied != nullptr ? "false" : "true",
+            untied != nullptr ? untied->where : draft.nowhere(),
+            untied != nullptr ? named(*untied) : "no --untie-embeddings-and-output-weights");
+  const Setting* no_biases = settings.find("--disable-bias-linear");
+  draft.set(model + "biases", no_biases != nullptr ? "false" : "true",
+            no_biases != nullptr ? no_biases->where : draft.nowhere(),
+            no_biases != nullptr ? named(*no_biases) : "no --disable-bias-linear");
+}
+
+void set_heads(Settings& settings, Draft& draft) {
+  static constexpr std::array<SettingRow, 1> of_groups = {
+      {{"--num-query-groups", "workload.train.model.kv_heads", whole_number}}};
+  if (settings.flag("--group-query-attention")) set_rows(settings, of_groups, draft);
+  if (const Setting* latent = settings.find("--multi-latent-attention")) {
+    set_rows(settings, latent_rows, draft);
+    // Defaults of MLATransformerConfig, for what the arguments leave out.
+    for (const auto& [key, usual] : {std::pair("kv_lora_rank", "32"), std::pair("head_dim", "128"),
+                                     std::pair("rope_head_dim", "64"), std::pair("v_head_dim", "128")}) {
+      draft.set(std::string("workload.train.model.") + key, usual, latent->where, named(*latent) + ", its default");
+    }
+  }
+  for (const char* key : {"--use-flash-attn", "--attention-backend"}) settings.find(key);  // flash is ours, too
+}
+
+/// Vocabularies are padded, so that tensor ranks divide them (megatron/training/tokenizer: _vocab_size_with_padding).
+void set_vocabulary(Settings& settings, Draft& draft) {
+  const std::int64_t tensor = settings.whole("--tensor-model-parallel-size").value_or(1);
+  const std::int64_t unit = settings.whole("--make-vocab-size-divisible-by").value_or(128) * tensor;
+  if (const auto size = settings.whole("--vocab-size")) {
+    const Setting& stated = *settings.find("--vocab-size");
+    draft.set("workload.train.model.vocabulary", std::to_string((*size + unit - 1) / unit * unit), stated.where,
+              named(stated) + fmt::format(", padded to a multiple of {}", unit));
+    return;
+  }
+  draft.assume("workload.train.model.vocabulary", std::to_string((50257 + unit - 1) / unit * unit),
+               "GPT-2's, padded; the tokenizer decides");
+}
+
+void set_experts(Settings& settings, Draft& draft) {
+  const auto shared = settings.whole("--moe-shared-expert-intermediate-size");
+  auto each = settings.whole("--moe-ffn-hidden-size");
+  if (!each) each = settings.whole("--ffn-hidden-size");
+  if (!shared || !each) return;
+  const Setting& stated = *settings.find("--moe-shared-expert-intermediate-size");
+  if (*shared % *each != 0) {
+    fail(stated, fmt::format("{} is no multiple of an expert's {}", *shared, *each), "a multiple");
+  }
+  draft.set("workload.train.model.shared_experts", std::to_string(*shared / *each), stated.where, named(stated));
+}
+
+void set_precision(Settings& settings, Draft& draft) {
+  for (const auto& [theirs, ours] : {std::pair("--fp8-format", "fp8"), std::pair("--fp8", "fp8"),
+                                     std::pair("--bf16", "bf16"), std::pair("--fp16", "fp16")}) {
+    const Setting* setting = settings.find(theirs);
+    if (setting != nullptr) draft.set("workload.train.precision", ours, setting->where, named(*setting));
+  }
+  draft.assume("workload.train.precision", "fp32", "neither --bf16 nor --fp16");
+}
+
+void set_sharding(Settings& settings, Draft& draft) {
+  for (const auto& [theirs, level] :
+       {std::pair("--use-torch-fsdp2", "3"), std::pair("--use-megatron-fsdp", "3"), std::pair("--use-custom-fsdp", "3"),
+        std::pair("--use-distributed-optimizer", "1")}) {
+    const Setting* setting = settings.find(theirs);
+    if (setting != nullptr) draft.set("plan.zero", level, setting->where, named(*setting));
+  }
+  settings.find("--overlap-param-gather");
+  settings.find("--account-for-loss-in-pipeline-split");
+  if (const Setting* narrow = settings.find("--grad-reduce-in-bf16")) {
+    draft.set("plan.sync.gradient_precision", "bf16", narrow->where, named(*narrow));
+  }
+  if (const Setting* offload = settings.find("--optimizer-cpu-offload")) {
+    draft.set("plan.offload", "optimizer", offload->where, named(*offload));
+  }
+}
+
+void set_pipeline(Settings& settings, Draft& draft) {
+  const auto each = settings.whole("--num-layers-per-virtual-pipeline-stage");
+  const auto layers = settings.whole("--num-layers");
+  const std::int64_t stages = settings.whole("--pipeline-model-parallel-size").value_or(1);
+  if (!each || !layers) return;
+  const Setting& stated = *settings.find("--num-layers-per-virtual-pipeline-stage");
+  if (*layers % stages != 0 || *layers / stages % *each != 0) {
+    fail(stated, fmt::format("{} layers on {} stages in parts of {}", *layers, stages, *each), "numbers that divide");
+  }
+  draft.set("plan.interleave", std::to_string(*layers / stages / *each), stated.where, named(stated));
+}
+
+/// "8" of "8", "gpu:8" and "gpu:h100:8"; nothing for anything else.
+std::optional<std::int64_t> number_at_end(const std::string& text) {
+  const auto number = number_behind("n" + text.substr(text.rfind(':') + 1), "n");
+  return number && *number > 0 ? std::optional<std::int64_t>(*number) : std::nullopt;
+}
+
+/// torchrun's numbers, else Slurm's.
+TrainingSize size_of(Settings& settings) {
+  TrainingSize size;
+  const auto first_of = [&](std::initializer_list<const char*> keys) {
+    std::optional<std::int64_t> found;
+    for (const char* key : keys) {
+      const Setting* setting = settings.find(key);
+      if (found || setting == nullptr) continue;
+      found = number_at_end(setting->value);
+      if (found && size.told_by.empty()) {
+        size.where = setting->where;
+        size.told_by = named(*setting);
+      }
+    }
+    return found;
+  };
+  size.nodes = first_of({"--nnodes", "#SBATCH --nodes"});
+  size.gpus_per_node = first_of({"--nproc_per_node", "--nproc-per-node", "#SBATCH --gpus-per-node", "#SBATCH --gres",
+                                 "#SBATCH --ntasks-per-node"});
+  for (const char* key :
+       {"--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--context-parallel-size"}) {
+    size.replica = std::min<std::int64_t>(size.replica * settings.whole(key).value_or(1), 10'000'000'000);
+  }
+  return size;
+}
+
+void set_length(Settings& settings, Draft& draft) {
+  const auto samples = settings.whole("--train-samples"), steps = settings.whole("--train-iters");
+  const auto batch = settings.whole("--global-batch-size");
+  const std::string unit = "workload.train.samples";
+  if (samples) {
+    const Setting& stated = *settings.find("--train-samples");
+    draft.set(unit, fmt::format("{} samples", *samples), stated.where, named(stated));
+  } else if (steps && batch) {
+    const Setting& stated = *settings.find("--train-iters");
+    draft.set(unit, fmt::format("{} samples", *steps * *batch), stated.where, named(stated));
+  }
+}
+
+}  // namespace
+
+std::string import_megatron(const ImportInput& input) {
+  require_config_text(input);
+  Settings settings(shell_arguments(input.text, input.file));
+  if (settings.find("--num-layers") == nullptr) {
+    throw ScenarioError({input.file, 0, 0}, "--num-layers", "this argument is missing", "Megatron-LM's arguments");
+  }
+  Draft draft(input);
+  draft.set("name", file_stem(input), draft.nowhere(), "");
+  set_cluster(draft, size_of(settings));
+  set_family(settings, draft);
+  set_rows(settings, megatron_rows, draft);
+  set_heads(settings, draft);
+  set_experts(settings, draft);
+  set_vocabulary(settings, draft);
+  set_precision(settings, draft);
+  set_length(settings, draft);
+  draft.assume("workload.train.micro_batch", "1", "no --micro-batch-size");
+  if (const Setting* selective = settings.find("--recompute-activations")) {
+    draft.set("workload.train.recompute", "selective", selective->where, named(*selective));
+  }
+  if (const Setting* fused = settings.find("--cross-entropy-loss-fusion")) {
+    draft.set("workload.train.loss", "fused", fused->where, named(*fused));
+  }
+  set_pipeline(settings, draft);
+  set_sharding(settings, draft);
+  draft.set("plan.trainer", "megatron", draft.nowhere(), "its habits, where no argument says otherwise");
+  settings.ignore(without_time);
+  settings.ignore(slurm_without_time);
+  settings.leave_out_rest(draft);
+  return finished_scenario(draft, fmt::format("Written by `foretrain import megatron {}`.", input.file));
+}
+
+}  // namespace foretrain

@@ -1,0 +1,288 @@
+// What the programs of nccl-tests print (github.com/NVIDIA/nccl-tests, src/common.cu), as a table of cases for
+// `foretrain validate`: a row for each size, out of place and in place.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "model/base/csv.hpp"
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
+#include "model/base/words.hpp"
+#include "model/collectives/operation.hpp"
+#include "model/scenario/cases.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "reports/import/draft.hpp"
+#include "reports/import/importer.hpp"
+#include "reports/import/input_text.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// A line of the table.
+struct Measured {
+  double bytes = 0.0, microseconds = 0.0, algorithm_bandwidth = 0.0, bus_bandwidth = 0.0;
+  std::string reduction, root;
+  bool in_place = false;
+  SourcePosition where;
+};
+
+/// What the lines that begin with "#" tell.
+struct Surroundings {
+  std::map<std::string, int> ranks_on;  ///< by host
+  std::string gpu;                      ///< "NVIDIA H100 80GB HBM3"
+  std::string operation;                ///< empty: not told
+  [[nodiscard]] int ranks() const {
+    int sum = 0;
+    for (const auto& [host, ranks] : ranks_on) sum += ranks;
+    return sum;
+  }
+};
+
+/// Words of the table's header: which column is what.
+struct Columns {
+  std::vector<std::string> words;
+  [[nodiscard]] std::optional<std::size_t> find(std::string_view word, int occurrence) const {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (words[i] == word && occurrence-- == 0) return i;
+    }
+    return std::nullopt;
+  }
+};
+
+/// Programs are called after what they measure: all_reduce_perf, alltoall_perf.
+struct ProgramRow {
+  std::string_view program, operation;
+};
+constexpr std::array<ProgramRow, 7> programs = {{{"all_reduce_perf", "all_reduce"},
+                                                 {"all_gather_perf", "all_gather"},
+                                                 {"reduce_scatter_perf", "reduce_scatter"},
+                                                 {"broadcast_perf", "broadcast"},
+                                                 {"reduce_perf", "reduce"},
+                                                 {"alltoall_perf", "all_to_all"},
+                                                 {"sendrecv_perf", "send_receive"}}};
+
+std::string operation_named_in(std::string_view text) {
+  for (const ProgramRow& row : programs) {
+    if (text.find(row.program) != std::string_view::npos) return std::string(row.operation);
+  }
+  return "";
+}
+
+class OutputReader {
+ public:
+  explicit OutputReader(const ImportInput& input) : input_(input) {
+    surroundings.operation = operation_named_in(input.text);
+    if (surroundings.operation.empty()) surroundings.operation = operation_named_in(input.file);
+    for (const std::string& line : split(input.text, '\n')) {
+      ++number_;
+      // mpirun --tag-output: "[1,0]<stdout>:" before each line
+      const std::size_t tag = line.starts_with("[") ? line.find("<stdout>:") : std::string::npos;
+      read_line(tag == std::string::npos ? line : line.substr(tag + 9));
+    }
+    if (rows.empty()) {
+      throw ScenarioError({input.file, 0, 0}, "", "no measurements", "what a program of nccl-tests prints, all of it");
+    }
+  }
+
+  Surroundings surroundings;
+  std::vector<Measured> rows;
+
+ private:
+  void read_line(const std::string& line) {
+    std::vector<std::string> words = split_words(line);
+    if (words.empty()) return;
+    if (words[0].starts_with("#")) {
+      if (words[0] == "#") words.erase(words.begin());
+      if (words.size() >= 6 && words[0] == "Rank") read_device(words);
+      const bool header =
+          std::ranges::find(words, "size") != words.end() && std::ranges::find(words, "time") != words.end();
+      if (header) columns_.words = words;
+      return;
+    }
+    const bool data = words[0].find_first_not_of("0123456789") == std::string::npos;
+    if (!data || columns_.words.empty()) return;
+    for (int place = 0; place < 2; ++place) {
+      if (columns_.find("time", place)) add_row(words, place, line);
+    }
+  }
+
+  /// "Rank  0 Group  0 Pid 41 on   node1 device  0 [0x18] NVIDIA H100 80GB HBM3"
+  void read_device(const std::vector<std::string>& words) {
+    const auto on = std::ranges::find(words, "on"), device = std::ranges::find(words, "device");
+    if (on == words.end() || device == words.end() || device - on < 2) return;
+    ++surroundings.ranks_on[*(on + 1)];
+    std::string name;
+    for (auto word = device + 1; word != words.end(); ++word) {
+      const bool place =
+          word->starts_with("[") || word->ends_with("]") || word->find_first_not_of("0123456789") == std::string::npos;
+      if (!place) name += (name.empty() ? "" : " ") + *word;
+    }
+    surroundings.gpu = name;
+  }
+
+  void add_row(const std::vector<std::string>& words, int place, const std::string& line) {
+    const auto cell = [&](std::string_view column, int occurrence) -> const std::string& {
+      const auto index = columns_.find(column, occurrence);
+      if (!index || *index >= words.size()) {
+        throw ScenarioError({input_.file, number_, static_cast<int>(line.size()) + 1}, std::string(column),
+                            fmt::format("{} columns", words.size()),
+                            fmt::format("{}, as in the header", columns_.words.size()));
+      }
+      return words[*index];
+    };
+    const auto number = [&](std::string_view column, int occurrence) {
+      const std::string& text = cell(column, occurrence);
+      try {
+        return parse_number(text);
+      } catch (const UnitError& error) {
+        throw ScenarioError({input_.file, number_, static_cast<int>(line.find(text)) + 1}, std::string(column),
+                            error.got(), error.expected());
+      }
+    };
+    Measured row;
+    row.bytes = number("size", 0);
+    row.microseconds = number("time", place);
+    row.algorithm_bandwidth = number("algbw", place);
+    row.bus_bandwidth = number("busbw", place);
+    if (columns_.find("redop", 0)) row.reduction = cell("redop", 0);
+    if (columns_.find("root", 0)) row.root = cell("root", 0);
+    row.in_place = place == 1;
+    row.where = {input_.file, number_, 1};
+    if (row.bytes >= 1.0 && row.microseconds > 0.0) rows.push_back(std::move(row));
+  }
+
+  const ImportInput& input_;
+  Columns columns_;
+  int number_ = 0;
+};
+
+/// Where no program is named: reductions and roots tell some apart, what the bus carries for each byte others.
+std::string deduced_operation(const OutputReader& output, int ranks) {
+  const Measured& row = output.rows.back();
+  const double share = row.algorithm_bandwidth > 0.0 ? row.bus_bandwidth / row.algorithm_bandwidth : 0.0;
+  const bool reduces = !row.reduction.empty() && row.reduction != "none";
+  const bool rooted = !row.root.empty() && row.root != "-1";
+  if (rooted) return reduces ? "reduce" : "broadcast";
+  if (reduces && ranks > 2) return share > 1.0 ? "all_reduce" : "reduce_scatter";
+  throw ScenarioError(row.where, "workload.collective.operation", "the output does not tell what was measured",
+                      "the command line in the file, or --set workload.collective.operation=all_gather");
+}
+
+std::vector<std::string> name_words(std::string_view name) {
+  std::string plain = to_lower(name);
+  std::ranges::replace_if(
+      plain, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, ' ');
+  return split_words(plain);
+}
+
+/// The catalogue's machine with as many GPUs of that name: "NVIDIA H100 80GB HBM3" is in dgx-h100.
+std::string likely_node(const std::string& gpu, int gpus, const SourcePosition& where) {
+  const std::vector<std::string> told = name_words(gpu);
+  std::string best;
+  int most = 0;
+  for (const CatalogueEntry& entry : list_hardware()) {
+    if (entry.kind != "node") continue;
+    const YamlNode& document = cached_yaml_file(entry.file.string());
+    const YamlNode *name = document.at("gpu"), *count = document.at("gpus");
+    if (name == nullptr || count == nullptr || !name->is_scalar()) continue;
+    const auto has = number_behind("n" + count->scalar, "n");
+    if (!has || *has < gpus) continue;
+    int score = *has == gpus ? 1 : 0;
+    bool model = false;  // "h100", the first word of the catalogue's names
+    const std::vector<std::string> known = name_words(name->scalar);
+    for (const std::string& word : known) {
+      const bool both = std::ranges::find(told, word) != told.end();
+      if (both) score += 4;
+      if (!both && word == "pcie") score -= 4;
+      model = model || (both && word.find_first_of("0123456789") != std::string::npos && !word.ends_with("gb"));
+    }
+    if (entry.name.starts_with("dgx")) score += 1;
+    if (!model || score <= most) continue;
+    most = score;
+    best = entry.name;
+  }
+  if (best.empty()) {
+    throw ScenarioError(where, "cluster.node", fmt::format("no machine of the catalogue has {} \"{}\"", gpus, gpu),
+                        "--set cluster.node=NAME of `foretrain list`");
+  }
+  return best;
+}
+
+/// A column of the table with the same value in every row.
+using Constants = std::vector<std::pair<std::string, std::string>>;
+
+void set_constant(Constants& constants, const std::string& key, const std::string& value) {
+  const auto old = std::ranges::find(constants, key, &std::pair<std::string, std::string>::first);
+  if (old == constants.end()) constants.emplace_back(key, value);
+}
+
+Constants constant_cells(const OutputReader& output, const ImportInput& input) {
+  Constants constants;
+  for (const std::string& text : input.overrides) {
+    const Override override = parse_override(text);
+    set_constant(constants, override.key, std::string(trim(override.value)));
+  }
+  const auto said = [&](std::string_view key) {
+    return std::ranges::any_of(constants, [&](const auto& cell) { return cell.first == key; });
+  };
+  const Surroundings& around = output.surroundings;
+  const SourcePosition nowhere{input.file, 0, 0};
+  const int hosts = static_cast<int>(around.ranks_on.size()), ranks = around.ranks();
+  if (hosts == 0 && !said("cluster.node")) {
+    throw ScenarioError(nowhere, "cluster.node", "no line names a device (\"# Rank 0 … on HOST device 0\")",
+                        "these lines, or --set cluster.node=NAME");
+  }
+  if (hosts > 0) {
+    const int each = (ranks + hosts - 1) / hosts;
+    if (!said("cluster.node")) set_constant(constants, "cluster.node", likely_node(around.gpu, each, nowhere));
+    set_constant(constants, "cluster.nodes", std::to_string(hosts));
+    set_constant(constants, "cluster.gpus_per_node", std::to_string(each));
+  }
+  if (!said("workload.collective.operation")) {
+    set_constant(constants, "workload.collective.operation",
+                 around.operation.empty() ? deduced_operation(output, ranks) : around.operation);
+  }
+  set_constant(constants, "workload.collective.algorithm", "auto");
+  return constants;
+}
+
+}  // namespace
+
+std::string import_nccl_tests(const ImportInput& input) {
+  require_config_text(input);
+  const OutputReader output(input);
+  const Constants constants = constant_cells(output, input);
+  const std::string operation =
+      std::ranges::find(constants, "workload.collective.operation", &Constants::value_type::first)->second;
+  std::vector<std::string> header = {"case", "group"};
+  for (const auto& [key, value] : constants) header.push_back(key);
+  for (const char* key : {"workload.collective.size", "measured.time", "measured.bus_bandwidth", "source"}) {
+    header.emplace_back(key);
+  }
+  std::string text = csv_line(header) + "\n";
+  for (const Measured& row : output.rows) {
+    const std::string place = row.in_place ? "in-place" : "out-of-place";
+    const std::string stem = file_stem(input);
+    std::vector<std::string> cells = {fmt::format("{}-{}-{:.0f}-{}", stem, operation, row.bytes, place),
+                                      fmt::format("{}-{}", stem, place)};
+    for (const auto& [key, value] : constants) cells.push_back(value);
+    cells.push_back(fmt::format("{:.0f} B", row.bytes));
+    cells.push_back(fmt::format("{} us", row.microseconds));
+    constexpr double least_told = 10.0;  // GB/s: of less, two decimals are too few digits
+    cells.push_back(row.bus_bandwidth >= least_told ? fmt::format("{} GB/s", row.bus_bandwidth) : "");
+    cells.push_back(fmt::format("nccl-tests: {}, line {}; {}", input.file, row.where.line, output.surroundings.gpu));
+    text += csv_line(cells) + "\n";
+  }
+  try {
+    scenario_of(read_cases_text(text, input.file).front());
+  } catch (const ScenarioError& error) {
+    throw ScenarioError(output.rows.front().where, error.key(), error.got(), error.expected());
+  }
+  return text;
+}
+
+}  // namespace foretrain

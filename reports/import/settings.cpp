@@ -1,0 +1,185 @@
+#include "reports/import/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::int64_t most = 1'000'000'000;
+constexpr const char* usual_node = "dgx-h100";
+constexpr std::int64_t usual_gpus = 8;  ///< of that node
+constexpr const char* usual_model = "llama3-8b";
+
+bool says_none(std::string_view value) {
+  return value == "null" || value == "None" || value == "none" || value == "auto" || value == "~";
+}
+
+std::optional<bool> truth(std::string_view value) {
+  const std::string word = to_lower(value);
+  if (word.empty() || word == "true" || word == "1" || word == "yes" || word == "on") return true;
+  if (word == "false" || word == "0" || word == "no" || word == "off") return false;
+  return std::nullopt;
+}
+
+bool truth_of(const Setting& setting) {
+  const auto value = truth(setting.value);
+  if (!value) fail(setting, fmt::format("\"{}\" is neither true nor false", setting.value), "true or false");
+  return *value;
+}
+
+std::int64_t number_of(const Setting& setting, std::int64_t least) {
+  if (setting.value.find('$') != std::string::npos) {
+    fail(setting, fmt::format("{} is not set in this file", setting.value),
+         "its value in the file, or --set with the key that it decides");
+  }
+  try {
+    std::string digits = setting.value;
+    std::erase(digits, '_');  // of TOML and Python
+    return parse_integer(digits, least, most);
+  } catch (const UnitError& error) {
+    fail(setting, error.got(), error.expected());
+  }
+}
+
+void add_settings(const YamlNode& node, const std::string& path, std::vector<Setting>& settings) {
+  for (const YamlEntry& entry : node.entries) {
+    const std::string key = path.empty() ? entry.key : path + "." + entry.key;
+    if (entry.value.is_scalar()) settings.push_back({key, entry.value.scalar, entry.where});
+    if (entry.value.is_null()) settings.push_back({key, "null", entry.where});
+    if (entry.value.is_mapping()) add_settings(entry.value, key, settings);
+    if (!entry.value.is_sequence()) continue;
+    std::vector<std::string> items;
+    for (std::size_t i = 0; i < entry.value.items.size(); ++i) {
+      const YamlNode& item = entry.value.items[i];
+      if (item.is_scalar()) items.push_back(item.scalar);
+      if (item.is_mapping()) add_settings(item, fmt::format("{}[{}]", key, i), settings);
+    }
+    settings.push_back({key, fmt::format("[{}]", fmt::join(items, ", ")), entry.where});
+  }
+}
+
+}  // namespace
+
+void fail(const Setting& setting, std::string got, std::string expected) {
+  throw ScenarioError(setting.where, setting.key, std::move(got), std::move(expected));
+}
+
+std::string named(const Setting& setting) {
+  if (setting.key.starts_with("--")) return setting.value.empty() ? setting.key : setting.key + " " + setting.value;
+  return setting.key + ": " + setting.value;
+}
+
+const Setting* Settings::find(std::string_view key) {
+  const Setting* found = nullptr;
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    if (all_[i].key != key) continue;
+    understood_[i] = true;
+    found = &all_[i];
+  }
+  return found != nullptr && says_none(found->value) ? nullptr : found;
+}
+
+bool Settings::flag(std::string_view key) {
+  const Setting* setting = find(key);
+  return setting != nullptr && truth_of(*setting);
+}
+
+std::optional<std::int64_t> Settings::whole(std::string_view key, std::int64_t least) {
+  const Setting* setting = find(key);
+  if (setting == nullptr || setting->value == "-1" || setting->value.find('$') != std::string::npos)
+    return std::nullopt;
+  return number_of(*setting, least);
+}
+
+void Settings::ignore(std::span<const std::string_view> beginnings) {
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    const auto begins = [&](std::string_view beginning) { return all_[i].key.starts_with(beginning); };
+    if (std::ranges::any_of(beginnings, begins)) understood_[i] = true;
+  }
+}
+
+void Settings::leave_out_rest(Draft& draft) const {
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    if (!understood_[i]) draft.leave_out(all_[i].where, named(all_[i]));
+  }
+}
+
+void set_rows(Settings& settings, std::span<const SettingRow> rows, Draft& draft) {
+  for (const SettingRow& row : rows) {
+    const Setting* setting = settings.find(row.theirs);
+    const std::string ours(row.ours);
+    if (setting == nullptr || draft.has(ours)) continue;
+    if (auto value = row.value(*setting)) draft.set(ours, std::move(*value), setting->where, named(*setting));
+  }
+}
+
+std::optional<std::string> whole_number(const Setting& setting) { return std::to_string(number_of(setting, 1)); }
+
+std::optional<std::string> positive_number(const Setting& setting) {
+  if (setting.value == "-1") return std::nullopt;
+  const std::int64_t value = number_of(setting, 0);
+  return value > 0 ? std::optional(std::to_string(value)) : std::nullopt;
+}
+
+std::optional<std::string> true_or_false(const Setting& setting) { return truth_of(setting) ? "true" : "false"; }
+
+std::optional<std::string> opposite(const Setting& setting) { return truth_of(setting) ? "false" : "true"; }
+
+std::vector<Setting> flat_settings(const YamlNode& document) {
+  std::vector<Setting> settings;
+  add_settings(document, "", settings);
+  return settings;
+}
+
+void set_cluster(Draft& draft, const TrainingSize& size) {
+  if (size.replica > most) {
+    throw ScenarioError(size.where, "", fmt::format("a replica of {} GPUs", size.replica), "at most 10⁹");
+  }
+  draft.assume("cluster.node", usual_node, "the file does not name the machines; --set cluster.node=NAME");
+  std::optional<std::int64_t> per_node = size.gpus_per_node;
+  if (!per_node && size.gpus && size.nodes && *size.gpus % *size.nodes == 0) per_node = *size.gpus / *size.nodes;
+  std::optional<std::int64_t> nodes = size.nodes;
+  const std::int64_t each = per_node.value_or(size.gpus ? std::min(*size.gpus, usual_gpus) : usual_gpus);
+  if (!nodes && size.gpus && *size.gpus % each == 0) nodes = *size.gpus / each;
+  if (nodes) {
+    draft.set("cluster.nodes", std::to_string(*nodes), size.where, size.told_by);
+  } else {
+    const std::int64_t least = std::lcm(size.replica, each) / each;
+    draft.assume("cluster.nodes", std::to_string(least),
+                 "the least that hold a replica of the model; the file does not tell");
+  }
+  if (per_node) {
+    draft.set("cluster.gpus_per_node", std::to_string(*per_node), size.where, size.told_by);
+  } else if (each != usual_gpus) {
+    draft.set("cluster.gpus_per_node", std::to_string(each), size.where, size.told_by);
+  }
+}
+
+std::int64_t number_of(const Draft& draft, std::string_view key) {
+  return std::max(number_behind("n" + draft.scalar(key, "1"), "n").value_or(1), 1);
+}
+
+void set_batch_of_rank(Draft& draft, std::int64_t samples, const Setting& says) {
+  if (draft.has("workload.train.global_batch")) return;
+  double share = static_cast<double>(samples);
+  for (const char* factor : {"plan.tensor", "plan.pipeline", "plan.context"}) {
+    share /= static_cast<double>(number_of(draft, factor));
+  }
+  draft.set("workload.train.global_batch_per_gpu", fmt::format("{:.12g}", share), says.where, named(says));
+}
+
+void assume_model(Draft& draft, const std::string& name) {
+  const std::string why = name.empty() ? "the file does not describe the model"
+                                       : fmt::format("the file names {} but does not describe it", name);
+  draft.assume("workload.train.model", usual_model, why + "; --set workload.train.model=NAME");
+}
+
+}  // namespace foretrain

@@ -1,0 +1,85 @@
+// What a trainer's configuration says, as a flat list of keys and values, and the tables by which importers turn these
+// into a scenario.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/scenario/yaml_document.hpp"
+#include "reports/import/draft.hpp"
+
+namespace foretrain {
+
+struct Setting {
+  std::string key;    ///< dotted, in the words of its tool
+  std::string value;  ///< empty where the key stands alone (a flag of a command line)
+  SourcePosition where;
+};
+
+/// Throws ScenarioError at the setting.
+[[noreturn]] void fail(const Setting& setting, std::string got, std::string expected);
+
+/// Of one key the last setting counts, as on command lines. Whoever asks for a setting has understood it.
+class Settings {
+ public:
+  explicit Settings(std::vector<Setting> all) : all_(std::move(all)), understood_(all_.size(), false) {}
+
+  /// The setting, or null; also where its value says that there is none ("null", "none", "auto", "-1" of tools that
+  /// write so).
+  const Setting* find(std::string_view key);
+  /// True for "true", "1", "yes" and a key that stands alone, false for their opposites and a key that is missing.
+  bool flag(std::string_view key);
+  /// A whole number from `least` to 10⁹, or nothing, also where it is a variable that the file does not set.
+  std::optional<std::int64_t> whole(std::string_view key, std::int64_t least = 1);
+  /// Every key that begins so has nothing to do with a step's time.
+  void ignore(std::span<const std::string_view> beginnings);
+  /// Puts those that nobody asked for among what the draft leaves out.
+  void leave_out_rest(Draft& draft) const;
+
+ private:
+  std::vector<Setting> all_;
+  std::vector<bool> understood_;
+};
+
+/// A setting that becomes one value. `value` makes it ours; nothing: there is nothing to say.
+struct SettingRow {
+  std::string_view theirs, ours;
+  std::optional<std::string> (*value)(const Setting& setting);
+};
+void set_rows(Settings& settings, std::span<const SettingRow> rows, Draft& draft);
+
+// Values of rows. Each throws ScenarioError for what it cannot be.
+std::optional<std::string> whole_number(const Setting& setting);
+/// Nothing for 0.
+std::optional<std::string> positive_number(const Setting& setting);
+std::optional<std::string> true_or_false(const Setting& setting);
+std::optional<std::string> opposite(const Setting& setting);
+
+/// "line 3: --micro-batch-size 1" without the line: how comments name a setting.
+std::string named(const Setting& setting);
+
+/// Every scalar below a node as a setting; items of lists of mappings are "key[0]", lists of scalars "[a, b]".
+std::vector<Setting> flat_settings(const YamlNode& document);
+
+/// The GPUs that a configuration speaks of.
+struct TrainingSize {
+  std::optional<std::int64_t> gpus, gpus_per_node, nodes;
+  std::int64_t replica = 1;  ///< GPUs that hold one replica of the model together: as many train at least
+  SourcePosition where;      ///< of what says so
+  std::string told_by;       ///< named; empty where nothing says it
+};
+
+/// Node, nodes and GPUs of each: said where the size tells them, else assumed.
+void set_cluster(Draft& draft, const TrainingSize& size);
+/// What one rank takes in a step, in samples, as the batch of each GPU: of those that hold a replica together, a share.
+void set_batch_of_rank(Draft& draft, std::int64_t samples, const Setting& says);
+/// The number that a key of the draft has; 1 where it has none.
+std::int64_t number_of(const Draft& draft, std::string_view key);
+/// Assumes a model where the draft has none, and notes that the file names one by `name` where it does.
+void assume_model(Draft& draft, const std::string& name = "");
+
+}  // namespace foretrain

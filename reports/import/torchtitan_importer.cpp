@@ -1,0 +1,265 @@
+// torchtitan's configuration (torchtitan/config/job_config.py), also with the keys of its older versions.
+#include <fmt/format.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "model/base/text.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "reports/import/importer.hpp"
+#include "reports/import/input_text.hpp"
+#include "reports/import/settings.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::string toml_text(const toml::node& node) {
+  if (const auto text = node.value_exact<std::string>()) return *text;
+  std::ostringstream out;
+  node.visit([&](const auto& value) { out << value; });
+  return out.str();
+}
+
+SourcePosition toml_position(const toml::source_region& source, const std::string& file) {
+  return {file, static_cast<int>(source.begin.line), static_cast<int>(source.begin.column)};
+}
+
+void add_toml(const toml::table& table, const std::string& path, const std::string& file,
+              std::vector<Setting>& settings) {
+  for (const auto& [key, value] : table) {
+    const std::string name = path.empty() ? std::string(key.str()) : path + "." + std::string(key.str());
+    if (const toml::table* inner = value.as_table()) {
+      add_toml(*inner, name, file, settings);
+    } else {
+      settings.push_back({name, toml_text(value), toml_position(key.source(), file)});
+    }
+  }
+}
+
+/// In the order of the file.
+std::vector<Setting> toml_settings(const ImportInput& input) {
+  std::vector<Setting> settings;
+  try {
+    add_toml(toml::parse(input.text, input.file), "", input.file, settings);
+  } catch (const toml::parse_error& error) {
+    throw ScenarioError(toml_position(error.source(), input.file), "", std::string(error.description()), "TOML");
+  }
+  std::ranges::stable_sort(settings, {}, [](const Setting& s) { return std::pair(s.where.line, s.where.column); });
+  return settings;
+}
+
+std::optional<std::string> torchtitan_optimizer(const Setting& setting) {
+  if (setting.value == "AdamW" || setting.value == "Adam") return to_lower(setting.value);
+  fail(setting, fmt::format("\"{}\" is not modelled", setting.value), "AdamW or Adam");
+}
+
+std::optional<std::string> float_type(const Setting& setting) {
+  if (setting.value == "bfloat16") return "bf16";
+  if (setting.value == "float32") return "fp32";
+  fail(setting, fmt::format("unknown type \"{}\"", setting.value), "bfloat16 or float32");
+}
+
+std::optional<std::string> pipeline_schedule(const Setting& setting) {
+  const std::string word = to_lower(setting.value);
+  if (word == "1f1b" || word == "gpipe") return word;
+  if (word == "interleaved1f1b") return "interleaved";
+  if (word == "zbvzerobubble" || word == "interleavedzerobubble") return "zero_bubble";
+  if (word == "dualpipev") return "dualpipe";
+  fail(setting, fmt::format("\"{}\" is not modelled", setting.value), "1F1B, GPipe, Interleaved1F1B or ZBVZeroBubble");
+}
+
+std::optional<std::string> compiled(const Setting& setting) {
+  return *true_or_false(setting) == "true" ? std::optional<std::string>("compiled") : std::nullopt;
+}
+
+constexpr std::array<SettingRow, 17> torchtitan_rows = {{
+    {"training.seq_len", "workload.train.model.sequence", whole_number},
+    {"optimizer.name", "workload.train.optimizer", torchtitan_optimizer},
+    {"training.global_batch_size", "workload.train.global_batch", positive_number},
+    {"training.mixed_precision_param", "workload.train.precision", float_type},
+    {"training.mixed_precision_reduce", "plan.sync.gradient_precision", float_type},
+    {"parallelism.tensor_parallel_degree", "plan.tensor", whole_number},
+    {"training.tensor_parallel_degree", "plan.tensor", whole_number},
+    {"parallelism.enable_async_tensor_parallel", "plan.tensor_overlap", true_or_false},
+    {"parallelism.pipeline_parallel_degree", "plan.pipeline", whole_number},
+    {"experimental.pipeline_parallel_degree", "plan.pipeline", whole_number},
+    {"parallelism.pipeline_parallel_schedule", "plan.schedule", pipeline_schedule},
+    {"experimental.pipeline_parallel_schedule", "plan.schedule", pipeline_schedule},
+    {"parallelism.context_parallel_degree", "plan.context", whole_number},
+    {"experimental.context_parallel_degree", "plan.context", whole_number},
+    {"parallelism.expert_parallel_degree", "plan.expert", whole_number},
+    {"compile.enable", "plan.execution", compiled},
+    {"training.compile", "plan.execution", compiled},
+}};
+
+constexpr std::array<std::string_view, 23> torchtitan_without_time = {"job.",
+                                                                      "profiling.",
+                                                                      "metrics.",
+                                                                      "checkpoint.",
+                                                                      "comm.",
+                                                                      "validation.",
+                                                                      "fault_tolerance.",
+                                                                      "debug.",
+                                                                      "optimizer.",
+                                                                      "lr_scheduler.",
+                                                                      "training.dataset",
+                                                                      "training.max_norm",
+                                                                      "training.seed",
+                                                                      "training.deterministic",
+                                                                      "training.warmup_steps",
+                                                                      "training.gc_freq",
+                                                                      "training.steps",
+                                                                      "model.tokenizer",
+                                                                      "model.hf_assets",
+                                                                      "model.norm_type",
+                                                                      "compile.",
+                                                                      "parallelism.disable_loss_parallel",
+                                                                      "training.data_parallel_type"};
+
+std::int64_t degree(Settings& settings, std::initializer_list<const char*> keys) {
+  std::int64_t found = 1;
+  for (const char* key : keys) found = settings.whole(key).value_or(found);
+  return found;
+}
+
+/// "llama3" and "8B" are the catalogue's llama3-8b.
+void set_torchtitan_model(Settings& settings, Draft& draft) {
+  const Setting *name = settings.find("model.name"), *flavor = settings.find("model.flavor");
+  std::string wanted = name != nullptr ? name->value : std::string();
+  if (flavor != nullptr) wanted += "-" + flavor->value;
+  std::string word = to_lower(wanted);
+  std::ranges::replace(word, '_', '-');
+  const auto known = list_models();
+  const bool found = name != nullptr && std::ranges::find(known, word, &CatalogueEntry::name) != known.end();
+  if (found) {
+    draft.set("workload.train.model.preset", word, name->where,
+              named(*name) + (flavor != nullptr ? ", " + named(*flavor) : ""));
+  } else {
+    draft.assume("workload.train.model.preset", "llama3-8b",
+                 wanted.empty() ? "the file names no model; --set workload.train.model.preset=NAME"
+                                : fmt::format("the catalogue has no {}; --set workload.train.model.preset=NAME", word));
+  }
+}
+
+/// A rank's batch is one micro-batch, or a pipeline's of several.
+void set_torchtitan_batch(Settings& settings, Draft& draft) {
+  static constexpr std::array<SettingRow, 1> of_pipeline = {
+      {{"parallelism.pipeline_parallel_microbatch_size", "workload.train.micro_batch", whole_number}}};
+  static constexpr std::array<SettingRow, 2> of_rank = {
+      {{"training.local_batch_size", "workload.train.micro_batch", whole_number},
+       {"training.batch_size", "workload.train.micro_batch", whole_number}}};
+  if (number_of(draft, "plan.pipeline") == 1) {
+    set_rows(settings, of_rank, draft);
+    draft.assume("workload.train.micro_batch", "1", "no local_batch_size");
+    return;
+  }
+  set_rows(settings, of_pipeline, draft);
+  draft.assume("workload.train.micro_batch", "1", "pipeline_parallel_microbatch_size is 1 unless stated");
+  for (const SettingRow& row : of_rank) {
+    if (const auto samples = settings.whole(row.theirs)) set_batch_of_rank(draft, *samples, *settings.find(row.theirs));
+  }
+}
+
+void set_recomputation(Settings& settings, Draft& draft) {
+  const Setting* mode = settings.find("activation_checkpoint.mode");
+  const Setting* option = settings.find("activation_checkpoint.selective_ac_option");
+  if (mode == nullptr) return;
+  if (mode->value == "full") return draft.set("workload.train.recompute", "full", mode->where, named(*mode));
+  if (mode->value != "selective")
+    fail(*mode, fmt::format("unknown mode \"{}\"", mode->value), "none, selective or full");
+  if (option != nullptr && option->value != "op") {
+    draft.leave_out(option->where, named(*option) + ": every so many layers whole; taken as \"op\"");
+  }
+  draft.set("workload.train.recompute", "selective_operators", mode->where, named(*mode));
+}
+
+void set_float8(Settings& settings, Draft& draft) {
+  for (const char* key : {"float8.enable_fp8_linear", "float8.enable_float8_linear"}) {
+    if (!settings.flag(key)) continue;
+    const Setting& setting = *settings.find(key);
+    draft.set("workload.train.precision", "fp8", setting.where, named(setting));
+  }
+  const Setting* converters = settings.find("model.converters");
+  if (converters != nullptr && converters->value.find("float8") != std::string::npos) {
+    draft.set("workload.train.precision", "fp8", converters->where, named(*converters));
+  }
+}
+
+void set_torchtitan_sharding(Settings& settings, Draft& draft, std::int64_t replicate, std::int64_t shard) {
+  const Setting* says = nullptr;
+  for (const char* key : {"training.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"}) {
+    if (const Setting* setting = settings.find(key)) says = setting;
+  }
+  const SourcePosition where = says != nullptr ? says->where : draft.nowhere();
+  const std::string comment = says != nullptr ? named(*says) : "data_parallel_shard_degree is all unless stated";
+  if (shard == 1) {
+    draft.set("plan.trainer", "ddp", where, comment);
+    return;
+  }
+  draft.set("plan.trainer", "fsdp", where, comment);
+  if (shard > 1 && replicate > 1) {
+    draft.set("plan.zero", yaml_entries({{"stage", std::string("3")}, {"shard", std::to_string(shard)}}, where), where,
+              comment);
+  }
+  draft.set("plan.zero", "3", where, comment);
+  const Setting* reshard = settings.find("parallelism.fsdp_reshard_after_forward");
+  if (reshard != nullptr && reshard->value != "default") {
+    draft.set("plan.reshard_after_forward", reshard->value == "always" ? "true" : "false", reshard->where,
+              named(*reshard));
+  }
+}
+
+}  // namespace
+
+std::string import_torchtitan(const ImportInput& input) {
+  require_config_text(input);
+  Settings settings(toml_settings(input));
+  Draft draft(input);
+  draft.set("name", file_stem(input), draft.nowhere(), "");
+  const std::int64_t tensor =
+      degree(settings, {"training.tensor_parallel_degree", "parallelism.tensor_parallel_degree"});
+  const std::int64_t pipeline =
+      degree(settings, {"experimental.pipeline_parallel_degree", "parallelism.pipeline_parallel_degree"});
+  const std::int64_t context =
+      degree(settings, {"experimental.context_parallel_degree", "parallelism.context_parallel_degree"});
+  const std::int64_t replicate =
+      degree(settings, {"training.data_parallel_replicate_degree", "parallelism.data_parallel_replicate_degree"});
+  std::int64_t shard = 0;  // all that are left
+  for (const char* key : {"training.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"}) {
+    shard = settings.whole(key).value_or(shard);
+  }
+  constexpr double most = 1e9;
+  const double gpus = static_cast<double>(tensor) * static_cast<double>(pipeline) * static_cast<double>(context) *
+                      static_cast<double>(replicate) * static_cast<double>(std::max<std::int64_t>(shard, 1));
+  if (gpus > most) throw ScenarioError(draft.nowhere(), "parallelism", "degrees for more than 10⁹ GPUs", "fewer");
+  TrainingSize size;
+  size.replica = tensor * pipeline * context;
+  if (shard > 0) {
+    size.gpus = size.replica * replicate * shard;
+    size.told_by = "the product of the degrees of parallelism";
+  } else {
+    size.replica *= replicate;
+  }
+  set_cluster(draft, size);
+  set_torchtitan_model(settings, draft);
+  set_float8(settings, draft);
+  set_rows(settings, torchtitan_rows, draft);
+  draft.assume("workload.train.precision", "bf16", "mixed_precision_param is bfloat16 unless stated");
+  set_torchtitan_batch(settings, draft);
+  set_recomputation(settings, draft);
+  set_torchtitan_sharding(settings, draft, replicate, shard);
+  if (tensor > 1)
+    draft.set("plan.sequence_parallel", "true", draft.nowhere(), "torchtitan's tensor parallelism has it");
+  if (settings.flag("training.enable_cpu_offload")) {
+    const Setting& offload = *settings.find("training.enable_cpu_offload");
+    draft.set("plan.offload", yaml_list({"optimizer", "parameters"}, offload.where), offload.where, named(offload));
+  }
+  settings.ignore(torchtitan_without_time);
+  settings.leave_out_rest(draft);
+  return finished_scenario(draft, fmt::format("Written by `foretrain import torchtitan {}`.", input.file));
+}
+
+}  // namespace foretrain

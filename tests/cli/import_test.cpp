@@ -1,0 +1,50 @@
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace foretrain::test;
+
+namespace {
+const std::string samples = FORETRAIN_SOURCE_DIR "/tests/import/data/";
+}
+
+TEST_CASE("an imported scenario is predicted as it stands") {
+  const TemporaryFolder folder;
+  const std::string scenario = folder.file("imported.yaml");
+  REQUIRE(run_program({"import", "torchtitan", samples + "torchtitan_llama3_8b.toml", "-o", scenario}).status == 0);
+  const auto predicted = run_program({"predict", scenario, "--fidelity", "estimate"});
+  CHECK(predicted.status == 0);
+  CHECK_THAT(predicted.output, Catch::Contains("Step time"));
+}
+
+TEST_CASE("an imported machine is a scenario's node") {
+  const TemporaryFolder folder;
+  const std::string node = folder.file("node.yaml");
+  REQUIRE(run_program({"import", "nccl-topology", samples + "nccl_topology_hgx_h100.xml", "-o", node}).status == 0);
+  CHECK(run_program({"predict", ring_of_four, "--set", "cluster.node=" + node}).status == 0);
+}
+
+TEST_CASE("an imported table is validated as it stands") {
+  const TemporaryFolder folder;
+  const std::string table = folder.file("cases.csv");
+  REQUIRE(run_program({"import", "nccl-tests", samples + "nccl_tests_all_reduce.txt", "-o", table}).status == 0);
+  const auto validated = run_program({"validate", "--cases", table, "--fidelity", "estimate"});
+  CHECK(validated.status == 0);
+  CHECK_THAT(validated.output, Catch::Contains("nccl_tests_all_reduce-in-place"));
+}
+
+TEST_CASE("a trace is reported beside a prediction, packed or not") {
+  const auto report = run_program(
+      {"import", "kineto", samples + "kineto_gpu.json.gz", "--scenario", "gpt2-xl-dgx-a100", "--fidelity", "estimate"});
+  CHECK(report.status == 0);
+  CHECK_THAT(report.output, Catch::Contains("predicted") && Catch::Contains("exposed communication"));
+}
+
+TEST_CASE("a file that is none of its kind, or is missing, ends with status 2 and writes nothing") {
+  const TemporaryFolder folder;
+  const auto wrong = run_program({"import", "slurm", samples + "megatron_gpt3.sh", "-o", folder.file("out.yaml")});
+  CHECK(wrong.status == 2);
+  CHECK_THAT(wrong.errors, Catch::Contains("megatron_gpt3.sh:8:1") && Catch::Contains("no SwitchName"));
+  CHECK_FALSE(std::filesystem::exists(folder.file("out.yaml")));
+  CHECK(run_program({"import", "kineto", folder.file("nothing.json")}).status == 2);
+  CHECK(run_program({"import", "kineto", folder.file("broken.json.gz", "\x1f\x8b\x08 no gzip")}).status == 2);
+}

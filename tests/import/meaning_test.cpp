@@ -1,0 +1,212 @@
+#include "model/job/job.hpp"
+#include "model/scenario/cases.hpp"
+#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/load.hpp"
+#include "reports/import/kineto_trace.hpp"
+#include "reports/import/shell_arguments.hpp"
+#include "tests/catch.hpp"
+#include "tests/import/samples.hpp"
+
+using namespace foretrain;
+using namespace foretrain::test;
+
+namespace {
+
+Scenario imported(std::string_view importer, std::string_view file, std::vector<std::string> overrides = {}) {
+  ImportInput input = input_of({importer, file});
+  input.overrides = std::move(overrides);
+  return load_scenario_text(import_with(importer, input), "imported.yaml");
+}
+
+Node imported_node(std::string_view importer, std::string_view file) {
+  const YamlNode document = parse_yaml(import_with(importer, input_of({importer, file})), "imported.yaml");
+  return read_node(Field(document, ""));
+}
+
+int links_of(const Node& node, const std::string& part) {
+  int count = 0;
+  for (const NodeLink& link : node.links) {
+    const bool here = node.vertices[at_index(link.a)].name == part || node.vertices[at_index(link.b)].name == part;
+    if (here) count += link.count;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a script of Megatron-LM becomes the training that it starts") {
+  const Scenario scenario = imported("megatron", "megatron_gpt3.sh");
+  const auto& train = std::get<TrainWorkload>(scenario.workload);
+  const auto& model = std::get<TransformerConfig>(train.model.shape);
+  // Sixteen machines of eight GPUs, in replicas of eight times eight: two of these.
+  CHECK(scenario.cluster.gpus() == 128);
+  CHECK(scenario.plan.tensor == 8);
+  CHECK(scenario.plan.pipeline == 8);
+  CHECK(scenario.plan.data == 2);
+  // The script works it out: 128 / (8 * 8) * 48.
+  CHECK(train.global_batch == 96);
+  CHECK(train.recompute == Recompute::full);
+  // 50,257 padded to a multiple of 128 times eight tensor ranks.
+  CHECK(model.vocabulary == 51200);
+  CHECK(scenario.plan.zero == 1);
+  CHECK(scenario.plan.sync.overlap);
+}
+
+TEST_CASE("every imported scenario and table is predicted as it stands") {
+  int scenarios = 0;
+  for (const ImportSample& sample : import_samples) {
+    const std::string text = import_with(sample.importer, input_of(sample));
+    INFO(sample.file);
+    if (text.find("\nworkload:") != std::string::npos) {
+      CHECK(estimate(load_scenario_text(text, "imported.yaml")).time() > Seconds(0.0));
+      ++scenarios;
+    }
+    if (!text.starts_with("case,")) continue;
+    for (const Case& row : read_cases_text(text, "table.csv")) CHECK(estimate(scenario_of(row)).time() > Seconds(0.0));
+  }
+  // Two of Chakra, one of Hugging Face, two each of four trainers.
+  CHECK(scenarios == 11);
+}
+
+TEST_CASE("--set says what a file does not, and replaces what it does") {
+  const Scenario scenario =
+      imported("megatron", "megatron_gpt3.sh",
+               {"cluster.node=dgx-a100-80gb", "plan.zero=0", "workload.train.recompute=selective"});
+  CHECK(scenario.cluster.node.name == "dgx-a100-80gb");
+  CHECK(scenario.plan.zero == 0);
+  CHECK(std::get<TrainWorkload>(scenario.workload).recompute == Recompute::selective);
+}
+
+TEST_CASE("--set replaces parts of machines and their lists") {
+  ImportInput input = input_of({"nvidia-smi", "nvidia_smi_one.txt"});
+  input.overrides = {"gpu=rtx-4090", "wiring=[{ between: [gpu0, cpu0], link: pcie3-x8 }]"};
+  const YamlNode document = parse_yaml(import_with("nvidia-smi", input), "imported.yaml");
+  const Node node = read_node(Field(document, ""));
+  CHECK(node.gpu.name == "rtx-4090");
+  REQUIRE(node.links.size() == 1);
+  CHECK(node.link_types.front().name == "pcie3-x8");
+}
+
+TEST_CASE("shell: quotes, continued lines, variables, defaults and arithmetic") {
+  const auto value_of_last = [](const std::string& text) { return shell_arguments(text, "file").back().value; };
+  CHECK(value_of_last("--a 1 --b '2 3'") == "2 3");
+  CHECK(value_of_last("A=4\nB=\"$A\"\nrun --b ${B}5") == "45");
+  CHECK(value_of_last("run --b ${N:-16}") == "16");
+  CHECK(value_of_last("N=3; run --b $((N * (2 + 4) / 9))") == "2");
+  CHECK(value_of_last("run --b $((1 / 0))") == "$((1 / 0))");
+  CHECK(value_of_last("run \\\n  --b=7 # --b 8") == "7");
+  CHECK(value_of_last("run --flag \\\n --b $UNKNOWN") == "$UNKNOWN");
+  CHECK(value_of_last("srun bash -c \"run --a 1 --b 9\"") == "9");
+  CHECK(value_of_last("#SBATCH --nodes=4\n# --nodes 5") == "4");
+  // A string of options is read where it is assigned, at the places of its words.
+  const std::vector<Setting> settings = shell_arguments("ARGS=\"\n  --a 1 \\\n  --b 2\n\"\nrun $ARGS", "file");
+  REQUIRE(settings.size() == 2);
+  CHECK(settings[1].value == "2");
+  CHECK(settings[1].where.text() == "file:3:3");
+}
+
+TEST_CASE("torchtitan's degrees of parallelism multiply to the GPUs") {
+  const Scenario scenario = imported("torchtitan", "torchtitan_llama3_8b.toml");
+  CHECK(scenario.cluster.gpus() == 64);
+  CHECK(scenario.plan.zero == 3);
+  CHECK(scenario.plan.execution == ExecutionMode::compiled);
+  CHECK(std::get<TrainWorkload>(scenario.workload).global_batch == 128);  // two samples a rank
+  // Sixteen samples a replica of 32 GPUs, in micro-batches of two.
+  const Scenario pipeline = imported("torchtitan", "torchtitan_pipeline.toml");
+  CHECK(std::get<TrainWorkload>(pipeline.workload).global_batch == 16);
+  CHECK(std::get<TrainWorkload>(pipeline.workload).micro_batch == 2);
+}
+
+TEST_CASE("NCCL's topology becomes the same wiring") {
+  const Node node = imported_node("nccl-topology", "nccl_topology_hgx_h100.xml");
+  CHECK(node.gpu.name == "h100-sxm-80gb");
+  CHECK(node.cpu.sockets == 2);
+  // Eighteen NVLinks to switches, whichever of the four they lead to, and one PCIe slot.
+  CHECK(links_of(node, "gpu0") == 19);
+  CHECK(node.network.nics_per_node == 8);  // the ninth, of 100 Gbit/s, is not for collectives
+  CHECK(node.network.nic_bandwidth.value() == Approx(50e9));
+  CHECK(node.nic_attachment.size() == 8);
+  // Each V100 has four links to its three peers: one, one and two. Both ends state them; they are counted once.
+  CHECK(links_of(imported_node("nccl-topology", "nccl_topology_v100.xml"), "gpu1") == 5);
+}
+
+TEST_CASE("nvidia-smi's matrix tells switches from direct links by their number") {
+  // Eighteen to each of seven others are more than a GPU has: they lead to switches.
+  CHECK(links_of(imported_node("nvidia-smi", "nvidia_smi_h100.txt"), "gpu7") == 19);
+  // Four to each of three others are the twelve of an A100; the thirteenth link is its slot.
+  CHECK(links_of(imported_node("nvidia-smi", "nvidia_smi_a100_x4.txt"), "gpu2") == 13);
+  CHECK(imported_node("nvidia-smi", "nvidia_smi_one.txt").gpus == 1);
+}
+
+TEST_CASE("tables of nccl-tests have two cases for each size") {
+  const std::string table = import_with("nccl-tests", input_of({"nccl-tests", "nccl_tests_all_reduce.txt"}));
+  const std::vector<Case> cases = read_cases_text(table, "table.csv");
+  REQUIRE(cases.size() % 2 == 0);
+  const Scenario scenario = scenario_of(cases.back());
+  CHECK(scenario.cluster.node.name == "dgx-h100");
+  const auto& collective = std::get<CollectiveWorkload>(scenario.workload);
+  // Nothing in the file names the program: the bus carries more than the message, as only an all-reduce's does.
+  CHECK(collective.operation == CollectiveOperation::all_reduce);
+  CHECK(collective.size.value() == 4294967296.0);
+  CHECK(
+      std::get<CollectiveWorkload>(
+          scenario_of(read_cases_text(import_with("nccl-tests", input_of({"nccl-tests", "nccl_tests_all_gather.log"})),
+                                      "table.csv")
+                          .front())
+              .workload)
+          .operation == CollectiveOperation::all_gather);
+}
+
+TEST_CASE("a trace of a GPU is summed up by kinds of kernels, for one step") {
+  const ImportInput input = input_of({"kineto", "kineto_gpu.json"});
+  const KinetoSummary trace = summarise_kineto(input.text, input.file);
+  CHECK(trace.steps == 2);
+  CHECK(trace.step.value() == Approx(10e-3));
+  // Two products of 800 us forward and two of 1600 us backward.
+  CHECK(trace.kernels.at(KernelKind::matmul).time.value() == Approx(4.8e-3));
+  CHECK(trace.kernels.at(KernelKind::matmul).count == 4.0);
+  CHECK(trace.kernels.at(KernelKind::communication).time.value() == Approx(3e-3));
+  // The all-reduce begins 2300 us into a backward pass of 4600 us, which ends 700 us before it.
+  CHECK(trace.exposed_communication.value() == Approx(700e-6));
+  // 40 us of copies, 2500 forward, 4600 backward, 700 of communication alone, 400 of optimizer.
+  CHECK(trace.idle.value() == Approx((10000 - 40 - 2500 - 4600 - 700 - 400) * 1e-6));
+}
+
+TEST_CASE("packed traces are the same as plain ones") {
+  ImportInput packed = input_of({"kineto", "kineto_gpu.json.gz"}), plain = input_of({"kineto", "kineto_gpu.json"});
+  packed.file = plain.file;
+  CHECK(import_with("kineto", packed) == import_with("kineto", plain));
+}
+
+TEST_CASE("operators of a processor count without those that they call, which add up to the steps") {
+  const ImportInput input = input_of({"kineto", "kineto_cpu.json"});
+  const KinetoSummary trace = summarise_kineto(input.text, input.file);
+  CHECK_FALSE(trace.on_device);
+  CHECK(trace.steps == 3);
+  double sum = 0.0;
+  for (const auto& [kind, kernel] : trace.kernels) {
+    CHECK(kernel.time.value() >= 0.0);
+    sum += kernel.time.value();
+  }
+  CHECK(sum <= trace.step.value());
+}
+
+TEST_CASE("Chakra's two forms say the same") {
+  ImportInput wire = input_of({"chakra", "chakra_step.0.et"}), json = input_of({"chakra", "chakra_step.0.json"});
+  json.file = wire.file;
+  CHECK(import_with("chakra", wire) == import_with("chakra", json));
+  const Scenario scenario = imported("chakra", "chakra_step.0.et");
+  CHECK(std::get<TasksWorkload>(scenario.workload).tasks.size() == 9);
+}
+
+TEST_CASE("Slurm's switches become leaves and pods") {
+  const std::string text = import_with("slurm", input_of({"slurm", "slurm_topology.conf"}));
+  const Scenario scenario =
+      load_scenario_text("cluster: { node: dgx-h100, nodes: 32, network: { fabric: { " +
+                             std::string("kind: fat_tree, nodes_per_leaf: 8, nodes_per_pod: 16 } } }") +
+                             "\nworkload: { collective: { operation: all_reduce, size: 1 MB } }\n",
+                         "cluster.yaml");
+  const auto& tree = std::get<FatTree>(scenario.cluster.network.fabric.shape);
+  CHECK_THAT(text, Catch::Contains("nodes_per_leaf: " + std::to_string(tree.nodes_per_leaf)));
+  CHECK_THAT(text, Catch::Contains("nodes_per_pod: " + std::to_string(tree.nodes_per_pod)));
+}
