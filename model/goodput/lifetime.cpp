@@ -72,7 +72,7 @@ class Training {
 
   void run() {
     next_failure();
-    for (int n = 0; n < most_interruptions; ++n) {
+    while (met_ < most_interruptions) {
       const Seconds end = began_ + length_of_rest();
       if (failure_ >= end) {
         save(whole_intervals());
@@ -136,6 +136,7 @@ class Training {
     while (true) {
       const Interruption& cause = life_.interruptions[kind];
       ++counts_[kind];
+      ++met_;
       now_ = failure_;
       spend(spent_.stragglers, cause.before);
       if (cause.loses < 1.0) {
@@ -149,7 +150,7 @@ class Training {
       if (cause.takes_machine) stop(spent_.machines, spares_.replace(now_) - now_);
       next_failure();  // machines that wait do not fail; those that start do, and then it begins again
       const Seconds restart = cause.restart * cause.stops;
-      if (failure_ >= now_ + restart) {
+      if (failure_ >= now_ + restart || met_ >= most_interruptions) {
         spend(spent_.restarts, restart);
         break;
       }
@@ -173,6 +174,7 @@ class Training {
   Seconds spent_useful_;
   Spent spent_;
   std::vector<double> counts_;
+  int met_ = 0;  ///< of all kinds
   bool ended_ = true;
 };
 

@@ -171,4 +171,7 @@ TEST_CASE("a training that hardly gets on is given up, and its length extrapolat
   CHECK_FALSE(result.ends);
   CHECK(result.shares.useful < 0.01);
   CHECK(result.mean > Seconds(1e8));
+  // Restarts that are never through end, too.
+  life.interruptions[0].mtbf = Seconds(1.0);
+  CHECK_FALSE(simulate_lifetime(life, 30, 1).ends);
 }
