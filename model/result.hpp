@@ -9,6 +9,7 @@
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
 #include "model/cost/attention.hpp"
+#include "model/goodput/checkpoint_interval.hpp"
 #include "model/graph/timeline.hpp"
 #include "model/memory/memory_parts.hpp"
 #include "model/parameter_server/server_graph.hpp"
@@ -49,6 +50,39 @@ struct TrainResult {
     Seconds step_time, mean_step_time;
   };
 
+  /// What failures leave of the time, of a training of thirty days where its length is not stated.
+  struct Goodput {
+    Seconds mtbf;      ///< of all that can interrupt the training
+    Seconds recovery;  ///< mean, from a failure until work goes on; with a machine at hand
+    Seconds blocked;   ///< a checkpoint holds the training up for this
+    Seconds unsafe;    ///< from there until it could be restored
+    int every = 0;     ///< steps between checkpoints; 0: none
+    LifetimeResult simulated;
+    std::vector<std::string> kinds;           ///< of simulated.interruptions
+    std::optional<IntervalSearch> intervals;  ///< where there are checkpoints
+    double by_daly = 0.0;                     ///< its goodput by Daly's formula; 0 where there are no checkpoints
+  };
+
+  /// How a step's micro-batches are divided among replicas on nodes of several kinds.
+  struct Split {
+    struct Kind {
+      std::string node;
+      int replicas = 0;
+      int micro_batches = 0;  ///< of each
+    };
+    std::string rule;
+    std::vector<Kind> kinds;
+    Seconds equal_step;  ///< of a step in which each replica has as many
+  };
+
+  /// What the training takes in the end, with its uncertainty: nine of ten lie between the two.
+  struct Bill {
+    Seconds shortest, longest;
+    std::optional<double> usd_low, usd_high;
+    std::optional<double> watts;  ///< mean, of all machines and the data centre around them
+    std::optional<double> kwh, kg_co2;
+  };
+
   Seconds step_time;
   std::optional<Spread> spread;
   std::optional<Checkpoints> checkpoints;
@@ -65,7 +99,10 @@ struct TrainResult {
   std::optional<TokenUse> token_use;
   std::string bottleneck;
   std::optional<ModelCallResult> execution;  ///< of one micro-batch through the whole model, unless it is eager
-  std::optional<Seconds> time_to_train;
+  std::optional<Seconds> time_to_train;      ///< with failures their mean
+  std::optional<Goodput> goodput;            ///< where there are failures
+  std::optional<Split> split;                ///< where the plan says how to split
+  std::optional<Bill> bill;
 };
 
 struct CollectiveResult {

@@ -44,6 +44,9 @@ std::vector<Line> lines() {
   all.push_back(of_training("memory of a GPU", [](const TrainResult& t) {
     return format_bytes(t.memory.total()) + (t.memory.fits() ? "" : " (does not fit)");
   }));
+  all.push_back(of_training("goodput", [](const TrainResult& t) {
+    return t.goodput ? format_percent(t.goodput->simulated.shares.useful) : std::string();
+  }));
   all.push_back(of_training("time to train", [](const TrainResult& t) {
     return t.time_to_train ? format_seconds(*t.time_to_train) : std::string();
   }));

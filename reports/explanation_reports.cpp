@@ -7,6 +7,7 @@
 
 #include "model/base/format.hpp"
 #include "reports/explanation.hpp"
+#include "reports/goodput_report.hpp"
 #include "reports/table.hpp"
 
 namespace foretrain {
@@ -116,7 +117,8 @@ std::string to_text(const Explanation& e) {
   std::string head =
       fmt::format("{}  [{}]: {}", e.result.scenario, name(e.result.fidelity), format_seconds(e.result.time()));
   if (e.result.train) head += fmt::format(", {} samples/s", format_count(e.result.train->samples_per_second));
-  return head + "\n" + diagnosis_text(e) + sensitivity_text(e) + remedies_text(e) + servers_text(e);
+  const std::string failures = e.result.train ? goodput_section(*e.result.train) : "";
+  return head + "\n" + diagnosis_text(e) + sensitivity_text(e) + remedies_text(e) + servers_text(e) + failures;
 }
 
 std::string to_json(const Explanation& e) {

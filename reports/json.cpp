@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/base/words.hpp"
+#include "reports/goodput_report.hpp"
 #include "reports/names.hpp"
 
 namespace foretrain {
@@ -102,6 +103,9 @@ void write_train(Json& json, const TrainResult& train) {
   json["bottleneck"] = train.bottleneck;
   if (train.execution) json["execution"] = call_json(*train.execution);
   json["time_to_train_s"] = train.time_to_train ? seconds(*train.time_to_train) : Json(nullptr);
+  if (train.goodput) json["failures"] = goodput_json(*train.goodput);
+  if (train.split) json["batch_split"] = split_json(*train.split);
+  if (train.bill) json["training"] = bill_json(*train.bill);
 }
 
 void write_fabric(Json& json, const SharedFabric& fabric) {
@@ -265,6 +269,9 @@ TrainResult train_from(const Json& json) {
   train.bottleneck = json.at("bottleneck").get<std::string>();
   if (json.contains("execution")) train.execution = call_from(json.at("execution"));
   if (!json.at("time_to_train_s").is_null()) train.time_to_train = seconds_from(json.at("time_to_train_s"));
+  if (json.contains("failures")) train.goodput = goodput_from(json.at("failures"));
+  if (json.contains("batch_split")) train.split = split_from(json.at("batch_split"));
+  if (json.contains("training")) train.bill = bill_from(json.at("training"));
   return train;
 }
 

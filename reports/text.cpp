@@ -8,6 +8,7 @@
 
 #include "model/base/format.hpp"
 #include "model/base/words.hpp"
+#include "reports/goodput_report.hpp"
 #include "reports/names.hpp"
 #include "reports/table.hpp"
 
@@ -232,6 +233,7 @@ std::string answer(const Result& result, bool verbose) {
   if (result.train) {
     return headline(result, *result.train) + breakdown_section(*result.train) +
            communication_section(*result.train, verbose) + token_section(*result.train) + server_section(result) +
+           split_section(*result.train) + goodput_section(*result.train) + bill_section(*result.train) +
            fabric_section(result) + memory_section(*result.train) + execution_section(*result.train);
   }
   if (result.collective) {

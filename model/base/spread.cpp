@@ -16,9 +16,6 @@ std::uint64_t seed_of(int first, int second) {
   return split_mix(state);
 }
 
-/// From 0 to below 1.
-double next_uniform(std::uint64_t& state) { return static_cast<double>(split_mix(state) >> 11U) * 0x1.0p-53; }
-
 /// ln(1 + x) = 2 artanh(x / (2 + x)) for x from 0 to 1, where the argument is 1/3 at most: 20 terms are exact.
 double log_of_one_plus(double x) {
   const double t = x / (2.0 + x);
@@ -44,7 +41,19 @@ double exponential(double x) {
   return sum;
 }
 
+/// Compilers may fuse a multiplication with an addition, which changes last bits: 40 binary places are kept.
+double without_last_bits(double x) { return std::round(x * 0x1.0p40) * 0x1.0p-40; }
+
 }  // namespace
+
+double next_uniform(std::uint64_t& state) { return static_cast<double>(split_mix(state) >> 11U) * 0x1.0p-53; }
+
+double next_waiting(std::uint64_t& state) {
+  int twos = 0;
+  const double half_to_one = std::frexp(1.0 - next_uniform(state), &twos);
+  constexpr double log_of_two = 0x1.62e42fefa39efp-1;
+  return without_last_bits((1 - twos) * log_of_two - log_of_one_plus(2.0 * half_to_one - 1.0));
+}
 
 double uniform(int first, int second) {
   std::uint64_t state = seed_of(first, second);
@@ -57,8 +66,7 @@ double compute_factor(int worker, int iteration, double spread) {
   double normal = -6.0;
   for (int i = 0; i < 12; ++i) normal += next_uniform(state);
   const double variance = log_of_one_plus(spread * spread);
-  // Compilers may fuse a multiplication with an addition, which changes last bits: 40 binary places are kept.
-  return std::round(exponential(std::sqrt(variance) * normal - variance / 2.0) * 0x1.0p40) * 0x1.0p-40;
+  return without_last_bits(exponential(std::sqrt(variance) * normal - variance / 2.0));
 }
 
 double expected_largest(int count) {

@@ -1,5 +1,8 @@
-// How much longer than usual a worker computes in one iteration: random, and the same on every machine.
+// Random numbers that are the same on every machine: how much longer than usual a worker computes in one iteration, and
+// how long it is until something happens.
 #pragma once
+
+#include <cstdint>
 
 namespace foretrain {
 
@@ -12,6 +15,12 @@ double compute_factor(int worker, int iteration, double spread);
 
 /// A number from 0 to below 1, a function of its arguments alone.
 double uniform(int first, int second);
+
+/// The next number from 0 to below 1; `state` moves on.
+double next_uniform(std::uint64_t& state);
+
+/// The next waiting time for what is as likely at any time: exponentially distributed, of mean 1.
+double next_waiting(std::uint64_t& state);
 
 /// Mean of the largest of `count` (from 1 to 2^20) independent normal deviates, in standard deviations: exact to four
 /// digits for powers of two, in between along straight lines.

@@ -10,6 +10,7 @@
 #include "model/base/quantity.hpp"
 #include "model/hardware/cpu.hpp"
 #include "model/hardware/fabric.hpp"
+#include "model/hardware/failures.hpp"
 #include "model/hardware/gpu.hpp"
 #include "model/hardware/storage.hpp"
 #include "model/hardware/transport.hpp"
@@ -139,7 +140,10 @@ struct Cluster {
   std::vector<NodeGroup> groups = {};
   std::vector<Fault> faults = {};
   std::optional<Jitter> jitter = std::nullopt;
-  std::optional<double> usd_per_gpu_hour;
+  std::optional<double> usd_per_gpu_hour = std::nullopt;
+  std::vector<Constant> price_constants = {};  ///< where the price is the catalogue's
+  std::optional<Failures> failures = std::nullopt;
+  std::optional<Energy> energy = std::nullopt;
 
   [[nodiscard]] int gpus() const;
   /// The index of the node's group; 0 where all nodes are alike.

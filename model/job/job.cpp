@@ -53,6 +53,12 @@ Result Job::named_result() const {
   if (const auto* train = std::get_if<TrainWorkload>(&scenario_.workload); train != nullptr && train->checkpoint) {
     add(train->checkpoint->storage.constants);
   }
+  add(scenario_.cluster.price_constants);
+  if (const auto& failures = scenario_.cluster.failures) {
+    add(failures->constants);
+    if (const auto* train = std::get_if<TrainWorkload>(&scenario_.workload)) add(train->recovery->constants);
+  }
+  if (scenario_.cluster.energy) add(scenario_.cluster.energy->constants);
   add(scenario_.calibration.constants);
   result.warnings = scenario_.calibration.warnings;
   if (fidelity_ == Fidelity::estimate && !scenario_.jobs.empty()) {

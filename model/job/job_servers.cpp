@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/job/job_kinds.hpp"
+#include "model/job/training_outlook.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parameter_server/server_graph.hpp"
 #include "model/training/breakdown.hpp"
@@ -82,13 +83,19 @@ Result ServerJob::read(const Execution& execution, const Executor&) const {
   servers.link_bound = bounds.link;
   servers.server_bound = bounds.server;
   const Sync& sync = scenario_.plan.sync;
-  if (sync.consistency == Sync::Consistency::bounded && sync.staleness > Sync::most_lead &&
-      !store_.equal_workers()) {
+  if (sync.consistency == Sync::Consistency::bounded && sync.staleness > Sync::most_lead && !store_.equal_workers()) {
     result.warnings.push_back(fmt::format(
         "a bound of {} is not reached within the iterations that are simulated: the speed is that of asynchronous "
         "training, until the fastest worker is that far ahead",
         sync.staleness));
   }
+  if (scenario_.cluster.failures) {
+    const Bytes state = checkpoint_state(train(), scenario_.plan, step_.parameters_per_gpu);
+    Lifetime life = lifetime_of(scenario_, *result.train, store_, bounds, state);
+    if (train().checkpoint && train().checkpoint->best_interval) life.every = best_interval(scenario_, life);
+    add_goodput(scenario_, std::move(life), result);
+  }
+  add_bill(scenario_, result);
   return result;
 }
 

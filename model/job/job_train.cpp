@@ -11,11 +11,13 @@
 #include "model/collectives/contention.hpp"
 #include "model/job/job_kinds.hpp"
 #include "model/job/published_uncertainty.hpp"
+#include "model/job/training_outlook.hpp"
 #include "model/loading/loader_graph.hpp"
 #include "model/memory/memory.hpp"
 #include "model/memory/memory_remedies.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/tasks/model_call.hpp"
+#include "model/training/batch_split.hpp"
 #include "model/training/breakdown.hpp"
 #include "model/training/checkpoint.hpp"
 #include "model/training/communication_ratio.hpp"
@@ -78,6 +80,7 @@ class TrainJob final : public Job {
       : Job(scenario, fidelity),
         model_(build_model(train().model, build_options(train(), scenario.plan))),
         step_(build_step(scenario, train(), model_, topology_, recipes)),
+        replica_kinds_(divide(scenario)),
         graph_(step_graph(step_)) {}
 
   [[nodiscard]] const TaskGraph& graph() const override { return graph_.graph; }
@@ -99,26 +102,56 @@ class TrainJob final : public Job {
                   communication_of(step_, graph_, execution, breakdown));
     if (!steps.empty()) set_spread(steps, result);
     if (train().checkpoint) add_checkpoints(*train().checkpoint, alone, execute, result);
+    if (scenario_.plan.split) add_split(execute, times, *result.train);
+    add_bill(scenario_, result);
     return result;
   }
 
  private:
+  /// By the plan's split, where it states one.
+  std::vector<ReplicaKind> divide(const Scenario& scenario) {
+    if (!scenario.plan.split) return {};
+    return split_batch(step_, scenario, train(), topology_, *scenario.plan.split);
+  }
+
+  /// Beside it, what an equal split takes.
+  void add_split(const Executor& execute, const StepGraph::Times& times, TrainResult& train) const {
+    TrainResult::Split& split = train.split.emplace();
+    split.rule = name(*scenario_.plan.split);
+    for (const ReplicaKind& kind : replica_kinds_) {
+      const Cluster& cluster = scenario_.cluster;
+      const Node& node = cluster.groups.empty() ? cluster.node : cluster.groups[at_index(kind.group)].node;
+      split.kinds.push_back({node.name, kind.replicas, kind.micro_batches});
+    }
+    Step equal = step_;
+    equal.micro_batches = micro_batches(this->train(), scenario_.plan);
+    for (Step::Lane& lane : equal.lanes) lane.skipped = 0;
+    split.equal_step = train.step_time + (execute(step_graph(equal).graph).makespan - times.end);
+  }
+
   [[nodiscard]] const TrainWorkload& train() const { return std::get<TrainWorkload>(scenario_.workload); }
 
   /// `alone`: the step's graph without a checkpoint.
-  void add_checkpoints(const Checkpoint& checkpoint, Seconds alone, const Executor& execute, Result& result) const {
+  void add_checkpoints(Checkpoint checkpoint, Seconds alone, const Executor& execute, Result& result) const {
     const CheckpointCost cost = checkpoint_cost(scenario_, train(), step_, topology_);
-    const Seconds copy = uncontended_time(cost.copy, topology_, scenario_.background);
-    Seconds with_copy = alone + copy;
-    if (checkpoint.mode == Checkpoint::Mode::asynchronous) {
+    Seconds with_copy = alone + cost.copy_time;
+    if (checkpoint.mode != Checkpoint::Mode::synchronous) {
       Step step = step_;
-      step.checkpoint = Step::Transfer::Part{cost.copy, copy, {}};
+      step.checkpoint = Step::Transfer::Part{cost.copy, cost.copy_time, {}};
       with_copy = execute(step_graph(step).graph).makespan;
     }
     TrainResult& train = *result.train;
-    const CheckpointedStep step = checkpointed_step(checkpoint, cost, train.step_time, alone, with_copy);
+    const auto checkpointed = [&] { return checkpointed_step(checkpoint, cost, train.step_time, alone, with_copy); };
+    std::optional<Lifetime> life;
+    if (scenario_.cluster.failures) {
+      life = lifetime_of(scenario_, train, cost, checkpointed());
+      if (checkpoint.best_interval) life->every = checkpoint.every = best_interval(scenario_, *life);
+    }
+    const CheckpointedStep step = checkpointed();
     train.checkpoints = TrainResult::Checkpoints{
-        checkpoint.every, std::string(name(checkpoint.mode)), cost.state, copy, cost.write, step.step, step.mean};
+        checkpoint.every, std::string(name(checkpoint.mode)), cost.state, cost.copy_time, cost.write, step.step,
+        step.mean};
+    if (life) return add_goodput(scenario_, std::move(*life), result);
     const double longer = step.mean / train.step_time;
     if (train.time_to_train) *train.time_to_train *= longer;
     if (result.cost_usd) *result.cost_usd *= longer;
@@ -135,6 +168,7 @@ class TrainJob final : public Job {
 
   Model model_;
   Step step_;
+  std::vector<ReplicaKind> replica_kinds_;
   StepGraph graph_;
 };
 

@@ -109,7 +109,7 @@ SmallestGpu smallest_gpu(const Scenario& scenario, int stage) {
 
 MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& train, const Model& model) {
   const Plan& plan = scenario.plan;
-  const auto chunks = split_layers(model, plan.pipeline, plan.interleave, plan.embedding_in_pipeline);
+  const auto chunks = split_layers(model, plan);
   MemoryFootprint worst;
   Bytes host;
   for (int stage = 0; stage < plan.pipeline; ++stage) {
@@ -136,7 +136,7 @@ MemoryFootprint memory_footprint(const Scenario& scenario, const TrainWorkload& 
 
 MemoryTimeline memory_timeline(const Scenario& scenario, const TrainWorkload& train, const Model& model) {
   const Plan& plan = scenario.plan;
-  const auto chunks = split_layers(model, plan.pipeline, plan.interleave, plan.embedding_in_pipeline);
+  const auto chunks = split_layers(model, plan);
   MemoryTimeline timeline;
   Bytes most;
   for (int stage = 0; stage < plan.pipeline; ++stage) {

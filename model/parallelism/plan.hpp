@@ -68,6 +68,10 @@ constexpr std::string_view enumerator_word<PipelineSchedule::one_forward_one_bac
 /// What ranks are divided by (words of key plan.order).
 enum class ParallelDimension { tensor, context, expert, data, pipeline };
 
+/// How a step's samples are divided among replicas on nodes of several kinds (key plan.split): to each as many; as the
+/// peak rates of their GPUs; so that the passes of all are over as early as can be.
+enum class BatchSplit { equal, proportional, best };
+
 struct Plan {
   /// What is kept in host memory between its uses (key plan.offload: a word or a list of them).
   struct Offload {
@@ -92,7 +96,10 @@ struct Plan {
   std::array<ParallelDimension, 5> order = {ParallelDimension::tensor, ParallelDimension::context,
                                             ParallelDimension::expert, ParallelDimension::data,
                                             ParallelDimension::pipeline};
-  std::vector<int> placement;  ///< nodes in the order of ranks; empty: all of the cluster's, as they are numbered
+  std::optional<BatchSplit> split;  ///< where it is stated
+  bool balance_by_speed = false;    ///< stages hold layers by the speed of their GPUs (key stage_layers: by_speed)
+  std::vector<int> stage_layers;    ///< by stage, where it is stated or follows from their speed; empty: as many each
+  std::vector<int> placement;       ///< nodes in the order of ranks; empty: all of the cluster's, as they are numbered
   int zero = 0;
   int shard = 0;  ///< ranks over which `zero` divides, as often as there are replicas of these (HSDP); 0: all of them
   bool reshard_after_forward = true;  ///< zero 3: weights are gathered again for the backward pass

@@ -89,11 +89,36 @@ void append(std::vector<LayerRun>& chunk, int group) {
   }
 }
 
+/// The model's layers, so many splittable ones to each chunk. `behind`: what stands behind the last of them is the last
+/// chunk's, even where that has none.
+std::vector<std::vector<LayerRun>> place_layers(const Model& model, const std::vector<int>& sizes, bool behind) {
+  const int left = std::accumulate(sizes.begin(), sizes.end(), 0);
+  std::vector<std::vector<LayerRun>> result(sizes.size());
+  std::size_t chunk = 0;
+  int taken = 0, placed = 0;
+  for (int g = 0; g < static_cast<int>(model.layers.size()); ++g) {
+    const LayerGroup& group = model.layers[static_cast<std::size_t>(g)];
+    for (int i = 0; i < group.repeat; ++i) {
+      if (group.layer.splittable) {
+        while (taken == sizes[chunk] && chunk + 1 < sizes.size()) {
+          ++chunk;
+          taken = 0;
+        }
+        ++taken;
+        ++placed;
+      } else if (placed == left && behind) {
+        chunk = sizes.size() - 1;  // behind the last layer, where no layer is left for the last chunk
+      }
+      append(result[chunk], g);
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, int interleave, bool ends_count) {
   const int chunks = stages * interleave;
-  std::vector<std::vector<LayerRun>> result(static_cast<std::size_t>(chunks));
   std::vector<double> cost;
   const Layer* first = nullptr;
   bool alike = true;  // but for formats and windows, which trainers do not look at
@@ -110,26 +135,12 @@ std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, 
     throw UsageError("plan.pipeline: " + std::to_string(left) + " layers cannot fill " + std::to_string(chunks) +
                      " model chunks; use at most " + std::to_string(left + ends) + " stages × interleave");
   }
-  const std::vector<int> sizes = chunk_sizes(std::move(cost), chunks, alike, ends > 0);
-  std::size_t chunk = 0;
-  int taken = 0, placed = 0;
-  for (int g = 0; g < static_cast<int>(model.layers.size()); ++g) {
-    const LayerGroup& group = model.layers[static_cast<std::size_t>(g)];
-    for (int i = 0; i < group.repeat; ++i) {
-      if (group.layer.splittable) {
-        while (taken == sizes[chunk] && chunk + 1 < sizes.size()) {
-          ++chunk;
-          taken = 0;
-        }
-        ++taken;
-        ++placed;
-      } else if (placed == left && ends > 0) {
-        chunk = sizes.size() - 1;  // behind the last layer, where no layer is left for the last chunk
-      }
-      append(result[chunk], g);
-    }
-  }
-  return result;
+  return place_layers(model, chunk_sizes(std::move(cost), chunks, alike, ends > 0), ends > 0);
+}
+
+std::vector<std::vector<LayerRun>> split_layers(const Model& model, const Plan& plan) {
+  if (!plan.stage_layers.empty()) return place_layers(model, plan.stage_layers, true);
+  return split_layers(model, plan.pipeline, plan.interleave, plan.embedding_in_pipeline);
 }
 
 }  // namespace foretrain

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "model/cost/calibration.hpp"
+#include "model/parallelism/plan.hpp"
 #include "model/workload/model.hpp"
 
 namespace foretrain {
@@ -20,5 +22,21 @@ struct LayerRun {
 /// chunks then hold one layer less, and may hold none. Throws UsageError when there are fewer layers than chunks.
 std::vector<std::vector<LayerRun>> split_layers(const Model& model, int stages, int interleave,
                                                 bool ends_count = false);
+
+/// The same for a plan, whose stages may hold stated numbers of splittable layers (Plan::stage_layers).
+std::vector<std::vector<LayerRun>> split_layers(const Model& model, const Plan& plan);
+
+/// What a stage's devices take for each splittable layer, and for those that stand before and behind all of them.
+struct StageTimes {
+  std::vector<Seconds> layers;
+  Seconds before, behind;
+};
+
+/// Layers of each stage, so that the slowest stage is as fast as can be; at least one each.
+std::vector<int> layers_by_speed(const std::vector<StageTimes>& stages);
+
+/// The same for the kinds of GPUs that the plan's stages run on: kernels of a layer's forward and backward pass.
+std::vector<int> layers_by_speed(const Model& model, const Plan& plan, const Cluster& cluster,
+                                 const Calibration& calibration);
 
 }  // namespace foretrain

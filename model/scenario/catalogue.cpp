@@ -188,11 +188,10 @@ fs::path catalogue_file(CatalogueSection section, const Field& name) {
   if (fs::is_regular_file(file, ignored)) return file;
   std::vector<std::string> known;
   for (const fs::path& other : yaml_files(folder(section))) known.push_back(other.stem().string());
-  std::erase(known, "links");
-  std::erase(known, "cards");
-  std::erase(known, "processors");
-  std::erase(known, "storage");
-  std::erase(known, "architectures");
+  for (const char* table :
+       {"links", "cards", "processors", "storage", "architectures", "failures", "prices", "energy"}) {
+    std::erase(known, table);
+  }
   std::vector<std::string> similar;
   for (const std::string& other : known) {
     if (other.find(to_lower(name.text())) != std::string::npos) similar.push_back(other);

@@ -6,7 +6,7 @@
 
 namespace foretrain {
 
-/// { every: 100, mode (= asynchronous) | synchronous, storage (= the node's) }
+/// { every: 100 | auto, mode: asynchronous (=) | synchronous | in_memory, storage (= the node's) }
 Checkpoint read_checkpoint(const Field& field, const Storage& usual);
 
 }  // namespace foretrain

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "model/scenario/failure_checks.hpp"
+#include "model/scenario/split_checks.hpp"
 #include "model/scenario/sync_checks.hpp"
 #include "model/workload/vision_language.hpp"
 
@@ -256,9 +258,6 @@ void check_groups(const Scenario& scenario) {
     fail(scenario, "cluster.groups", "several kinds of nodes for a workload on one of them",
          "cluster.node, or train or collective as workload");
   }
-  if (std::ranges::any_of(scenario.cluster.groups, [](const auto& g) { return g.node.gpu.processor.has_value(); })) {
-    fail(scenario, "cluster.groups", "processors that train beside other kinds of nodes", "cluster.node");
-  }
   if (has_servers(scenario.plan.sync.algorithm)) {
     fail(scenario, "cluster.groups", "several kinds of nodes with parameter servers", "a collective as algorithm");
   }
@@ -290,7 +289,9 @@ void check_scenario(const Scenario& scenario) {
   }
   check_unequal_devices(scenario);
   check_groups(scenario);
+  check_split(scenario);
   check_jobs(scenario);
+  check_failures(scenario);
   check_sync(scenario);
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
   if (train == nullptr) return;

@@ -9,6 +9,8 @@
 #include "model/base/files.hpp"
 #include "model/base/number.hpp"
 #include "model/cost/measured_matmul.hpp"
+#include "model/parallelism/layout.hpp"
+#include "model/parallelism/stages.hpp"
 #include "model/scenario/background_reader.hpp"
 #include "model/scenario/calibration_reader.hpp"
 #include "model/scenario/catalogue.hpp"
@@ -17,8 +19,10 @@
 #include "model/scenario/jobs_reader.hpp"
 #include "model/scenario/machine_calibration.hpp"
 #include "model/scenario/plan_reader.hpp"
+#include "model/scenario/split_checks.hpp"
 #include "model/scenario/trainer_reader.hpp"
 #include "model/scenario/workload_reader.hpp"
+#include "model/workload/build.hpp"
 
 namespace foretrain {
 
@@ -86,6 +90,11 @@ Scenario read_completed(const YamlNode& document, std::string_view default_name)
   if (!scenario.calibration.measured_matmuls.empty()) {
     adopt_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
   }
+  if (auto* train = std::get_if<TrainWorkload>(&scenario.workload); train && scenario.plan.balance_by_speed) {
+    const Model model = build_model(train->model, build_options(*train, scenario.plan));
+    scenario.plan.stage_layers = layers_by_speed(model, scenario.plan, scenario.cluster, scenario.calibration);
+  }
+  check_stage_layers(scenario);
   return scenario;
 }
 

@@ -7,8 +7,10 @@
 #include "model/base/text.hpp"
 #include "model/hardware/check.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "model/scenario/failures_reader.hpp"
 #include "model/scenario/hardware_reader.hpp"
 #include "model/scenario/network_reader.hpp"
+#include "model/scenario/price_reader.hpp"
 #include "model/scenario/storage_reader.hpp"
 #include "model/scenario/wiring_reader.hpp"
 
@@ -135,8 +137,8 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
 }  // namespace
 
 Cluster read_cluster(const Field& field) {
-  const MappingReader cluster =
-      field.mapping({"node", "nodes", "gpus_per_node", "network", "groups", "faults", "jitter", "price"});
+  const MappingReader cluster = field.mapping(
+      {"node", "nodes", "gpus_per_node", "network", "groups", "faults", "jitter", "price", "failures", "energy"});
   Cluster result;
   NodeGroup first;
   if (cluster.has("groups")) {
@@ -156,9 +158,9 @@ Cluster read_cluster(const Field& field) {
   if (const auto faults = cluster.find("faults")) result.faults = read_faults(*faults);
   if (const auto jitter = cluster.find("jitter")) result.jitter = read_jitter(*jitter);
   require_possible_network(result, field);
-  if (const auto price = cluster.find("price")) {
-    result.usd_per_gpu_hour = price->parse([](const std::string& text) { return parse_usd_per_gpu_hour(text); });
-  }
+  if (const auto price = cluster.find("price")) read_price(*price, field, result);
+  if (const auto failures = cluster.find("failures")) result.failures = read_failures(*failures);
+  if (const auto energy = cluster.find("energy")) result.energy = read_energy(*energy, field, result);
   return result;
 }
 

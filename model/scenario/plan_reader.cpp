@@ -240,6 +240,21 @@ void fold_experts(const MappingReader& keys, const ModelConfig& model, Plan& pla
   if (plan.folded_experts) plan.expert /= plan.tensor;
 }
 
+/// `stage_layers: by_speed`, or a number of layers for each stage.
+void read_stage_layers(const Field& field, Plan& plan) {
+  if (plan.interleave > 1 || plan.schedule == PipelineSchedule::dualpipe || plan.embedding_in_pipeline) {
+    field.fail("stages of several chunks, or ends that count as layers", "one chunk a stage, or leave the key out");
+  }
+  plan.balance_by_speed = field.is_scalar() && field.text() == "by_speed";
+  if (plan.balance_by_speed) return;
+  if (field.is_scalar()) field.fail("no layers", "by_speed, or a list such as [20, 12]");
+  for (const Field& layers : field.list()) plan.stage_layers.push_back(static_cast<int>(layers.integer({1, 100'000})));
+  if (!std::cmp_equal(plan.stage_layers.size(), plan.pipeline)) {
+    field.fail(fmt::format("layers of {} stages", plan.stage_layers.size()),
+               fmt::format("pipeline: {}", plan.pipeline));
+  }
+}
+
 Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster,
                         const std::vector<int>& taken) {
   const MappingReader keys = field.mapping({"data",
@@ -260,6 +275,8 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
                                             "execution",
                                             "processes",
                                             "order",
+                                            "split",
+                                            "stage_layers",
                                             "placement",
                                             "trainer"});
   Plan plan;
@@ -295,6 +312,8 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   }
   plan.data = keys.int_or("data", replicas_left(plan, cluster), factor);
   if (const auto order = keys.find("order")) read_order(*order, plan);
+  if (const auto split = keys.find("split")) plan.split = split->choice<BatchSplit>();
+  if (const auto layers = keys.find("stage_layers")) read_stage_layers(*layers, plan);
   fold_experts(keys, train.model, plan);
   set_bucket(plan);
   plan.execution = read_execution(keys);

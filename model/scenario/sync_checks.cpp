@@ -22,7 +22,7 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
          "plan.sync.algorithm: parameter_server, or leave the key out");
   }
   if (!servers) return;
-  if (train.checkpoint) {
+  if (train.checkpoint && !scenario.cluster.failures) {
     fail(scenario, "workload.train.checkpoint", "checkpoints with a parameter server, which holds the state itself",
          "another plan.sync.algorithm, or leave the key out");
   }

@@ -10,6 +10,7 @@
 #include "model/scenario/attention_reader.hpp"
 #include "model/scenario/checkpoint_reader.hpp"
 #include "model/scenario/data_reader.hpp"
+#include "model/scenario/failures_reader.hpp"
 #include "model/scenario/loader_reader.hpp"
 #include "model/scenario/model_reader.hpp"
 #include "model/scenario/precision_reader.hpp"
@@ -83,7 +84,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
                                              "master_weights", "loss",           "samples",
                                              "loader",         "compute_spread", "data",
                                              "freeze",         "lora",           "checkpoint",
-                                             "layer_overhead", "reserved_memory"});
+                                             "recovery",       "layer_overhead", "reserved_memory"});
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
@@ -118,6 +119,10 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   if (const auto checkpoint = train.find("checkpoint")) {
     workload.checkpoint = read_checkpoint(*checkpoint, cluster.node.storage);
   }
+  const auto recovery = train.find("recovery");
+  if (cluster.failures) workload.recovery = read_recovery(recovery, cluster);
+  if (recovery && !cluster.failures)
+    recovery->fail("nothing fails", "cluster.failures beside it: llama3-h100, for example");
   result.workload = std::move(workload);
 }
 

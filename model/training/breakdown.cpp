@@ -76,15 +76,15 @@ std::vector<PassCounts> count_passes(const Step& step, int stage, std::size_t ch
 Segment passes_of(const Step& step, std::size_t s) {
   const Step::Lane& lane = step.lanes[s];
   const std::vector<PassCounts> counts = count_passes(step, lane.stage, lane.chunks.size());
-  const auto passes = static_cast<double>(step.micro_batches);
+  const auto passes = static_cast<double>(step.micro_batches - lane.skipped);
   Segment work;
   for (std::size_t k = 0; k < lane.chunks.size(); ++k) {
     const Step::Chunk& chunk = lane.chunks[k];
     const PassCounts& count = counts[k];
     if (chunk.units.empty()) {
-      work += chunk.forward * count.forward;
+      work += chunk.forward * (count.forward - lane.skipped);
       const Segment last = last_pass(step, chunk, count.last_is_whole ? chunk.backward : chunk.weights);
-      work += (step.every_micro_batch ? last : chunk.backward) * count.backward;
+      work += (step.every_micro_batch ? last : chunk.backward) * (count.backward - lane.skipped);
       work += last;
       work += chunk.inputs * count.inputs;
       work += chunk.weights * count.weights;

@@ -1,4 +1,4 @@
-// Checkpoints: the state of the training on its way to storage.
+// Checkpoints: the state of the training on its way to storage and back.
 #pragma once
 
 #include "model/training/step.hpp"
@@ -12,8 +12,19 @@ struct CheckpointCost {
   Bytes state;             ///< of the whole training
   Bytes per_machine;       ///< of the machine with the most
   LoweredCollective copy;  ///< from every GPU to its host
-  Seconds write;           ///< from that machine to storage
+  Seconds copy_time;       ///< by itself
+  Seconds write;           ///< from that machine to storage, or into the next machine's memory
+  Seconds read;            ///< from storage, before GPUs copy and exchange it; nothing where memory holds it
+  Seconds fetch;           ///< what a new machine needs from the next one's memory
+  /// GPUs copy what they saved back, and replicas gather what each of them has read.
+  Seconds spread;
 };
+
+/// What a machine needs for its part of a checkpoint where so many do the same, each with so many writers or readers.
+Seconds storage_time(Storage storage, Bytes per_machine, int machines, int requests, bool write);
+
+/// Weights, states and master weights of so many parameters.
+Bytes checkpoint_state(const TrainWorkload& train, const Plan& plan, double parameters);
 
 /// State: weights, the optimizer's states, and fp32 master weights where there are any; frozen weights are not saved.
 /// Storage that is a network's is shared by all machines, a machine's own by its GPUs.

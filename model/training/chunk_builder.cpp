@@ -58,7 +58,7 @@ ChunkBuilder::ChunkBuilder(const Scenario& scenario, const TrainWorkload& train,
       pricer_(scenario, train, topology, recipes),
       sync_(scenario, pricer_, transfers),
       placement_(plan_),
-      runs_(split_layers(model, plan_.pipeline, plan_.interleave, plan_.embedding_in_pipeline)) {
+      runs_(split_layers(model, plan_)) {
   for (const LayerGroup& group : model.layers) {
     Price& price = prices_.emplace_back();
     price.whole = pricer_.price(group.layer);

@@ -13,6 +13,7 @@
 #include "model/cost/launches.hpp"
 #include "model/cost/operator_cost.hpp"
 #include "model/memory/stage_memory.hpp"
+#include "model/scenario/machine_calibration.hpp"
 #include "model/training/chunk_builder.hpp"
 #include "model/training/offload.hpp"
 #include "model/training/train_loader.hpp"
@@ -76,6 +77,7 @@ class LaneBuilder {
     for (std::size_t group = 0; group < scenario.cluster.groups.size(); ++group) {
       Scenario& alike = alike_.emplace_back(scenario);
       alike.cluster = scenario.cluster.as_group(static_cast<int>(group));
+      adapt_to_processor(alike.calibration, alike.cluster);
       kinds_.emplace_back(alike, model, *this, recipes);
     }
   }
@@ -163,12 +165,12 @@ class LaneBuilder {
       return;
     }
     const Gpu& gpu = kind.scenario.cluster.node.gpu;
-    const Seconds kernels = operator_cost(update, gpu, scenario_.calibration).device / place.speed;
-    const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, scenario_.calibration.host);
+    const Seconds kernels = operator_cost(update, gpu, kind.scenario.calibration).device / place.speed;
+    const Seconds dispatch = host_dispatch_time(update.kernels, plan_.execution, kind.scenario.calibration.host);
     lane.optimizer = {kernels, Seconds(0.0), std::max(dispatch - kernels, Seconds(0.0))};
     if (kind.chunks.pricer().keeps_recipes()) {
-      lane.optimizer_recipe =
-          std::make_shared<const Recipe>(kernels_of({update}, ExecutionMode::eager, 1.0, gpu, scenario_.calibration));
+      lane.optimizer_recipe = std::make_shared<const Recipe>(
+          kernels_of({update}, ExecutionMode::eager, 1.0, gpu, kind.scenario.calibration));
     }
   }
 

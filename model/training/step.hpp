@@ -125,6 +125,7 @@ struct Step {
 
     int stage = 0;
     int first_rank = 0, ranks = 1;
+    int skipped = 0;  ///< micro-batches that it does not have: the first of the step (batch_split.hpp)
     Cut cut = Cut::none;
     /// Lanes whose ranks have collectives inside layers with this one's, itself among them; empty where it is alone. As
     /// the same work takes them equally long, or their passes are cut, they do a pass together: it begins when all can.

@@ -130,7 +130,7 @@ class ShapeWriter {
     }
   }
   void add(const Step::Lane& lane) {
-    for (const int number : {lane.stage, lane.first_rank, static_cast<int>(lane.cut)}) add(number);
+    for (const int number : {lane.stage, lane.first_rank, lane.skipped, static_cast<int>(lane.cut)}) add(number);
     add(lane.companions);
     add(lane.parameter_gathers);
     add(std::ssize(lane.chunks));

@@ -108,15 +108,17 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_work(int stage, const PipelinePa
   PerLane done(lanes, -1);
   if (!is_cut(stage) || work(0).cut.empty()) {
     for (std::size_t i = 0; i < lanes; ++i) {
-      done[i] = add(work(i).whole, compute(i), std::move(after[i]), pass.micro_batch);
-      whole_passes_[lane_in(stage, i)].push_back(work(i).whole);
+      const bool skips = pass.micro_batch < step_.lanes[lane_in(stage, i)].skipped;
+      done[i] = add(skips ? blocks_.pass_done : work(i).whole, compute(i), std::move(after[i]), pass.micro_batch);
+      if (!skips) whole_passes_[lane_in(stage, i)].push_back(work(i).whole);
     }
     return done;
   }
   for (std::size_t k = 0; k < work(0).cut.size(); ++k) {
     AfterPerLane worked(lanes);
     for (std::size_t i = 0; i < lanes; ++i) {
-      worked[i] = {add(work(i).cut[k], compute(i), after[i], pass.micro_batch)};
+      const bool skips = pass.micro_batch < step_.lanes[lane_in(stage, i)].skipped;
+      worked[i] = {add(skips ? blocks_.pass_done : work(i).cut[k], compute(i), after[i], pass.micro_batch)};
     }
     const Piece& piece = (*work(0).pieces)[k];
     AfterPerLane moved = piece.beside ? after : worked;

@@ -10,6 +10,7 @@
 #include "model/workload/data_loader.hpp"
 #include "model/workload/model_config.hpp"
 #include "model/workload/quantisation.hpp"
+#include "model/workload/recovery.hpp"
 #include "model/workload/training_parts.hpp"
 
 namespace foretrain {
@@ -26,10 +27,13 @@ enum class Optimizer { sgd, momentum, adam, adamw, adamw_8bit };
 /// product is (torchtitan's list of operators); full: the whole layer.
 enum class Recompute { none, selective, selective_operators, full };
 
-/// The state of the training is written to storage every so many steps.
+/// The state of the training is saved every so many steps.
 struct Checkpoint {
-  enum class Mode { asynchronous, synchronous };  ///< beside the training, or while it waits
+  /// To storage beside the training, or while it waits; in_memory: beside the training, into the memory of the own host
+  /// and of the next machine (Wang et al., "Gemini", SOSP 2023).
+  enum class Mode { asynchronous, synchronous, in_memory };
   int every = 1;
+  bool best_interval = false;  ///< `every` is to be found (key every: auto)
   Mode mode = Mode::asynchronous;
   Storage storage;
 };
@@ -50,8 +54,9 @@ struct TrainWorkload {
   std::optional<double> training_samples;  ///< sequences or images to train on, for time_to_train
   std::optional<DataLoader> loader;        ///< without: data are there when they are needed
   std::optional<Checkpoint> checkpoint;
-  TrainedParts parts;             ///< frozen parts and adapters (keys freeze and lora)
-  std::optional<DataShape> data;  ///< how samples differ
+  std::optional<Recovery> recovery;  ///< where there are failures
+  TrainedParts parts;                ///< frozen parts and adapters (keys freeze and lora)
+  std::optional<DataShape> data;     ///< how samples differ
   /// What a trainer loses at each block of layers of each micro-batch, whatever these compute (key layer_overhead), and
   /// holds in memory beyond tensors, the context and NCCL's buffers (key reserved_memory).
   Seconds layer_overhead;

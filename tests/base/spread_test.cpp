@@ -39,6 +39,28 @@ TEST_CASE("without spread every factor is exactly 1, and a factor is a function 
   CHECK(compute_factor(1, 2, 0.05) == 0x1.e55cccb932p-1);
 }
 
+TEST_CASE("waiting times have mean 1, no memory, and the same bits everywhere") {
+  std::uint64_t state = 1;
+  double sum = 0.0;
+  int longer = 0, much_longer = 0;
+  constexpr int n = 40'000;
+  for (int i = 0; i < n; ++i) {
+    const double waited = next_waiting(state);
+    REQUIRE(waited >= 0.0);
+    sum += waited;
+    longer += waited > 1.0 ? 1 : 0;
+    much_longer += waited > 2.0 ? 1 : 0;
+  }
+  // The mean's standard error is 1/200. What has taken the mean already takes as long again as often as from the start.
+  CHECK(sum / n == Approx(1.0).margin(0.02));
+  CHECK(longer == Approx(n * std::exp(-1.0)).epsilon(0.02));
+  CHECK(much_longer == Approx(longer * std::exp(-1.0)).epsilon(0.04));
+  state = 1;
+  std::uint64_t same = 1;
+  const double uniform = next_uniform(same);
+  CHECK(next_waiting(state) == Approx(-std::log1p(-uniform)).epsilon(1e-9));
+}
+
 TEST_CASE("the largest of some normal deviates") {
   CHECK(expected_largest(1) == 0.0);
   // Of two: the mean distance of two normal deviates is 2 / sqrt(pi); the larger lies half of it above the mean.

@@ -198,4 +198,19 @@ TEST_CASE("plot timeline draws a measured step beside the predicted one") {
   CHECK_THAT(refused.errors, Catch::Contains("no trace in Chrome's format"));
 }
 
+TEST_CASE("Goodput is drawn of scenarios with failures, and of no others") {
+  const TemporaryFolder folder;
+  const FilterResult result = run_program(
+      {"plot", "goodput", "failures-waiting-for-checkpoints", "--fidelity", "estimate", "-o", folder.file("out.svg")});
+  INFO(result.errors);
+  CHECK(result.status == 0);
+  CHECK_THAT(result.output, Catch::Contains("goodput by interval between checkpoints"));
+  for (const char* label : {"simulated", "Daly", "best: "}) {
+    CHECK_THAT(text_of(folder.file("out.svg")), Catch::Contains(label));
+  }
+  const FilterResult none = run_program({"plot", "goodput", "gpt2-xl-dgx-a100", "-o", folder.file("none.svg")});
+  CHECK(none.status == 2);
+  CHECK_THAT(none.errors, Catch::Contains("cluster.failures"));
+}
+
 }  // namespace foretrain::test

@@ -141,6 +141,7 @@ const std::vector<std::pair<std::string, std::string>> changes = {
     {"plan", "{ data: 4, tensor: 4, pipeline: 4, sequence_parallel: true, schedule: interleaved, interleave: 2 }"},
     {"plan.zero", "1"},
     {"plan.order", "tensor-pipeline-data"},
+    {"plan.stage_layers", "[3, 2, 2, 1]"},
     {"plan.placement", "[7, 6, 5, 4, 3, 2, 1, 0]"},
     {"plan.execution", "cuda_graph"},
     {"plan.processes", "single"},

@@ -107,3 +107,28 @@ TEST_CASE("the first stage holds as many micro-batches as there are stages, or a
   CHECK(most_in_flight(alternating, 8, 0, 4) == 4);  // never more than there are
   CHECK(most_in_flight(PipelineSchedule::gpipe, 8, 7, 64) == 64);
 }
+
+TEST_CASE("layers by the speed of stages: the slowest stage is as fast as can be") {
+  const auto stage = [](double seconds, double before = 0.0, double behind = 0.0) {
+    return StageTimes{std::vector<Seconds>(12, Seconds(seconds)), Seconds(before), Seconds(behind)};
+  };
+  // Two stages, the second at half the speed: 8 layers of 1 s and 4 of 2 s take 8 s each.
+  CHECK(layers_by_speed({stage(1.0), stage(2.0)}) == std::vector<int>{8, 4});
+  // A loss of 5 s behind the last layer: 10 layers of 1 s, and 2 of 2 s with it 9 s; 9 and 3 would be 9 and 11.
+  CHECK(layers_by_speed({stage(1.0), stage(2.0, 0.0, 5.0)}) == std::vector<int>{10, 2});
+  // Equal stages have equal shares.
+  CHECK(layers_by_speed({stage(1.0), stage(1.0), stage(1.0)}) == std::vector<int>{4, 4, 4});
+}
+
+TEST_CASE("stages hold the layers that a plan states") {
+  Plan plan;
+  plan.pipeline = 3;
+  plan.stage_layers = {10, 6, 4};
+  const auto chunks = split_layers(transformer_of(20), plan);
+  REQUIRE(chunks.size() == 3);
+  CHECK(blocks_in(chunks[0]) == 10);
+  CHECK(blocks_in(chunks[1]) == 6);
+  CHECK(blocks_in(chunks[2]) == 4);
+  CHECK(chunks[0].front().group == 0);
+  CHECK(chunks[2].back().group == 2);
+}

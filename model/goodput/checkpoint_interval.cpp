@@ -1,0 +1,57 @@
+#include "model/goodput/checkpoint_interval.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace foretrain {
+
+Seconds young_interval(Seconds checkpoint, Seconds mtbf) {
+  return Seconds(std::sqrt(2.0 * checkpoint.value() * mtbf.value()));
+}
+
+Seconds daly_interval(Seconds checkpoint, Seconds mtbf) {
+  const double half = checkpoint / (2.0 * mtbf);
+  if (half >= 1.0) return mtbf;
+  return young_interval(checkpoint, mtbf) * (1.0 + std::sqrt(half) / 3.0 + half / 9.0) - checkpoint;
+}
+
+double daly_goodput(Seconds interval, Seconds checkpoint, Seconds recovery, Seconds mtbf) {
+  return interval / (mtbf * std::exp(recovery / mtbf) * std::expm1((interval + checkpoint) / mtbf));
+}
+
+IntervalSearch search_interval(Lifetime life, int trainings, int seed) {
+  const int most = static_cast<int>(std::clamp(std::ceil(life.steps), 1.0, 1e9));
+  std::map<int, double> known;
+  const auto choice = [&](double wanted) {
+    const int every = static_cast<int>(std::clamp(std::round(wanted), 1.0, static_cast<double>(most)));
+    const auto at = known.find(every);
+    if (at != known.end()) return IntervalChoice{every, at->second};
+    life.every = every;
+    const double goodput = simulate_lifetime(life, trainings, seed).shares.useful;
+    known.emplace(every, goodput);
+    return IntervalChoice{every, goodput};
+  };
+  const Seconds mtbf = life.mtbf();
+  IntervalSearch search;
+  search.young = choice(young_interval(life.blocked, mtbf) / life.step);
+  search.daly = choice(daly_interval(life.blocked, mtbf) / life.step);
+  // From a middle that checkpoints beside the training do not put at zero, both ways by powers of two, then closer.
+  const double middle =
+      std::max(search.daly.every, static_cast<int>(std::max(life.least_interval, life.unsafe) / life.step));
+  search.best = search.young.goodput > search.daly.goodput ? search.young : search.daly;
+  const auto consider = [&](double every) {
+    const IntervalChoice tried = choice(every);
+    if (tried.goodput > search.best.goodput) search.best = tried;
+  };
+  for (double factor = 1.0 / 32.0; factor <= 32.0; factor *= 2.0) consider(middle * factor);
+  for (double factor = std::sqrt(2.0); factor > 1.05; factor = std::sqrt(factor)) {
+    const int every = search.best.every;
+    consider(every * factor);
+    consider(every / factor);
+  }
+  for (const auto& [every, goodput] : known) search.tried.push_back({every, goodput});
+  return search;
+}
+
+}  // namespace foretrain

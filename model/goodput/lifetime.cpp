@@ -1,0 +1,236 @@
+#include "model/goodput/lifetime.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "model/base/hash.hpp"
+#include "model/base/spread.hpp"
+#include "model/base/statistics.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr int most_interruptions = 20'000;  ///< of one training, before it is given up
+// More trainings than these make no difference where each meets thousands of failures.
+constexpr double enough_interruptions = 2e5;
+constexpr int fewest_trainings = 30;
+
+/// Machines that stand in for broken ones.
+class SpareMachines {
+ public:
+  explicit SpareMachines(const Lifetime& life)
+      : endless_(!life.spares), idle_(life.spares.value_or(0)), repair_(life.repair) {}
+
+  /// A machine broke, and another one is wanted `now`; when there is one.
+  Seconds replace(Seconds now) {
+    if (endless_) return now;
+    back_.push(now + repair_);
+    while (!back_.empty() && back_.top() <= now) {
+      back_.pop();
+      ++idle_;
+    }
+    if (idle_ > 0) {
+      --idle_;
+      return now;
+    }
+    const Seconds next = back_.top();
+    back_.pop();
+    return next;
+  }
+
+ private:
+  bool endless_;
+  int idle_;
+  Seconds repair_;
+  std::priority_queue<Seconds, std::vector<Seconds>, std::greater<>> back_;  ///< from repair, at these times
+};
+
+struct Spent {
+  Seconds checkpoints, lost, detection, machines, restarts, stragglers;
+  [[nodiscard]] Seconds total() const { return checkpoints + lost + detection + machines + restarts + stragglers; }
+  Spent& operator+=(const Spent& other) {
+    checkpoints += other.checkpoints;
+    lost += other.lost;
+    detection += other.detection;
+    machines += other.machines;
+    restarts += other.restarts;
+    stragglers += other.stragglers;
+    return *this;
+  }
+};
+
+/// One training.
+class Training {
+ public:
+  Training(const Lifetime& life, std::uint64_t random)
+      : life_(life), random_(random), spares_(life), counts_(life.interruptions.size()) {}
+
+  void run() {
+    next_failure();
+    while (met_ < most_interruptions) {
+      const Seconds end = began_ + length_of_rest();
+      if (failure_ >= end) {
+        save(whole_intervals());
+        spent_useful_ += (life_.steps - saved_) * life_.step;
+        now_ = end;
+        return;
+      }
+      meet(draw_kind());
+    }
+    ended_ = false;
+    now_ = began_;
+  }
+
+  [[nodiscard]] bool ended() const { return ended_; }
+  [[nodiscard]] Seconds useful() const { return spent_useful_; }
+  [[nodiscard]] const Spent& spent() const { return spent_; }
+  [[nodiscard]] const std::vector<double>& counts() const { return counts_; }
+  /// Where it was given up: as if it went on as it did.
+  [[nodiscard]] Seconds length() const {
+    return ended_ ? now_ : now_ * (life_.steps / std::max(saved_, 1e-9 * life_.steps));
+  }
+
+ private:
+  void next_failure() { failure_ = now_ + life_.mtbf() * next_waiting(random_); }
+
+  /// Checkpoints between what is saved and the end; none at the very end.
+  [[nodiscard]] double whole_intervals() const {
+    if (life_.every == 0) return 0.0;
+    return std::max(std::ceil((life_.steps - saved_) / life_.every - 1e-9) - 1.0, 0.0);
+  }
+  [[nodiscard]] Seconds length_of_rest() const {
+    const double intervals = whole_intervals();
+    return intervals * life_.cycle() + (life_.steps - saved_ - intervals * life_.every) * life_.step;
+  }
+  /// Of the run that began at began_, checkpoints that can be restored at `moment`.
+  [[nodiscard]] double safe_intervals(Seconds moment) const {
+    if (life_.every == 0) return 0.0;
+    return std::clamp(std::floor((moment - began_ - life_.unsafe) / life_.cycle()), 0.0, whole_intervals());
+  }
+  void save(double intervals) {
+    saved_ += intervals * life_.every;
+    const Seconds useful = intervals * life_.every * life_.step;
+    spent_useful_ += useful;
+    if (intervals > 0.0) spent_.checkpoints += intervals * life_.cycle() - useful;
+    began_ += intervals > 0.0 ? intervals * life_.cycle() : Seconds(0.0);
+  }
+
+  std::size_t draw_kind() {
+    double left = next_uniform(random_) * (1.0 / life_.mtbf().value());
+    for (std::size_t kind = 0; kind + 1 < life_.interruptions.size(); ++kind) {
+      left -= 1.0 / life_.interruptions[kind].mtbf.value();
+      if (left < 0.0) return kind;
+    }
+    return life_.interruptions.size() - 1;
+  }
+
+  /// The failure at failure_, and all that follows until work goes on.
+  void meet(std::size_t kind) {
+    save(safe_intervals(failure_));
+    Seconds unsaved = failure_ - began_;
+    while (true) {
+      const Interruption& cause = life_.interruptions[kind];
+      ++counts_[kind];
+      ++met_;
+      now_ = failure_;
+      spend(spent_.stragglers, cause.before);
+      if (cause.loses < 1.0) {
+        spend(spent_.lost, unsaved * cause.loses);
+      } else {
+        spent_.lost += unsaved;
+        unsaved = Seconds(0.0);
+      }
+      const auto stop = [&](Seconds& account, Seconds time) { spend(account, time * cause.stops); };
+      if (cause.detected) stop(spent_.detection, life_.heartbeat * (life_.missed - next_uniform(random_)));
+      if (cause.takes_machine) stop(spent_.machines, spares_.replace(now_) - now_);
+      next_failure();  // machines that wait do not fail; those that start do, and then it begins again
+      const Seconds restart = cause.restart * cause.stops;
+      if (failure_ >= now_ + restart || met_ >= most_interruptions) {
+        spend(spent_.restarts, restart);
+        break;
+      }
+      spend(spent_.restarts, failure_ - now_);
+      kind = draw_kind();
+    }
+    began_ = now_ - unsaved;
+  }
+
+  void spend(Seconds& account, Seconds time) {
+    account += time;
+    now_ += time;
+  }
+
+  const Lifetime& life_;
+  std::uint64_t random_;
+  SpareMachines spares_;
+  Seconds now_, failure_;
+  Seconds began_;       ///< the run since the last checkpoint or restart, with all that was held up since taken out
+  double saved_ = 0.0;  ///< steps
+  Seconds spent_useful_;
+  Spent spent_;
+  std::vector<double> counts_;
+  int met_ = 0;  ///< of all kinds
+  bool ended_ = true;
+};
+
+}  // namespace
+
+Seconds Lifetime::cycle() const { return std::max(every * step + blocked, least_interval); }
+
+Seconds Lifetime::mtbf() const {
+  double rate = 0.0;
+  for (const Interruption& cause : interruptions) rate += 1.0 / cause.mtbf.value();
+  return Seconds(1.0 / rate);
+}
+
+Seconds Lifetime::mean_recovery() const {
+  Seconds sum;
+  double rates = 0.0;
+  for (const Interruption& cause : interruptions) {
+    const double rate = 1.0 / cause.mtbf.value();
+    const Seconds stopped = cause.restart + (cause.detected ? mean_detection() : Seconds(0.0));
+    sum += (stopped * cause.stops + cause.before) * rate;
+    rates += rate;
+  }
+  return sum / rates;
+}
+
+LifetimeResult simulate_lifetime(const Lifetime& life, int trainings, int seed) {
+  LifetimeResult result;
+  result.interruptions.assign(life.interruptions.size(), 0.0);
+  std::vector<double> lengths;
+  Spent spent;
+  Seconds useful;
+  double met = 0.0;
+  for (int number = 0; number < trainings && (met < enough_interruptions || number < fewest_trainings); ++number) {
+    std::uint64_t random =
+        summable_hash((static_cast<std::uint64_t>(seed) << 32U) + static_cast<std::uint64_t>(number));
+    Training training(life, random);
+    training.run();
+    result.ends = result.ends && training.ended();
+    lengths.push_back(training.length().value());
+    useful += training.useful();
+    spent += training.spent();
+    for (std::size_t kind = 0; kind < life.interruptions.size(); ++kind) {
+      met += training.counts()[kind];
+      result.interruptions[kind] += training.counts()[kind];
+    }
+  }
+  for (double& count : result.interruptions) count /= static_cast<double>(lengths.size());
+  const Seconds all = useful + spent.total();
+  result.shares = {useful / all,         spent.checkpoints / all, spent.lost / all,      spent.detection / all,
+                   spent.machines / all, spent.restarts / all,    spent.stragglers / all};
+  double sum = 0.0;
+  for (const double length : lengths) sum += length;
+  result.mean = Seconds(sum / static_cast<double>(lengths.size()));
+  const auto at = [&](double share) { return Seconds(quantile(lengths, share)); };
+  result.p5 = at(0.05), result.p50 = at(0.5), result.p90 = at(0.9), result.p95 = at(0.95), result.p99 = at(0.99);
+  return result;
+}
+
+}  // namespace foretrain

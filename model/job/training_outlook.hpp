@@ -1,0 +1,37 @@
+// From a step to the whole training: failures, days, money, electricity.
+#pragma once
+
+#include "model/goodput/lifetime.hpp"
+#include "model/parameter_server/store.hpp"
+#include "model/result.hpp"
+#include "model/scenario/scenario.hpp"
+#include "model/training/checkpoint.hpp"
+
+namespace foretrain {
+
+/// What a training by collectives meets: any failure stops all, and what was done since the last checkpoint is lost.
+/// `step`: that of TrainResult, with and without a checkpoint.
+Lifetime lifetime_of(const Scenario& scenario, const TrainResult& train, const CheckpointCost& cost,
+                     const CheckpointedStep& checkpointed);
+
+/// What a training by parameter servers meets. A worker has no state: without it synchronous training waits, and others
+/// go on with a worker less until there is another one. A server's keys are all workers': they wait, either for the
+/// server that holds the same keys (replicated; each step's update is then sent on once more before workers have it: Li
+/// et al., "Scaling distributed machine learning with the parameter server", OSDI 2014, section 4.3), or until they are
+/// read from the last checkpoint; what was done since then is lost, of asynchronous training only with those keys.
+Lifetime lifetime_of(const Scenario& scenario, const TrainResult& train, const ParameterStore& store,
+                     const ParameterStore::Bounds& bounds, Bytes state);
+
+/// The interval that was asked for as the best: of `life`, by simulation.
+int best_interval(const Scenario& scenario, const Lifetime& life);
+
+/// Fills TrainResult::goodput, and lets time to train and cost include it.
+void add_goodput(const Scenario& scenario, Lifetime life, Result& result);
+
+/// Fills TrainResult::bill, where there are failures, electricity, or a price of the catalogue.
+///
+/// A GPU draws its board's power while kernels run, and the static share of it (calibration, power.static_share) all
+/// the time; the rest of the machines draws the same all the time; a data centre adds its PUE.
+void add_bill(const Scenario& scenario, Result& result);
+
+}  // namespace foretrain

@@ -1,0 +1,88 @@
+// What failures leave of the time, as text, JSON and a picture.
+#include "reports/goodput_report.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "reports/json.hpp"
+#include "reports/plot_goodput.hpp"
+#include "reports/text.hpp"
+#include "tests/catch.hpp"
+#include "tests/reports/sample_results.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+/// 90 % of the time are steps that last; checkpoints of 20 s, one failure in 10,000 s.
+Result training_with_failures() {
+  Result result = large_step();
+  TrainResult::Goodput& goodput = result.train->goodput.emplace();
+  goodput.mtbf = Seconds(10'000.0);
+  goodput.recovery = Seconds(100.0);
+  goodput.blocked = Seconds(20.0);
+  goodput.every = 14;
+  goodput.kinds = {"gpu", "software"};
+  LifetimeResult& life = goodput.simulated;
+  life.shares = {.useful = 0.9, .checkpoints = 0.03, .lost = 0.04, .detection = 0.01, .restarts = 0.02};
+  life.mean = Seconds(26.7 * 86400.0);
+  life.p5 = Seconds(26.0 * 86400.0), life.p50 = life.mean, life.p90 = Seconds(27.1 * 86400.0);
+  life.p95 = Seconds(27.3 * 86400.0), life.p99 = Seconds(28.0 * 86400.0);
+  life.interruptions = {180.0, 50.0};
+  goodput.by_daly = 0.91;
+  goodput.intervals =
+      IntervalSearch{{14, 0.9}, {13, 0.899}, {15, 0.901}, {{1, 0.5}, {13, 0.899}, {14, 0.9}, {15, 0.901}, {200, 0.6}}};
+  result.train->bill =
+      TrainResult::Bill{Seconds(24.0 * 86400.0), Seconds(30.0 * 86400.0), 1.3e6, 1.7e6, 9e5, 5.8e5, 3.2e5};
+  result.train->split = TrainResult::Split{"best", {{"DGX H100", 4, 11}, {"DGX A100", 6, 6}}, Seconds(60.0)};
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("failures are told after the step, and only where they were asked for") {
+  const std::string text = to_text(training_with_failures(), {});
+  for (const char* part :
+       {"Goodput with failures: 90.0 %", "steps done again", "4.0 %", "gpu 78.3 %", "P99 28.0 days", "Daly 13",
+        "best by simulation 15", "24.0 days to 30.0 days", "1.30 M to 1.70 M USD", "580 K kWh", "320 t",
+        "Batch split: best; equally many would take 60.0 s, 136.4 % of this step", "DGX A100"}) {
+    INFO(part);
+    CHECK(text.find(part) != std::string::npos);
+  }
+  CHECK(text.find("stragglers") == std::string::npos);  // none
+  const std::string plain = to_text(large_step(), {});
+  CHECK(plain.find("Goodput") == std::string::npos);
+  CHECK(to_json(large_step()).find("failures") == std::string::npos);
+}
+
+TEST_CASE("JSON of a training with failures is read back as it was") {
+  const Result result = training_with_failures();
+  const std::string json = to_json(result);
+  const Result back = result_from_json(json);
+  CHECK(to_json(back) == json);
+  REQUIRE(back.train->goodput);
+  CHECK(back.train->goodput->intervals->tried.size() == 5);
+  CHECK(back.train->bill->kg_co2 == 3.2e5);
+  CHECK(back.train->split->kinds[1].micro_batches == 6);
+  const auto parsed = nlohmann::json::parse(json);
+  CHECK(parsed.at("failures").at("goodput") == 0.9);
+  CHECK(parsed.at("failures").at("best").at("every") == 15);
+  CHECK(parsed.at("training").at("kwh") == 5.8e5);
+}
+
+TEST_CASE("goodput over the interval: what is simulated beside the formula, the best and Daly's marked") {
+  const GoodputFigure figure{{training_with_failures()}};
+  const std::string text = to_text(figure);
+  CHECK(text.find("Daly's formula") != std::string::npos);
+  CHECK(text.find("60.0 %") != std::string::npos);
+  const Figure picture = to_figure(figure);
+  REQUIRE(picture.panels.size() == 1);
+  const Panel& panel = picture.panels.front();
+  REQUIRE(panel.series.size() == 4);  // two curves, two marks
+  CHECK(panel.series[0].points.size() == 5);
+  CHECK(panel.series[0].points[2].y == Approx(90.0));
+  // 200 steps of 44 s: 8800 / (10,000 · e^0.01 · (e^0.882 - 1)) = 61.6 %.
+  CHECK(panel.series[1].points[4].y == Approx(61.6).epsilon(0.005));
+  CHECK(panel.labels.front().text == "best: 15");
+}
+
+}  // namespace foretrain::test
