@@ -10,6 +10,7 @@
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
+#include "reports/csv.hpp"
 #include "reports/table.hpp"
 
 namespace foretrain {
@@ -34,23 +35,6 @@ std::size_t column(const CsvTable& table, const std::string& key, const char* op
 std::optional<std::size_t> find_sync_column(const CsvTable& table, const std::string& name) {
   const auto found = find_column(table, "workload.collective." + name);
   return found ? found : find_column(table, "plan.sync." + name);
-}
-
-/// The value in base units, by which the labels of an axis are ordered; whatever unit it has.
-std::optional<double> magnitude(const std::string& text) {
-  using Parser = double (*)(std::string_view);
-  static constexpr std::array<Parser, 4> parsers = {
-      parse_number, [](std::string_view t) { return parse_quantity<Bytes>(t).value(); },
-      [](std::string_view t) { return parse_quantity<BytesPerSecond>(t).value(); },
-      [](std::string_view t) { return parse_quantity<Seconds>(t).value(); }};
-  for (const Parser parser : parsers) {
-    try {
-      return parser(text);
-    } catch (const UnitError&) {
-      // Of another dimension: the next one.
-    }
-  }
-  return std::nullopt;
 }
 
 /// "network speed" for cluster.network.nic_bandwidth; the key's last word where nothing better is known.
