@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.hpp"
@@ -74,6 +75,38 @@ std::string causes(const TrainResult& train, const TrainResult& reference) {
   return text;
 }
 
+/// The settings of a result by what they are of, several of one name numbered.
+std::map<std::string, std::string> settings_by_name(const Result& result) {
+  std::map<std::string, std::string> named;
+  for (const Setting& s : result.settings) {
+    const std::string key = s.line + (s.name.empty() ? "" : " " + s.name);
+    std::string& value = named[key];
+    value += (value.empty() ? "" : " · ") + s.value;
+  }
+  return named;
+}
+
+/// "Plan tensor: 1 instead of 8": what was asked differently.
+std::string different_settings(const Result& result, const Result& reference) {
+  const std::map<std::string, std::string> now = settings_by_name(result), then = settings_by_name(reference);
+  std::string text;
+  const auto add = [&](const std::string& key, const std::string& value, const std::string& other) {
+    text += fmt::format("{}{}: {} instead of {}", text.empty() ? "" : "; ", key, value, other);
+  };
+  for (const auto& [key, value] : now) {
+    const auto found = then.find(key);
+    if (found == then.end()) {
+      add(key, value, "nothing");
+    } else if (found->second != value) {
+      add(key, value, found->second);
+    }
+  }
+  for (const auto& [key, value] : then) {
+    if (!now.contains(key)) add(key, "nothing", value);
+  }
+  return text;
+}
+
 }  // namespace
 
 Speedup speedup_of(const Result& result, const Result& reference) {
@@ -118,6 +151,8 @@ std::string comparison_text(const std::vector<Result>& results) {
       if (!why.empty()) sentence += ". Of the time that a sample takes in [1]: " + why;
     }
     text += "  " + wrap(sentence + ".", page_width - 2, 2) + "\n";
+    const std::string asked = different_settings(results[i], first);
+    if (!asked.empty()) text += "    " + wrap("It has " + asked + ".", page_width - 4, 4) + "\n";
   }
   return text;
 }

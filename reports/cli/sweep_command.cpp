@@ -96,17 +96,18 @@ std::size_t report_failures(const SweepOptions& options, SweepStore& store) {
   const std::size_t impossible = store.count(Reply::Kind::bad_input);
   const std::size_t interrupted = store.count(Reply::Kind::interrupted);
   const std::size_t failed = impossible + store.count(Reply::Kind::failure) + interrupted;
-  if (failed > 0) {
-    warn(fmt::format("{} of {} predictions failed{}", failed, store.rows(),
+  const std::size_t left_out = options.selection.skip_impossible ? impossible : 0;
+  if (failed > left_out) {
+    warn(fmt::format("{} of {} predictions failed{}", failed - left_out, store.rows(),
                      options.output.empty() ? "" : "; column predicted.error of " + options.output + " says why"));
   }
   const auto tell = [&](Reply::Kind kind, const char* what) {
     if (store.count(kind) > 0) fmt::print(stderr, "{} {}:\n{}", store.count(kind), what, reasons(store, kind));
   };
-  tell(Reply::Kind::bad_input, options.selection.skip_impossible ? "cannot be, and are left out" : "cannot be");
+  tell(Reply::Kind::bad_input, left_out > 0 ? "cannot be, and are left out" : "cannot be");
   tell(Reply::Kind::failure, "failed");
   tell(Reply::Kind::interrupted, "were interrupted; the same command tries them again");
-  return options.selection.skip_impossible ? failed - impossible : failed;
+  return failed - left_out;
 }
 
 ExitStatus run(const SweepOptions& options) {

@@ -12,8 +12,9 @@ namespace foretrain {
 /// Names are those of columns, in whole ("predicted.step_time_s") or their last words ("step_time_s"); quantities count
 /// in base units, whatever their unit.
 struct Selection {
-  std::string where;    ///< an expression of SQL; empty: every row
-  std::string sort;     ///< a column or an expression, least first; "-" before it: greatest first. Empty: as asked for
+  std::string where = {};  ///< an expression of SQL; empty: every row
+  std::string sort =
+      {};               ///< a column or an expression, least first; "-" before it: greatest first. Empty: as asked for
   std::size_t top = 0;  ///< how many; 0: all
   bool skip_impossible = false;
 };
