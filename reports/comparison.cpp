@@ -75,36 +75,26 @@ std::string causes(const TrainResult& train, const TrainResult& reference) {
   return text;
 }
 
-/// The settings of a result by what they are of, several of one name numbered.
-std::map<std::string, std::string> settings_by_name(const Result& result) {
-  std::map<std::string, std::string> named;
-  for (const Setting& s : result.settings) {
-    const std::string key = s.line + (s.name.empty() ? "" : " " + s.name);
-    std::string& value = named[key];
-    value += (value.empty() ? "" : " · ") + s.value;
-  }
-  return named;
-}
-
-/// "Plan tensor: 1 instead of 8": what was asked differently.
-std::string different_settings(const Result& result, const Result& reference) {
-  const std::map<std::string, std::string> now = settings_by_name(result), then = settings_by_name(reference);
-  std::string text;
-  const auto add = [&](const std::string& key, const std::string& value, const std::string& other) {
-    text += fmt::format("{}{}: {} instead of {}", text.empty() ? "" : "; ", key, value, other);
-  };
-  for (const auto& [key, value] : now) {
-    const auto found = then.find(key);
-    if (found == then.end()) {
-      add(key, value, "nothing");
-    } else if (found->second != value) {
-      add(key, value, found->second);
+/// What was asked of all results, a line for each setting that differs.
+std::vector<std::vector<std::string>> different_settings(const std::vector<Result>& results) {
+  std::vector<std::string> names;  // in the order in which they come
+  std::map<std::string, std::vector<std::string>> values;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    for (const Setting& s : results[i].settings) {
+      const std::string name = s.line + (s.name.empty() ? "" : " " + s.name);
+      std::vector<std::string>& of_name = values.try_emplace(name, results.size()).first->second;
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+      of_name[i] += (of_name[i].empty() ? "" : ", ") + s.value;
     }
   }
-  for (const auto& [key, value] : then) {
-    if (!now.contains(key)) add(key, "nothing", value);
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& name : names) {
+    std::vector<std::string> row = values.at(name);
+    if (std::ranges::adjacent_find(row, std::ranges::not_equal_to{}) == row.end()) continue;
+    row.insert(row.begin(), name);
+    rows.push_back(std::move(row));
   }
-  return text;
+  return rows;
 }
 
 }  // namespace
@@ -131,6 +121,9 @@ std::string comparison_text(const std::vector<Result>& results) {
     text += fmt::format("  [{}] {}  [{}]\n", i + 1, results[i].scenario, name(results[i].fidelity));
   }
   TextTable table("l" + std::string(results.size(), 'r'), header);
+  const std::vector<std::vector<std::string>> different = different_settings(results);
+  for (const std::vector<std::string>& row : different) table.add_row(row);
+  if (!different.empty()) table.add_rule();
   for (const Line& line : lines()) {
     std::vector<std::string> row = {line.name};
     for (const Result& result : results) row.push_back(line.cell(result));
@@ -151,8 +144,6 @@ std::string comparison_text(const std::vector<Result>& results) {
       if (!why.empty()) sentence += ". Of the time that a sample takes in [1]: " + why;
     }
     text += "  " + wrap(sentence + ".", page_width - 2, 2) + "\n";
-    const std::string asked = different_settings(results[i], first);
-    if (!asked.empty()) text += "    " + wrap("It has " + asked + ".", page_width - 4, 4) + "\n";
   }
   return text;
 }

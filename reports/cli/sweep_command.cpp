@@ -60,6 +60,14 @@ void check(const SweepOptions& options) {
   }
 }
 
+/// On an empty store, before there is another: what is wrong with the selection leaves nothing behind.
+void check_selection(const Selection& selection, const SweepIdentity& identity,
+                     const std::vector<std::string>& header) {
+  if (selection.where.empty() && selection.sort.empty()) return;
+  SweepStore nothing("", identity, header);
+  check_selection(nothing, selection);
+}
+
 /// Where rows are kept until the table is written; "" where they need not outlast this process.
 std::string store_file(const SweepOptions& options, const Shard& shard) {
   if (!options.shard.empty()) return shard_file(options.output, shard);
@@ -120,11 +128,12 @@ ExitStatus run(const SweepOptions& options) {
   }
   const std::string file = store_file(options, shard);
   const bool is_result = !options.shard.empty() || is_database(options.output);
+  const SweepIdentity identity = {fingerprint_of(rows, options.input, options.fidelity), rows.count, shard};
+  check_selection(options.selection, identity, rows.header);
   std::size_t failed = 0;
   bool keep = is_result;
   {
-    SweepStore store(file, {fingerprint_of(rows, options.input, options.fidelity), rows.count, shard}, rows.header);
-    check_selection(store, options.selection);
+    SweepStore store(file, identity, rows.header);
     if (store.rows() > 0) warn(fmt::format("{} rows are there from an earlier run", store.rows()));
     predict_rows(options, rows, shard, store);
     if (!is_result && !options.output.empty()) write_table(store, options.selection, options.output);
