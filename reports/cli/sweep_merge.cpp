@@ -111,8 +111,8 @@ bool is_database(const std::string& output) {
 
 void remove_database(const std::string& file) {
   std::error_code absent;
-  fs::remove(file, absent);
   fs::remove(file + "-wal", absent);
+  fs::remove(file, absent);
 }
 
 void add_sweep_merge(CLI::App& sweep, ExitStatus& status) {
