@@ -136,6 +136,13 @@ struct SharedFabric {
   std::vector<OtherJob> others;
 };
 
+/// One resolved value of the scenario.
+struct Setting {
+  std::string line;         ///< what it belongs to: "Batch", "Plan"
+  std::string name, value;  ///< "tensor", "8"; the name may be empty
+  bool by_default = false;  ///< the scenario does not say it
+};
+
 /// Exactly one of the four results is present.
 struct Result {
   std::string scenario;
@@ -148,6 +155,7 @@ struct Result {
   Seconds uncertainty_low, uncertainty_high;
   std::vector<Constant> provenance;
   std::vector<std::string> warnings;
+  std::vector<Setting> settings;                          ///< what was predicted, where the caller asked for it
   std::optional<ParameterServerResult> parameter_server;  ///< beside `train`
   std::optional<SharedFabric> shared_fabric;              ///< beside `train`, where there are other jobs
   std::vector<TimelineEntry> timeline;                    ///< only when asked for

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "model/base/format.hpp"
@@ -77,6 +78,28 @@ std::string causes(const TrainResult& train, const TrainResult& reference) {
   return text;
 }
 
+/// What was asked of all results, a line for each setting that differs.
+std::vector<std::vector<std::string>> different_settings(const std::vector<Result>& results) {
+  std::vector<std::string> names;  // in the order in which they come
+  std::map<std::string, std::vector<std::string>> values;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    for (const Setting& s : results[i].settings) {
+      const std::string name = s.line + (s.name.empty() ? "" : " " + s.name);
+      std::vector<std::string>& of_name = values.try_emplace(name, results.size()).first->second;
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+      of_name[i] += (of_name[i].empty() ? "" : ", ") + s.value;
+    }
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& name : names) {
+    std::vector<std::string> row = values.at(name);
+    if (std::ranges::adjacent_find(row, std::ranges::not_equal_to{}) == row.end()) continue;
+    row.insert(row.begin(), name);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 }  // namespace
 
 Speedup speedup_of(const Result& result, const Result& reference) {
@@ -101,6 +124,9 @@ std::string comparison_text(const std::vector<Result>& results) {
     text += fmt::format("  [{}] {}  [{}]\n", i + 1, results[i].scenario, name(results[i].fidelity));
   }
   TextTable table("l" + std::string(results.size(), 'r'), header);
+  const std::vector<std::vector<std::string>> different = different_settings(results);
+  for (const std::vector<std::string>& row : different) table.add_row(row);
+  if (!different.empty()) table.add_rule();
   for (const Line& line : lines()) {
     std::vector<std::string> row = {line.name};
     for (const Result& result : results) row.push_back(line.cell(result));

@@ -93,6 +93,10 @@ double speed_of(const Result& result) {
 
 }  // namespace
 
+void set_spread(Explanation& e, const Result& with_jitter) {
+  if (with_jitter.train) e.spread = with_jitter.train->spread;
+}
+
 Explanation explain(const Scenario& scenario, Result result, std::vector<Answer> scaled, std::vector<Answer> changed) {
   Explanation e;
   e.result = std::move(result);
@@ -111,6 +115,8 @@ Explanation explain(const Scenario& scenario, Result result, std::vector<Answer>
   }
   std::ranges::stable_sort(e.remedies, std::ranges::greater{}, &Remedy::speedup);
   if (e.result.train) diagnose(scenario, e);
+  e.critical_path = critical_path(e.result.timeline);
+  set_spread(e, e.result);
   return e;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/result.hpp"
+#include "reports/critical_path.hpp"
 #include "reports/figure.hpp"
 #include "reports/what_if.hpp"
 
@@ -41,6 +42,9 @@ struct Explanation {
   std::string bottleneck, advice;
   std::vector<Sensitivity> sensitivities;  ///< greatest share first
   std::vector<Remedy> remedies;            ///< greatest gain first, then what cannot be
+  std::vector<PathPart> critical_path;     ///< longest first; needs the result's timeline
+  /// Of steps that differ by chance: by the scenario's own jitter, or by usual_jitter().
+  std::optional<TrainResult::Spread> spread;
 };
 
 /// A what-if with its prediction; nothing where it could not be predicted.
@@ -51,6 +55,9 @@ struct Answer {
 
 /// `scaled` as scaled_resources() gives them, `changed` as remedies().
 Explanation explain(const Scenario& scenario, Result result, std::vector<Answer> scaled, std::vector<Answer> changed);
+
+/// Takes the spread of step times from a prediction.
+void set_spread(Explanation& explanation, const Result& with_jitter);
 
 /// Ending in a line end.
 std::string to_text(const Explanation& explanation);

@@ -36,6 +36,28 @@ std::string diagnosis_text(const Explanation& e) {
                      wrap(e.advice, page_width - 14, 14));
 }
 
+std::string spread_text(const Explanation& e) {
+  if (!e.spread) return "";
+  const bool own = e.result.train && e.result.train->spread;
+  const std::string by = own ? "with the scenario's jitter"
+                             : fmt::format("were devices to differ by {} and messages by {} from step to step",
+                                           percent_text(usual_jitter.compute), percent_text(usual_jitter.network));
+  const std::string text = fmt::format("P50 {} · P90 {} · P99 {}, {}.", format_seconds(e.spread->p50),
+                                       format_seconds(e.spread->p90), format_seconds(e.spread->p99), by);
+  return fmt::format("\nBy chance\n  {}\n", wrap(text, page_width - 2, 2));
+}
+
+/// The chain of tasks that the step waits for, by what it spends its time on.
+std::string path_text(const Explanation& e) {
+  if (e.critical_path.empty()) return "";
+  TextTable table("lrrl");
+  for (const PathPart& part : e.critical_path) {
+    const double share = part.time / e.result.time();
+    table.add_row({part.name, format_seconds(part.time), percent_text(share), bar(share, bar_width / 2)});
+  }
+  return "\nThe chain of tasks that nothing else can hide\n" + table.text(2);
+}
+
 std::string sensitivity_text(const Explanation& e) {
   TextTable table("lrrrl", {"resource", "10 % faster", "10 % slower", "share of the time", ""});
   std::string without;
@@ -118,7 +140,8 @@ std::string to_text(const Explanation& e) {
       fmt::format("{}  [{}]: {}", e.result.scenario, name(e.result.fidelity), format_seconds(e.result.time()));
   if (e.result.train) head += fmt::format(", {} samples/s", format_count(e.result.train->samples_per_second));
   const std::string failures = e.result.train ? goodput_section(*e.result.train) : "";
-  return head + "\n" + diagnosis_text(e) + sensitivity_text(e) + remedies_text(e) + servers_text(e) + failures;
+  return head + "\n" + diagnosis_text(e) + path_text(e) + spread_text(e) + sensitivity_text(e) + remedies_text(e) +
+         servers_text(e) + failures;
 }
 
 std::string to_json(const Explanation& e) {
@@ -130,6 +153,14 @@ std::string to_json(const Explanation& e) {
   if (e.result.train) json["samples_per_second"] = e.result.train->samples_per_second;
   json["bottleneck"] = e.bottleneck;
   json["advice"] = e.advice;
+  json["critical_path"] = Json::array();
+  for (const PathPart& part : e.critical_path) {
+    json["critical_path"].push_back({{"on", part.name}, {"time_s", part.time.value()}});
+  }
+  if (e.spread) {
+    json["step_time_percentiles_s"] = {
+        {"p50", e.spread->p50.value()}, {"p90", e.spread->p90.value()}, {"p99", e.spread->p99.value()}};
+  }
   json["path"] = Json::array();
   for (const Finding& f : e.path) {
     json["path"].push_back({{"question", f.question}, {"share", f.share}, {"limit", f.limit}, {"yes", f.yes()}});

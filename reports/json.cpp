@@ -210,6 +210,9 @@ Json result_json(const Result& result) {
         {{"name", c.name}, {"value", number(c.value)}, {"unit", c.unit}, {"kind", name(c.kind)}, {"source", c.source}});
   }
   json["warnings"] = result.warnings;
+  for (const Setting& s : result.settings) {
+    json["settings"].push_back({{"of", s.line}, {"name", s.name}, {"value", s.value}, {"default", s.by_default}});
+  }
   return json;
 }
 
@@ -320,6 +323,11 @@ Result result_from(const Json& json) {
                                  c.at("source").get<std::string>()});
   }
   result.warnings = json.at("warnings").get<std::vector<std::string>>();
+  if (json.contains("settings")) {
+    for (const Json& s : json.at("settings")) {
+      result.settings.push_back({s.at("of"), s.at("name"), s.at("value"), s.at("default")});
+    }
+  }
   return result;
 }
 

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
+#include "reports/csv.hpp"
 #include "reports/table.hpp"
 
 namespace foretrain {
@@ -34,23 +36,6 @@ std::size_t column(const CsvTable& table, const std::string& key, const char* op
 std::optional<std::size_t> find_sync_column(const CsvTable& table, const std::string& name) {
   const auto found = find_column(table, "workload.collective." + name);
   return found ? found : find_column(table, "plan.sync." + name);
-}
-
-/// The value in base units, by which the labels of an axis are ordered; whatever unit it has.
-std::optional<double> magnitude(const std::string& text) {
-  using Parser = double (*)(std::string_view);
-  static constexpr std::array<Parser, 4> parsers = {
-      parse_number, [](std::string_view t) { return parse_quantity<Bytes>(t).value(); },
-      [](std::string_view t) { return parse_quantity<BytesPerSecond>(t).value(); },
-      [](std::string_view t) { return parse_quantity<Seconds>(t).value(); }};
-  for (const Parser parser : parsers) {
-    try {
-      return parser(text);
-    } catch (const UnitError&) {
-      // Of another dimension: the next one.
-    }
-  }
-  return std::nullopt;
 }
 
 /// "network speed" for cluster.network.nic_bandwidth; the key's last word where nothing better is known.
@@ -92,17 +77,62 @@ struct MapRow {
 };
 
 std::optional<Seconds> predicted_time(const CsvTable& table, const CsvRow& row) {
-  for (const char* name : {"predicted.time", "predicted.step_time"}) {
+  // The latter two are older names, with units in the cells.
+  for (const char* name : {"predicted.time_s", "predicted.step_time_s", "predicted.time", "predicted.step_time"}) {
     const auto found = find_column(table, name);
-    if (found && !row[*found].text.empty()) return parse_quantity<Seconds>(row[*found].text);
+    if (!found || row[*found].text.empty()) continue;
+    if (const auto seconds = magnitude(row[*found].text)) return Seconds(*seconds);
   }
   return std::nullopt;
+}
+
+/// Keys that have several values in the tables and are no part of the ways that are compared, in order of columns.
+std::vector<std::string> varying_keys(const std::vector<CsvTable>& tables) {
+  std::map<std::string, std::set<std::string>> values;
+  std::vector<std::string> keys;
+  for (const CsvTable& table : tables) {
+    for (std::size_t i = 0; i < table.header.size(); ++i) {
+      const std::string& key = table.header[i].text;
+      const std::string word = key.substr(key.rfind('.') + 1);
+      const bool way = word == "algorithm" || word == "servers" || word == "placement";
+      const bool result = key.starts_with("predicted.") || key.starts_with("measured.");
+      if (way || result || key.find('.') == std::string::npos) continue;
+      for (const CsvRow& row : table.rows) values[key].insert(row[i].text);
+      if (values[key].size() > 1 && std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+/// The keys with those chosen that are empty; panels may stay empty: one panel.
+MapKeys chosen_keys(const std::vector<CsvTable>& tables, MapKeys keys) {
+  std::vector<std::string> left = varying_keys(tables);
+  std::erase_if(left, [&](const std::string& key) { return key == keys.x || key == keys.y || key == keys.panels; });
+  const auto choose = [&](std::string& key, const char* usual) {
+    if (!key.empty()) return;
+    if (find_column(tables.front(), usual)) {
+      key = usual;
+    } else if (!left.empty()) {
+      key = left.front();
+    }
+    std::erase(left, key);
+  };
+  // Before the others take what is usual for one of them.
+  std::erase(left, "cluster.network.nic_bandwidth");
+  choose(keys.x, "cluster.network.nic_bandwidth");
+  choose(keys.y, "workload.collective.size");
+  choose(keys.panels, "workload.collective.ranks");
+  if (keys.x.empty() || keys.y.empty()) {
+    throw UsageError("plot map: needs two keys that vary; sweep them with --vary, or name them with --x and --y");
+  }
+  return keys;
 }
 
 std::vector<MapRow> rows_of(const CsvTable& table, const MapKeys& keys, MapFigure& figure) {
   const std::size_t x = column(table, keys.x, "--x");
   const std::size_t y = column(table, keys.y, "--y");
-  const std::size_t panel = column(table, keys.panels, "--panels");
+  const std::optional<std::size_t> panel =
+      keys.panels.empty() ? std::nullopt : std::optional(column(table, keys.panels, "--panels"));
   const auto algorithm = find_sync_column(table, "algorithm");
   if (!algorithm) {
     throw UsageError(
@@ -237,8 +267,9 @@ std::vector<MapBand> MapFigure::bands() const {
   return result;
 }
 
-MapFigure map_figure(const std::vector<CsvTable>& tables, const MapKeys& keys) {
+MapFigure map_figure(const std::vector<CsvTable>& tables, const MapKeys& wanted) {
   MapFigure figure;
+  const MapKeys keys = chosen_keys(tables, wanted);
   std::vector<MapRow> rows;
   for (const CsvTable& table : tables) {
     std::vector<MapRow> more = rows_of(table, keys, figure);

@@ -58,10 +58,9 @@ struct MapFigure {
   [[nodiscard]] std::vector<MapBand> bands() const;
 };
 
+/// Empty ones are chosen: network speed, message size and ranks where the tables have them, else what varies in them.
 struct MapKeys {
-  std::string x = "cluster.network.nic_bandwidth";
-  std::string y = "workload.collective.size";
-  std::string panels = "workload.collective.ranks";
+  std::string x, y, panels;
 };
 
 /// Two ways whose times are closer than this are as good as each other.
@@ -69,7 +68,7 @@ inline constexpr double map_margin = 0.05;
 
 /// Reads what `foretrain sweep` wrote. Throws UsageError, naming the file, when a column is missing, and when no row is
 /// of a ring or none of a parameter server.
-MapFigure map_figure(const std::vector<CsvTable>& tables, const MapKeys& keys);
+MapFigure map_figure(const std::vector<CsvTable>& tables, const MapKeys& wanted);
 
 /// For each comparison: how many cells of each panel are whose, and up to which y the servers are faster for each x.
 std::string to_text(const MapFigure& figure);

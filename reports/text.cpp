@@ -28,6 +28,34 @@ std::string line(std::string_view label, std::string_view value) {
                      wrap(value, page_width - page_indent - label_width, page_indent + label_width));
 }
 
+/// What was predicted, a line for each part of it; an asterisk at what the scenario does not say.
+std::string settings_section(const Result& result) {
+  std::string text, values;
+  bool defaults = false;
+  for (std::size_t i = 0; i < result.settings.size(); ++i) {
+    const Setting& s = result.settings[i];
+    values += fmt::format("{}{}{}{}{}", values.empty() ? "" : " · ", s.name, s.name.empty() ? "" : " ", s.value,
+                          s.by_default ? "*" : "");
+    defaults = defaults || s.by_default;
+    if (i + 1 < result.settings.size() && result.settings[i + 1].line == s.line) continue;
+    text += line(s.line, values);
+    values.clear();
+  }
+  if (defaults) text += line("", "* by default: the scenario says nothing of it");
+  return text.empty() ? "" : text + "\n";
+}
+
+/// Said before anything else: the rest of the answer is about a step that cannot be.
+std::string memory_verdict(const Result& result) {
+  if (!result.train || !(result.train->memory.capacity > Bytes(0)) || result.train->memory.fits()) return "";
+  const MemoryFootprint& m = result.train->memory;
+  return wrap(fmt::format("DOES NOT FIT into memory: the fullest GPU needs {} and has {}; `foretrain memory` says what "
+                          "would help, `foretrain plan` which plans fit.",
+                          format_bytes(m.total()), format_bytes(m.capacity)),
+              page_width, 0) +
+         "\n\n";
+}
+
 /// ", likely 40.1 s to 47.9 s" where the result states a range.
 std::string likely_range(const Result& result) {
   if (!(result.uncertainty_high > result.uncertainty_low)) return "";
@@ -280,8 +308,8 @@ std::string answer(const Result& result, bool verbose) {
 
 std::string to_text(const Result& result, const TextOptions& options) {
   const std::string title = fmt::format("{}  [{}]", result.scenario, name(result.fidelity));
-  return title + "\n\n" + answer(result, options.verbose) + warnings_section(result) +
-         provenance_section(result, options.verbose);
+  return title + "\n\n" + memory_verdict(result) + settings_section(result) + answer(result, options.verbose) +
+         warnings_section(result) + provenance_section(result, options.verbose);
 }
 
 }  // namespace foretrain

@@ -23,6 +23,11 @@ inline constexpr double resource_scale = 1.1;
 /// Every resource that the scenario has, by itself: first faster, then slower, two entries of one name.
 std::vector<WhatIf> scaled_resources(const Scenario& scenario);
 
+/// The scenario with devices and messages that take now more, now less; nothing where it says itself by how much, or
+/// does not train.
+std::optional<Scenario> with_usual_jitter(const Scenario& scenario);
+inline constexpr Jitter usual_jitter = {.compute = 0.02, .network = 0.05};
+
 /// Loads the scenario with further overrides. Throws as load_scenario.
 using Reload = std::function<Scenario(const std::vector<std::string>& overrides)>;
 

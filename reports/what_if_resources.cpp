@@ -133,4 +133,11 @@ std::vector<WhatIf> scaled_resources(const Scenario& scenario) {
   return scaled;
 }
 
+std::optional<Scenario> with_usual_jitter(const Scenario& scenario) {
+  if (scenario.cluster.jitter || !std::holds_alternative<TrainWorkload>(scenario.workload)) return std::nullopt;
+  Scenario jittery = scenario;
+  jittery.cluster.jitter = usual_jitter;
+  return jittery;
+}
+
 }  // namespace foretrain

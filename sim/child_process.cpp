@@ -70,8 +70,8 @@ void run_in_child(const std::function<void()>& work) {
     if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "waiting for a simulation");
   }
   if (WIFSIGNALED(status)) {
-    throw std::runtime_error(fmt::format("the simulation's process was ended by signal {} ({})", WTERMSIG(status),
-                                         strsignal(WTERMSIG(status))));
+    throw ProcessEnded(fmt::format("the simulation's process was ended by signal {} ({})", WTERMSIG(status),
+                                   strsignal(WTERMSIG(status))));
   }
   if (message.front() != '\0') throw std::runtime_error(message.data());
   if (WEXITSTATUS(status) != EXIT_SUCCESS) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <stdexcept>
 
 namespace foretrain {
 
@@ -27,11 +28,16 @@ class SharedMemory {
   std::size_t bytes_ = 0;
 };
 
+/// A child was ended by a signal: somebody's, or the system's that ran out of memory.
+struct ProcessEnded : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// Runs `work` in a forked child and waits for it; what it leaves in SharedMemory stays. The child begins as a copy of
 /// this process, leaves without running destructors, and dies when this process dies. Throws std::runtime_error with
-/// the child's own message when `work` throws there, or saying how the child ended otherwise; std::system_error when
-/// there can be no child. Call it only while this process has a single thread: only the calling thread exists in the
-/// child.
+/// the child's own message when `work` throws there, ProcessEnded or another saying how the child ended otherwise;
+/// std::system_error when there can be no child. Call it only while this process has a single thread: only the calling
+/// thread exists in the child.
 void run_in_child(const std::function<void()>& work);
 
 }  // namespace foretrain

@@ -1,8 +1,12 @@
+#include <filesystem>
+
 #include "model/base/error.hpp"
+#include "model/job/calibrated_uncertainty.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/comparison.hpp"
+#include "reports/settings.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
@@ -18,7 +22,13 @@ struct CompareOptions {
 
 ExitStatus run(const CompareOptions& options) {
   const std::vector<Outcome> outcomes = predict_with_progress(options.files.size(), options.jobs, [&](std::size_t i) {
-    return predict(load_scenario(options.files[i], options.overrides), options.fidelity);
+    const std::string name = std::filesystem::path(options.files[i]).stem().string();
+    const YamlNode document = scenario_document(options.files[i], options.overrides);
+    const Scenario scenario = planned_scenario(document, name, options.fidelity);
+    Result result = predict(scenario, options.fidelity);
+    result.settings = settings_of(scenario, document);
+    set_calibrated_uncertainty(scenario, result);
+    return result;
   });
   std::vector<Result> results;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {

@@ -28,14 +28,20 @@ std::vector<Answer> answers_of(std::vector<WhatIf> questions, const PlotOptions&
 
 Explanation explanation_of(const PlotOptions& options) {
   const Scenario scenario = load_scenario(options.file(), options.overrides);
-  Result result = predict(scenario, options.fidelity);
+  Result result = predict(scenario, options.fidelity, Timeline::fill);
   std::vector<WhatIf> changes = remedies(scenario, [&](const std::vector<std::string>& further) {
     std::vector<std::string> overrides = options.overrides;
     overrides.insert(overrides.end(), further.begin(), further.end());
     return load_scenario(options.file(), overrides);
   });
-  return explain(scenario, std::move(result), answers_of(scaled_resources(scenario), options),
-                 answers_of(std::move(changes), options));
+  Explanation explanation = explain(scenario, std::move(result), answers_of(scaled_resources(scenario), options),
+                                    answers_of(std::move(changes), options));
+  if (const std::optional<Scenario> jittery = with_usual_jitter(scenario)) {
+    for (const Answer& answer : answers_of({{"jitter", {}, jittery, {}}}, options)) {
+      if (answer.result) set_spread(explanation, *answer.result);
+    }
+  }
+  return explanation;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "model/base/error.hpp"
+#include "model/base/format.hpp"
 #include "model/base/utf8.hpp"
 #include "model/planning/auto_plan.hpp"
 #include "reports/names.hpp"
@@ -79,7 +80,11 @@ void finish_output() {
 
 void warn(std::string_view text) { fmt::print(stderr, "foretrain: {}\n", printable(text)); }
 
-Progress::Progress(std::size_t total) : total_(total), terminal_(isatty(STDERR_FILENO) != 0) {}
+Progress::Progress(std::size_t total)
+    : total_(total),
+      terminal_(isatty(STDERR_FILENO) != 0),
+      started_(std::chrono::steady_clock::now()),
+      told_(started_) {}
 
 Progress::~Progress() {
   if (terminal_ && done_ > 0) fmt::print(stderr, "\r\033[K");
@@ -87,7 +92,13 @@ Progress::~Progress() {
 
 void Progress::advance() {
   ++done_;
-  if (terminal_) fmt::print(stderr, "\r{} of {} predictions", done_, total_);
+  const auto now = std::chrono::steady_clock::now();
+  if (now - told_ < (terminal_ ? std::chrono::milliseconds(100) : std::chrono::minutes(1)) && done_ < total_) return;
+  if (!terminal_ && done_ == total_) return;
+  told_ = now;
+  const double rate = static_cast<double>(done_) / std::chrono::duration<double>(now - started_).count();
+  fmt::print(stderr, "{}{} of {} predictions, {:.3g} a second, {} left{}", terminal_ ? "\r" : "", done_, total_, rate,
+             format_seconds(Seconds(static_cast<double>(total_ - done_) / rate)), terminal_ ? "\033[K" : "\n");
 }
 
 Scenario planned_scenario(const YamlNode& document, const std::string& name, Fidelity fidelity) {

@@ -17,7 +17,7 @@ namespace foretrain {
 namespace {
 
 struct BandwidthOptions {
-  std::vector<std::string> algorithms = {"auto"};
+  std::vector<std::string> algorithms;  ///< none: each scenario's own
   std::vector<std::string> tables;
   std::string sizes = "1 KB..10 GB";
 };
@@ -109,6 +109,12 @@ Case with(Case row, const std::string& key, const std::string& value) {
   return row;
 }
 
+/// The algorithms of a panel's curves.
+std::vector<std::string> algorithms_of(const BandwidthOptions& options, const Scenario& scenario) {
+  if (!options.algorithms.empty()) return options.algorithms;
+  return {std::string(name(scenario.plan.sync.algorithm))};
+}
+
 BandwidthPanel empty_panel(const Scenario& scenario, const std::vector<MeasuredCase>& measured) {
   const CollectiveWorkload& collective = collective_of(scenario);
   BandwidthPanel panel;
@@ -127,11 +133,13 @@ ExitStatus run(const PlotOptions& shared, const BandwidthOptions& options) {
   const std::vector<Case> panels = panel_cases(shared);
   std::vector<Case> cases;
   for (const Case& row : panels) {
-    figure.panels.push_back(empty_panel(scenario_of(row), measured));
-    for (const std::string& algorithm : options.algorithms) {
+    const Scenario scenario = scenario_of(row);
+    BandwidthPanel& panel = figure.panels.emplace_back(empty_panel(scenario, measured));
+    for (const std::string& algorithm : algorithms_of(options, scenario)) {
+      panel.curves.push_back({algorithm, {}});
+      const Case by = options.algorithms.empty() ? row : with(row, "workload.collective.algorithm", algorithm);
       for (const Bytes size : figure.sizes) {
-        cases.push_back(with(with(row, "workload.collective.algorithm", algorithm), "workload.collective.size",
-                             fmt::format("{:.0f} B", size.value())));
+        cases.push_back(with(by, "workload.collective.size", fmt::format("{:.0f} B", size.value())));
       }
     }
   }
@@ -139,8 +147,7 @@ ExitStatus run(const PlotOptions& shared, const BandwidthOptions& options) {
   auto outcome = outcomes.begin();
   bool complete = true;
   for (BandwidthPanel& panel : figure.panels) {
-    for (const std::string& algorithm : options.algorithms) {
-      BandwidthCurve& curve = panel.curves.emplace_back(BandwidthCurve{algorithm, {}});
+    for (BandwidthCurve& curve : panel.curves) {
       std::string why;
       for (const Bytes size : figure.sizes) {
         const Outcome& one = *outcome++;
@@ -155,7 +162,7 @@ ExitStatus run(const PlotOptions& shared, const BandwidthOptions& options) {
       }
       if (why.empty()) continue;
       complete = false;
-      warn(fmt::format("{}, {}: {}", panel.title, algorithm, why));
+      warn(fmt::format("{}, {}: {}", panel.title, curve.name, why));
     }
   }
   return show(shared, figure, complete);
@@ -171,7 +178,9 @@ void add_plot_bandwidth(CLI::App& plot, ExitStatus& status) {
        "scenarios with a collective: one panel each", many_inputs | takes_overrides | takes_fidelity | takes_jobs,
        "one panel per combination of values, as in `foretrain sweep`"},
       [options](const PlotOptions& shared) { return run(shared, *options); });
-  command->add_option("--algorithms", options->algorithms, "values of workload.collective.algorithm (default: auto)")
+  command
+      ->add_option("--algorithms", options->algorithms,
+                   "values of workload.collective.algorithm (default: the scenario's own)")
       ->delimiter(',')
       ->type_name("NAME,NAME,…");
   command->add_option("--sizes", options->sizes, "from the smallest to the largest message (default: 1 KB..10 GB)")

@@ -24,9 +24,12 @@ void add_plot_map(CLI::App& plot, ExitStatus& status) {
                        {"map", "when does a parameter server win? A heat map of what `foretrain sweep` wrote",
                         "RESULTS.csv", "tables with rings and parameter servers", many_inputs},
                        [keys](const PlotOptions& options) { return run(options, *keys); });
-  command->add_option("--x", keys->x, "key across (default: cluster.network.nic_bandwidth)")->type_name("KEY");
-  command->add_option("--y", keys->y, "key upwards (default: workload.collective.size)")->type_name("KEY");
-  command->add_option("--panels", keys->panels, "key of the panels (default: workload.collective.ranks)")
+  command->add_option("--x", keys->x, "key across (default: cluster.network.nic_bandwidth, else what varies)")
+      ->type_name("KEY");
+  command->add_option("--y", keys->y, "key upwards (default: workload.collective.size, else what varies)")
+      ->type_name("KEY");
+  command
+      ->add_option("--panels", keys->panels, "key of the panels (default: workload.collective.ranks, else what varies)")
       ->type_name("KEY");
 }
 

@@ -45,7 +45,7 @@ std::string subtitle(const Scenario& scenario, bool strong) {
 /// The overrides that put a scenario on `gpus` GPUs, filling node after node; nothing when they do not make whole
 /// nodes, whole replicas or a whole batch.
 std::optional<std::vector<std::string>> on_gpus(const Scenario& scenario, int gpus, bool strong) {
-  const int per_node = std::min(gpus, scenario.cluster.node.gpus);
+  const int per_node = std::min(gpus, scenario.cluster.gpus_per_node);
   const Plan& plan = scenario.plan;
   const int replica = plan.tensor * plan.pipeline * plan.context;
   const std::int64_t batch = train_of(scenario).global_batch;

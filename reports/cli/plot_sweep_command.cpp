@@ -82,8 +82,8 @@ SweepFigure predict_sweep(const PlotOptions& options) {
   const std::vector<Outcome> outcomes = predict_cases(options, cases);
   const std::size_t curves = cases.size() / figure.values.size();  // the axis changes slowest
   figure.steps = curves;
+  const std::size_t keys = cases.front().overrides.size() - options.overrides.size() - axis.keys().size();
   for (std::size_t c = 0; c < curves; ++c) {
-    const std::size_t keys = variations.size() - 1;
     TimeCurve curve{keys == 0 ? "step" : curve_name(cases[c], keys), {}};
     for (std::size_t i = 0; i < figure.values.size(); ++i) {
       const Outcome& outcome = outcomes[i * curves + c];

@@ -8,6 +8,7 @@
 #include "reports/cli/options.hpp"
 #include "reports/json.hpp"
 #include "reports/measured.hpp"
+#include "reports/settings.hpp"
 #include "reports/text.hpp"
 #include "sim/simulate.hpp"
 
@@ -53,8 +54,10 @@ std::vector<Outcome> predict_files(const PredictOptions& options) {
   if (!options.calibration.empty()) overrides.push_back("calibration=" + options.calibration);
   const Predictor predictor = [&](std::size_t i) {
     const std::string name = std::filesystem::path(options.files[i]).stem().string();
-    const Scenario scenario = planned_scenario(scenario_document(options.files[i], overrides), name, options.fidelity);
+    const YamlNode document = scenario_document(options.files[i], overrides);
+    const Scenario scenario = planned_scenario(document, name, options.fidelity);
     Result result = predict(scenario, options.fidelity);
+    result.settings = settings_of(scenario, document);
     set_calibrated_uncertainty(scenario, result);
     return result;
   };

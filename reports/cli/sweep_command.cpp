@@ -1,127 +1,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <memory>
-#include <unordered_map>
+#include <filesystem>
 
-#include "model/base/csv.hpp"
 #include "model/base/error.hpp"
-#include "model/base/files.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
-#include "model/scenario/cases.hpp"
-#include "model/scenario/catalogue.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/cli/sweep_file.hpp"
-#include "reports/cli/vary.hpp"
-#include "reports/cli/workers.hpp"
+#include "reports/cli/sweep_merge.hpp"
+#include "reports/cli/sweep_rows.hpp"
+#include "reports/cli/sweep_slurm.hpp"
+#include "reports/cli/sweep_store.hpp"
+#include "reports/cli/sweep_table.hpp"
 #include "reports/csv.hpp"
-#include "reports/names.hpp"
 
 namespace foretrain {
 
 namespace {
 
 struct SweepOptions {
-  std::string file;
-  std::string table;
-  std::vector<std::string> variations;
-  std::vector<std::string> overrides;
+  SweepInput input;
   std::string output;
   std::string shard;
-  std::string calibration;
+  std::size_t slurm = 0;  ///< tasks of a job array; 0: the sweep is run here
+  Selection selection;
   Fidelity fidelity = Fidelity::flows;
   int jobs = 1;
 };
 
-/// What is to be predicted, and the columns that say so. Rows are made when they are asked for: there may be a million.
-struct Sweep {
-  std::vector<std::string> header;
-  std::size_t rows = 0;
-  std::function<Case(std::size_t row)> case_of;
-  std::function<std::vector<std::string>(std::size_t row)> cells_of;  ///< as many as the header has
-};
-
-Sweep sweep_of_variations(const SweepOptions& options) {
-  std::vector<Variation> variations;
-  for (const std::string& text : options.variations) variations.push_back(parse_variation(text));
-  // A file that is none would fail in every row; it is refused before anything is written.
-  const YamlNode name = yaml_scalar(options.file, {options.file, 0, 0});
-  cached_yaml_file(catalogue_file(CatalogueSection::run, Field(name, "FILE")).string());
-  const auto all = std::make_shared<const Combinations>(options.file, options.overrides, variations);
-  Sweep sweep{{"case", "base"},
-              all->size(),
-              [all](std::size_t row) { return all->at(row); },
-              [all](std::size_t row) {
-                const Case made = all->at(row);
-                std::vector<std::string> cells = {made.name, made.base};
-                for (const Override& change : made.overrides) cells.push_back(change.value);
-                return cells;
-              }};
-  for (const Override& change : all->at(0).overrides) sweep.header.push_back(change.key);
-  return sweep;
-}
-
-/// The table as it is, without the predictions of an earlier sweep.
-Sweep sweep_of_table(const SweepOptions& options) {
-  const auto cases = std::make_shared<std::vector<Case>>(read_cases(options.table));
-  const auto cells = std::make_shared<std::vector<std::vector<std::string>>>();
-  const CsvTable table = parse_csv(read_text_file(options.table), options.table);
-  std::vector<std::size_t> columns;
-  std::vector<std::string> header;
-  for (std::size_t i = 0; i < table.header.size(); ++i) {
-    if (table.header[i].text.starts_with("predicted.")) continue;
-    columns.push_back(i);
-    header.push_back(table.header[i].text);
-  }
-  for (const CsvRow& row : table.rows) {
-    std::vector<std::string>& own = cells->emplace_back();
-    for (const std::size_t column : columns) own.push_back(row[column].text);
-  }
-  for (const std::string& text : options.overrides) {
-    for (Case& row : *cases) row.overrides.push_back(parse_override(text));
-  }
-  return {std::move(header), cases->size(), [cases](std::size_t row) { return (*cases)[row]; },
-          [cells](std::size_t row) { return (*cells)[row]; }};
-}
-
-/// Rows on the same hardware after each other, and among these, rows of the same plan: they have most in common, and
-/// workers remember what they have worked out.
-void bring_together(std::vector<std::size_t>& rows, const Sweep& sweep) {
-  struct Place {
-    std::size_t hardware = 0, plan = 0, row = 0;
-    auto operator<=>(const Place&) const = default;
-  };
-  std::unordered_map<std::string, std::size_t> hardware, plans;
-  std::vector<Place> places;
-  const auto number_in = [](auto& known, const std::string& text) {
-    return known.try_emplace(text, known.size()).first->second;
-  };
-  for (const std::size_t row : rows) {
-    const Case made = sweep.case_of(row);
-    std::string of_hardware = made.base, of_plan;
-    for (const Override& change : made.overrides) {
-      const bool of_layout = change.key.starts_with("plan") && !change.key.starts_with("plan.sync");
-      if (change.key.starts_with("cluster")) of_hardware += "\n" + change.key + "=" + change.value;
-      if (of_layout) of_plan += "\n" + change.key + "=" + change.value;
-    }
-    places.push_back({number_in(hardware, of_hardware), number_in(plans, of_plan), row});
-  }
-  std::ranges::sort(places);
-  std::ranges::transform(places, rows.begin(), &Place::row);
-}
-
-/// "2/8": every eighth row, the second first.
-struct Shard {
-  std::size_t number = 1;
-  std::size_t count = 1;
-  [[nodiscard]] bool has(std::size_t row) const { return row % count == number - 1; }
-};
-
 Shard parse_shard(const std::string& text) {
-  if (text.empty()) return {};
   const std::vector<std::string> parts = split(text, '/');
   try {
     if (parts.size() == 2) {
@@ -134,59 +42,108 @@ Shard parse_shard(const std::string& text) {
   throw UsageError("--shard " + text + ": write I/N with I from 1 to N, such as 1/4");
 }
 
-std::uint64_t fingerprint_of(const Sweep& sweep, const SweepOptions& options) {
-  Fingerprint fingerprint;
-  fingerprint.add_identity("/proc/self/exe");
-  fingerprint.add_folder(data_directory().string());
-  if (std::filesystem::exists(options.file)) fingerprint.add(read_text_file(options.file));
-  if (!options.calibration.empty()) fingerprint.add(read_text_file(options.calibration));
-  fingerprint.add(name(options.fidelity));
-  for (const std::string& text : options.overrides) fingerprint.add(text);
-  for (std::size_t row = 0; row < sweep.rows; ++row) {
-    for (const std::string& cell : sweep.cells_of(row)) fingerprint.add(cell);
+/// What is wrong with the command line, before anything is read or written.
+void check(const SweepOptions& options) {
+  namespace fs = std::filesystem;
+  if (options.input.table.empty() == options.input.file.empty()) {
+    throw UsageError("sweep: name either a scenario FILE (with --vary) or --cases CASES.csv");
   }
-  return fingerprint.value();
+  if (fs::is_directory(options.output)) {
+    throw UsageError(options.output + ": this is a folder; name a file in it with -o");
+  }
+  const fs::path folder = fs::path(options.output).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder)) {
+    throw UsageError(options.output + ": there is no such folder; make it, or choose another place with -o");
+  }
+  if (options.output.empty() && (options.slurm > 0 || !options.shard.empty())) {
+    throw UsageError("sweep: shards need a place for their rows; name the table with -o");
+  }
 }
 
-/// The cells that say why there is no prediction; a table has one line per row, whatever an error says.
-std::string failed_line(std::string why) {
-  std::replace(why.begin(), why.end(), '\n', ' ');
-  return csv_line(failed_cells(why));
+/// On an empty store, before there is another: what is wrong with the selection leaves nothing behind.
+void check_selection(const Selection& selection, const SweepIdentity& identity,
+                     const std::vector<std::string>& header) {
+  if (selection.where.empty() && selection.sort.empty()) return;
+  SweepStore nothing("", identity, header);
+  check_selection(nothing, selection);
+}
+
+/// Where rows are kept until the table is written; "" where they need not outlast this process.
+std::string store_file(const SweepOptions& options, const Shard& shard) {
+  if (!options.shard.empty()) return shard_file(options.output, shard);
+  if (is_database(options.output)) return options.output;
+  const bool device = std::filesystem::exists(options.output) && !std::filesystem::is_regular_file(options.output);
+  return options.output.empty() || device ? "" : options.output + ".partial";
+}
+
+/// Predicts what is not there yet.
+void predict_rows(const SweepOptions& options, const SweepRows& rows, const Shard& shard, SweepStore& store) {
+  std::vector<std::size_t> left;
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    if (shard.has(i) && !store.has(i)) left.push_back(i);
+  }
+  bring_together(left, rows);
+  const TextTask predict = [&](std::size_t i) {
+    const std::vector<Case> row = with_calibration({rows.case_of(left[i])}, options.input.calibration);
+    std::string text;
+    for (const std::string& cell : predicted_cells(predict_row(row.front(), options.fidelity))) text += cell + ",";
+    text.pop_back();
+    return text;
+  };
+  Progress progress(left.size());
+  answer_all(left.size(), options.jobs, predict, [&](std::size_t i, Reply reply) {
+    progress.advance();
+    std::ranges::replace(reply.text, '\n', ' ');  // a table has one line per row, whatever an error says
+    store.add(left[i], rows.cells_of(left[i]), reply);
+  });
+  store.commit();
+}
+
+/// Says on stderr what has no prediction, and why. The number of failures.
+std::size_t report_failures(const SweepOptions& options, SweepStore& store) {
+  const std::size_t impossible = store.count(Reply::Kind::bad_input);
+  const std::size_t interrupted = store.count(Reply::Kind::interrupted);
+  const std::size_t failed = impossible + store.count(Reply::Kind::failure) + interrupted;
+  const std::size_t left_out = options.selection.skip_impossible ? impossible : 0;
+  if (failed > left_out) {
+    warn(fmt::format("{} of {} predictions failed{}", failed - left_out, store.rows(),
+                     options.output.empty() ? "" : "; column predicted.error of " + options.output + " says why"));
+  }
+  const auto tell = [&](Reply::Kind kind, const char* what) {
+    if (store.count(kind) > 0) fmt::print(stderr, "{} {}:\n{}", store.count(kind), what, reasons(store, kind));
+  };
+  tell(Reply::Kind::bad_input, left_out > 0 ? "cannot be, and are left out" : "cannot be");
+  tell(Reply::Kind::failure, "failed");
+  tell(Reply::Kind::interrupted, "were interrupted; the same command tries them again");
+  return failed - left_out;
 }
 
 ExitStatus run(const SweepOptions& options) {
-  if (options.table.empty() == options.file.empty()) {
-    throw UsageError("sweep: name either a scenario FILE (with --vary) or --cases CASES.csv");
+  check(options);
+  const Shard shard = options.shard.empty() ? Shard() : parse_shard(options.shard);
+  const SweepRows rows = sweep_rows(options.input);
+  if (options.slurm > 0) {
+    print(slurm_script(own_arguments(), options.slurm, options.output));
+    return ExitStatus::success;
   }
-  const Shard shard = parse_shard(options.shard);
-  const Sweep sweep = options.table.empty() ? sweep_of_variations(options) : sweep_of_table(options);
-  std::vector<std::string> header = sweep.header;
-  header.insert(header.end(), predicted_columns().begin(), predicted_columns().end());
-  SweepFile file(options.output, fingerprint_of(sweep, options), header);
-  if (file.rows() > 0) warn(fmt::format("{} rows are there from an earlier run", file.rows()));
-  std::vector<std::size_t> rows;
-  for (std::size_t i = 0; i < sweep.rows; ++i) {
-    if (shard.has(i) && !file.has(i)) rows.push_back(i);
+  const std::string file = store_file(options, shard);
+  const bool is_result = !options.shard.empty() || is_database(options.output);
+  const SweepIdentity identity = {fingerprint_of(rows, options.input, options.fidelity), rows.count, shard};
+  check_selection(options.selection, identity, rows.header);
+  std::size_t failed = 0;
+  bool keep = is_result;
+  {
+    SweepStore store(file, identity, rows.header);
+    if (store.rows() > 0) warn(fmt::format("{} rows are there from an earlier run", store.rows()));
+    predict_rows(options, rows, shard, store);
+    if (!is_result && !options.output.empty()) write_table(store, options.selection, options.output);
+    const bool shows = options.shard.empty() && (options.output.empty() || !file.empty());
+    if (shows) print(best_rows(store, options.selection, rows.varied));
+    failed = report_failures(options, store);
+    keep = keep || store.count(Reply::Kind::interrupted) > 0;
   }
-  bring_together(rows, sweep);
-  const TextTask predict = [&](std::size_t i) {
-    const std::vector<Case> row = with_calibration({sweep.case_of(rows[i])}, options.calibration);
-    return csv_line(predicted_cells(predict_row(row.front(), options.fidelity)));
-  };
-  Progress progress(rows.size());
-  answer_all(rows.size(), options.jobs, predict, [&](std::size_t i, Reply reply) {
-    progress.advance();
-    const bool predicted = reply.kind == Reply::Kind::answer;
-    file.add(rows[i],
-             csv_line(sweep.cells_of(rows[i])) + "," + (predicted ? reply.text : failed_line(std::move(reply.text))));
-  });
-  file.finish();
-
-  const std::size_t failed = file.failed();
-  if (failed == 0) return ExitStatus::success;
-  warn(fmt::format("{} of {} predictions failed; column predicted.error of {} says why", failed, file.rows(),
-                   options.output));
-  return ExitStatus::prediction_failed;
+  if (!keep) remove_database(file);
+  return failed == 0 ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
 }  // namespace
@@ -195,19 +152,34 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<SweepOptions>();
   CLI::App* command =
       app.add_subcommand("sweep", "many predictions at once, as a table; goes on where it was interrupted");
-  command->add_option("FILE", options->file, "the scenario to vary");
-  add_variations(*command, options->variations,
+  command->add_option("FILE", options->input.file, "the scenario to vary");
+  add_variations(*command, options->input.variations,
                  "values that a key takes (repeatable: all combinations): KEY=V1,V2,… or KEY=A..B, KEY=A..B+STEP, "
-                 "KEY=A..BxFACTOR");
-  command->add_option("--cases", options->table, "predict the rows of this table instead")->type_name("CASES.csv");
-  command->add_option("-o,--output", options->output, "where the table goes")->type_name("OUT.csv")->required();
-  command->add_option("--shard", options->shard, "only every N-th row, beginning with the I-th: one job of an array")
+                 "KEY=A..BxFACTOR; keys that change together: KEY,OTHER=V1:W1,V2:W2");
+  command->add_option("--cases", options->input.table, "predict the rows of this table instead")
+      ->type_name("CASES.csv");
+  command
+      ->add_option("-o,--output", options->output,
+                   "where the rows go: .csv, .jsonl (a JSON object per line), or .sqlite (a database, which keeps what "
+                   "is finished); without it the best are only shown")
+      ->type_name("OUT.csv");
+  command
+      ->add_option("--shard", options->shard,
+                   "only every N-th row, beginning with the I-th, into OUT.I-of-N.sqlite: one job of an array")
       ->type_name("I/N");
-  add_calibration(*command, options->calibration);
+  command
+      ->add_option("--slurm", options->slurm, "print a script that runs the sweep as an array of N jobs, for `sbatch`")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000).description(""));
+  add_selection(*command, options->selection);
+  add_calibration(*command, options->input.calibration);
   add_fidelity(*command, options->fidelity);
-  add_overrides(*command, options->overrides);
+  add_overrides(*command, options->input.overrides);
   add_jobs(*command, options->jobs);
-  command->callback([options, &status] { status = run(*options); });
+  add_sweep_merge(*command, status);
+  command->callback([options, command, &status] {
+    if (command->get_subcommands().empty()) status = run(*options);
+  });
 }
 
 }  // namespace foretrain

@@ -18,17 +18,18 @@ constexpr std::size_t most_values = 100'000;
 constexpr std::size_t most_combinations = 1'000'000;
 
 [[noreturn]] void fail(const std::string& text, const std::string& why) {
-  throw UsageError(
-      fmt::format("--vary {}: {}; write KEY=V1,V2,… or KEY=A..B, KEY=A..B+STEP, KEY=A..BxFACTOR", text, why));
+  throw UsageError(fmt::format(
+      "--vary {}: {}; write KEY=V1,V2,… or KEY=A..B, KEY=A..B+STEP, KEY=A..BxFACTOR, or KEY,OTHER=V1:W1,V2:W2", text,
+      why));
 }
 
-/// Pieces between commas that stand outside of brackets and quotes.
-std::vector<std::string> split_values(const std::string& text) {
+/// Pieces between separators that stand outside of brackets and quotes.
+std::vector<std::string> split_values(const std::string& text, char separator = ',') {
   std::vector<std::string> values = {""};
   int depth = 0;
   char quote = '\0';
   for (const char c : text) {
-    if (quote == '\0' && depth == 0 && c == ',') {
+    if (quote == '\0' && depth == 0 && c == separator) {
       values.emplace_back();
       continue;
     }
@@ -95,6 +96,12 @@ std::optional<std::vector<std::string>> range_values(const std::string& values, 
 
 }  // namespace
 
+std::vector<std::string> Variation::keys() const { return split_values(key); }
+
+std::vector<std::string> Variation::values_at(std::size_t place) const {
+  return keys().size() == 1 ? std::vector<std::string>{values[place]} : split_values(values[place], ':');
+}
+
 Variation parse_variation(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) fail(text, "there is no \"=\"");
@@ -108,8 +115,18 @@ Variation parse_variation(const std::string& text) {
   } else {
     variation.values = split_values(values);
   }
-  for (const std::string& value : variation.values) {
-    if (value.empty()) fail(text, "a value is empty");
+  const std::vector<std::string> names = variation.keys();
+  for (std::size_t i = 0; i < variation.values.size(); ++i) {
+    const std::vector<std::string> together = variation.values_at(i);
+    if (together.size() != names.size()) {
+      fail(text, fmt::format("{} is {} values for {} keys", variation.values[i], together.size(), names.size()));
+    }
+    for (const std::string& value : together) {
+      if (value.empty()) fail(text, "a value is empty");
+    }
+  }
+  for (const std::string& name : names) {
+    if (name.empty()) fail(text, "a key is empty");
   }
   return variation;
 }
@@ -125,7 +142,9 @@ Combinations::Combinations(std::string base, const std::vector<std::string>& ove
     }
   }
   for (const Variation& variation : variations_) {
-    if (!keys.insert(variation.key).second) throw UsageError("--vary: " + variation.key + " is given twice");
+    for (const std::string& key : variation.keys()) {
+      if (!keys.insert(key).second) throw UsageError("--vary: " + key + " is given twice");
+    }
   }
   for (const std::string& text : overrides) {
     common_.push_back(parse_override(text));
@@ -140,10 +159,12 @@ Case Combinations::at(std::size_t number) const {
   std::size_t left = count_;
   for (const Variation& variation : variations_) {
     left /= variation.values.size();
-    const std::string& value = variation.values[number / left];
+    const std::vector<std::string> keys = variation.keys(), values = variation.values_at(number / left);
     number %= left;
-    row.overrides.push_back({variation.key, value, {fmt::format("--vary {}={}", variation.key, value), 0, 0}});
-    row.name += fmt::format("{}{}={}", row.name.empty() ? "" : " ", variation.key, value);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      row.overrides.push_back({keys[i], values[i], {fmt::format("--vary {}={}", keys[i], values[i]), 0, 0}});
+      row.name += fmt::format("{}{}={}", row.name.empty() ? "" : " ", keys[i], values[i]);
+    }
   }
   return row;
 }

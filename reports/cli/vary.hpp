@@ -8,14 +8,19 @@
 
 namespace foretrain {
 
+/// One key and its values, or several keys that change together: "a,b" and "1:2", "2:4".
 struct Variation {
   std::string key;
   std::vector<std::string> values;
+
+  [[nodiscard]] std::vector<std::string> keys() const;
+  /// One value for each key.
+  [[nodiscard]] std::vector<std::string> values_at(std::size_t place) const;
 };
 
 /// Reads "KEY=V1,V2,…" (commas inside brackets, braces and quotes belong to a value), "KEY=A..B" (whole steps of one),
-/// "KEY=A..B+N" (steps of N) or "KEY=A..BxN" (each N times the one before). A and B may carry the same unit. Throws
-/// UsageError.
+/// "KEY=A..B+N" (steps of N) or "KEY=A..BxN" (each N times the one before). A and B may carry the same unit. Keys that
+/// change together have a colon between their values: "KEY,OTHER=V1:W1,V2:W2". Throws UsageError.
 Variation parse_variation(const std::string& text);
 
 /// One case per combination, the last key changing fastest, each with `base` as its base and the other overrides

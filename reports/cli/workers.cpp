@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -18,6 +20,7 @@
 
 #include "model/base/error.hpp"
 #include "reports/json.hpp"
+#include "sim/child_process.hpp"
 
 namespace foretrain {
 
@@ -75,12 +78,21 @@ Reply reply_to(const TextTask& task, std::size_t index) {
     return {error.what(), Reply::Kind::bad_input};
   } catch (const UsageError& error) {
     return {error.what(), Reply::Kind::bad_input};
+  } catch (const std::bad_alloc&) {
+    return {"there is not enough memory", Reply::Kind::interrupted};
+  } catch (const std::system_error& error) {
+    return {error.what(), Reply::Kind::interrupted};
+  } catch (const ProcessEnded& error) {
+    return {error.what(), Reply::Kind::interrupted};
   } catch (const std::exception& error) {
     return {error.what(), Reply::Kind::failure};
+  } catch (...) {
+    return {"an error without a text", Reply::Kind::failure};
   }
 }
 
-[[noreturn]] void work(int socket, const TextTask& task) {
+/// Replies to runs of tasks until the other side is gone.
+void reply_to_runs(int socket, const TextTask& task) {
   std::string received;
   bool connected = true;
   while (connected && receive_some(socket, received)) {
@@ -90,10 +102,23 @@ Reply reply_to(const TextTask& task, std::size_t index) {
     received = left;
     for (std::size_t index = run->next; connected && index < run->end; ++index) {
       const Reply reply = reply_to(task, index);
-      connected = send_all(socket, std::string(bytes_of(ReplyHeader{reply.kind, reply.text.size()})) + reply.text);
+      connected =
+          send_all(socket, bytes_of(ReplyHeader{reply.kind, reply.text.size()})) && send_all(socket, reply.text);
     }
   }
-  _exit(EXIT_SUCCESS);  // no destructors, no flushing: buffers and files belong to the parent
+}
+
+/// The life of a worker. Nothing leaves it but by _exit: no destructors, no flushing, as buffers, files and the
+/// connections of its siblings belong to the parent.
+[[noreturn]] void work(int socket, const TextTask& task, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(EXIT_FAILURE);  // the parent died before it could be watched
+  try {
+    reply_to_runs(socket, task);
+  } catch (...) {
+    _exit(EXIT_FAILURE);
+  }
+  _exit(EXIT_SUCCESS);
 }
 
 /// A forked process that carries out what it is told to, one run at a time.
@@ -102,6 +127,7 @@ class Worker {
   explicit Worker(const TextTask& task) {
     int pair[2] = {-1, -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) fail("cannot talk to a worker");
+    const pid_t parent = getpid();
     process_ = fork();
     if (process_ < 0) {
       close(pair[0]);
@@ -110,12 +136,15 @@ class Worker {
     }
     if (process_ == 0) {
       close(pair[0]);
-      work(pair[1], task);
+      work(pair[1], task, parent);
     }
     close(pair[1]);
     socket_ = pair[0];
   }
-  ~Worker() { finish(); }
+  ~Worker() {
+    if (process_ >= 0) kill();
+    finish();
+  }
   Worker(Worker&& other) noexcept
       : process_(std::exchange(other.process_, -1)),
         socket_(std::exchange(other.socket_, -1)),
@@ -214,12 +243,19 @@ void answer_all(std::size_t count, int workers, const TextTask& task,
   const int patience = stop ? 200 : -1;  // milliseconds
   Runs runs(count, workers);
   std::vector<Worker> busy;
-  while (!runs.empty() && static_cast<int>(busy.size()) < workers) busy.emplace_back(task).start(runs.take());
-  while (!busy.empty()) {
-    if (stop && stop()) {
-      for (Worker& worker : busy) worker.kill();
-      return;
+  // Where the system refuses a worker (descriptors, processes), those that there are do its work.
+  const auto hire = [&] {
+    try {
+      busy.emplace_back(task).start(runs.take());
+      return true;
+    } catch (const std::system_error&) {
+      if (busy.empty()) throw;
+      return false;
     }
+  };
+  while (!runs.empty() && static_cast<int>(busy.size()) < workers && hire()) continue;
+  while (!busy.empty()) {
+    if (stop && stop()) return;
     std::vector<pollfd> sockets;
     for (const Worker& worker : busy) sockets.push_back({worker.socket(), POLLIN, 0});
     if (poll(sockets.data(), sockets.size(), patience) < 0 && errno != EINTR) {
@@ -233,12 +269,12 @@ void answer_all(std::size_t count, int workers, const TextTask& task,
       if (!died && run.next < run.end) continue;
       if (died) {
         runs.put_back({run.next + 1, run.end});
-        observe(run.next, {busy[i].finish(), Reply::Kind::failure});
+        observe(run.next, {busy[i].finish(), Reply::Kind::interrupted});
       }
-      if (runs.empty()) {
+      if (died || runs.empty()) {
         busy.erase(busy.begin() + static_cast<std::ptrdiff_t>(i));
+        if (!runs.empty()) hire();
       } else {
-        if (died) busy[i] = Worker(task);
         busy[i].start(runs.take());
       }
     }

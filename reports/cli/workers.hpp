@@ -28,7 +28,8 @@ using Observer = std::function<void(std::size_t index, const Outcome& outcome)>;
 /// What came of a task: a text, or why there is none.
 struct Reply {
   std::string text;  ///< the answer, or the error
-  enum class Kind : std::uint8_t { answer, bad_input, failure } kind = Kind::failure;
+  /// interrupted: by a signal, or for want of memory or processes; another time may do.
+  enum class Kind : std::uint8_t { answer, bad_input, failure, interrupted } kind = Kind::failure;
 };
 
 /// What task number `index` comes to; may throw.
@@ -36,7 +37,8 @@ using TextTask = std::function<std::string(std::size_t index)>;
 
 /// Tasks 0 … count − 1, shared out among `workers` forked processes in runs of neighbours, as these have most in
 /// common; `observe` is told of each reply as it comes in. Once `stop` says so, asked several times a second, the
-/// workers are ended and no more replies come. Otherwise as predict_all.
+/// workers are ended and no more replies come. There are fewer workers where the system refuses more; they die with
+/// this process. Otherwise as predict_all.
 void answer_all(std::size_t count, int workers, const TextTask& task,
                 const std::function<void(std::size_t index, Reply reply)>& observe,
                 const std::function<bool()>& stop = {});

@@ -1,11 +1,13 @@
 // The parts that the commands are made of, without the program.
+#include <sys/resource.h>
 #include <unistd.h>
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
-#include <fstream>
+#include <new>
+#include <system_error>
 
 #include "model/base/error.hpp"
-#include "reports/cli/sweep_file.hpp"
 #include "reports/cli/vary.hpp"
 #include "reports/cli/workers.hpp"
 #include "tests/catch.hpp"
@@ -48,6 +50,43 @@ TEST_CASE("What a worker throws comes back, and whose fault it is") {
   CHECK(outcomes[1].error == "it broke");
   CHECK_FALSE(outcomes[1].bad_input);
   CHECK(outcomes[2].result);
+}
+
+TEST_CASE("A worker that throws what is no exception goes on, and its siblings too") {
+  const std::vector<Outcome> outcomes = predict_all(8, 3, [](std::size_t i) {
+    if (i % 3 == 1) throw 7;
+    return result_named("fine");
+  });
+  for (std::size_t i = 0; i < 8; ++i) CHECK(outcomes[i].result.has_value() == (i % 3 != 1));
+  CHECK(outcomes[1].error == "an error without a text");
+}
+
+TEST_CASE("What another time may do is told from what is wrong") {
+  std::vector<Reply::Kind> kinds(5);
+  const TextTask task = [](std::size_t i) -> std::string {
+    if (i == 0) throw std::bad_alloc();
+    if (i == 1) throw std::system_error(EAGAIN, std::generic_category(), "cannot start a process");
+    if (i == 2) raise(SIGKILL);
+    if (i == 3) throw std::runtime_error("no such thing");
+    return "fine";
+  };
+  answer_all(5, 2, task, [&](std::size_t i, const Reply& reply) { kinds[i] = reply.kind; });
+  using Kind = Reply::Kind;
+  CHECK(kinds == std::vector{Kind::interrupted, Kind::interrupted, Kind::interrupted, Kind::failure, Kind::answer});
+}
+
+TEST_CASE("Where descriptors are short, fewer workers do the work") {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const int next = dup(0);  // the lowest free one: four more are two pairs of sockets
+  close(next);
+  rlimit few = before;
+  few.rlim_cur = static_cast<rlim_t>(next) + 4;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  std::vector<Outcome> outcomes;
+  CHECK_NOTHROW(outcomes = predict_all(20, 16, [](std::size_t) { return result_named("fine"); }));
+  setrlimit(RLIMIT_NOFILE, &before);
+  CHECK(std::ranges::count_if(outcomes, [](const Outcome& o) { return o.result.has_value(); }) == 20);
 }
 
 TEST_CASE("A worker that dies takes one prediction along, and no other") {
@@ -103,6 +142,21 @@ TEST_CASE("Variations that lead nowhere are refused") {
   }
 }
 
+TEST_CASE("Keys that change together have their values side by side") {
+  const Variation pairs = parse_variation("a,b=1:2,{x: 1, y: 2}:[3:4]");
+  CHECK(pairs.keys() == Values{"a", "b"});
+  CHECK(pairs.values_at(0) == Values{"1", "2"});
+  CHECK(pairs.values_at(1) == Values{"{x: 1, y: 2}", "[3:4]"});
+  const std::vector<Case> cases = combinations("base", {}, {pairs, {"c", {"5", "6"}}});
+  REQUIRE(cases.size() == 4);
+  CHECK(cases[1].name == "a=1 b=2 c=6");
+  for (const char* text : {"a,b=1,2", "a,b=1:2:3", "a,=1:2", "a,b=1:"}) {
+    INFO(text);
+    CHECK_THROWS_AS(parse_variation(text), UsageError);
+  }
+  CHECK_THROWS_AS(combinations("base", {}, {pairs, {"b", {"5"}}}), UsageError);
+}
+
 TEST_CASE("Combinations change the last key fastest") {
   const std::vector<Case> cases = combinations("base", {"c=9"}, {{"a", {"1", "2"}}, {"b", {"x", "y"}}});
   REQUIRE(cases.size() == 4);
@@ -111,46 +165,6 @@ TEST_CASE("Combinations change the last key fastest") {
   CHECK(cases[2].overrides.front().key == "c");
   CHECK(combinations("base", {}, {}).size() == 1);
   CHECK_THROWS_AS(combinations("base", {"a=1"}, {{"a", {"2"}}}), UsageError);
-}
-
-TEST_CASE("An interrupted sweep goes on where it stopped") {
-  const TemporaryFolder folder;
-  const std::string path = folder.file("out.csv");
-  {
-    SweepFile file(path, 7, {"case", "value"});
-    file.add(2, "c,\"with, comma\"");
-    file.add(0, "a,1");
-  }
-  std::ofstream(path + ".partial", std::ios::app) << "1,b,unfini";  // the power went
-  SweepFile file(path, 7, {"case", "value"});
-  CHECK(file.rows() == 2);
-  CHECK(file.has(0));
-  CHECK_FALSE(file.has(1));
-  CHECK(file.has(2));
-  file.add(1, "b,2");
-  file.finish();
-  CHECK(text_of(path) == "case,value\na,1\nb,2\nc,\"with, comma\"\n");
-  CHECK_FALSE(std::filesystem::exists(path + ".partial"));
-}
-
-TEST_CASE("Rows of another sweep are not kept") {
-  const TemporaryFolder folder;
-  const std::string path = folder.file("out.csv");
-  SweepFile(path, 7, {"case"}).add(0, "a");
-  CHECK(SweepFile(path, 8, {"case"}).rows() == 0);
-  SweepFile(path, 8, {"case"}).add(0, "a");
-  CHECK(SweepFile(path, 8, {"base"}).rows() == 0);
-}
-
-TEST_CASE("Fingerprints tell pieces apart") {
-  const auto of = [](const std::vector<std::string>& pieces) {
-    Fingerprint fingerprint;
-    for (const std::string& piece : pieces) fingerprint.add(piece);
-    return fingerprint.value();
-  };
-  CHECK(of({"ab", "c"}) == of({"ab", "c"}));
-  CHECK(of({"ab", "c"}) != of({"a", "bc"}));
-  CHECK(of({""}) != of({}));
 }
 
 }  // namespace foretrain::test

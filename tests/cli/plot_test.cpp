@@ -143,6 +143,61 @@ TEST_CASE("A map of rings and parameter servers is made from what sweeps wrote")
   CHECK(run_program({"plot", "map", folder.file("missing.csv")}).status == 2);
 }
 
+TEST_CASE("A map is made of a training sweep, its axes what varies") {
+  const TemporaryFolder folder;
+  const auto sweep_to = [&](const std::string& output, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"sweep",      "servers-map-training",
+                                          "--vary",     "cluster.network.nic_bandwidth=10 Gbit/s,100 Gbit/s",
+                                          "--vary",     "workload.train.global_batch=64,128",
+                                          "--fidelity", "estimate",
+                                          "-o",         output};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(arguments).status;
+  };
+  REQUIRE(sweep_to(folder.file("ring.csv"), {"--set", "plan.sync.algorithm=ring"}) == 0);
+  REQUIRE(sweep_to(folder.file("servers.csv"),
+                   {"--set", "plan.sync.algorithm=parameter_server", "--set", "plan.sync.placement=colocated"}) == 0);
+  const FilterResult map =
+      run_program({"plot", "map", folder.file("ring.csv"), folder.file("servers.csv"), "-o", folder.file("map.svg")});
+  INFO(map.errors);
+  CHECK(map.status == 0);
+  CHECK_THAT(map.output, Catch::Contains("8 predictions") && Catch::Contains("Up to which global_batch"));
+  CHECK_THAT(text_of(folder.file("map.svg")), Catch::Contains("network speed (Gbit/s)"));
+}
+
+TEST_CASE("Scaling fills nodes as far as the scenario uses them") {
+  // 8 GPUs at 4 a node are two nodes, whose gradients pass the network; 8 of one node's they would not.
+  const std::vector<std::string> with = {
+      "--set", "cluster.gpus_per_node=4", "--set", "plan.sync.algorithm=ring", "--fidelity", "estimate"};
+  std::vector<std::string> scaling = {"plot", "scaling", "gpt2-xl-dgx-a100", "--gpus", "8", "--algorithms", "ring"};
+  std::vector<std::string> predict = {"predict", "gpt2-xl-dgx-a100"};
+  for (auto* arguments : {&scaling, &predict}) arguments->insert(arguments->end(), with.begin(), with.end());
+  predict.insert(predict.end(), {"--set", "workload.train.global_batch=128"});
+  const FilterResult drawn = run_program(scaling), predicted = run_program(predict);
+  REQUIRE(drawn.status == 0);
+  REQUIRE(predicted.status == 0);
+  const std::size_t at = predicted.output.find("Step time") + 9;
+  const std::string step = predicted.output.substr(at, predicted.output.find('(', at) - at);
+  CHECK_THAT(drawn.output, Catch::Contains(step.substr(step.find_first_not_of(' '),
+                                                       step.find_last_not_of(' ') + 1 - step.find_first_not_of(' '))));
+}
+
+TEST_CASE("Bandwidth is that of the scenario's own algorithm where none is named") {
+  // The wires between four GPUs are one bus of 16 GB/s: naive sends 3 S to the root and back, a ring 2 · 3/4 S.
+  const std::vector<std::string> sizes = {"--sizes", "100 MB..200 MB", "--fidelity", "estimate"};
+  const auto drawn = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"plot", "bandwidth", ring_of_four};
+    arguments.insert(arguments.end(), sizes.begin(), sizes.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const FilterResult result = run_program(arguments);
+    CHECK(result.status == 0);
+    return result.output;
+  };
+  CHECK(drawn({}) == drawn({"--algorithms", "ring"}));
+  CHECK(drawn({"--set", "workload.collective.algorithm=naive"}) == drawn({"--algorithms", "naive"}));
+  CHECK(drawn({"--set", "workload.collective.algorithm=naive"}) != drawn({}));
+}
+
 TEST_CASE("Bandwidth is drawn over message sizes, measured points beside it") {
   const TemporaryFolder folder;
   const std::string cases = folder.file("cases.csv",

@@ -2,6 +2,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/golden.hpp"
 
 namespace foretrain::test {
 
@@ -141,6 +142,40 @@ TEST_CASE("A plan that does not fit is told, and with --strict the exit status s
   CHECK_THAT(strict.output, Catch::Contains("DOES NOT FIT"));
   CHECK_THAT(strict.errors, Catch::Contains("does not fit into the memory of a GPU"));
   CHECK(run_program({"predict", "gpt2-xl-dgx-a100", "--strict"}).status == 0);
+}
+
+TEST_CASE("An answer says what was predicted, and marks what the scenario does not say") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("small.yaml", small_step);
+  const FilterResult result = run_program({"predict", file, "--fidelity", "estimate", "--set", "plan.tensor=2"});
+  REQUIRE(result.status == 0);
+  for (const char* text : {"1 x dgx-a100-80gb · 8 x a100-sxm-80gb", "samples 64 · micro-batches of 8",
+                           "data 4* · tensor 2 ·", "precision bf16 · optimizer adamw · recompute none*",
+                           "by ring · buckets", "a well-tuned one*", "* by default"}) {
+    CHECK_THAT(result.output, Catch::Contains(text));
+  }
+  const FilterResult several =
+      run_program({"predict", file, ring_of_four, "--fidelity", "estimate", "--set", "cluster.nodes=1"});
+  CHECK_THAT(several.output, Catch::Contains("all_reduce of 160 MB · ranks 4* · by ring") ||
+                                 Catch::Contains("all_reduce of 160 MB · ranks 4 · by ring"));
+  CHECK_THAT(run_program({"predict", file, "--json", "--fidelity", "estimate", "--set", "plan.trainer=ddp"}).output,
+             Catch::Contains("\"settings\"") && Catch::Contains("\"value\": \"ddp\""));
+}
+
+TEST_CASE("A plan that does not fit says so before anything else") {
+  const FilterResult result =
+      run_program({"predict", "gpt2-xl-dgx-a100", "--fidelity", "estimate", "--set", "workload.train.micro_batch=64",
+                   "--set", "workload.train.global_batch=1024"});
+  REQUIRE(result.status == 0);
+  CHECK_THAT(result.output, Catch::StartsWith("GPT-2 XL (1.5 B) on DGX A100  [estimate]\n\nDOES NOT FIT"));
+}
+
+TEST_CASE("The README shows what the program prints") {
+  const std::string readme = text_of(FORETRAIN_SOURCE_DIR "/README.md");
+  const std::string command = "$ foretrain predict gpt2-xl-dgx-a100\n";
+  const std::size_t begin = readme.find(command) + command.size();
+  REQUIRE(begin != std::string::npos);
+  CHECK(readme.substr(begin, readme.find("```", begin) - begin) == run_program({"predict", "gpt2-xl-dgx-a100"}).output);
 }
 
 }  // namespace foretrain::test

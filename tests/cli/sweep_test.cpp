@@ -47,7 +47,7 @@ TEST_CASE("A sweep has one row per combination, the last key changing fastest") 
         std::vector<std::string>{"40 MB", "40 MB", "80 MB", "80 MB", "160 MB", "160 MB"});
   CHECK(column(table, "workload.collective.ranks") == std::vector<std::string>{"2", "4", "2", "4", "2", "4"});
   // 2 · 3/4 · 160 MB / 16 GB/s = 15 ms for the last.
-  CHECK(std::stod(column(table, "predicted.time").back()) == Approx(0.015).epsilon(0.01));
+  CHECK(std::stod(column(table, "predicted.time_s").back()) == Approx(0.015).epsilon(0.01));
   CHECK_FALSE(std::filesystem::exists(folder.file("out.csv.partial")));
 }
 
@@ -58,17 +58,74 @@ TEST_CASE("The table does not depend on the number of workers") {
   CHECK(text_of(folder.file("one.csv")) == text_of(folder.file("four.csv")));
 }
 
-TEST_CASE("Shards share the rows out") {
+TEST_CASE("Shards share the rows out, cannot overwrite each other, and make the table of one run") {
   const TemporaryFolder folder;
   REQUIRE(sweep_to(folder.file("whole.csv")).status == 0);
-  REQUIRE(sweep_to(folder.file("first.csv"), {"--shard", "1/2"}).status == 0);
-  REQUIRE(sweep_to(folder.file("second.csv"), {"--shard", "2/2"}).status == 0);
-  const std::vector<std::string> whole = column(table_in(folder.file("whole.csv")), "case");
-  const std::vector<std::string> first = column(table_in(folder.file("first.csv")), "case");
-  const std::vector<std::string> second = column(table_in(folder.file("second.csv")), "case");
-  CHECK(first == std::vector<std::string>{whole[0], whole[2], whole[4]});
-  CHECK(second == std::vector<std::string>{whole[1], whole[3], whole[5]});
+  const std::string output = folder.file("out.csv");
+  REQUIRE(sweep_to(output, {"--shard", "1/2"}).status == 0);
+  // Half of the rows: refused, but for --incomplete.
+  const FilterResult half = run_program({"sweep", "merge", output});
+  CHECK(half.status == 1);
+  CHECK_THAT(half.errors, Catch::Contains("3 of 6 rows are missing, in shards 2 of 2"));
+  CHECK_FALSE(std::filesystem::exists(output));
+  REQUIRE(run_program({"sweep", "merge", output, "--incomplete"}).status == 0);
+  const std::vector<std::string> all = column(table_in(folder.file("whole.csv")), "case");
+  CHECK(column(table_in(output), "case") == std::vector<std::string>{all[0], all[2], all[4]});
+
+  REQUIRE(sweep_to(output, {"--shard", "2/2"}).status == 0);
+  REQUIRE(run_program({"sweep", "merge", output}).status == 0);
+  CHECK(text_of(output) == text_of(folder.file("whole.csv")));
+  REQUIRE(run_program({"sweep", "merge", folder.file("all.sqlite"), folder.file("out.1-of-2.sqlite"),
+                       folder.file("out.2-of-2.sqlite")})
+              .status == 0);
+  REQUIRE(run_program({"sweep", "merge", folder.file("one.csv"), folder.file("all.sqlite"), "--where", "size > 1e8",
+                       "--sort", "-time_s", "--top", "1"})
+              .status == 0);
+  CHECK(column(table_in(folder.file("one.csv")), "case") == std::vector<std::string>{all[5]});
+
   CHECK(sweep_to(folder.file("none.csv"), {"--shard", "3/2"}).status == 2);
+  // A part of another sweep is none of this one.
+  REQUIRE(run_program({"sweep", ring_of_four, "--vary", "workload.collective.ranks=2,4", "--fidelity", "estimate",
+                       "--shard", "1/1", "-o", folder.file("other.csv")})
+              .status == 0);
+  const FilterResult mixed =
+      run_program({"sweep", "merge", output, folder.file("out.1-of-2.sqlite"), folder.file("other.1-of-1.sqlite")});
+  CHECK(mixed.status == 2);
+  CHECK_THAT(mixed.errors, Catch::Contains("part of another sweep"));
+}
+
+TEST_CASE("A database keeps what is finished, and refuses another sweep") {
+  const TemporaryFolder folder;
+  const std::string output = folder.file("out.sqlite");
+  const FilterResult first = sweep_to(output);
+  REQUIRE(first.status == 0);
+  CHECK_THAT(first.output, Catch::Contains("ranks") && Catch::Contains("2.50 ms"));
+  const FilterResult again = sweep_to(output, {"--where", "time_s > 0.01"});
+  CHECK(again.status == 0);
+  CHECK_THAT(again.errors, Catch::Contains("6 rows are there from an earlier run"));
+  CHECK_THAT(again.output, Catch::Contains("15.0 ms") && !Catch::Contains("2.50 ms"));
+  const FilterResult other = sweep_to(output, {"--set", "cluster.nodes=2"});
+  CHECK(other.status == 2);
+  CHECK_THAT(other.errors, Catch::Contains("another sweep") && Catch::Contains("rm '"));
+}
+
+TEST_CASE("Keys that change together, rows that cannot be, and the best rows on stdout") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> sweep = {
+      "sweep",      ring_of_four, "--vary", "workload.collective.ranks,workload.collective.size=2:1 MB,4:2 MB,8:4 MB",
+      "--fidelity", "estimate"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), sweep.begin(), sweep.end());
+    return run_program(more);
+  };
+  const FilterResult shown = with({});
+  CHECK(shown.status == 1);
+  CHECK_THAT(shown.output, Catch::Contains("1 MB") && Catch::Contains("2 MB") && !Catch::Contains("4 MB"));
+  CHECK_THAT(shown.errors, Catch::Contains("1 of 3 predictions failed") && Catch::Contains("1 cannot be") &&
+                               Catch::Contains("8 ranks on 4 GPUs"));
+  const FilterResult skipped = with({"--skip-impossible", "-o", folder.file("out.csv")});
+  CHECK(skipped.status == 0);
+  CHECK(column(table_in(folder.file("out.csv")), "workload.collective.ranks") == std::vector<std::string>{"2", "4"});
 }
 
 TEST_CASE("What a sweep writes is a table of cases") {
@@ -87,9 +144,9 @@ TEST_CASE("A row that cannot be predicted says why, and the others stand") {
   CHECK(result.status == 1);
   CHECK_THAT(result.errors, Catch::Contains("1 of 2 predictions failed"));
   const CsvTable table = table_in(folder.file("out.csv"));
-  CHECK_FALSE(column(table, "predicted.time")[0].empty());
+  CHECK_FALSE(column(table, "predicted.time_s")[0].empty());
   CHECK(column(table, "predicted.error")[0].empty());
-  CHECK(column(table, "predicted.time")[1].empty());
+  CHECK(column(table, "predicted.time_s")[1].empty());
   CHECK_THAT(column(table, "predicted.error")[1], Catch::Contains("workload.collective.ranks"));
 }
 
@@ -100,6 +157,11 @@ TEST_CASE("A sweep without values, without a table, or to nowhere is refused, an
   CHECK(run_program({"sweep", ring_of_four, "--vary", "workload.collective.size", "-o", output}).status == 2);
   CHECK(run_program({"sweep", ring_of_four, "--vary", "a=1", "--vary", "a=2", "-o", output}).status == 2);
   CHECK(sweep_to(folder.file("no/such/folder/out.csv")).status == 2);
+  const FilterResult into_folder = sweep_to(folder.file(""));
+  CHECK(into_folder.status == 2);
+  CHECK_THAT(into_folder.errors, Catch::Contains("this is a folder"));
+  CHECK(sweep_to(output, {"--where", "no_such_column = 1"}).status == 2);
+  CHECK(run_program({"sweep", ring_of_four, "--shard", "1/2"}).status == 2);
   // A misspelt scenario is the user's mistake, not that of each of the rows.
   const std::string misspelt = folder.file("misspelt.csv");
   CHECK(run_program({"sweep", "sync-ring-5", "--vary", "workload.collective.size=1 MB,2 MB", "-o", misspelt}).status ==
@@ -205,6 +267,9 @@ std::map<std::string, std::string> steps_of(const std::string& table, const std:
   const FilterResult result = run_program(arguments);
   INFO(result.errors);
   CHECK(result.status == 0);
+  if (more.back().find('/') != std::string::npos) {  // a shard, the only one that there is
+    CHECK(run_program({"sweep", "merge", output, "--incomplete"}).status == 0);
+  }
   std::map<std::string, std::string> lines;
   const CsvTable predicted = table_in(output);
   for (const CsvRow& row : predicted.rows) {
@@ -226,9 +291,10 @@ TEST_CASE("What a worker remembers from one row to the next changes no digit") {
   std::ofstream(folder.file("backwards.csv")) << table_of_changes(folder.file("base.yaml"), true);
   for (const std::string fidelity : {"estimate", "flows"}) {
     const std::vector<std::string> with = {"--fidelity", fidelity};
+    int runs = 0;
     const auto steps = [&](const char* table, std::vector<std::string> more) {
-      more.insert(more.end(), with.begin(), with.end());
-      return steps_of(folder.file(table), folder.file("out.csv"), more);
+      more.insert(more.begin(), with.begin(), with.end());
+      return steps_of(folder.file(table), folder.file(fidelity + std::to_string(runs++) + ".csv"), more);
     };
     const auto together = steps("forwards.csv", {"--jobs", "1"});
     REQUIRE(together.size() == 2 * changes.size());

@@ -1,3 +1,5 @@
+#include <regex>
+
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 
@@ -9,7 +11,7 @@ TEST_CASE("explain says what bounds a step, what resources are worth and what wo
   REQUIRE(result.status == 0);
   for (const char* text : {"Bottleneck: communication over the network", "What each resource is worth",
                            "network bandwidth", "gradients sent in bf16", "plan.sync.gradient_precision=bf16",
-                           "Not possible here", "Parameter servers", "adding up"}) {
+                           "Not possible here", "Parameter servers", "adding up", "By chance", "The chain of tasks"}) {
     CHECK_THAT(result.output, Catch::Contains(text));
   }
   CHECK(run_program({"explain", "gpt2-xl-dgx-a100", "--jobs", "1"}).output == result.output);
@@ -29,6 +31,10 @@ TEST_CASE("compare tells scenarios side by side and what makes the difference") 
   INFO(result.errors);
   REQUIRE(result.status == 0);
   CHECK_THAT(result.output, Catch::Contains("times as fast as [1]") && Catch::Contains("exposed communication -"));
+  // What was asked differently, beside what came of it.
+  for (const char* row : {"\n  Plan data +16 +8\n", "\n  Gradients by +ring +parameter_server\n"}) {
+    CHECK(std::regex_search(result.output, std::regex(row)));
+  }
   CHECK_THAT(run_program({"compare", "gpt2-xl-dgx-a100", "servers-slow-worker", "--json"}).output,
              Catch::Contains("\"speedups\""));
   CHECK(run_program({"compare", "gpt2-xl-dgx-a100"}).status == 2);

@@ -129,6 +129,60 @@ TEST_CASE("a remedy is the scenario with its key set, or says why it cannot be")
   CHECK(std::ranges::none_of(list, [](const WhatIf& one) { return one.name == "synchronisation by auto"; }));
 }
 
+TEST_CASE("the critical path goes back from the last task by what each waited for") {
+  // On the GPU: forward 0 to 2 s, backward 2 to 5 s, optimizer 8 to 9 s; beside it an all-reduce from 3 to 8 s, which
+  // waited for the forward pass alone (it began a second late) and which the optimizer waits for.
+  const std::vector<TimelineEntry> timeline = {
+      {.resource = "gpu", .name = "forward", .start = Seconds(0.0), .duration = Seconds(2.0), .category = "compute"},
+      {.resource = "gpu", .name = "backward", .start = Seconds(2.0), .duration = Seconds(3.0), .category = "compute"},
+      {.resource = "gpu",
+       .name = "update",
+       .start = Seconds(8.0),
+       .duration = Seconds(1.0),
+       .category = "optimizer",
+       .after = {3}},
+      {.resource = "network",
+       .name = "all-reduce",
+       .start = Seconds(3.0),
+       .duration = Seconds(5.0),
+       .category = "communication",
+       .after = {0}}};
+  const std::vector<PathPart> path = critical_path(timeline);
+  REQUIRE(path.size() == 4);
+  CHECK(path[0].name == "all-reduce");
+  CHECK(path[0].time == Seconds(5.0));
+  CHECK(path[1].name == "compute");
+  CHECK(path[1].time == Seconds(2.0));
+  double sum = 0.0;
+  for (const PathPart& part : path) sum += part.time.value();
+  CHECK(sum == Approx(9.0));  // the waiting second included
+  CHECK(critical_path({}).empty());
+}
+
+TEST_CASE("a predicted step is as long as its critical path") {
+  for (const char* change : {"plan.sync.overlap=true", "plan.sync.overlap=false", "plan={ data: 4, pipeline: 4 }"}) {
+    INFO(change);
+    const Result result = predict(gpt({change}), Fidelity::estimate, Timeline::fill);
+    double sum = 0.0;
+    for (const PathPart& part : critical_path(result.timeline)) sum += part.time.value();
+    CHECK(sum == Approx(result.time().value()).epsilon(0.02));
+  }
+}
+
+TEST_CASE("spread by chance is told for scenarios without jitter, too") {
+  const Scenario scenario = gpt();
+  const std::optional<Scenario> jittery = with_usual_jitter(scenario);
+  REQUIRE(jittery);
+  CHECK_FALSE(with_usual_jitter(*jittery));
+  Explanation e = explain(scenario, predict(scenario, Fidelity::estimate), {}, {});
+  CHECK_FALSE(e.spread);
+  set_spread(e, predict(*jittery, Fidelity::estimate));
+  REQUIRE(e.spread);
+  CHECK(e.spread->p50 <= e.spread->p90);
+  CHECK(e.spread->p90 <= e.spread->p99);
+  CHECK_THAT(to_text(e), Catch::Contains("By chance") && Catch::Contains("P99"));
+}
+
 TEST_CASE("how many times faster, with the range of two independent errors") {
   Result slow, fast;
   slow.train.emplace().samples_per_second = 100.0;

@@ -80,7 +80,7 @@ TEST_CASE("A table that is no map says what is missing") {
   CHECK_THROWS_WITH(map_figure({rings}, {}), Catch::Contains("parameter_server; sweep it too"));
   CHECK_THROWS_WITH(map_figure({table("parameter_server,1,dedicated,8,10 Gbit/s,1 MB,1 s,\n")}, {}),
                     Catch::Contains("ring, which the servers are compared with"));
-  CHECK_THROWS_WITH(map_figure({rings}, {"cluster.nodes"}),
+  CHECK_THROWS_WITH(map_figure({rings}, {"cluster.nodes", "", ""}),
                     Catch::Contains("sweep.csv: there is no column cluster.nodes") && Catch::Contains("--x"));
 }
 

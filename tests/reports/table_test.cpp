@@ -60,15 +60,27 @@ TEST_CASE("Labels stay inside, and share the room where there is too little") {
   CHECK(crowded[2] == Approx(1.0));
 }
 
-TEST_CASE("A result has one cell per predicted column, with units and every digit") {
+TEST_CASE("A result has one cell per predicted column, plain numbers whose unit is in the column's name") {
   const std::vector<std::string> cells = predicted_cells(large_step());
   REQUIRE(cells.size() == predicted_columns().size());
-  CHECK(predicted_columns().front() == "predicted.step_time");
-  CHECK(cells.front() == "44 s");
+  CHECK(predicted_columns().front() == "predicted.step_time_s");
+  CHECK(cells.front() == "44");
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const bool is_number = cells[i].find_first_not_of("0123456789.e+-") == std::string::npos;
+    CHECK(is_number == (kind_of_column(predicted_columns()[i]) == CellKind::number || cells[i].empty()));
+  }
   CHECK(predicted_columns().back() == "predicted.error");
   CHECK(cells.back().empty());
   CHECK(failed_cells("why").back() == "why");
   CHECK(failed_cells("why").size() == cells.size());
+}
+
+TEST_CASE("The magnitude of a cell is its number in base units") {
+  CHECK(magnitude("40 MB") == 4e7);
+  CHECK(magnitude("100 Gbit/s") == 12.5e9);
+  CHECK(magnitude("2 ms") == 2e-3);
+  CHECK(magnitude("16") == 16.0);
+  CHECK_FALSE(magnitude("ring"));
 }
 
 }  // namespace foretrain::test

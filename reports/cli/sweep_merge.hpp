@@ -1,0 +1,23 @@
+// `foretrain sweep merge`: the shards of a sweep as one table.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "reports/cli/command.hpp"
+#include "reports/cli/sweep_store.hpp"
+
+namespace foretrain {
+
+/// Where a shard of the sweep that goes to `output` keeps its rows: out.2-of-8.sqlite for out.csv.
+std::string shard_file(const std::string& output, const Shard& shard);
+
+/// Whether the output is to be a database, by its extension: .sqlite, .sqlite3 or .db.
+bool is_database(const std::string& output);
+
+/// Removes a database and its log.
+void remove_database(const std::string& file);
+
+void add_sweep_merge(CLI::App& sweep, ExitStatus& status);
+
+}  // namespace foretrain

@@ -1,0 +1,226 @@
+#include "reports/cli/sweep_store.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+#include "model/base/error.hpp"
+#include "model/base/text.hpp"
+#include "model/base/words.hpp"
+#include "reports/csv.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::int64_t most_rows = 100'000'000;
+constexpr int first_cell = 2;  ///< behind the row's number and how it went
+
+std::string shown(const std::string& file) { return file.empty() ? "a temporary database" : file; }
+
+[[noreturn]] void refuse(const std::string& file, const DatabaseError& error) {
+  if (error.busy()) {
+    throw UsageError(file + ": another sweep is writing it; wait until that ends, or choose another place with -o");
+  }
+  if (error.no_database()) {
+    throw UsageError(file + ": this is no sweep's database; remove it, or choose another place with -o");
+  }
+  throw UsageError(fmt::format("{}: {}; choose another place with -o", shown(file), error.what()));
+}
+
+/// Opened for this process alone, which works on network file systems too, and needs no other file than its log.
+Database open_alone(const std::string& file) {
+  try {
+    Database database(file);
+    database.run("PRAGMA locking_mode = EXCLUSIVE");
+    database.run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+    database.run("BEGIN EXCLUSIVE; COMMIT");
+    return database;
+  } catch (const DatabaseError& error) {
+    refuse(file, error);
+  }
+}
+
+std::string declared(const std::string& column) {
+  switch (kind_of_column(column)) {
+    case CellKind::number:
+      return sql_name(column) + " REAL";
+    case CellKind::flag:
+      return sql_name(column) + " INTEGER";
+    case CellKind::text:
+      break;
+  }
+  return sql_name(column) + " TEXT";
+}
+
+void bind_cell(Statement& statement, int place, const std::string& column, const std::string& cell) {
+  const CellKind kind = kind_of_column(column);
+  if (kind == CellKind::text) {
+    statement.bind(place, cell);
+  } else if (cell.empty()) {
+    statement.bind_null(place);
+  } else if (kind == CellKind::flag) {
+    statement.bind(place, static_cast<std::int64_t>(cell == "true"));
+  } else {
+    double number = 0.0;
+    std::from_chars(cell.data(), cell.data() + cell.size(), number);
+    statement.bind(place, number);
+  }
+}
+
+std::size_t count_rows(Database& database) {
+  Statement count = database.prepare("SELECT count(*) FROM rows");
+  return count.step() ? static_cast<std::size_t>(count.integer(0)) : 0;
+}
+
+/// Hours of work are not lost by a slip.
+[[noreturn]] void refuse_other(const std::string& file, std::size_t rows) {
+  throw UsageError(
+      fmt::format("{0}: holds {1} rows of another sweep (other inputs, options, or another version of the program); "
+                  "choose another place with -o, or give them up with: rm '{0}'",
+                  file, rows));
+}
+
+}  // namespace
+
+SweepStore::SweepStore(const std::string& file, const SweepIdentity& identity, const std::vector<std::string>& inputs)
+    : file_(file), database_(open_alone(file)), identity_(identity), counts_(names_of<Reply::Kind>.size()) {
+  try {
+    if (read_identity()) {
+      const bool same = identity_.fingerprint == identity.fingerprint && identity_.rows == identity.rows &&
+                        identity_.shard.number == identity.shard.number &&
+                        identity_.shard.count == identity.shard.count;
+      if (!same) refuse_other(file, count_rows(database_));
+      database_.run("DELETE FROM rows WHERE outcome = 'interrupted'");
+      read_rows();
+    } else {
+      create(inputs);
+    }
+    const std::size_t cells = columns_.size();
+    std::string places = "?, ?";
+    for (std::size_t i = 0; i < cells; ++i) places += ", ?";
+    insert_ = database_.prepare("INSERT INTO rows VALUES (" + places + ")");
+  } catch (const DatabaseError& error) {
+    refuse(file, error);
+  }
+}
+
+SweepStore::SweepStore(const std::string& file)
+    : file_(file),
+      database_(std::filesystem::is_regular_file(file)
+                    ? open_alone(file)
+                    : throw UsageError(file + ": there is no such file; it would be written by a shard of a sweep")),
+      counts_(names_of<Reply::Kind>.size()) {
+  try {
+    if (!read_identity()) throw UsageError(file + ": this is no sweep's database");
+    read_rows();
+  } catch (const DatabaseError& error) {
+    refuse(file, error);
+  }
+}
+
+/// In one step: a database has all of it, or is empty.
+void SweepStore::create(const std::vector<std::string>& inputs) {
+  columns_ = inputs;
+  columns_.insert(columns_.end(), predicted_columns().begin(), predicted_columns().end());
+  std::string declarations;
+  for (const std::string& column : columns_) declarations += ", " + declared(column);
+  database_.run("BEGIN");
+  database_.run("CREATE TABLE rows (\"row\" INTEGER PRIMARY KEY, \"outcome\" TEXT" + declarations + ")");
+  database_.run("CREATE TABLE sweep (fingerprint TEXT, rows INTEGER, shard INTEGER, shards INTEGER)");
+  database_.prepare("INSERT INTO sweep VALUES (?, ?, ?, ?)")
+      .bind(0, fmt::format("{:016x}", identity_.fingerprint))
+      .bind(1, static_cast<std::int64_t>(identity_.rows))
+      .bind(2, static_cast<std::int64_t>(identity_.shard.number))
+      .bind(3, static_cast<std::int64_t>(identity_.shard.count))
+      .run();
+  database_.run("COMMIT");
+}
+
+/// False where the database is empty.
+bool SweepStore::read_identity() {
+  if (!database_.prepare("SELECT 1 FROM sqlite_master").step()) return false;
+  Statement read = database_.prepare("SELECT fingerprint, rows, shard, shards FROM sweep");
+  if (!read.step()) return false;
+  identity_.fingerprint = std::stoull("0" + read.text(0), nullptr, 16);
+  identity_.rows = static_cast<std::size_t>(std::clamp<std::int64_t>(read.integer(1), 0, most_rows));
+  identity_.shard = {static_cast<std::size_t>(read.integer(2)), static_cast<std::size_t>(read.integer(3))};
+  return true;
+}
+
+void SweepStore::read_rows() {
+  const Statement all = database_.prepare("SELECT * FROM rows");
+  for (int i = first_cell; i < all.columns(); ++i) columns_.push_back(all.column_name(i));
+  Statement rows = database_.prepare("SELECT row, outcome FROM rows");
+  while (rows.step()) {
+    const std::int64_t number = rows.integer(0);
+    const auto kind = value_of<Reply::Kind>(rows.text(1));
+    if (kind && number >= 0 && number < most_rows) note(static_cast<std::size_t>(number), *kind);
+  }
+}
+
+void SweepStore::note(std::size_t row, Reply::Kind kind) {
+  if (row >= finished_.size()) finished_.resize(row + 1);
+  finished_[row] = kind != Reply::Kind::interrupted;
+  ++counts_[static_cast<std::size_t>(kind)];
+}
+
+std::size_t SweepStore::rows() const {
+  std::size_t sum = 0;
+  for (const std::size_t count : counts_) sum += count;
+  return sum;
+}
+
+void SweepStore::add(std::size_t row, const std::vector<std::string>& inputs, const Reply& reply) {
+  constexpr auto pause = std::chrono::milliseconds(50);  // between commits: each costs as much as several rows
+  std::vector<std::string> cells = inputs;
+  const bool answered = reply.kind == Reply::Kind::answer;
+  const std::vector<std::string> predicted = answered ? split(reply.text, ',') : failed_cells(reply.text);
+  cells.insert(cells.end(), predicted.begin(), predicted.end());
+  try {
+    if (!std::exchange(in_transaction_, true)) database_.run("BEGIN");
+    insert_->bind(0, static_cast<std::int64_t>(row)).bind(1, name(reply.kind));
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      bind_cell(*insert_, first_cell + static_cast<int>(i), columns_[i], cells.at(i));
+    }
+    insert_->run();
+    note(row, reply.kind);
+    if (std::chrono::steady_clock::now() - committed_ > pause) commit();
+  } catch (const DatabaseError& error) {
+    refuse(file_, error);
+  }
+}
+
+void SweepStore::add_all(const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    {
+      const SweepStore other(file);
+      if (other.identity_.fingerprint != identity_.fingerprint || other.columns_ != columns_) {
+        throw UsageError(file + ": this is a part of another sweep; merge parts of one");
+      }
+    }
+    try {
+      database_.prepare("ATTACH ? AS part").bind(0, std::string_view(file)).run();
+      database_.run("INSERT OR IGNORE INTO main.rows SELECT * FROM part.rows; DETACH part");
+    } catch (const DatabaseError& error) {
+      refuse(file, error);
+    }
+  }
+  columns_.clear();
+  read_rows();
+}
+
+void SweepStore::commit() {
+  if (!std::exchange(in_transaction_, false)) return;
+  try {
+    database_.run("COMMIT");
+  } catch (const DatabaseError& error) {
+    refuse(file_, error);
+  }
+  committed_ = std::chrono::steady_clock::now();
+}
+
+}  // namespace foretrain

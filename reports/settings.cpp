@@ -1,0 +1,116 @@
+#include "reports/settings.hpp"
+
+#include <fmt/format.h>
+
+#include "model/base/format.hpp"
+#include "model/base/words.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Collects settings, line by line.
+class SettingList {
+ public:
+  explicit SettingList(const Scenario& scenario) : scenario_(scenario) {}
+
+  void begin(std::string line) { line_ = std::move(line); }
+  /// A value that is the default where the scenario has none of the keys.
+  void add(std::string name, std::string value, std::initializer_list<const char*> keys) {
+    bool said = false;
+    for (const char* key : keys) said = said || scenario_.where.contains(key);
+    list_.push_back({line_, std::move(name), std::move(value), !said});
+  }
+  void add_fact(std::string name, std::string value) {
+    list_.push_back({line_, std::move(name), std::move(value), false});
+  }
+  std::vector<Setting> take() { return std::move(list_); }
+
+ private:
+  const Scenario& scenario_;
+  std::string line_;
+  std::vector<Setting> list_;
+};
+
+void add_machines(const Cluster& cluster, SettingList& list) {
+  list.begin("Machines");
+  const auto add = [&](const Node& node, int nodes, int gpus) {
+    list.add_fact("", fmt::format("{} x {}", nodes, node.name));
+    if (gpus > 0) list.add_fact("", fmt::format("{} x {}", nodes * gpus, node.gpu.name));
+  };
+  if (cluster.groups.empty()) add(cluster.node, cluster.nodes, cluster.gpus_per_node);
+  for (const NodeGroup& group : cluster.groups) add(group.node, group.nodes, group.gpus_per_node);
+}
+
+void add_plan_settings(const Plan& plan, SettingList& list) {
+  list.begin("Plan");
+  const auto add_factor = [&](const char* word, int value, const char* key) {
+    if (value > 1) list.add(word, std::to_string(value), {key});
+  };
+  list.add("data", std::to_string(plan.data), {"plan.data"});
+  add_factor("tensor", plan.tensor, "plan.tensor");
+  add_factor("pipeline", plan.pipeline, "plan.pipeline");
+  if (plan.pipeline > 1) list.add("schedule", std::string(name(plan.schedule)), {"plan.schedule"});
+  add_factor("interleave", plan.interleave, "plan.interleave");
+  add_factor("context", plan.context, "plan.context");
+  add_factor("expert", plan.expert, "plan.expert");
+  if (plan.tensor > 1) list.add("sequence parallel", plan.sequence_parallel ? "yes" : "no", {"plan.sequence_parallel"});
+  list.add("ZeRO", std::to_string(plan.zero), {"plan.zero"});
+}
+
+void add_sync_settings(const Scenario& scenario, SettingList& list) {
+  const Plan& plan = scenario.plan;
+  if (replicas_of(plan) < 2) return;
+  const Sync& sync = plan.sync;
+  list.begin("Gradients");
+  list.add("by", std::string(name(sync.algorithm)), {"plan.sync.algorithm"});
+  if (has_servers(sync.algorithm)) {
+    list.add("servers", std::to_string(sync.servers), {"plan.sync.servers"});
+    list.add("placement", std::string(name(sync.placement)), {"plan.sync.placement"});
+    list.add("updates", std::string(name(sync.consistency)), {"plan.sync.consistency"});
+  } else if (plan.zero < 3) {
+    const bool stated = sync.bucket_rule == Sync::BucketRule::stated;
+    list.add("buckets", stated ? format_bytes(sync.bucket) : "by the trainer's rule", {"plan.sync.bucket"});
+  }
+  list.add("sent", sync.overlap ? "beside the backward pass" : "after the backward pass", {"plan.sync.overlap"});
+  list.add("in", std::string(name(sync.gradient_precision)), {"plan.sync.gradient_precision"});
+}
+
+void add_training(const Scenario& scenario, const TrainWorkload& train, SettingList& list) {
+  list.begin("Batch");
+  list.add("samples", std::to_string(train.global_batch),
+           {"workload.train.global_batch", "workload.train.global_batch_per_gpu"});
+  list.add("micro-batches of", std::to_string(train.micro_batch), {"workload.train.micro_batch"});
+  add_plan_settings(scenario.plan, list);
+  list.begin("Training");
+  list.add("precision", std::string(name(train.precision)), {"workload.train.precision"});
+  list.add("optimizer", std::string(name(train.optimizer)), {"workload.train.optimizer"});
+  list.add("recompute", std::string(name(train.recompute)), {"workload.train.recompute"});
+  if (!std::holds_alternative<NetworkConfig>(train.model.shape)) {
+    list.add("attention", std::string(name(train.attention)), {"workload.train.attention"});
+  }
+  list.add("execution", std::string(name(scenario.plan.execution)), {"plan.execution"});
+  add_sync_settings(scenario, list);
+}
+
+}  // namespace
+
+std::vector<Setting> settings_of(const Scenario& scenario, const YamlNode& document) {
+  SettingList list(scenario);
+  add_machines(scenario.cluster, list);
+  if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
+    add_training(scenario, *train, list);
+    const YamlNode* trainer = document.at("plan.trainer");
+    list.begin("Trainer");
+    list.add("", trainer != nullptr && trainer->is_scalar() ? trainer->scalar : "a well-tuned one", {"plan.trainer"});
+  } else if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
+    list.begin("Collective");
+    list.add_fact("", fmt::format("{} of {}", name(collective->operation), format_bytes(collective->size)));
+    list.add("ranks", std::to_string(collective->ranks), {"workload.collective.ranks"});
+    list.add("by", std::string(name(scenario.plan.sync.algorithm)),
+             {"workload.collective.algorithm", "plan.sync.algorithm"});
+  }
+  return list.take();
+}
+
+}  // namespace foretrain
