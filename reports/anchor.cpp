@@ -46,15 +46,14 @@ void scale_waiting(Result& result, double factor) {
 
 }  // namespace
 
-Anchor anchor_of(const std::vector<AnchorRun>& runs, double scatter) {
+Anchor anchor_of(const std::vector<AnchorRun>& runs) {
   // Precisions of (ln computing, ln network), and precision times mean.
   const double before = 1.0 / square(before_any_run);
   double cc = before, cn = 0.0, nn = before, c = 0.0, n = 0.0;
   Anchor anchor;
   anchor.runs = static_cast<int>(runs.size());
-  anchor.scatter = scatter;
   for (const AnchorRun& run : runs) {
-    const double weight = 1.0 / std::max(square(run.spread) + square(scatter), 1e-12), w = run.waiting;
+    const double weight = 1.0 / (square(run.spread) + square(anchor_scatter)), w = run.waiting;
     cc += weight * square(1.0 - w);
     cn += weight * (1.0 - w) * w;
     nn += weight * square(w);
@@ -93,10 +92,6 @@ AnchorRun anchor_run(const Case& row, const Result& result) {
   return run;
 }
 
-double scatter_of(const UncertaintyConstants& uncertainty) {
-  return std::log1p(uncertainty.anchored) / nine_of_ten_normal / std::numbers::sqrt2;
-}
-
 Scenario computing_slower(Scenario scenario, double factor) {
   Gpu& gpu = scenario.cluster.node.gpu;
   if (gpu.processor) {
@@ -130,7 +125,7 @@ Result anchored(Result result, const Anchor& anchor, const std::string& source) 
   const double waiting = waiting_share(result);
   const auto part = [&](double share, double variance) { return square(share) * std::min(variance, square(stated)); };
   const double deviation = std::sqrt(part(1.0 - waiting, anchor.computing_variance) +
-                                     part(waiting, anchor.network_variance) + square(anchor.scatter));
+                                     part(waiting, anchor.network_variance) + square(anchor_scatter));
   result.set_uncertainty(std::expm1(nine_of_ten_normal * std::min(stated, deviation)));
   const auto note = [&](const char* name, double factor, double variance) {
     const std::string known = fmt::format("± {:.1f} %, from {}", std::sqrt(variance) * 100.0, source);

@@ -26,17 +26,15 @@ const Anchor* Anchors::of(const std::vector<Case>& cases, std::size_t index) con
 Anchors anchors_of(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes, int count) {
   Anchors anchors;
   std::map<std::string, std::vector<AnchorRun>> runs;
-  std::map<std::string, double> scatter;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Case& row = cases[i];
     if (row.anchor.empty() || !measures_time(row) || !outcomes[i].result) continue;
     std::vector<AnchorRun>& known = runs[row.anchor];
     if (std::cmp_greater_equal(known.size(), count)) continue;
     known.push_back(anchor_run(row, *outcomes[i].result));
-    scatter.try_emplace(row.anchor, scatter_of(scenario_of(row).calibration.uncertainty));
     anchors.runs.insert(i);
   }
-  for (const auto& [name, known] : runs) anchors.by_name[name] = anchor_of(known, scatter.at(name));
+  for (const auto& [name, known] : runs) anchors.by_name[name] = anchor_of(known);
   return anchors;
 }
 

@@ -67,7 +67,7 @@ std::vector<AnchorRun> steps_like(const Scenario& scenario, const MeasuredRuns& 
 Result predict_beside(const MeasuredRuns& runs, const Scenario& scenario, Fidelity fidelity) {
   if (trained_model(scenario) != nullptr) {
     if (const std::vector<AnchorRun> steps = steps_like(scenario, runs); !steps.empty()) {
-      const Anchor anchor = anchor_of(steps, scatter_of(scenario.calibration.uncertainty));
+      const Anchor anchor = anchor_of(steps);
       return predict_anchored(scenario, fidelity, anchor, anchor_text(anchor) + " of " + runs.table);
     }
   }
