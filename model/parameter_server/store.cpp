@@ -291,6 +291,7 @@ ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train,
     if (sync.staleness == 0) store.consistency = Sync::Consistency::synchronous;
     if (sync.staleness > Sync::most_lead) store.consistency = Sync::Consistency::asynchronous;
   }
+  store.one_push_at_a_time = scenario.cluster.node.gpu.processor && store.consistency != Sync::Consistency::synchronous;
   store.overlap = sync.overlap;
   store.barrier = sync.barrier;
   store.first_layer_first = sync.priority == Sync::Priority::first_layer;

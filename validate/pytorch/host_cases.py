@@ -124,7 +124,8 @@ def later_cases():
 def sums():
     """All-reduces alone, of `batch` bytes; not training, from them the rate of sending is taken."""
     cases = []
-    for workers, share, hosts, rates in ((2, 1.0, 2, (500, 1000, 2000, 5000, 10000)), (4, 0.5, 4, (500, 1000, 2000))):
+    for workers, share, hosts, rates in ((2, 1.0, 2, (500, 1000, 2000, 5000, 10000)), (4, 0.5, 4, (500, 1000, 2000)),
+                                         (8, NINTH, 9, (500,))):
         for rate in rates:
             for size in (660_000, 4_000_000, 16_000_000):
                 case = dict(USUAL, kind="sum", batch=size, workers=workers, rate=rate, share=share, hosts=hosts,
