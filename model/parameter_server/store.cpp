@@ -217,6 +217,37 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
   }
 }
 
+/// On a processor, what a process copies beside the messages: it joins its gradients into one tensor and spreads the
+/// weights that it has pulled; a server that answers one worker at a time makes a copy of its weights for each.
+void add_copies(const Scenario& scenario, ParameterStore& store) {
+  const Gpu& device = scenario.cluster.node.gpu;
+  if (!device.processor) return;
+  const auto copy = [&](StreamingKind kind, double parameters) {
+    const Bytes size = parameters * bytes_per_element(Precision::fp32);
+    const Operator op{"copy", Streaming{kind, size, size, Flops(0.0), false}, Precision::fp32, 1};
+    return operator_cost(op, device, scenario.calibration).device;
+  };
+  std::vector<double> on_server(store.push_to.size());
+  double all = 0.0;
+  for (const ParameterStore::KeyGroup& group : store.groups) {
+    for (std::size_t s = 0; s < on_server.size(); ++s) {
+      on_server[s] += group.parameters[s];
+      all += group.parameters[s];
+    }
+  }
+  store.groups.front().backward.compute += copy(StreamingKind::elementwise, all);
+  store.groups.front().forward.compute += copy(StreamingKind::optimizer, all);  // into what is there
+  if (!store.one_push_at_a_time) return;
+  for (ParameterStore::KeyGroup& group : store.groups) {
+    for (std::size_t s = 0; s < on_server.size(); ++s) {
+      const double parameters = group.parameters[s];
+      if (parameters > 0.0) {
+        group.update[s] += copy(StreamingKind::elementwise, on_server[s]) * (parameters / on_server[s]);
+      }
+    }
+  }
+}
+
 /// Inside every machine: gradients are added up before the push, weights spread after the pull; each GPU exchanges its
 /// share with the servers, so that all cards work.
 void add_local_collectives(const Scenario& scenario, const Topology& topology, ParameterStore& store) {
@@ -304,6 +335,7 @@ ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train,
   add_groups(scenario, train, model, topology, store);
   add_local_collectives(scenario, topology, store);
   store.between = store.compute() * (step.micro_batches - 1.0);  // of one micro-batch, so far
+  add_copies(scenario, store);
   store.host_between_steps = step.once_per_step;
   return store;
 }
