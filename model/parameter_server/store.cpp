@@ -217,6 +217,21 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
   }
 }
 
+/// All keys of a server are one message: nothing is pulled before everything is pushed.
+void join_groups(ParameterStore& store) {
+  ParameterStore::KeyGroup all = store.groups.front();
+  for (std::size_t g = 1; g < store.groups.size(); ++g) {
+    const ParameterStore::KeyGroup& group = store.groups[g];
+    all.forward += group.forward;
+    all.backward += group.backward;
+    for (std::size_t s = 0; s < group.parameters.size(); ++s) {
+      all.parameters[s] += group.parameters[s];
+      all.update[s] += group.update[s];
+    }
+  }
+  store.groups = {std::move(all)};
+}
+
 /// On a processor, what a process copies beside the messages: it joins its gradients into one tensor and spreads the
 /// weights that it has pulled; a server that answers one worker at a time makes a copy of its weights for each.
 void add_copies(const Scenario& scenario, ParameterStore& store) {
@@ -227,24 +242,16 @@ void add_copies(const Scenario& scenario, ParameterStore& store) {
     const Operator op{"copy", Streaming{kind, size, size, Flops(0.0), false}, Precision::fp32, 1};
     return operator_cost(op, device, scenario.calibration).device;
   };
-  std::vector<double> on_server(store.push_to.size());
   double all = 0.0;
   for (const ParameterStore::KeyGroup& group : store.groups) {
-    for (std::size_t s = 0; s < on_server.size(); ++s) {
-      on_server[s] += group.parameters[s];
-      all += group.parameters[s];
-    }
+    for (const double parameters : group.parameters) all += parameters;
   }
   store.groups.front().backward.compute += copy(StreamingKind::elementwise, all);
   store.groups.front().forward.compute += copy(StreamingKind::optimizer, all);  // into what is there
   if (!store.one_push_at_a_time) return;
-  for (ParameterStore::KeyGroup& group : store.groups) {
-    for (std::size_t s = 0; s < on_server.size(); ++s) {
-      const double parameters = group.parameters[s];
-      if (parameters > 0.0) {
-        group.update[s] += copy(StreamingKind::elementwise, on_server[s]) * (parameters / on_server[s]);
-      }
-    }
+  ParameterStore::KeyGroup& group = store.groups.front();
+  for (std::size_t s = 0; s < group.update.size(); ++s) {
+    group.update[s] += copy(StreamingKind::elementwise, group.parameters[s]);
   }
 }
 
@@ -333,6 +340,7 @@ ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train,
   store.background = scenario.background;
   place(scenario, topology, store);
   add_groups(scenario, train, model, topology, store);
+  if (store.one_push_at_a_time) join_groups(store);
   add_local_collectives(scenario, topology, store);
   store.between = store.compute() * (step.micro_batches - 1.0);  // of one micro-batch, so far
   add_copies(scenario, store);

