@@ -10,7 +10,9 @@ namespace foretrain {
 
 namespace {
 
-bool can_be_anchored(const Comparison& comparison) { return comparison.quantity != "memory_per_gpu"; }
+bool can_be_anchored(const Comparison& comparison) {
+  return comparison.quantity != "memory_per_gpu" && !comparison.anchored;
+}
 
 /// Names of the groups in order of appearance.
 std::vector<std::string> group_names(const std::vector<Comparison>& comparisons) {
@@ -21,8 +23,8 @@ std::vector<std::string> group_names(const std::vector<Comparison>& comparisons)
   return names;
 }
 
-/// Takes the anchors out of `members` and scales what stays. Returns the factor.
-double anchor_group(std::vector<Comparison>& members, int anchor, int& anchored) {
+/// Takes the anchors out of the group's `members` and scales what stays.
+void anchor_group(std::vector<Comparison>& members, int anchor, GroupAccuracy& group) {
   std::vector<double> ratios;
   std::vector<Comparison> rest;
   for (Comparison& c : members) {
@@ -33,13 +35,12 @@ double anchor_group(std::vector<Comparison>& members, int anchor, int& anchored)
     }
   }
   members = std::move(rest);
-  if (ratios.empty()) return 1.0;
-  anchored += static_cast<int>(ratios.size());
-  const double factor = median(std::move(ratios));
+  if (ratios.empty()) return;
+  group.anchors = static_cast<int>(ratios.size());
+  group.factor = median(std::move(ratios));
   for (Comparison& c : members) {
-    if (can_be_anchored(c)) c.predicted *= factor;
+    if (can_be_anchored(c)) c.predicted *= group.factor;
   }
-  return factor;
 }
 
 }  // namespace
@@ -71,12 +72,14 @@ ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons) {
 AccuracyReport accuracy_report(const std::vector<Comparison>& comparisons, std::vector<FailedCase> failed, int anchor) {
   AccuracyReport report;
   report.failed = std::move(failed);
-  for (const std::string& group : group_names(comparisons)) {
+  for (const std::string& name : group_names(comparisons)) {
     std::vector<Comparison> members;
     std::copy_if(comparisons.begin(), comparisons.end(), std::back_inserter(members),
-                 [&](const Comparison& c) { return c.group == group; });
-    const double factor = anchor > 0 ? anchor_group(members, anchor, report.anchored) : 1.0;
-    report.groups.push_back({group, error_statistics(members), factor});
+                 [&](const Comparison& c) { return c.group == name; });
+    GroupAccuracy& group = report.groups.emplace_back(GroupAccuracy{name, {}, 1.0, 0});
+    if (anchor > 0) anchor_group(members, anchor, group);
+    group.statistics = error_statistics(members);
+    report.anchored += group.anchors;
     report.cases.insert(report.cases.end(), members.begin(), members.end());
   }
   report.overall = error_statistics(report.cases);

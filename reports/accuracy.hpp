@@ -1,10 +1,12 @@
 // Predictions beside measurements: the error of every case, and what the errors of a group have in common.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "reports/anchor.hpp"
 #include "reports/figure.hpp"
 
 namespace foretrain {
@@ -17,6 +19,7 @@ struct Comparison {
   double measured = 0.0;
   double predicted = 0.0;
   std::optional<bool> covered = std::nullopt;  ///< whether the prediction's interval holds the measured time
+  bool anchored = false;                       ///< predicted relative to measured runs of its model
 
   /// (predicted − measured) / measured: positive when a time is predicted too long or a throughput too high.
   [[nodiscard]] double error() const { return (predicted - measured) / measured; }
@@ -43,6 +46,7 @@ struct GroupAccuracy {
   std::string name;
   ErrorStatistics statistics;
   double factor = 1.0;  ///< what anchoring multiplied the group's predictions by
+  int anchors = 0;      ///< comparisons that the factor comes from
 };
 
 /// Two cases in the wrong order.
@@ -78,15 +82,17 @@ struct AccuracyReport {
   ErrorStatistics overall;
   std::vector<Comparison> cases;  ///< those that the statistics count, predictions after anchoring
   std::vector<FailedCase> failed;
-  int anchored = 0;                 ///< comparisons that were spent on factors
-  std::optional<PairReport> pairs;  ///< where it was asked for; before anchoring
+  int anchored = 0;                       ///< comparisons that were spent on factors
+  std::map<std::string, Anchor> anchors;  ///< by the name that cases have in the column `anchor`
+  std::optional<PairReport> pairs;        ///< where it was asked for; before anchoring
 };
 
 ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons);
 
 /// Groups the comparisons. With `anchor` > 0, the first `anchor` comparisons of each group fix one factor, the median
 /// of their measured/predicted; it multiplies the group's other predictions, and the comparisons it came from leave the
-/// errors. Memory is compared as it is: an efficiency factor says nothing about it.
+/// errors. Memory is compared as it is: an efficiency factor says nothing about it. What is anchored by runs of its
+/// model has no part in this.
 AccuracyReport accuracy_report(const std::vector<Comparison>& comparisons, std::vector<FailedCase> failed, int anchor);
 
 /// Predicted against measured, a panel per quantity: the solid diagonal is a perfect prediction, the dashed ones ±10 %.

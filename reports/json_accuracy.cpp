@@ -39,6 +39,16 @@ AccuracyJson pairs_json(const PairReport& pairs) {
   return json;
 }
 
+AccuracyJson anchors_json(const std::map<std::string, Anchor>& anchors) {
+  AccuracyJson json = AccuracyJson::object();
+  for (const auto& [name, anchor] : anchors) {
+    json[name] = {{"runs", anchor.runs}, {"computing", anchor.computing}};
+    if (anchor.waits) json[name]["network"] = anchor.network;
+    json[name]["spread"] = anchor.spread;
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string to_json(const AccuracyReport& report) {
@@ -47,6 +57,7 @@ std::string to_json(const AccuracyReport& report) {
     json["groups"][group.name] = statistics_json(group.statistics);
     if (report.anchored > 0) json["groups"][group.name]["factor"] = group.factor;
   }
+  if (!report.anchors.empty()) json["anchors"] = anchors_json(report.anchors);
   json["overall"] = statistics_json(report.overall);
   json["cases"] = AccuracyJson::array();
   for (const Comparison& c : report.cases) {

@@ -96,7 +96,7 @@ double time_factor(const std::vector<Comparison>& comparisons) {
   return median(std::move(factors));
 }
 
-Result anchored(Result result, double factor, const std::string& source) {
+Result stretched(Result result, double factor) {
   if (result.train) scale(*result.train, factor);
   if (result.collective) {
     result.collective->time *= factor;
@@ -115,6 +115,11 @@ Result anchored(Result result, double factor, const std::string& source) {
     entry.start *= factor;
     entry.duration *= factor;
   }
+  return result;
+}
+
+Result anchored(Result result, double factor, const std::string& source) {
+  result = stretched(std::move(result), factor);
   result.provenance.push_back({"anchor.factor", factor, "", ConstantKind::measurement, source});
   return result;
 }

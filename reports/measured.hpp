@@ -25,8 +25,10 @@ std::vector<Comparison> compare(const Case& row, const Result& result);
 /// has no say. Throws UsageError when nothing is left.
 double time_factor(const std::vector<Comparison>& comparisons);
 
-/// The result with every time multiplied by `factor` and every rate divided by it; memory stays. The factor goes into
-/// the provenance, with its source.
+/// The result with every time multiplied by `factor` and every rate divided by it; memory stays.
+Result stretched(Result result, double factor);
+
+/// The same, and the factor goes into the provenance, with its source.
 Result anchored(Result result, double factor, const std::string& source);
 
 }  // namespace foretrain

@@ -63,8 +63,19 @@ std::string likely_range(const Result& result) {
                      format_seconds(result.uncertainty_high));
 }
 
+/// What measured runs have changed (--anchor).
+std::string anchor_lines(const Result& result) {
+  std::string text;
+  for (const Constant& constant : result.provenance) {
+    if (!constant.name.starts_with("anchor.")) continue;
+    text += line(text.empty() ? "Anchored" : "",
+                 fmt::format("{} × {:.3f}: {}", constant.name.substr(7), constant.value, constant.source));
+  }
+  return text;
+}
+
 std::string headline(const Result& result, const TrainResult& train) {
-  std::string text = line("Step time", format_seconds(train.step_time) + likely_range(result));
+  std::string text = line("Step time", format_seconds(train.step_time) + likely_range(result)) + anchor_lines(result);
   if (train.spread) {
     text += line("By chance", fmt::format("P50 {} · P90 {} · P99 {}", format_seconds(train.spread->p50),
                                           format_seconds(train.spread->p90), format_seconds(train.spread->p99)));

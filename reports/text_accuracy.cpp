@@ -27,6 +27,32 @@ std::vector<std::string> statistics_cells(const std::string& name, const ErrorSt
           s.worst_case};
 }
 
+/// What was spent on factors, and what came out.
+std::string anchor_section(const AccuracyReport& report) {
+  std::string text;
+  if (!report.anchors.empty()) {
+    TextTable table("lrrrr", {"anchor", "runs", "computing", "network", "spread"});
+    int runs = 0;
+    for (const auto& [name, anchor] : report.anchors) {
+      runs += anchor.runs;
+      table.add_row({name, std::to_string(anchor.runs), fmt::format("× {:.3f}", anchor.computing),
+                     anchor.waits ? fmt::format("× {:.3f}", anchor.network) : "",
+                     anchor.runs > 1 ? percent_text(anchor.spread) : ""});
+    }
+    text += fmt::format("\n{} cases say how fast the others of their model are, and left the errors\n\n", runs) +
+            table.text(page_indent);
+  }
+  const auto is_anchored = [](const GroupAccuracy& group) { return group.anchors > 0; };
+  if (std::ranges::none_of(report.groups, is_anchored)) return text;
+  int spent = 0;
+  for (const GroupAccuracy& group : report.groups) spent += group.anchors;
+  text += fmt::format("  {} cases were spent on one factor per group and left the errors:", spent);
+  for (const GroupAccuracy& group : report.groups) {
+    if (is_anchored(group)) text += fmt::format("\n    {} × {:.3f}", group.name, group.factor);
+  }
+  return text + "\n";
+}
+
 /// What went wrong, each reason once, with the cases that it befell.
 std::string failed_section(const AccuracyReport& report) {
   if (report.failed.empty()) return "";
@@ -100,9 +126,7 @@ std::string to_text(const AccuracyReport& report, const TextOptions& options) {
                      "\n  MAPE and median are of absolute errors; bias is the mean error; + means predicted too high.\n"
                      "  held: measurements of time within the interval that is meant to hold nine of ten.\n";
   if (report.anchored > 0) {
-    text += fmt::format("  {} cases were spent on one factor per group and left the errors:", report.anchored);
-    for (const GroupAccuracy& group : report.groups) text += fmt::format("\n    {} × {:.3f}", group.name, group.factor);
-    text += "\n";
+    text += anchor_section(report);
   }
   if (report.pairs) text += pairs_section(*report.pairs);
   text += failed_section(report);

@@ -75,7 +75,7 @@ class GraphBuilder {
   int groups_, servers_;
   TaskGraph::Builder builder_;
   std::vector<Lane> lanes_;
-  std::vector<ResourceId> cpu_;                     // by server
+  std::vector<ResourceId> cpu_, receiver_;          // by server; receiver_ where pushes come one at a time
   std::vector<std::vector<BlockId>> update_block_;  // by group and server
   BlockId nothing_ = 0;
   // bounded: [iteration][group][server], when every worker's update is in.
@@ -95,6 +95,9 @@ GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology
   for (int s = 0; s < servers_; ++s) {
     cpu_.push_back(builder_.add_resource(
         {"server " + std::to_string(s), Resource::Kind::host_thread, s, Resource::Order::urgent}));
+    if (!store.one_push_at_a_time) continue;
+    receiver_.push_back(builder_.add_resource(
+        {"to server " + std::to_string(s), Resource::Kind::communication_stream, s, Resource::Order::urgent}));
   }
   for (const ParameterStore::KeyGroup& group : store.groups) {
     auto& blocks = update_block_.emplace_back();
@@ -123,7 +126,9 @@ void GraphBuilder::add_lane(std::vector<int> workers) {
   lane.gather = stream("gather", Resource::Kind::communication_stream, Resource::Order::urgent);
   for (int s = 0; s < servers_; ++s) {
     const std::string server = "server " + std::to_string(s);
-    lane.push.push_back(stream("to " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
+    lane.push.push_back(store_.one_push_at_a_time
+                            ? receiver_[at_index(s)]
+                            : stream("to " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
     lane.pull.push_back(stream("from " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
   }
   lane.workers = std::move(workers);

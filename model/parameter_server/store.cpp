@@ -217,6 +217,44 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
   }
 }
 
+/// All keys of a server are one message: nothing is pulled before everything is pushed.
+void join_groups(ParameterStore& store) {
+  ParameterStore::KeyGroup all = store.groups.front();
+  for (std::size_t g = 1; g < store.groups.size(); ++g) {
+    const ParameterStore::KeyGroup& group = store.groups[g];
+    all.forward += group.forward;
+    all.backward += group.backward;
+    for (std::size_t s = 0; s < group.parameters.size(); ++s) {
+      all.parameters[s] += group.parameters[s];
+      all.update[s] += group.update[s];
+    }
+  }
+  store.groups = {std::move(all)};
+}
+
+/// On a processor, what a process copies beside the messages: it joins its gradients into one tensor and spreads the
+/// weights that it has pulled; a server that answers one worker at a time makes a copy of its weights for each.
+void add_copies(const Scenario& scenario, ParameterStore& store) {
+  const Gpu& device = scenario.cluster.node.gpu;
+  if (!device.processor) return;
+  const auto copy = [&](StreamingKind kind, double parameters) {
+    const Bytes size = parameters * bytes_per_element(Precision::fp32);
+    const Operator op{"copy", Streaming{kind, size, size, Flops(0.0), false}, Precision::fp32, 1};
+    return operator_cost(op, device, scenario.calibration).device;
+  };
+  double all = 0.0;
+  for (const ParameterStore::KeyGroup& group : store.groups) {
+    for (const double parameters : group.parameters) all += parameters;
+  }
+  store.groups.front().backward.compute += copy(StreamingKind::elementwise, all);
+  store.groups.front().forward.compute += copy(StreamingKind::optimizer, all);  // into what is there
+  if (!store.one_push_at_a_time) return;
+  ParameterStore::KeyGroup& group = store.groups.front();
+  for (std::size_t s = 0; s < group.update.size(); ++s) {
+    group.update[s] += copy(StreamingKind::elementwise, group.parameters[s]);
+  }
+}
+
 /// Inside every machine: gradients are added up before the push, weights spread after the pull; each GPU exchanges its
 /// share with the servers, so that all cards work.
 void add_local_collectives(const Scenario& scenario, const Topology& topology, ParameterStore& store) {
@@ -291,6 +329,7 @@ ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train,
     if (sync.staleness == 0) store.consistency = Sync::Consistency::synchronous;
     if (sync.staleness > Sync::most_lead) store.consistency = Sync::Consistency::asynchronous;
   }
+  store.one_push_at_a_time = scenario.cluster.node.gpu.processor && store.consistency != Sync::Consistency::synchronous;
   store.overlap = sync.overlap;
   store.barrier = sync.barrier;
   store.first_layer_first = sync.priority == Sync::Priority::first_layer;
@@ -301,8 +340,10 @@ ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train,
   store.background = scenario.background;
   place(scenario, topology, store);
   add_groups(scenario, train, model, topology, store);
+  if (store.one_push_at_a_time) join_groups(store);
   add_local_collectives(scenario, topology, store);
   store.between = store.compute() * (step.micro_batches - 1.0);  // of one micro-batch, so far
+  add_copies(scenario, store);
   store.host_between_steps = step.once_per_step;
   return store;
 }

@@ -44,6 +44,10 @@ struct ParameterStore {
   /// order, another one each time, as TensorFlow does (Hashemi, Jyothi and Campbell, "TicTac: accelerating distributed
   /// deep learning with communication scheduling", MLSys 2019).
   bool barrier = false;
+  /// A server receives from one worker after the other, all its keys as one message, instead of from all at once:
+  /// processes that receive from anyone (torch.distributed.recv without a source; with Gloo, others' bytes are sent
+  /// only when it is their turn).
+  bool one_push_at_a_time = false;
   std::vector<std::vector<int>> workers;  ///< the GPUs of each
   std::vector<EndpointId> push_to;        ///< by server
   std::vector<EndpointId> pull_from;      ///< by server

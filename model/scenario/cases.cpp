@@ -54,7 +54,7 @@ void check_column(const CsvCell& column) {
   const std::string& text = column.text;
   if (text.starts_with(measured_prefix)) quantity_row(column);
   const std::string first = text.substr(0, text.find('.'));
-  std::vector<std::string> known = {"case", "base", "group", "source"};
+  std::vector<std::string> known = {"case", "base", "group", "anchor", "source"};
   const bool plain = std::find(known.begin(), known.end(), text) != known.end();
   const bool key = std::find(sections.begin(), sections.end(), first) != sections.end();
   if (plain || key || text.starts_with(measured_prefix) || text.starts_with(predicted_prefix)) return;
@@ -64,7 +64,7 @@ void check_column(const CsvCell& column) {
   const auto nearest = nearest_word(first, known);
   throw ScenarioError(column.where, text, "unknown column",
                       nearest ? fmt::format("did you mean {}?", *nearest)
-                              : "case, base, group, source, a dotted key of a scenario, or measured.…");
+                              : "case, base, group, anchor, source, a dotted key of a scenario, or measured.…");
 }
 
 void read_measurement(const CsvCell& column, const CsvCell& cell, Case& row) {
@@ -86,6 +86,8 @@ void read_cell(const CsvCell& column, const CsvCell& cell, Case& row) {
     row.name = text;
   } else if (column.text == "group") {
     row.group = text;
+  } else if (column.text == "anchor") {
+    row.anchor = text;
   } else if (column.text == "source") {
     row.source = text;
   } else if (column.text == "base") {

@@ -27,6 +27,7 @@ struct Measurement {
 struct Case {
   std::string name;
   std::string group;   ///< "" when the table has none
+  std::string anchor;  ///< measured steps of rows with the same name say how fast this one's machine is
   std::string source;  ///< where the measurement was published
   std::string base;    ///< scenario file or catalogue name, "" for none
   SourcePosition base_where;
@@ -36,7 +37,7 @@ struct Case {
   SourcePosition where;                       ///< of the row
 };
 
-/// Reads a CSV table; columns are case, group, source, base, dotted scenario keys, measured.*, replay.* and predicted.*
+/// Reads a CSV table; columns are case, group, anchor, source, base, dotted scenario keys, measured.*, replay.* and predicted.*
 /// (which sweeps write, and which are skipped). Names of cases may repeat. Throws ScenarioError with file:line:column
 /// of the cell.
 std::vector<Case> read_cases(const std::filesystem::path& path);

@@ -246,9 +246,10 @@ ExitStatus run(const ReplayCommand& command) {
 
 void add_replay(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<ReplayCommand>();
-  CLI::App* command = app.add_subcommand("replay",
-                                         "run scenarios for real, on this machine's GPUs, or all-reduces between hosts "
-                                         "made of it, beside their prediction");
+  CLI::App* command =
+      app.add_subcommand("replay",
+                         "run scenarios for real, on this machine's GPUs, or all-reduces and training steps "
+                         "between hosts made of it, beside their prediction");
   command->add_option("FILE", options->files,
                       "scenarios on one machine with GPUs, or with one rank per node, such as replay-ring-4");
   command->add_option("--cases", options->table, "a table of them; replay.executor, replay.keys say how")

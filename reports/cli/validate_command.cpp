@@ -10,6 +10,7 @@
 #include "model/base/units.hpp"
 #include "model/scenario/cases.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "reports/cli/anchors.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/json.hpp"
@@ -81,26 +82,48 @@ std::vector<Case> read_tables(const std::vector<std::string>& tables) {
   return cases;
 }
 
-AccuracyReport report_on(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes,
-                         const ValidateOptions& options) {
-  std::vector<Comparison> comparisons;
+/// The comparisons of a case; into `failed` why there are none.
+std::vector<Comparison> compare_case(const Case& row, const Outcome& outcome, std::vector<FailedCase>& failed) {
+  try {
+    if (outcome.result) return compare(row, *outcome.result);
+    failed.push_back({row.name, outcome.error});
+  } catch (const UsageError& error) {
+    failed.push_back({row.name, error.what()});
+  }
+  return {};
+}
+
+PairReport pairs_of(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes,
+                    const std::vector<std::string>& keys) {
   std::vector<Rival> rivals;
+  std::vector<FailedCase> said_elsewhere;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    for (const Comparison& c : compare_case(cases[i], outcomes[i], said_elsewhere)) rivals.push_back({&cases[i], c});
+  }
+  return compare_pairs(rivals, keys);
+}
+
+AccuracyReport report_on(const std::vector<Case>& cases, std::vector<Outcome> outcomes,
+                         const ValidateOptions& options) {
+  std::optional<PairReport> pairs;
+  if (!options.pairs.empty()) pairs = pairs_of(cases, outcomes, options.pairs);
+  Anchors anchors;
+  if (options.anchor > 0) anchors = anchors_of(cases, outcomes, options.anchor);
+  anchor_outcomes(cases, anchors, options.fidelity, options.jobs, outcomes);
+  std::vector<Comparison> comparisons;
   std::vector<FailedCase> failed;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (!outcomes[i].result) {
-      failed.push_back({cases[i].name, outcomes[i].error});
-      continue;
-    }
-    try {
-      const std::vector<Comparison> of_case = compare(cases[i], *outcomes[i].result);
-      comparisons.insert(comparisons.end(), of_case.begin(), of_case.end());
-      for (const Comparison& comparison : of_case) rivals.push_back({&cases[i], comparison});
-    } catch (const UsageError& error) {
-      failed.push_back({cases[i].name, error.what()});
+    const bool anchored = anchors.of(cases, i) != nullptr;
+    for (Comparison& comparison : compare_case(cases[i], outcomes[i], failed)) {
+      comparison.anchored = anchored;
+      const bool spent = anchors.runs.contains(i) && comparison.quantity != name(MeasuredQuantity::memory_per_gpu);
+      if (!spent) comparisons.push_back(std::move(comparison));
     }
   }
   AccuracyReport report = accuracy_report(comparisons, std::move(failed), options.anchor);
-  if (!options.pairs.empty()) report.pairs = compare_pairs(rivals, options.pairs);
+  report.anchored += static_cast<int>(anchors.runs.size());
+  report.anchors = std::move(anchors.by_name);
+  report.pairs = std::move(pairs);
   return report;
 }
 
@@ -146,9 +169,9 @@ ExitStatus run(const ValidateOptions& options) {
   const std::optional<double> pairs_bar = parse_pairs_bar(options);
   const std::vector<Case> cases =
       with_calibration(read_tables(options.tables.empty() ? shipped_tables() : options.tables), options.calibration);
-  const std::vector<Outcome> outcomes = predict_with_progress(
+  std::vector<Outcome> outcomes = predict_with_progress(
       cases.size(), options.jobs, [&](std::size_t i) { return predict_row(cases[i], options.fidelity); });
-  const AccuracyReport report = report_on(cases, outcomes, options);
+  const AccuracyReport report = report_on(cases, std::move(outcomes), options);
   if (!options.picture.empty() && !report.cases.empty()) write_file(options.picture, to_svg(to_figure(report)));
   print(options.json ? to_json(report) + "\n" : to_text(report, {options.verbose}));
   const bool passed = report.failed.empty() && meets_bars(report, bars) && meets_pairs_bar(report, pairs_bar);
@@ -165,7 +188,8 @@ void add_validate(CLI::App& app, ExitStatus& status) {
       ->type_name("CASES.csv");
   command
       ->add_option("--anchor", options->anchor,
-                   "the first N cases of each group fix one factor for the group and leave the errors")
+                   "the first N cases of each group, or of each name in the column `anchor`, fix factors for the "
+                   "others and leave the errors")
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000).description(""));
   command

@@ -129,6 +129,28 @@ TEST_CASE("--anchor makes predictions relative to measured runs") {
   CHECK(relative["provenance"].back()["value"].get<double>() == Approx(2.0).epsilon(0.01));
 }
 
+TEST_CASE("A measured step of one process says how fast the machine computes its model, and nothing of the network") {
+  const TemporaryFolder folder;
+  const auto step = [](const json& result) { return result["step_time_s"].get<double>(); };
+  const json alone = predict_json({"data-parallel-hosts", "--set", "cluster.nodes=1", "--set", "plan.data=1"});
+  // Measured: twice as long as predicted. A second run is of another model and says nothing of LeNet.
+  const std::string runs =
+      folder.file("runs.csv",
+                  "case,base,workload.train.model,cluster.nodes,plan.data,measured.step_time\n"
+                  "mine,data-parallel-hosts,lenet,1,1," +
+                      std::to_string(2.0 * step(alone)) + " s\nother,data-parallel-hosts,mlp-d2l,1,1,1 s\n");
+  const json plain = predict_json({"data-parallel-hosts"});
+  const json relative = predict_json({"data-parallel-hosts", "--anchor", runs});
+  CHECK(relative["breakdown_s"]["exposed_communication"].get<double>() ==
+        Approx(plain["breakdown_s"]["exposed_communication"].get<double>()).epsilon(0.05));
+  CHECK(step(relative) - step(plain) == Approx(plain["breakdown_s"]["compute"].get<double>()).epsilon(0.1));
+  CHECK(relative["provenance"].back()["name"] == "anchor.computing");
+  CHECK(relative["uncertainty"]["high_s"].get<double>() / step(relative) <
+        plain["uncertainty"]["high_s"].get<double>() / step(plain));
+  CHECK_THAT(run_program({"predict", "data-parallel-hosts", "--anchor", runs}).output,
+             Catch::Contains("Anchored      computing × 1.99") && Catch::Contains("1 step of"));
+}
+
 TEST_CASE("The catalogue is listed") {
   CHECK_THAT(run_program({"hardware", "list"}).output, Catch::Contains("dgx-a100-80gb"));
   CHECK_THAT(run_program({"models", "list"}).output, Catch::Contains("resnet-50"));

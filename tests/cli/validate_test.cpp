@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
@@ -66,6 +68,38 @@ TEST_CASE("Anchored, a group that is uniformly slower than predicted has no erro
   CHECK(report["overall"]["n"] == 1);
   CHECK(report["overall"]["mape"].get<double>() == Approx(0.0).margin(0.01));
   CHECK(report["groups"]["rings"]["factor"].get<double>() == Approx(2.0).epsilon(0.01));
+}
+
+TEST_CASE("Anchored by a step of its model, a case is slower by what it computes, and others stay as they are") {
+  // LeNet's step of one process was measured to take twice as long as predicted, so computing takes twice as long; of a
+  // step between two hosts that is less, as they also wait for the network. The MLP has no anchor and keeps its error.
+  const TemporaryFolder folder;
+  const auto step_of = [&](const std::string& overrides) {
+    std::vector<std::string> command = {
+        "predict", "data-parallel-hosts",   "--json", "--set", "cluster.nodes=" + overrides,
+        "--set",   "plan.data=" + overrides};
+    return json::parse(run_program(command).output)["step_time_s"].get<double>();
+  };
+  const double alone = step_of("1"), between = step_of("2");
+  const std::string cases = folder.file(
+      "cases.csv", "case,group,anchor,base,workload.train.model,cluster.nodes,plan.data,measured.step_time\n" +
+                       fmt::format("a,alone,lenet,data-parallel-hosts,lenet,1,1,{} s\n", 2.0 * alone) +
+                       fmt::format("b,ring,lenet,data-parallel-hosts,lenet,2,2,{} s\n", 2.0 * between) +
+                       fmt::format("c,ring,,data-parallel-hosts,lenet,2,2,{} s\n", between) +
+                       fmt::format("d,ring,,data-parallel-hosts,lenet,2,2,{} s\n", between));
+  const json report = json::parse(run_program({"validate", "--cases", cases, "--anchor", "1", "--json"}).output);
+  CHECK(report["anchors"]["lenet"]["runs"] == 1);
+  CHECK(report["anchors"]["lenet"]["computing"].get<double>() == Approx(2.0).epsilon(0.01));
+  CHECK_FALSE(report["anchors"]["lenet"].contains("network"));
+  REQUIRE(report["cases"].size() == 2);
+  CHECK(report["cases"][0]["case"] == "b");
+  CHECK(report["cases"][0]["predicted"].get<double>() > 1.3 * between);
+  CHECK(report["cases"][0]["predicted"].get<double>() < 1.99 * between);
+  // The two without a name are anchored as ever: one is the factor of its group, the other one has no error left.
+  CHECK(report["cases"][1]["case"] == "d");
+  CHECK(report["groups"]["ring"]["factor"].get<double>() == Approx(1.0).epsilon(0.001));
+  CHECK_THAT(run_program({"validate", "--cases", cases, "--anchor", "1"}).output,
+             Catch::Contains("× 1.99") && Catch::Contains("1 cases were spent on one factor per group"));
 }
 
 TEST_CASE("The scatter plot is drawn, twice the same") {

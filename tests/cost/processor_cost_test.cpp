@@ -1,6 +1,7 @@
 // Operators on a processor of round figures.
 #include "model/cost/processor_cost.hpp"
 
+#include "model/base/number.hpp"
 #include "model/cost/launches.hpp"
 #include "tests/catch.hpp"
 
@@ -87,6 +88,28 @@ TEST_CASE("Results of 32 MiB and more are pages that the system clears each time
   CHECK(microseconds_of("optimizer", moved(StreamingKind::optimizer, 2.0 * mapped)) == Approx(10.0 + 3355.44));
   // A product of 4096 x 2048 by 10: 167.8 MFLOP at 100 GFLOP/s, and its pages.
   CHECK(microseconds_of("linear", Matmul{1, 4096, 2048, 10}) == Approx(10.0 + 1677.72 + 8388.61));
+}
+
+TEST_CASE("Tensors are mapped one by one, and a convolution's result as its kernel writes it") {
+  // Two kernels that write 33.55 MB in all: neither's half of it is mapped. Three that write as much each: all of it
+  // is.
+  const double mapped = 33'554'432.0;
+  using Kind = StreamingKind;
+  CHECK(microseconds_of("relu", moved(Kind::elementwise, 2.0 * mapped), 2) == Approx(20.0 + 3355.44));
+  CHECK(microseconds_of("relu", moved(Kind::elementwise, 6.0 * mapped), 3) == Approx(30.0 + 3.0 * (3355.44 + 8388.61)));
+  // 512 grey images to 20 channels of 26 x 26: 27.7 MB, but 44.3 MB of 32 channels before they are reordered, 11,076
+  // us.
+  Convolution work{.n = 512, .c = 1, .h = 28, .w = 28, .k = 20, .r = 3, .s = 3, .p = 26, .q = 26};
+  const double of_400 = 400.0 / 512.0 * 44'302'336.0;  // of 400 images: 34.6 MB; of 380 they are not mapped
+  const auto beyond = [&](std::int64_t images) {
+    work.n = images;
+    const double reordered = (number(images) * (784.0 + 20.0 * 676.0) + 180.0) * 4.0 / 8e9 * 1e6;
+    const double computed = 2.0 * number(images) * 676.0 * 9.0 * 32.0 / 200e9 * 1e6;
+    return microseconds_of("conv", work) - 10.0 - reordered - computed;
+  };
+  CHECK(beyond(512) == Approx(44'302'336.0 / 4e9 * 1e6));
+  CHECK(beyond(400) == Approx(of_400 / 4e9 * 1e6));
+  CHECK(beyond(380) == Approx(0.0).margin(1e-6));
 }
 
 TEST_CASE("Gradients become narrower at a rate of their own") {

@@ -48,6 +48,20 @@ TEST_CASE("a task that names what does not exist is refused, not run", "[host]")
   CHECK_THROWS_WITH(task_from_json("{\"executor\": \"own\"}"), Catch::Contains("no task"));
 }
 
+TEST_CASE("a step comes back as it was written, and one whose tasks wait for later ones is refused", "[host]") {
+  WorkerTask task = ring_task();
+  const std::vector<StepTask> step = {{0, 0.5, {}, {}}, {1, 0.0, {2, 8}, {0}}, {0, 0.25, {}, {0, 1}}};
+  task.steps = {step, step, step};
+  CHECK(to_json(task_from_json(to_json(task))) == to_json(task));
+  CHECK(task_from_json(to_json(task)).steps[2][1].exchanged.count == 8);
+  task.steps[0][1].after = {2};
+  CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("waits for a later one"));
+  task.steps[0][1] = {1, 0.0, {3, 8}, {0}};  // values 3 to 10 of ten
+  CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("values that do not exist"));
+  task.steps.pop_back();
+  CHECK_THROWS_WITH(task_from_json(to_json(task)), Catch::Contains("steps of other ranks"));
+}
+
 TEST_CASE("chunks are whole values and cover the message without gaps", "[host]") {
   // 10 values in 3 chunks: 4, 3 and 3.
   const auto range = [](int first, int chunks) {

@@ -62,6 +62,17 @@ TEST_CASE("A group that has only anchors has no errors left") {
   CHECK(report.groups[0].factor == Approx(2.0));
 }
 
+TEST_CASE("What runs of its model have anchored neither anchors its group nor is scaled again") {
+  std::vector<Comparison> comparisons = {
+      {"a", "g", "step_time", 2.0, 1.0}, {"b", "g", "step_time", 3.0, 1.0}, {"c", "g", "step_time", 6.0, 3.0}};
+  comparisons[0].anchored = true;
+  const AccuracyReport report = accuracy_report(comparisons, {}, 1);
+  CHECK(report.groups[0].factor == Approx(3.0));  // that of b
+  REQUIRE(report.cases.size() == 2);
+  CHECK(report.cases[0].predicted == 1.0);
+  CHECK(report.cases[1].predicted == Approx(9.0));
+}
+
 TEST_CASE("Memory neither anchors nor is scaled") {
   const AccuracyReport report = accuracy_report({{"a", "g", "memory_per_gpu", 10.0, 20.0},
                                                  {"a", "g", "step_time", 2.0, 1.0},

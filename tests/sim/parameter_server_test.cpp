@@ -221,3 +221,26 @@ TEST_CASE("R11: a server's CPU can be the limit") {
   CHECK(result.parameter_server->server_bound.value() == Approx(5.0 * 8.0 * vgg_bytes / 2.0 / 68.25e9).epsilon(0.02));
   CHECK(result.parameter_server->server_bound > result.parameter_server->link_bound);
 }
+
+TEST_CASE("Processes that receive one push after the other let workers take turns") {
+  // Two workers with next to nothing to compute push gradients for m and pull weights for m. Received together, both
+  // push for 2 m and then both pull for 2 m, forever in step: 4 m. One after the other, one pushes while the other
+  // pulls: 2 m.
+  const auto step = [](bool one_at_a_time) {
+    const Scenario scenario =
+        load_scenario("servers-hosts", {"workload.train.model=mlp-d2l", "workload.train.micro_batch=1",
+                                        "plan.sync.consistency=asynchronous", "plan.sync.barrier=false",
+                                        "cluster.network.nic_bandwidth=100 Mbit/s"});
+    const test::BuiltStep built(scenario);
+    ParameterStore store = build_store(scenario, built.train(), built.model, built.topology, built.step);
+    CHECK(store.one_push_at_a_time);
+    store.one_push_at_a_time = one_at_a_time;
+    const ServerGraph graph = build_server_graph(store, built.topology);
+    const Execution execution = simulate(graph.graph, built.topology, Fidelity::flows);
+    return times_of(store, graph, execution).step.value();
+  };
+  // 164,482 numbers at 100 Mbit/s, with headers.
+  const double message = 1514.0 / 1448.0 * 4.0 * 164'482 / 12.5e6;
+  CHECK(step(false) > 3.3 * message);  // keys of several layers part them a little
+  CHECK(step(true) == Approx(2.0 * message).epsilon(0.05));
+}

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "model/base/format.hpp"
 #include "model/base/number.hpp"
@@ -12,6 +13,7 @@
 #include "model/collectives/placement.hpp"
 #include "model/hardware/topology.hpp"
 #include "model/scenario/checks.hpp"
+#include "validate/host_replay/step_plan.hpp"
 
 namespace foretrain {
 
@@ -27,18 +29,25 @@ constexpr double longest_repetition = 60.0;  // seconds
   throw ScenarioError(position_of(scenario, key), key, got, expected);
 }
 
-const CollectiveWorkload& all_reduce_of(const Scenario& scenario) {
+/// A training step, or an all-reduce as a step that is nothing else.
+StepPlan step_of(const Scenario& scenario) {
+  if (std::holds_alternative<TrainWorkload>(scenario.workload)) {
+    StepPlan step = plan_step(scenario);
+    if (number(step.elements) * 4.0 <= largest_message) return step;
+    refuse(scenario, "workload.train.model", fmt::format("gradients of {:.0f} B", number(step.elements) * 4.0),
+           "at most 1 GB of them");
+  }
   const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload);
   if (collective == nullptr || collective->operation != CollectiveOperation::all_reduce) {
     refuse(scenario, "workload", "this kind of work is not run on hosts",
-           "workload.collective: { operation: all_reduce, … }");
+           "workload.train, or workload.collective: { operation: all_reduce, … }");
   }
   const double size = collective->size.value();
   if (size < 4.0 || size > largest_message || std::fmod(size, 4.0) != 0.0) {
     refuse(scenario, "workload.collective.size", fmt::format("{:.0f} B", size),
            "a whole number of fp32 values, from 4 B to 1 GB");
   }
-  return *collective;
+  return {collective->ranks, static_cast<std::int64_t>(size / 4.0), {}};
 }
 
 void check_cluster(const Scenario& scenario) {
@@ -88,6 +97,7 @@ std::vector<HostRate> rates_of(const Scenario& scenario) {
   const BytesPerSecond whole = cluster.network.nic_bandwidth;
   std::vector<HostRate> rates(at_index(cluster.nodes), HostRate{whole, whole});
   for (const Fault& fault : cluster.faults) {
+    if (fault.gpu >= 0 && std::holds_alternative<TrainWorkload>(scenario.workload)) continue;  // it computes slower
     const bool out = fault.concerns("nic0>fabric"), in = fault.concerns("fabric>nic0");
     if (fault.failed || fault.node < 0 || !(out || in)) {
       refuse(scenario, "cluster.faults", "hosts have nothing but their cards, which all work",
@@ -130,27 +140,29 @@ int repetitions_for(const ReplayOptions& options) {
 }  // namespace
 
 ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
-  const CollectiveWorkload& work = all_reduce_of(scenario);
   check_cluster(scenario);
+  StepPlan step = step_of(scenario);
   const Sync& sync = scenario.plan.sync;
-  const Algorithm::Build build = algorithm_of(sync.algorithm).build(work.operation);
+  const bool trains = !step.tasks.empty();
+  const std::string algorithm_key = trains ? "plan.sync.algorithm" : "workload.collective.algorithm";
+  const Algorithm::Build build = algorithm_of(sync.algorithm).build(CollectiveOperation::all_reduce);
   if (build == nullptr) {
-    refuse(scenario, "workload.collective.algorithm", "`auto` leaves it to the library",
+    refuse(scenario, algorithm_key, "`auto` leaves it to the library",
            "the algorithm to run: ring, tree, parameter_server, …");
   }
   if (options.predicted.value() > longest_repetition) {
-    refuse(scenario, "workload.collective.size",
-           fmt::format("one all-reduce takes {}", format_seconds(options.predicted)),
+    refuse(scenario, trains ? "workload.train" : "workload.collective.size",
+           fmt::format("one {} takes {}", trains ? "step" : "all-reduce", format_seconds(options.predicted)),
            "less data or faster cards: at most a minute");
   }
   CollectiveCall call;
-  call.operation = work.operation;
+  call.operation = CollectiveOperation::all_reduce;
   call.algorithm = sync.algorithm;
-  call.size = work.size;
+  call.size = Bytes(number(step.elements) * 4.0);
   call.servers = sync.servers;
   call.placement = sync.placement;
   call.groups.emplace_back();
-  call.groups.front().resize(at_index(work.ranks));
+  call.groups.front().resize(at_index(step.ranks));
   std::iota(call.groups.front().begin(), call.groups.front().end(), 0);
 
   const std::string algorithm(name(sync.algorithm));
@@ -160,22 +172,25 @@ ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options) {
   task.executor = options.executor;
   task.algorithm = algorithm;
   task.participants = participants_of(scenario, call);
-  task.ranks = work.ranks;
-  task.elements = static_cast<std::int64_t>(work.size.value() / 4.0);
+  task.ranks = step.ranks;
+  task.elements = step.elements;
+  task.steps = std::move(step.tasks);
   if (options.executor == HostExecutor::own) {
-    const Schedule schedule = build(work.ranks, shape_of(scenario));
+    const Schedule schedule = build(task.ranks, shape_of(scenario));
     if (schedule.servers != task.servers() || !schedule.switch_ports.empty()) {
-      refuse(scenario, "workload.collective.algorithm", algorithm + " needs more than hosts",
+      refuse(scenario, algorithm_key, algorithm + " needs more than hosts",
              "an algorithm of ranks and servers: ring, tree, parameter_server, …");
     }
     task.chunks = schedule.chunks;
     for (int phase = 0; phase < schedule.phases; ++phase) task.phases.push_back(without_strides(schedule.phase(phase)));
   } else if (options.executor == HostExecutor::server) {
     if (sync.algorithm != SyncAlgorithm::parameter_server) {
-      refuse(scenario, "workload.collective.algorithm", "the key-value servers run no " + algorithm,
-             "parameter_server");
+      refuse(scenario, algorithm_key, "the key-value servers run no " + algorithm, "parameter_server");
     }
     task.keys = options.keys > 0 ? options.keys : task.servers();
+  } else if (trains) {
+    refuse(scenario, "workload.train", fmt::format("{} runs all-reduces alone", name(options.executor)),
+           "--executor own or server");
   }
   plan.background = background_of(scenario);
   task.repetitions = repetitions_for(options);

@@ -26,8 +26,9 @@ struct ReplayPlan {
 
 inline constexpr int most_hosts = 16;
 
-/// Throws ScenarioError at the key that cannot be replayed: something else than an all-reduce, more than one rank per
-/// node, `auto`, several cards, too many hosts, a message that is no whole number of fp32 values.
+/// Throws ScenarioError at the key that cannot be replayed: something else than an all-reduce or a step of data
+/// parallel training (plan_step), more than one rank per node, `auto`, several cards, too many hosts, a message that is
+/// no whole number of fp32 values.
 ReplayPlan plan_replay(const Scenario& scenario, const ReplayOptions& options);
 
 }  // namespace foretrain

@@ -59,6 +59,13 @@ ProcessTimes read_times(const std::string& folder, int process);
 int run_worker(const std::string& folder, int process,
                const std::function<void(const WorkerTask&, int process, ProcessBarrier&)>& work);
 
+/// A process's part of what is repeated: the tasks of its step, each when those that it waits for are done, `exchange`
+/// among them; without a step one exchange of all values. Throws what `exchange` throws.
+///
+/// A task that computes keeps a processor busy until its time is over, whoever else had that processor meanwhile: hosts
+/// have cores of their own, which are shared here.
+void run_step(const WorkerTask& task, int process, const std::function<void(const ValueRange&)>& exchange);
+
 /// One participant's part of the project's own schedule over TCP: connects, then measures. Within a phase all of its
 /// transfers run at the same time; it goes on to the next phase when its own are done, as the schedule's meaning allows
 /// (phases depend on earlier phases only).

@@ -252,7 +252,9 @@ void run_key_value(const WorkerTask& task, int process, ProcessBarrier& barrier)
   if (task.servers() < 1) throw std::runtime_error("a key-value store needs a server");
   if (process < task.ranks) {
     Worker worker(task, process, barrier);
-    measure(task, process, barrier, {[&] { worker.prepare(); }, [&] { worker.run(); }, [&] { worker.check(); }});
+    measure(task, process, barrier,
+            {[&] { worker.prepare(); }, [&] { run_step(task, process, [&](const ValueRange&) { worker.run(); }); },
+             [&] { worker.check(); }});
   } else {
     Server server(task, process, barrier);
     measure(task, process, barrier, {[&] { server.prepare(); }, [&] { server.run(); }, [] {}});

@@ -52,7 +52,9 @@ class Participation {
     }
   }
 
-  void run() {
+  /// The schedule with these values as the message.
+  void exchange(const ValueRange& values) {
+    message_ = values;
     for (const Phase& phase : task_.phases) run_phase(phase);
   }
 
@@ -72,6 +74,11 @@ class Participation {
     return {found.begin(), found.end()};
   }
 
+  [[nodiscard]] ValueRange range_of(const Transfer& transfer) const {
+    const ValueRange range = values_of(transfer, message_.count, task_.chunks);
+    return {message_.first + range.first, range.count};
+  }
+
   Lane& lane(std::vector<Lane>& lanes, int peer) {
     for (Lane& known : lanes) {
       if (known.peer == peer) return known;
@@ -85,7 +92,7 @@ class Participation {
   char* stable(const Phase& phase, const ValueRange& range) {
     char* memory = reinterpret_cast<char*>(values_.data() + range.first);
     const bool changes = std::any_of(phase.begin(), phase.end(), [&](const Transfer& t) {
-      return t.destination == process_ && values_of(t, task_.elements, task_.chunks).overlaps(range);
+      return t.destination == process_ && range_of(t).overlaps(range);
     });
     if (!changes) return memory;
     copies_.emplace_back(memory, memory + range.count * static_cast<std::int64_t>(sizeof(float)));
@@ -97,7 +104,7 @@ class Participation {
     std::vector<Lane> lanes;
     for (const Transfer& t : phase) {
       if (t.source != process_ && t.destination != process_) continue;
-      const ValueRange range = values_of(t, task_.elements, task_.chunks);
+      const ValueRange range = range_of(t);
       const std::size_t bytes = at_index(range.count) * sizeof(float);
       if (bytes == 0) continue;
       if (t.source == process_) {
@@ -160,6 +167,7 @@ class Participation {
   int process_;
   std::vector<Descriptor> sockets_;
   std::vector<float> values_;
+  ValueRange message_;
   std::vector<char> scratch_;  // allocated by operator new: aligned for any type
   std::vector<std::vector<char>> copies_;
 };
@@ -169,7 +177,9 @@ class Participation {
 void run_schedule(const WorkerTask& task, int process, ProcessBarrier& barrier) {
   Participation participation(task, process, barrier);
   measure(task, process, barrier,
-          {[&] { participation.prepare(); }, [&] { participation.run(); }, [&] { participation.check(); }});
+          {[&] { participation.prepare(); },
+           [&] { run_step(task, process, [&](const ValueRange& values) { participation.exchange(values); }); },
+           [&] { participation.check(); }});
 }
 
 }  // namespace foretrain

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
@@ -16,12 +17,27 @@ namespace {
 
 using nlohmann::json;
 
+void check_step(const WorkerTask& task, const std::vector<StepTask>& tasks) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const StepTask& t = tasks[i];
+    const bool earlier = std::ranges::all_of(t.after, [&](int n) { return n >= 0 && std::cmp_less(n, i); });
+    if (!earlier || !(t.seconds >= 0.0) || t.exchanged.first < 0 || t.exchanged.count < 0 ||
+        t.exchanged.first + t.exchanged.count > task.elements) {
+      throw std::runtime_error("a task of a step that waits for a later one, or exchanges values that do not exist");
+    }
+  }
+}
+
 void check(const WorkerTask& task) {
   const int participants = static_cast<int>(task.participants.size());
   if (task.ranks < 1 || task.ranks > participants || task.elements < 0 || task.chunks < 1 || task.keys < 1 ||
       task.warmup < 0 || task.repetitions < 1 || !(task.timeout > 0.0)) {
     throw std::runtime_error("a task with impossible numbers");
   }
+  if (!task.steps.empty() && std::cmp_not_equal(task.steps.size(), task.ranks)) {
+    throw std::runtime_error("steps of other ranks");
+  }
+  for (const std::vector<StepTask>& tasks : task.steps) check_step(task, tasks);
   for (const Phase& phase : task.phases) {
     for (const Transfer& t : phase) {
       const bool known = std::min(t.source, t.destination) >= 0 && std::max(t.source, t.destination) < participants;
@@ -44,6 +60,30 @@ HostExecutor parse_executor(const std::string& word) {
   return *executor;
 }
 
+namespace {
+
+json steps_json(const std::vector<std::vector<StepTask>>& steps) {
+  json ranks = json::array();
+  for (const std::vector<StepTask>& tasks : steps) {
+    json list = json::array();
+    for (const StepTask& t : tasks)
+      list.push_back({t.stream, t.seconds, t.exchanged.first, t.exchanged.count, t.after});
+    ranks.push_back(std::move(list));
+  }
+  return ranks;
+}
+
+std::vector<std::vector<StepTask>> steps_from(const json& ranks) {
+  std::vector<std::vector<StepTask>> steps;
+  for (const json& list : ranks) {
+    std::vector<StepTask>& tasks = steps.emplace_back();
+    for (const json& t : list) tasks.push_back({t.at(0), t.at(1), {t.at(2), t.at(3)}, t.at(4)});
+  }
+  return steps;
+}
+
+}  // namespace
+
 std::string to_json(const WorkerTask& task) {
   json participants = json::array();
   for (const Participant& p : task.participants) participants.push_back({p.host, p.address});
@@ -55,7 +95,7 @@ std::string to_json(const WorkerTask& task) {
     }
     phases.push_back(std::move(transfers));
   }
-  return json{{"executor", name(task.executor)},
+  json object{{"executor", name(task.executor)},
               {"algorithm", task.algorithm},
               {"participants", participants},
               {"ranks", task.ranks},
@@ -66,8 +106,9 @@ std::string to_json(const WorkerTask& task) {
               {"warmup", task.warmup},
               {"repetitions", task.repetitions},
               {"timeout", task.timeout},
-              {"folder", task.folder}}
-      .dump();
+              {"folder", task.folder}};
+  if (!task.steps.empty()) object["steps"] = steps_json(task.steps);
+  return object.dump();
 }
 
 WorkerTask task_from_json(const std::string& text) {
@@ -89,6 +130,7 @@ WorkerTask task_from_json(const std::string& text) {
       task.phases.push_back(std::move(phase));
     }
     task.keys = object.at("keys");
+    if (object.contains("steps")) task.steps = steps_from(object["steps"]);
     task.warmup = object.at("warmup");
     task.repetitions = object.at("repetitions");
     task.timeout = object.at("timeout");

@@ -26,6 +26,23 @@ struct Participant {
   std::string address;  ///< of its host
 };
 
+/// First value and number of values of a range of chunks, or of what is exchanged at once.
+struct ValueRange {
+  std::int64_t first = 0, count = 0;
+  [[nodiscard]] bool overlaps(const ValueRange& other) const {
+    return first < other.first + other.count && other.first < first + count;
+  }
+};
+
+/// What a rank does in a training step: it computes, which keeps a processor busy for a time, or takes part in the
+/// exchange of some of the values.
+struct StepTask {
+  int stream = 0;  ///< tasks of a stream follow each other; streams run side by side
+  double seconds = 0.0;
+  ValueRange exchanged;    ///< none: it computes
+  std::vector<int> after;  ///< earlier tasks of the rank
+};
+
 struct WorkerTask {
   HostExecutor executor = HostExecutor::own;
   std::string algorithm;                  ///< as in scenarios; Gloo and MPI choose their own implementation of it
@@ -35,6 +52,7 @@ struct WorkerTask {
   int chunks = 1;
   std::vector<Phase> phases;  ///< own: the whole schedule
   int keys = 1;               ///< server: the message is cut into this many keys, key k lives on server k mod servers
+  std::vector<std::vector<StepTask>> steps;  ///< by rank; empty: all values are exchanged at once, and that is all
   int warmup = 2;
   int repetitions = 5;
   double timeout = 60.0;  ///< seconds for everything; after that the process gives up
@@ -47,13 +65,6 @@ std::string to_json(const WorkerTask& task);
 /// Throws std::runtime_error for a text that is no task, or one with participants or chunks that do not exist.
 WorkerTask task_from_json(const std::string& text);
 
-/// First value and number of values of a range of chunks.
-struct ValueRange {
-  std::int64_t first = 0, count = 0;
-  [[nodiscard]] bool overlaps(const ValueRange& other) const {
-    return first < other.first + other.count && other.first < first + count;
-  }
-};
 ValueRange values_of(const Transfer& transfer, std::int64_t elements, int chunks);
 
 /// Value i that a rank contributes: a small whole number, so that fp32 sums are exact in any order.

@@ -124,7 +124,8 @@ def later_cases():
 def sums():
     """All-reduces alone, of `batch` bytes; not training, from them the rate of sending is taken."""
     cases = []
-    for workers, share, hosts, rates in ((2, 1.0, 2, (500, 1000, 2000, 5000, 10000)), (4, 0.5, 4, (500, 1000, 2000))):
+    for workers, share, hosts, rates in ((2, 1.0, 2, (500, 1000, 2000, 5000, 10000)), (4, 0.5, 4, (500, 1000, 2000)),
+                                         (8, NINTH, 9, (500,))):
         for rate in rates:
             for size in (660_000, 4_000_000, 16_000_000):
                 case = dict(USUAL, kind="sum", batch=size, workers=workers, rate=rate, share=share, hosts=hosts,
@@ -234,13 +235,21 @@ def scenario_cells(run, reference):
     return cells
 
 
-COLUMNS = ["case", "group", "base", "cluster.nodes", "cluster.network.nic_bandwidth", "cluster.node.gpu.processor.share",
+COLUMNS = ["case", "group", "anchor", "base", "cluster.nodes", "cluster.network.nic_bandwidth", "cluster.node.gpu.processor.share",
            "cluster.faults", "workload.train.model", "workload.train.micro_batch", "workload.train.global_batch",
            "workload.train.recompute", "plan.data", "plan.sync.algorithm", "plan.sync.servers", "plan.sync.split",
            "plan.sync.placement", "plan.sync.consistency", "plan.sync.barrier", "plan.sync.slow_workers",
            "plan.sync.compression", "background", "measured.step_time", "measured.memory_per_gpu", "replay.model",
            "replay.way", "replay.core", "replay.exposed",
            "replay.staleness", "replay.faults", "replay.spread", "replay.cores_busy", "replay.others", "source"]
+
+
+def simplest_first(run):
+    """The order of a table: its first step of a model, one process on a whole core and the usual batch, is what the
+    model's other steps are anchored by (`foretrain validate --anchor 1`)."""
+    kinds = ("alone", "ring") + SERVED
+    return (kinds.index(run["kind"]), -run["share"], run["model"], run["batch"] != MODELS[run["model"]][1],
+            run.get("accumulate", 1), run["workers"], run["rate"], run["name"])
 
 
 def write_table(path, measured):
@@ -252,10 +261,8 @@ def write_table(path, measured):
     with open(path, "w", newline="") as out:
         table = csv.DictWriter(out, COLUMNS, lineterminator="\n")
         table.writeheader()
-        for run in measured["runs"]:
-            if run["kind"] == "sum":
-                continue
-            cells = {"measured.step_time": f"{run['median_s'] * 1e3:.4f} ms", "replay.spread": f"{run['spread']:.3f}",
+        for run in sorted((run for run in measured["runs"] if run["kind"] != "sum"), key=simplest_first):
+            cells = {"anchor": run["model"], "measured.step_time": f"{run['median_s'] * 1e3:.4f} ms", "replay.spread": f"{run['spread']:.3f}",
                      "replay.cores_busy": run["cores_busy"], "replay.others": run["others"], "source": source}
             if "exposed_s" in run:
                 cells["replay.exposed"] = f"{run['exposed_s'] * 1e3:.4f} ms"
@@ -267,7 +274,8 @@ def write_table(path, measured):
             table.writerow(cells)
             held = (run["model"], run["batch"], run["kind"], run["workers"], cells["replay.way"])
             if "peak_bytes" in run and held not in peaks:
-                peaks[held] = {key: value for key, value in cells.items() if not key.startswith(("measured", "replay"))}
+                peaks[held] = {key: value for key, value in cells.items()
+                               if not key.startswith(("anchor", "measured", "replay"))}
                 peaks[held].update({"case": cells["case"] + "-memory", "group": "hosts-memory",
                                     "measured.memory_per_gpu": f"{run['peak_bytes']} B"})
         table.writerows(peaks.values())

@@ -1,0 +1,35 @@
+// Predictions relative to measured runs of the same model (reports/anchor.hpp).
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/scenario/cases.hpp"
+#include "reports/anchor.hpp"
+#include "reports/cli/workers.hpp"
+
+namespace foretrain {
+
+/// What the cases of a table say about each other, by the name in their column `anchor`.
+struct Anchors {
+  std::map<std::string, Anchor> by_name;
+  std::set<std::size_t> runs;  ///< the cases that they come from
+
+  /// Of a case that has one and is none itself; else nothing.
+  [[nodiscard]] const Anchor* of(const std::vector<Case>& cases, std::size_t index) const;
+};
+
+/// From the first `count` steps of each name that are measured and predicted.
+Anchors anchors_of(const std::vector<Case>& cases, const std::vector<Outcome>& outcomes, int count);
+
+/// Predicts the cases that have an anchor anew, relative to it, and puts these predictions in the place of theirs.
+void anchor_outcomes(const std::vector<Case>& cases, const Anchors& anchors, Fidelity fidelity, int jobs,
+                     std::vector<Outcome>& outcomes);
+
+/// The scenario's prediction, relative to the anchor's runs; `source` says which these are.
+Result predict_anchored(const Scenario& scenario, Fidelity fidelity, const Anchor& anchor, const std::string& source);
+
+}  // namespace foretrain
