@@ -5,7 +5,7 @@
 namespace foretrain {
 
 Checkpoint read_checkpoint(const Field& field, const Storage& usual) {
-  const MappingReader keys = field.mapping({"every", "mode", "storage"});
+  const MappingReader keys = field.mapping(keys::checkpoint);
   Checkpoint checkpoint;
   checkpoint.every = static_cast<int>(keys["every"].integer({1, 1'000'000'000}));
   checkpoint.mode = keys.choice_or("mode", checkpoint.mode);
