@@ -61,7 +61,13 @@ class SchemaWriter {
       const std::string word(key->name);
       Json value = of_key(*key);
       Json& properties = definition["properties"];
-      if (properties.contains(word)) value = {{"anyOf", {properties[word], std::move(value)}}};  // of two variants
+      if (properties.contains(word)) {  // of two variants
+        Json either = Json::array();
+        either.push_back(properties[word]);
+        either.push_back(std::move(value));
+        value = Json::object();
+        value["anyOf"] = std::move(either);
+      }
       properties[word] = std::move(value);
       if (whole && key->needed()) definition["required"].push_back(word);
     }
@@ -96,10 +102,12 @@ class SchemaWriter {
     if (!key.usual.empty()) description += fmt::format(" Without it: {}.", key.usual);
     if (!key.together.empty()) description += fmt::format(" {}", key.together);
     Json schema = {{"description", std::move(description)}};
-    schema.update(forms.size() == 1 ? forms[0] : Json{{"anyOf", std::move(forms)}});
-    return schema.contains("$ref")
-               ? Json{{"description", schema["description"]}, {"anyOf", {{{"$ref", schema["$ref"]}}}}}
-               : schema;
+    if (forms.size() == 1 && !forms[0].contains("$ref")) {
+      schema.update(forms[0]);
+    } else {
+      schema["anyOf"] = std::move(forms);  // beside $ref nothing counts
+    }
+    return schema;
   }
 
   /// Items of one list may have different forms.
