@@ -29,18 +29,31 @@ struct PlacedKey {
   Place place;
 };
 
+/// Those below the prefix, all of them where it is empty. What one kind of file has and another one before it as well
+/// is left out with its repeats.
 std::vector<PlacedKey> placed_keys(Repeats repeats, std::string_view prefix = "") {
   std::vector<PlacedKey> found;
-  std::set<std::pair<std::string, const Key*>> known;
+  std::set<const Key*> before;
   for (const keys::FileKind& file : keys::files()) {
+    std::vector<const Key*> own;
+    std::set<std::pair<std::string, const Key*>> known;
     for (Place& place : keys::places(file, repeats)) {
+      own.push_back(place.key);
+      if (repeats == Repeats::left_out && before.contains(place.key)) continue;
       const bool inside = prefix.empty() || place.path == prefix ||
                           place.path.starts_with(fmt::format("{}.", prefix)) ||
                           place.path.starts_with(fmt::format("{}[]", prefix));
       if (inside && known.emplace(place.path, place.key).second) found.push_back({file.word, std::move(place)});
     }
+    before.insert(own.begin(), own.end());
   }
   return found;
+}
+
+/// The same without repeats; with them where the prefix names a repeat.
+std::vector<PlacedKey> listed_keys(std::string_view prefix) {
+  std::vector<PlacedKey> found = placed_keys(Repeats::left_out, prefix);
+  return found.empty() ? placed_keys(Repeats::told, prefix) : found;
 }
 
 std::string_view without(const Key& key) { return key.usual.empty() ? "–" : key.usual; }
@@ -109,7 +122,13 @@ std::string page_of(const PlacedKey& placed, const std::vector<std::string>& pat
   if (placed.file != keys::files().front().word) text += fmt::format("(in a {} file)\n", placed.file);
   text += fmt::format("  {}\n", wrap(key.meaning, page_width - 2, 2));
   add_line(text, "value", describe(key.value));
-  add_line(text, "without it", key.usual.empty() ? "" : std::string(key.usual));
+  constexpr std::string_view needed = "needed";
+  if (key.usual.starts_with(needed)) {
+    const std::string_view where = key.usual.substr(needed.size());
+    add_line(text, "needed", where.empty() ? "always" : std::string(where.substr(where.find_first_not_of(", "))));
+  } else {
+    add_line(text, "without it", std::string(key.usual));
+  }
   add_line(text, "goes with", std::string(key.together));
   add_line(text, "only with", placed.place.when);
   for (const Form& form : key.value.forms()) {
@@ -153,13 +172,41 @@ std::string markdown_cell(std::string_view text) {
   return escaped;
 }
 
+/// Under which heading a key is told: the key that it stands below, or the variant that has it.
+std::string heading_of(const Place& place) {
+  const std::size_t dot = place.path.rfind('.');
+  return dot == std::string::npos ? place.when : place.path.substr(0, dot);
+}
+
+std::string markdown_row(const Place& place) {
+  std::string meaning(place.key->meaning);
+  if (!place.key->together.empty()) meaning += fmt::format(" ({})", place.key->together);
+  if (!place.when.empty() && place.when != heading_of(place)) meaning += fmt::format(" [{}]", place.when);
+  return fmt::format("| `{}` | {} | {} | {} |\n", last_word(place.path), markdown_cell(describe(place.key->value)),
+                     without(*place.key), markdown_cell(meaning));
+}
+
+/// A table for each heading, in the order in which they come first.
+void add_sections(std::string& text, const std::vector<PlacedKey>& all, std::string_view file) {
+  std::vector<std::pair<std::string, std::string>> sections;
+  for (const PlacedKey& placed : all) {
+    if (placed.file != file) continue;
+    const std::string heading = heading_of(placed.place);
+    auto section = std::ranges::find(sections, heading, &std::pair<std::string, std::string>::first);
+    if (section == sections.end()) section = sections.insert(section, {heading, ""});
+    section->second += markdown_row(placed.place);
+  }
+  for (const auto& [heading, rows] : sections) {
+    if (!heading.empty()) text += fmt::format("\n### {}\n", heading);
+    text += "\n| Key | Value | Without it | Meaning |\n|---|---|---|---|\n" + rows;
+  }
+}
+
 }  // namespace
 
 std::string keys_text(std::string_view prefix) {
   TextTable table("llll", {"key", "value", "without it", "meaning"});
-  const std::vector<PlacedKey> found = placed_keys(Repeats::left_out, prefix);
-  const bool elsewhere = found.empty() && !prefix.empty();  // below a mapping that is told at another place
-  const std::vector<PlacedKey> all = elsewhere ? placed_keys(Repeats::told, prefix) : found;
+  const std::vector<PlacedKey> all = listed_keys(prefix);
   if (all.empty()) return "";
   for (const PlacedKey& placed : all) {
     const Key& key = *placed.place.key;
@@ -170,7 +217,7 @@ std::string keys_text(std::string_view prefix) {
 
 std::string keys_json(std::string_view prefix) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (const PlacedKey& placed : placed_keys(Repeats::left_out, prefix)) {
+  for (const PlacedKey& placed : listed_keys(prefix)) {
     const Key& key = *placed.place.key;
     nlohmann::ordered_json one = {{"key", placed.place.path}, {"file", placed.file}, {"value", describe(key.value)}};
     for (const Form& form : key.value.forms()) {
@@ -201,29 +248,10 @@ std::string keys_markdown() {
       "A single file names its schema in its first line: `# yaml-language-server: $schema=foretrain-scenario.json`.\n\n"
       "`[]` stands behind lists, `NAME` for names that the file chooses. A key whose keys are told elsewhere has them "
       "there, too.\n";
+  const std::vector<PlacedKey> all = placed_keys(Repeats::left_out);
   for (const keys::FileKind& file : keys::files()) {
-    const std::vector<Place> places = keys::places(file, Repeats::left_out);
-    std::vector<std::string> parents;
-    const auto parent_of = [](const Place& place) {
-      const std::size_t dot = place.path.rfind('.');
-      return dot == std::string::npos ? place.when : place.path.substr(0, dot);
-    };
-    for (const Place& place : places) {
-      if (std::ranges::find(parents, parent_of(place)) == parents.end()) parents.push_back(parent_of(place));
-    }
     text += fmt::format("\n## Files: {}\n", file.word);
-    for (const std::string& parent : parents) {
-      text += parent.empty() ? "\n" : fmt::format("\n### {}\n\n", parent);
-      text += "| Key | Value | Without it | Meaning |\n|---|---|---|---|\n";
-      for (const Place& place : places) {
-        if (parent_of(place) != parent) continue;
-        std::string meaning(place.key->meaning);
-        if (!place.key->together.empty()) meaning += fmt::format(" ({})", place.key->together);
-        if (!place.when.empty() && place.when != parent) meaning += fmt::format(" [{}]", place.when);
-        text += fmt::format("| `{}` | {} | {} | {} |\n", last_word(place.path),
-                            markdown_cell(describe(place.key->value)), without(*place.key), markdown_cell(meaning));
-      }
-    }
+    add_sections(text, all, file.word);
   }
   return text;
 }

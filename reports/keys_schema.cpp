@@ -35,6 +35,7 @@ class SchemaWriter {
   explicit SchemaWriter(const NamesOf& names_in) : names_in_(names_in) {}
 
   std::string write(const keys::FileKind& file) {
+    for (const Mapping* table : file.tables) find_partial(*table, false);
     Json forms = Json::array();
     for (const Mapping* table : file.tables) {
       const bool preset = table == &keys::model;
@@ -48,6 +49,21 @@ class SchemaWriter {
   }
 
  private:
+  /// Below a key whose value may be a preset with changes, mappings need none of their keys.
+  void find_partial(const Mapping& mapping, bool below_preset) {
+    auto& known = below_preset ? partial_ : complete_;
+    if (!known.insert(&mapping).second) return;
+    const auto descend = [&](const Mapping& table) {
+      for (const Key& key : table.keys) {
+        for (const Form& form : key.value.forms()) {
+          if (form.mapping != nullptr) find_partial(*form.mapping, below_preset || form.kind == Form::Kind::name);
+        }
+      }
+    };
+    descend(mapping);
+    for (const keys::Variant& variant : mapping.variants) descend(*variant.keys);
+  }
+
   /// A reference to the mapping's definition, which is made where there is none.
   Json of_mapping(const Form& form) {
     std::string name(form.mapping->name);
@@ -56,7 +72,7 @@ class SchemaWriter {
     const Json reference = {{"$ref", "#/definitions/" + name}};
     if (!begun_.insert(name).second) return reference;
     Json definition = {{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
-    const bool whole = form.kind == Form::Kind::mapping && form.mapping->variants.empty();
+    const bool whole = !partial_.contains(form.mapping) && form.mapping->variants.empty();
     for (const Key* key : keys::keys_of(form, "")) {
       const std::string word(key->name);
       Json value = of_key(*key);
@@ -76,50 +92,60 @@ class SchemaWriter {
   }
 
   Json of_key(const Key& key) {
-    Json forms = Json::array();
-    for (const Form& form : key.value.forms()) {
-      const bool scalar_too = form.shape == Form::Shape::one_or_list;
-      if (scalar_too) forms.push_back(of_form(form));
-      Json inner = of_form(form);
-      switch (form.shape) {
-        case Form::Shape::list_of_lists:
-          inner = {{"type", "array"}, {"items", std::move(inner)}};
-          [[fallthrough]];
-        case Form::Shape::list:
-        case Form::Shape::one_or_list:
-          inner = {{"type", "array"}, {"items", std::move(inner)}};
-          break;
-        case Form::Shape::by_name:
-          inner = {{"type", "object"}, {"additionalProperties", std::move(inner)}};
-          break;
-        case Form::Shape::one:
-          break;
-      }
-      forms.push_back(std::move(inner));
+    Json choices = Json::array();
+    const std::span<const Form> forms = key.value.forms();
+    for (std::size_t i = 0; i < forms.size();) {
+      Json same = Json::array();  // of forms that have one shape
+      const Form::Shape shape = forms[i].shape;
+      for (; i < forms.size() && forms[i].shape == shape; ++i) same.push_back(of_form(forms[i]));
+      add_shaped(choices, any_of(std::move(same)), shape);
     }
-    join_lists(forms);
     std::string description(key.meaning);
     if (!key.usual.empty()) description += fmt::format(" Without it: {}.", key.usual);
     if (!key.together.empty()) description += fmt::format(" {}", key.together);
     Json schema = {{"description", std::move(description)}};
-    if (forms.size() == 1 && !forms[0].contains("$ref")) {
-      schema.update(forms[0]);
+    if (choices.size() == 1 && !choices[0].contains("$ref")) {
+      schema.update(choices[0]);
     } else {
-      schema["anyOf"] = std::move(forms);  // beside $ref nothing counts
+      schema["anyOf"] = std::move(choices);  // beside $ref nothing counts
     }
     return schema;
   }
 
-  /// Items of one list may have different forms.
-  static void join_lists(Json& forms) {
-    Json items = Json::array(), others = Json::array();
-    for (Json& form : forms) {
-      const bool list = form.contains("type") && form["type"] == "array";
-      (list ? items : others).push_back(list ? form["items"] : form);
+  static Json any_of(Json choices) {
+    if (choices.size() == 1) return choices[0];
+    Json schema = Json::object();
+    schema["anyOf"] = std::move(choices);
+    return schema;
+  }
+
+  static Json list_of(Json items) {
+    Json schema = {{"type", "array"}};
+    schema["items"] = std::move(items);
+    return schema;
+  }
+
+  /// Adds what values of this shape may be, each of whose parts is as `one` says.
+  static void add_shaped(Json& choices, Json one, Form::Shape shape) {
+    switch (shape) {
+      case Form::Shape::list_of_lists:
+        choices.push_back(list_of(list_of(std::move(one))));
+        return;
+      case Form::Shape::list:
+        choices.push_back(list_of(std::move(one)));
+        return;
+      case Form::Shape::by_name: {
+        Json schema = {{"type", "object"}};
+        schema["additionalProperties"] = std::move(one);
+        choices.push_back(std::move(schema));
+        return;
+      }
+      case Form::Shape::one_or_list:
+        choices.push_back(list_of(one));
+        [[fallthrough]];
+      case Form::Shape::one:
+        choices.push_back(std::move(one));
     }
-    if (items.size() < 2) return;
-    others.push_back({{"type", "array"}, {"items", {{"anyOf", std::move(items)}}}});
-    forms = std::move(others);
   }
 
   Json of_form(const Form& form) {
@@ -147,6 +173,7 @@ class SchemaWriter {
   }
 
   const NamesOf& names_in_;
+  std::set<const Mapping*> partial_, complete_;
   std::set<std::string> begun_;
   Json definitions_ = Json::object();
 };

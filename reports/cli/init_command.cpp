@@ -6,6 +6,7 @@
 #include "model/base/files.hpp"
 #include "model/base/text.hpp"
 #include "model/planning/plan_search.hpp"
+#include "model/scenario/catalogue.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/command.hpp"
@@ -31,6 +32,7 @@ struct Machines {
   int nodes = 1;
   int used_of_each = 0;  ///< 0: all
   std::int64_t gpus = 0;
+  bool has_network = false;
 };
 
 /// Those that hold so many GPUs, or as many as are wanted.
@@ -39,13 +41,18 @@ Machines machines_for(const InitOptions& options) {
   const YamlNode& node = cached_yaml_file(catalogue_file(CatalogueSection::node, Field(name, "")).string());
   const YamlNode* stated = node.at("gpus");
   const int each = stated == nullptr ? 1 : static_cast<int>(Field(*stated, "gpus").integer());
-  if (options.gpus == 0) return {std::max(options.nodes, 1), 0, std::int64_t{1} * std::max(options.nodes, 1) * each};
-  if (options.gpus < each) return {1, options.gpus, options.gpus};
-  if (options.gpus % each != 0) {
+  Machines machines{std::max(options.nodes, 1), 0, options.gpus, node.find("network") != nullptr};
+  if (options.gpus == 0) {
+    machines.gpus = std::int64_t{1} * machines.nodes * each;
+  } else if (options.gpus < each) {
+    machines.used_of_each = options.gpus;
+  } else if (options.gpus % each == 0) {
+    machines.nodes = options.gpus / each;
+  } else {
     throw UsageError(fmt::format("--gpus {}: {} has {} GPUs; write {} or {}", options.gpus, options.node, each,
                                  options.gpus / each * each, (options.gpus / each + 1) * each));
   }
-  return {options.gpus / each, 0, options.gpus};
+  return machines;
 }
 
 /// "8 x 400 Gbit/s" → cards of a machine, and what one carries.
@@ -67,7 +74,8 @@ std::string cluster_lines(const InitOptions& options, const Machines& machines) 
   if (options.network.empty()) return text;
   const auto [cards, bandwidth] = cards_of(options.network);
   return text + "  network:\n" + commented(4, keys::network, "nics_per_node", cards) +
-         commented(4, keys::network, "nic_bandwidth", bandwidth) + commented(4, keys::network, "latency", "5 us");
+         commented(4, keys::network, "nic_bandwidth", bandwidth) +
+         (machines.has_network ? "" : commented(4, keys::network, "latency", "5 us"));
 }
 
 /// Values of the plan and of the training, as a search found them: "plan.tensor=8", …

@@ -53,7 +53,7 @@ constexpr Key repeated_keys[] = {
 }  // namespace
 
 constinit const Mapping layer = {"layer", layer_keys};
-constinit const Mapping convolution_layer = {"convolution", convolution_layer_keys};
+constinit const Mapping convolution_layer = {"convolutional layer", convolution_layer_keys};
 constinit const Mapping linear_layer = {"linear layer", linear_layer_keys};
 constinit const Mapping pool_layer = {"pooling layer", pool_layer_keys};
 constinit const Mapping residual = {"residual", residual_keys};
