@@ -5,7 +5,7 @@ TARGETS = all $(if $(filter ci dev,$(PRESET)),all_verify_interface_header_sets)
 BUILD = $(if $(filter release ci,$(PRESET)),build,build-$(PRESET))
 FORETRAIN = $(BUILD)/foretrain
 
-.PHONY: demo build test packages configure golden gallery map scaling-plot measure-hosts format tidy clean
+.PHONY: demo build test packages configure golden keys gallery map scaling-plot measure-hosts format tidy clean
 
 demo: build
 	@FORETRAIN=$(FORETRAIN) .ci/demo
@@ -28,6 +28,10 @@ golden: configure
 	@cmake --build $(BUILD) --parallel $(JOBS) --target test_reports test_import
 	@FORETRAIN_GOLDEN=write $(BUILD)/tests/test_reports "[golden]"
 	@FORETRAIN_GOLDEN=write $(BUILD)/tests/test_import "[golden]"
+
+# The page of reference about keys, from the tables that files are read by.
+keys: build
+	@$(FORETRAIN) keys --markdown > reports/docs/keys.md
 
 # The pictures of README and gallery.
 gallery: demo map

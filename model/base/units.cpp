@@ -109,6 +109,10 @@ const std::vector<std::pair<std::string, Unit>>& unit_table() {
 }
 
 std::optional<Unit> find_unit(std::string_view symbol) {
+  constexpr std::string_view per_second = "bps";  // bits, wherever networks are sold
+  if (symbol.ends_with(per_second)) {
+    return find_unit(fmt::format("{}bit/s", symbol.substr(0, symbol.size() - per_second.size())));
+  }
   for (const auto& [name, unit] : unit_table()) {
     if (name == symbol) return unit;
   }
@@ -297,8 +301,14 @@ TrainingLength parse_training_length(std::string_view text) {
     parts = split_number_and_unit(text.substr(dataset));
     words = split_words(parts.unit);
   }
-  constexpr std::array<std::pair<std::string_view, double>, 4> scales = {
-      {{"thousand", 1e3}, {"million", 1e6}, {"billion", 1e9}, {"trillion", 1e12}}};
+  constexpr std::array<std::pair<std::string_view, double>, 8> scales = {{{"thousand", 1e3},
+                                                                          {"million", 1e6},
+                                                                          {"billion", 1e9},
+                                                                          {"trillion", 1e12},
+                                                                          {"K", 1e3},
+                                                                          {"M", 1e6},
+                                                                          {"B", 1e9},
+                                                                          {"T", 1e12}}};
   if (words.size() == 2) {
     for (const auto& [word, scale] : scales) {
       if (words[0] == word) {
@@ -322,6 +332,16 @@ TrainingLength parse_training_length(std::string_view text) {
     throw UnitError(fmt::format("\"{}\" is no sensible length of training", trim(text)), grammar);
   }
   return length;
+}
+
+UnitFamily family_of(std::string_view unit) {
+  const std::optional<Unit> known = find_unit(unit);
+  if (!known) return {unit == "%" ? "a share" : "a figure of the core's clock", {std::string(unit)}};
+  UnitFamily family{std::string(info(known->dimension).name), {}};
+  for (const auto& [name, other] : unit_table()) {
+    if (other.dimension == known->dimension) family.units.push_back(name);
+  }
+  return family;
 }
 
 double parse_in_unit(std::string_view text, std::string_view unit) {

@@ -1,12 +1,14 @@
 // Quantities as people write them: a number, an optional space, a unit ("25 MB", "200 Gbit/s", "5us", "312 TFLOP/s").
-// SI prefixes are powers of ten, KiB … TiB powers of two; a bit is spelt `bit`, a byte `B`. Nothing is guessed: a
-// missing unit, a unit of another dimension, a negative or infinite number is an error that says what to write instead.
+// SI prefixes are powers of ten, KiB … TiB powers of two; a bit is spelt `bit`, a byte `B`, but Gbps is read as Gbit/s.
+// Nothing is guessed: a missing unit, a unit of another dimension, a negative or infinite number is an error that says
+// what to write instead.
 #pragma once
 
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/base/quantity.hpp"
 
@@ -52,7 +54,15 @@ double parse_metres(std::string_view text);
 /// "2.5 USD/GPU/hour" → 2.5. Throws UnitError.
 double parse_usd_per_gpu_hour(std::string_view text);
 
-/// A length of training: "300 billion tokens", "1281167 images", "90 epochs of 1281167 images".
+/// What a unit measures, and all units that measure it.
+struct UnitFamily {
+  std::string what;  ///< "a bandwidth"
+  std::vector<std::string> units;
+};
+/// The family of one of its units; of "%" and others that only some keys have, the unit alone.
+UnitFamily family_of(std::string_view unit);
+
+/// A length of training: "300 billion tokens", "15T tokens", "1281167 images", "90 epochs of 1281167 images".
 struct TrainingLength {
   enum class Unit { tokens, samples };
   double count = 0.0;

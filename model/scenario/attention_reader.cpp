@@ -48,9 +48,7 @@ void read_masks(const MappingReader& keys, Attention& work) {
 }  // namespace
 
 Operator read_attention(const Field& field) {
-  const MappingReader keys = field.mapping({"batch", "heads", "kv_heads", "sequence", "key_sequence", "lengths",
-                                            "head_dim", "causal", "window", "density", "attention", "native",
-                                            "backward", "dropout", "fused_softmax", "splits", "precision"});
+  const MappingReader keys = field.mapping(keys::attention);
   Attention work;
   work.batch = keys["batch"].integer(attention_size);
   work.heads = keys["heads"].integer(attention_size);

@@ -46,7 +46,7 @@ BackgroundFlow::Place read_place(const Field& field, const Cluster& cluster) {
 std::vector<BackgroundFlow> read_background(const Field& field, const Cluster& cluster) {
   std::vector<BackgroundFlow> flows;
   for (const Field& entry : field.list()) {
-    const MappingReader keys = entry.mapping({"from", "to", "rate"});
+    const MappingReader keys = entry.mapping(keys::background);
     BackgroundFlow flow;
     flow.from = read_place(keys["from"], cluster);
     flow.to = read_place(keys["to"], cluster);

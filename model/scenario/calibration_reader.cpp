@@ -50,8 +50,7 @@ std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
   constexpr IntegerRange dimension{1, 1'000'000'000};
   std::vector<MeasuredMatmul> rows;
   for (const Field& row : field.list()) {
-    const MappingReader keys =
-        row.mapping({"gpu", "precision", "m", "n", "k", "batch", "time", "transpose_a", "transpose_b", "source"});
+    const MappingReader keys = row.mapping(keys::measured_matmul);
     MeasuredMatmul measured;
     measured.gpu = keys["gpu"].text();
     measured.precision = keys["precision"].choice<Precision>();
@@ -71,7 +70,7 @@ std::vector<MeasuredMatmul> read_measured_matmuls(const Field& field) {
 
 Calibration read_calibration(const Field& document) {
   if (document.node().find("format") != nullptr) return read_machine_calibration(document);
-  const MappingReader file = document.mapping({"kind", "name", "description", "constants", "measured_matmuls"});
+  const MappingReader file = document.mapping(keys::calibration);
   if (file["kind"].text() != "calibration") file.fail("kind", "this file is no calibration", "kind: calibration");
   Calibration calibration;
   calibration.name = file["name"].text();
@@ -84,7 +83,7 @@ Calibration read_calibration(const Field& document) {
       throw ScenarioError(constants.where(), path, "this constant is missing",
                           "{ value: …, kind: fit, source: \"…\" }");
     }
-    const MappingReader keys = Field(entry->value, path).mapping({"value", "kind", "source"});
+    const MappingReader keys = Field(entry->value, path).mapping(keys::constant);
     const double value = read_constant_value(keys["value"], row);
     row.field(calibration) = value;
     calibration.constants.push_back(

@@ -5,7 +5,7 @@
 namespace foretrain {
 
 Checkpoint read_checkpoint(const Field& field, const Storage& usual) {
-  const MappingReader keys = field.mapping({"every", "mode", "storage"});
+  const MappingReader keys = field.mapping(keys::checkpoint);
   Checkpoint checkpoint;
   const Field every = keys["every"];
   checkpoint.best_interval = every.is_scalar() && every.text() == "auto";

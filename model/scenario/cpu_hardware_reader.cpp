@@ -19,7 +19,7 @@ const YamlNode& processors_file() {
 
 Field processors() {
   static const std::string path = "processors";
-  return Field(processors_file(), "").mapping({"kind", "description", "matrix_library", "processors"})[path];
+  return Field(processors_file(), "").mapping(keys::processors_file)[path];
 }
 
 const YamlNode& find_processor(const Field& name) {
@@ -78,8 +78,7 @@ class ClockedFigures {
 };
 
 CacheLevel read_cache(const Field& field, std::string name, const ClockedFigures& clocked, FigureLog& log) {
-  const MappingReader keys = field.mapping(
-      {"size", "ways", "shared_by", "latency", "read", "write", "shared_read", "hashed", "victim", "residence"});
+  const MappingReader keys = field.mapping(keys::cache);
   CacheLevel level;
   level.name = std::move(name);
   level.size = figure<Bytes>(keys, "size", log);
@@ -121,7 +120,7 @@ void require_order(const MappingReader& caches, const MemoryHierarchy& result) {
 }
 
 void read_caches(const Field& field, const ClockedFigures& clocked, MemoryHierarchy& result, FigureLog& log) {
-  const MappingReader caches = field.mapping({"L1", "L2", "L3"});
+  const MappingReader caches = field.mapping(keys::caches);
   for (const char* name : {"L1", "L2", "L3"}) {
     const auto level = caches.find(name);
     if (!level) break;
@@ -133,7 +132,7 @@ void read_caches(const Field& field, const ClockedFigures& clocked, MemoryHierar
 }
 
 Tlb read_tlb(const Field& field, const ClockedFigures& clocked) {
-  const MappingReader keys = field.mapping({"entries", "huge_entries", "second_entries", "second_latency", "walkers"});
+  const MappingReader keys = field.mapping(keys::tlb);
   constexpr IntegerRange range{1, 1'000'000};
   Tlb tlb;
   tlb.entries = static_cast<int>(keys["entries"].integer(range));
@@ -145,8 +144,7 @@ Tlb read_tlb(const Field& field, const ClockedFigures& clocked) {
 }
 
 void read_memory(const Field& field, const ClockedFigures& clocked, MemoryHierarchy& result, FigureLog& log) {
-  const MappingReader keys =
-      field.mapping({"latency", "efficiency", "write_share", "socket_bandwidth", "remote_latency", "remote_bandwidth"});
+  const MappingReader keys = field.mapping(keys::memory);
   result.memory_latency = clocked.time(keys, "latency");
   log.add(keys["efficiency"]);
   result.memory_efficiency = keys["efficiency"].number(Zero::refused);
@@ -160,9 +158,7 @@ void read_memory(const Field& field, const ClockedFigures& clocked, MemoryHierar
 MemoryHierarchy read_hierarchy(const Field& written, const Cpu& cpu, std::vector<Constant>& constants) {
   const YamlNode document = resolve_hierarchy(written);
   const Field field(document, written.path());
-  const MappingReader keys = field.mapping(
-      {"description", "models", "caches", "tlb", "line", "fetch", "line_fill_buffers", "prefetched_lines",
-       "prefetch_stride", "loads_per_cycle", "vector", "memory", "virtualised", "small_page", "huge_page", "sources"});
+  const MappingReader keys = field.mapping(keys::hierarchy);
   MemoryHierarchy result;
   result.name = written.is_scalar() ? written.text() : "hierarchy";
   FigureLog log(cpu.name, field);
@@ -193,9 +189,8 @@ MemoryHierarchy read_hierarchy(const Field& written, const Cpu& cpu, std::vector
 
 MatrixLibrary read_matrix_library(std::vector<Constant>& constants) {
   const Field file(processors_file(), "");
-  const Field field = file.mapping({"kind", "description", "matrix_library", "processors"})["matrix_library"];
-  const MappingReader keys =
-      field.mapping({"kernel_share", "tile_cycles", "call", "join", "small_product", "small_vector", "sources"});
+  const Field field = file.mapping(keys::processors_file)["matrix_library"];
+  const MappingReader keys = field.mapping(keys::matrix_library);
   FigureLog log("matrix_library", field);
   const auto number = [&](std::string_view key) {
     log.add(keys[key]);
@@ -236,8 +231,7 @@ std::vector<KnownProcessors> known_processors() {
 }
 
 Cpu read_cpu(const Field& field, FigureLog& log) {
-  const MappingReader cpu = field.mapping(
-      {"name", "sockets", "cores", "clock", "boost_clock", "memory", "memory_bandwidth", "fp32_rate", "hierarchy"});
+  const MappingReader cpu = field.mapping(keys::cpu);
   Cpu result;
   result.name = cpu.text_or("name", "cpu");
   result.sockets = cpu.int_or("sockets", 1, {1, 64});

@@ -68,10 +68,10 @@ LengthDistribution read_distribution(const Field& field) {
   lengths.kind = Field(word->value, join_path(field.path(), "distribution")).choice<LengthDistribution::Kind>();
   switch (lengths.kind) {
     case LengthDistribution::Kind::fixed:
-      lengths.value = read_length(field.mapping({"distribution", "value"})["value"]);
+      lengths.value = read_length(field.mapping(keys::distribution, keys::fixed)["value"]);
       break;
     case LengthDistribution::Kind::uniform: {
-      const MappingReader keys = field.mapping({"distribution", "from", "to"});
+      const MappingReader keys = field.mapping(keys::distribution, keys::uniform);
       lengths.from = read_length(keys["from"]);
       lengths.to = read_length(keys["to"]);
       if (lengths.to < lengths.from) {
@@ -80,13 +80,13 @@ LengthDistribution read_distribution(const Field& field) {
       break;
     }
     case LengthDistribution::Kind::lognormal: {
-      const MappingReader keys = field.mapping({"distribution", "mean", "spread"});
+      const MappingReader keys = field.mapping(keys::distribution, keys::lognormal);
       lengths.mean = read_length(keys["mean"]);
       lengths.spread = read_length_spread(keys["spread"]);
       break;
     }
     case LengthDistribution::Kind::histogram:
-      return read_histogram(field.mapping({"distribution", "values", "weights"}));
+      return read_histogram(field.mapping(keys::distribution, keys::histogram));
   }
   return lengths;
 }
@@ -97,7 +97,7 @@ Batching read_batching(const Field& field, std::int64_t sequence) {
     batching.kind = field.choice<Batching::Kind>();
     return batching;
   }
-  const MappingReader keys = field.mapping({"kind", "buckets", "length"});
+  const MappingReader keys = field.mapping(keys::batching);
   batching.kind = keys["kind"].choice<Batching::Kind>();
   if (batching.kind != Batching::Kind::bucketing && keys.has("buckets")) {
     keys.fail("buckets", "buckets without bucketing", "kind: bucketing, or leave the key out");
@@ -128,7 +128,7 @@ DataShape read_data(const Field& field, const ModelConfig& model) {
   const TransformerConfig* language = language_of(model);
   if (language == nullptr) field.fail(fmt::format("{} has no sequence", model.name), "leave the key out");
   const auto* whole = std::get_if<VisionLanguageConfig>(&model.shape);
-  const MappingReader keys = field.mapping({"images", "text", "batching"});
+  const MappingReader keys = field.mapping(keys::data);
   DataShape data;
   data.text = read_distribution(keys["text"]);
   if (const auto batching = keys.find("batching")) data.batching = read_batching(*batching, language->sequence);
@@ -181,7 +181,7 @@ void read_lora(const Field& field, const ModelConfig& model, TrainedParts& parts
   if (language == nullptr) {
     field.fail(fmt::format("adapters are defined for language models, not for {}", model.name), "leave the key out");
   }
-  const MappingReader keys = field.mapping({"rank", "targets"});
+  const MappingReader keys = field.mapping(keys::lora);
   // What NeMo's recipes for speed adapt (nemo/collections/llm/recipes/llama3_8b.py,
   // finetune_performance_optimizations: target_modules = ['linear_qkv']).
   const bool stated = keys.has("targets");

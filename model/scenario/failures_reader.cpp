@@ -36,7 +36,7 @@ Seconds read_mtbf(const Field& field) {
 }
 
 Failures::Stragglers read_stragglers(const Field& field) {
-  const MappingReader keys = field.mapping({"gpu", "speed", "noticed"});
+  const MappingReader keys = field.mapping(keys::stragglers);
   return {read_mtbf(keys["gpu"]), read_share(keys["speed"]), keys["noticed"].quantity<Seconds>(Zero::allowed)};
 }
 
@@ -44,9 +44,7 @@ Failures::Stragglers read_stragglers(const Field& field) {
 
 Failures read_failures(const Field& field) {
   const YamlNode tree = with_preset(field);
-  const MappingReader keys =
-      Field(tree, field.path())
-          .mapping({"gpu", "node", "nic", "link", "switch", "software", "switches", "stragglers", "seed", "source"});
+  const MappingReader keys = Field(tree, field.path()).mapping(keys::failures);
   const YamlNode nothing = yaml_mapping(field.where());
   FigureLog log("failures", Field(nothing, field.path()));
   Failures failures;
@@ -73,11 +71,10 @@ Failures read_failures(const Field& field) {
 
 Recovery read_recovery(const std::optional<Field>& field, const Cluster& cluster) {
   const Field table(hardware_table("failures.yaml").find("recovery")->value, "recovery");
-  const MappingReader usual =
-      table.mapping({"heartbeat", "missed", "start", "initialise_per_gpu", "repair", "sources"});
+  const MappingReader usual = table.mapping(keys::usual_recovery);
   FigureLog log("recovery", table);
   std::optional<MappingReader> own;
-  if (field) own = field->mapping({"heartbeat", "missed", "start", "initialise", "spares", "repair", "servers"});
+  if (field) own = field->mapping(keys::recovery);
   const auto stated_or_usual = [&](const char* key) {
     Field figure = own && own->has(key) ? (*own)[key] : usual[key];
     log.add(figure);

@@ -24,7 +24,7 @@ bool has_path(const YamlNode& node, std::string_view path) {
 }  // namespace
 
 Source read_source(const Field& field) {
-  const MappingReader source = field.mapping({"kind", "text"});
+  const MappingReader source = field.mapping(keys::source);
   Source result{source["kind"].choice<ConstantKind>(), source["text"].text()};
   if (trim(result.text).empty()) source.fail("text", "an empty source", "where the figure was published or measured");
   return result;

@@ -19,8 +19,7 @@ std::string read_architecture(const Field& field) { return std::string(architect
 
 /// `{ fp32: 19.5 TFLOP/s, … }`; formats that are not listed have no unit of their own.
 std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, FigureLog& log) {
-  const MappingReader rates =
-      field.mapping({"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", "mxfp8", "nvfp4"});
+  const MappingReader rates = field.mapping(keys::rates);
   std::array<FlopsPerSecond, precision_count> result{};
   for (std::size_t p = 0; p < result.size(); ++p) {
     const std::string_view word = names_of<Precision>[p];
@@ -31,10 +30,7 @@ std::array<FlopsPerSecond, precision_count> read_rates(const Field& field, Figur
 
 /// `processor:` of a device that is one. All rates are those of one core with nothing else to do.
 Processor read_processor(const Field& field, FigureLog& log) {
-  const MappingReader keys = field.mapping(
-      {"share", "dispatch", "product_rate", "convolution_rate", "convolution_gradient_rate", "reorder_rate",
-       "norm_rate", "norm_gradient_rate", "transcendental_rate", "pooling_rate", "random_rate", "conversion_rate",
-       "fresh_rate", "transfer_rate", "all_reduce", "sum_rate", "narrow_sum_rate", "process"});
+  const MappingReader keys = field.mapping(keys::processor);
   Processor processor;
   if (const auto share = keys.find("share")) {
     processor.share = share->number(Zero::refused);
@@ -76,10 +72,7 @@ YamlNode resolve_preset(const Field& field, CatalogueSection section) {
 Gpu read_gpu(const Field& written) {
   const YamlNode document = resolve_preset(written, CatalogueSection::gpu);
   const Field field(document, written.path());
-  const MappingReader gpu =
-      field.mapping({"kind", "name", "description", "architecture", "compute_capability", "sms", "boost_clock",
-                     "vector_rate", "tensor_rate", "memory", "memory_bandwidth", "memory_latency", "l2_cache",
-                     "l2_bandwidth", "shared_memory_per_sm", "board_power", "copy_engines", "processor", "sources"});
+  const MappingReader gpu = field.mapping(keys::gpu);
   if (gpu.text_or("kind", "gpu") != "gpu") gpu.fail("kind", "this file describes no GPU", "kind: gpu");
 
   Gpu result;

@@ -22,8 +22,7 @@ int read_threads(const MappingReader& keys, const Cpu& cpu) {
 /// { working_set, pattern (= sequential), access (= read), direction (= forward), element, stride (= 64 B),
 ///   offset (= 0 B), burst (= 64 B), threads (= 1), passes (= 1), pages (= small), memory (= local) }
 HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
-  const MappingReader keys = field.mapping({"working_set", "pattern", "access", "direction", "element", "stride",
-                                            "offset", "burst", "threads", "passes", "pages", "memory"});
+  const MappingReader keys = field.mapping(keys::memory_walk);
   const MemoryHierarchy& memory = *cpu.hierarchy;
   MemoryWalk walk;
   walk.working_set = keys["working_set"].quantity<Bytes>();
@@ -70,7 +69,7 @@ HostWorkload read_memory_walk(const Field& field, const Cpu& cpu) {
 
 /// { m, n, k, precision (= fp32), threads (= all cores) }
 HostWorkload read_cpu_matmul(const Field& field, const Cpu& cpu) {
-  const MappingReader keys = field.mapping({"m", "n", "k", "precision", "threads"});
+  const MappingReader keys = field.mapping(keys::cpu_matmul);
   static constexpr std::array precisions = {Precision::fp32, Precision::fp64};
   constexpr IntegerRange dimension{1, 1'000'000};
   CpuMatmul work;
@@ -101,7 +100,7 @@ const std::vector<std::string>& host_operator_kinds() {
 
 /// { working_set, pattern (= pointer_chase) }
 HostWorkload read_gpu_chase(const Field& field, const Gpu& gpu) {
-  const MappingReader keys = field.mapping({"working_set", "pattern"});
+  const MappingReader keys = field.mapping(keys::gpu_chase);
   const GpuChase walk{keys["working_set"].quantity<Bytes>()};
   if (keys.choice_or("pattern", WalkPattern::pointer_chase) != WalkPattern::pointer_chase) {
     keys.fail("pattern", "a GPU's memory is only followed pointer by pointer", "pattern: pointer_chase, or on: cpu");

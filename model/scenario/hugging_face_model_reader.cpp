@@ -55,7 +55,7 @@ struct KeyRow {
   std::array<std::string_view, 4> theirs;
   bool for_vit = false;
 };
-constexpr std::array<KeyRow, 26> keys = {
+constexpr std::array<KeyRow, 26> key_rows = {
     {{"layers", {"num_hidden_layers", "n_layer", "n_layers"}, true},
      {"hidden", {"hidden_size", "n_embd", "d_model"}, true},
      {"heads", {"num_attention_heads", "n_head", "n_heads"}, true},
@@ -124,7 +124,7 @@ YamlNode hugging_face_model(const YamlNode& config) {
   add_text("family", std::string(type.family));
   add("name", type_entry->where, type_entry->value);
   std::vector<std::string_view> understood;
-  for (const KeyRow& row : keys) {
+  for (const KeyRow& row : key_rows) {
     understood.insert(understood.end(), row.theirs.begin(), row.theirs.end());
     if (!applies(row, config, type)) continue;
     for (const std::string_view theirs : row.theirs) {

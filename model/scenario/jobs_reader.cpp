@@ -44,7 +44,7 @@ std::vector<Scenario> read_jobs(const Field& field, const YamlNode& cluster_docu
   std::vector<Scenario> jobs;
   std::vector<int> taken;
   for (const Field& entry : field.list()) {
-    const MappingReader keys = entry.mapping({"scenario", "nodes"});
+    const MappingReader keys = entry.mapping(keys::job);
     for (const Field& nodes : keys["nodes"].list_or_one()) read_nodes(nodes, cluster, taken);
     jobs.push_back(read_job(keys, cluster_document));
   }

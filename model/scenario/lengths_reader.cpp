@@ -26,7 +26,7 @@ double normal_quantile(double p) {
 }
 
 std::vector<std::int64_t> read_quantiles(const Field& field) {
-  const MappingReader keys = field.mapping({"distribution", "count", "mean", "spread", "shortest", "longest"});
+  const MappingReader keys = field.mapping(keys::lengths);
   const auto kind = keys["distribution"].choice<Distribution>();
   const std::int64_t count = keys["count"].integer(count_range);
   const std::int64_t shortest = keys.integer_or("shortest", 1, length_range);

@@ -21,6 +21,7 @@
 #include "model/scenario/plan_reader.hpp"
 #include "model/scenario/split_checks.hpp"
 #include "model/scenario/trainer_reader.hpp"
+#include "model/scenario/unknown_keys.hpp"
 #include "model/scenario/workload_reader.hpp"
 #include "model/workload/build.hpp"
 
@@ -55,9 +56,7 @@ std::int64_t batch_over_gpus(const Scenario& scenario, double per_gpu) {
 
 /// A scenario whose trainer's habits are in the document, if it has one.
 Scenario read_completed(const YamlNode& document, std::string_view default_name) {
-  const MappingReader keys =
-      Field(document, "")
-          .mapping({"name", "description", "cluster", "workload", "plan", "background", "jobs", "calibration"});
+  const MappingReader keys = Field(document, "").mapping(keys::scenario);
   Scenario scenario;
   note_positions(document, "", scenario.where);
   scenario.name = keys.text_or("name", default_name);
@@ -98,6 +97,16 @@ Scenario read_completed(const YamlNode& document, std::string_view default_name)
   return scenario;
 }
 
+Scenario read_with_habits(const YamlNode& document, std::string_view default_name) {
+  if (!has_trainer(document)) return read_completed(document, default_name);
+  const TrainedScenario trained = with_trainer(document);
+  Scenario scenario = read_completed(trained.document, default_name);
+  // The calibration's constants are those of a result's provenance that belong to no piece of hardware.
+  std::vector<Constant>& constants = scenario.calibration.constants;
+  constants.insert(constants.end(), trained.habits.begin(), trained.habits.end());
+  return scenario;
+}
+
 YamlNode with_overrides(YamlNode document, const std::vector<std::string>& overrides) {
   for (const std::string& text : overrides) apply_override(document, parse_override(text));
   return document;
@@ -114,13 +123,11 @@ std::filesystem::path scenario_file(const std::filesystem::path& path) {
 }  // namespace
 
 Scenario read_scenario(const YamlNode& document, std::string_view default_name) {
-  if (!has_trainer(document)) return read_completed(document, default_name);
-  const TrainedScenario trained = with_trainer(document);
-  Scenario scenario = read_completed(trained.document, default_name);
-  // The calibration's constants are those of a result's provenance that belong to no piece of hardware.
-  std::vector<Constant>& constants = scenario.calibration.constants;
-  constants.insert(constants.end(), trained.habits.begin(), trained.habits.end());
-  return scenario;
+  try {
+    return read_with_habits(document, default_name);
+  } catch (const ScenarioError& error) {
+    throw_with_unknown_keys(error, document);
+  }
 }
 
 YamlNode scenario_document(const std::filesystem::path& path, const std::vector<std::string>& overrides) {

@@ -20,7 +20,7 @@ Seconds time_of(const MappingReader& keys, std::string_view key) {
 }
 
 Dataset read_dataset(const Field& field) {
-  const MappingReader keys = field.mapping({"samples", "sample", "layout", "order", "mapped"});
+  const MappingReader keys = field.mapping(keys::dataset);
   Dataset dataset;
   dataset.sample = keys["sample"].quantity<Bytes>();
   if (keys.has("samples")) dataset.samples = static_cast<double>(keys["samples"].integer({1, 1'000'000'000'000}));
@@ -76,10 +76,7 @@ double read_spread(const Field& field) {
 }
 
 DataLoader read_loader(const Field& field, const Storage& usual) {
-  const MappingReader keys = field.mapping(
-      {"workers",       "prefetch", "cores",   "per_sample",   "per",        "read",         "decode",  "preprocess",
-       "augment",       "collate",  "dataset", "storage",      "epoch",      "keep_decoded", "decoded", "decode_on",
-       "device_decode", "transfer", "pinned",  "non_blocking", "persistent", "spread"});
+  const MappingReader keys = field.mapping(keys::loader);
   DataLoader loader;
   loader.workers = static_cast<int>(keys["workers"].integer({0, 10'000}));
   loader.prefetch = keys.int_or("prefetch", loader.prefetch, {1, 10'000});

@@ -36,8 +36,7 @@ void read_constants(const Field& constants, Calibration& calibration) {
   for (const YamlEntry& entry : constants.node().entries) {
     const std::string path = join_path(constants.path(), entry.key);
     const ConstantRow& row = known_constant(entry.key, entry.where, path);
-    const MappingReader keys =
-        Field(entry.value, path).mapping({"value", "kind", "standard_error", "published", "at_bound", "source"});
+    const MappingReader keys = Field(entry.value, path).mapping(keys::fitted_constant);
     const double value = read_constant_value(keys["value"], row);
     row.field(calibration) = value;
     for (Constant& constant : calibration.constants) {
@@ -53,7 +52,7 @@ void read_constants(const Field& constants, Calibration& calibration) {
 FittedUncertainty read_uncertainty(const Field& covariance, const std::optional<Field>& spread,
                                    const Calibration& calibration) {
   FittedUncertainty result;
-  const MappingReader keys = covariance.mapping({"constants", "rows"});
+  const MappingReader keys = covariance.mapping(keys::covariance);
   const std::vector<std::string>& fitted = calibration.calibrated->fitted;
   for (const Field& name : keys["constants"].list()) {
     (void)known_constant(name.text(), name.where(), name.path());
@@ -92,8 +91,7 @@ FittedUncertainty read_uncertainty(const Field& covariance, const std::optional<
 }
 
 CalibratedGpu read_gpu_entry(const MappingReader& file) {
-  const MappingReader keys =
-      file["gpu"].mapping({"name", "device", "compute_capability", "memory_latency", "l2_bandwidth", "description"});
+  const MappingReader keys = file["gpu"].mapping(keys::measured_gpu);
   CalibratedGpu gpu;
   gpu.name = keys["name"].text();
   gpu.compute_capability = keys["compute_capability"].number(Zero::refused);
@@ -130,9 +128,7 @@ void return_to_base(Calibration& calibration, bool same_generation) {
 }  // namespace
 
 Calibration read_machine_calibration(const Field& document) {
-  const MappingReader file =
-      document.mapping({"format", "kind", "name", "description", "base", "gpu", "node", "constants", "undetermined",
-                        "covariance", "spread", "residuals", "bars", "provenance", "measured_matmuls"});
+  const MappingReader file = document.mapping(keys::machine_calibration);
   if (file["format"].text() != calibration_format) {
     file.fail("format", fmt::format("unknown format \"{}\"", file["format"].text()),
               fmt::format("\"{}\", as `foretrain calibrate` writes it", calibration_format));

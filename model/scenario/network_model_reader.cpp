@@ -30,7 +30,7 @@ void read_window(const MappingReader& keys, NetworkLayer& layer) {
 }
 
 void read_convolution(const Field& field, NetworkLayer& layer) {
-  const MappingReader keys = field.mapping({"out", "kernel", "stride", "pad", "groups", "bias"});
+  const MappingReader keys = field.mapping(keys::convolution_layer);
   layer.out = keys["out"].integer({1, largest_dimension});
   read_window(keys, layer);
   layer.stride = keys.integer_or("stride", 1, window_range);
@@ -39,14 +39,14 @@ void read_convolution(const Field& field, NetworkLayer& layer) {
 }
 
 void read_linear(const Field& field, NetworkLayer& layer) {
-  const MappingReader keys = field.mapping({"out", "bias"});
+  const MappingReader keys = field.mapping(keys::linear_layer);
   layer.out = keys["out"].integer({1, largest_dimension});
   layer.bias = keys.flag_or("bias", true);
 }
 
 /// Windows of a pooling layer do not overlap unless a stride says so.
 void read_pool(const Field& field, NetworkLayer& layer) {
-  const MappingReader keys = field.mapping({"kernel", "stride", "pad"});
+  const MappingReader keys = field.mapping(keys::pool_layer);
   read_window(keys, layer);
   layer.stride = keys.integer_or("stride", layer.kernel_h, window_range);
 }
@@ -56,7 +56,7 @@ void read_dropout(const Field& field, NetworkLayer&) {
 }
 
 void read_residual(const Field& field, NetworkLayer& layer) {
-  const MappingReader keys = field.mapping({"body", "shortcut"});
+  const MappingReader keys = field.mapping(keys::residual);
   layer.bodies.push_back(read_layers(keys["body"]));
   const auto shortcut = keys.find("shortcut");
   layer.bodies.push_back(shortcut ? read_layers(*shortcut) : std::vector<NetworkLayer>{});
@@ -68,7 +68,7 @@ void read_branches(const Field& field, NetworkLayer& layer) {
 }
 
 void read_repeat(const Field& field, NetworkLayer& layer) {
-  const MappingReader keys = field.mapping({"times", "body"});
+  const MappingReader keys = field.mapping(keys::repeated);
   layer.times = keys["times"].integer({1, 100'000});
   layer.bodies.push_back(read_layers(keys["body"]));
 }
@@ -136,7 +136,7 @@ std::vector<NetworkLayer> read_layers(const Field& list) {
 }  // namespace
 
 NetworkConfig read_network_model(const Field& field) {
-  const MappingReader model = field.mapping({"kind", "name", "description", "sources", "family", "input", "layers"});
+  const MappingReader model = field.mapping(keys::model, keys::network_model);
   NetworkConfig config;
   const std::vector<Field> input = model["input"].list();
   if (input.size() != 1 && input.size() != 3) {

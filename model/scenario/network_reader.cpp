@@ -29,7 +29,7 @@ struct CardType {
 
 /// What collective libraries reach through a card: measured, unlike the card's own figures.
 CardMessages read_messages(const Field& field, FigureLog& log) {
-  const MappingReader keys = field.mapping({"efficiency", "message_time", "step", "largest", "source"});
+  const MappingReader keys = field.mapping(keys::messages);
   const Source source = read_source(keys["source"]);
   for (const char* key : {"efficiency", "message_time", "step", "largest"}) {
     if (const auto figure = keys.find(key)) log.add(*figure, source);
@@ -44,13 +44,13 @@ CardMessages read_messages(const Field& field, FigureLog& log) {
 
 CardType find_card_type(const Field& name, FigureLog& log) {
   const Field file(cached_yaml_file((data_directory() / "hardware" / "cards.yaml").string()), "");
-  const Field cards = file.mapping({"kind", "description", "cards"})["cards"];
+  const Field cards = file.mapping(keys::cards_file)["cards"];
   std::vector<std::string> known;
   for (const YamlEntry& entry : cards.node().entries) {
     known.push_back(entry.key);
     if (entry.key != name.text()) continue;
     const Field written(entry.value, join_path(cards.path(), entry.key));
-    const MappingReader card = written.mapping({"medium", "bandwidth", "source", "messages"});
+    const MappingReader card = written.mapping(keys::card);
     CardType type;
     if (const auto messages = card.find("messages")) type.messages = read_messages(*messages, log);
     log.add(card["bandwidth"], read_source(card["source"]));
@@ -77,7 +77,7 @@ class ShapeKeys {
   static void read(Shape& shape, const Field& field, BytesPerSecond card, FigureLog& log) {
     ShapeKeys keys(card, log);
     shape.read(keys);
-    keys.mapping_.emplace(field, keys.names_);
+    keys.mapping_.emplace(field, keys.known_);
     shape.read(keys);
   }
 
@@ -121,17 +121,19 @@ class ShapeKeys {
   }
 
  private:
-  ShapeKeys(BytesPerSecond card, FigureLog& log) : card_(card), log_(log) {}
+  ShapeKeys(BytesPerSecond card, FigureLog& log) : card_(card), log_(log) {
+    for (const char* key : {"kind", "name", "description", "sources", "switch_latency"}) (void)known(key);
+  }
 
   /// Whether values are read; until then names are learnt.
   bool known(std::string_view key) {
-    if (!mapping_) names_.push_back(key);
+    if (!mapping_) known_.push_back(&keys::key_of(keys::fabric, key));
     return mapping_.has_value();
   }
 
   BytesPerSecond card_;
   FigureLog& log_;
-  std::vector<std::string_view> names_ = {"kind", "name", "description", "sources", "switch_latency"};
+  std::vector<const keys::Key*> known_;
   std::optional<MappingReader> mapping_;
 };
 
@@ -187,7 +189,7 @@ Fault read_slow_gpu(const MappingReader& fault, int node) {
 }
 
 Fault read_fault(const Field& field) {
-  const MappingReader fault = field.mapping({"node", "gpu", "speed", "card", "link", "failed", "bandwidth"});
+  const MappingReader fault = field.mapping(keys::fault);
   Fault result;
   if (fault.has("node")) result.node = fault.int_or("node", 0, {0, most});
   if (fault.has("gpu")) return read_slow_gpu(fault, result.node);
@@ -234,8 +236,7 @@ SourcePosition position_of_path(const Field& field, const std::string& path) {
 }  // namespace
 
 Transport read_transport(const Field& field, FigureLog& log) {
-  const MappingReader transport =
-      field.mapping({"protocol", "mtu", "link_layer", "message", "window", "loss", "streams"});
+  const MappingReader transport = field.mapping(keys::transport);
   Transport result;
   result.protocol = transport["protocol"].choice<Protocol>();
   const bool infiniband = result.protocol == Protocol::infiniband;
@@ -262,9 +263,7 @@ Fabric read_fabric(const Field& written, BytesPerSecond card, FigureLog& log) {
 }
 
 Network read_network(const Field& field, const Network& base, FigureLog& log) {
-  const MappingReader network =
-      field.mapping({"nics_per_node", "nic", "nic_bandwidth", "latency", "oversubscription", "efficiency", "gpu_direct",
-                     "in_network_reduction", "transport", "fabric"});
+  const MappingReader network = field.mapping(keys::network);
   Network result = base;
   for (const std::string_view key : {"nics_per_node", "nic_bandwidth", "latency", "oversubscription", "efficiency"}) {
     if (const auto value = network.find(key)) log.add(*value);
@@ -312,7 +311,7 @@ std::vector<Fault> read_faults(const Field& field) {
 }
 
 Jitter read_jitter(const Field& field) {
-  const MappingReader keys = field.mapping({"compute", "network", "seed"});
+  const MappingReader keys = field.mapping(keys::jitter);
   const auto spread = [&](const char* key) {
     const auto stated = keys.find(key);
     if (!stated) return 0.0;

@@ -36,8 +36,7 @@ namespace {
 
 Node read_node_document(const YamlNode& document, const Field& written) {
   const Field field(document, written.path());
-  const MappingReader node = field.mapping({"kind", "name", "description", "gpu", "gpus", "cpu", "peer_to_peer",
-                                            "link_types", "wiring", "nics", "network", "storage", "sources"});
+  const MappingReader node = field.mapping(keys::node);
   if (node.text_or("kind", "node") != "node") node.fail("kind", "this file describes no node", "kind: node");
 
   Node result;
@@ -117,7 +116,7 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
   if (list.empty()) cluster.fail("groups", "no groups", "at least one: [ { node: dgx-h100, nodes: 4 } ]");
   int nodes = 0;
   for (const Field& entry : list) {
-    const MappingReader keys = entry.mapping({"node", "nodes", "gpus_per_node", "network"});
+    const MappingReader keys = entry.mapping(keys::group);
     if (const auto network = keys.find("network"); network && network->is_mapping()) {
       if (const YamlEntry* fabric = network->node().find("fabric")) {
         Field(fabric->value, join_path(network->path(), "fabric"))
@@ -129,7 +128,7 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     groups[i].network.fabric = groups.front().network.fabric;
-    require_network(groups[i], nodes, list[i].mapping({"node", "nodes", "gpus_per_node", "network"}));
+    require_network(groups[i], nodes, list[i].mapping(keys::group));
   }
   return groups;
 }
@@ -137,8 +136,7 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
 }  // namespace
 
 Cluster read_cluster(const Field& field) {
-  const MappingReader cluster = field.mapping(
-      {"node", "nodes", "gpus_per_node", "network", "groups", "faults", "jitter", "price", "failures", "energy"});
+  const MappingReader cluster = field.mapping(keys::cluster);
   Cluster result;
   NodeGroup first;
   if (cluster.has("groups")) {

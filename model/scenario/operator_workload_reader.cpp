@@ -19,8 +19,7 @@ std::int64_t read_size(const MappingReader& keys, std::string_view key) { return
 /// { m, n, k, batch (= 1), accumulate (= false), accumulate_fp32 (= false), transpose_a (= false), transpose_b (=
 /// false), padded (= false), precision (= fp32) }: C[m,n] = A[m,k] · B[k,n], row by row; see Matmul
 Operator read_matmul(const Field& field) {
-  const MappingReader keys = field.mapping(
-      {"m", "n", "k", "batch", "accumulate", "accumulate_fp32", "transpose_a", "transpose_b", "padded", "precision"});
+  const MappingReader keys = field.mapping(keys::matmul);
   Matmul work;
   work.batch = keys.integer_or("batch", 1, dimension);
   work.m = read_size(keys, "m");
@@ -37,8 +36,7 @@ Operator read_matmul(const Field& field) {
 /// { batch, channels, height, width, filters, kernel, stride (= 1), pad (= 0), groups (= 1), pass (= forward),
 /// precision }
 Operator read_convolution(const Field& field) {
-  const MappingReader keys = field.mapping(
-      {"batch", "channels", "height", "width", "filters", "kernel", "stride", "pad", "groups", "pass", "precision"});
+  const MappingReader keys = field.mapping(keys::convolution);
   Convolution work;
   work.n = read_size(keys, "batch");
   work.c = read_size(keys, "channels");
@@ -73,7 +71,7 @@ Operator read_convolution(const Field& field) {
 
 /// { elements, inputs (= 1), outputs (= 1), flops_per_element (= 1), precision }
 Operator read_streaming(const Field& field, StreamingKind kind, std::string_view word) {
-  const MappingReader keys = field.mapping({"elements", "inputs", "outputs", "flops_per_element", "precision"});
+  const MappingReader keys = field.mapping(keys::elementwise);
   const auto elements = static_cast<double>(keys["elements"].integer({1, 1'000'000'000'000}));
   const Precision precision = read_precision(keys);
   const Bytes operand = bytes_per_element(precision) * elements;
@@ -91,7 +89,7 @@ Operator read_reduction(const Field& field) { return read_streaming(field, Strea
 
 /// { size }: within device memory, every byte read once and written once
 Operator read_copy(const Field& field) {
-  const MappingReader keys = field.mapping({"size"});
+  const MappingReader keys = field.mapping(keys::copy);
   const Bytes size = keys["size"].quantity<Bytes>();
   Streaming work;
   work.read = size;

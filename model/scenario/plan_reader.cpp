@@ -55,7 +55,7 @@ void read_consistency(const Field& field, Sync& sync) {
 }
 
 Sync::SlowWorkers read_slow_workers(const Field& field) {
-  const MappingReader keys = field.mapping({"count", "factor"});
+  const MappingReader keys = field.mapping(keys::slow_workers);
   Sync::SlowWorkers slow;
   slow.count = static_cast<int>(keys["count"].integer({0, 1'000'000}));
   slow.factor = keys["factor"].number();
@@ -138,26 +138,7 @@ void read_gradients(const MappingReader& keys, Sync& sync) {
 }
 
 void read_sync(const Field& field, Sync& sync) {
-  const MappingReader keys = field.mapping({"algorithm",
-                                            "levels",
-                                            "servers",
-                                            "placement",
-                                            "consistency",
-                                            "bucket",
-                                            "first_bucket",
-                                            "bucketing",
-                                            "overlap",
-                                            "every_micro_batch",
-                                            "gradient_precision",
-                                            "parameter_precision",
-                                            "compression",
-                                            "error_feedback",
-                                            "assignment",
-                                            "split",
-                                            "priority",
-                                            "barrier",
-                                            "local_reduce",
-                                            "slow_workers"});
+  const MappingReader keys = field.mapping(keys::sync);
   sync.algorithm = keys.choice_or("algorithm", sync.algorithm);
   if (const auto levels = keys.find("levels")) sync.levels = read_levels(*levels);
   sync.servers = keys.int_or("servers", sync.servers, {1, 100'000});
@@ -198,7 +179,7 @@ Plan::Offload read_offload(const Field& field) {
 void read_zero(const Field& field, Plan& plan) {
   plan.zero = zero_level(field);
   if (!field.is_mapping()) return;
-  const MappingReader keys = field.mapping({"stage", "shard"});
+  const MappingReader keys = field.mapping(keys::zero);
   plan.shard = keys.int_or("shard", 0, factor);
   if (plan.shard > 0 && plan.zero == 0) {
     keys.fail("shard", "stage 0 divides nothing", "stage: 1, 2 or 3, or leave the key out");
@@ -257,28 +238,7 @@ void read_stage_layers(const Field& field, Plan& plan) {
 
 Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cluster& cluster,
                         const std::vector<int>& taken) {
-  const MappingReader keys = field.mapping({"data",
-                                            "tensor",
-                                            "pipeline",
-                                            "interleave",
-                                            "context",
-                                            "expert",
-                                            "expert_tensor",
-                                            "schedule",
-                                            "embedding_in_pipeline",
-                                            "sequence_parallel",
-                                            "tensor_overlap",
-                                            "zero",
-                                            "reshard_after_forward",
-                                            "offload",
-                                            "sync",
-                                            "execution",
-                                            "processes",
-                                            "order",
-                                            "split",
-                                            "stage_layers",
-                                            "placement",
-                                            "trainer"});
+  const MappingReader keys = field.mapping(keys::plan);
   Plan plan;
   plan.tensor = keys.int_or("tensor", 1, factor);
   plan.pipeline = keys.int_or("pipeline", 1, factor);
@@ -322,7 +282,7 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
 }
 
 Plan read_collective_plan(const Field& field, const ReadWorkload& workload) {
-  const MappingReader keys = field.mapping({"sync"});
+  const MappingReader keys = field.mapping(keys::collective_plan);
   Plan plan;
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   plan.sync.algorithm = workload.algorithm.value_or(plan.sync.algorithm);
@@ -352,7 +312,7 @@ Precision usual_gradient_precision(const TrainWorkload& train, int zero) {
 
 int zero_level(const Field& field) {
   constexpr IntegerRange levels{0, 3};
-  const Field level = field.is_mapping() ? field.mapping({"stage", "shard"})["stage"] : field;
+  const Field level = field.is_mapping() ? field.mapping(keys::zero)["stage"] : field;
   return static_cast<int>(level.integer(levels));
 }
 
@@ -365,7 +325,7 @@ Plan read_plan(const std::optional<Field>& field, const ReadWorkload& workload, 
   }
   if (std::holds_alternative<CollectiveWorkload>(workload.workload)) return read_collective_plan(plan, workload);
   Plan result;
-  result.execution = read_execution(plan.mapping({"execution"}));
+  result.execution = read_execution(plan.mapping(keys::execution_plan));
   return result;
 }
 

@@ -24,7 +24,7 @@ std::int64_t layers_of(const ModelConfig& model) {
 
 /// `{ scaling: block, first_bf16_layers: 1, last_bf16_layers: 1 }`
 void read_recipe(const Field& field, TrainWorkload& workload) {
-  const MappingReader keys = field.mapping({"scaling", "first_bf16_layers", "last_bf16_layers"});
+  const MappingReader keys = field.mapping(keys::recipe);
   if (keys.has("scaling") && workload.precision != Precision::fp8) {
     keys.fail("scaling", fmt::format("{} scales blocks and nothing else", name(workload.precision)),
               "leave the key out, or fp8");
@@ -74,7 +74,7 @@ void read_training_precision(const MappingReader& train, TrainWorkload& workload
   };
   if (stated && stated->is_mapping()) {
     // `preset` is what overrides make of a word when they state a key below it.
-    const MappingReader formats = stated->mapping({"preset", "fp8", "mxfp8", "nvfp4"});
+    const MappingReader formats = stated->mapping(keys::precision);
     word = formats.find("preset");
     add_recipes(formats);
   }
@@ -96,7 +96,7 @@ void check_training_precision(const MappingReader& train, const TrainWorkload& w
   check_precision(workload.precision, workload.model, gpu, stated ? *stated : train.field());
   if (workload.precision != Precision::fp8 || workload.recipe.scaling != Fp8Scaling::block) return;
   if (gpu.has_tensor_cores(Precision::fp8)) return;
-  const Field recipe = stated && stated->is_mapping() ? stated->mapping({"preset", "fp8"})["fp8"] : train["fp8"];
+  const Field recipe = stated && stated->is_mapping() ? stated->mapping(keys::precision)["fp8"] : train["fp8"];
   fail_at(recipe, "scaling", no_units(gpu, Precision::fp8), "bf16, or a GPU that has some (Hopper)");
 }
 

@@ -54,8 +54,7 @@ double listed_price(const Field& machine, const Field& purchase, std::vector<Con
   const YamlNode& table = hardware_table("prices.yaml").find("prices")->value;
   const Field offers(named_entry(table, machine, "machine with prices"), machine.text());
   const YamlNode& found = named_entry(offers.node(), purchase, "way to buy " + machine.text() + ":");
-  const MappingReader offer =
-      Field(found, join_path(offers.path(), purchase.text())).mapping({"price", "date", "source"});
+  const MappingReader offer = Field(found, join_path(offers.path(), purchase.text())).mapping(keys::offer);
   const NumberAndUnit parts = offer["price"].parse([](const std::string& text) { return split_number_and_unit(text); });
   if (parts.unit != per_node) offer.fail("price", "no price of a machine's hour", "98 USD/node/hour");
   constants.push_back({fmt::format("{}.{}", machine.text(), purchase.text()), parts.number, std::string(per_node),
@@ -66,17 +65,16 @@ double listed_price(const Field& machine, const Field& purchase, std::vector<Con
 /// Of its electricity beside its GPUs' boards.
 double rest_watts(const MachineKind& kind, std::vector<Constant>& constants) {
   const double boards = kind.node->gpu.board_power_watts * kind.node->gpus;
-  const MappingReader table =
-      Field(hardware_table("energy.yaml"), "").mapping({"kind", "machines", "rest_of_machine", "pue", "grids"});
+  const MappingReader table = Field(hardware_table("energy.yaml"), "").mapping(keys::energy_file);
   if (kind.name.is_scalar()) {
     if (const YamlEntry* listed = table["machines"].node().find(kind.name.text())) {
-      const MappingReader machine = Field(listed->value, "machines." + listed->key).mapping({"power", "source"});
+      const MappingReader machine = Field(listed->value, "machines." + listed->key).mapping(keys::machine_power);
       const double watts = machine["power"].parse([](const std::string& text) { return parse_watts(text); });
       constants.push_back({listed->key + ".power", watts, "W", ConstantKind::datasheet, machine["source"].text()});
       return std::max(watts - boards, 0.0);
     }
   }
-  const MappingReader rest = table["rest_of_machine"].mapping({"value", "kind", "source"});
+  const MappingReader rest = table["rest_of_machine"].mapping(keys::usual_figure);
   const double share = rest["value"].number();
   constants.push_back(
       {"energy.rest_of_machine", share, "", rest["kind"].choice<ConstantKind>(), rest["source"].text()});
@@ -86,8 +84,7 @@ double rest_watts(const MachineKind& kind, std::vector<Constant>& constants) {
 /// A grid's name, or "56 g/kWh".
 double read_grid(const Field& field, std::vector<Constant>& constants) {
   if (is_word(field.text())) {
-    const MappingReader grids =
-        Field(*hardware_table("energy.yaml").at("grids"), "grids").mapping({"source", "g_per_kwh"});
+    const MappingReader grids = Field(*hardware_table("energy.yaml").at("grids"), "grids").mapping(keys::grids);
     const YamlNode& entry = named_entry(grids["g_per_kwh"].node(), field, "grid");
     const double grams = Field(entry, field.text()).number();
     constants.push_back({"grid." + field.text(), grams, "g/kWh", ConstantKind::measurement, grids["source"].text()});
@@ -112,7 +109,7 @@ void read_price(const Field& field, const Field& cluster_field, Cluster& cluster
     return;
   }
   if (of_others) {
-    const MappingReader keys = field.mapping({"of", "purchase"});
+    const MappingReader keys = field.mapping(keys::price);
     const double per_hour = listed_price(keys["of"], keys["purchase"], cluster.price_constants);
     cluster.usd_per_gpu_hour = per_hour * cluster.nodes / cluster.gpus();
     return;
@@ -127,15 +124,14 @@ void read_price(const Field& field, const Field& cluster_field, Cluster& cluster
 Energy read_energy(const Field& field, const Field& cluster_field, const Cluster& cluster) {
   Energy energy;
   const auto read_usual_pue = [&] {
-    const MappingReader pue =
-        Field(*hardware_table("energy.yaml").at("pue"), "pue").mapping({"value", "kind", "source"});
+    const MappingReader pue = Field(*hardware_table("energy.yaml").at("pue"), "pue").mapping(keys::usual_figure);
     energy.pue = pue["value"].number();
     energy.constants.push_back(
         {"energy.pue", energy.pue, "", pue["kind"].choice<ConstantKind>(), pue["source"].text()});
   };
   std::optional<double> machine_watts;
   if (field.is_mapping()) {
-    const MappingReader keys = field.mapping({"grid", "pue", "machine"});
+    const MappingReader keys = field.mapping(keys::energy);
     if (const auto grid = keys.find("grid")) energy.grams_per_kwh = read_grid(*grid, energy.constants);
     if (const auto pue = keys.find("pue")) {
       energy.pue = pue->number();

@@ -16,7 +16,7 @@ namespace {
 
 const YamlNode& catalogue_entry(const Field& name) {
   const Field file(cached_yaml_file((data_directory() / "hardware" / "storage.yaml").string()), "");
-  const Field catalogue = file.mapping({"kind", "description", "storage"})["storage"];
+  const Field catalogue = file.mapping(keys::storage_file)["storage"];
   std::vector<std::string> known;
   for (const YamlEntry& entry : catalogue.node().entries) {
     if (entry.key == name.text()) return entry.value;
@@ -148,27 +148,7 @@ class StorageReader {
 Storage read_storage(const Field& field, FigureLog& log) {
   const YamlNode tree = resolve(field);
   const Field resolved(tree, field.path());
-  const MappingReader keys = resolved.mapping({"name",
-                                               "kind",
-                                               "read_bandwidth",
-                                               "write_bandwidth",
-                                               "random_read_iops",
-                                               "random_write_iops",
-                                               "read_latency",
-                                               "write_latency",
-                                               "queue_depth",
-                                               "read_ahead",
-                                               "rotation",
-                                               "seek",
-                                               "write_seek",
-                                               "track_to_track",
-                                               "inner_bandwidth",
-                                               "round_trip",
-                                               "round_trips_per_open",
-                                               "stream_bandwidth",
-                                               "link_bandwidth",
-                                               "clients",
-                                               "source"});
+  const MappingReader keys = resolved.mapping(keys::storage);
   Storage storage = StorageReader(keys, log).read();
   if (field.is_scalar() && !keys.has("name")) storage.name = field.text();
   return storage;
@@ -185,8 +165,7 @@ Storage read_storage(const Field& field) {
 bool is_storage_kind(std::string_view kind) { return kind == "disk_read" || kind == "disk_write"; }
 
 StorageWorkload read_storage_workload(const Field& field, const Storage& usual) {
-  const MappingReader keys =
-      field.mapping({"kind", "order", "block", "queue_depth", "streams", "zone", "direct", "size", "storage"});
+  const MappingReader keys = field.mapping(keys::operation, keys::disk_requests);
   StorageWorkload workload;
   workload.storage = usual;
   if (const auto storage = keys.find("storage")) workload.storage = read_storage(*storage);

@@ -43,7 +43,7 @@ struct Rows {
 };
 
 Rows read_rows(const Field& field) {
-  const MappingReader keys = field.mapping({"rows", "columns", "pass", "precision"});
+  const MappingReader keys = field.mapping(keys::rows);
   return {read_extent(keys, "rows"), read_extent(keys, "columns"), read_precision(keys), read_backward(keys)};
 }
 
@@ -75,7 +75,7 @@ Operator read_softmax(const Field& field) {
 /// { batch, channels, height, width, pass (= forward), precision (= fp32) }: in training. Forward reads x for mean and
 /// variance and again to normalise it; backward reads x and dy for the sums over the batch and again for dx.
 Operator read_batch_norm(const Field& field) {
-  const MappingReader keys = field.mapping({"batch", "channels", "height", "width", "pass", "precision"});
+  const MappingReader keys = field.mapping(keys::batch_norm);
   const double channels = read_extent(keys, "channels");
   const double elements =
       read_extent(keys, "batch") * channels * read_extent(keys, "height") * read_extent(keys, "width");
@@ -92,8 +92,7 @@ Operator read_batch_norm(const Field& field) {
 /// precision
 /// (= fp32) }: max | average. Max pooling writes where each maximum was, and its gradient reads that.
 Operator read_pooling(const Field& field) {
-  const MappingReader keys = field.mapping(
-      {"batch", "channels", "height", "width", "kernel", "stride", "pad", "function", "pass", "precision"});
+  const MappingReader keys = field.mapping(keys::pooling);
   const std::int64_t kernel = keys["kernel"].integer({1, 10'000});
   const std::int64_t stride = keys.integer_or("stride", kernel, {1, 10'000});
   const std::int64_t pad = keys.integer_or("pad", 0, {0, 10'000});
@@ -121,7 +120,7 @@ Operator read_pooling(const Field& field) {
 /// { tokens, width, vocabulary, pass (= forward), precision (= fp32) }: forward gathers a row of the table for each
 /// token. Backward fills a gradient as large as the table with zeros and adds each token's row to it.
 Operator read_embedding(const Field& field) {
-  const MappingReader keys = field.mapping({"tokens", "width", "vocabulary", "pass", "precision"});
+  const MappingReader keys = field.mapping(keys::embedding);
   const double tokens = read_extent(keys, "tokens"), width = read_extent(keys, "width");
   const double vocabulary = read_extent(keys, "vocabulary");
   const Precision precision = read_precision(keys);

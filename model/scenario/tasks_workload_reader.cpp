@@ -55,7 +55,7 @@ std::string read_resource(const Field& field, const Cluster& cluster) {
 }
 
 TaskWork read_copy_task(const Field& field, const Cluster& cluster, const std::string& /*on*/) {
-  const MappingReader keys = field.mapping({"from", "to", "size", "pinned"});
+  const MappingReader keys = field.mapping(keys::copy_task);
   CopyWork copy{keys["from"].text(), keys["to"].text()};
   check_place(copy.from, keys["from"], cluster);
   check_place(copy.to, keys["to"], cluster);
@@ -78,18 +78,18 @@ CopyWork read_fetch(const MappingReader& keys, const Cluster& cluster, const std
 }
 
 TaskWork read_item(const Field& field, const Cluster& cluster, const std::string& on) {
-  return FetchedResult{read_fetch(field.mapping({"from"}), cluster, on), {Action::wait}};
+  return FetchedResult{read_fetch(field.mapping(keys::item), cluster, on), {Action::wait}};
 }
 
 TaskWork read_print(const Field& field, const Cluster& cluster, const std::string& on) {
-  const MappingReader keys = field.mapping({"from", "size"});
+  const MappingReader keys = field.mapping(keys::print);
   FetchedResult result{read_fetch(keys, cluster, on), {Action::format}};
   result.copy.size = result.then.size = keys["size"].quantity<Bytes>(Zero::allowed);
   return result;
 }
 
 TaskWork read_page_lock(const Field& field, const Cluster& /*cluster*/, const std::string& /*on*/) {
-  return HostWork{Action::page_lock, {}, field.mapping({"size"})["size"].quantity<Bytes>(Zero::allowed)};
+  return HostWork{Action::page_lock, {}, field.mapping(keys::sized)["size"].quantity<Bytes>(Zero::allowed)};
 }
 
 TaskWork read_sleep(const Field& field, const Cluster& /*cluster*/, const std::string& /*on*/) {
@@ -98,7 +98,7 @@ TaskWork read_sleep(const Field& field, const Cluster& /*cluster*/, const std::s
 
 template <bool backward>
 TaskWork read_call(const Field& field, const Cluster& cluster, const std::string& /*on*/) {
-  const MappingReader keys = field.mapping({"model", "batch", "precision", "attention", "execution"});
+  const MappingReader keys = field.mapping(keys::call);
   ModelCall call;
   call.model = read_model(keys["model"]);
   call.batch = keys.integer_or("batch", 1, {1, 1'000'000'000});
@@ -137,15 +137,7 @@ void read_run(const Field& field, const Cluster& cluster, ScenarioTask& task) {
     task.work = HostWork{Action::synchronize};
     return;
   }
-  static const std::vector<std::string> works_known = [] {
-    std::vector<std::string> words = operator_kinds();
-    for (const TaskRow& row : task_rows) {
-      if (std::ranges::find(words, row.word) == words.end()) words.emplace_back(row.word);
-    }
-    words.emplace_back("repeat");
-    return words;
-  }();
-  const MappingReader run = field.mapping_of(works_known);
+  const MappingReader run = field.mapping(keys::run);
   const std::size_t works = field.node().entries.size() - (run.has("repeat") ? 1 : 0);
   if (works != 1) field.fail(fmt::format("{} pieces of work in one task", works), "one: { matmul: { … }, repeat: 50 }");
   task.repeat = run.int_or("repeat", 1, {1, 10'000'000});
@@ -208,7 +200,7 @@ class TasksReader {
 
   void read_loop(const Field& field, int loop) {
     if (loop >= 0) field.fail("a loop inside a loop", "one loop after the other");
-    const MappingReader keys = field.mapping({"loop", "tasks"});
+    const MappingReader keys = field.mapping(keys::loop);
     result_.loops.push_back(static_cast<int>(keys["loop"].integer({1, 10'000'000})));
     const std::size_t before = result_.tasks.size();
     read(keys["tasks"], static_cast<int>(result_.loops.size()) - 1);
@@ -216,7 +208,7 @@ class TasksReader {
   }
 
   void read_task(const Field& field, int loop) {
-    const MappingReader keys = field.mapping({"id", "on", "run", "after", "enqueued_by"});
+    const MappingReader keys = field.mapping(keys::task);
     ScenarioTask task;
     task.where = field.where();
     task.loop = loop;

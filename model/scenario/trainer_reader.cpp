@@ -107,7 +107,7 @@ bool belongs(const HabitRow& row, const YamlNode& document) {
 
 /// `when: { zero: [0, 1], servers: false }`
 bool holds(const Field& when, const YamlNode& document) {
-  const MappingReader keys = when.mapping({"zero", "servers"});
+  const MappingReader keys = when.mapping(keys::condition);
   if (const auto servers = keys.find("servers")) {
     if (servers->flag() != synchronises_by_servers(document)) return false;
   }
@@ -136,7 +136,7 @@ Constant provenance(const std::string& habit, const MappingReader& keys) {
 }
 
 Field habits_of(const YamlNode& trainer) {
-  const MappingReader file = Field(trainer, "").mapping({"kind", "name", "description", "habits"});
+  const MappingReader file = Field(trainer, "").mapping(keys::trainer);
   if (file["kind"].text() != "trainer") file.fail("kind", "this file is no trainer", "kind: trainer");
   return file["habits"];
 }
@@ -153,15 +153,12 @@ TrainedScenario with_trainer(const YamlNode& document) {
   const YamlNode usual = yaml_scalar(usual_trainer(document).value_or(""), document.where);
   const Field name(stated != nullptr ? *stated : usual, "plan.trainer");
   const std::filesystem::path path = catalogue_file(CatalogueSection::trainer, name);
-  std::vector<std::string> known;
-  known.reserve(habit_rows.size());
-  for (const HabitRow& row : habit_rows) known.emplace_back(row.key);
-  const MappingReader habits = habits_of(cached_yaml_file(path.string())).mapping_of(known);
+  const MappingReader habits = habits_of(cached_yaml_file(path.string())).mapping(keys::habits);
   TrainedScenario result{document, {}};
   for (const HabitRow& row : habit_rows) {
     const auto habit = habits.find(row.key);
     if (!habit) continue;
-    const MappingReader keys = habit->mapping({"value", "when", "kind", "source"});
+    const MappingReader keys = habit->mapping(keys::habit);
     const Constant constant = provenance(fmt::format("{}.{}", path.stem().string(), row.key), keys);
     const auto when = keys.find("when");
     if (!belongs(row, result.document) || (when && !holds(*when, result.document))) continue;

@@ -83,50 +83,8 @@ void read_experts(const MappingReader& model, TransformerConfig& config) {
 
 TransformerConfig read_transformer(const Field& field, TransformerFamily family) {
   const bool vit = family == TransformerFamily::vit;
-  const MappingReader model =
-      vit ? field.mapping({"kind", "name", "description", "sources", "family", "layers", "hidden", "heads", "kv_heads",
-                           "head_dim", "ffn_hidden", "gated_ffn", "biases", "image_size", "patch_size", "classes"})
-          : field.mapping({"kind",
-                           "name",
-                           "description",
-                           "sources",
-                           "family",
-                           "layers",
-                           "hidden",
-                           "heads",
-                           "kv_heads",
-                           "head_dim",
-                           "ffn_hidden",
-                           "gated_ffn",
-                           "biases",
-                           "vocabulary",
-                           "sequence",
-                           "tied_embeddings",
-                           "experts",
-                           "experts_per_token",
-                           "shared_experts",
-                           "dense_layers",
-                           "dense_ffn_hidden",
-                           "expert_imbalance",
-                           "expert_capacity",
-                           "attention_kind",
-                           "q_lora_rank",
-                           "kv_lora_rank",
-                           "rope_head_dim",
-                           "v_head_dim",
-                           "window",
-                           "full_attention_every",
-                           "qk_norm",
-                           "attention_sinks",
-                           "post_norms",
-                           "mtp_layers",
-                           "layer_pattern",
-                           "mamba_heads",
-                           "mamba_head_dim",
-                           "mamba_state",
-                           "mamba_groups",
-                           "mamba_kernel",
-                           "mamba_chunk"});
+  const MappingReader model = vit ? field.mapping(keys::model, keys::transformer, keys::images)
+                                  : field.mapping(keys::model, keys::transformer, keys::language);
   const FamilyDefaults& defaults = family_defaults[static_cast<std::size_t>(family)];
   TransformerConfig config;
   config.family = family;

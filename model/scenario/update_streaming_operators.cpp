@@ -46,7 +46,7 @@ UpdatePasses passes_of(Rule rule) {
 /// and gradients are fp32; a copy of the weights in a shorter precision is written too. Fused is one kernel over all
 /// tensors, otherwise each tensor has kernels of its own.
 Operator read_optimizer(const Field& field) {
-  const MappingReader keys = field.mapping({"parameters", "algorithm", "tensors", "fused", "precision"});
+  const MappingReader keys = field.mapping(keys::optimizer);
   const auto parameters = static_cast<double>(keys["parameters"].integer(parameter_counts));
   const UpdatePasses passes = passes_of(keys.choice_or("algorithm", Rule::adamw));
   const int tensors = keys.int_or("tensors", 1, {1, 10'000'000});
@@ -67,7 +67,7 @@ Operator read_optimizer(const Field& field) {
 /// Fused takes four kernels: norms of chunks, their sum, the factor, the scaling; otherwise two per tensor and two for
 /// the sum.
 Operator read_gradient_clipping(const Field& field) {
-  const MappingReader keys = field.mapping({"parameters", "tensors", "fused", "precision"});
+  const MappingReader keys = field.mapping(keys::gradient_clipping);
   const auto parameters = static_cast<double>(keys["parameters"].integer(parameter_counts));
   const int tensors = keys.int_or("tensors", 1, {1, 10'000'000});
   const Precision precision = read_precision(keys);
@@ -80,7 +80,7 @@ Operator read_gradient_clipping(const Field& field) {
 /// { pattern (= sequential), working_set, element (= 4 B), stride (strided only), reads }: sequential | strided |
 /// random | dependent reads on the GPU; `reads` is once through the working set where it is not stated.
 Operator read_memory_access(const Field& field) {
-  const MappingReader keys = field.mapping({"pattern", "working_set", "element", "stride", "reads"});
+  const MappingReader keys = field.mapping(keys::memory_access);
   MemoryAccess work;
   work.pattern = keys.choice_or("pattern", AccessPattern::sequential);
   work.working_set = keys["working_set"].quantity<Bytes>();

@@ -61,17 +61,15 @@ ProjectorConfig read_projector(const Field& field, const VisionLanguageConfig& c
       kind != nullptr && Field(kind->value, join_path(field.path(), "kind")).choice<ProjectorConfig::Kind>() ==
                              ProjectorConfig::Kind::resampler;
   if (resampler) {
-    return read_resampler(
-        field.mapping({"kind", "queries", "layers", "hidden", "heads", "ffn_hidden", "self_attention"}), config);
+    return read_resampler(field.mapping(keys::projector, keys::resampler), config);
   }
-  return read_mlp(field.mapping({"kind", "layers", "hidden", "merge"}), config);
+  return read_mlp(field.mapping(keys::projector, keys::mlp_projector), config);
 }
 
 }  // namespace
 
 VisionLanguageConfig read_vision_language(const Field& field) {
-  const MappingReader keys =
-      field.mapping({"kind", "name", "description", "sources", "family", "vision", "projector", "language"});
+  const MappingReader keys = field.mapping(keys::model, keys::vision_language);
   VisionLanguageConfig config;
   config.vision = read_part(keys["vision"], true);
   config.language = read_part(keys["language"], false);

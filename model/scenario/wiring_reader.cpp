@@ -14,8 +14,7 @@ namespace foretrain {
 namespace {
 
 LinkType read_link_type(const std::string& name, const Field& field, FigureLog& log) {
-  const MappingReader type = field.mapping(
-      {"kind", "bandwidth", "latency", "full_duplex", "in_network_reduction", "collective_efficiency", "source"});
+  const MappingReader type = field.mapping(keys::link_type);
   LinkType result{name,
                   type["kind"].choice<LinkKind>(),
                   type["bandwidth"].quantity<BytesPerSecond>(),
@@ -53,7 +52,7 @@ LinkType find_link_type(const Field& name, const std::optional<Field>& own, Figu
   const std::filesystem::path catalogue = data_directory() / "hardware" / "links.yaml";
   if (std::filesystem::exists(catalogue)) {
     const Field file(cached_yaml_file(catalogue.string()), "");
-    if (auto type = search(file.mapping({"kind", "description", "links"})["links"])) return *type;
+    if (auto type = search(file.mapping(keys::links_file)["links"])) return *type;
   }
   const std::optional<std::string> nearest = nearest_word(name.text(), known);
   name.fail(fmt::format("unknown link type \"{}\"", name.text()),
@@ -117,7 +116,7 @@ std::vector<std::string> expand_range(const Field& field) {
 }
 
 void read_link(const Field& field, const std::optional<Field>& own, Node& node, FigureLog& log) {
-  const MappingReader link = field.mapping({"between", "link", "count"});
+  const MappingReader link = field.mapping(keys::link);
   const std::vector<Field> ends = link["between"].list();
   if (ends.size() != 2) link.fail("between", fmt::format("{} ends", ends.size()), "two ends: [gpu0, plx0]");
   std::vector<std::string> left = expand_range(ends[0]), right = expand_range(ends[1]);
@@ -147,7 +146,7 @@ void read_wiring(const Field& wiring, const std::optional<Field>& own, Node& nod
 }
 
 void read_nic_attachment(const Field& nics, const std::optional<Field>& own, Node& node, FigureLog& log) {
-  const MappingReader attachment = nics.mapping({"attached_to", "link"});
+  const MappingReader attachment = nics.mapping(keys::nics);
   for (const Field& place : attachment["attached_to"].list_or_one()) {
     for (const std::string& name : expand_range(place)) {
       const std::size_t known = node.vertices.size();

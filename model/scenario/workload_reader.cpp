@@ -77,14 +77,7 @@ void read_global_batch(const MappingReader& train, TrainWorkload& workload, Read
 }
 
 void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result) {
-  const MappingReader train = field.mapping({"model",          "global_batch",   "global_batch_per_gpu",
-                                             "micro_batch",    "precision",      "fp8",
-                                             "mxfp8",          "nvfp4",          "optimizer",
-                                             "recompute",      "attention",      "kernels",
-                                             "master_weights", "loss",           "samples",
-                                             "loader",         "compute_spread", "data",
-                                             "freeze",         "lora",           "checkpoint",
-                                             "recovery",       "layer_overhead", "reserved_memory"});
+  const MappingReader train = field.mapping(keys::train);
   TrainWorkload workload;
   workload.model = read_model(train["model"]);
   workload.micro_batch = train.integer_or("micro_batch", 1, batch_range);
@@ -127,8 +120,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
 }
 
 void read_collective(const Field& field, const Cluster& cluster, ReadWorkload& result) {
-  const MappingReader keys =
-      field.mapping({"operation", "size", "ranks", "groups", "layout", "algorithm", "levels", "servers", "placement"});
+  const MappingReader keys = field.mapping(keys::collective);
   CollectiveWorkload workload;
   workload.operation = keys["operation"].choice<CollectiveOperation>();
   workload.size = keys["size"].quantity<Bytes>(Zero::allowed);
@@ -213,7 +205,7 @@ std::vector<int> read_levels(const Field& field) {
 }
 
 ReadWorkload read_workload(const Field& field, const Cluster& cluster) {
-  const MappingReader workload = field.mapping({"train", "collective", "operator", "tasks"});
+  const MappingReader workload = field.mapping(keys::workload);
   if (field.node().entries.size() != 1) {
     field.fail(fmt::format("{} kinds of workload", field.node().entries.size()),
                "exactly one of train, collective, operator or tasks");

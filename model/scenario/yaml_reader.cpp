@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/base/text.hpp"
+#include "model/scenario/unknown_keys.hpp"
 
 namespace foretrain {
 
@@ -33,12 +34,6 @@ bool Field::flag() const {
   if (text() == "true") return true;
   if (text() == "false") return false;
   fail(fmt::format("\"{}\" is neither true nor false", text()), "true or false");
-}
-
-MappingReader Field::mapping(std::initializer_list<std::string_view> keys) const { return MappingReader(*this, keys); }
-
-MappingReader Field::mapping_of(const std::vector<std::string>& keys) const {
-  return {*this, std::vector<std::string_view>(keys.begin(), keys.end())};
 }
 
 std::vector<Field> Field::list() const {
@@ -70,32 +65,29 @@ std::size_t Field::word(std::span<const std::string_view> words) const {
        nearest ? fmt::format("did you mean {}? Known are {}", *nearest, or_list(known)) : or_list(known));
 }
 
-MappingReader::MappingReader(const Field& field, std::vector<std::string_view> keys)
+MappingReader::MappingReader(const Field& field, std::vector<const keys::Key*> keys)
     : field_(field), keys_(std::move(keys)) {
   if (!field.is_mapping()) {
-    const std::vector<std::string> words(keys_.begin(), keys_.end());
+    std::vector<std::string> words;
+    for (const keys::Key* key : keys_) words.emplace_back(key->name);
     field.fail(fmt::format("{} where a mapping belongs", field.node().kind_name()),
                fmt::format("a mapping with keys such as {}", or_list(words, 6)));
   }
   for (const YamlEntry& entry : field.node().entries) {
-    const std::string path = join_path(field.path(), entry.key);
-    if (std::find(keys_.begin(), keys_.end(), entry.key) == keys_.end()) {
-      const std::vector<std::string> words(keys_.begin(), keys_.end());
-      const std::optional<std::string> nearest = nearest_word(entry.key, words);
-      throw ScenarioError(
-          entry.where, path, "unknown key",
-          nearest ? fmt::format("did you mean {}?", *nearest) : fmt::format("known here: {}", or_list(words, 30)));
+    if (std::ranges::find(keys_, entry.key, &keys::Key::name) == keys_.end()) {
+      throw UnknownKeys(unknown_keys(field.node(), field.path(), keys_));
     }
     if (entry.value.is_null()) {
-      throw ScenarioError(entry.where, path, "this key has no value", "a value, or leave the key out");
+      throw ScenarioError(entry.where, join_path(field.path(), entry.key), "this key has no value",
+                          "a value, or leave the key out");
     }
   }
 }
 
 void MappingReader::require_known(std::string_view key) const {
-  if (std::find(keys_.begin(), keys_.end(), key) == keys_.end()) {
-    throw std::logic_error(fmt::format("key {} was not announced", path(key)));
-  }
+  const auto known = std::ranges::find(keys_, key, &keys::Key::name);
+  if (known == keys_.end()) throw std::logic_error(fmt::format("key {} was not announced", path(key)));
+  if (asked != nullptr) asked->insert(*known);
 }
 
 bool MappingReader::has(std::string_view key) const {

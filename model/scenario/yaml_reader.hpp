@@ -2,10 +2,11 @@
 // beforehand. Every complaint is a ScenarioError with file, line, column and the dotted key.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "model/base/quantity.hpp"
+#include "model/scenario/keys/keys.hpp"
 #include "model/scenario/yaml_document.hpp"
 
 namespace foretrain {
@@ -54,9 +56,9 @@ class Field {
   /// A value of an enumeration, by its name; only `allowed` ones where some are named.
   template <typename E>
   [[nodiscard]] E choice(std::span<const E> allowed = {}) const;
-  /// A mapping with these keys and no others.
-  [[nodiscard]] MappingReader mapping(std::initializer_list<std::string_view> keys) const;
-  [[nodiscard]] MappingReader mapping_of(const std::vector<std::string>& keys) const;  ///< keys must outlive it
+  /// A mapping with the keys of these tables and no others.
+  template <std::same_as<keys::Mapping>... Tables>
+  [[nodiscard]] MappingReader mapping(const Tables&... tables) const;
   /// The values of a list, paths "key[0]", "key[1]", ….
   [[nodiscard]] std::vector<Field> list() const;
   /// Like list(), where a lone scalar counts as a list of one.
@@ -76,8 +78,9 @@ class Field {
 /// A mapping. Asking for a key that was not announced to the constructor is a programming error (std::logic_error).
 class MappingReader {
  public:
-  /// Throws ScenarioError for an unknown key, naming the nearest known one, and for a key without a value.
-  MappingReader(const Field& field, std::vector<std::string_view> keys);
+  /// Throws UnknownKeys for keys that are not among these (unknown_keys.hpp), and ScenarioError for one without a
+  /// value.
+  MappingReader(const Field& field, std::vector<const keys::Key*> keys);
 
   [[nodiscard]] const Field& field() const { return field_; }
   [[nodiscard]] bool has(std::string_view key) const;
@@ -103,11 +106,14 @@ class MappingReader {
   /// Complains about a key's value (or, when it is not there, about the mapping).
   [[noreturn]] void fail(std::string_view key, std::string got, std::string expected) const;
 
+  /// Where tests put down which keys readers ask for; nothing is put down while it is null.
+  static inline thread_local std::set<const keys::Key*>* asked = nullptr;
+
  private:
   void require_known(std::string_view key) const;
 
   Field field_;
-  std::vector<std::string_view> keys_;
+  std::vector<const keys::Key*> keys_;
 };
 
 /// Path of a key below another path.

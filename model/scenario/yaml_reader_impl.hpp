@@ -18,6 +18,17 @@ auto Field::parse(const Parse& parser) const {
   }
 }
 
+template <std::same_as<keys::Mapping>... Tables>
+MappingReader Field::mapping(const Tables&... tables) const {
+  std::vector<const keys::Key*> known;
+  known.reserve((std::size_t{0} + ... + tables.keys.size()));
+  const auto add = [&](const keys::Mapping& table) {
+    for (const keys::Key& key : table.keys) known.push_back(&key);
+  };
+  (add(tables), ...);
+  return MappingReader(*this, std::move(known));
+}
+
 template <typename Q>
 Q Field::quantity(Zero zero) const {
   const Q value = parse([](const std::string& text) { return parse_quantity<Q>(text); });

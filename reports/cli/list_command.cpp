@@ -4,6 +4,7 @@
 #include "model/scenario/catalogue.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/show.hpp"
 #include "reports/table.hpp"
 
 namespace foretrain {
@@ -14,11 +15,13 @@ struct ListRow {
   const char* command;
   const char* help;
   std::vector<CatalogueEntry> (*entries)();
+  std::string (*shown)(const std::string& name);
 };
-constexpr std::array<ListRow, 4> lists = {{{"scenarios", "the scenarios that come with foretrain", list_scenarios},
-                                           {"hardware", "the machines and GPUs that it knows", list_hardware},
-                                           {"models", "the models that it knows", list_models},
-                                           {"trainers", "the trainers whose habits it knows", list_trainers}}};
+constexpr std::array<ListRow, 4> lists = {
+    {{"scenarios", "the scenarios that come with foretrain", list_scenarios, shown_scenario},
+     {"hardware", "the machines and GPUs that it knows", list_hardware, shown_hardware},
+     {"models", "the models that it knows", list_models, shown_model},
+     {"trainers", "the trainers whose habits it knows", list_trainers, shown_trainer}}};
 
 void print_list(const ListRow& list) {
   TextTable table("lll");
@@ -33,6 +36,10 @@ void add_list(CLI::App& app, ExitStatus&) {
     CLI::App* command = app.add_subcommand(row.command, row.help);
     command->require_subcommand(1);
     command->add_subcommand("list", row.help)->callback([&row] { print_list(row); });
+    const auto name = std::make_shared<std::string>();
+    CLI::App* show = command->add_subcommand("show", "what a name stands for: figures, and the file with its comments");
+    show->add_option("NAME", *name, "a name from `list`, a short one, or a file")->required();
+    show->callback([&row, name] { print(row.shown(*name)); });
   }
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("A number without unit is refused") {
 }
 
 TEST_CASE("Foreign spellings are refused with the right one") {
-  CHECK(bandwidth_complaint("200 Gbps") == "unknown unit \"Gbps\"; write \"200 Gbit/s\"");
+  CHECK(bandwidth_complaint("200 Gb/s") == "unknown unit \"Gb/s\"; write \"200 Gbit/s\"");
   CHECK(bandwidth_complaint("16 GBps") == "unknown unit \"GBps\"; write \"16 GB/s\"");
   CHECK(complaint([] { return parse_quantity<FlopsPerSecond>("312 TFLOPS"); }) ==
         "unknown unit \"TFLOPS\"; write \"312 TFLOP/s\"");
@@ -116,6 +116,9 @@ TEST_CASE("Lengths of training count tokens or samples") {
   const TrainingLength tokens = parse_training_length("300 billion tokens");
   CHECK(tokens.count == 300e9);
   CHECK(tokens.unit == TrainingLength::Unit::tokens);
+  CHECK(parse_training_length("15T tokens").count == 15e12);
+  CHECK(parse_training_length("1.5 B tokens").count == 1.5e9);
+  CHECK(parse_training_length("20M images").count == 20e6);
   const TrainingLength images = parse_training_length("90 epochs of 1281167 images");
   CHECK(images.count == 90.0 * 1281167.0);
   CHECK(images.unit == TrainingLength::Unit::samples);

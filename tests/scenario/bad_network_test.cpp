@@ -10,7 +10,7 @@ constexpr BadLine bad_lines[] = {
     {5, "  network: { nic_bandwidth: ^25 GB }", "cluster.network.nic_bandwidth", "is a size, not a bandwidth",
      "write GB/s"},
     {5, "  network: { nic_bandwidth: ^200 }", "cluster.network.nic_bandwidth", "has no unit", "200 GB/s"},
-    {5, "  network: { nic_bandwidth: ^200 Gbps }", "cluster.network.nic_bandwidth", "unknown unit", "200 Gbit/s"},
+    {5, "  network: { nic_bandwidth: ^200 Gb/s }", "cluster.network.nic_bandwidth", "unknown unit", "200 Gbit/s"},
     {5, "  network: { nic_bandwidth: ^-5 GB/s }", "cluster.network.nic_bandwidth", "negative", "not negative"},
     {5, "  network: { nic_bandwidth: ^.nan }", "cluster.network.nic_bandwidth", "not a finite number", "finite"},
     {5, "  network: { nic_bandwidth: ^inf GB/s }", "cluster.network.nic_bandwidth", "not a finite number", "finite"},

@@ -12,8 +12,7 @@ OperationsPerClock read_operations(const MappingReader& keys, std::string_view k
   OperationsPerClock operations;
   const auto field = keys.find(key);
   if (!field) return operations;
-  const MappingReader rates =
-      field->mapping({"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", "mxfp8", "nvfp4"});
+  const MappingReader rates = field->mapping(keys::operations);
   for (const YamlEntry& entry : field->node().entries) {
     operations[entry.key] = rates[entry.key].number(Zero::refused);
   }
@@ -21,8 +20,7 @@ OperationsPerClock read_operations(const MappingReader& keys, std::string_view k
 }
 
 Architecture read_architecture(const Field& field) {
-  const MappingReader keys = field.mapping(
-      {"compute_capability", "architecture", "vector", "tensor", "geforce", "memory_latency", "l2_bytes", "source"});
+  const MappingReader keys = field.mapping(keys::architecture);
   return {keys["compute_capability"].number(Zero::refused),
           keys["architecture"].text(),
           read_operations(keys, "vector"),
@@ -39,7 +37,7 @@ const std::vector<Architecture>& architectures() {
   static const std::vector<Architecture> table = [] {
     const Field file(cached_yaml_file((data_directory() / "hardware" / "architectures.yaml").string()), "");
     std::vector<Architecture> rows;
-    for (const Field& row : file.mapping({"kind", "architectures"})["architectures"].list()) {
+    for (const Field& row : file.mapping(keys::architectures_file)["architectures"].list()) {
       rows.push_back(read_architecture(row));
     }
     return rows;

@@ -1,0 +1,154 @@
+// Calibrations, trainers' habits, and the kinds of files that there are.
+#include "model/base/constant.hpp"
+#include "model/hardware/precision.hpp"
+#include "model/scenario/keys/keys.hpp"
+
+namespace foretrain::keys {
+
+namespace {
+
+constexpr Key calibration_keys[] = {
+    {"kind", text, "needed", "What the file describes: calibration."},
+    {"name", text, "needed", "What results call the calibration."},
+    {"description", text, "", "A line about the calibration."},
+    {"constants", by_name(mapping(constant)), "needed", "Every constant of the cost models, by name."},
+    {"measured_matmuls", list(mapping(measured_matmul)), "none", "Matrix products whose times were measured."},
+};
+
+constexpr Value a_constant = number | quantity("us") | text;
+constexpr Key constant_keys[] = {
+    {"value", a_constant, "needed", "The number, in the constant's unit."},
+    {"kind", word<ConstantKind>, "needed", "Whether it is published, measured, fitted or assumed."},
+    {"source", text, "needed", "Where it comes from."},
+};
+
+constexpr Key measured_matmul_keys[] = {
+    {"gpu", text, "needed", "The GPU's name in the catalogue."},
+    {"precision", word<Precision>, "needed", "The format of the operands."},
+    {"m", whole, "needed", "Rows of A and of the result."},
+    {"n", whole, "needed", "Columns of B and of the result."},
+    {"k", whole, "needed", "Columns of A, rows of B."},
+    {"batch", whole, "1", "Products side by side."},
+    {"time", quantity("us"), "needed", "What it took."},
+    {"transpose_a", flag, "false", "Whether A is stored as [k, m]."},
+    {"transpose_b", flag, "false", "Whether B is stored as [n, k]."},
+    {"source", text, "needed", "Where it was measured."},
+};
+
+constexpr Key machine_calibration_keys[] = {
+    {"format", text, "needed", "The format's name, as `foretrain calibrate` writes it."},
+    {"kind", text, "needed", "What the file describes: calibration."},
+    {"name", text, "needed", "What results call the calibration."},
+    {"description", text, "", "A line about the calibration."},
+    {"base", named(Catalogue::calibration), "needed",
+     "The calibration whose constants hold for all that was not fitted."},
+    {"gpu", mapping(measured_gpu), "needed", "The GPU that was measured."},
+    {"node", text | mapping(node), "", "The machine that was measured; not read."},
+    {"constants", by_name(mapping(fitted_constant)), "needed", "The constants that were fitted, by name."},
+    {"undetermined", text | list(text), "", "Constants that the measurements leave open; not read."},
+    {"covariance", mapping(covariance), "none", "How certain the fitted constants are."},
+    {"spread", by_name(number), "none", "How far measurements lie from the fit, by kind of operator."},
+    {"residuals", text, "", "Every measurement beside the fit; not read."},
+    {"bars", text, "", "What the fit was held against; not read."},
+    {"provenance", text, "", "When and with what it was measured; not read."},
+    {"measured_matmuls", list(mapping(measured_matmul)), "none", "Matrix products whose times were measured."},
+};
+
+constexpr Key fitted_constant_keys[] = {
+    {"value", a_constant, "needed", "The number, in the constant's unit."},
+    {"kind", word<ConstantKind>, "needed", "Whether it is measured, fitted or assumed."},
+    {"standard_error", number, "", "How certain it is; not read."},
+    {"published", number, "", "What the base says; not read."},
+    {"at_bound", flag, "", "Whether the fit ended at the bound of what is sensible; not read."},
+    {"source", text, "needed", "The measurements behind it."},
+};
+
+constexpr Key covariance_keys[] = {
+    {"constants", list(text), "needed", "The names of rows and columns."},
+    {"rows", shaped(number, Form::Shape::list_of_lists), "needed", "The matrix."},
+};
+
+constexpr Key measured_gpu_keys[] = {
+    {"name", text, "needed", "Its name in the catalogue."},
+    {"device", text, "", "What the driver calls it; not read."},
+    {"compute_capability", number, "needed", "CUDA's number of its generation."},
+    {"memory_latency", quantity("ns"), "the catalogue's", "As measured."},
+    {"l2_bandwidth", quantity("TB/s"), "the catalogue's", "As measured."},
+    {"description", text, "", "A line about the GPU; not read."},
+};
+
+constexpr Key trainer_keys[] = {
+    {"kind", text, "needed", "What the file describes: trainer."},
+    {"name", text, "", "What people call the trainer."},
+    {"description", text, "", "A line about the trainer for people who list trainers."},
+    {"habits", mapping(habits), "needed", "What it does where a scenario does not say otherwise, by dotted key."},
+};
+
+constexpr Value a_habit = mapping(habit);
+constexpr std::string_view of_the_key = "The trainer's value for the scenario's key of this name.";
+constexpr Key habits_keys[] = {
+    {"plan.zero", a_habit, "", of_the_key},
+    {"plan.sync.algorithm", a_habit, "", of_the_key},
+    {"plan.sync.bucket", a_habit, "", of_the_key},
+    {"plan.sync.first_bucket", a_habit, "", of_the_key},
+    {"plan.sync.bucketing", a_habit, "", of_the_key},
+    {"plan.sync.overlap", a_habit, "", of_the_key},
+    {"plan.sync.every_micro_batch", a_habit, "", of_the_key},
+    {"plan.sync.gradient_precision", a_habit, "", of_the_key},
+    {"plan.sync.assignment", a_habit, "", of_the_key},
+    {"plan.sync.split", a_habit, "", of_the_key},
+    {"plan.sync.priority", a_habit, "", of_the_key},
+    {"plan.sync.barrier", a_habit, "", of_the_key},
+    {"plan.sync.local_reduce", a_habit, "", of_the_key},
+    {"plan.sync.consistency", a_habit, "", of_the_key},
+    {"plan.execution", a_habit, "", of_the_key},
+    {"plan.processes", a_habit, "", of_the_key},
+    {"workload.train.kernels", a_habit, "", of_the_key},
+    {"workload.train.master_weights", a_habit, "", of_the_key},
+    {"workload.train.layer_overhead", a_habit, "", of_the_key},
+    {"workload.train.reserved_memory", a_habit, "", of_the_key},
+};
+
+constexpr Key habit_keys[] = {
+    {"value", text | number | flag, "needed", "The value that the key then has."},
+    {"when", mapping(condition), "always", "For which plans it holds."},
+    {"kind", word<ConstantKind>, "needed", "Whether it is published, measured, fitted or assumed."},
+    {"source", text, "needed", "Where the trainer says or does so."},
+};
+
+constexpr Key condition_keys[] = {
+    {"zero", one_or_list(whole), "all", "Levels of ZeRO."},
+    {"servers", flag, "both", "Whether gradients go to parameter servers."},
+};
+
+}  // namespace
+
+constinit const Mapping calibration = {"calibration", calibration_keys};
+constinit const Mapping constant = {"constant", constant_keys};
+constinit const Mapping measured_matmul = {"measured matrix product", measured_matmul_keys};
+constinit const Mapping machine_calibration = {"calibration of a machine", machine_calibration_keys};
+constinit const Mapping fitted_constant = {"fitted constant", fitted_constant_keys};
+constinit const Mapping covariance = {"covariance", covariance_keys};
+constinit const Mapping measured_gpu = {"measured GPU", measured_gpu_keys};
+constinit const Mapping trainer = {"trainer", trainer_keys};
+constinit const Mapping habits = {"habits", habits_keys};
+constinit const Mapping habit = {"habit", habit_keys};
+constinit const Mapping condition = {"condition of a habit", condition_keys};
+
+std::span<const FileKind> files() {
+  static constexpr const Mapping* scenarios[] = {&scenario};
+  static constexpr const Mapping* hardware[] = {&node,        &gpu,           &fabric,          &links_file,
+                                                &cards_file,  &storage_file,  &processors_file, &architectures_file,
+                                                &energy_file, &failures_file, &prices_file};
+  static constexpr const Mapping* models[] = {&model};
+  static constexpr const Mapping* calibrations[] = {&calibration, &machine_calibration};
+  static constexpr const Mapping* trainers[] = {&trainer};
+  static constexpr FileKind all[] = {{"scenario", scenarios},
+                                     {"hardware", hardware},
+                                     {"model", models},
+                                     {"calibration", calibrations},
+                                     {"trainer", trainers}};
+  return all;
+}
+
+}  // namespace foretrain::keys

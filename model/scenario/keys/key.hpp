@@ -1,0 +1,116 @@
+// What a key of a file is: its name, what its value may be, what holds without it, what it means. The tables of all
+// keys (keys.hpp) are written with the words of this file. Readers announce a mapping's keys by its table alone, so
+// that a key without a description cannot be read; help, reference page and schemas are made from the same tables.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "model/base/words.hpp"
+
+namespace foretrain::keys {
+
+struct Mapping;
+
+/// Where a name that stands for a file, or for an entry of one, is looked up.
+enum class Catalogue { nothing, node, gpu, fabric, model, run, calibration, trainer, card, processor, storage, link };
+
+/// One form that a value may have.
+struct Form {
+  enum class Kind { whole, number, flag, word, quantity, text, name, mapping };
+  /// by_name: a mapping whose keys are names that the file chooses.
+  enum class Shape { one, list, one_or_list, list_of_lists, by_name };
+
+  Kind kind = Kind::text;
+  Shape shape = Shape::one;
+  std::string_view unit = {};                    ///< quantity: one of its dimension's units
+  std::span<const std::string_view> words = {};  ///< word
+  const Mapping* mapping = nullptr;              ///< mapping; name: its keys, beside `preset`
+  Catalogue catalogue = Catalogue::nothing;      ///< name
+};
+
+/// The forms that a value may have.
+struct Value {
+  std::array<Form, 3> all;
+  std::size_t count = 1;
+
+  [[nodiscard]] constexpr std::span<const Form> forms() const { return {all.data(), count}; }
+};
+
+/// A key of a mapping.
+struct Key {
+  std::string_view name;
+  Value value;
+  std::string_view usual;    ///< what holds without it; "needed" where it must be there, empty where nothing holds
+  std::string_view meaning;  ///< a sentence
+  std::string_view together = {};  ///< with what it goes together, where that matters
+
+  [[nodiscard]] constexpr bool needed() const { return usual == "needed"; }
+};
+
+/// Further keys of a mapping in which a key has one of some words.
+struct Variant {
+  std::string_view words;  ///< separated by blanks
+  const Mapping* keys = nullptr;
+};
+
+/// The keys of a mapping.
+struct Mapping {
+  std::string_view name;  ///< of what is described, for people
+  std::span<const Key> keys;
+  std::string_view decides = {};           ///< the key whose word chooses the variant
+  std::span<const Variant> variants = {};  ///< none: the keys are all that there are
+};
+
+constexpr Value operator|(Value left, const Value& right) {
+  for (const Form& form : right.forms()) left.all[left.count++] = form;
+  return left;
+}
+
+inline constexpr Value whole{{Form{Form::Kind::whole}}};
+inline constexpr Value number{{Form{Form::Kind::number}}};
+inline constexpr Value flag{{Form{Form::Kind::flag}}};
+inline constexpr Value text{{Form{Form::Kind::text}}};
+
+/// "25 MB": a number with a unit of the same dimension as this one.
+constexpr Value quantity(std::string_view unit) { return {{Form{.kind = Form::Kind::quantity, .unit = unit}}}; }
+/// One of some words.
+constexpr Value words(std::span<const std::string_view> known) {
+  return {{Form{.kind = Form::Kind::word, .words = known}}};
+}
+/// A value of an enumeration, by its name.
+template <typename E>
+inline constexpr Value word = words(names_of<E>);
+
+namespace detail {
+template <const auto& values>
+inline constexpr auto some_names = [] {
+  std::array<std::string_view, values.size()> found;
+  for (std::size_t i = 0; i < values.size(); ++i) found[i] = foretrain::name(values[i]);
+  return found;
+}();
+}  // namespace detail
+/// One of these values of an enumeration, by its name.
+template <const auto& values>
+inline constexpr Value word_among = words(detail::some_names<values>);
+
+constexpr Value mapping(const Mapping& keys) { return {{Form{.kind = Form::Kind::mapping, .mapping = &keys}}}; }
+/// A name of the catalogue or the path of a file.
+constexpr Value named(Catalogue catalogue) { return {{Form{.kind = Form::Kind::name, .catalogue = catalogue}}}; }
+/// The same, or a mapping: all keys, or some beside `preset: NAME`.
+constexpr Value named(Catalogue catalogue, const Mapping& keys) {
+  return {{Form{.kind = Form::Kind::name, .mapping = &keys, .catalogue = catalogue}}};
+}
+
+constexpr Value shaped(Value value, Form::Shape shape) {
+  for (std::size_t i = 0; i < value.count; ++i) value.all[i].shape = shape;
+  return value;
+}
+constexpr Value list(const Value& value) { return shaped(value, Form::Shape::list); }
+constexpr Value one_or_list(const Value& value) { return shaped(value, Form::Shape::one_or_list); }
+constexpr Value list_of_lists(const Value& value) { return shaped(value, Form::Shape::list_of_lists); }
+constexpr Value by_name(const Value& value) { return shaped(value, Form::Shape::by_name); }
+
+}  // namespace foretrain::keys

@@ -1,0 +1,247 @@
+#include "model/scenario/keys/key_tree.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
+
+namespace foretrain::keys {
+
+namespace {
+
+constexpr Key preset_key = {"preset", text, "",
+                            "A name of the catalogue, or a file; the keys beside it replace its own."};
+constexpr Key hf_key = {"hf", text, "", "A config.json of Hugging Face; the keys beside it replace its own."};
+
+/// Whether one of the words, separated by blanks, is this one.
+bool has_word(std::string_view words, std::string_view word) {
+  return !word.empty() && std::ranges::count(split_words(words), word) > 0;
+}
+
+/// The variants that the word chooses; all where it chooses none.
+std::vector<const Variant*> variants_of(const Mapping& mapping, std::string_view word) {
+  std::vector<const Variant*> chosen, all;
+  for (const Variant& variant : mapping.variants) {
+    all.push_back(&variant);
+    if (has_word(variant.words, word)) chosen.push_back(&variant);
+  }
+  return chosen.empty() ? all : chosen;
+}
+
+/// "kind: matmul or convolution", where a key of the mapping decides.
+std::string condition_of(const Mapping& mapping, const Variant& variant) {
+  const bool own = std::ranges::find(mapping.keys, mapping.decides, &Key::name) != mapping.keys.end();
+  return own ? fmt::format("{}: {}", mapping.decides, or_list(split_words(variant.words), 4)) : "";
+}
+
+/// What a form adds to the path of a key below it.
+std::string path_below(const std::string& path, const Form& form) {
+  switch (form.shape) {
+    case Form::Shape::list:
+    case Form::Shape::list_of_lists:
+      return path + "[]";
+    case Form::Shape::by_name:
+      return path + ".NAME";
+    case Form::Shape::one:
+    case Form::Shape::one_or_list:
+      break;
+  }
+  return path;
+}
+
+/// The places of one kind of file.
+class Walk {
+ public:
+  explicit Walk(Repeats repeats) : repeats_(repeats) {}
+
+  std::vector<Place> through(const FileKind& file) && {
+    if (repeats_ == Repeats::left_out) find_first_places(file);
+    for (const Mapping* table : file.tables) {
+      Form form{.kind = Form::Kind::mapping, .mapping = table};
+      if (table == &model) form.kind = Form::Kind::name;  // models of files may have a preset
+      into(form, "", file.tables.size() > 1 ? std::string(table->name) : "");
+    }
+    return std::move(places_);
+  }
+
+ private:
+  struct Step {
+    const Mapping* mapping;
+    std::string path;
+  };
+
+  /// Where each mapping is told: at the shortest of its paths.
+  void find_first_places(const FileKind& file) {
+    std::deque<Step> next;
+    for (const Mapping* table : file.tables) next.push_back({table, ""});
+    while (!next.empty()) {
+      const Step step = std::move(next.front());
+      next.pop_front();
+      if (!first_.emplace(step.mapping, step.path).second) continue;
+      const auto add = [&](const Mapping& mapping) {
+        for (const Key& key : mapping.keys) {
+          for (const Form& form : key.value.forms()) {
+            if (form.mapping != nullptr) next.push_back({form.mapping, path_below(joined(step.path, key), form)});
+          }
+        }
+      };
+      add(*step.mapping);
+      for (const Variant& variant : step.mapping->variants) next.push_back({variant.keys, step.path});
+    }
+  }
+
+  static std::string joined(const std::string& path, const Key& key) {
+    return path.empty() ? std::string(key.name) : fmt::format("{}.{}", path, key.name);
+  }
+
+  void into(const Form& form, const std::string& path, const std::string& when) {
+    const Mapping* mapping = form.mapping;
+    if (mapping == nullptr || std::ranges::find(open_, mapping) != open_.end()) return;
+    if (repeats_ == Repeats::left_out && first_.at(mapping) != path) return;
+    open_.push_back(mapping);
+    tell(*mapping, path, when);
+    for (const Variant& variant : mapping->variants) {
+      const std::string condition = condition_of(*mapping, variant);
+      tell(*variant.keys, path, condition.empty() ? when : condition);
+      for (const Variant& inner : variant.keys->variants) {
+        tell(*inner.keys, path, condition_of(*variant.keys, inner));
+      }
+    }
+    for (const Key* key : keys_beside(form)) places_.push_back({joined(path, *key), key, ""});
+    open_.pop_back();
+  }
+
+  void tell(const Mapping& mapping, const std::string& path, const std::string& when) {
+    for (const Key& key : mapping.keys) {
+      const std::string own = joined(path, key);
+      places_.push_back({own, &key, when});
+      for (const Form& form : key.value.forms()) into(form, path_below(own, form), "");
+    }
+  }
+
+  Repeats repeats_;
+  std::map<const Mapping*, std::string> first_;
+  std::vector<const Mapping*> open_;
+  std::vector<Place> places_;
+};
+
+std::string describe(const Form& form) {
+  switch (form.kind) {
+    case Form::Kind::whole:
+      return "a whole number";
+    case Form::Kind::number:
+      return "a number";
+    case Form::Kind::flag:
+      return "true or false";
+    case Form::Kind::word:
+      return or_list({form.words.begin(), form.words.end()}, form.words.size());
+    case Form::Kind::quantity: {
+      const UnitFamily family = family_of(form.unit);
+      return fmt::format("{} ({})", family.what, form.unit);
+    }
+    case Form::Kind::text:
+      return "a text";
+    case Form::Kind::mapping:
+      return "a mapping";
+    case Form::Kind::name:
+      break;
+  }
+  static constexpr std::string_view whose[] = {"something",    "machine",   "GPU",         "fabric",
+                                               "model",        "scenario",  "calibration", "trainer",
+                                               "network card", "processor", "storage",     "link"};
+  return fmt::format("a {}'s name{}", whose[static_cast<std::size_t>(form.catalogue)],
+                     form.mapping != nullptr ? " or a mapping" : "");
+}
+
+/// The same of several forms that have the same shape.
+std::string in_shape(std::string text, Form::Shape shape) {
+  switch (shape) {
+    case Form::Shape::list:
+      return fmt::format("a list, each {}", text);
+    case Form::Shape::one_or_list:
+      return fmt::format("{}, or a list of such", text);
+    case Form::Shape::list_of_lists:
+      return fmt::format("a list of lists, each {}", text);
+    case Form::Shape::by_name:
+      return fmt::format("names, each with {}", text);
+    case Form::Shape::one:
+      break;
+  }
+  return text;
+}
+
+}  // namespace
+
+const Key& key_of(const Mapping& mapping, std::string_view name) {
+  const auto found = std::ranges::find(mapping.keys, name, &Key::name);
+  if (found == mapping.keys.end()) throw std::logic_error(fmt::format("{} has no key {}", mapping.name, name));
+  return *found;
+}
+
+std::vector<const Key*> keys_beside(const Form& form) {
+  if (form.kind != Form::Kind::name || form.mapping == nullptr) return {};
+  return form.mapping == &model ? std::vector{&preset_key, &hf_key} : std::vector{&preset_key};
+}
+
+std::vector<const Key*> keys_of(const Form& form, std::string_view word) {
+  std::vector<const Key*> known;
+  const auto add = [&](const Mapping& mapping) {
+    for (const Key& key : mapping.keys) known.push_back(&key);
+  };
+  add(*form.mapping);
+  for (const Variant* variant : variants_of(*form.mapping, word)) add(*variant->keys);
+  for (const Key* key : keys_beside(form)) known.push_back(key);
+  return known;
+}
+
+std::vector<Place> places(const FileKind& file, Repeats repeats) { return Walk(repeats).through(file); }
+
+std::vector<std::string> dotted_keys() {
+  std::vector<std::string> all;
+  for (const Place& place : places(files().front(), Repeats::told)) {
+    if (place.path.find("[]") != std::string::npos || place.path.find("NAME") != std::string::npos) continue;
+    if (std::ranges::find(all, place.path) == all.end()) all.push_back(place.path);
+  }
+  return all;
+}
+
+std::vector<std::string> words_of(std::string_view dotted_key) {
+  std::vector<std::string> words;
+  const auto add = [&](std::string_view word) {
+    if (std::ranges::find(words, word) == words.end()) words.emplace_back(word);
+  };
+  for (const Place& place : places(files().front(), Repeats::told)) {
+    if (place.path != dotted_key) continue;
+    for (const Form& form : place.key->value.forms()) {
+      for (const std::string_view word : form.words) add(word);
+      if (form.kind == Form::Kind::flag) {
+        add("true");
+        add("false");
+      }
+    }
+  }
+  return words;
+}
+
+std::string describe(const Value& value) {
+  std::string text;
+  const std::span<const Form> forms = value.forms();
+  for (std::size_t i = 0; i < forms.size();) {
+    std::string same;
+    const Form::Shape shape = forms[i].shape;
+    for (; i < forms.size() && forms[i].shape == shape; ++i) {
+      same += (same.empty() ? "" : ", or ") + describe(forms[i]);
+    }
+    text += (text.empty() ? "" : ", or ") + in_shape(std::move(same), shape);
+  }
+  return text;
+}
+
+}  // namespace foretrain::keys

@@ -1,0 +1,41 @@
+// The tables as a tree: where each key stands, what it is called in full, what its value may be.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/scenario/keys/keys.hpp"
+
+namespace foretrain::keys {
+
+/// `preset`, which stands beside any keys of what the catalogue has, and `hf` of models.
+std::vector<const Key*> keys_beside(const Form& form);
+
+/// All keys of a value of this form: its mapping's, those of the variants that the word chooses (all of them where it
+/// chooses none), and keys_beside().
+std::vector<const Key*> keys_of(const Form& form, std::string_view word);
+
+/// A key at a place of a file.
+struct Place {
+  std::string path;  ///< dotted: "plan.sync.bucket"; NAME for names that files choose, [] behind lists
+  const Key* key = nullptr;
+  std::string when = {};  ///< the variant that has it: "kind: matmul"; empty: always there
+};
+
+/// Whether a mapping is told wherever it may stand, or only where it is met first.
+enum class Repeats { told, left_out };
+
+/// Every key of a kind of file (a word of files()), mappings behind their keys. Mappings in themselves end there.
+std::vector<Place> places(const FileKind& file, Repeats repeats);
+
+/// Every dotted key that a scenario may have without lists in it, as --set takes it.
+std::vector<std::string> dotted_keys();
+/// The words that a dotted key of a scenario may have as its value; none where it takes numbers or texts.
+std::vector<std::string> words_of(std::string_view dotted_key);
+
+/// What a value may be: "a whole number", "a bandwidth (Gbit/s)", "ring, tree or auto", ….
+std::string describe(const Value& value);
+
+}  // namespace foretrain::keys

@@ -1,0 +1,52 @@
+// The tables of all keys that files may have, one for each mapping. A reader opens a mapping with the tables of what
+// may stand in it: `field.mapping(keys::model, keys::transformer)`.
+#pragma once
+
+#include "model/scenario/keys/key.hpp"
+
+namespace foretrain::keys {
+
+// scenario_keys.cpp
+extern const Mapping scenario, cluster, group, network, transport, fault, jitter, background, job;
+// node_keys.cpp
+extern const Mapping node, link, nics, link_type, links_file, cards_file, card, messages, storage_file, storage, source,
+    fabric;
+// device_keys.cpp
+extern const Mapping gpu, rates, operations, processor, cpu, processors_file, hierarchy, caches, cache, tlb, memory,
+    matrix_library, architectures_file, architecture;
+// plan_keys.cpp
+extern const Mapping plan, collective_plan, execution_plan, zero, sync, slow_workers;
+// train_keys.cpp
+extern const Mapping workload, train, precision, recipe, data, distribution, fixed, uniform, lognormal, histogram,
+    batching, lora, collective, checkpoint;
+// loading_keys.cpp
+extern const Mapping loader, dataset, loader_alone, disk_requests;
+// model_keys.cpp
+extern const Mapping model, transformer, language, images, network_model, vision_language, projector, mlp_projector,
+    resampler;
+// layer_keys.cpp
+extern const Mapping layer, convolution_layer, linear_layer, pool_layer, residual, repeated;
+// operator_keys.cpp
+extern const Mapping operation, placed, matmul, cpu_matmul, convolution, attention, lengths, elementwise, copy, rows,
+    batch_norm, pooling, embedding, optimizer, gradient_clipping, memory_access, memory_walk, gpu_chase;
+// task_keys.cpp
+extern const Mapping task, loop, run, copy_task, sized, item, print, call;
+// reliability_keys.cpp
+extern const Mapping failures, stragglers, recovery, usual_recovery, price, offer, energy, energy_file, machine_power,
+    usual_figure, grids, failures_file, prices_file, offers;
+// calibration_keys.cpp
+extern const Mapping calibration, constant, measured_matmul, machine_calibration, fitted_constant, covariance,
+    measured_gpu, trainer, habits, habit, condition;
+
+/// The key of that name; a table that lacks it is a programming error (std::logic_error).
+const Key& key_of(const Mapping& mapping, std::string_view name);
+
+/// A kind of file, and the keys that it begins with.
+struct FileKind {
+  std::string_view word;  ///< as `foretrain keys` calls it
+  std::span<const Mapping* const> tables;
+};
+/// Scenarios first.
+std::span<const FileKind> files();
+
+}  // namespace foretrain::keys

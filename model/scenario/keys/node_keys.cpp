@@ -1,0 +1,158 @@
+// Machines: their wiring, network cards, storage, and the fabric behind the cards.
+#include "model/hardware/cluster.hpp"
+#include "model/hardware/storage.hpp"
+#include "model/scenario/keys/keys.hpp"
+
+namespace foretrain::keys {
+
+namespace {
+
+constexpr Key node_keys[] = {
+    {"kind", text, "node", "What a file describes: node."},
+    {"name", text, "node", "What results call the machine."},
+    {"description", text, "", "A line about the machine for people who list hardware."},
+    {"gpu", named(Catalogue::gpu, gpu), "needed", "The kind of GPU."},
+    {"gpus", whole, "needed", "How many GPUs the machine has."},
+    {"cpu", mapping(cpu), "needed", "Its processors and their memory."},
+    {"peer_to_peer", flag, "true", "Whether GPUs read each other's memory without the host."},
+    {"link_types", by_name(mapping(link_type)), "", "Kinds of links that the catalogue does not have, by name."},
+    {"wiring", list(mapping(link)), "needed", "The links between GPUs, switches and processors."},
+    {"nics", mapping(nics), "on the processors", "Where the network cards hang."},
+    {"network", mapping(network), "no network cards", "The network cards, and what lies behind them."},
+    {"storage", named(Catalogue::storage, storage), "no storage", "The disks from which data are loaded."},
+    {"sources", by_name(mapping(source)), "needed in files", "Where the figures come from: default, or by key."},
+};
+
+constexpr Key link_keys[] = {
+    {"between", list(text), "needed",
+     "The two ends: gpu<number>, cpu<number>, nvswitch…, plx… or pcie…; gpu0..gpu7 stands for eight links."},
+    {"link", named(Catalogue::link), "needed", "The kind of link: a name of link_types or of the catalogue's links."},
+    {"count", whole, "1", "How many such links lie side by side."},
+};
+
+constexpr Key nics_keys[] = {
+    {"attached_to", one_or_list(text), "needed", "The parts of the wiring that network cards hang on, in turn."},
+    {"link", named(Catalogue::link), "needed", "The kind of link by which a card hangs there."},
+};
+
+constexpr Key link_type_keys[] = {
+    {"kind", word<LinkKind>, "needed", "What sort of link it is."},
+    {"bandwidth", quantity("GB/s"), "needed", "What large copies reach over one link, in one direction."},
+    {"latency", quantity("us"), "needed", "What one crossing adds."},
+    {"full_duplex", flag, "true", "Whether both directions carry the bandwidth at the same time."},
+    {"in_network_reduction", flag, "false", "Whether switches on such links add up what passes through them."},
+    {"collective_efficiency", number, "0: as calibrated",
+     "Share of the bandwidth that rings of collective libraries reach."},
+    {"source", mapping(source), "an assumption", "Where the figures come from."},
+};
+
+constexpr Key links_file_keys[] = {
+    {"kind", text, "", "What the file describes: links."},
+    {"description", text, "", "A line about the file."},
+    {"links", by_name(mapping(link_type)), "needed", "Kinds of links, by name."},
+};
+
+constexpr Key cards_file_keys[] = {
+    {"kind", text, "", "What the file describes: cards."},
+    {"description", text, "", "A line about the file."},
+    {"cards", by_name(mapping(card)), "needed", "Kinds of network cards, by name."},
+};
+
+constexpr std::string_view media[] = {"ethernet", "infiniband"};
+constexpr Key card_keys[] = {
+    {"medium", words(media), "needed", "What the card's port speaks."},
+    {"bandwidth", quantity("Gbit/s"), "needed", "Data rate of one port in one direction."},
+    {"source", mapping(source), "needed", "Where the bandwidth comes from."},
+    {"messages", mapping(messages), "as calibrated on InfiniBand", "What collective libraries reach through the card."},
+};
+
+constexpr Key messages_keys[] = {
+    {"efficiency", number, "as calibrated", "Share of the card's bandwidth that long messages reach."},
+    {"message_time", quantity("us"), "none", "What each message takes beside its bytes."},
+    {"step", quantity("us"), "none", "What each step of a collective takes beside its messages."},
+    {"largest", quantity("KiB"), "128 KiB", "The largest message to many peers, or of a reduction in switches."},
+    {"source", mapping(source), "needed", "Where the figures were measured."},
+};
+
+constexpr Key storage_file_keys[] = {
+    {"kind", text, "", "What the file describes: storage."},
+    {"description", text, "", "A line about the file."},
+    {"storage", by_name(mapping(storage)), "needed", "Kinds of storage, by name."},
+};
+
+constexpr Key storage_keys[] = {
+    {"name", text, "the catalogue's name", "What results call it."},
+    {"kind", word<StorageKind>, "flash", "Flash, a disk with an arm, or a server that other machines use as well."},
+    {"read_bandwidth", quantity("GB/s"), "needed", "Of large sequential reads; of a disk, in its outer zone."},
+    {"write_bandwidth", quantity("GB/s"), "as reads", "Of large sequential writes."},
+    {"random_read_iops", number, "needed, but of disks", "Small reads a second, many at once.", "Not of disks."},
+    {"random_write_iops", number, "as reads", "Small writes a second, many at once.", "Not of disks."},
+    {"read_latency", quantity("us"), "needed, but of disks", "One small read alone; of a disk, its controller's part."},
+    {"write_latency", quantity("us"), "as reads", "One small write alone."},
+    {"queue_depth", whole, "1024; of disks 32", "Requests that it takes at once."},
+    {"read_ahead", quantity("KiB"), "128 KiB", "How far the kernel reads ahead of a process that reads on and on."},
+    {"rotation", quantity("ms") | text, "needed of disks", "10000 rpm, or the time of a revolution.", "kind: disk"},
+    {"seek", quantity("ms"), "needed of disks", "The average seek before a read.", "kind: disk"},
+    {"write_seek", quantity("ms"), "as seek", "The average seek before a write.", "kind: disk"},
+    {"track_to_track", quantity("ms"), "0", "A seek to the next track.", "kind: disk"},
+    {"inner_bandwidth", quantity("MB/s"), "read_bandwidth", "Bandwidth of the innermost zone.", "kind: disk"},
+    {"round_trip", quantity("us"), "needed of network", "A round trip to the server.", "kind: network"},
+    {"round_trips_per_open", number, "0", "Round trips to find, open and close a file.", "kind: network"},
+    {"stream_bandwidth", quantity("MB/s"), "unlimited", "The most of one connection.", "kind: network"},
+    {"link_bandwidth", quantity("Gbit/s"), "unlimited", "One machine's way to the server.", "kind: network"},
+    {"clients", whole, "1", "Machines that use the server at the same time.", "kind: network"},
+    {"source", mapping(source), "an assumption", "Where the figures come from."},
+};
+
+constexpr Key source_keys[] = {
+    {"kind", word<ConstantKind>, "needed", "Whether a figure is published, measured, fitted or assumed."},
+    {"text", text, "needed", "Where it was published, or how it was measured."},
+};
+
+constexpr std::string_view fabric_words[] = {SingleSwitch::word, FatTree::word, Dragonfly::word, Torus::word,
+                                             Sites::word};
+static_assert(std::size(fabric_words) == std::variant_size_v<decltype(Fabric::shape)>);
+// What each kind of fabric has is read by its struct in hardware/fabric.hpp.
+constexpr Key fabric_keys[] = {
+    {"kind", words(fabric_words), "needed", "The shape of the network behind the cards."},
+    {"name", text, "", "What people call the fabric."},
+    {"description", text, "", "A line about the fabric for people who list hardware."},
+    {"sources", by_name(mapping(source)), "assumptions", "Where the figures come from: default, or by key."},
+    {"switch_latency", quantity("ns"), "0", "What every switch on the way adds; of a torus, every hop."},
+    {"nodes_per_leaf", whole, "needed of fat_tree", "Machines that have a card on a leaf.", "kind: fat_tree"},
+    {"nodes_per_pod", whole, "no pods", "Machines of a pod, which has spines of its own.", "kind: fat_tree"},
+    {"oversubscription", number, "1", "Cards below a leaf over its cables upward.", "kind: fat_tree"},
+    {"pod_oversubscription", number, "1", "Cables from a pod's leaves over cables to the core.",
+     "kind: fat_tree, nodes_per_pod"},
+    {"rails", flag, "false", "Whether card i of every machine hangs on the group's leaf i.", "kind: fat_tree"},
+    {"nodes_per_router", whole, "needed of dragonfly", "Machines on a router.", "kind: dragonfly"},
+    {"routers_per_group", whole, "needed of dragonfly", "Routers of a group, all joined to each other.",
+     "kind: dragonfly"},
+    {"groups", whole, "needed of dragonfly", "How many groups there are.", "kind: dragonfly"},
+    {"global_links_per_router", whole, "nodes_per_router", "Links of a router to other groups.", "kind: dragonfly"},
+    {"local_bandwidth", quantity("Gbit/s"), "the card's", "Of a link inside a group.", "kind: dragonfly"},
+    {"global_bandwidth", quantity("Gbit/s"), "the card's", "Of a link between groups.", "kind: dragonfly"},
+    {"dimensions", one_or_list(whole), "needed of torus", "Machines along each dimension: [4, 4, 2].", "kind: torus"},
+    {"link_bandwidth", quantity("Gbit/s"), "the card's", "To one neighbour, in one direction.", "kind: torus"},
+    {"sites", whole, "2", "Places over which the machines are divided evenly.", "kind: sites"},
+    {"distance", quantity("km"), "needed of sites", "Metres of cable between any two places.", "kind: sites"},
+    {"bandwidth", quantity("Gbit/s"), "needed of sites", "Of a place's line to the others, in one direction.",
+     "kind: sites"},
+};
+
+}  // namespace
+
+constinit const Mapping node = {"machine", node_keys};
+constinit const Mapping link = {"link", link_keys};
+constinit const Mapping nics = {"place of the network cards", nics_keys};
+constinit const Mapping link_type = {"kind of link", link_type_keys};
+constinit const Mapping links_file = {"file of links", links_file_keys};
+constinit const Mapping cards_file = {"file of network cards", cards_file_keys};
+constinit const Mapping card = {"network card", card_keys};
+constinit const Mapping messages = {"messages of a card", messages_keys};
+constinit const Mapping storage_file = {"file of storage", storage_file_keys};
+constinit const Mapping storage = {"storage", storage_keys};
+constinit const Mapping source = {"source", source_keys};
+constinit const Mapping fabric = {"fabric", fabric_keys};
+
+}  // namespace foretrain::keys

@@ -1,0 +1,113 @@
+// Plans: how a training is spread over GPUs, and how its gradients are synchronised.
+#include "model/parallelism/plan.hpp"
+#include "model/scenario/keys/keys.hpp"
+#include "model/workload/training.hpp"
+
+namespace foretrain::keys {
+
+namespace {
+
+constexpr std::string_view offload_words[] = {"none", "optimizer", "parameters", "activations"};
+constexpr std::string_view process_words[] = {"per_gpu", "single"};
+constexpr std::string_view placement_words[] = {"packed", "scattered"};
+// `auto` is searched for before a scenario is read (planning/auto_plan.hpp).
+constexpr std::string_view searched_words[] = {"auto"};
+constexpr std::string_view stage_words[] = {"by_speed"};
+constexpr Value factor_of_gpus = whole | words(searched_words);
+constexpr Key plan_keys[] = {
+    {"data", factor_of_gpus, "what tensor, pipeline and context leave",
+     "Replicas of the model, each with a part of the batch.",
+     "data x tensor x pipeline x context is the number of GPUs."},
+    {"tensor", factor_of_gpus, "1", "GPUs that share the matrices of every layer."},
+    {"pipeline", factor_of_gpus, "1", "Stages into which the layers are divided, one after the other."},
+    {"interleave", whole, "1", "Chunks of layers that a stage has, which shortens the pipeline's bubble.",
+     "With pipeline above 1."},
+    {"context", factor_of_gpus, "1", "GPUs that share every sequence."},
+    {"expert", factor_of_gpus, "1", "GPUs over which a layer's experts are divided.", "A model with experts."},
+    {"expert_tensor", whole, "tensor; 1 where experts are small",
+     "GPUs that share the matrices of an expert: 1, or as many as tensor."},
+    {"schedule", word<PipelineSchedule>, "1f1b; interleaved with interleave",
+     "In which order a stage takes its micro-batches.", "With pipeline above 1."},
+    {"embedding_in_pipeline", flag, "false", "Whether embedding and loss count as a layer each when stages are cut."},
+    {"sequence_parallel", flag, "false", "Whether tensor ranks divide the sequence between their products.",
+     "With tensor above 1."},
+    {"tensor_overlap", flag, "false", "Whether gathers and scatters of tensor ranks run behind products, in chunks.",
+     "With sequence_parallel."},
+    {"zero", factor_of_gpus | mapping(zero), "0",
+     "What is divided over replicas: 1 optimizer states, 2 and gradients, 3 and weights (FSDP)."},
+    {"reshard_after_forward", flag, "true; false with a pipeline",
+     "Whether weights are given back after the forward pass and gathered again.", "zero: 3"},
+    {"offload", one_or_list(words(offload_words)), "none", "What is kept in host memory between its uses."},
+    {"sync", mapping(sync), "all-reduce by the fastest algorithm", "How gradients are synchronised."},
+    {"execution", word<ExecutionMode>, "eager", "How kernels are launched."},
+    {"processes", words(process_words), "per_gpu", "A Python process for each GPU, or one for all of a machine."},
+    {"order", text, "tensor-context-expert-data-pipeline",
+     "Which dimension runs over neighbouring ranks: the fastest first, joined by -."},
+    {"split", word<BatchSplit>, "equal", "How a step's samples are divided among replicas on unequal machines.",
+     "With cluster.groups."},
+    {"stage_layers", words(stage_words) | list(whole), "as many each",
+     "Layers of each stage, or as many as suit the speed of its GPUs.", "With pipeline above 1, interleave 1."},
+    {"placement", words(placement_words) | one_or_list(text), "packed",
+     "The machines in the order of ranks: packed, scattered over a fabric's leaves, or a list such as [0..7, 12]."},
+    {"trainer", named(Catalogue::trainer), "none",
+     "Whose habits hold for keys that are left out: a name from `foretrain trainers list`."},
+};
+
+constexpr Key collective_plan_keys[] = {
+    {"sync", mapping(sync), "the fastest algorithm", "How the collective is carried out."},
+};
+constexpr Key execution_plan_keys[] = {
+    {"execution", word<ExecutionMode>, "eager", "How kernels are launched."},
+};
+
+constexpr Key zero_keys[] = {
+    {"stage", whole, "needed", "As plan.zero: what is divided."},
+    {"shard", whole, "all replicas", "Replicas over which it is divided, as often as there are such groups (HSDP)."},
+};
+
+constexpr std::string_view with_servers = "algorithm: parameter_server and its kinds";
+constexpr std::string_view bucket_words[] = {"auto", "ddp", "megatron", "deepspeed", "whole"};
+constexpr Key sync_keys[] = {
+    {"algorithm", word<SyncAlgorithm>, "auto", "How gradients are summed; auto: the fastest of those that apply."},
+    {"levels", one_or_list(whole), "a machine's ranks, then machines",
+     "Group sizes from the inside out, such as [8, 4].", "Algorithms in levels."},
+    {"servers", whole, "1", "How many parameter servers there are.", with_servers},
+    {"placement", word<ServerPlacement>, "cpu", "Where parameter servers run.", with_servers},
+    {"consistency", text, "synchronous", "synchronous, asynchronous or bounded(4).", with_servers},
+    {"bucket", words(bucket_words) | quantity("MB"), "auto",
+     "Gradients that are sent together: a size, or a trainer's rule."},
+    {"first_bucket", quantity("MB"), "bucket", "The first bucket to become ready, where its size is another."},
+    {"bucketing", word<Sync::Bucketing>, "by_layer", "Whether buckets end with layers or with tensors."},
+    {"overlap", flag, "true", "Whether gradients are sent while others are computed."},
+    {"every_micro_batch", flag, "false",
+     "Whether gradients are sent after each micro-batch, not after the last alone."},
+    {"gradient_precision", word_among<gradient_precisions>, "the trainer's", "The format in which gradients are sent."},
+    {"parameter_precision", word_among<gradient_precisions>, "that of the weights",
+     "The format in which ZeRO gathers weights."},
+    {"compression", text, "none",
+     "none, fp16, …, powersgd(4), top_k(1 %): gradients made smaller before they are sent."},
+    {"error_feedback", flag, "where compression needs it",
+     "Whether what compression loses is added to the next step's gradients.", "With compression."},
+    {"assignment", word<Sync::Assignment>, "balanced", "How gradients are dealt out to servers.", with_servers},
+    {"split", quantity("MB"), "4 MB", "The size above which a gradient is cut into pieces.", with_servers},
+    {"priority", word<Sync::Priority>, "arrival", "Which gradient a server takes first.", with_servers},
+    {"barrier", flag, "false", "Whether no weight is pulled before all gradients are applied.", with_servers},
+    {"local_reduce", flag, "false", "Whether a machine's GPUs add up first and push once.", with_servers},
+    {"slow_workers", mapping(slow_workers), "none", "Workers that compute slower than others.", with_servers},
+};
+
+constexpr Key slow_workers_keys[] = {
+    {"count", whole, "needed", "How many are slow."},
+    {"factor", number, "needed", "Their compute time over that of the others."},
+};
+
+}  // namespace
+
+constinit const Mapping plan = {"plan", plan_keys};
+constinit const Mapping collective_plan = {"plan of a collective", collective_plan_keys};
+constinit const Mapping execution_plan = {"plan of operators and tasks", execution_plan_keys};
+constinit const Mapping zero = {"ZeRO", zero_keys};
+constinit const Mapping sync = {"synchronisation", sync_keys};
+constinit const Mapping slow_workers = {"slow workers", slow_workers_keys};
+
+}  // namespace foretrain::keys

@@ -1,0 +1,117 @@
+// Scenarios: their uppermost keys, the cluster and its network.
+#include "model/hardware/cluster.hpp"
+#include "model/scenario/keys/keys.hpp"
+
+namespace foretrain::keys {
+
+namespace {
+
+constexpr Key scenario_keys[] = {
+    {"name", text, "the file's name", "What results call the scenario."},
+    {"description", text, "", "A line about the scenario for people who list scenarios."},
+    {"cluster", mapping(cluster), "needed", "The machines, and the network between them."},
+    {"workload", mapping(workload), "needed", "What the machines do: train, collective, operator or tasks."},
+    {"plan", mapping(plan), "data parallel over all GPUs",
+     "How the work is spread over the GPUs and gradients are synchronised."},
+    {"background", list(mapping(background)), "no other traffic", "Traffic of others on the same cluster."},
+    {"jobs", list(mapping(job)), "no other jobs", "Further trainings on nodes of the same cluster."},
+    {"calibration", named(Catalogue::calibration), "published",
+     "The constants of the cost models: those that come with foretrain, or those that `foretrain calibrate` measured."},
+};
+
+constexpr Key cluster_keys[] = {
+    {"node", named(Catalogue::node, node), "needed, unless groups", "The kind of machine."},
+    {"nodes", whole, "1", "How many machines there are.", "Several need a network: cluster.network, or the node's."},
+    {"gpus_per_node", whole, "all of a machine", "How many GPUs of each machine are used."},
+    {"network", mapping(network), "the node's", "The network between the machines, over what the node says of it."},
+    {"groups", list(mapping(group)), "one kind of machine",
+     "Machines of several kinds on one network, in the order of their ranks.",
+     "Instead of node, nodes and gpus_per_node."},
+    {"faults", list(mapping(fault)), "none", "Parts that are slow or have failed."},
+    {"jitter", mapping(jitter), "none", "How much times vary from step to step."},
+    {"price", quantity("USD/GPU/hour") | text | mapping(price), "",
+     "What a GPU costs an hour, or a way of buying the machines: results then say what a step or a training costs.",
+     "2.5 USD/GPU/hour, 98 USD/node/hour, or on_demand of scenarios/hardware/prices.yaml."},
+    {"failures", text | mapping(failures), "none",
+     "How often parts fail: results then say how much of a training's time lasts.",
+     "A name in scenarios/hardware/failures.yaml, or preset: NAME; with train.samples and train.checkpoint."},
+    {"energy", text | mapping(energy), "",
+     "The grid: results then say what a training takes in electricity, and what that emits."},
+};
+
+constexpr Key group_keys[] = {
+    {"node", named(Catalogue::node, node), "needed", "The kind of machine of this group."},
+    {"nodes", whole, "1", "How many machines the group has."},
+    {"gpus_per_node", whole, "all of a machine", "How many GPUs of each machine are used."},
+    {"network", mapping(network), "the cluster's", "The network cards of this group.",
+     "A fabric is the cluster's: cluster.network.fabric."},
+};
+
+constexpr Key network_keys[] = {
+    {"nics_per_node", whole, "the node's", "How many network cards a machine has."},
+    {"nic", named(Catalogue::card), "", "The kind of network card, by its name in scenarios/hardware/cards.yaml.",
+     "Instead of nic_bandwidth."},
+    {"nic_bandwidth", quantity("Gbit/s"), "the node's", "The line rate of one network card, in one direction."},
+    {"latency", quantity("us"), "the node's", "Time from one machine's memory to another's for the smallest message."},
+    {"oversubscription", number, "1",
+     "Bandwidth of all cards over what the fabric carries: 1 where nothing is missing.",
+     "A fabric that is described has its own."},
+    {"efficiency", number, "the node's, or the transport's", "Share of the line rate that payload reaches."},
+    {"gpu_direct", flag, "the node's", "Whether cards read and write GPU memory without a copy through the host."},
+    {"in_network_reduction", flag, "false", "Whether switches add up what passes through them (SHARP)."},
+    {"transport", mapping(transport), "", "The protocol: headers, windows and losses.", "Gives efficiency."},
+    {"fabric", named(Catalogue::fabric, fabric), "one switch that never blocks",
+     "Switches and cables between the cards."},
+};
+
+constexpr Key transport_keys[] = {
+    {"protocol", word<Protocol>, "needed", "What carries messages."},
+    {"mtu", quantity("B"), "4096 B of infiniband and roce, else 1500 B",
+     "The largest packet: with IP's headers for TCP and UDP, payload alone for InfiniBand and RoCE."},
+    {"link_layer", word<LinkLayer>, "the protocol's", "What surrounds a packet on the wire."},
+    {"message", quantity("MB"), "unlimited", "What is handed over at a time; each begins a packet of its own."},
+    {"window", quantity("MB"), "unlimited", "The most that a TCP connection has under way."},
+    {"loss", number, "0", "Share of packets that are lost on the way of a TCP connection."},
+    {"streams", whole, "1", "TCP connections side by side between two endpoints."},
+};
+
+constexpr Key fault_keys[] = {
+    {"node", whole, "", "The machine, counted from 0.", "Needed with gpu and card."},
+    {"gpu", whole, "", "A slow GPU of that machine.", "With speed, and none of the keys of cards and links."},
+    {"speed", quantity("%"), "needed with gpu", "What is left of the GPU's speed."},
+    {"card", whole, "", "A network card of that machine.", "Instead of link."},
+    {"link", text, "", "A link of the fabric, by its name.", "Instead of card."},
+    {"failed", flag, "false", "Whether the card or link carries nothing.", "Instead of bandwidth."},
+    {"bandwidth", quantity("Gbit/s") | quantity("%"), "", "What is left of the bandwidth of the card or link."},
+};
+
+constexpr Key jitter_keys[] = {
+    {"compute", quantity("%"), "0 %", "Spread of the times of computing, as a share of their mean."},
+    {"network", quantity("%"), "0 %", "Spread of the times of messages, as a share of their mean."},
+    {"seed", whole, "1", "Where the random numbers begin: the same seed gives the same prediction."},
+};
+
+constexpr Key background_keys[] = {
+    {"from", text, "needed", "Where the traffic begins: gpu3, node1, node1/cpu0 or host of gpu3."},
+    {"to", text, "needed", "Where it ends, said in the same way."},
+    {"rate", quantity("Gbit/s"), "as much as the way carries", "The most that it takes."},
+};
+
+constexpr Key job_keys[] = {
+    {"scenario", named(Catalogue::run), "needed", "The other training; its cluster is replaced by this one."},
+    {"nodes", one_or_list(text), "needed", "Its machines: numbers and ranges such as 4..7."},
+};
+
+}  // namespace
+
+constinit const Mapping scenario = {"scenario", scenario_keys};
+constinit const Mapping cluster = {"cluster", cluster_keys};
+constinit const Mapping group = {"group of machines", group_keys};
+constinit const Mapping network = {"network", network_keys};
+constinit const Mapping transport = {"transport", transport_keys};
+constinit const Mapping fault = {"fault", fault_keys};
+constinit const Mapping jitter = {"jitter", jitter_keys};
+constinit const Mapping background = {"traffic of others", background_keys};
+constinit const Mapping job = {"job", job_keys};
+
+}  // namespace foretrain::keys

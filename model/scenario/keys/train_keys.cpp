@@ -1,0 +1,148 @@
+// Workloads: a training, its data, or a collective alone.
+#include "model/collectives/operation.hpp"
+#include "model/scenario/keys/keys.hpp"
+#include "model/workload/model.hpp"
+#include "model/workload/training.hpp"
+
+namespace foretrain::keys {
+
+namespace {
+
+constexpr Key workload_keys[] = {
+    {"train", mapping(train), "", "A training: what one step takes.", "Exactly one key of workload."},
+    {"collective", mapping(collective), "", "A collective operation alone.", "Exactly one key of workload."},
+    {"operator", mapping(operation), "", "One operator alone, on a GPU, a processor or a disk.",
+     "Exactly one key of workload."},
+    {"tasks", list(mapping(task)), "", "A list of tasks with what each waits for.", "Exactly one key of workload."},
+};
+
+constexpr std::string_view part_words[] = {"vision", "projector", "language", "embedding", "blocks", "head"};
+constexpr std::string_view loss_words[] = {"eager", "fused"};
+constexpr std::string_view auto_words[] = {"auto"};  // searched for before a scenario is read
+constexpr Key train_keys[] = {
+    {"model", named(Catalogue::model, model), "needed", "What is trained."},
+    {"global_batch", whole, "micro_batch x plan.data", "Samples of a step, of all GPUs together.",
+     "A multiple of micro_batch x plan.data."},
+    {"global_batch_per_gpu", number, "", "The same divided by the number of GPUs.", "Instead of global_batch."},
+    {"micro_batch", whole | words(auto_words), "1", "Samples that a replica passes through the model at a time."},
+    {"precision", word_among<training_precisions> | mapping(precision), "bf16", "The format of products."},
+    {"fp8", mapping(recipe), "", "How operands are cast to fp8.", "precision: fp8"},
+    {"mxfp8", mapping(recipe), "", "Which layers are not cast to mxfp8.", "precision: mxfp8"},
+    {"nvfp4", mapping(recipe), "", "Which layers are not cast to nvfp4.", "precision: nvfp4"},
+    {"optimizer", word<Optimizer>, "adamw", "The optimizer, which decides how much memory its states take."},
+    {"recompute", word<Recompute> | words(auto_words), "none",
+     "What is computed again in the backward pass instead of being kept."},
+    {"attention", word<AttentionKind>, "flash; standard on old GPUs", "The attention kernels."},
+    {"kernels", word<KernelSet>, "fused; plain for BERT", "Whether small operators are fused, as Megatron-LM does.",
+     "Transformers."},
+    {"master_weights", flag, "with ZeRO-1 and 2", "Whether an fp32 copy of 2-byte weights is kept beside the states."},
+    {"loss", words(loss_words), "eager", "Whether cross-entropy makes fp32 copies of the logits."},
+    {"samples", text, "", "The whole training, such as 15 trillion tokens or 90 epochs of 1281167 images.",
+     "Results then say how long it takes."},
+    {"loader", mapping(loader), "data are there when needed", "How samples come from storage to the GPU."},
+    {"compute_spread", quantity("%") | number, "0",
+     "How much a worker's compute time varies from step to step, as a share of its mean."},
+    {"data", mapping(data), "every sample as long as the model's sequence", "How samples differ in length.",
+     "Models with a sequence."},
+    {"freeze", one_or_list(words(part_words)), "nothing", "Parts of the model that are not trained."},
+    {"lora", mapping(lora), "none", "Adapters that are trained in the place of weights."},
+    {"checkpoint", mapping(checkpoint), "none", "How often, and to where, the training's state is written."},
+    {"recovery", mapping(recovery), "as scenarios/hardware/failures.yaml says",
+     "How failures are noticed and what a restart takes.", "With cluster.failures."},
+    {"layer_overhead", quantity("us"), "0", "What the trainer loses at each block of layers of each micro-batch."},
+    {"reserved_memory", quantity("GiB"), "0", "What the trainer holds in GPU memory beyond tensors and buffers."},
+};
+
+constexpr Key precision_keys[] = {
+    {"preset", word_among<training_precisions>, "the format beside it", "The format of products."},
+    {"fp8", mapping(recipe), "", "How operands are cast to fp8."},
+    {"mxfp8", mapping(recipe), "", "Which layers are not cast to mxfp8."},
+    {"nvfp4", mapping(recipe), "", "Which layers are not cast to nvfp4."},
+};
+
+constexpr Key recipe_keys[] = {
+    {"scaling", word<Fp8Scaling>, "delayed", "Where the scales of fp8 operands come from.", "fp8"},
+    {"first_bf16_layers", whole, "0", "Layers at the beginning that stay in bf16."},
+    {"last_bf16_layers", whole, "0", "Layers at the end that stay in bf16."},
+};
+
+constexpr Value lengths_of_samples = number | mapping(distribution);
+constexpr Key data_keys[] = {
+    {"images", lengths_of_samples, "1", "Images of a sample.", "Vision–language models."},
+    {"text", lengths_of_samples, "needed", "Tokens of text of a sample."},
+    {"batching", word<Batching::Kind> | mapping(batching), "padding", "How samples of different lengths share a pass."},
+};
+
+constexpr Key distribution_keys[] = {
+    {"distribution", word<LengthDistribution::Kind>, "needed", "How lengths are distributed."},
+};
+constexpr Key fixed_keys[] = {
+    {"value", number, "needed", "The one length."},
+};
+constexpr Key uniform_keys[] = {
+    {"from", number, "needed", "The shortest length."},
+    {"to", number, "needed", "The longest length."},
+};
+constexpr Key lognormal_keys[] = {
+    {"mean", number, "needed", "The mean length."},
+    {"spread", quantity("%") | number, "needed", "Standard deviation over the mean."},
+};
+constexpr Key histogram_keys[] = {
+    {"values", list(number), "needed", "Lengths."},
+    {"weights", list(number), "needed", "How often each of them occurs, in any unit."},
+};
+constexpr Variant distribution_variants[] = {
+    {"fixed", &fixed}, {"uniform", &uniform}, {"lognormal", &lognormal}, {"histogram", &histogram}};
+
+constexpr Key batching_keys[] = {
+    {"kind", word<Batching::Kind>, "needed", "How samples of different lengths share a pass."},
+    {"buckets", whole, "8", "Ranges of length, one of which a step's samples come from.", "kind: bucketing"},
+    {"length", whole, "the model's sequence", "Length of the sequences into which samples are packed.",
+     "kind: packing"},
+};
+
+constexpr std::string_view adapter_words[] = {"attention", "ffn", "qkv"};
+constexpr Key lora_keys[] = {
+    {"rank", whole, "needed", "Rank of the adapters."},
+    {"targets", one_or_list(words(adapter_words)), "qkv", "The matrices that have adapters."},
+};
+
+enum class GroupLayout { blocked, strided };  // RankGrouping of scenario.hpp, which stands above this room
+constexpr Key collective_keys[] = {
+    {"operation", word<CollectiveOperation>, "needed", "What is done."},
+    {"size", quantity("MB"), "needed", "Bytes that every rank has."},
+    {"ranks", whole, "all GPUs", "How many GPUs take part, the first ones of the cluster."},
+    {"groups", whole, "1", "Groups into which they are divided, each with an operation of its own."},
+    {"layout", word<GroupLayout>, "blocked", "Whether groups are consecutive ranks or every so many."},
+    {"algorithm", word<SyncAlgorithm>, "plan.sync.algorithm", "How it is carried out."},
+    {"levels", one_or_list(whole), "plan.sync.levels", "Group sizes from the inside out."},
+    {"servers", whole, "plan.sync.servers", "How many parameter servers there are."},
+    {"placement", word<ServerPlacement>, "plan.sync.placement", "Where parameter servers run."},
+};
+
+constexpr Key checkpoint_keys[] = {
+    {"every", whole | words(auto_words), "needed",
+     "Steps from one checkpoint to the next; auto: the best, by failures."},
+    {"mode", word<Checkpoint::Mode>, "asynchronous", "Whether the training waits until it is written."},
+    {"storage", named(Catalogue::storage, storage), "the node's", "Where it is written."},
+};
+
+}  // namespace
+
+constinit const Mapping workload = {"workload", workload_keys};
+constinit const Mapping train = {"training", train_keys};
+constinit const Mapping precision = {"format of products", precision_keys};
+constinit const Mapping recipe = {"recipe of casting", recipe_keys};
+constinit const Mapping data = {"data", data_keys};
+constinit const Mapping distribution = {"distribution of lengths", distribution_keys, "distribution",
+                                        distribution_variants};
+constinit const Mapping fixed = {"one length", fixed_keys};
+constinit const Mapping uniform = {"uniform lengths", uniform_keys};
+constinit const Mapping lognormal = {"lognormal lengths", lognormal_keys};
+constinit const Mapping histogram = {"histogram of lengths", histogram_keys};
+constinit const Mapping batching = {"batching", batching_keys};
+constinit const Mapping lora = {"adapters", lora_keys};
+constinit const Mapping collective = {"collective", collective_keys};
+constinit const Mapping checkpoint = {"checkpoint", checkpoint_keys};
+
+}  // namespace foretrain::keys

@@ -1,0 +1,110 @@
+#include "model/scenario/unknown_keys.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "model/base/text.hpp"
+#include "model/scenario/keys/foreign_names.hpp"
+#include "model/scenario/keys/key_tree.hpp"
+#include "model/scenario/yaml_reader.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using KnownKeys = std::span<const keys::Key* const>;
+
+/// More than a page of complaints helps nobody.
+constexpr std::size_t most_complaints = 30;
+
+ScenarioError complaint_about(const YamlEntry& entry, const std::string& path, KnownKeys known) {
+  std::vector<std::string> words;
+  for (const keys::Key* key : known) words.emplace_back(key->name);
+  std::string expected;
+  if (const auto ours = keys::our_name(entry.key)) {
+    expected = fmt::format("foretrain calls it {}", *ours);
+  } else if (const auto nearest = nearest_word(entry.key, words)) {
+    expected = fmt::format("did you mean {}?", *nearest);
+  } else {
+    expected = fmt::format("known here: {}", or_list(words, 30));
+  }
+  return {entry.where, path, "unknown key", std::move(expected)};
+}
+
+/// Looks through a document for keys that its tables do not have.
+class Search {
+ public:
+  void through(const YamlNode& mapping, const std::string& path, KnownKeys known) {
+    for (const YamlEntry& entry : mapping.entries) {
+      if (std::ranges::find(known, entry.key, &keys::Key::name) != known.end()) continue;
+      found_.push_back(complaint_about(entry, join_path(path, entry.key), known));
+    }
+    for (const YamlEntry& entry : mapping.entries) {
+      const auto key = std::ranges::find(known, entry.key, &keys::Key::name);
+      if (key == known.end()) continue;
+      for (const keys::Form& form : (*key)->value.forms()) into(entry.value, join_path(path, entry.key), form);
+    }
+  }
+
+  std::vector<ScenarioError> take() && { return std::move(found_); }
+
+ private:
+  void into(const YamlNode& value, const std::string& path, const keys::Form& form) {
+    using Shape = keys::Form::Shape;
+    if (form.mapping == nullptr) return;
+    keys::Form inner = form;
+    inner.shape = form.shape == Shape::list_of_lists ? Shape::list : Shape::one;
+    if (value.is_sequence() && form.shape != Shape::one && form.shape != Shape::by_name) {
+      for (std::size_t i = 0; i < value.items.size(); ++i) into(value.items[i], fmt::format("{}[{}]", path, i), inner);
+    } else if (value.is_mapping() && form.shape == Shape::by_name) {
+      for (const YamlEntry& entry : value.entries) into(entry.value, join_path(path, entry.key), inner);
+    } else if (value.is_mapping() && (form.shape == Shape::one || form.shape == Shape::one_or_list)) {
+      through(value, path, keys_in(value, form));
+    }
+  }
+
+  static std::vector<const keys::Key*> keys_in(const YamlNode& value, const keys::Form& form) {
+    const YamlEntry* word = value.find(form.mapping->decides);
+    return keys::keys_of(form, word != nullptr ? word->value.scalar : "");
+  }
+
+  std::vector<ScenarioError> found_;
+};
+
+}  // namespace
+
+UnknownKeys::UnknownKeys(std::vector<ScenarioError> complaints)
+    : ScenarioError(complaints.front()), complaints_(std::move(complaints)) {
+  for (std::size_t i = 0; i < std::min(complaints_.size(), most_complaints); ++i) {
+    if (i > 0) text_ += '\n';
+    text_ += complaints_[i].what();
+  }
+  if (complaints_.size() > most_complaints) {
+    text_ += fmt::format("\nand {} more", complaints_.size() - most_complaints);
+  }
+}
+
+std::vector<ScenarioError> unknown_keys(const YamlNode& mapping, const std::string& path, KnownKeys known) {
+  Search search;
+  search.through(mapping, path, known);
+  return std::move(search).take();
+}
+
+void throw_with_unknown_keys(const ScenarioError& error, const YamlNode& scenario) {
+  std::vector<ScenarioError> all = {error};
+  if (const auto* several = dynamic_cast<const UnknownKeys*>(&error)) all = several->complaints();
+  std::vector<const keys::Key*> known;
+  for (const keys::Key& key : keys::scenario.keys) known.push_back(&key);
+  for (ScenarioError& other : unknown_keys(scenario, "", known)) {
+    const bool told = std::ranges::any_of(all, [&](const ScenarioError& one) {
+      return one.key() == other.key() && one.where().text() == other.where().text();
+    });
+    if (!told) all.push_back(std::move(other));
+  }
+  throw UnknownKeys(std::move(all));
+}
+
+}  // namespace foretrain

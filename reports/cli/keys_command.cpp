@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+
+#include "model/base/error.hpp"
+#include "model/base/text.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "reports/cli/command.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/keys_report.hpp"
+#include "reports/keys_schema.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::vector<std::string> names_in_catalogue(keys::Catalogue catalogue) {
+  const auto names_of_kind = [](const std::vector<CatalogueEntry>& entries, std::string_view kind) {
+    std::vector<std::string> names;
+    for (const CatalogueEntry& entry : entries) {
+      if (kind.empty() || entry.kind == kind) names.push_back(entry.name);
+    }
+    return names;
+  };
+  switch (catalogue) {
+    case keys::Catalogue::node:
+      return names_of_kind(list_hardware(), "node");
+    case keys::Catalogue::gpu:
+      return names_of_kind(list_hardware(), "gpu");
+    case keys::Catalogue::model:
+      return names_of_kind(list_models(), "");
+    case keys::Catalogue::trainer:
+      return names_of_kind(list_trainers(), "");
+    default:
+      return {};
+  }
+}
+
+std::string schema_of(const std::string& word) {
+  std::vector<std::string> known;
+  for (const keys::FileKind& file : keys::files()) {
+    if (file.word == word) return keys_schema(file, names_in_catalogue);
+    known.emplace_back(file.word);
+  }
+  throw UsageError(fmt::format("--schema {}: files are {}", word, or_list(known)));
+}
+
+}  // namespace
+
+void add_keys(CLI::App& app, ExitStatus&) {
+  struct Options {
+    std::string prefix, schema;
+    bool json = false, markdown = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("keys", "the keys that files may have: values, defaults, meanings");
+  command->add_option("PREFIX", options->prefix, "only those below a key: plan, cluster.network, …");
+  command->add_option("--schema", options->schema, "JSON Schema for editors instead")
+      ->type_name("scenario|hardware|model|calibration|trainer");
+  command->add_flag("--json", options->json, "JSON for programs");
+  command->add_flag("--markdown", options->markdown, "the page reports/docs/keys.md");
+  command->callback([options] {
+    if (!options->schema.empty()) return print(schema_of(options->schema));
+    if (options->markdown) return print(keys_markdown());
+    const std::string text = keys_text(options->prefix);
+    if (text.empty()) {
+      const auto nearest = nearest_key(options->prefix);
+      throw UsageError(fmt::format("no key {}; {}", options->prefix,
+                                   nearest ? fmt::format("did you mean {}?", *nearest) : "`foretrain keys` lists all"));
+    }
+    print(options->json ? keys_json(options->prefix) : text);
+  });
+}
+
+}  // namespace foretrain

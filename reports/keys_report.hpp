@@ -1,0 +1,24 @@
+// The keys that files may have, for people and for programs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace foretrain {
+
+/// The keys whose dotted path begins with `prefix`, as a table: what each may be, what holds without it, what it means.
+/// Empty where there are none.
+std::string keys_text(std::string_view prefix);
+/// The same for programs: a JSON array.
+std::string keys_json(std::string_view prefix);
+/// All keys as a page of reference (reports/docs/keys.md).
+std::string keys_markdown();
+
+/// Everything about a key: a dotted path, a last word alone (every place where it stands), or another program's name
+/// for it. Nothing where there is none.
+std::optional<std::string> key_help(std::string_view key);
+/// The key that was probably meant.
+std::optional<std::string> nearest_key(std::string_view key);
+
+}  // namespace foretrain

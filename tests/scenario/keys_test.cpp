@@ -1,0 +1,243 @@
+// The tables of keys: every key is described, none twice, and each is read by somebody.
+#include "model/scenario/keys/keys.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/base/text.hpp"
+#include "model/base/units.hpp"
+#include "model/scenario/calibration_reader.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/keys/foreign_names.hpp"
+#include "model/scenario/keys/key_tree.hpp"
+#include "model/scenario/load.hpp"
+#include "model/scenario/model_reader.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+std::vector<keys::Place> all_places() {
+  std::vector<keys::Place> all;
+  for (const keys::FileKind& file : keys::files()) {
+    for (keys::Place& place : keys::places(file, keys::Repeats::left_out)) all.push_back(std::move(place));
+  }
+  return all;
+}
+
+void read_workload_text(const std::string& workload) {
+  const std::string head = "cluster: { node: { preset: dgx-h100, storage: hdd-10k } }\nworkload: ";
+  load_scenario_text(head + workload + "\n", "keys.yaml");
+}
+
+/// Reads what the catalogue has, and of the rest one text for each reader: readers ask for keys that are not there,
+/// too.
+void read_everything() {
+  for (const CatalogueEntry& run : list_scenarios()) load_scenario(run.file);
+  for (const CatalogueEntry& entry : list_hardware()) {
+    const YamlNode name = yaml_scalar(entry.file.string(), {});
+    if (entry.kind == "node") read_node(Field(name, ""));
+    if (entry.kind == "gpu") read_gpu(Field(name, ""));
+  }
+  for (const CatalogueEntry& entry : list_models()) {
+    const YamlNode name = yaml_scalar(entry.file.string(), {});
+    read_model(Field(name, ""));
+  }
+  for (const char* fabric : {"{ kind: dragonfly, nodes_per_router: 1, routers_per_group: 1, groups: 2 }",
+                             "{ kind: torus, dimensions: 2 }", "{ kind: sites, distance: 10 km, bandwidth: 1 Gbit/s }",
+                             "{ kind: fat_tree, nodes_per_leaf: 1, nodes_per_pod: 1 }"}) {
+    load_scenario_text(std::string("cluster: { node: dgx-h100, nodes: 2, network: { fabric: ") + fabric +
+                           " } }\nworkload: { collective: { operation: all_reduce, size: 1 MB } }\n",
+                       "keys.yaml");
+  }
+  for (const char* op :
+       {"{ kind: matmul, m: 8, n: 8, k: 8 }", "{ kind: matmul, on: cpu, m: 8, n: 8, k: 8 }",
+        "{ kind: copy, size: 1 MB }",
+        "{ kind: convolution, batch: 1, channels: 1, height: 8, width: 8, filters: 1, kernel: 3 }",
+        "{ kind: attention, batch: 1, heads: 1, head_dim: 64, lengths: { distribution: normal, count: 2, mean: 64, "
+        "spread: 2 } }",
+        "{ kind: attention, batch: 1, heads: 1, head_dim: 64, sequence: 64 }", "{ kind: elementwise, elements: 8 }",
+        "{ kind: batch_norm, batch: 1, channels: 1, height: 8, width: 8 }", "{ kind: softmax, rows: 8, columns: 8 }",
+        "{ kind: pooling, batch: 1, channels: 1, height: 8, width: 8, kernel: 2 }",
+        "{ kind: embedding, tokens: 8, width: 8, vocabulary: 8 }", "{ kind: optimizer, parameters: 8 }",
+        "{ kind: gradient_clipping, parameters: 8 }", "{ kind: disk_read }", "{ kind: disk_write, order: sequential }",
+        "{ kind: memory_access, working_set: 1 MB, pattern: strided, stride: 64 B }",
+        "{ kind: memory_walk, on: cpu, working_set: 1 MB }", "{ kind: memory_walk, on: gpu, working_set: 1 GB }",
+        "{ kind: data_loader, batch: 1, workers: 1, dataset: { sample: 1 KB }, storage: { kind: network, "
+        "read_bandwidth: 1 GB/s, read_latency: 1 ms, random_read_iops: 10, round_trip: 1 ms } }"}) {
+    INFO(op);
+    REQUIRE_NOTHROW(read_workload_text(std::string("{ operator: ") + op + " }"));
+  }
+  const std::string train = "{ train: { model: llama3-8b, global_batch: 8, ";
+  for (const char* rest :
+       {"precision: { fp8: { scaling: current } } } }", "checkpoint: { every: 100 } } }", "lora: { rank: 8 } } }",
+        "micro_batch: 4, data: { text: { distribution: uniform, from: 4000, to: 4100 }, batching: { kind: packing, "
+        "length: 8192 } } } }",
+        "data: { text: { distribution: lognormal, mean: 10, spread: 20 % } } } }",
+        "data: { text: { distribution: fixed, value: 10 } } } }",
+        "data: { text: { distribution: histogram, values: [1, 2], weights: [1, 1] } } } }"}) {
+    INFO(rest);
+    REQUIRE_NOTHROW(read_workload_text(train + rest));
+  }
+  read_workload_text(
+      "{ tasks: [ { id: a, on: 'gpu0:h2d', run: { copy: { from: cpu, to: gpu0, size: 1 MB } } }, { id: b, on: cpu, "
+      "run: { "
+      "item: { from: gpu0 } } }, { id: c, on: cpu, run: { print: { from: gpu0, size: 1 MB } } }, { id: d, on: cpu, "
+      "run: { "
+      "page_lock: { size: 1 MB } } }, { id: e, on: cpu, run: { sleep: 1 ms } }, { id: f, on: gpu0, run: { forward: { "
+      "model: mlp-d2l } } }, { loop: 2, tasks: [ { id: g, on: gpu0, run: { matmul: { m: 1, n: 1, k: 1 } } } ] } ] }");
+  load_scenario_text(
+      "cluster:\n  groups: [ { node: dgx-h100 }, { node: dgx-a100-80gb } ]\n  jitter: { compute: 1 % }\n"
+      "  faults: [ { node: 0, gpu: 1, speed: 50 % }, { node: 0, card: 1, failed: true } ]\n"
+      "  network: { transport: { protocol: tcp } }\n"
+      "workload: { train: { model: gpt2, global_batch: 16 } }\nbackground: [ { from: gpu0, to: gpu8 } ]\n",
+      "keys.yaml");
+  load_scenario_text(
+      "cluster: { node: dgx-h100 }\nworkload: { train: { model: gpt2, global_batch: 8 } }\n"
+      "plan: { zero: { stage: 3, shard: 4 }, sync: { algorithm: auto } }\n",
+      "keys.yaml");
+  load_scenario_text(
+      "cluster: { node: dgx-h100 }\nworkload: { train: { model: gpt2, global_batch: 8 } }\n"
+      "plan: { sync: { algorithm: parameter_server, slow_workers: { count: 1, factor: 2 } } }\n",
+      "keys.yaml");
+  load_default_calibration();
+}
+
+std::set<const keys::Key*> keys_asked_for() {
+  struct Record {
+    Record() { MappingReader::asked = &found; }
+    ~Record() { MappingReader::asked = nullptr; }
+    std::set<const keys::Key*> found;
+  } record;
+  read_everything();
+  return record.found;
+}
+
+/// Whether the reader of this key looks for it before, or without, opening the mapping, or leaves it to people.
+bool read_otherwise(const keys::Place& place) {
+  if (place.key->meaning.ends_with("not read.")) return true;
+  for (const char* word : {"description", "sources", "kind", "preset", "hf", "on", "repeat"}) {
+    if (place.key->name == word) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("Every key has a sentence, and a value that can be described") {
+  for (const keys::Place& place : all_places()) {
+    INFO(place.path);
+    CHECK(place.key->meaning.size() > 4);
+    CHECK((place.key->meaning.ends_with('.') || place.key->meaning.ends_with('?')));
+    CHECK_FALSE(keys::describe(place.key->value).empty());
+  }
+}
+
+TEST_CASE("No mapping has a key twice") {
+  std::map<std::string, const keys::Key*> known;
+  for (const keys::FileKind& file : keys::files()) {
+    for (const keys::Mapping* table : file.tables) {
+      std::set<std::string_view> names;
+      for (const keys::Key& key : table->keys) CHECK(names.insert(key.name).second);
+    }
+    for (const keys::Place& place : keys::places(file, keys::Repeats::left_out)) {
+      const std::string where = fmt::format("{} {} {}", file.word, place.path, place.when);
+      INFO(where);
+      CHECK(known.emplace(where, place.key).first->second->meaning == place.key->meaning);
+    }
+  }
+  CHECK(known.size() > 450);
+}
+
+TEST_CASE("Every key that is described is read") {
+  const std::set<const keys::Key*> asked = keys_asked_for();
+  // Read by the calibration of a machine and by fits, which have tests of their own.
+  const std::set<const keys::Mapping*> elsewhere = {&keys::machine_calibration,
+                                                    &keys::fitted_constant,
+                                                    &keys::covariance,
+                                                    &keys::measured_gpu,
+                                                    &keys::architecture,
+                                                    &keys::operations,
+                                                    &keys::architectures_file,
+                                                    &keys::measured_matmul,
+                                                    &keys::run,
+                                                    &keys::layer};
+  std::set<const keys::Key*> left_out;
+  for (const keys::Mapping* mapping : elsewhere) {
+    for (const keys::Key& key : mapping->keys) left_out.insert(&key);
+  }
+  std::string unread;
+  for (const keys::Place& place : all_places()) {
+    if (asked.contains(place.key) || left_out.contains(place.key) || read_otherwise(place)) continue;
+    unread += place.path + " ";
+  }
+  INFO(unread);
+  CHECK(unread.empty());
+}
+
+TEST_CASE("What others call a key leads to one of ours") {
+  std::set<std::string> known;
+  for (const keys::Place& place : keys::places(keys::files().front(), keys::Repeats::told)) known.insert(place.path);
+  for (const char* word : {"tp", "pp", "dp", "cp", "ep", "tensor_model_parallel_size", "seq_len", "micro-batch-size",
+                           "gradient_accumulation_steps", "world_size", "ZeRO_stage"}) {
+    INFO(word);
+    const auto ours = keys::our_name(word);
+    REQUIRE(ours.has_value());
+    CHECK(known.contains(std::string(ours->substr(0, ours->find_first_of(": ")))));
+  }
+  CHECK_FALSE(keys::our_name("tensor").has_value());
+}
+
+TEST_CASE("Dotted keys and their words are listed for whoever completes them") {
+  const std::vector<std::string> keys = keys::dotted_keys();
+  for (const char* key :
+       {"plan.tensor", "plan.sync.bucket", "cluster.node.gpu.memory", "workload.train.model.layers"}) {
+    CHECK(std::ranges::find(keys, key) != keys.end());
+  }
+  const std::vector<std::string> optimizers = keys::words_of("workload.train.optimizer");
+  CHECK(std::ranges::find(optimizers, "adamw") != optimizers.end());
+  CHECK(keys::words_of("plan.sequence_parallel") == std::vector<std::string>{"true", "false"});
+  CHECK(keys::words_of("cluster.nodes").empty());
+}
+
+TEST_CASE("All unknown keys of a file are told at once, each with what was meant") {
+  const std::string text =
+      "cluster: { node: dgx-h100, num_nodes: 2 }\n"
+      "workload: { train: { model: { preset: llama3-8b, seq_len: 4096 }, global_batch: 64, optimiser: adamw } }\n"
+      "plan: { tp: 8, sync: { bukket: 25 MB } }\n";
+  std::string told;
+  try {
+    load_scenario_text(text, "wrong.yaml");
+  } catch (const ScenarioError& error) {
+    told = error.what();
+  }
+  // One line for each of the five, wherever it stands.
+  CHECK(std::ranges::count(told, '\n') == 4);
+  for (const char* line : {"wrong.yaml:1:28: cluster.num_nodes: unknown key; foretrain calls it cluster.nodes",
+                           "wrong.yaml:2:51: workload.train.model.seq_len: unknown key; foretrain calls it "
+                           "workload.train.model.sequence",
+                           "wrong.yaml:2:87: workload.train.optimiser: unknown key; did you mean optimizer?",
+                           "wrong.yaml:3:9: plan.tp: unknown key; foretrain calls it plan.tensor",
+                           "wrong.yaml:3:24: plan.sync.bukket: unknown key; did you mean bucket?"}) {
+    CHECK_THAT(told, Catch::Contains(line));
+  }
+}
+
+TEST_CASE("An error of another kind brings the unknown keys along") {
+  try {
+    load_scenario_text(
+        "cluster: { node: dgx-h100 }\nworkload: { train: { model: gpt2, global_batch: many } }\nplan: { tp: 8 }\n",
+        "wrong.yaml");
+    FAIL("accepted");
+  } catch (const ScenarioError& error) {
+    CHECK(error.key() == "workload.train.global_batch");
+    CHECK_THAT(std::string(error.what()), Catch::Contains("\nwrong.yaml:3:9: plan.tp: unknown key"));
+  }
+}
