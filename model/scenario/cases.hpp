@@ -37,9 +37,9 @@ struct Case {
   SourcePosition where;                       ///< of the row
 };
 
-/// Reads a CSV table; columns are case, group, anchor, source, base, dotted scenario keys, measured.*, replay.* and predicted.*
-/// (which sweeps write, and which are skipped). Names of cases may repeat. Throws ScenarioError with file:line:column
-/// of the cell.
+/// Reads a CSV table; columns are case, group, anchor, source, base, dotted scenario keys, measured.*, replay.* and
+/// predicted.* (which sweeps write, and which are skipped). Names of cases may repeat. Throws ScenarioError with
+/// file:line:column of the cell.
 std::vector<Case> read_cases(const std::filesystem::path& path);
 std::vector<Case> read_cases_text(std::string_view text, const std::string& file_name);
 

@@ -6,8 +6,8 @@
 #include <iostream>
 #include <numeric>
 
+#include "model/job/job.hpp"
 #include "model/scenario/load.hpp"
-#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "validate/host_replay/replay.hpp"
 
@@ -46,7 +46,7 @@ HostMeasurement measured_step(HostReplayer& replayer, const Scenario& scenario, 
   ReplayOptions options;
   options.executor = executor;
   options.repetitions = 3;
-  options.predicted = predict(scenario, Fidelity::flows).time();
+  options.predicted = estimate(scenario).time();
   HostMeasurement run = replayer.run(plan_replay(scenario, options));
   run.predicted = options.predicted;
   return run;
@@ -67,7 +67,7 @@ bool can_have_hosts() {
 TEST_CASE("a rank is busy for as long as it is predicted to compute, and exchanges every gradient once", "[host]") {
   for (const Scenario& scenario : {ring_training(), server_training()}) {
     const StepPlan plan = plan_step(scenario);
-    const Result predicted = predict(scenario, Fidelity::flows);
+    const Result predicted = estimate(scenario);
     CHECK(plan.ranks == 2);
     CHECK(plan.elements == mlp_numbers);
     for (const std::vector<StepTask>& tasks : plan.tasks) {

@@ -207,8 +207,8 @@ def measure(cases, path, minutes):
     try:
         for number, case in enumerate(cases):
             if time.monotonic() > end:
-                missing.append(case["name"] + ": no time left")
-                continue
+                missing.append(f"{len(cases) - number} of {len(cases)} cases: no time left; start again to go on")
+                break
             try:
                 kind = case["hosts"], case["share"], case["servers"] if case["beside"] else 0
                 if hosts is None or hosts.kind != kind:

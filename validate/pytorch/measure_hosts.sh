@@ -20,6 +20,6 @@ status=0
 [ $status -le 1 ] || exit $status
 "$foretrain" validate --cases $table -o reports/gallery/host-training.svg
 "$python" validate/pytorch/host_report.py $table --foretrain "$foretrain"
-FORETRAIN=$foretrain validate/pytorch/plot_hosts.sh
+FORETRAIN=$foretrain validate/pytorch/plot_hosts.sh || echo "too little was measured for all pictures" >&2
 echo "left: $kept-operators.json $kept-training.json $table"
 exit $status
