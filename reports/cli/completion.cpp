@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <optional>
 
 #include "model/base/text.hpp"
 #include "model/scenario/catalogue.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 
 namespace foretrain {
 
@@ -38,9 +37,24 @@ const CLI::Option* option_named(const CLI::App& command, const std::string& name
   return nullptr;
 }
 
-/// The words that an option takes, where its description lists them: "estimate|flows|steps".
-std::vector<std::string> words_of(const CLI::Option& option) {
+/// "plan.tensor=" of every key, or, behind a key, what it may be: "plan.execution=eager".
+std::vector<std::string> settings(std::string_view begun) {
+  std::vector<std::string> found;
+  const std::size_t equals = begun.find('=');
+  if (equals == std::string_view::npos) {
+    for (const std::string& key : keys::dotted_keys()) found.push_back(key + "=");
+  } else {
+    const std::string key(begun.substr(0, equals));
+    for (const std::string& word : keys::words_of(key)) found.push_back(key + "=" + word);
+  }
+  return found;
+}
+
+/// What an option's value may be, where that is known: its description lists words, "estimate|flows|steps", or it is a
+/// setting.
+std::vector<std::string> values_of(const CLI::Option& option, std::string_view begun) {
   const std::string type = option.get_type_name();
+  if (type.starts_with("KEY=")) return settings(begun);
   return type.find('|') == std::string::npos ? std::vector<std::string>() : split(type, '|');
 }
 
@@ -67,7 +81,7 @@ std::vector<std::string> completions(const CLI::App& app, const std::vector<std:
       if (named != deeper.end()) command = *named;
     }
   }
-  if (waiting != nullptr) return words_of(*waiting);
+  if (waiting != nullptr) return values_of(*waiting, words.back());
   std::vector<std::string> found;
   if (!words.empty() && words.back().starts_with("-")) {
     for (const CLI::Option* option : command->get_options()) {
@@ -76,7 +90,8 @@ std::vector<std::string> completions(const CLI::App& app, const std::vector<std:
     return found;
   }
   for (const CLI::App* deeper : visible_subcommands(*command)) found.push_back(deeper->get_name());
-  if (found.empty()) return catalogue_names(list_scenarios());
+  const bool of_keys = command->get_name() == "help" || command->get_name() == "keys";
+  if (found.empty()) return of_keys ? keys::dotted_keys() : catalogue_names(list_scenarios());
   return found;
 }
 

@@ -39,6 +39,9 @@ TEST_CASE("Subcommands, options, their words and the catalogue's names are offer
   CHECK_FALSE(offers({"predict", "--"}, "--vary"));
   CHECK(offered({"predict", "x.yaml", "--fidelity", ""}) == std::vector<std::string>{"estimate", "flows", "steps"});
   CHECK(offers({"predict", "--set", "plan.tensor=2", ""}, ring_of_four));  // the option took its value
+  CHECK(offers({"predict", "--set", "plan.te"}, "plan.tensor="));
+  CHECK(offers({"predict", "--set", "plan.execution="}, "plan.execution=cuda_graph"));
+  CHECK(offers({"help", ""}, "plan.tensor"));
   CHECK(offers({"plot", ""}, "roofline"));
   CHECK(offers({"plot", "scaling", "-"}, "--output"));
 }
