@@ -174,7 +174,7 @@ bool Draft::has(std::string_view key) const {
   return true;
 }
 
-std::string Draft::scalar(std::string_view key, std::string fallback) const {
+std::string Draft::scalar(std::string_view key, const std::string& fallback) const {
   for (const Override& override : overrides_) {
     if (override.key == key) return std::string(trim(override.value));
   }

@@ -31,7 +31,7 @@ class Draft {
 
   /// Whether the key, or one above it, is written already, or will be by the user.
   [[nodiscard]] bool has(std::string_view key) const;
-  [[nodiscard]] std::string scalar(std::string_view key, std::string fallback = "") const;
+  [[nodiscard]] std::string scalar(std::string_view key, const std::string& fallback = "") const;
   [[nodiscard]] SourcePosition nowhere() const { return {file_, 0, 0}; }
 
   /// A remark at the top of the file.

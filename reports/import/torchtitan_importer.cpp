@@ -45,7 +45,10 @@ std::vector<Setting> toml_settings(const ImportInput& input) {
   try {
     add_toml(toml::parse(input.text, input.file), "", input.file, settings);
   } catch (const toml::parse_error& error) {
-    throw ScenarioError(toml_position(error.source(), input.file), "", std::string(error.description()), "TOML");
+    const std::string_view what = error.description();  // "Error while parsing value: …"
+    const std::size_t colon = what.find(": ");
+    throw ScenarioError(toml_position(error.source(), input.file), "",
+                        std::string(colon == std::string_view::npos ? what : what.substr(colon + 2)), "TOML");
   }
   std::ranges::stable_sort(settings, {}, [](const Setting& s) { return std::pair(s.where.line, s.where.column); });
   return settings;
