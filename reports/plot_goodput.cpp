@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "model/base/format.hpp"
 #include "reports/table.hpp"
 
@@ -19,14 +22,19 @@ Panel panel_of(const Result& result) {
   const IntervalSearch& search = *train.goodput->intervals;
   Panel panel{.title = result.scenario, .width = 420, .height = 280};
   panel.x = {.name = "steps between checkpoints", .logarithmic = true};
-  panel.y = {.name = "steps that last, share of the time (%)", .low = 0.0, .high = 100.0, .grid = true};
+  double lowest = 100.0;
   Series simulated{.name = "simulated", .line = 2.0, .dot = Dot::circle};
   Series formula{.name = "Daly's formula", .line = 1.5, .dashed = true};
   for (const IntervalChoice& tried : search.tried) {
     const auto every = static_cast<double>(tried.every);
     simulated.points.push_back({every, tried.goodput * 100.0});
     formula.points.push_back({every, by_formula(train, tried.every) * 100.0});
+    lowest = std::min({lowest, simulated.points.back().y, formula.points.back().y});
   }
+  panel.y = {.name = "steps that last, share of the time (%)",
+             .low = std::floor(lowest / 10.0) * 10.0,
+             .high = 100.0,
+             .grid = true};
   panel.series = {std::move(simulated), std::move(formula)};
   const auto mark = [&](const char* whose, const IntervalChoice& choice, int up) {
     const auto every = static_cast<double>(choice.every);
@@ -35,8 +43,8 @@ Panel panel_of(const Result& result) {
     panel.labels.push_back(
         {.text = fmt::format("{}: {}", whose, choice.every), .x = every, .y = choice.goodput * 100.0, .up = up});
   };
-  mark("best", search.best, 16);
-  if (search.daly.every != search.best.every) mark("Daly", search.daly, -22);
+  mark("best", search.best, -22);
+  if (search.daly.every != search.best.every) mark("Daly", search.daly, -38);
   return panel;
 }
 

@@ -1,6 +1,7 @@
 #include "model/job/training_outlook.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>

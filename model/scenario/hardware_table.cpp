@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "model/base/files.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
+#include "model/scenario/catalogue.hpp"
 
 namespace foretrain {
 
