@@ -10,6 +10,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/format.hpp"
+#include "model/base/utf8.hpp"
 #include "model/planning/auto_plan.hpp"
 #include "reports/names.hpp"
 #include "sim/simulate.hpp"
@@ -77,7 +78,7 @@ void finish_output() {
   }
 }
 
-void warn(std::string_view text) { fmt::print(stderr, "foretrain: {}\n", text); }
+void warn(std::string_view text) { fmt::print(stderr, "foretrain: {}\n", printable(text)); }
 
 Progress::Progress(std::size_t total)
     : total_(total),
