@@ -16,7 +16,8 @@ struct PathPart {
 
 /// From the last task back: each began when the last of those that it waited for had ended, be it before it on its
 /// resource or one that it depends on. Longest part first; the parts add up to the time from the first task's start to
-/// the last one's end. Time in which no task of the timeline ran is "waiting".
+/// the last one's end. Time in which no task of the timeline ran is "waiting"; collectives inside layers are part of
+/// these, and count as compute.
 std::vector<PathPart> critical_path(const std::vector<TimelineEntry>& timeline);
 
 }  // namespace foretrain

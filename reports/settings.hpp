@@ -6,6 +6,7 @@
 
 #include "model/result.hpp"
 #include "model/scenario/scenario.hpp"
+#include "model/scenario/yaml_document.hpp"
 
 namespace foretrain {
 

@@ -6,6 +6,7 @@
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
+#include "model/base/utf8.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/sweep_merge.hpp"
@@ -110,7 +111,8 @@ std::size_t report_failures(const SweepOptions& options, SweepStore& store) {
                      options.output.empty() ? "" : "; column predicted.error of " + options.output + " says why"));
   }
   const auto tell = [&](Reply::Kind kind, const char* what) {
-    if (store.count(kind) > 0) fmt::print(stderr, "{} {}:\n{}", store.count(kind), what, reasons(store, kind));
+    if (store.count(kind) > 0)
+      fmt::print(stderr, "{} {}:\n{}", store.count(kind), what, printable(reasons(store, kind)));
   };
   tell(Reply::Kind::bad_input, left_out > 0 ? "cannot be, and are left out" : "cannot be");
   tell(Reply::Kind::failure, "failed");
@@ -138,7 +140,7 @@ ExitStatus run(const SweepOptions& options) {
     predict_rows(options, rows, shard, store);
     if (!is_result && !options.output.empty()) write_table(store, options.selection, options.output);
     const bool shows = options.shard.empty() && (options.output.empty() || !file.empty());
-    if (shows) print(best_rows(store, options.selection, rows.varied));
+    if (shows) print(printable(best_rows(store, options.selection, rows.varied)));
     failed = report_failures(options, store);
     keep = keep || store.count(Reply::Kind::interrupted) > 0;
   }

@@ -45,25 +45,23 @@ std::vector<std::string> parts_of(const std::string& output) {
 }
 
 /// "3 and 5 of 8": shards of which a row is not there.
-std::string unfinished_shards(const SweepStore& all) {
-  const Shard& shard = all.identity().shard;
-  std::vector<bool> unfinished(shard.count);
+std::string unfinished_shards(const SweepStore& all, std::size_t shards) {
+  std::vector<bool> unfinished(shards);
   for (std::size_t row = 0; row < all.identity().rows; ++row) {
-    if (!all.has(row)) unfinished[row % shard.count] = true;
+    if (!all.has(row)) unfinished[row % shards] = true;
   }
   std::vector<std::string> numbers;
   for (std::size_t i = 0; i < unfinished.size(); ++i) {
     if (unfinished[i]) numbers.push_back(std::to_string(i + 1));
   }
-  return fmt::format("{} of {}", fmt::join(numbers, ", "), shard.count);
+  return fmt::format("{} of {}", fmt::join(numbers, ", "), shards);
 }
 
-/// An empty store for what the part is a part of.
-SweepStore store_for(const std::string& file, const std::string& part) {
-  const SweepStore of(part);
-  std::vector<std::string> inputs = of.columns();
+/// An empty store for the whole of which this is a part.
+SweepStore store_for_whole(const std::string& file, const SweepStore& part) {
+  std::vector<std::string> inputs = part.columns();
   std::erase_if(inputs, [](const std::string& column) { return column.starts_with("predicted."); });
-  return {file, of.identity(), inputs};
+  return {file, {part.identity().fingerprint, part.identity().rows, {}}, inputs};
 }
 
 ExitStatus run(const MergeOptions& options) {
@@ -76,15 +74,16 @@ ExitStatus run(const MergeOptions& options) {
   const bool database = is_database(options.output);
   const std::string whole = database ? options.output + ".partial" : "";
   if (database) remove_database(whole);
+  const std::size_t shards = std::max<std::size_t>(1, SweepStore(parts.front()).identity().shard.count);
   std::size_t failed = 0;
   {
-    SweepStore all = store_for(whole, parts.front());
+    SweepStore all = store_for_whole(whole, SweepStore(parts.front()));
     all.add_all(parts);
     check_selection(all, options.selection);
     const std::size_t finished = all.rows() - all.count(Reply::Kind::interrupted);
     if (finished < all.identity().rows) {
       const std::string missing = fmt::format("{} of {} rows are missing, in shards {}", all.identity().rows - finished,
-                                              all.identity().rows, unfinished_shards(all));
+                                              all.identity().rows, unfinished_shards(all, shards));
       if (!options.incomplete) {
         throw std::runtime_error(missing + "; run these again, or take what there is with --incomplete");
       }
@@ -94,7 +93,10 @@ ExitStatus run(const MergeOptions& options) {
     failed = all.rows() - all.count(Reply::Kind::answer);
     if (options.selection.skip_impossible) failed -= all.count(Reply::Kind::bad_input);
   }
-  if (database) fs::rename(whole, options.output);
+  if (database) {
+    remove_database(options.output);
+    fs::rename(whole, options.output);
+  }
   return failed == 0 ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 

@@ -1,4 +1,5 @@
 // The database of a sweep: what is kept, whose it is, and what of it is written.
+#include <algorithm>
 #include <fstream>
 
 #include "model/base/error.hpp"

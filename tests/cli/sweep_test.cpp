@@ -78,6 +78,10 @@ TEST_CASE("Shards share the rows out, cannot overwrite each other, and make the 
   REQUIRE(run_program({"sweep", "merge", folder.file("all.sqlite"), folder.file("out.1-of-2.sqlite"),
                        folder.file("out.2-of-2.sqlite")})
               .status == 0);
+  // The merged database is that of the whole sweep, which finds everything there.
+  const FilterResult nothing_left = sweep_to(folder.file("all.sqlite"));
+  CHECK(nothing_left.status == 0);
+  CHECK_THAT(nothing_left.errors, Catch::Contains("6 rows are there"));
   REQUIRE(run_program({"sweep", "merge", folder.file("one.csv"), folder.file("all.sqlite"), "--where", "size > 1e8",
                        "--sort", "-time_s", "--top", "1"})
               .status == 0);

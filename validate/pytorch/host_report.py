@@ -52,7 +52,7 @@ def staleness(row, foretrain):
 
 
 def errors_of(rows, factor=1.0):
-    return [number(row["predicted.step_time"]) * factor / number(row["measured.step_time"]) - 1.0 for row in rows]
+    return [number(row["predicted.step_time_s"]) * factor / number(row["measured.step_time"]) - 1.0 for row in rows]
 
 
 def line(name, errors, note=""):
@@ -74,7 +74,7 @@ def steps(rows):
             by_model.setdefault(row["workload.train.model"], []).append(row)
         rest = []
         for first, *others in by_model.values():
-            factor = number(first["measured.step_time"]) / number(first["predicted.step_time"])
+            factor = number(first["measured.step_time"]) / number(first["predicted.step_time_s"])
             rest += errors_of(others, factor)
         line("  one run of each model known", rest)
         anchored += rest
@@ -97,7 +97,7 @@ def pairs(rows):
     for ways in fastest.values():
         ring = ways.pop("ring", None)
         for row in ways.values() if ring else ():
-            m, p = (number(ring[key]) / number(row[key]) for key in ("measured.step_time", "predicted.step_time"))
+            m, p = (number(ring[key]) / number(row[key]) for key in ("measured.step_time", "predicted.step_time_s"))
             if abs(m - 1.0) <= 0.05:
                 continue
             right += (m > 1.0) == (p > 1.0)
@@ -119,14 +119,14 @@ def main():
     waited = collections.OrderedDict()
     for row in timed:
         if row["replay.exposed"] and "slow core" not in row["replay.way"]:  # whose others wait for it, not for cards
-            error = (number(row["predicted.exposed_communication"]) - number(row["replay.exposed"])) / number(
+            error = (number(row["predicted.exposed_communication_s"]) - number(row["replay.exposed"])) / number(
                 row["measured.step_time"])
             waited.setdefault(row["group"], []).append((error, row["case"]))
     for group, errors in waited.items():
         line(group + ": waiting", [e for e, _ in errors],
              f"{sum(abs(e) > 0.15 for e, _ in errors)} beyond 15 %; {max(errors, key=lambda e: abs(e[0]))[1]}")
     kept = [row for row in rows if row["measured.memory_per_gpu"]]
-    sizes = [number(row["predicted.memory_per_gpu"]) / number(row["measured.memory_per_gpu"]) - 1.0 for row in kept]
+    sizes = [number(row["predicted.memory_per_gpu_bytes"]) / number(row["measured.memory_per_gpu"]) - 1.0 for row in kept]
     line("peak memory", sizes, f"{sum(abs(e) > 0.1 for e in sizes)} beyond 10 %")
     stale = []
     for row in timed:
