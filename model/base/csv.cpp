@@ -10,7 +10,7 @@ namespace foretrain {
 namespace {
 
 constexpr std::size_t most_columns = 10'000;
-constexpr std::size_t most_cells = 2'000'000;
+constexpr std::size_t most_cells = 4'000'000;
 
 /// Walks over the text and keeps the position (columns count characters, not bytes).
 class Scanner {
