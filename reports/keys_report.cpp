@@ -174,16 +174,31 @@ std::string markdown_cell(std::string_view text) {
 
 /// Under which heading a key is told: the key that it stands below, or the variant that has it.
 std::string heading_of(const Place& place) {
-  const std::size_t dot = place.path.rfind('.');
-  return dot == std::string::npos ? place.when : place.path.substr(0, dot);
+  const std::size_t own = place.key->name.size();  // may have dots of its own
+  return place.path.size() == own ? place.when : place.path.substr(0, place.path.size() - own - 1);
 }
 
 std::string markdown_row(const Place& place) {
   std::string meaning(place.key->meaning);
   if (!place.key->together.empty()) meaning += fmt::format(" ({})", place.key->together);
   if (!place.when.empty() && place.when != heading_of(place)) meaning += fmt::format(" [{}]", place.when);
-  return fmt::format("| `{}` | {} | {} | {} |\n", last_word(place.path), markdown_cell(describe(place.key->value)),
+  return fmt::format("| `{}` | {} | {} | {} |\n", place.key->name, markdown_cell(describe(place.key->value)),
                      without(*place.key), markdown_cell(meaning));
+}
+
+/// Where a file's first keys are told, if that is in a scenario.
+std::string told_before(const std::vector<PlacedKey>& all, const keys::FileKind& file) {
+  std::string text;
+  for (const keys::Mapping* table : file.tables) {
+    const auto leads_there = [&](const PlacedKey& placed) {
+      const auto forms = placed.place.key->value.forms();
+      return placed.file != file.word && std::ranges::find(forms, table, &Form::mapping) != forms.end();
+    };
+    const auto first = std::ranges::find_if(all, leads_there);
+    if (first == all.end()) continue;
+    text += fmt::format("{}{} has the keys below `{}`", text.empty() ? "\n" : ", ", table->name, first->place.path);
+  }
+  return text.empty() ? text : text + ".\n";
 }
 
 /// A table for each heading, in the order in which they come first.
@@ -250,7 +265,7 @@ std::string keys_markdown() {
       "there, too.\n";
   const std::vector<PlacedKey> all = placed_keys(Repeats::left_out);
   for (const keys::FileKind& file : keys::files()) {
-    text += fmt::format("\n## Files: {}\n", file.word);
+    text += fmt::format("\n## Files: {}\n", file.word) + told_before(all, file);
     add_sections(text, all, file.word);
   }
   return text;

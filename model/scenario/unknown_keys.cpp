@@ -78,6 +78,9 @@ class Search {
 
 UnknownKeys::UnknownKeys(std::vector<ScenarioError> complaints)
     : ScenarioError(complaints.front()), complaints_(std::move(complaints)) {
+  const auto place = [](const ScenarioError& error) { return std::pair(error.where().line, error.where().column); };
+  std::stable_sort(complaints_.begin() + 1, complaints_.end(),
+                   [&](const ScenarioError& a, const ScenarioError& b) { return place(a) < place(b); });
   for (std::size_t i = 0; i < std::min(complaints_.size(), most_complaints); ++i) {
     if (i > 0) text_ += '\n';
     text_ += complaints_[i].what();

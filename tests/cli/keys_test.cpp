@@ -38,7 +38,7 @@ plan: { tp: 8, pp: 4 }
 )")});
   CHECK(first.status == 2);
   CHECK(first.output.empty());
-  for (const char* line : {"mine.yaml:1:25: cluster.num_nodes: unknown key; foretrain calls it cluster.nodes",
+  for (const char* line : {"mine.yaml:1:24: cluster.num_nodes: unknown key; foretrain calls it cluster.nodes",
                            "mine.yaml:2:41: workload.train.global_batch_size: unknown key; foretrain calls it "
                            "workload.train.global_batch",
                            "mine.yaml:3:9: plan.tp: unknown key; foretrain calls it plan.tensor",
