@@ -62,9 +62,9 @@ void PlanBlocks::take(const PlanPoint& point) {
 }
 
 const std::vector<LayerCost>& PlanBlocks::costs(bool sharded, bool collectives) {
-  const auto [known, is_new] = costs_.try_emplace(
-      {train().micro_batch, scenario_.plan.sequence_parallel, scenario_.plan.tensor_overlap, train().recompute, sharded,
-       collectives});
+  const auto [known, is_new] =
+      costs_.try_emplace({train().micro_batch, scenario_.plan.sequence_parallel, scenario_.plan.tensor_overlap,
+                          train().recompute, sharded, collectives});
   if (!is_new) return known->second;
   const int zero = std::exchange(scenario_.plan.zero, sharded ? 3 : scenario_.plan.zero);
   // Weights that are sharded are cast before they are gathered, not in every pass.

@@ -105,7 +105,8 @@ std::optional<std::string> usual_trainer(const YamlNode& document) {
   if (!first && !says(document, "plan.zero", "2")) return std::nullopt;
   std::optional<std::string> usual;
   if (says(document, precision, "fp16")) {
-    if (factor_at(document, "plan.tensor") > 1 && factor_at(document, "plan.pipeline") > 1) usual = "megatron-deepspeed";
+    if (factor_at(document, "plan.tensor") > 1 && factor_at(document, "plan.pipeline") > 1)
+      usual = "megatron-deepspeed";
   } else if (first && hides_tensor_collectives(document) && says(document, "plan.sync.overlap", "true") &&
              !says(document, "workload.train.kernels", "plain")) {
     const bool short_format =

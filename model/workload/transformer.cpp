@@ -164,7 +164,8 @@ void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int6
     block_linear(layer, name + " gate", rows, width, c.hidden, true, batch, experts);
     block_linear(layer, name + " up", rows, width, c.hidden, false, batch, experts);
   } else {
-    block_linear(layer, name + " up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, experts || plain(), batch, experts);
+    block_linear(layer, name + " up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, experts || plain(), batch,
+                 experts);
   }
   layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch, experts});
   const auto activated = number(batch * rows * width);

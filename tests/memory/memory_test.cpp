@@ -154,7 +154,8 @@ TEST_CASE("states of experts are divided by the ranks that hold these, and repli
   // copy 12, which ZeRO-1 divides over the 64 ranks, or over the 64 / expert of them that have the same experts: either
   // way a 64th of all.
   const double experts = 48.0 * 128 * 3 * 2048 * 768;
-  const double others = 2.0 * 151936 * 2048 + 2048 + 48.0 * (2048 * (4096 + 1024) + 4096 * 2048 + 2048 * 128 + 2 * 2048);
+  const double others =
+      2.0 * 151936 * 2048 + 2048 + 48.0 * (2048 * (4096 + 1024) + 4096 * 2048 + 2048 * 128 + 2 * 2048);
   for (const int expert : {1, 8, 64}) {
     INFO(expert);
     const Scenario scenario = load_scenario_text(

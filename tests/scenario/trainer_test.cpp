@@ -192,9 +192,9 @@ TEST_CASE("ZeRO-1 with tensor and pipeline parallelism in fp16 is Megatron-LM's 
 }
 
 TEST_CASE("Hidden gradients, ZeRO-1 and sequence parallelism in bf16 or fp8 are what NVIDIA's recipes ask for") {
-  const std::vector<std::string> plan = {"cluster.node=dgx-b200",          "plan.zero=1",
-                                         "plan.tensor=4",                  "plan.sequence_parallel=true",
-                                         "plan.sync.overlap=true",         "workload.train.precision=bf16"};
+  const std::vector<std::string> plan = {"cluster.node=dgx-b200",  "plan.zero=1",
+                                         "plan.tensor=4",          "plan.sequence_parallel=true",
+                                         "plan.sync.overlap=true", "workload.train.precision=bf16"};
   const auto overlaps = [&](const std::string& change) {
     std::vector<std::string> changed = plan;
     changed.push_back(change);

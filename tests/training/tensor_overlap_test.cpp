@@ -129,10 +129,9 @@ TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is
   CHECK((cost.forward_kernels * calls.forward.behind.front().share).value() ==
         Approx(7.0 / 8.0 * longer * time_of(linear_forward(2048, 3 * 12288 / 8, 12288))));
   // All four products do: qkv, attention's output, up and down.
-  const double products = time_of(linear_forward(2048, 3 * 12288 / 8, 12288)) +
-                          time_of(linear_forward(2048, 12288, 12288 / 8)) +
-                          time_of(linear_forward(2048, 4 * 12288 / 8, 12288)) +
-                          time_of(linear_forward(2048, 12288, 4 * 12288 / 8));
+  const double products =
+      time_of(linear_forward(2048, 3 * 12288 / 8, 12288)) + time_of(linear_forward(2048, 12288, 12288 / 8)) +
+      time_of(linear_forward(2048, 4 * 12288 / 8, 12288)) + time_of(linear_forward(2048, 12288, 4 * 12288 / 8));
   const LayerCost whole = LayerPricer(plain.scenario, plain.train(), plain.topology).price(block);
   CHECK((cost.forward_kernels - whole.forward_kernels).value() == Approx((longer - 1.0) * products));
   // Four products of eight launches instead of one; backward two, for which gradients of results are gathered. Those of
