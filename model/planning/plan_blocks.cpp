@@ -44,24 +44,19 @@ PlanBlocks::PlanBlocks(const PlanSpace& space, const PlanPoint& layout)
 }
 
 void PlanBlocks::take(const PlanPoint& point) {
-  const Synchronised key{point.zero, point.algorithm, point.bucket, point.overlap};
+  const Synchronised key{point.zero, point.algorithm, point.bucket, point.overlap, point.sequence_parallel};
   auto known = variants_.find(key);
   if (known == variants_.end()) {
     const Scenario read = space_.read(point);
     known = variants_.emplace(key, Variant{read.plan, std::get<TrainWorkload>(read.workload).master_weights}).first;
   }
   point_ = point;
-  const PlanDimensions& chosen = space_.chosen();
   scenario_.plan = known->second.plan;
   train().master_weights = known->second.master_weights;
   train().micro_batch = point.micro_batch;
   train().recompute = point.recompute;
   scenario_.plan.schedule = point.schedule;
   scenario_.plan.interleave = point.interleave;
-  if (chosen.has(PlanDimension::sequence_parallel)) {
-    scenario_.plan.sequence_parallel = point.sequence_parallel;
-    scenario_.plan.tensor_overlap = space_.states_tensor_overlap() && point.sequence_parallel;
-  }
   if (point.offload >= 0) scenario_.plan.offload = offload_of(point.offload);
   const std::tuple built{point.micro_batch, point.sequence_parallel, point.zero, train().master_weights};
   if (std::exchange(built_, built) != built)
@@ -69,8 +64,9 @@ void PlanBlocks::take(const PlanPoint& point) {
 }
 
 const std::vector<LayerCost>& PlanBlocks::costs(bool sharded, bool collectives) {
-  const auto [known, is_new] = costs_.try_emplace(
-      {train().micro_batch, scenario_.plan.sequence_parallel, train().recompute, sharded, collectives});
+  const auto [known, is_new] =
+      costs_.try_emplace({train().micro_batch, scenario_.plan.sequence_parallel, scenario_.plan.tensor_overlap,
+                          train().recompute, sharded, collectives});
   if (!is_new) return known->second;
   const int zero = std::exchange(scenario_.plan.zero, sharded ? 3 : scenario_.plan.zero);
   // Weights that are sharded are cast before they are gathered, not in every pass.
@@ -91,7 +87,9 @@ const std::vector<LayerCost>& PlanBlocks::costs(bool sharded, bool collectives) 
 }
 
 Seconds PlanBlocks::kernels_bound() {
+  const bool chunked = std::exchange(scenario_.plan.tensor_overlap, false);  // which makes kernels longer
   const std::vector<LayerCost>& layers = costs(true, false);
+  scenario_.plan.tensor_overlap = chunked;
   Seconds all;
   for (std::size_t group = 0; group < layers.size(); ++group) {
     const LayerCost& layer = layers[group];
@@ -117,8 +115,18 @@ PassTimes PlanBlocks::pass_times(bool sharded) {
 }
 
 Seconds PlanBlocks::passes_bound(bool any_sharding) {
-  return pipeline_bound(scenario_.plan, micro_batches(train(), scenario_.plan),
-                        pass_times(any_sharding || scenario_.plan.zero == 3));
+  const auto bound = [&] {
+    return pipeline_bound(scenario_.plan, micro_batches(train(), scenario_.plan),
+                          pass_times(any_sharding || scenario_.plan.zero == 3));
+  };
+  if (!any_sharding || !scenario_.plan.sequence_parallel) return bound();
+  // A trainer may hide the collectives of tensor ranks with one ZeRO and not with another.
+  const bool chunked = std::exchange(scenario_.plan.tensor_overlap, true);
+  const Seconds hidden = bound();
+  scenario_.plan.tensor_overlap = false;
+  const Seconds least = std::min(hidden, bound());
+  scenario_.plan.tensor_overlap = chunked;
+  return least;
 }
 
 /// Null where more than blocks say how long a step takes.

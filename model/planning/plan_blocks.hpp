@@ -46,7 +46,7 @@ class PlanBlocks {
   }
 
  private:
-  using Synchronised = std::tuple<int, SyncAlgorithm, int, bool>;
+  using Synchronised = std::tuple<int, SyncAlgorithm, int, bool, bool>;
   struct Variant {
     Plan plan;
     bool master_weights = false;
@@ -71,9 +71,9 @@ class PlanBlocks {
   std::map<std::tuple<PipelineSchedule, int, int, bool, SyncAlgorithm, int, bool>, StepEnds> ends_;
   Model model_;
   std::tuple<int, bool, int, bool> built_{0, false, 0, false};  ///< what `model_` was built for
-  /// By micro-batch, sequence parallelism, recomputation, ZeRO-3 and whether collectives are priced: of each group of
-  /// layers.
-  std::map<std::tuple<std::int64_t, bool, Recompute, bool, bool>, std::vector<LayerCost>> costs_;
+  /// By micro-batch, sequence parallelism, whether products hide collectives, recomputation, ZeRO-3 and whether
+  /// collectives are priced: of each group of layers.
+  std::map<std::tuple<std::int64_t, bool, bool, Recompute, bool, bool>, std::vector<LayerCost>> costs_;
 };
 
 }  // namespace foretrain

@@ -52,7 +52,6 @@ class PlanSpace {
   /// The scenario with the point's values, read as any other. Throws ScenarioError where they are impossible.
   [[nodiscard]] Scenario read(const PlanPoint& point) const;
   [[nodiscard]] const PlanDimensions& chosen() const { return chosen_; }
-  [[nodiscard]] bool states_tensor_overlap() const { return tensor_overlap_; }
   [[nodiscard]] const YamlNode& document() const { return document_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   /// With the first layout's plan: its cluster and workload are those of all.

@@ -25,9 +25,9 @@ namespace {
 /// What a trainer may state. Earlier rows are added first, since later ones may hang on them.
 struct HabitRow {
   std::string_view key;
-  enum class Belongs { everywhere, to_servers, to_transformers } belongs = Belongs::everywhere;
+  enum class Belongs { everywhere, to_servers, to_transformers, to_tensor_ranks } belongs = Belongs::everywhere;
 };
-constexpr std::array<HabitRow, 20> habit_rows = {{{"plan.zero"},
+constexpr std::array<HabitRow, 21> habit_rows = {{{"plan.zero"},
                                                   {"plan.sync.algorithm"},
                                                   {"plan.sync.bucket"},
                                                   {"plan.sync.first_bucket"},
@@ -41,6 +41,7 @@ constexpr std::array<HabitRow, 20> habit_rows = {{{"plan.zero"},
                                                   {"plan.sync.barrier", HabitRow::Belongs::to_servers},
                                                   {"plan.sync.local_reduce", HabitRow::Belongs::to_servers},
                                                   {"plan.sync.consistency", HabitRow::Belongs::to_servers},
+                                                  {"plan.tensor_overlap", HabitRow::Belongs::to_tensor_ranks},
                                                   {"plan.execution"},
                                                   {"plan.processes"},
                                                   {"workload.train.kernels", HabitRow::Belongs::to_transformers},
@@ -82,15 +83,37 @@ std::int64_t factor_at(const YamlNode& document, std::string_view key) {
   return number && !node->scalar.empty() ? Field(*node, std::string(key)).integer() : 1;
 }
 
+/// Whether a single value stands there, and says this.
+bool says(const YamlNode& document, std::string_view key, std::string_view word) {
+  const YamlNode* node = document.at(key);
+  return node != nullptr && node->is_scalar() && node->scalar == word;
+}
+
+/// Whether gathers and scatters of tensor ranks could hide behind products: not without sequence parallelism, in nvfp4,
+/// for which Transformer Engine has no user buffers, and beside adapters.
+bool hides_tensor_collectives(const YamlNode& document) {
+  return factor_at(document, "plan.tensor") > 1 && says(document, "plan.sequence_parallel", "true") &&
+         !says(document, "workload.train.precision", "nvfp4") && document.at("workload.train.lora") == nullptr;
+}
+
 /// Of those who name no trainer: tensor and pipeline parallelism together with ZeRO-1 or 2 in fp16 is what Megatron-LM
-/// with DeepSpeed's engine offers; Megatron-LM's own distributed optimizer came later, and with bf16.
+/// with DeepSpeed's engine offers; Megatron-LM's own distributed optimizer came later, and with bf16. Who hides its
+/// gradients and has sequence parallelism as well trains as NVIDIA's recipes do.
 std::optional<std::string> usual_trainer(const YamlNode& document) {
-  const YamlNode* precision = document.at("workload.train.precision");
-  const YamlNode* zero = document.at("plan.zero");
-  if (precision == nullptr || zero == nullptr || precision->scalar != "fp16") return std::nullopt;
-  if (zero->scalar != "1" && zero->scalar != "2") return std::nullopt;
-  if (factor_at(document, "plan.tensor") == 1 || factor_at(document, "plan.pipeline") == 1) return std::nullopt;
-  return trains_transformer(document) ? std::optional<std::string>("megatron-deepspeed") : std::nullopt;
+  constexpr const char* precision = "workload.train.precision";
+  const bool first = says(document, "plan.zero", "1");
+  if (!first && !says(document, "plan.zero", "2")) return std::nullopt;
+  std::optional<std::string> usual;
+  if (says(document, precision, "fp16")) {
+    if (factor_at(document, "plan.tensor") > 1 && factor_at(document, "plan.pipeline") > 1)
+      usual = "megatron-deepspeed";
+  } else if (first && hides_tensor_collectives(document) && says(document, "plan.sync.overlap", "true") &&
+             !says(document, "workload.train.kernels", "plain")) {
+    const bool short_format =
+        says(document, precision, "bf16") || says(document, precision, "fp8") || says(document, precision, "mxfp8");
+    if (short_format) usual = "nemo";
+  }
+  return usual && trains_transformer(document) ? usual : std::nullopt;
 }
 
 bool belongs(const HabitRow& row, const YamlNode& document) {
@@ -99,6 +122,8 @@ bool belongs(const HabitRow& row, const YamlNode& document) {
       return synchronises_by_servers(document);
     case HabitRow::Belongs::to_transformers:
       return trains_transformer(document);
+    case HabitRow::Belongs::to_tensor_ranks:
+      return hides_tensor_collectives(document);
     case HabitRow::Belongs::everywhere:
       break;
   }

@@ -168,8 +168,8 @@ LayerCost LayerPricer::price(const Layer& layer) const {
   cost.backward_kernels = kernels(layer.backward);
   cost.backward_dispatch = dispatch(layer.backward);
   if (chunks_products()) {
-    cost.forward_dispatch += chunk_dispatch(layer.forward, false);
-    cost.backward_dispatch += chunk_dispatch(layer.backward, true);
+    add_chunks(layer.forward, false, cost.forward_kernels, cost.forward_dispatch);
+    add_chunks(layer.backward, true, cost.backward_kernels, cost.backward_dispatch);
   }
   if (layer.routes_tokens && scenario_.plan.execution == ExecutionMode::eager) {
     const Seconds routing(scenario_.calibration.host.expert_pass_us * 1e-6);
@@ -198,14 +198,17 @@ LayerCost LayerPricer::price(const Layer& layer) const {
   return cost;
 }
 
-/// What launching the products chunk by chunk adds.
-Seconds LayerPricer::chunk_dispatch(const std::vector<Operator>& pass, bool backward) const {
+/// What doing products chunk by chunk adds: launches, and time.
+void LayerPricer::add_chunks(const std::vector<Operator>& pass, bool backward, Seconds& of_kernels,
+                             Seconds& of_dispatch) const {
   const OverlappedProducts overlapped = overlapped_products(pass, backward);
-  Seconds whole;
   for (const auto* products_of : {&overlapped.gathers, &overlapped.scatters}) {
-    for (const std::vector<Operator>& products : *products_of) whole += dispatch(products);
+    if (backward && products_of == &overlapped.scatters) continue;  // these hide behind whole products
+    for (const std::vector<Operator>& products : *products_of) {
+      of_kernels += kernels(products) * (scenario_.calibration.step.chunked_products - 1.0);
+      of_dispatch += dispatch(products) * (scenario_.plan.tensor - 1.0);
+    }
   }
-  return whole * (scenario_.plan.tensor - 1.0);
 }
 
 /// `of_pass`: its kernels.
@@ -214,7 +217,10 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
                                           TransferTable& transfers) const {
   using Kind = LayerCollective::Kind;
   const OverlappedProducts overlapped = chunks_products() ? overlapped_products(pass, backward) : OverlappedProducts{};
-  const double hiding = 1.0 - 1.0 / scenario_.plan.tensor;  // of a product's chunks
+  const auto hidden_by = [&](const std::vector<Operator>& products, bool whole) {
+    const double chunks = scenario_.calibration.step.chunked_products * (1.0 - 1.0 / scenario_.plan.tensor);
+    return kernels(products) * (whole ? 1.0 : chunks);
+  };
   LayerCalls::Calls calls;
   for (const LayerCollective& stated : collectives) {
     const LayerCollective collective = dispatched(stated, scenario_, stage, topology_);
@@ -224,11 +230,12 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
     const int transfer = transfers.collective(stage, group_of(collective.group), std::move(call), 1.0,
                                               "collectives inside layers", nullptr);
     const auto& products = collective.kind == Kind::all_gather ? overlapped.gathers : overlapped.scatters;
-    const bool chunked = collective.group == LayerCollective::Group::tensor && !collective.overlappable &&
-                         (collective.kind == Kind::all_gather || collective.kind == Kind::reduce_scatter);
+    const bool behind = collective.group == LayerCollective::Group::tensor && !collective.overlappable &&
+                        (collective.kind == Kind::all_gather || collective.kind == Kind::reduce_scatter);
+    const bool whole = backward && collective.kind == Kind::reduce_scatter;
     for (int i = 0; i < collective.count; ++i) {
-      if (chunked && at_index(i) < products.size()) {
-        calls.behind.push_back({transfer, kernels(products[at_index(i)]) * hiding / of_pass});
+      if (behind && at_index(i) < products.size()) {
+        calls.behind.push_back({transfer, hidden_by(products[at_index(i)], whole) / of_pass});
       } else {
         (collective.overlappable ? calls.beside : calls.between).push_back(transfer);
       }

@@ -73,7 +73,7 @@ class LayerPricer {
   [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
   /// Copies of a sharded layer's weights before a pass.
   [[nodiscard]] std::vector<Operator> weight_copies(const Layer& layer, bool backward) const;
-  [[nodiscard]] Seconds chunk_dispatch(const std::vector<Operator>& pass, bool backward) const;
+  void add_chunks(const std::vector<Operator>& pass, bool backward, Seconds& of_kernels, Seconds& of_dispatch) const;
   [[nodiscard]] LayerCalls::Calls pass_calls(const std::vector<LayerCollective>& collectives,
                                              const std::vector<Operator>& pass, bool backward, Seconds of_pass,
                                              int stage, TransferTable& transfers) const;

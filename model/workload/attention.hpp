@@ -41,6 +41,7 @@ struct Attention {
   std::int64_t window = 0;     ///< keys that a query sees on either side, itself included; 0: no window
   double density = 1.0;        ///< share of the score blocks that a block-sparse mask keeps
   int splits = 0;              ///< thread blocks per head of FlashAttention-1; 0: as many as fill the device
+  bool ring = false;           ///< steps of a ring over context ranks, of which `batch` counts each
   std::optional<Packing> packing = std::nullopt;  ///< of each row; query_length and key_length are its tokens
   bool operator==(const Attention&) const = default;
 

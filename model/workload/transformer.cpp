@@ -92,6 +92,14 @@ void BlockBuilder::attention_half(Layer& layer) const {
                  false,
                  c.family == TransformerFamily::mpt};
   core.window = c.window;
+  // Megatron-LM cuts the sequence into 2·c pieces and gives each of c ranks one of the front and one of the back, so
+  // that in each of c steps all have the same half of s/c queries times s/c keys to do (get_batch_on_this_cp_rank).
+  // Pieces in order, as of plain code and of windows: the last rank sees the most keys, and the others wait for it.
+  if (options_.context > 1 && core.causal && core.window == 0 && !plain()) {
+    core.batch *= options_.context;
+    core.key_length = core.query_length;
+    core.ring = true;
+  }
   const int kernels = options_.attention == AttentionKind::standard ? 4 : 1;
   core.dropout = has_dropout(c.family);
   core.fused_softmax = true;  // trainers with standard attention fuse scaling, mask and softmax (Megatron)
@@ -156,7 +164,8 @@ void BlockBuilder::ffn_products(Layer& layer, const std::string& name, std::int6
     block_linear(layer, name + " gate", rows, width, c.hidden, true, batch, experts);
     block_linear(layer, name + " up", rows, width, c.hidden, false, batch, experts);
   } else {
-    block_linear(layer, name + " up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, experts || plain(), batch, experts);
+    block_linear(layer, name + " up", rows, (c.gated_ffn ? 2 : 1) * width, c.hidden, experts || plain(), batch,
+                 experts);
   }
   layer.matrices.push_back({(c.gated_ffn ? 2 : 1) * width, c.hidden, batch, experts});
   const auto activated = number(batch * rows * width);

@@ -142,3 +142,14 @@ TEST_CASE("FlashAttention-2 gains nothing from Blackwell's tensor memory, the ar
   work.kind = AttentionKind::flash;
   CHECK(gain() > 1.4);
 }
+
+TEST_CASE("Steps of a ring are slower than the same products in one kernel") {
+  // Two context ranks of 8,192 tokens: two steps of 4,096 x 4,096, at the share of the speed that was fitted to
+  // trainings.
+  Attention steps = with(long_heads, true, AttentionKind::flash, false);
+  steps.query_length = steps.key_length = 4096;
+  Attention ring = steps;
+  ring.ring = true;
+  CHECK(seconds("dgx-h100", ring) ==
+        Approx(seconds("dgx-h100", steps) / machine("dgx-h100").calibration.attention.ring_share));
+}

@@ -105,6 +105,7 @@ TEST_CASE("Every GPU and node that the project promises is there, under its file
                            "hgx-b300",
                            "gb300-nvl72",
                            "hgx-h20",
+                           "hgx-h800",
                            "mi300x-x8",
                            "mi325x-x8",
                            "l40s-x8",
@@ -255,17 +256,29 @@ TEST_CASE("Peak fp32 of the CPUs is cores × clock × 32 (two 256 bit units) or 
 }
 
 TEST_CASE("Each GPU has the number of NVLinks that its generation has") {
-  const std::map<std::string, int> links_of_gpu = {{"dgx1-p100", 4},         {"dgx1-v100-16gb", 6},
-                                                   {"dgx1-v100-32gb", 6},    {"p3.16xlarge", 6},
-                                                   {"dgx-a100-40gb", 12},    {"dgx-a100-80gb", 12},
-                                                   {"dgx-h100", 18},         {"hgx-h200", 18},
-                                                   {"dgx-b200", 18},         {"gh200-x4", 18},
-                                                   {"gb200-nvl72", 18},      {"hgx-b300", 18},
-                                                   {"gb300-nvl72", 18},      {"hgx-h20", 18},
-                                                   {"p4d.24xlarge", 12},     {"p5en.48xlarge", 18},
-                                                   {"p6-b200.48xlarge", 18}, {"nd96asr-a100-v4", 12},
-                                                   {"nd96isr-h100-v5", 18},  {"a3-megagpu-8g", 18},
-                                                   {"a4-highgpu-8g", 18},    {"alps", 18}};
+  const std::map<std::string, int> links_of_gpu = {{"dgx1-p100", 4},
+                                                   {"dgx1-v100-16gb", 6},
+                                                   {"dgx1-v100-32gb", 6},
+                                                   {"p3.16xlarge", 6},
+                                                   {"dgx-a100-40gb", 12},
+                                                   {"dgx-a100-80gb", 12},
+                                                   {"dgx-h100", 18},
+                                                   {"hgx-h200", 18},
+                                                   {"dgx-b200", 18},
+                                                   {"gh200-x4", 18},
+                                                   {"gb200-nvl72", 18},
+                                                   {"hgx-b300", 18},
+                                                   {"gb300-nvl72", 18},
+                                                   {"hgx-h20", 18},
+                                                   {"hgx-h800", 8},
+                                                   {"p4d.24xlarge", 12},
+                                                   {"p5en.48xlarge", 18},
+                                                   {"p6-b200.48xlarge", 18},
+                                                   {"nd96asr-a100-v4", 12},
+                                                   {"nd96isr-h100-v5", 18},
+                                                   {"a3-megagpu-8g", 18},
+                                                   {"a4-highgpu-8g", 18},
+                                                   {"alps", 18}};
   const auto all = nodes();
   for (const auto& [name, expected] : links_of_gpu) {
     const Node& node = all.at(name);

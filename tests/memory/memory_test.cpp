@@ -146,3 +146,28 @@ TEST_CASE("a pipeline's stages hold whole weights and gradients between micro-ba
   // Kept gathered, all of a stage's weights are there, not two layers and the embedding alone.
   CHECK(kept.workspace.value() > gathered.workspace.value() + 2.0 * parameters / 2);
 }
+
+TEST_CASE("states of experts are divided by the ranks that hold these, and replicated over the rest") {
+  // Qwen3 30B on 64 ranks: 48 layers of 128 experts of 3 · 2048 · 768 weights are 28.99 billion parameters, the others
+  // 1.54 billion (two tables of 151,936 · 2048, and in each layer 2048 · (4096 + 2 · 512) + 4096 · 2048 for attention,
+  // 2048 · 128 for the router and two norms). Bytes each: bf16 weights 2, fp32 gradients 4, fp32 moments and a master
+  // copy 12, which ZeRO-1 divides over the 64 ranks, or over the 64 / expert of them that have the same experts: either
+  // way a 64th of all.
+  const double experts = 48.0 * 128 * 3 * 2048 * 768;
+  const double others =
+      2.0 * 151936 * 2048 + 2048 + 48.0 * (2048 * (4096 + 1024) + 4096 * 2048 + 2048 * 128 + 2 * 2048);
+  for (const int expert : {1, 8, 64}) {
+    INFO(expert);
+    const Scenario scenario = load_scenario_text(
+        "cluster: { node: dgx-h100, nodes: 8 }\n"
+        "workload: { train: { model: qwen3-30b-a3b, global_batch: 64, precision: bf16, optimizer: adam } }\n"
+        "plan: { data: 64, zero: 1 }\n",
+        "experts.yaml", {"plan.expert=" + std::to_string(expert)});
+    const auto& train = std::get<TrainWorkload>(scenario.workload);
+    const MemoryFootprint memory =
+        memory_footprint(scenario, train, build_model(train.model, build_options(train, scenario.plan)));
+    CHECK(memory.weights.value() == Approx(2.0 * (others + experts / expert)).epsilon(0.001));
+    CHECK(memory.gradients.value() == Approx(4.0 * (others + experts / expert)).epsilon(0.001));
+    CHECK(memory.optimizer.value() == Approx(12.0 * (others + experts) / 64.0).epsilon(0.001));
+  }
+}

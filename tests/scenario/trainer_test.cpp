@@ -190,3 +190,26 @@ TEST_CASE("ZeRO-1 with tensor and pipeline parallelism in fp16 is Megatron-LM's 
   CHECK(std::get<TrainWorkload>(load_scenario_text(silent, "silent.yaml", named).workload).layer_overhead ==
         Seconds(0.0));
 }
+
+TEST_CASE("Hidden gradients, ZeRO-1 and sequence parallelism in bf16 or fp8 are what NVIDIA's recipes ask for") {
+  const std::vector<std::string> plan = {"cluster.node=dgx-b200",  "plan.zero=1",
+                                         "plan.tensor=4",          "plan.sequence_parallel=true",
+                                         "plan.sync.overlap=true", "workload.train.precision=bf16"};
+  const auto overlaps = [&](const std::string& change) {
+    std::vector<std::string> changed = plan;
+    changed.push_back(change);
+    return load_scenario_text(silent, "silent.yaml", changed).plan.tensor_overlap;
+  };
+  CHECK(overlaps("workload.train.precision=fp8"));
+  CHECK(overlaps("workload.train.precision=mxfp8"));
+  provenance_of(load_scenario_text(silent, "silent.yaml", plan), "nemo.plan.tensor_overlap=true");
+  // User buffers are for sequence parallelism, and not for nvfp4; plain code and plain Megatron-LM do without.
+  for (const std::string other :
+       {"plan.sequence_parallel=false", "plan.tensor=1", "plan.zero=0", "plan.sync.overlap=false",
+        "workload.train.precision=nvfp4", "workload.train.kernels=plain", "plan.trainer=megatron",
+        "plan.tensor_overlap=false"}) {
+    INFO(other);
+    CHECK_FALSE(overlaps(other));
+  }
+  CHECK(overlaps("plan.trainer=nemo"));
+}

@@ -121,17 +121,28 @@ TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is
   const LayerCost cost = pricer.price(block);
   REQUIRE(calls.forward.behind.size() == 4);
   CHECK(calls.forward.between.empty());
-  // The first gather's product: 2,048 tokens, 3 · 12,288 / 8 outputs of 12,288 inputs.
-  const Operator product{"qkv projection", linear_forward(2048, 3 * 12288 / 8, 12288), Precision::bf16, 1};
+  // The first gather's product: 2,048 tokens, 3 · 12,288 / 8 outputs of 12,288 inputs. In chunks it takes longer.
+  const double longer = b.scenario.calibration.step.chunked_products;
+  const auto time_of = [&](const Matmul& product) {
+    return pricer.kernels({{"", product, Precision::bf16, 1}}).value();
+  };
   CHECK((cost.forward_kernels * calls.forward.behind.front().share).value() ==
-        Approx((pricer.kernels({product}) * (7.0 / 8.0)).value()));
-  // Four products of eight launches instead of one.
+        Approx(7.0 / 8.0 * longer * time_of(linear_forward(2048, 3 * 12288 / 8, 12288))));
+  // All four products do: qkv, attention's output, up and down.
+  const double products =
+      time_of(linear_forward(2048, 3 * 12288 / 8, 12288)) + time_of(linear_forward(2048, 12288, 12288 / 8)) +
+      time_of(linear_forward(2048, 4 * 12288 / 8, 12288)) + time_of(linear_forward(2048, 12288, 4 * 12288 / 8));
   const LayerCost whole = LayerPricer(plain.scenario, plain.train(), plain.topology).price(block);
-  CHECK((cost.forward_dispatch - whole.forward_dispatch).value() ==
-        Approx(4 * 7 * b.scenario.calibration.host.dispatch_us * 1e-6));
-  CHECK(cost.forward_kernels == whole.forward_kernels);
-  // Backward: two gathers and two scatters behind products; the gathers for the weights' gradients stay beside kernels.
-  CHECK(calls.backward.behind.size() == 4);
+  CHECK((cost.forward_kernels - whole.forward_kernels).value() == Approx((longer - 1.0) * products));
+  // Four products of eight launches instead of one; backward two, for which gradients of results are gathered. Those of
+  // inputs are scattered behind a whole product, the last of them that of the layer up.
+  const double launch = b.scenario.calibration.host.dispatch_us * 1e-6;
+  CHECK((cost.forward_dispatch - whole.forward_dispatch).value() == Approx(4 * 7 * launch));
+  CHECK((cost.backward_dispatch - whole.backward_dispatch).value() == Approx(2 * 7 * launch));
+  REQUIRE(calls.backward.behind.size() == 4);
+  CHECK((cost.backward_kernels * calls.backward.behind.back().share).value() ==
+        Approx(time_of(linear_data_gradient(2048, 4 * 12288 / 8, 12288))));
+  // The gathers for the weights' gradients stay beside kernels.
   CHECK(calls.backward.beside.size() == 2);
 }
 

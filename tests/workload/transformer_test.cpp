@@ -1,5 +1,9 @@
 // Parameter counts and FLOPs of transformers against published ones.
 #include "model/workload/transformer.hpp"
+
+#include <algorithm>
+#include <variant>
+
 #include "model/base/error.hpp"
 #include "model/workload/transformer_parameters.hpp"
 #include "tests/catch.hpp"
@@ -137,4 +141,26 @@ TEST_CASE("activation memory follows the published formula") {
   options.tensor = 4;
   options.sequence_parallel = true;
   CHECK(build_transformer(c, "gpt", options).layers[1].layer.saved.value() == Approx(expected / 4.0));
+}
+
+TEST_CASE("a ring over context ranks divides a causal attention evenly; a window stays on the last rank") {
+  // 8,192 tokens on four ranks: 2,048 queries each, and four steps that each do the lower half of 2,048 x 2,048 pairs:
+  // 8192² / 2 / 4 pairs in all (and half of 8,192, the diagonal). In order, the last rank would see 7/4 of that.
+  TransformerConfig config = llama(32, 4096, 32, 8, 14336, 128256);
+  BuildOptions options;
+  options.context = 4;
+  const auto core = [&] {
+    const Model model = build_transformer(config, "llama", options);
+    const std::vector<Operator>& forward = model.layers[1].layer.forward;
+    return std::get<Attention>(
+        std::ranges::find_if(forward, [](const Operator& op) { return op.name == "attention"; })->work);
+  };
+  CHECK(scores(core()) / 32 == 8192.0 * 8192 / 2 / 4 + 8192 / 2);
+  CHECK(core().ring);
+  options.kernels = KernelSet::plain;
+  CHECK(scores(core()) / 32 == Approx(8192.0 * 8192 / 2 / 4 * 7 / 4).epsilon(0.001));
+  CHECK_FALSE(core().ring);
+  options.kernels = KernelSet::fused;
+  config.window = 1024;
+  CHECK(scores(core()) / 32 == 2048.0 * 1024);
 }
