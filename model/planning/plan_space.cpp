@@ -176,17 +176,18 @@ void PlanSpace::add_layouts(const Cluster& cluster) {
   const std::vector<int> experts = config != nullptr ? divisors(config->experts, 1024) : std::vector<int>{1};
   const int stated_data = chosen_.has(data) ? 0 : stated_factor(document_, data, 0);
   PlanPoint point;
+  // Neighbours divide layers alike, so that these are priced once.
   for (const int t : factors(tensor, tensor_factors(cluster))) {
-    for (const int p : factors(pipeline, divisors(gpus, layers_))) {
-      for (const int c : factors(context, contexts)) {
-        const std::int64_t replica = std::int64_t{1} * t * p * c;
-        if (gpus % replica != 0 || global_batch_ % (gpus / replica) != 0) continue;
-        point.tensor = t;
-        point.pipeline = p;
-        point.context = c;
-        point.data = static_cast<int>(gpus / replica);
-        if (stated_data > 0 && point.data != stated_data) continue;
-        for (const int e : factors(expert, experts)) {
+    for (const int c : factors(context, contexts)) {
+      for (const int e : factors(expert, experts)) {
+        for (const int p : factors(pipeline, divisors(gpus, layers_))) {
+          const std::int64_t replica = std::int64_t{1} * t * p * c;
+          if (gpus % replica != 0 || global_batch_ % (gpus / replica) != 0) continue;
+          point.tensor = t;
+          point.pipeline = p;
+          point.context = c;
+          point.data = static_cast<int>(gpus / replica);
+          if (stated_data > 0 && point.data != stated_data) continue;
           if (e > 1 && gpus / p % e != 0) continue;
           point.expert = e;
           const bool orders = chosen_.has(order) && p > 1 && point.data * c > 1;
