@@ -266,10 +266,11 @@ Seconds PlanBlocks::bound_by(const PipelineParts& parts) const {
   return pipeline_bound(scenario_.plan, micro_batches(train(), scenario_.plan), parts);
 }
 
-/// By position; null where the optimizer's states stay on the GPU.
+/// By position; null where the optimizer's states stay on the GPU, and under ZeRO-1 and 2, whose steps wait for updated
+/// weights instead.
 const std::vector<Seconds>* PlanBlocks::gradients_to_host() {
   const Plan& plan = scenario_.plan;
-  if (!plan.offload.optimizer) return nullptr;
+  if (!plan.offload.optimizer || plan.zero == 1 || plan.zero == 2) return nullptr;
   const bool both_ends = plan.schedule == PipelineSchedule::dualpipe;
   const auto [known, is_new] = to_host_.try_emplace({plan.interleave, plan.zero, both_ends});
   if (is_new) {

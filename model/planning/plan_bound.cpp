@@ -8,6 +8,7 @@
 
 #include "model/base/number.hpp"
 #include "model/parallelism/pipeline_order.hpp"
+#include "model/planning/lane_bound.hpp"
 #include "model/training/gradient_sync.hpp"
 
 namespace foretrain {
@@ -36,63 +37,6 @@ Paths paths_of(const ChunkPlacement& placement, int stages, const PassTimes& tim
   }
   return paths;
 }
-
-/// What one lane of a step does, as a bound sees it.
-class LaneBound {
- public:
-  LaneBound(const Step& step, std::size_t lane) : lane_(step.lanes[lane]), transfers_(step.transfers.size()) {
-    for (std::size_t i = 0; i < transfers_.size(); ++i) {
-      for (const Step::Transfer::Part& part : step.transfers[i].parts) {
-        if (std::ranges::binary_search(part.lanes, static_cast<int>(lane))) {
-          transfers_[i] = std::max(transfers_[i], part.uncontended);
-        }
-      }
-    }
-  }
-
-  /// Of a pass by itself.
-  [[nodiscard]] Seconds pass(const PipelinePass& pass) const {
-    const Step::Chunk& chunk = lane_.chunks[at_index(pass.chunk)];
-    if (!chunk.units.empty()) {
-      Seconds time;
-      for (const ShardedUnit& unit : chunk.units) {
-        time += pass.backward ? least(unit.backward, unit.backward_pieces) : least(unit.forward, unit.forward_pieces);
-      }
-      return time;
-    }
-    if (!pass.backward) {
-      return pass.beside_next ? least(chunk.paired, chunk.paired_pieces) : least(chunk.forward, chunk.forward_pieces);
-    }
-    if (pass.part == PipelinePass::Part::whole) return least(chunk.backward, chunk.backward_pieces);
-    return pass.part == PipelinePass::Part::inputs ? least(chunk.inputs, chunk.inputs_pieces)
-                                                   : least(chunk.weights, chunk.weights_pieces);
-  }
-
-  [[nodiscard]] Seconds of_bucket(const GradientBucket& bucket) const { return least(bucket.backward, bucket.pieces); }
-  /// Its transfers, one after the other.
-  [[nodiscard]] Seconds sent(const GradientBucket& bucket) const {
-    Seconds time = transfer(bucket.transfer);
-    for (const GradientBucket::Stage& part : bucket.further) time += transfer(part.transfer);
-    return time;
-  }
-  [[nodiscard]] Seconds transfer(int index) const { return index < 0 ? Seconds(0.0) : transfers_[at_index(index)]; }
-
- private:
-  /// Whole, or cut into pieces whose collectives are carried out beside or between them.
-  [[nodiscard]] Seconds least(const Segment& whole, const std::vector<Piece>& pieces) const {
-    if (pieces.empty()) return whole.total();
-    Seconds time;
-    for (const Piece& piece : pieces) {
-      Seconds moving;
-      for (const int index : piece.transfers) moving += transfer(index);
-      time += piece.beside ? std::max(piece.work, moving) : piece.work + moving;
-    }
-    return std::min(time, whole.total());
-  }
-
-  const Step::Lane& lane_;
-  std::vector<Seconds> transfers_;  ///< what each takes this lane
-};
 
 /// The least of all lanes of a stage, by position in the model.
 PassTimes pass_times(const Step& step, const std::vector<LaneBound>& lanes) {

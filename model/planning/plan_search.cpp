@@ -1,8 +1,6 @@
 #include "model/planning/plan_search.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 
@@ -71,12 +69,6 @@ class Rounds {
     known_.clear();
     for (const PlanCandidate& candidate : search_.best) known_.push_back(candidate.value);
     if (!search_.complete || open_.empty()) return false;
-    if (getenv("PLAN_DEBUG"))
-      fprintf(stderr, "%.2f s: open %zu, front %s %.4f, back %.4f, best %zu %.4f..%.4f estimated %ld stepped %ld\n",
-              std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(), open_.size(),
-              open_.front().refined ? "settle" : "refine", open_.front().bound, open_.back().bound, known_.size(),
-              known_.empty() ? 0 : known_.front(), known_.empty() ? 0 : known_.back(), search_.counts.estimated,
-              search_.counts.exceeded);
     if (hopeless(open_.front())) {
       for (const LayoutTask& task : open_) search_.counts.plans += task.plans;
       return false;

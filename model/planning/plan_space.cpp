@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/hardware_reader.hpp"
@@ -18,20 +17,6 @@ namespace foretrain {
 namespace {
 
 constexpr int most_context = 32, most_micro_batch = 64, most_interleave = 12;
-
-void erase(YamlNode& document, std::string_view key) {
-  YamlNode* node = &document;
-  const std::vector<std::string> words = split(key, '.');
-  for (const std::string& word : words) {
-    if (&word == &words.back()) {
-      std::erase_if(node->entries, [&](const YamlEntry& entry) { return entry.key == word; });
-      return;
-    }
-    YamlEntry* entry = node->find(word);
-    if (entry == nullptr) return;
-    node = &entry->value;
-  }
-}
 
 /// The stated factor, or what it is where nothing is said.
 int stated_factor(const YamlNode& document, PlanDimension dimension, int otherwise = 1) {
@@ -80,10 +65,10 @@ int layers_of(const ModelConfig& model) {
 void erase_chosen(YamlNode& document, const PlanDimensions& chosen) {
   for (std::size_t i = 0; i < plan_dimension_count; ++i) {
     const auto dimension = static_cast<PlanDimension>(i);
-    if (chosen.has(dimension)) erase(document, key_of(dimension));
+    if (chosen.has(dimension)) document.erase(key_of(dimension));
   }
-  if (chosen.has(PlanDimension::zero)) erase(document, "plan.reshard_after_forward");
-  if (chosen.has(PlanDimension::algorithm)) erase(document, "plan.sync.levels");
+  if (chosen.has(PlanDimension::zero)) document.erase("plan.reshard_after_forward");
+  if (chosen.has(PlanDimension::algorithm)) document.erase("plan.sync.levels");
 }
 
 }  // namespace
