@@ -3,9 +3,11 @@
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 using Catch::Approx;
-/// Catch2 2's matcher for a piece of a text.
+/// Catch2 2's matchers for a piece of a text, its beginning and its end.
 namespace Catch {
 inline auto Contains(const std::string& piece) { return Matchers::ContainsSubstring(piece); }
+inline auto StartsWith(const std::string& beginning) { return Matchers::StartsWith(beginning); }
+inline auto EndsWith(const std::string& end) { return Matchers::EndsWith(end); }
 }  // namespace Catch
 #else
 #include <catch2/catch.hpp>

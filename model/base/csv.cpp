@@ -9,6 +9,9 @@ namespace foretrain {
 
 namespace {
 
+constexpr std::size_t most_columns = 10'000;
+constexpr std::size_t most_cells = 2'000'000;
+
 /// Walks over the text and keeps the position (columns count characters, not bytes).
 class Scanner {
  public:
@@ -85,6 +88,10 @@ CsvRow read_row(Scanner& scanner) {
   CsvRow row;
   while (true) {
     row.push_back(read_cell(scanner));
+    if (row.size() > most_columns) {
+      throw ScenarioError(row.back().where, "", fmt::format("more than {} cells in one row", most_columns),
+                          "a table of reasonable size");
+    }
     if (!scanner.done() && scanner.peek() == ',') {
       scanner.take();
       continue;
@@ -127,6 +134,10 @@ CsvTable parse_csv(std::string_view text, const std::string& file) {
                           "one cell per column (an empty one where nothing is to be said)");
     }
     table.rows.push_back(std::move(row));
+    if (table.rows.size() * table.header.size() > most_cells) {
+      throw ScenarioError(table.rows.back().front().where, "", fmt::format("more than {} cells", most_cells),
+                          "several smaller tables");
+    }
   }
   if (table.header.empty())
     throw ScenarioError({file, 0, 0}, "", "the table is empty", "a header line and rows below it");

@@ -3,18 +3,25 @@
 #include <system_error>
 #include <utility>
 
+#include "model/base/utf8.hpp"
+
 namespace foretrain {
 
 namespace {
+
+/// Bytes of a key, and of what is wrong, in a message: a wrong value of a page's length tells no more than its ends.
+constexpr std::size_t longest_complaint = 400;
+
 std::string message(const SourcePosition& where, const std::string& key, const std::string& got,
                     const std::string& expected) {
   std::string text = where.text();
   if (!text.empty()) text += ": ";
-  if (!key.empty()) text += key + ": ";
-  text += got;
+  if (!key.empty()) text += shortened(key, longest_complaint) + ": ";
+  text += shortened(got, longest_complaint);
   if (!expected.empty()) text += "; " + expected;
   return text;
 }
+
 }  // namespace
 
 std::string SourcePosition::text() const {

@@ -12,6 +12,7 @@
 
 #include "model/base/descriptor.hpp"
 #include "model/base/error.hpp"
+#include "model/base/utf8.hpp"
 
 namespace foretrain {
 
@@ -24,19 +25,6 @@ namespace {
 [[noreturn]] void cannot_write(const std::filesystem::path& path, int error) {
   throw UsageError(fmt::format("{}: cannot write: {}; choose a writable place with enough room", path.string(),
                                std::strerror(error)));
-}
-
-/// Number of bytes of the UTF-8 sequence that starts at `at`, 0 when it is malformed.
-std::size_t utf8_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(at);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0) != 0x80) return 0;
-  }
-  return length;
 }
 
 /// False with errno set when not everything could be written.
@@ -57,6 +45,15 @@ bool write_pieces(int fd, const NextPiece& next) {
   return true;
 }
 
+/// Permissions of what replaces a file: its own, or a new file's usual ones.
+mode_t mode_of(const std::filesystem::path& target) {
+  struct stat status {};
+  if (::stat(target.c_str(), &status) == 0) return status.st_mode & 0777;
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return 0666 & ~mask;
+}
+
 void write_directly(const std::filesystem::path& path, const NextPiece& next) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.open() || !write_pieces(file.number(), next)) cannot_write(path, errno);
@@ -67,7 +64,7 @@ void write_directly(const std::filesystem::path& path, const NextPiece& next) {
 void require_text(std::string_view content, const std::string& file) {
   SourcePosition where{file, 1, 1};
   for (std::size_t at = 0; at < content.size();) {
-    const std::size_t length = content[at] == '\0' ? 0 : utf8_length(content, at);
+    const std::size_t length = character_length(content, at);
     if (length == 0) {
       throw ScenarioError(where, "", fmt::format("byte 0x{:02x} is no text", static_cast<unsigned char>(content[at])),
                           "a text file in UTF-8, not a binary file");
@@ -126,9 +123,7 @@ void write_file(const std::filesystem::path& path, const NextPiece& next) {
   std::string temporary = target.string() + ".XXXXXX";
   Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!file.open()) cannot_write(path, errno);
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  const bool written = ::fchmod(file.number(), 0666 & ~mask) == 0 && write_pieces(file.number(), next) &&
+  const bool written = ::fchmod(file.number(), mode_of(target)) == 0 && write_pieces(file.number(), next) &&
                        file.close() && ::rename(temporary.c_str(), target.c_str()) == 0;
   if (!written) {
     const int error = errno;

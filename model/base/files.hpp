@@ -10,15 +10,16 @@
 namespace foretrain {
 
 /// The whole text of a file, without a UTF-8 byte order mark. Throws ScenarioError naming the file when it is missing,
-/// a directory, unreadable, larger than `limit` bytes, or no UTF-8 text (then with the position of the first bad byte).
+/// a directory, unreadable, larger than `limit` bytes, or no text (then with the position of the first bad byte).
 std::string read_text_file(const std::filesystem::path& path, std::uintmax_t limit = 16'000'000);
 
-/// Throws ScenarioError with the position of the first byte that is no text (NUL, or not UTF-8).
+/// Throws ScenarioError with the position of the first byte that is no text: not UTF-8, or a control character
+/// (character_length of utf8.hpp).
 void require_text(std::string_view content, const std::string& file);
 
-/// Replaces the file in one step: writes a temporary file beside it and renames that. Throws UsageError when this fails
-/// (unwritable folder, full disk), leaving neither the temporary file nor a changed target. A target that exists and is
-/// no regular file (/dev/stdout, /dev/full, a pipe) is written directly.
+/// Replaces the file in one step, with its permissions: writes a temporary file beside it and renames that. Throws
+/// UsageError when this fails (unwritable folder, full disk), leaving neither the temporary file nor a changed target.
+/// A target that exists and is no regular file (/dev/stdout, /dev/full, a pipe) is written directly.
 void write_file(const std::filesystem::path& path, std::string_view content);
 /// The same for a long text: what next() gives, until that is empty.
 using NextPiece = std::function<std::string_view()>;

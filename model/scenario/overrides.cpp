@@ -4,7 +4,9 @@
 
 #include <utility>
 
+#include "model/base/files.hpp"
 #include "model/base/text.hpp"
+#include "model/base/utf8.hpp"
 
 namespace foretrain {
 
@@ -60,7 +62,8 @@ YamlNode* element_with_id(YamlNode& list, std::string_view id) {
 }  // namespace
 
 Override parse_override(const std::string& text) {
-  const SourcePosition where{fmt::format("--set {}", text), 0, 0};
+  const SourcePosition where{fmt::format("--set {}", shortened(text, 100)), 0, 0};
+  require_text(text, where.file);
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || trim(text.substr(0, equals)).empty() || trim(text.substr(equals + 1)).empty()) {
     throw ScenarioError(where, "", "this is no KEY=VALUE", "for example plan.tensor=8");
@@ -70,7 +73,12 @@ Override parse_override(const std::string& text) {
 
 void apply_override(YamlNode& document, const Override& change) {
   YamlNode* node = &document;
-  for (const std::string& key : split(change.key, '.')) {
+  const std::vector<std::string> keys = split(change.key, '.');
+  if (keys.size() > deepest_nesting) {
+    throw ScenarioError(change.where, change.key, fmt::format("a key of {} parts", keys.size()),
+                        fmt::format("at most {} words joined by dots", deepest_nesting));
+  }
+  for (const std::string& key : keys) {
     if (key.empty())
       throw ScenarioError(change.where, change.key, "a part of this key is empty", "words joined by dots");
     if (node->is_null()) *node = yaml_mapping(change.where);

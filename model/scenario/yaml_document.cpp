@@ -5,6 +5,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -14,14 +15,15 @@
 
 #include "model/base/files.hpp"
 #include "model/base/text.hpp"
+#include "model/base/utf8.hpp"
 
 namespace foretrain {
 
 namespace {
 
-constexpr std::size_t deepest_nesting = 64;
 constexpr std::size_t most_values = 200'000;
 constexpr std::size_t most_keys = 1000;  // in one mapping
+constexpr std::ptrdiff_t most_open_brackets = 1000;
 
 /// Builds the tree from yaml-cpp's events, refusing what is not allowed before it can grow.
 class TreeBuilder : public YAML::EventHandler {
@@ -46,6 +48,7 @@ class TreeBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
+    refuse_control_characters(mark, value);
     add(mark, yaml_scalar(value, {}));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -87,6 +90,14 @@ class TreeBuilder : public YAML::EventHandler {
     // "?" and "!" are yaml-cpp's marks for plain and quoted values without a tag.
     if (!tag.empty() && tag != "?" && tag != "!") {
       fail(mark, fmt::format("the tag \"{}\"", tag), "a value without tag");
+    }
+  }
+
+  /// A file holds none, but the escapes of quoted values can write them.
+  void refuse_control_characters(const YAML::Mark& mark, std::string_view value) const {
+    for (std::size_t at = 0, length = 0; at < value.size(); at += length) {
+      length = character_length(value, at);
+      if (length == 0) fail(mark, "a value with a control character", "a value of letters, digits and signs");
     }
   }
 
@@ -140,6 +151,31 @@ class TreeBuilder : public YAML::EventHandler {
   YamlNode root_;
   std::vector<Level> stack_;
 };
+
+/// yaml-cpp keeps all that follows an open bracket until it knows whether a key ends there, some 250 bytes a value,
+/// before it tells the builder of the first: what the builder would refuse is refused before. Brackets and commas of
+/// quoted texts count as well: none needs so many.
+void refuse_bracket_bombs(std::string_view text, const std::string& file) {
+  std::ptrdiff_t open = 0;
+  std::size_t values = 0;
+  const auto refuse = [&](std::size_t at, std::string got, std::string expected) {
+    const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
+    throw ScenarioError({file, static_cast<int>(line), 1}, "", std::move(got), std::move(expected));
+  };
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool opens = c == '[' || c == '{';
+    if (opens) ++open;
+    if (opens || (c == ',' && open > 0)) ++values;
+    if (c == ']' || c == '}') open = std::max<std::ptrdiff_t>(open - 1, 0);
+    if (open > most_open_brackets) {
+      refuse(at, fmt::format("nested deeper than {} levels", deepest_nesting),
+             "every bracket closed; a flatter structure");
+    }
+    if (values > most_values)
+      refuse(at, fmt::format("more than {} values", most_values), "a scenario of reasonable size");
+  }
+}
 
 /// The first line up to `last_line` that is indented with a tab, 0 if there is none.
 int line_with_tab_indent(std::string_view text, int last_line) {
@@ -232,6 +268,7 @@ YamlNode yaml_mapping(SourcePosition where) {
 
 YamlNode parse_yaml(std::string_view text, const std::string& file) {
   require_text(text, file);
+  refuse_bracket_bombs(text, file);
   TreeBuilder builder(file);
   try {
     // yaml-cpp 0.7 overlooks an unclosed quote when a line end follows it.

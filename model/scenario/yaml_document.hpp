@@ -3,6 +3,7 @@
 // refused there.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "model/base/error.hpp"
 
 namespace foretrain {
+
+/// How deep a document may be nested, and how many words a dotted key may have.
+inline constexpr std::size_t deepest_nesting = 64;
 
 struct YamlEntry;
 
@@ -47,8 +51,8 @@ YamlNode yaml_scalar(std::string text, SourcePosition where);
 YamlNode yaml_mapping(SourcePosition where);
 
 /// Parses one YAML document. `file` is named in errors. Throws ScenarioError for malformed YAML, an empty text, more
-/// than one document, duplicate keys, keys that are no plain words, anchors, aliases, tags, nesting deeper than 64 and
-/// more than 200,000 values.
+/// than one document, duplicate keys, keys that are no plain words, anchors, aliases, tags, values with control
+/// characters, nesting deeper than `deepest_nesting` and more than 200,000 values.
 YamlNode parse_yaml(std::string_view text, const std::string& file);
 
 /// Reads and parses a file; kept for the life of the process and read again only when the file has changed.

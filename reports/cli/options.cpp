@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "model/base/error.hpp"
+#include "model/base/utf8.hpp"
 #include "model/planning/auto_plan.hpp"
 #include "reports/names.hpp"
 #include "sim/simulate.hpp"
@@ -76,7 +77,7 @@ void finish_output() {
   }
 }
 
-void warn(std::string_view text) { fmt::print(stderr, "foretrain: {}\n", text); }
+void warn(std::string_view text) { fmt::print(stderr, "foretrain: {}\n", printable(text)); }
 
 Progress::Progress(std::size_t total) : total_(total), terminal_(isatty(STDERR_FILENO) != 0) {}
 

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "model/base/error.hpp"
+#include "model/base/utf8.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 
@@ -17,12 +18,12 @@ ExitStatus explain(const CLI::App& app, const CLI::ParseError& end) {
     app.exit(end);
     return ExitStatus::success;
   }
-  std::fprintf(stderr, "foretrain: %s\nRun with --help for more.\n", end.what());
+  std::fprintf(stderr, "foretrain: %s\nRun with --help for more.\n", printable(end.what()).c_str());
   return ExitStatus::bad_input;
 }
 
 ExitStatus complain(const std::exception& error, ExitStatus status) {
-  std::fprintf(stderr, "foretrain: %s\n", error.what());
+  std::fprintf(stderr, "foretrain: %s\n", printable(error.what()).c_str());
   return status;
 }
 

@@ -56,3 +56,10 @@ TEST_CASE("What is written reads back") {
   CHECK(csv_line({"a", "b c"}) == "a,b c");
   CHECK(csv_line({""}) == "\"\"");  // a bare empty line would read as no row
 }
+
+TEST_CASE("A table of commas alone costs no memory") {
+  CHECK(complaint(std::string(15'000'000, ',')).find("more than 10000 cells in one row") != std::string::npos);
+  std::string narrow = "a,b\n";
+  for (int row = 0; row < 1'000'001; ++row) narrow += ",\n";
+  CHECK(complaint(narrow).find("t.csv:1000002:1: more than 2000000 cells; several smaller tables") == 0);
+}

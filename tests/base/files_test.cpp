@@ -96,3 +96,31 @@ TEST_CASE("The size limit is exact") {
   CHECK(read_text_file(path, 5) == "12345");
   CHECK_THROWS_AS(read_text_file(path, 4), ScenarioError);
 }
+
+TEST_CASE("Control characters, surrogates and overlong forms are refused where text comes in") {
+  const TemporaryFolder folder;
+  const std::pair<const char*, const char*> bad[] = {
+      {"\x1B[31m", "0x1b"}, {"\xED\xA0\x80", "0xed"}, {"\xC0\xAF", "0xc0"}, {"\xF4\x90\x80\x80", "0xf4"}};
+  for (const auto& [text, byte] : bad) {
+    const auto file = folder.write("bad.yaml", std::string("a: x") + text);
+    CHECK(read_complaint(file).find(std::string(":1:5: byte ") + byte + " is no text") != std::string::npos);
+  }
+}
+
+TEST_CASE("What is replaced keeps its permissions") {
+  const TemporaryFolder folder;
+  const auto path = folder.write("secret.txt", "old");
+  REQUIRE(::chmod(path.c_str(), 0600) == 0);
+  write_file(path, "new");
+  struct stat status {};
+  REQUIRE(::stat(path.c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+}
+
+TEST_CASE("A wrong value of a page's length is told by its ends") {
+  const ScenarioError error({"a.yaml", 1, 1}, "plan.tensor", std::string(100'000, 'x'), "a whole number");
+  const std::string text = error.what();
+  CHECK(text.size() < 600);
+  CHECK(text.starts_with("a.yaml:1:1: plan.tensor: xxx"));
+  CHECK(text.ends_with("xxx; a whole number"));
+}
