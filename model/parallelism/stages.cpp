@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/base/memo.hpp"
 
 namespace foretrain {
 
@@ -33,6 +34,8 @@ std::vector<int> even_split(int layers, int chunks) {
 
 /// Contiguous division of `cost` into `chunks` parts with the least maximum (dynamic programme, O(chunks · n²)).
 std::vector<int> balanced_split(const std::vector<double>& cost, int chunks) {
+  static thread_local Memo<std::pair<std::vector<double>, int>, std::vector<int>> memo(64);
+  if (const std::vector<int>* known = memo.find({cost, chunks})) return *known;
   const int n = static_cast<int>(cost.size());
   std::vector<double> prefix(static_cast<std::size_t>(n) + 1, 0.0);
   for (int i = 0; i < n; ++i)
@@ -61,7 +64,7 @@ std::vector<int> balanced_split(const std::vector<double>& cost, int chunks) {
     sizes[static_cast<std::size_t>(k) - 1] = end - begin;
     end = begin;
   }
-  return sizes;
+  return memo.add({cost, chunks}, std::move(sizes));
 }
 
 /// Layers of each chunk. `ends`: embedding and loss take the place of one each.

@@ -78,13 +78,12 @@ PlanPoint completed(const PlanSpace& space, PlanPoint point) {
 
 class LayoutSearch {
  public:
-  LayoutSearch(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
+  LayoutSearch(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective, PlanPrices& prices,
                std::vector<double> known, std::size_t kept, bool bounded)
       : space_(space), objective_(objective), bar_(std::move(known), kept), kept_(kept), bounded_(bounded) {
     for (const PlanPoint& point : points_of(space, layout)) {
-      result_.counts.plans += space.plans_of(point);
       const auto bound = possible([&] {
-        if (!blocks_) blocks_.emplace(space, completed(space, point));
+        if (!blocks_) blocks_.emplace(space, completed(space, point), prices);
         blocks_->take(completed(space_, point));
         return blocks_->kernels_bound();
       });
@@ -96,48 +95,37 @@ class LayoutSearch {
     }
   }
 
-  /// With what passes and their pipeline take.
-  [[nodiscard]] double least_bound() {
-    while (!open_.empty() && open_.top().level == Level::pass) {
+  /// Of kernels alone.
+  [[nodiscard]] double least_bound() const { return open_.empty() ? infinity : open_.top().value; }
+
+  /// Of the most promising plan that fits, gradients apart.
+  LayoutOutline refine() && {
+    while (!open_.empty() && open_.top().level != Level::fitting && !hopeless(open_.top())) {
       const Node node = open_.top();
       open_.pop();
-      pipelines(node);
+      look_into(node);
     }
-    return open_.empty() ? infinity : open_.top().value;
+    return {least_bound(), std::move(*this).result().misses};
   }
 
   LayoutResult run() && {
-    while (!open_.empty()) {
+    while (!open_.empty() && !hopeless(open_.top())) {
       const Node node = open_.top();
       open_.pop();
-      if (hopeless(node.value, node.bound)) break;
-      switch (node.level) {
-        case Level::pass:
-          pipelines(node);
-          break;
-        case Level::pipeline:
-          shardings(node);
-          break;
-        case Level::sharding:
-          synchronisations(node);
-          break;
-      }
+      look_into(node);
     }
-    std::sort(result_.best.begin(), result_.best.end());
-    if (result_.best.size() > kept_) result_.best.resize(kept_);
-    std::sort(result_.misses.begin(), result_.misses.end());
-    if (result_.misses.size() > most_misses) result_.misses.resize(most_misses);
-    return std::move(result_);
+    return std::move(*this).result();
   }
 
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
-  /// What is decided.
-  enum class Level { pass, pipeline, sharding };
+  /// What is decided. Of what fits, its memory is known; of a plan, the bound of its blocks.
+  enum class Level { pass, pipeline, sharding, fitting, synchronised, plan };
   struct Node {
     Level level = Level::pass;
     double value = 0.0;  ///< that no plan below is better than
     Seconds bound;
+    Bytes memory;
     PlanPoint point;
     /// The most promising first; of equals the one of which more is decided.
     friend bool operator<(const Node& a, const Node& b) {
@@ -148,8 +136,32 @@ class LayoutSearch {
   };
 
   void push(Level level, Seconds bound, const PlanPoint& point, Bytes memory = Bytes(0.0)) {
-    open_.push({level, objective_.value(bound, memory), bound, point});
+    open_.push({level, objective_.value(bound, memory), bound, memory, point});
   }
+  void look_into(const Node& node) {
+    switch (node.level) {
+      case Level::pass:
+        return pipelines(node);
+      case Level::pipeline:
+        return shardings(node);
+      case Level::sharding:
+        return fit(node);
+      case Level::fitting:
+        return synchronisations(node);
+      case Level::synchronised:
+        return bound(node);
+      case Level::plan:
+        return estimate(node);
+    }
+  }
+  [[nodiscard]] LayoutResult result() && {
+    std::sort(result_.best.begin(), result_.best.end());
+    if (result_.best.size() > kept_) result_.best.resize(kept_);
+    std::sort(result_.misses.begin(), result_.misses.end());
+    if (result_.misses.size() > most_misses) result_.misses.resize(most_misses);
+    return std::move(result_);
+  }
+  [[nodiscard]] bool hopeless(const Node& node) const { return hopeless(node.value, node.bound); }
   [[nodiscard]] bool hopeless(double value, Seconds bound) const {
     return bounded_ && (bar_.is_above(value) || bound * (1.0 - rounding) > objective_.limit);
   }
@@ -190,27 +202,30 @@ class LayoutSearch {
       point.zero = zero;
       point.offload = offload;
       const std::vector<PlanSpace::Synchronisation> below = space_.synchronisations(point);
-      point.algorithm = below.front().algorithm;
-      point.bucket = below.front().bucket;
-      point.overlap = below.front().overlap;
-      const auto count = static_cast<std::int64_t>(below.size());
-      Seconds bound = node.bound;
-      MemoryFootprint memory;
-      const bool is_possible = possible([&] {
-                                 blocks_->take(point);
-                                 memory = blocks_->least_memory();
-                                 bound = std::max(bound, blocks_->passes_bound(false));
-                                 return true;
-                               }).value_or(false);
-      if (!is_possible) {
-        result_.counts.impossible += count;
-      } else if (!memory.fits()) {
-        result_.counts.unfit += count;
-        miss(point, bound, memory);
-      } else if (!hopeless(objective_.value(bound, memory.total()), bound)) {
-        push(Level::sharding, bound, point, memory.total());
+      set(point, below.front());
+      const auto bound = possible([&] {
+        blocks_->take(point);
+        return std::max(node.bound, blocks_->passes_bound(false));
+      });
+      if (!bound) {
+        result_.counts.impossible += std::ssize(below);
+      } else if (!hopeless(objective_.value(*bound, Bytes(0.0)), *bound)) {
+        push(Level::sharding, *bound, point);
       }
     }
+  }
+
+  void fit(const Node& node) {
+    Seconds bound;
+    const auto memory = possible([&] {
+      blocks_->take(node.point);
+      bound = std::max(node.bound, blocks_->order_bound());
+      return blocks_->least_memory();
+    });
+    if (memory && hopeless(objective_.value(bound, Bytes(0.0)), bound)) return;
+    if (memory && memory->fits()) return push(Level::fitting, bound, node.point, memory->total());
+    (memory ? result_.counts.unfit : result_.counts.impossible) += std::ssize(space_.synchronisations(node.point));
+    if (memory) miss(node.point, node.bound, *memory);
   }
 
   void synchronisations(const Node& node) {
@@ -219,42 +234,55 @@ class LayoutSearch {
       blocks_->take(point);
       return std::max(node.bound, blocks_->ends_bound(true));
     });
-    if (least && hopeless(node.value + objective_.value(*least - node.bound, Bytes(0.0)), *least)) return;
-    for (const auto& [algorithm, bucket, overlap] : space_.synchronisations(point)) {
-      point.algorithm = algorithm;
-      point.bucket = bucket;
-      point.overlap = overlap;
-      if (!possible([&] { return settle(point, least.value_or(node.bound)); })) ++result_.counts.impossible;
+    if (least && hopeless(objective_.value(*least, node.memory), *least)) return;
+    for (const PlanSpace::Synchronisation& sync : space_.synchronisations(point)) {
+      set(point, sync);
+      if (!possible([&] { return take_up(point, least.value_or(node.bound)); })) ++result_.counts.impossible;
     }
   }
 
-  bool settle(const PlanPoint& point, Seconds bound) {
+  static void set(PlanPoint& point, const PlanSpace::Synchronisation& sync) {
+    point.algorithm = sync.algorithm;
+    point.bucket = sync.bucket;
+    point.overlap = sync.overlap;
+  }
+
+  bool take_up(const PlanPoint& point, Seconds so_far) {
     blocks_->take(point);
+    const Seconds bound = std::max(so_far, blocks_->ends_bound(false));
+    if (hopeless(objective_.value(bound, Bytes(0.0)), bound)) return true;
     const MemoryFootprint memory = blocks_->memory();
-    if (!memory.fits()) {
+    if (memory.fits()) {
+      push(Level::synchronised, bound, point, memory.total());
+    } else {
       ++result_.counts.unfit;
       miss(point, bound, memory);
-      return true;
-    }
-    Seconds last = std::max(bound, blocks_->ends_bound(false));
-    if (hopeless(objective_.value(last, memory.total()), last)) return true;
-    const PlanBlocks::Time time = blocks_->time([&](Seconds of_step) {
-      last = std::max(last, of_step);
-      return hopeless(objective_.value(of_step, memory.total()), of_step);
-    });
-    if (!time.estimated) return true;
-    ++result_.counts.estimated;
-    if (last * (1.0 - rounding) > time.step) ++result_.counts.exceeded;
-    if (time.step > objective_.limit) return true;
-    PlanCandidate found{point,          0, objective_.value(time.step, memory.total()), time.step, memory.total(),
-                        memory.capacity};
-    bar_.add(found.value);
-    result_.best.push_back(found);
-    if (result_.best.size() >= 4 * kept_) {
-      std::sort(result_.best.begin(), result_.best.end());
-      result_.best.resize(kept_);
     }
     return true;
+  }
+
+  void bound(const Node& node) {
+    blocks_->take(node.point);
+    const auto bound = possible([&] { return std::max(node.bound, blocks_->bound()); });
+    if (!bound) {
+      ++result_.counts.impossible;
+    } else if (!hopeless(objective_.value(*bound, node.memory), *bound)) {
+      push(Level::plan, *bound, node.point, node.memory);
+    }
+  }
+
+  void estimate(const Node& node) {
+    blocks_->take(node.point);
+    const Seconds step = blocks_->estimate();
+    ++result_.counts.estimated;
+    if (node.bound * (1.0 - rounding) > step) ++result_.counts.exceeded;
+    if (step > objective_.limit) return;
+    result_.best.push_back({node.point, 0, objective_.value(step, node.memory), step, node.memory,
+                            space_.example().cluster.node.gpu.memory});
+    bar_.add(result_.best.back().value);
+    if (result_.best.size() < 4 * kept_) return;
+    std::sort(result_.best.begin(), result_.best.end());
+    result_.best.resize(kept_);
   }
 
   void miss(const PlanPoint& point, Seconds bound, const MemoryFootprint& memory) {
@@ -287,8 +315,9 @@ PlanCounts& PlanCounts::operator+=(const PlanCounts& other) {
   return *this;
 }
 
-double layout_bound(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective) {
-  return LayoutSearch(space, layout, objective, {}, 1, true).least_bound();
+double layout_bound(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
+                    PlanPrices& prices) {
+  return LayoutSearch(space, layout, objective, prices, {}, 1, true).least_bound();
 }
 
 std::int64_t plans_in(const PlanSpace& space, const PlanPoint& layout) {
@@ -297,14 +326,22 @@ std::int64_t plans_in(const PlanSpace& space, const PlanPoint& layout) {
   return plans;
 }
 
+LayoutOutline refine_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
+                            PlanPrices& prices, std::vector<double> known, std::size_t kept) {
+  return LayoutSearch(space, layout, objective, prices, std::move(known), kept, true).refine();
+}
+
 LayoutResult settle_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                           std::vector<double> known, std::size_t kept) {
-  return LayoutSearch(space, layout, objective, std::move(known), kept, true).run();
+                           PlanPrices& prices, std::vector<double> known, std::size_t kept) {
+  return LayoutSearch(space, layout, objective, prices, std::move(known), kept, true).run();
 }
 
 LayoutResult enumerate_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
                               std::size_t kept) {
-  return LayoutSearch(space, layout, objective, {}, kept, false).run();
+  PlanPrices prices;
+  LayoutResult result = LayoutSearch(space, layout, objective, prices, {}, kept, false).run();
+  result.counts.plans = plans_in(space, layout);
+  return result;
 }
 
 }  // namespace foretrain

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/planning/plan_objective.hpp"
+#include "model/planning/plan_prices.hpp"
 #include "model/planning/plan_space.hpp"
 
 namespace foretrain {
@@ -29,7 +30,7 @@ struct PlanCandidate {
 
 /// How plans were settled.
 struct PlanCounts {
-  std::int64_t plans = 0;       ///< all
+  std::int64_t plans = 0;       ///< all; a settled layout's are plans_in()
   std::int64_t estimated = 0;   ///< by the step's graph
   std::int64_t unfit = 0;       ///< do not fit, as an account of their memory or of a part of it says
   std::int64_t impossible = 0;  ///< cannot be laid out
@@ -43,14 +44,24 @@ struct LayoutResult {
   std::vector<PlanCandidate> misses;  ///< promising by their bounds (`value`), but do not fit; the best first
 };
 
-/// No plan of the layout is better than this. Takes no more than bounds of kernels.
-double layout_bound(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective);
+/// No plan of the layout is better than this, as its kernels alone say.
+double layout_bound(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
+                    PlanPrices& prices);
 std::int64_t plans_in(const PlanSpace& space, const PlanPoint& layout);
+
+struct LayoutOutline {
+  double bound = 0.0;  ///< no plan of the layout that fits is better
+  std::vector<PlanCandidate> misses;
+};
+/// A closer bound, as passes with their collectives, their pipeline and the memory they need say; no closer than is
+/// enough to see that no plan is among the best `kept` of those `known`.
+LayoutOutline refine_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
+                            PlanPrices& prices, std::vector<double> known, std::size_t kept);
 
 /// Settles all plans of a layout. `known`: values of plans found elsewhere; only plans among the best `kept` of these
 /// and of the layout's own are looked for.
 LayoutResult settle_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                           std::vector<double> known, std::size_t kept);
+                           PlanPrices& prices, std::vector<double> known, std::size_t kept);
 
 /// The same without any bound: every plan that fits is estimated. For tests.
 LayoutResult enumerate_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,

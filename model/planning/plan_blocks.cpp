@@ -7,7 +7,10 @@
 #include "model/job/job.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/stages.hpp"
+#include "model/parallelism/weight_gradients.hpp"
 #include "model/training/breakdown.hpp"
+#include "model/training/gradient_sync.hpp"
+#include "model/training/offload.hpp"
 #include "model/training/step_graph.hpp"
 #include "model/workload/build.hpp"
 
@@ -24,22 +27,42 @@ bool stages_lie_alike(const Scenario& scenario) {
   const int node = cluster.gpus_per_node;
   const auto divides = [](int a, int b) { return a % b == 0 || b % a == 0; };
   if (plan.order == Plan{}.order) return divides(cluster.gpus() / plan.pipeline, node);
-  return plan.order.back() == ParallelDimension::data && plan.expert == 1 && node % (plan.tensor * plan.context) == 0;
+  const int replica = plan.tensor * plan.context;
+  return plan.order.back() == ParallelDimension::data && divides(replica, node) &&
+         (plan.expert == 1 || divides(replica * plan.pipeline, node));
 }
 
-/// What a bound may count of a layer's collectives: those between kernels, where all ranks have them alike.
-void keep_certain(LayerCalls& calls, const std::vector<Step::Transfer>& transfers) {
+/// What a bound may count of a layer's collectives: those that all ranks have alike. False where these are not all.
+bool keep_certain(LayerCalls& calls, const std::vector<Step::Transfer>& transfers) {
+  std::size_t erased = 0;
+  const auto uncertain = [&](int transfer) { return transfers[at_index(transfer)].parts.size() > 1; };
   for (LayerCalls::Calls* pass : {&calls.forward, &calls.recompute, &calls.backward}) {
-    pass->beside.clear();
-    pass->behind.clear();
-    std::erase_if(pass->between, [&](int transfer) { return transfers[at_index(transfer)].parts.size() > 1; });
+    erased += std::erase_if(pass->beside, uncertain);
+    erased += std::erase_if(pass->between, uncertain);
+    erased += std::erase_if(pass->behind, [&](const LayerCalls::Behind& call) { return uncertain(call.transfer); });
   }
+  return erased == 0;
+}
+
+/// All collectives of a pass.
+void add_moving(Beside& beside, const LayerCalls::Calls& calls) {
+  for (const int transfer : calls.beside) beside.add(transfer);
+  for (const int transfer : calls.between) beside.add(transfer);
+  for (const LayerCalls::Behind& call : calls.behind) beside.add(call.transfer);
+}
+
+/// What neither of the two exceeds, part by part.
+LayerCost least_of(LayerCost a, const LayerCost& b) {
+  for (const auto part : {&LayerCost::forward_kernels, &LayerCost::backward_kernels, &LayerCost::recompute_kernels,
+                          &LayerCost::forward_dispatch, &LayerCost::backward_dispatch, &LayerCost::recompute_dispatch})
+    a.*part = std::min(a.*part, b.*part);
+  return a;
 }
 
 }  // namespace
 
-PlanBlocks::PlanBlocks(const PlanSpace& space, const PlanPoint& layout)
-    : space_(space), scenario_(space.read(layout)), transfers_(scenario_, space.topology(), scratch_.transfers) {
+PlanBlocks::PlanBlocks(const PlanSpace& space, const PlanPoint& layout, PlanPrices& prices)
+    : space_(space), prices_(prices), scenario_(space.read(layout)) {
   scenario_.cluster.failures.reset();  // no step depends on them, and trainings through failures take long
 }
 
@@ -58,81 +81,236 @@ void PlanBlocks::take(const PlanPoint& point) {
   scenario_.plan.schedule = point.schedule;
   scenario_.plan.interleave = point.interleave;
   if (point.offload >= 0) scenario_.plan.offload = offload_of(point.offload);
-  const std::tuple built{point.micro_batch, point.sequence_parallel, point.zero, train().master_weights};
-  if (std::exchange(built_, built) != built)
-    model_ = build_model(train().model, build_options(train(), scenario_.plan));
 }
 
-const std::vector<LayerCost>& PlanBlocks::costs(bool sharded, bool collectives) {
-  const auto [known, is_new] =
-      costs_.try_emplace({train().micro_batch, scenario_.plan.sequence_parallel, scenario_.plan.tensor_overlap,
-                          train().recompute, sharded, collectives});
-  if (!is_new) return known->second;
-  const int zero = std::exchange(scenario_.plan.zero, sharded ? 3 : scenario_.plan.zero);
-  // Weights that are sharded are cast before they are gathered, not in every pass.
-  const Model model = build_model(train().model, build_options(train(), scenario_.plan));
-  const LayerPricer pricer(scenario_, train(), space_.topology());
-  const bool counted = collectives && stages_lie_alike(scenario_);
-  for (const LayerGroup& group : model.layers) {
-    LayerCost cost = pricer.price(group.layer);
-    if (counted) {
-      LayerCalls calls = pricer.calls(group.layer, 0, transfers_);
-      keep_certain(calls, scratch_.transfers);
-      cost = pricer.on_lane(cost, calls, 1.0, 0, transfers_);
-    }
-    known->second.push_back(cost);
+const Model& PlanBlocks::model() {
+  auto known = models_.find(built());
+  if (known == models_.end()) {
+    known = models_.emplace(built(), build_model(train().model, build_options(train(), scenario_.plan))).first;
   }
-  scenario_.plan.zero = zero;
   return known->second;
 }
 
+const std::vector<std::vector<LayerRun>>& PlanBlocks::chunks() {
+  const Plan& plan = scenario_.plan;
+  auto known = chunks_.find({built(), plan.interleave});
+  if (known == chunks_.end()) {
+    auto split = split_layers(model(), plan.pipeline, plan.interleave, plan.embedding_in_pipeline);
+    known = chunks_.emplace(std::pair(built(), plan.interleave), std::move(split)).first;
+  }
+  return known->second;
+}
+
+/// Kernels and dispatch of each group of layers.
+std::vector<LayerCost> PlanBlocks::kernels(Weights weights) {
+  const int zero = scenario_.plan.zero;
+  const auto of = [&](Weights kind) {
+    scenario_.plan.zero = kind == Weights::sharded ? 3 : std::min(zero, 2);
+    return prices_.of(scenario_, train(), space_.topology(), [&]() -> const Model& { return model(); });
+  };
+  std::vector<LayerCost> costs = of(weights);
+  if (weights == Weights::any) {
+    const std::vector<LayerCost> sharded = of(Weights::sharded);
+    for (std::size_t group = 0; group < costs.size(); ++group) costs[group] = least_of(costs[group], sharded[group]);
+  }
+  scenario_.plan.zero = zero;
+  return costs;
+}
+
+/// The same with copies to the host, collectives inside layers and under ZeRO-3 those of their weights.
+const std::vector<PlanBlocks::LayerTimes>& PlanBlocks::costs(Weights weights) {
+  // How gradients are synchronised may be open still: with overlap more hides than without.
+  const bool overlap = std::exchange(scenario_.plan.sync.overlap, true);
+  const auto [known, is_new] = costs_.try_emplace(costed(weights));
+  if (is_new) {
+    const bool counted = stages_lie_alike(scenario_);
+    if (counted && !transfers_) transfers_.emplace(scenario_, space_.topology(), scratch_.transfers);
+    const LayerPricer pricer(scenario_, train(), space_.topology());
+    for (const LayerCost& cost : kernels(weights)) {
+      const Layer& layer = model().layers[known->second.size()].layer;
+      LayerTimes& times = known->second.emplace_back(LayerTimes{cost, cost, {}, {}, {}});
+      LayerCalls calls;
+      if (counted) {
+        calls = pricer.calls(layer, 0, *transfers_);
+        times.exact = keep_certain(calls, scratch_.transfers);
+        times.in_pass = pricer.on_lane(cost, calls, 1.0, 0, *transfers_);
+        Beside forward(*transfers_, 0), backward(*transfers_, 0);
+        add_moving(forward, calls.forward);
+        add_moving(backward, calls.recompute);
+        add_moving(backward, calls.backward);
+        times.forward = {forward.time(), forward.cost(forward.time())};
+        times.backward = {backward.time(), backward.cost(backward.time())};
+      }
+      if (weights != Weights::any) add_offload(times.in_pass, layer, scenario_, train(), space_.topology());
+      if (counted && weights == Weights::sharded && layer.splittable) add_sharding(pricer, layer, calls, times);
+    }
+  }
+  scenario_.plan.sync.overlap = overlap;
+  return known->second;
+}
+
+/// What its weights' and gradients' way costs a layer.
+void PlanBlocks::add_sharding(const LayerPricer& pricer, const Layer& layer, const LayerCalls& calls,
+                              LayerTimes& times) {
+  Step::Chunk chunk;
+  GradientSync(scenario_, pricer, *transfers_).add_sharded_units({}, {{&layer, times.in_pass, &calls}}, chunk);
+  const ShardedUnit& unit = chunk.units.front();
+  for (const int transfer : {unit.gather, unit.gather_backward, unit.scatter}) {
+    if (transfer < 0) continue;
+    if (scratch_.transfers[at_index(transfer)].parts.size() > 1) return;
+    times.weights += transfers_->time(transfer, 0);
+  }
+  times.in_pass.forward_kernels += unit.forward.compute - times.in_pass.forward().compute;
+  times.in_pass.backward_kernels += unit.backward.compute - times.in_pass.backward().compute;
+}
+
 Seconds PlanBlocks::kernels_bound() {
+  if (repeats_.empty()) {
+    for (const LayerGroup& group : model().layers) repeats_.push_back(group.repeat);
+  }
   const bool chunked = std::exchange(scenario_.plan.tensor_overlap, false);  // which makes kernels longer
-  const std::vector<LayerCost>& layers = costs(true, false);
+  const std::vector<LayerCost> layers = kernels(Weights::any);
   scenario_.plan.tensor_overlap = chunked;
   Seconds all;
   for (std::size_t group = 0; group < layers.size(); ++group) {
     const LayerCost& layer = layers[group];
     all += (layer.forward_kernels + layer.backward_kernels + layer.recompute_kernels) *
-           static_cast<double>(model_.layers[group].repeat);
+           static_cast<double>(repeats_[group]);
   }
   return all * (static_cast<double>(micro_batches(train(), scenario_.plan)) / scenario_.plan.pipeline);
 }
 
-PassTimes PlanBlocks::pass_times(bool sharded) {
+const PassTimes& PlanBlocks::pass_times(Weights weights) {
   const Plan& plan = scenario_.plan;
-  const std::vector<LayerCost>& layers = costs(sharded, true);
-  // The two passes of a pair hide each other's collectives and dispatch.
-  const bool paired = plan.schedule == PipelineSchedule::dualpipe;
-  PassTimes times;
-  for (const std::vector<LayerRun>& chunk : split_layers(model_, plan.pipeline, plan.interleave)) {
-    LayerCost cost;
-    for (const LayerRun& run : chunk) cost += layers[at_index(run.group)] * run.count;
-    times.forward.push_back(paired ? cost.forward_kernels : cost.forward().total());
-    times.backward.push_back(paired ? cost.backward_kernels + cost.recompute_kernels : cost.backward().total());
+  const bool in_pairs = plan.schedule == PipelineSchedule::dualpipe;
+  const bool parted = splits_backward(plan.schedule) && weights != Weights::any;
+  const auto [known, is_new] = pass_times_.try_emplace({costed(weights), plan.interleave, parted, in_pairs});
+  if (!is_new) return known->second;
+  const std::vector<LayerTimes>& layers = costs(weights);
+  PassTimes& times = known->second;
+  std::vector<PassWork> forward, backward;
+  times.exact = std::ranges::all_of(layers, &LayerTimes::exact);
+  for (const std::vector<LayerRun>& chunk : chunks()) {
+    LayerCost alone, cost;
+    LayerTimes::Moving there, back;
+    Seconds of_weights;
+    for (const LayerRun& run : chunk) {
+      const LayerTimes& layer = layers[at_index(run.group)];
+      alone += layer.alone * run.count;
+      cost += layer.in_pass * run.count;
+      there.add(layer.forward, run.count);
+      back.add(layer.backward, run.count);
+      of_weights += layer.weights * static_cast<double>(run.count);
+    }
+    times.weights.push_back(of_weights);
+    times.forward.push_back(cost.forward().total());
+    times.backward.push_back(cost.backward().total());
+    forward.push_back({alone.forward_kernels, alone.forward_dispatch, there.time, {}, there.slowdown()});
+    backward.push_back({alone.backward_kernels + alone.recompute_kernels,
+                        alone.backward_dispatch + alone.recompute_dispatch,
+                        back.time,
+                        {},
+                        back.slowdown()});
   }
+  for (std::size_t at = 0; in_pairs && at < forward.size(); ++at) {
+    const std::size_t other = forward.size() - 1 - at;  // of the same stage
+    times.pairs.push_back(
+        std::min(paired(forward[at], backward[other]).time.total(), times.forward[at] + times.backward[other]));
+  }
+  if (parted) add_parts(times, weights);
   return times;
 }
 
+/// Backward passes in two parts, as their layers are.
+void PlanBlocks::add_parts(PassTimes& times, Weights weights) {
+  const LayerPricer pricer(scenario_, train(), space_.topology());
+  const int zero =
+      std::exchange(scenario_.plan.zero, weights == Weights::sharded ? 3 : std::min(scenario_.plan.zero, 2));
+  const bool overlap = std::exchange(scenario_.plan.sync.overlap, true);  // as in costs()
+  std::vector<LayerCost> inputs, weight_gradients;
+  for (const LayerGroup& group : model().layers) {
+    const Layer layer = without_weight_gradients(group.layer);
+    LayerCost cost = pricer.price(layer);
+    if (stages_lie_alike(scenario_)) {
+      LayerCalls calls = pricer.calls(layer, 0, *transfers_);
+      keep_certain(calls, scratch_.transfers);
+      cost = pricer.on_lane(cost, calls, 1.0, 0, *transfers_);
+    }
+    add_offload(cost, group.layer, scenario_, train(), space_.topology());
+    inputs.push_back(cost);
+    weight_gradients.push_back(pricer.price(weight_gradients_alone(group.layer)));
+  }
+  scenario_.plan.zero = zero;
+  scenario_.plan.sync.overlap = overlap;
+  for (const std::vector<LayerRun>& chunk : chunks()) {
+    LayerCost of_inputs, of_weights;
+    for (const LayerRun& run : chunk) {
+      of_inputs += inputs[at_index(run.group)] * run.count;
+      of_weights += weight_gradients[at_index(run.group)] * run.count;
+    }
+    times.inputs.push_back(of_inputs.backward().total());
+    times.weight_gradients.push_back(of_weights.backward().total());
+  }
+}
+
+/// Null where there are too many passes.
+const PipelineWalk* PlanBlocks::walk() {
+  const Plan& plan = scenario_.plan;
+  const auto [known, is_new] = walks_.try_emplace({costed(own_weights()), plan.interleave, plan.schedule});
+  if (is_new) known->second = walk_of(plan, micro_batches(train(), plan), pass_times(own_weights()));
+  return known->second ? &*known->second : nullptr;
+}
+
+Seconds PlanBlocks::bound_by(const PipelineParts& parts) const {
+  return pipeline_bound(scenario_.plan, micro_batches(train(), scenario_.plan), parts);
+}
+
+/// By position; null where the optimizer's states stay on the GPU, and under ZeRO-1 and 2, whose steps wait for updated
+/// weights instead.
+const std::vector<Seconds>* PlanBlocks::gradients_to_host() {
+  const Plan& plan = scenario_.plan;
+  if (!plan.offload.optimizer || plan.zero == 1 || plan.zero == 2) return nullptr;
+  const bool both_ends = plan.schedule == PipelineSchedule::dualpipe;
+  const auto [known, is_new] = to_host_.try_emplace({plan.interleave, plan.zero, both_ends});
+  if (is_new) {
+    if (!host_bandwidth_) host_bandwidth_ = offload_bandwidth(space_.topology());
+    const Bytes gradient = bytes_per_element(plan.sync.gradient_precision);
+    for (const std::vector<LayerRun>& chunk : chunks()) {
+      double parameters = 0.0, in_experts = 0.0;
+      for (const LayerRun& run : chunk) {
+        parameters += model().layers[at_index(run.group)].layer.parameters * run.count;
+        in_experts += model().layers[at_index(run.group)].layer.expert_parameters * run.count;
+      }
+      if (plan.zero >= 1) parameters = parameters_of_shard(plan, parameters, in_experts);
+      known->second.push_back(parameters * gradient / *host_bandwidth_);
+    }
+  }
+  return &known->second;
+}
+
+Seconds PlanBlocks::order_bound() {
+  return bound_by({pass_times(own_weights()), walk(), nullptr, gradients_to_host()});
+}
+
 Seconds PlanBlocks::passes_bound(bool any_sharding) {
-  const auto bound = [&] {
-    return pipeline_bound(scenario_.plan, micro_batches(train(), scenario_.plan),
-                          pass_times(any_sharding || scenario_.plan.zero == 3));
-  };
-  if (!any_sharding || !scenario_.plan.sequence_parallel) return bound();
+  if (!any_sharding) return bound_by({pass_times(own_weights()), nullptr, nullptr, gradients_to_host()});
+  if (!scenario_.plan.sequence_parallel) return bound_by({pass_times(Weights::any)});
   // A trainer may hide the collectives of tensor ranks with one ZeRO and not with another.
   const bool chunked = std::exchange(scenario_.plan.tensor_overlap, true);
-  const Seconds hidden = bound();
+  const Seconds hidden = bound_by({pass_times(Weights::any)});
   scenario_.plan.tensor_overlap = false;
-  const Seconds least = std::min(hidden, bound());
+  const Seconds least = std::min(hidden, bound_by({pass_times(Weights::any)}));
   scenario_.plan.tensor_overlap = chunked;
   return least;
 }
 
 /// Null where more than blocks say how long a step takes.
 const StepEnds* PlanBlocks::ends() {
-  const auto key = std::tuple(point_.schedule, point_.interleave, point_.zero, scenario_.plan.offload.optimizer,
-                              point_.algorithm, point_.bucket, point_.overlap);
+  const bool one_way = point_.schedule == PipelineSchedule::gpipe ||
+                       (point_.schedule == PipelineSchedule::zero_bubble && point_.interleave == 1);
+  const PipelineSchedule alike = one_way ? PipelineSchedule::one_forward_one_backward : point_.schedule;
+  const auto key = std::tuple(alike, point_.interleave, point_.zero, scenario_.plan.offload.optimizer, point_.algorithm,
+                              point_.bucket, point_.overlap);
   auto known = ends_.find(key);
   if (known == ends_.end()) {
     const std::optional<Step> step = blocks();
@@ -148,11 +326,10 @@ Seconds PlanBlocks::ends_bound(bool any_synchronisation) {
   if (own != nullptr && any_synchronisation) {
     any = *own;
     any.overlap = true;
-    for (StepEnds::Stage& stage : any.stages) stage.gradients = Seconds(0.0);
+    for (StepEnds::Stage& stage : any.stages) stage.gradients.clear();
     own = &any;
   }
-  return pipeline_bound(scenario_.plan, micro_batches(train(), scenario_.plan), pass_times(scenario_.plan.zero == 3),
-                        own);
+  return bound_by({pass_times(own_weights()), walk(), own, gradients_to_host()});
 }
 
 MemoryFootprint PlanBlocks::least_memory() {
@@ -165,17 +342,22 @@ MemoryFootprint PlanBlocks::least_memory() {
 }
 
 /// Nothing where more than the step's graph says how long it takes.
-std::optional<Step> PlanBlocks::blocks() const {
+std::optional<Step> PlanBlocks::blocks() {
   if (train().loader || scenario_.cluster.jitter) return std::nullopt;
-  return build_step(scenario_, train(), model_, space_.topology());
+  return build_step(scenario_, train(), model(), space_.topology());
 }
 
-Seconds PlanBlocks::estimate_of(const Step& step) const {
+Seconds PlanBlocks::bound() {
+  const std::optional<Step> step = blocks();
+  return step ? step_bound(*step, scenario_.plan) : Seconds(0.0);
+}
+
+Seconds PlanBlocks::estimate() {
+  const std::optional<Step> step = blocks();
+  if (!step) return foretrain::estimate(scenario_).time();
   StepGraph::Times times;
-  times.end = run(step_graph(step).graph).makespan;
-  return step_time(step, times, std::nullopt);
+  times.end = run(step_graph(*step).graph).makespan;
+  return step_time(*step, times, std::nullopt);
 }
-
-Seconds PlanBlocks::estimate_of_job() const { return estimate(scenario_).time(); }
 
 }  // namespace foretrain

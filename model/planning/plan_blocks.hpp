@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "model/memory/memory.hpp"
+#include "model/parallelism/stages.hpp"
 #include "model/planning/plan_bound.hpp"
+#include "model/planning/plan_prices.hpp"
 #include "model/planning/plan_space.hpp"
 #include "model/training/layer_cost.hpp"
 #include "model/training/transfer_table.hpp"
@@ -18,32 +20,24 @@ namespace foretrain {
 class PlanBlocks {
  public:
   /// Throws ScenarioError where the layout is impossible.
-  PlanBlocks(const PlanSpace& space, const PlanPoint& layout);
+  PlanBlocks(const PlanSpace& space, const PlanPoint& layout, PlanPrices& prices);
 
   /// The scenario takes the point's values; what a reader makes of ZeRO and synchronisation is read once for each.
   void take(const PlanPoint& point);
 
   /// Bounds of the plan taken: by kernels alone, over any pipeline; by all that a pass of its schedule does, with its
-  /// own ZeRO or any; and by what comes after the passes as well, with its own synchronisation or any.
+  /// own ZeRO or any; by its passes in their order; and by what comes after them as well, with its own synchronisation
+  /// or any.
   [[nodiscard]] Seconds kernels_bound();
   [[nodiscard]] Seconds passes_bound(bool any_sharding);
+  [[nodiscard]] Seconds order_bound();
   [[nodiscard]] Seconds ends_bound(bool any_synchronisation);
   /// What it needs at least, however gradients are synchronised.
   [[nodiscard]] MemoryFootprint least_memory();
-  [[nodiscard]] MemoryFootprint memory() const { return memory_footprint(scenario_, train(), model_); }
-  /// Of the plan with all its blocks; the estimate only unless `below` says that its bound is enough.
-  struct Time {
-    Seconds step;
-    bool estimated = false;
-  };
-  template <typename Below>
-  [[nodiscard]] Time time(const Below& below) const {
-    const std::optional<Step> step = blocks();
-    if (!step) return {estimate_of_job(), true};
-    const Seconds bound = step_bound(*step);
-    if (below(bound)) return {bound, false};
-    return {estimate_of(*step), true};
-  }
+  [[nodiscard]] MemoryFootprint memory() { return memory_footprint(scenario_, train(), model()); }
+  /// Of the step with all its blocks; and its estimate.
+  [[nodiscard]] Seconds bound();
+  [[nodiscard]] Seconds estimate();
 
  private:
   using Synchronised = std::tuple<int, SyncAlgorithm, int, bool, bool>;
@@ -51,29 +45,72 @@ class PlanBlocks {
     Plan plan;
     bool master_weights = false;
   };
+  /// Whether ZeRO divides weights, too; or whichever is less, part by part.
+  enum class Weights { whole, sharded, any };
+  /// A layer by itself and with its collectives; these alone, and what they cost kernels beside which all would run.
+  struct LayerTimes {
+    struct Moving {
+      Seconds time, cost;
+      void add(const Moving& other, double count) {
+        time += other.time * count;
+        cost += other.cost * count;
+      }
+      [[nodiscard]] double slowdown() const { return time > Seconds(0.0) ? cost / time : 0.0; }
+    };
+    LayerCost alone, in_pass;
+    Moving forward, backward;
+    Seconds weights;  ///< gathered for both passes, and their gradients scattered
+    bool exact = false;
+  };
+  /// Micro-batch, sequence parallelism, whether products hide its collectives, ZeRO-3.
+  using Built = std::tuple<std::int64_t, bool, bool, bool>;
+  /// And recomputation, weights, what of a pass lies on the host, whether the dispatch to experts may hide.
+  using Costed = std::tuple<Built, Recompute, Weights, int, bool>;
 
   [[nodiscard]] TrainWorkload& train() { return std::get<TrainWorkload>(scenario_.workload); }
   [[nodiscard]] const TrainWorkload& train() const { return std::get<TrainWorkload>(scenario_.workload); }
-  [[nodiscard]] std::optional<Step> blocks() const;
-  [[nodiscard]] Seconds estimate_of(const Step& step) const;
-  [[nodiscard]] Seconds estimate_of_job() const;
-  [[nodiscard]] PassTimes pass_times(bool sharded);
+  [[nodiscard]] Weights own_weights() const { return scenario_.plan.zero == 3 ? Weights::sharded : Weights::whole; }
+  [[nodiscard]] Built built() const {
+    return {train().micro_batch, scenario_.plan.sequence_parallel, scenario_.plan.tensor_overlap,
+            scenario_.plan.zero == 3};
+  }
+  [[nodiscard]] Costed costed(Weights weights) const {
+    const Plan::Offload& offload = scenario_.plan.offload;
+    const int on_host = weights == Weights::any ? 0 : (offload.parameters ? 1 : 0) + (offload.activations ? 2 : 0);
+    return {built(), train().recompute, weights, on_host, scenario_.plan.interleave > 1};
+  }
+  [[nodiscard]] const Model& model();
+  [[nodiscard]] const std::vector<std::vector<LayerRun>>& chunks();
+  [[nodiscard]] std::optional<Step> blocks();
+  [[nodiscard]] std::vector<LayerCost> kernels(Weights weights);
+  [[nodiscard]] const std::vector<LayerTimes>& costs(Weights weights);
+  void add_sharding(const LayerPricer& pricer, const Layer& layer, const LayerCalls& calls, LayerTimes& times);
+  [[nodiscard]] const PassTimes& pass_times(Weights weights);
+  void add_parts(PassTimes& times, Weights weights);
+  [[nodiscard]] const std::vector<Seconds>* gradients_to_host();
+  [[nodiscard]] Seconds bound_by(const PipelineParts& parts) const;
+  [[nodiscard]] const PipelineWalk* walk();
   [[nodiscard]] const StepEnds* ends();
-  [[nodiscard]] const std::vector<LayerCost>& costs(bool sharded, bool collectives);
 
   const PlanSpace& space_;
+  PlanPrices& prices_;
   Scenario scenario_;
   Step scratch_;  ///< whose transfers the table fills
-  TransferTable transfers_;
+  std::optional<TransferTable> transfers_;
   std::map<Synchronised, Variant> variants_;
   PlanPoint point_;
-  /// By schedule, chunks, ZeRO, whether the host updates, and synchronisation.
+  /// By schedule (one for all that lay out alike), chunks, ZeRO, whether the host updates, and synchronisation.
   std::map<std::tuple<PipelineSchedule, int, int, bool, SyncAlgorithm, int, bool>, StepEnds> ends_;
-  Model model_;
-  std::tuple<int, bool, int, bool> built_{0, false, 0, false};  ///< what `model_` was built for
-  /// By micro-batch, sequence parallelism, whether products hide collectives, recomputation, ZeRO-3 and whether
-  /// collectives are priced: of each group of layers.
-  std::map<std::tuple<std::int64_t, bool, bool, Recompute, bool, bool>, std::vector<LayerCost>> costs_;
+  std::map<Built, Model> models_;
+  std::vector<int> repeats_;                                                    ///< of each group of layers
+  std::map<std::pair<Built, int>, std::vector<std::vector<LayerRun>>> chunks_;  ///< by chunks of a stage
+  std::map<Costed, std::vector<LayerTimes>> costs_;
+  /// By chunks of a stage, and whether backward passes have two parts and whether passes run in pairs.
+  std::map<std::tuple<Costed, int, bool, bool>, PassTimes> pass_times_;
+  std::map<std::tuple<Costed, int, PipelineSchedule>, std::optional<PipelineWalk>> walks_;
+  /// By chunks of a stage, ZeRO, and whether a stage holds chunks of both ends.
+  std::map<std::tuple<int, int, bool>, std::vector<Seconds>> to_host_;
+  std::optional<BytesPerSecond> host_bandwidth_;
 };
 
 }  // namespace foretrain

@@ -1,10 +1,14 @@
 #include "model/planning/plan_bound.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "model/base/number.hpp"
 #include "model/parallelism/pipeline_order.hpp"
+#include "model/planning/lane_bound.hpp"
 #include "model/training/gradient_sync.hpp"
 
 namespace foretrain {
@@ -34,64 +38,6 @@ Paths paths_of(const ChunkPlacement& placement, int stages, const PassTimes& tim
   return paths;
 }
 
-/// What one lane of a step does, as a bound sees it.
-class LaneBound {
- public:
-  LaneBound(const Step& step, std::size_t lane)
-      : step_(step), lane_(step.lanes[lane]), number_(static_cast<int>(lane)) {}
-
-  /// Of a pass by itself.
-  [[nodiscard]] Seconds pass(const PipelinePass& pass) const {
-    const Step::Chunk& chunk = lane_.chunks[at_index(pass.chunk)];
-    if (!chunk.units.empty()) {
-      Seconds time;
-      for (const ShardedUnit& unit : chunk.units) {
-        time += pass.backward ? least(unit.backward, unit.backward_pieces) : least(unit.forward, unit.forward_pieces);
-      }
-      return time;
-    }
-    if (!pass.backward) {
-      return pass.beside_next ? least(chunk.paired, chunk.paired_pieces) : least(chunk.forward, chunk.forward_pieces);
-    }
-    if (pass.part == PipelinePass::Part::whole) return least(chunk.backward, chunk.backward_pieces);
-    return pass.part == PipelinePass::Part::inputs ? least(chunk.inputs, chunk.inputs_pieces)
-                                                   : least(chunk.weights, chunk.weights_pieces);
-  }
-
-  [[nodiscard]] Seconds of_bucket(const GradientBucket& bucket) const { return least(bucket.backward, bucket.pieces); }
-  /// Its transfers, one after the other.
-  [[nodiscard]] Seconds sent(const GradientBucket& bucket) const {
-    Seconds time = transfer(bucket.transfer);
-    for (const GradientBucket::Stage& part : bucket.further) time += transfer(part.transfer);
-    return time;
-  }
-  [[nodiscard]] Seconds transfer(int index) const {
-    if (index < 0) return Seconds(0.0);
-    Seconds longest;
-    for (const Step::Transfer::Part& part : step_.transfers[at_index(index)].parts) {
-      if (std::ranges::binary_search(part.lanes, number_)) longest = std::max(longest, part.uncontended);
-    }
-    return longest;
-  }
-
- private:
-  /// Whole, or cut into pieces whose collectives are carried out beside or between them.
-  [[nodiscard]] Seconds least(const Segment& whole, const std::vector<Piece>& pieces) const {
-    if (pieces.empty()) return whole.total();
-    Seconds time;
-    for (const Piece& piece : pieces) {
-      Seconds moving;
-      for (const int index : piece.transfers) moving += transfer(index);
-      time += piece.beside ? std::max(piece.work, moving) : piece.work + moving;
-    }
-    return std::min(time, whole.total());
-  }
-
-  const Step& step_;
-  const Step::Lane& lane_;
-  int number_;
-};
-
 /// The least of all lanes of a stage, by position in the model.
 PassTimes pass_times(const Step& step, const std::vector<LaneBound>& lanes) {
   const ChunkPlacement placement = step.placement();
@@ -107,12 +53,12 @@ PassTimes pass_times(const Step& step, const std::vector<LaneBound>& lanes) {
       const bool paired = step.schedule == PipelineSchedule::dualpipe;  // may begin or end in a pair: a part of it
       const Seconds forward = lanes[i].pass({.chunk = chunk}),
                     backward = lanes[i].pass({.backward = true, .chunk = chunk});
-      const Seconds inputs = lanes[i].pass({.backward = true, .chunk = chunk, .part = PipelinePass::Part::inputs});
-      const bool parted = splits_backward(step.schedule);
+      Seconds back = backward;
+      if (splits_backward(step.schedule)) {
+        back = std::min(back, lanes[i].pass({.backward = true, .chunk = chunk, .part = PipelinePass::Part::inputs}));
+      }
       times.forward[at] = std::min(times.forward[at], paired ? Seconds(0.0) : forward);
-      times.backward[at] = std::min(times.backward[at], paired   ? Seconds(0.0)
-                                                        : parted ? std::min(inputs, backward)
-                                                                 : backward);
+      times.backward[at] = std::min(times.backward[at], paired ? Seconds(0.0) : back);
     }
   }
   for (const std::vector<int>* hops : {&step.activations, &step.activation_gradients}) {
@@ -127,6 +73,19 @@ PassTimes pass_times(const Step& step, const std::vector<LaneBound>& lanes) {
   return times;
 }
 
+/// Passes that differ in their micro-batch alone take equally long.
+class KnownPasses {
+ public:
+  Seconds of(const PipelinePass& pass, const LaneBound& times) {
+    const std::tuple key{pass.chunk, pass.backward, pass.part, pass.beside_next};
+    const auto known = times_.find(key);
+    return known != times_.end() ? known->second : times_.emplace(key, times.pass(pass)).first->second;
+  }
+
+ private:
+  std::map<std::tuple<int, bool, PipelinePass::Part, bool>, Seconds> times_;
+};
+
 /// From the first pass of one lane to the moment at which its gradients are synchronised and its last pass's have left.
 Seconds lane_bound(const Step& step, const Step::Lane& lane, const LaneBound& times, const Paths& paths,
                    const std::vector<PipelinePass>& order) {
@@ -138,6 +97,7 @@ Seconds lane_bound(const Step& step, const Step::Lane& lane, const LaneBound& ti
     head = std::min(head, paths.to[at]);
     tail = std::min(tail, paths.from[at]);
   }
+  KnownPasses known;
   Seconds now = head, sent, synchronised;
   bool in_pair = false;
   for (const PipelinePass& pass : order) {
@@ -146,7 +106,7 @@ Seconds lane_bound(const Step& step, const Step::Lane& lane, const LaneBound& ti
     const bool is_last = pass.makes_weight_gradients() && pass.micro_batch == last[at_index(pass.chunk)].micro_batch &&
                          chunk.units.empty();
     if (!is_last || !step.overlap) {
-      now += times.pass(pass);
+      now += known.of(pass, times);
       continue;
     }
     for (const GradientBucket& bucket : chunk.buckets) {
@@ -177,7 +137,8 @@ StepEnds ends_of(const Step& step, const Plan& plan) {
     const Step::Lane& own = step.lanes[lane];
     StepEnds::Stage here;
     for (const Step::Chunk& chunk : own.chunks) {
-      for (const GradientBucket& bucket : chunk.buckets) here.gradients += times.sent(bucket);
+      Seconds& gradients = here.gradients.emplace_back();
+      for (const GradientBucket& bucket : chunk.buckets) gradients += times.sent(bucket);
       for (const ShardedUnit& unit : chunk.units) {
         here.weights +=
             times.transfer(unit.gather) + times.transfer(unit.gather_backward) + times.transfer(unit.scatter);
@@ -189,7 +150,10 @@ StepEnds ends_of(const Step& step, const Plan& plan) {
     const bool hidden = exposed * (parts - 1.0) <= forward;
     if (gathers) here.first_gather = hidden ? exposed : (exposed + forward) / parts;
     StepEnds::Stage& stage = ends.stages[at_index(own.stage)];
-    stage.gradients = std::max(stage.gradients, here.gradients);
+    stage.gradients.resize(here.gradients.size());
+    for (std::size_t chunk = 0; chunk < here.gradients.size(); ++chunk) {
+      stage.gradients[chunk] = std::max(stage.gradients[chunk], here.gradients[chunk]);
+    }
     stage.weights = std::max(stage.weights, here.weights);
     stage.optimizer = std::max(stage.optimizer, here.optimizer);
     stage.first_gather = std::max(stage.first_gather, here.first_gather);
@@ -200,75 +164,186 @@ StepEnds ends_of(const Step& step, const Plan& plan) {
 
 namespace {
 
-/// What a stage has done before gradients of the last micro-batch can be sent: the whole pass that makes the first of
-/// them may send them from its beginning.
-Seconds before_gradients(const Plan& plan, int stage, int micro_batches, const PassTimes& times) {
-  const ChunkPlacement placement(plan);
-  const std::vector<PipelinePass> order =
-      pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches);
-  const std::vector<PipelinePass> last = last_gradients(order, placement.chunks());
-  Seconds before;
-  for (const PipelinePass& pass : order) {
-    if (pass.makes_weight_gradients() && pass.micro_batch == last[at_index(pass.chunk)].micro_batch) break;
-    const std::size_t at = at_index(placement.position(stage, pass.chunk));
-    if (!pass.backward) before += times.forward[at];
-    if (pass.backward && pass.part == PipelinePass::Part::whole) before += times.backward[at];
+Seconds sum_of(const std::vector<Seconds>& times) {
+  Seconds sum;
+  for (const Seconds time : times) sum += time;
+  return sum;
+}
+
+/// How many forward passes of one of a stage's chunks run in pairs.
+double pairs_of(const Plan& plan, int stage, int chunk, int micro_batches) {
+  static thread_local std::map<std::array<int, 4>, int> known;
+  const auto [pairs, is_new] = known.try_emplace({plan.pipeline, stage, chunk, micro_batches}, 0);
+  if (is_new) {
+    for (const PipelinePass& pass :
+         pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches)) {
+      pairs->second += pass.beside_next && pass.chunk == chunk ? 1 : 0;
+    }
   }
-  return before;
+  return pairs->second;
 }
 
 }  // namespace
 
-Seconds pipeline_bound(const Plan& plan, int micro_batches, const PassTimes& times, const StepEnds* ends) {
-  constexpr int most_passes = 20'000;  // in all stages; an order of more takes as long as it saves
+std::optional<PipelineWalk> walk_of(const Plan& plan, int micro_batches, const PassTimes& times) {
+  const auto* orders = walked_orders(plan, micro_batches);
+  if (orders == nullptr) return std::nullopt;
+  const ChunkPlacement placement(plan);
+  std::vector<std::vector<ChunkPasses>> passes(at_index(plan.pipeline));
+  for (int stage = 0; stage < plan.pipeline; ++stage) {
+    for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
+      const std::size_t at = at_index(placement.position(stage, chunk));
+      ChunkPasses& own = passes[at_index(stage)].emplace_back();
+      own.forward = times.forward[at];
+      own.backward = times.backward[at];
+      if (!times.pairs.empty()) own.paired = times.pairs[at];
+      if (!times.inputs.empty()) own.inputs = times.inputs[at];
+      if (!times.inputs.empty()) own.weights = times.weight_gradients[at];
+    }
+  }
+  return walk_pipeline(placement, *orders, micro_batches, passes, times.hop);
+}
+
+Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts& known) {
+  const auto& [times, walk, ends, to_host] = known;
   constexpr auto parts = static_cast<double>(GradientSync::most_buckets);
   const ChunkPlacement placement(plan);
   const Paths paths = paths_of(placement, plan.pipeline, times);
   const bool parted = splits_backward(plan.schedule);
   const double each = micro_batches * (plan.schedule == PipelineSchedule::dualpipe ? 0.5 : 1.0);
-  const bool few = micro_batches * plan.pipeline * placement.chunks() <= most_passes;
   Seconds longest, optimizer, with_optimizer;
   for (int stage = 0; stage < plan.pipeline; ++stage) {
-    Seconds work, head = Seconds::infinity(), tail = Seconds::infinity();
+    Seconds work, weights, late, head = Seconds::infinity(), tail = Seconds::infinity();
     for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
       const std::size_t at = at_index(placement.position(stage, chunk));
       work += (times.forward[at] + times.backward[at]) * each;
+      if (!times.pairs.empty()) {  // hides
+        const std::size_t other = times.pairs.size() - 1 - at;
+        work -=
+            (times.forward[at] + times.backward[other] - times.pairs[at]) * pairs_of(plan, stage, chunk, micro_batches);
+      }
+      if (!times.weights.empty()) weights += times.weights[at] * each;
+      if (to_host != nullptr) late += (*to_host)[at] - times.backward[at];
       head = std::min(head, paths.to[at]);
       tail = std::min(tail, paths.from[at]);
     }
-    Seconds passes = head + work + (parted ? Seconds(0.0) : tail);
+    Seconds passes = head + std::max(work + (parted ? Seconds(0.0) : tail), weights);
+    const PipelineWalk::Stage* walked = walk != nullptr ? &walk->stages[at_index(stage)] : nullptr;
+    if (walked != nullptr) passes = std::max(passes, walked->end);
     if (ends != nullptr) {
       const StepEnds::Stage& own = ends->stages[at_index(stage)];
       passes = std::max(passes, head + own.weights * static_cast<double>(micro_batches));
-      if (!ends->overlap) passes = std::max(passes, head + work + own.gradients);
-      if (ends->overlap && few && own.gradients > Seconds(0.0)) {
-        passes = std::max(passes, head + before_gradients(plan, stage, micro_batches, times) + own.gradients);
+      if (!ends->overlap) {
+        passes = std::max(
+            passes, std::max(head + work, walked != nullptr ? walked->end : Seconds(0.0)) + sum_of(own.gradients));
+      } else if (walked != nullptr) {
+        // A pass may send the gradients that it makes from its beginning, one after the other.
+        for (std::size_t chunk = 0; chunk < own.gradients.size(); ++chunk) {
+          const Seconds begin = walked->last_gradients[chunk];
+          Seconds sent = begin;
+          for (std::size_t other = 0; other < own.gradients.size(); ++other) {
+            if (walked->last_gradients[other] >= begin) sent += own.gradients[other];
+          }
+          passes = std::max(passes, sent);
+        }
       }
-      // The longer the first pass, the less is gathered in sight, but by no more than it is longer. Where what runs
-      // beside a pass makes it longer by itself than in the graph, that is not certain.
-      const bool beside = plan.context > 1 || plan.expert > 1 || plan.tensor_overlap || plan.offload.any();
+      // The longer the first pass, the less is gathered in sight, but by no more than it is longer; copies and pairs
+      // may hide what makes it longer.
+      const bool certain =
+          !plan.offload.parameters && !plan.offload.activations && (times.pairs.empty() || times.exact);
       const Seconds forward = times.forward[at_index(placement.position(stage, 0))];
-      const Seconds gathers =
-          beside ? Seconds(0.0) : own.first_gather + std::max(own.first_gather * (parts - 1.0) - forward, Seconds(0.0));
+      const Seconds rest = certain ? own.first_gather * (parts - 1.0) - forward : Seconds(0.0);
+      const Seconds gathers = own.first_gather + std::max(rest, Seconds(0.0));
       optimizer = std::max(optimizer, own.optimizer);
       with_optimizer = std::max(with_optimizer, passes + own.optimizer + gathers);
     }
     longest = std::max(longest, passes);
+    // Gradients that outlast their backward pass: the longer it is, the less, but by no more than it is longer; pairs
+    // may hide what makes it longer.
+    if (times.pairs.empty() || times.exact) {
+      with_optimizer = std::max(with_optimizer, head + work + late * static_cast<double>(micro_batches));
+    }
   }
   return std::max(longest + optimizer, with_optimizer) + (ends != nullptr ? ends->after : Seconds(0.0));
 }
 
-Seconds step_bound(const Step& step) {
+namespace {
+
+/// What the passes of each stage's chunks take the quickest of its lanes.
+std::vector<std::vector<ChunkPasses>> quickest_passes(const Step& step, const std::vector<LaneBound>& lanes) {
+  const bool parted = splits_backward(step.schedule);
+  std::vector<std::vector<ChunkPasses>> passes(at_index(step.stage_count()));
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    std::vector<ChunkPasses>& of_stage = passes[at_index(step.lanes[i].stage)];
+    const bool first = of_stage.empty();
+    of_stage.resize(step.lanes[i].chunks.size());
+    for (std::size_t chunk = 0; chunk < of_stage.size(); ++chunk) {
+      const auto take = [&](Seconds& least, PipelinePass pass) {
+        pass.chunk = static_cast<int>(chunk);
+        const Seconds own = lanes[i].pass(pass);
+        least = first ? own : std::min(least, own);
+      };
+      take(of_stage[chunk].forward, {});
+      take(of_stage[chunk].backward, {.backward = true});
+      if (!parted) continue;
+      take(of_stage[chunk].inputs, {.backward = true, .part = PipelinePass::Part::inputs});
+      take(of_stage[chunk].weights, {.backward = true, .part = PipelinePass::Part::weights});
+      take(of_stage[chunk].paired, {.beside_next = true});
+    }
+  }
+  return passes;
+}
+
+/// The end of a lane's passes and of the gradients that they make, which are sent one after the other.
+Seconds synchronised_by(const Step& step, const Step::Lane& lane, const LaneBound& times,
+                        const PipelineWalk::Stage& walked) {
+  if (!step.overlap) {
+    Seconds end = walked.end;
+    for (const Step::Chunk& chunk : lane.chunks) {
+      for (const GradientBucket& bucket : chunk.buckets) end += times.sent(bucket);
+    }
+    return end;
+  }
+  std::vector<std::pair<Seconds, std::size_t>> chunks;
+  for (std::size_t chunk = 0; chunk < lane.chunks.size(); ++chunk) {
+    chunks.emplace_back(walked.last_gradients[chunk], chunk);
+  }
+  std::ranges::sort(chunks);
+  Seconds sent;
+  for (const auto& [begin, chunk] : chunks) {
+    Seconds now = begin;
+    for (const GradientBucket& bucket : lane.chunks[chunk].buckets) {
+      now += times.of_bucket(bucket);
+      sent = std::max(sent, now) + times.sent(bucket);
+    }
+  }
+  return std::max(sent, walked.end);
+}
+
+}  // namespace
+
+Seconds step_bound(const Step& step, const Plan& plan) {
   std::vector<LaneBound> lanes;
   for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) lanes.emplace_back(step, lane);
-  const Paths paths = paths_of(step.placement(), step.stage_count(), pass_times(step, lanes));
+  const PassTimes least = pass_times(step, lanes);
+  const ChunkPlacement placement = step.placement();
+  std::optional<PipelineWalk> walk;
+  if (const auto* orders = walked_orders(plan, step.micro_batches)) {
+    walk = walk_pipeline(placement, *orders, step.micro_batches, quickest_passes(step, lanes), least.hop);
+  }
+  const Paths paths = paths_of(placement, step.stage_count(), least);
   Seconds synchronised, after;
   std::vector<PipelinePass> order;
   int stage = -1;
   for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
     const Step::Lane& own = step.lanes[lane];
-    if (std::exchange(stage, own.stage) != own.stage) order = step.order_of(own.stage);
-    synchronised = std::max(synchronised, lane_bound(step, own, lanes[lane], paths, order));
+    if (walk) {
+      synchronised = std::max(synchronised, synchronised_by(step, own, lanes[lane], walk->stages[at_index(own.stage)]));
+    }
+    if (!walk || lanes.size() > at_index(step.stage_count())) {
+      if (std::exchange(stage, own.stage) != own.stage) order = step.order_of(own.stage);
+      synchronised = std::max(synchronised, lane_bound(step, own, lanes[lane], paths, order));
+    }
     Seconds optimizer = own.optimizer.total();
     for (const int gather : own.parameter_gathers) optimizer += lanes[lane].transfer(gather);
     after = std::max(after, optimizer);

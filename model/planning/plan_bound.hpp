@@ -3,9 +3,11 @@
 // uncontended network.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "model/parallelism/plan.hpp"
+#include "model/planning/pipeline_walk.hpp"
 #include "model/training/step.hpp"
 
 namespace foretrain {
@@ -13,6 +15,12 @@ namespace foretrain {
 /// One pass of each of the model's chunks, in model order, and the message from one stage to the next.
 struct PassTimes {
   std::vector<Seconds> forward, backward;
+  /// DualPipe: a forward pass there together with a backward pass of the stage's other chunk, which takes no longer
+  /// than the two by themselves.
+  std::vector<Seconds> pairs = {};
+  std::vector<Seconds> weights = {};  ///< under ZeRO-3: collectives of weights and their gradients in both passes
+  std::vector<Seconds> inputs = {}, weight_gradients = {};  ///< the parts of backward passes that have two
+  bool exact = false;                                       ///< else collectives may be missing
   Seconds hop;
 };
 
@@ -20,8 +28,8 @@ struct PassTimes {
 /// that differ in micro-batches and recomputation.
 struct StepEnds {
   struct Stage {
-    Seconds gradients;  ///< collectives of gradients after the last micro-batch
-    Seconds weights;    ///< collectives in the passes of each micro-batch, under ZeRO-3
+    std::vector<Seconds> gradients;  ///< by chunk: collectives of gradients after the last micro-batch
+    Seconds weights;                 ///< collectives in the passes of each micro-batch, under ZeRO-3
     Seconds optimizer;
     /// The first of the equal parts in which updated weights are gathered: the others hide behind the next step's first
     /// pass as far as it reaches.
@@ -33,11 +41,20 @@ struct StepEnds {
 };
 StepEnds ends_of(const Step& step, const Plan& plan);
 
-/// The passes of all micro-batches through a pipeline, and what follows where it is known. `times` may be below what
-/// the passes take.
-Seconds pipeline_bound(const Plan& plan, int micro_batches, const PassTimes& times, const StepEnds* ends = nullptr);
+/// When each stage can be done with its passes; nothing where there are too many.
+std::optional<PipelineWalk> walk_of(const Plan& plan, int micro_batches, const PassTimes& times);
+
+/// What is known of a pipeline: the first alone, or more. `times` may be below what the passes take.
+struct PipelineParts {
+  const PassTimes& times;
+  const PipelineWalk* walk = nullptr;
+  const StepEnds* ends = nullptr;
+  const std::vector<Seconds>* to_host = nullptr;  ///< by position: a micro-batch's gradients, where the host updates
+};
+/// The passes of all micro-batches through a pipeline, and what follows where it is known.
+Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts& parts);
 
 /// A whole step whose blocks are known: passes in their order, gradients, norm, optimizer, gathered weights.
-Seconds step_bound(const Step& step);
+Seconds step_bound(const Step& step, const Plan& plan);
 
 }  // namespace foretrain

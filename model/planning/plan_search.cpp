@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+
 #include <type_traits>
 
 namespace foretrain {
 
 namespace {
 
-constexpr std::size_t largest_round = 32, misses_told = 3;
+constexpr std::size_t refined_at_once = 32, first_settled = 2, settled_at_once = 16, misses_told = 3;
 
 /// Values as bytes, for the way between processes.
 class Bytestream {
@@ -45,57 +46,152 @@ struct LayoutTask {
   const PlanPoint* layout = nullptr;
   double bound = std::numeric_limits<double>::infinity();
   std::int64_t plans = 0;
+  bool refined = false;
 };
 
-std::string outline(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective) {
-  Bytestream bytes;
-  bytes.put(std::vector{layout_bound(space, layout, objective)});
-  bytes.put(std::vector{plans_in(space, layout)});
-  return std::move(bytes).text();
-}
-
-std::string settled(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                    const std::vector<double>& known, std::size_t kept) {
-  const LayoutResult result = settle_layout(space, layout, objective, known, kept);
-  Bytestream bytes;
-  bytes.put(std::vector{result.counts});
-  bytes.put(result.best);
-  bytes.put(result.misses);
-  return std::move(bytes).text();
-}
-
-/// Takes up the better ones; false where there are none.
-void merge(std::vector<PlanCandidate>& all, std::vector<PlanCandidate> more, int space, std::size_t kept) {
-  for (PlanCandidate& candidate : more) candidate.space = space;
-  all.insert(all.end(), more.begin(), more.end());
-  std::sort(all.begin(), all.end());
-  if (all.size() > kept) all.resize(kept);
-}
-
-std::vector<LayoutTask> tasks_of(const std::vector<PlanSpace>& spaces, const std::vector<PlanObjective>& objectives,
-                                 const RunTasks& run_tasks, PlanSearch& search) {
-  std::vector<LayoutTask> tasks;
-  for (std::size_t space = 0; space < spaces.size(); ++space) {
-    for (const PlanPoint& layout : spaces[space].layouts()) tasks.push_back({static_cast<int>(space), &layout});
-  }
-  const std::vector<std::string> outlines = run_tasks(tasks.size(), [&](std::size_t i) {
-    const auto space = static_cast<std::size_t>(tasks[i].space);
-    return outline(spaces[space], *tasks[i].layout, objectives[space]);
-  });
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (outlines[i].empty()) {
-      search.complete = false;
-      continue;
+/// Of one search: what is asked of other processes, and what becomes of their answers.
+class Rounds {
+ public:
+  Rounds(const std::vector<PlanSpace>& spaces, const std::vector<PlanObjective>& objectives, std::size_t kept,
+         const RunTasks& run_tasks, PlanSearch& search)
+      : spaces_(spaces),
+        objectives_(objectives),
+        kept_(kept),
+        run_tasks_(run_tasks),
+        search_(search),
+        prices_(spaces.size()) {
+    for (std::size_t space = 0; space < spaces.size(); ++space) {
+      for (const PlanPoint& layout : spaces[space].layouts()) open_.push_back({static_cast<int>(space), &layout});
     }
-    Bytestream bytes(outlines[i]);
-    tasks[i].bound = bytes.take<double>().front();
-    tasks[i].plans = bytes.take<std::int64_t>().front();
-    search.plans += tasks[i].plans;
+    search.layouts = open_.size();
+    outline();
   }
-  search.layouts = tasks.size();
-  std::ranges::stable_sort(tasks, {}, &LayoutTask::bound);
-  return tasks;
-}
+
+  /// False where nothing is left to look into.
+  bool next() {
+    std::erase_if(open_, [](const LayoutTask& task) { return task.plans == 0; });
+    std::ranges::stable_sort(open_, {}, &LayoutTask::bound);
+    known_.clear();
+    for (const PlanCandidate& candidate : search_.best) known_.push_back(candidate.value);
+    if (!search_.complete || open_.empty()) return false;
+    if (hopeless(open_.front())) {
+      for (const LayoutTask& task : open_) search_.counts.plans += task.plans;
+      return false;
+    }
+    if (open_.front().refined) {
+      settle();
+    } else {
+      refine();
+    }
+    return true;
+  }
+
+ private:
+  [[nodiscard]] PlanPrices& prices_of(const LayoutTask& task) { return prices_[static_cast<std::size_t>(task.space)]; }
+  [[nodiscard]] bool hopeless(const LayoutTask& task) const {
+    return known_.size() == kept_ && task.bound * (1.0 - 1e-9) > known_.back();
+  }
+
+  /// Calls take(task, answer's bytes) for each task, in their order, where there is an answer.
+  template <typename Answer, typename Take>
+  void ask(const std::vector<LayoutTask*>& tasks, const Answer& answer, const Take& take) {
+    const std::vector<std::string> answers = run_tasks_(tasks.size(), [&](std::size_t i) {
+      const auto space = static_cast<std::size_t>(tasks[i]->space);
+      Bytestream bytes;
+      answer(*tasks[i], spaces_[space], objectives_[space], bytes);
+      return std::move(bytes).text();
+    });
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      if (answers[i].empty()) {
+        search_.complete = false;
+        continue;
+      }
+      Bytestream bytes(answers[i]);
+      take(*tasks[i], bytes);
+    }
+  }
+
+  void outline() {
+    std::vector<LayoutTask*> all;
+    for (LayoutTask& task : open_) all.push_back(&task);
+    ask(
+        all,
+        [&](const LayoutTask& task, const PlanSpace& space, const PlanObjective& objective, Bytestream& bytes) {
+          bytes.put(std::vector{layout_bound(space, *task.layout, objective, prices_of(task))});
+          bytes.put(std::vector{plans_in(space, *task.layout)});
+        },
+        [&](LayoutTask& task, Bytestream& bytes) {
+          task.bound = bytes.take<double>().front();
+          task.plans = bytes.take<std::int64_t>().front();
+          search_.plans += task.plans;
+        });
+  }
+
+  /// Those that are most promising by their kernels alone.
+  void refine() {
+    std::vector<LayoutTask*> tasks;
+    for (LayoutTask& task : open_) {
+      if (tasks.size() < refined_at_once && !task.refined && !hopeless(task)) tasks.push_back(&task);
+    }
+    ask(
+        tasks,
+        [&](const LayoutTask& task, const PlanSpace& space, const PlanObjective& objective, Bytestream& bytes) {
+          LayoutOutline outline = refine_layout(space, *task.layout, objective, prices_of(task), known_, kept_);
+          bytes.put(std::vector{outline.bound});
+          bytes.put(outline.misses);
+        },
+        [&](LayoutTask& task, Bytestream& bytes) {
+          task.bound = std::max(task.bound, bytes.take<double>().front());
+          task.refined = true;
+          merge(search_.misses, bytes.take<PlanCandidate>(), task.space, misses_told);
+        });
+  }
+
+  void settle() {
+    std::vector<LayoutTask*> tasks;
+    for (LayoutTask& task : open_) {
+      if (tasks.size() == settled_ || !task.refined || hopeless(task)) break;
+      tasks.push_back(&task);
+    }
+    settled_ = std::min(2 * settled_, settled_at_once);
+    ask(
+        tasks,
+        [&](const LayoutTask& task, const PlanSpace& space, const PlanObjective& objective, Bytestream& bytes) {
+          const LayoutResult result = settle_layout(space, *task.layout, objective, prices_of(task), known_, kept_);
+          bytes.put(std::vector{result.counts});
+          bytes.put(result.best);
+          bytes.put(result.misses);
+        },
+        [&](LayoutTask& task, Bytestream& bytes) {
+          search_.counts += bytes.take<PlanCounts>().front();
+          merge(search_.best, bytes.take<PlanCandidate>(), task.space, kept_);
+          merge(search_.misses, bytes.take<PlanCandidate>(), task.space, misses_told);
+          search_.counts.plans += std::exchange(task.plans, 0);
+        });
+  }
+
+  /// Takes up the better ones.
+  static void merge(std::vector<PlanCandidate>& all, std::vector<PlanCandidate> more, int space, std::size_t kept) {
+    for (PlanCandidate& candidate : more) candidate.space = space;
+    all.insert(all.end(), more.begin(), more.end());
+    std::sort(all.begin(), all.end());
+    const auto same = [](const PlanCandidate& a, const PlanCandidate& b) {
+      return a.space == b.space && a.point == b.point;
+    };
+    all.erase(std::unique(all.begin(), all.end(), same), all.end());
+    if (all.size() > kept) all.resize(kept);
+  }
+
+  const std::vector<PlanSpace>& spaces_;
+  const std::vector<PlanObjective>& objectives_;
+  std::size_t kept_;
+  const RunTasks& run_tasks_;
+  PlanSearch& search_;
+  std::vector<PlanPrices> prices_;  ///< of each space
+  std::vector<LayoutTask> open_;
+  std::vector<double> known_;
+  std::size_t settled_ = first_settled;
+};
 
 }  // namespace
 
@@ -110,33 +206,8 @@ PlanSearch search_plans(const std::vector<PlanSpace>& spaces, const std::vector<
                         std::size_t kept, const RunTasks& run_tasks,
                         const std::function<void(const PlanSearch&)>& progress) {
   PlanSearch search;
-  const std::vector<LayoutTask> tasks = tasks_of(spaces, objectives, run_tasks, search);
-  std::size_t round = 1;
-  for (std::size_t first = 0; first < tasks.size() && search.complete;) {
-    std::vector<double> known;
-    for (const PlanCandidate& candidate : search.best) known.push_back(candidate.value);
-    if (known.size() == kept && tasks[first].bound * (1.0 - 1e-9) > known.back()) {
-      for (; first < tasks.size(); ++first) search.counts.plans += tasks[first].plans;
-      break;
-    }
-    const std::size_t count = std::min(round, tasks.size() - first);
-    const std::vector<std::string> answers = run_tasks(count, [&](std::size_t i) {
-      const LayoutTask& task = tasks[first + i];
-      const auto space = static_cast<std::size_t>(task.space);
-      return settled(spaces[space], *task.layout, objectives[space], known, kept);
-    });
-    for (std::size_t i = 0; i < count; ++i) {
-      if (answers[i].empty()) {
-        search.complete = false;
-        continue;
-      }
-      Bytestream bytes(answers[i]);
-      search.counts += bytes.take<PlanCounts>().front();
-      merge(search.best, bytes.take<PlanCandidate>(), tasks[first + i].space, kept);
-      merge(search.misses, bytes.take<PlanCandidate>(), tasks[first + i].space, misses_told);
-    }
-    first += count;
-    round = std::min(2 * round, largest_round);
+  Rounds rounds(spaces, objectives, kept, run_tasks, search);
+  while (rounds.next()) {
     if (progress) progress(search);
   }
   return search;

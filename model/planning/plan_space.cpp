@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
 #include "model/scenario/hardware_reader.hpp"
@@ -18,20 +17,6 @@ namespace foretrain {
 namespace {
 
 constexpr int most_context = 32, most_micro_batch = 64, most_interleave = 12;
-
-void erase(YamlNode& document, std::string_view key) {
-  YamlNode* node = &document;
-  const std::vector<std::string> words = split(key, '.');
-  for (const std::string& word : words) {
-    if (&word == &words.back()) {
-      std::erase_if(node->entries, [&](const YamlEntry& entry) { return entry.key == word; });
-      return;
-    }
-    YamlEntry* entry = node->find(word);
-    if (entry == nullptr) return;
-    node = &entry->value;
-  }
-}
 
 /// The stated factor, or what it is where nothing is said.
 int stated_factor(const YamlNode& document, PlanDimension dimension, int otherwise = 1) {
@@ -80,10 +65,10 @@ int layers_of(const ModelConfig& model) {
 void erase_chosen(YamlNode& document, const PlanDimensions& chosen) {
   for (std::size_t i = 0; i < plan_dimension_count; ++i) {
     const auto dimension = static_cast<PlanDimension>(i);
-    if (chosen.has(dimension)) erase(document, key_of(dimension));
+    if (chosen.has(dimension)) document.erase(key_of(dimension));
   }
-  if (chosen.has(PlanDimension::zero)) erase(document, "plan.reshard_after_forward");
-  if (chosen.has(PlanDimension::algorithm)) erase(document, "plan.sync.levels");
+  if (chosen.has(PlanDimension::zero)) document.erase("plan.reshard_after_forward");
+  if (chosen.has(PlanDimension::algorithm)) document.erase("plan.sync.levels");
 }
 
 }  // namespace
@@ -176,17 +161,18 @@ void PlanSpace::add_layouts(const Cluster& cluster) {
   const std::vector<int> experts = config != nullptr ? divisors(config->experts, 1024) : std::vector<int>{1};
   const int stated_data = chosen_.has(data) ? 0 : stated_factor(document_, data, 0);
   PlanPoint point;
+  // Neighbours divide layers alike, so that these are priced once.
   for (const int t : factors(tensor, tensor_factors(cluster))) {
-    for (const int p : factors(pipeline, divisors(gpus, layers_))) {
-      for (const int c : factors(context, contexts)) {
-        const std::int64_t replica = std::int64_t{1} * t * p * c;
-        if (gpus % replica != 0 || global_batch_ % (gpus / replica) != 0) continue;
-        point.tensor = t;
-        point.pipeline = p;
-        point.context = c;
-        point.data = static_cast<int>(gpus / replica);
-        if (stated_data > 0 && point.data != stated_data) continue;
-        for (const int e : factors(expert, experts)) {
+    for (const int c : factors(context, contexts)) {
+      for (const int e : factors(expert, experts)) {
+        for (const int p : factors(pipeline, divisors(gpus, layers_))) {
+          const std::int64_t replica = std::int64_t{1} * t * p * c;
+          if (gpus % replica != 0 || global_batch_ % (gpus / replica) != 0) continue;
+          point.tensor = t;
+          point.pipeline = p;
+          point.context = c;
+          point.data = static_cast<int>(gpus / replica);
+          if (stated_data > 0 && point.data != stated_data) continue;
           if (e > 1 && gpus / p % e != 0) continue;
           point.expert = e;
           const bool orders = chosen_.has(order) && p > 1 && point.data * c > 1;

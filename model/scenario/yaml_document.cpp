@@ -226,6 +226,17 @@ const YamlNode* YamlNode::at(std::string_view dotted_key) const {
   return node;
 }
 
+void YamlNode::erase(std::string_view dotted_key) {
+  YamlNode* node = this;
+  const std::vector<std::string> words = split(dotted_key, '.');
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    YamlEntry* entry = node->find(words[i]);
+    if (entry == nullptr) return;
+    node = &entry->value;
+  }
+  std::erase_if(node->entries, [&](const YamlEntry& entry) { return entry.key == words.back(); });
+}
+
 std::string_view YamlNode::kind_name() const {
   switch (kind) {
     case Kind::scalar:

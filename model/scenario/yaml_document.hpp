@@ -35,6 +35,8 @@ struct YamlNode {
   [[nodiscard]] YamlEntry* find(std::string_view key);
   /// The value of a dotted key ("plan.sync.bucket"), or nullptr.
   [[nodiscard]] const YamlNode* at(std::string_view dotted_key) const;
+  /// Takes the entry with a dotted key out, if there is one.
+  void erase(std::string_view dotted_key);
   /// "a mapping", "a list", "a value", "nothing".
   [[nodiscard]] std::string_view kind_name() const;
 };

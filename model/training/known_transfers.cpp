@@ -76,10 +76,11 @@ std::vector<double> placement_of(const std::vector<int>& group, const Topology& 
   return shape;
 }
 
-using WholeStages = Memo<KnownTransfers::Shape, bool>;
+using Divisions = Memo<KnownTransfers::Shape, KnownTransfers::Division>;
 
-WholeStages& whole_stages() {
-  static thread_local WholeStages memo(64);
+Divisions& divisions() {
+  constexpr std::size_t most_ranks = 500'000;  // in all; 10 MB
+  static thread_local Divisions memo(most_ranks);
   return memo;
 }
 
@@ -153,8 +154,11 @@ std::optional<KnownTransfers::Shape> KnownTransfers::shape(std::vector<std::uint
   return Shape{layout_, network_, std::move(step)};
 }
 
-bool KnownTransfers::leaves_stages_whole(const Shape& shape) { return whole_stages().find(shape) != nullptr; }
+const KnownTransfers::Division* KnownTransfers::division_of(const Shape& shape) { return divisions().find(shape); }
 
-void KnownTransfers::note_whole_stages(Shape shape) { whole_stages().add(std::move(shape), true); }
+void KnownTransfers::note_division(Shape shape, Division division) {
+  const std::size_t weight = 1000 + division.classes.lane_of_rank.size();
+  divisions().add(std::move(shape), std::move(division), weight);
+}
 
 }  // namespace foretrain

@@ -1,5 +1,5 @@
 // What this process knows of transfers from steps before: collectives that were lowered for the same groups of ranks on
-// the same network, and which of these leave every stage whole. A sweep's points differ in few of them.
+// the same network, and which classes of ranks these make. A sweep's points differ in few of them.
 #pragma once
 
 #include <compare>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/parallelism/layout.hpp"
+#include "model/training/rank_classes.hpp"
 #include "model/training/step.hpp"
 
 namespace foretrain {
@@ -75,9 +76,14 @@ class KnownTransfers {
   };
   /// Nothing where the network's nodes differ.
   [[nodiscard]] std::optional<Shape> shape(std::vector<std::uint64_t> step) const;
-  /// Whether steps of this shape are known to have whole stages, no divided transfer and no pass that is cut.
-  static bool leaves_stages_whole(const Shape& shape);
-  static void note_whole_stages(Shape shape);
+  /// What comes of that. No lanes: stages are whole, no transfer is divided and no pass is cut.
+  struct Division {
+    RankClasses classes;
+    std::vector<Step::Lane::Cut> cuts;  ///< by stage, as traffic alone says
+  };
+  /// Null where steps of this shape have not been divided before; valid until the next note_division().
+  static const Division* division_of(const Shape& shape);
+  static void note_division(Shape shape, Division division);
 
  private:
   RankLayout layout_;

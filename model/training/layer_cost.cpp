@@ -162,6 +162,10 @@ std::vector<Operator> LayerPricer::weight_copies(const Layer& layer, bool backwa
 }
 
 LayerCost LayerPricer::price(const Layer& layer) const {
+  return with_recomputation(without_recomputation(layer), layer);
+}
+
+LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
   LayerCost cost;
   cost.forward_kernels = kernels(layer.forward);
   cost.forward_dispatch = dispatch(layer.forward);
@@ -179,6 +183,10 @@ LayerCost LayerPricer::price(const Layer& layer) const {
   if (layer.splittable) cost.backward_kernels += train_.layer_overhead;
   cost.forward_kernels += kernels(weight_copies(layer, false));
   cost.backward_kernels += kernels(weight_copies(layer, true));
+  return cost;
+}
+
+LayerCost LayerPricer::with_recomputation(LayerCost cost, const Layer& layer) const {
   const std::vector<Operator>& again = recomputed(layer);
   if (&again == &layer.forward) {
     cost.recompute_kernels = cost.forward_kernels;

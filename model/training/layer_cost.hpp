@@ -53,6 +53,9 @@ class LayerPricer {
 
   /// Kernels and dispatch, on devices of full speed.
   [[nodiscard]] LayerCost price(const Layer& layer) const;
+  /// The same in two: forward and backward pass; what runs again before the latter.
+  [[nodiscard]] LayerCost without_recomputation(const Layer& layer) const;
+  [[nodiscard]] LayerCost with_recomputation(LayerCost cost, const Layer& layer) const;
   /// The layer's collectives on the ranks of `stage`.
   [[nodiscard]] LayerCalls calls(const Layer& layer, int stage, TransferTable& transfers) const;
   /// `cost` on devices of `speed`, with what the calls leave exposed on `lane`.

@@ -99,6 +99,13 @@ class LaneBuilder {
     for (std::size_t lane = 0; lane < companions.size(); ++lane) step_.lanes[lane].companions = companions[lane];
   }
 
+  /// The same once it is known which ranks differ; again where that shows that more has to be cut.
+  void build_divided(const KnownTransfers::Division& division) {
+    std::vector<Step::Lane::Cut> cuts = division.cuts;
+    build(division.classes, cuts);
+    if (cut_unequal_companions(cuts)) build(division.classes, cuts);
+  }
+
   /// Where what lanes do together takes them unequally long, each collective inside their layers must be seen. True
   /// where that is more than `cuts` said.
   bool cut_unequal_companions(std::vector<Step::Lane::Cut>& cuts) const {
@@ -244,19 +251,27 @@ void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry sy
   const bool even_speeds = std::ranges::all_of(speeds, [](double speed) { return speed == 1.0; });
   std::optional<KnownTransfers::Shape> shape;
   if (even_speeds && symmetry == Symmetry::used) shape = builder.transfers().shape();
-  if (shape && KnownTransfers::leaves_stages_whole(*shape)) return;
-  classes =
+  if (shape) {
+    if (const KnownTransfers::Division* known = KnownTransfers::division_of(*shape)) {
+      if (known->classes.lanes.empty()) return;  // that is what has been built
+      builder.transfers().divide(known->classes);
+      builder.build_divided(*known);
+      return;
+    }
+  }
+  KnownTransfers::Division division;
+  division.classes =
       classify(builder.transfers().grouped(), classes.lane_of_rank, speeds, topology, scenario.background, symmetry);
-  builder.transfers().divide(classes);
-  std::vector<Step::Lane::Cut> cuts = builder.transfers().meetings();
-  const bool whole_stages = classes.lanes.size() == static_cast<std::size_t>(stages) && even_speeds &&
-                            std::ranges::all_of(cuts, [](auto cut) { return cut == Step::Lane::Cut::none; });
-  if (whole_stages && !builder.transfers().divided()) {  // that is what has been built
-    if (shape) KnownTransfers::note_whole_stages(std::move(*shape));
+  builder.transfers().divide(division.classes);
+  division.cuts = builder.transfers().meetings();
+  const bool whole_stages = division.classes.lanes.size() == static_cast<std::size_t>(stages) && even_speeds &&
+                            std::ranges::all_of(division.cuts, [](auto cut) { return cut == Step::Lane::Cut::none; });
+  if (whole_stages && !builder.transfers().divided()) {
+    if (shape) KnownTransfers::note_division(std::move(*shape), {});
     return;
   }
-  builder.build(classes, cuts);
-  if (builder.cut_unequal_companions(cuts)) builder.build(classes, cuts);
+  builder.build_divided(division);
+  if (shape) KnownTransfers::note_division(std::move(*shape), std::move(division));
 }
 
 }  // namespace

@@ -346,7 +346,7 @@ StepTasks StepGraphBuilder::run() && {
 }
 
 StepGraph step_graph(const Step& step) {
-  constexpr std::size_t most_tasks = 200'000;  // in all; 20 MB
+  constexpr std::size_t most_tasks = 600'000;  // in all; 60 MB
   static thread_local Memo<std::vector<std::int64_t>, StepTasks> memo(most_tasks);
   StepBlocks blocks(step);
   std::vector<std::int64_t> shape = shape_of(step);

@@ -13,14 +13,14 @@ namespace foretrain {
 
 namespace {
 
-std::optional<std::string> accelerate_precision(const Setting& setting) {
+std::optional<std::string> accelerate_precision(const ForeignSetting& setting) {
   if (setting.value == "bf16" || setting.value == "fp16" || setting.value == "fp8") return setting.value;
   if (setting.value == "no" || setting.value == "false") return "fp32";
   fail(setting, fmt::format("unknown precision \"{}\"", setting.value), "no, fp16, bf16 or fp8");
 }
 
 /// torch.distributed.fsdp.ShardingStrategy, by name or number.
-std::optional<std::string> sharding_strategy(const Setting& setting) {
+std::optional<std::string> sharding_strategy(const ForeignSetting& setting) {
   const std::string word = to_lower(setting.value);
   if (word == "full_shard" || word == "1" || word == "hybrid_shard" || word == "4") return "3";
   if (word == "shard_grad_op" || word == "2" || word == "hybrid_shard_zero2" || word == "5") return "2";
@@ -28,15 +28,15 @@ std::optional<std::string> sharding_strategy(const Setting& setting) {
   fail(setting, fmt::format("unknown strategy \"{}\"", setting.value), "FULL_SHARD, SHARD_GRAD_OP or NO_SHARD");
 }
 
-std::optional<std::string> recompute_all(const Setting& setting) {
+std::optional<std::string> recompute_all(const ForeignSetting& setting) {
   return *true_or_false(setting) == "true" ? std::optional<std::string>("full") : std::nullopt;
 }
 
-std::optional<std::string> recompute_some(const Setting& setting) {
+std::optional<std::string> recompute_some(const ForeignSetting& setting) {
   return *true_or_false(setting) == "true" ? std::optional<std::string>("selective") : std::nullopt;
 }
 
-std::optional<std::string> zero_1(const Setting& setting) {
+std::optional<std::string> zero_1(const ForeignSetting& setting) {
   return *true_or_false(setting) == "true" ? std::optional<std::string>("1") : std::nullopt;
 }
 
@@ -50,7 +50,7 @@ constexpr std::array<SettingRow, 14> accelerate_rows = {{
     {"parallelism_config.parallelism_config_tp_size", "plan.tensor", whole_number},
     {"parallelism_config.parallelism_config_cp_size", "plan.context", whole_number},
     {"fsdp_config.fsdp_sharding_strategy", "plan.zero", sharding_strategy},
-    {"deepspeed_config.zero_stage", "plan.zero", [](const Setting& s) { return std::optional(s.value); }},
+    {"deepspeed_config.zero_stage", "plan.zero", [](const ForeignSetting& s) { return std::optional(s.value); }},
     {"megatron_lm_config.megatron_lm_use_distributed_optimizer", "plan.zero", zero_1},
     {"deepspeed_config.train_micro_batch_size_per_gpu", "workload.train.micro_batch", whole_number},
     {"megatron_lm_config.megatron_lm_num_layers", "workload.train.model.layers", whole_number},
@@ -92,7 +92,7 @@ void set_accelerate_trainer(Settings& settings, Draft& draft) {
   };
   constexpr std::array<Row, 5> rows = {
       {{"MULTI_GPU", "ddp"}, {"NO", "ddp"}, {"FSDP", "fsdp"}, {"DEEPSPEED", "deepspeed"}, {"MEGATRON_LM", "megatron"}}};
-  const Setting* type = settings.find("distributed_type");
+  const ForeignSetting* type = settings.find("distributed_type");
   if (type == nullptr) return draft.assume("plan.trainer", "ddp", "no distributed_type");
   for (const Row& row : rows) {
     if (type->value == row.type) return draft.set("plan.trainer", std::string(row.trainer), type->where, named(*type));
@@ -102,14 +102,14 @@ void set_accelerate_trainer(Settings& settings, Draft& draft) {
 
 void set_accelerate_offload(Settings& settings, Draft& draft) {
   std::vector<std::string> parts;
-  const Setting* says = nullptr;
+  const ForeignSetting* says = nullptr;
   if (settings.flag("fsdp_config.fsdp_offload_params")) {
     says = settings.find("fsdp_config.fsdp_offload_params");
     parts = {"optimizer", "parameters"};
   }
   for (const auto& [theirs, ours] : {std::pair("deepspeed_config.offload_optimizer_device", "optimizer"),
                                      std::pair("deepspeed_config.offload_param_device", "parameters")}) {
-    const Setting* device = settings.find(theirs);
+    const ForeignSetting* device = settings.find(theirs);
     if (device == nullptr) continue;
     if (device->value != "cpu") fail(*device, "offloading that is not modelled", "cpu or none");
     says = device;
@@ -123,7 +123,7 @@ TrainingSize accelerate_size(Settings& settings) {
   size.gpus = settings.whole("num_processes");
   size.nodes = settings.whole("num_machines");
   for (const char* key : {"num_processes", "num_machines"}) {
-    if (const Setting* setting = settings.find(key)) {
+    if (const ForeignSetting* setting = settings.find(key)) {
       size.where = setting->where;
       size.told_by = named(*setting);
     }
@@ -157,14 +157,15 @@ std::string import_accelerate(const ImportInput& input) {
   set_accelerate_trainer(settings, draft);
   if (draft.scalar("plan.trainer") == "fsdp") {
     draft.assume("plan.zero", "3", "fully sharded, as FSDP is unless something is said");
-    if (const Setting* reshard = settings.find("fsdp_config.fsdp_reshard_after_forward")) {
+    if (const ForeignSetting* reshard = settings.find("fsdp_config.fsdp_reshard_after_forward")) {
       if (to_lower(reshard->value) == "true" || to_lower(reshard->value) == "false") {
         draft.set("plan.reshard_after_forward", *true_or_false(*reshard), reshard->where, named(*reshard));
       }
     }
   }
   set_accelerate_offload(settings, draft);
-  if (const Setting* backend = settings.find("dynamo_config.dynamo_backend"); backend && backend->value == "INDUCTOR") {
+  if (const ForeignSetting* backend = settings.find("dynamo_config.dynamo_backend");
+      backend && backend->value == "INDUCTOR") {
     draft.set("plan.execution", "compiled", backend->where, named(*backend));
   }
   settings.ignore(accelerate_without_time);

@@ -12,14 +12,14 @@ namespace foretrain {
 
 namespace {
 
-std::optional<std::string> deepspeed_optimizer(const Setting& setting) {
+std::optional<std::string> deepspeed_optimizer(const ForeignSetting& setting) {
   const std::string word = to_lower(setting.value);
   if (word == "adam" || word == "adamw" || word == "fusedadam" || word == "deepspeedcpuadam") return "adamw";
   if (word == "sgd") return "momentum";
   fail(setting, fmt::format("\"{}\" is not modelled", setting.value), "Adam, AdamW or SGD");
 }
 
-std::optional<std::string> deepspeed_precision_of_gradients(const Setting& setting) {
+std::optional<std::string> deepspeed_precision_of_gradients(const ForeignSetting& setting) {
   if (setting.value == "fp16" || setting.value == "bf16" || setting.value == "fp32") return setting.value;
   if (setting.value == "bfp16") return "bf16";
   fail(setting, fmt::format("unknown type \"{}\"", setting.value), "fp16, bf16 or fp32");
@@ -30,7 +30,7 @@ constexpr std::array<SettingRow, 7> deepspeed_rows = {{
     {"train_micro_batch_size_per_gpu", "workload.train.micro_batch", whole_number},
     {"optimizer.type", "workload.train.optimizer", deepspeed_optimizer},
     {"tensor_parallel.autotp_size", "plan.tensor", positive_number},
-    {"zero_optimization.stage", "plan.zero", [](const Setting& s) { return std::optional(s.value); }},
+    {"zero_optimization.stage", "plan.zero", [](const ForeignSetting& s) { return std::optional(s.value); }},
     {"zero_optimization.overlap_comm", "plan.sync.overlap", true_or_false},
     {"communication_data_type", "plan.sync.gradient_precision", deepspeed_precision_of_gradients},
 }};
@@ -61,7 +61,7 @@ constexpr std::array<std::string_view, 21> deepspeed_without_time = {
 void set_deepspeed_precision(Settings& settings, Draft& draft) {
   for (const auto& [theirs, ours] : {std::pair("bf16.enabled", "bf16"), std::pair("fp16.enabled", "fp16")}) {
     if (!settings.flag(theirs)) continue;
-    const Setting& setting = *settings.find(theirs);
+    const ForeignSetting& setting = *settings.find(theirs);
     draft.set("workload.train.precision", ours, setting.where, named(setting));
   }
   draft.assume("workload.train.precision", "fp32", "neither bf16 nor fp16 is enabled");
@@ -69,9 +69,9 @@ void set_deepspeed_precision(Settings& settings, Draft& draft) {
 
 /// Buckets are counted in elements of the type in which gradients are reduced.
 void set_deepspeed_bucket(Settings& settings, Draft& draft) {
-  const Setting* bucket = settings.find("zero_optimization.reduce_bucket_size");
+  const ForeignSetting* bucket = settings.find("zero_optimization.reduce_bucket_size");
   if (bucket == nullptr) return;
-  Setting whole = *bucket;
+  ForeignSetting whole = *bucket;
   if (whole.value.find_first_of("eE.") != std::string::npos) {
     try {
       whole.value = fmt::format("{:.0f}", std::min(std::stod(whole.value), 1e12));  // 5e8, as the examples write it
@@ -89,11 +89,11 @@ void set_deepspeed_bucket(Settings& settings, Draft& draft) {
 
 void set_deepspeed_offload(Settings& settings, Draft& draft) {
   std::vector<std::string> parts;
-  const Setting* says = nullptr;
+  const ForeignSetting* says = nullptr;
   for (const auto& [theirs, ours] : {std::pair("zero_optimization.offload_optimizer", "optimizer"),
                                      std::pair("zero_optimization.offload_param", "parameters")}) {
     const std::string prefix = theirs;
-    const Setting* device = settings.find(prefix + ".device");
+    const ForeignSetting* device = settings.find(prefix + ".device");
     const std::array<std::string_view, 1> rest = {prefix};
     if (device == nullptr) continue;
     if (device->value != "cpu") {

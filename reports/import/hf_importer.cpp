@@ -24,7 +24,7 @@ std::string import_hf(const ImportInput& input) {
   }
   Settings settings(flat_settings(config));
   for (const char* key : {"torch_dtype", "dtype"}) {
-    const Setting* type = settings.find(key);
+    const ForeignSetting* type = settings.find(key);
     if (type == nullptr || type->value != "float32") continue;
     draft.set("workload.train.precision", "fp32", type->where, named(*type));
   }

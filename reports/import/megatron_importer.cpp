@@ -13,23 +13,23 @@ namespace foretrain {
 
 namespace {
 
-std::optional<std::string> megatron_optimizer(const Setting& setting) {
+std::optional<std::string> megatron_optimizer(const ForeignSetting& setting) {
   if (setting.value == "adam") return "adamw";  // with --decoupled-weight-decay, the default
   if (setting.value == "sgd") return "momentum";
   fail(setting, fmt::format("\"{}\" is not modelled", setting.value), "adam or sgd; or --set workload.train.optimizer");
 }
 
-std::optional<std::string> megatron_recompute(const Setting& setting) {
+std::optional<std::string> megatron_recompute(const ForeignSetting& setting) {
   if (setting.value == "full" || setting.value == "selective") return setting.value;
   fail(setting, fmt::format("unknown granularity \"{}\"", setting.value), "full or selective");
 }
 
-std::optional<std::string> bucket_of_elements(const Setting& setting) {
+std::optional<std::string> bucket_of_elements(const ForeignSetting& setting) {
   const auto elements = positive_number(setting);
   return elements ? std::optional(fmt::format("{} B", 4 * std::stoll(*elements))) : std::nullopt;
 }
 
-std::optional<std::string> constant_true(const Setting& /*setting*/) { return "true"; }
+std::optional<std::string> constant_true(const ForeignSetting& /*setting*/) { return "true"; }
 
 constexpr std::array<SettingRow, 26> megatron_rows = {{
     {"--num-layers", "workload.train.model.layers", whole_number},
@@ -143,21 +143,21 @@ constexpr std::array<std::string_view, 9> slurm_without_time = {
 /// Families differ in what Megatron switches on by single arguments.
 void set_family(Settings& settings, Draft& draft) {
   const std::string model = "workload.train.model.";
-  const Setting* swiglu = settings.find("--swiglu");
-  const Setting* norm = settings.find("--normalization");
+  const ForeignSetting* swiglu = settings.find("--swiglu");
+  const ForeignSetting* norm = settings.find("--normalization");
   const bool llama = swiglu != nullptr || (norm != nullptr && norm->value == "RMSNorm");
-  const Setting* says = swiglu != nullptr ? swiglu : norm;
+  const ForeignSetting* says = swiglu != nullptr ? swiglu : norm;
   if (llama) {
     draft.set(model + "family", "llama", says->where, named(*says));
     draft.set(model + "gated_ffn", swiglu != nullptr ? "true" : "false", says->where, named(*says));
   } else {
     draft.assume(model + "family", "gpt", "neither --swiglu nor --normalization RMSNorm");
   }
-  const Setting* untied = settings.find("--untie-embeddings-and-output-weights");
+  const ForeignSetting* untied = settings.find("--untie-embeddings-and-output-weights");
   draft.set(model + "tied_embeddings", untied != nullptr ? "false" : "true",
             untied != nullptr ? untied->where : draft.nowhere(),
             untied != nullptr ? named(*untied) : "no --untie-embeddings-and-output-weights");
-  const Setting* no_biases = settings.find("--disable-bias-linear");
+  const ForeignSetting* no_biases = settings.find("--disable-bias-linear");
   draft.set(model + "biases", no_biases != nullptr ? "false" : "true",
             no_biases != nullptr ? no_biases->where : draft.nowhere(),
             no_biases != nullptr ? named(*no_biases) : "no --disable-bias-linear");
@@ -167,7 +167,7 @@ void set_heads(Settings& settings, Draft& draft) {
   static constexpr std::array<SettingRow, 1> of_groups = {
       {{"--num-query-groups", "workload.train.model.kv_heads", whole_number}}};
   if (settings.flag("--group-query-attention")) set_rows(settings, of_groups, draft);
-  if (const Setting* latent = settings.find("--multi-latent-attention")) {
+  if (const ForeignSetting* latent = settings.find("--multi-latent-attention")) {
     set_rows(settings, latent_rows, draft);
     // Defaults of MLATransformerConfig, for what the arguments leave out.
     for (const auto& [key, usual] : {std::pair("kv_lora_rank", "32"), std::pair("head_dim", "128"),
@@ -183,7 +183,7 @@ void set_vocabulary(Settings& settings, Draft& draft) {
   const std::int64_t tensor = settings.whole("--tensor-model-parallel-size").value_or(1);
   const std::int64_t unit = settings.whole("--make-vocab-size-divisible-by").value_or(128) * tensor;
   if (const auto size = settings.whole("--vocab-size")) {
-    const Setting& stated = *settings.find("--vocab-size");
+    const ForeignSetting& stated = *settings.find("--vocab-size");
     draft.set("workload.train.model.vocabulary", std::to_string((*size + unit - 1) / unit * unit), stated.where,
               named(stated) + fmt::format(", padded to a multiple of {}", unit));
     return;
@@ -197,7 +197,7 @@ void set_experts(Settings& settings, Draft& draft) {
   auto each = settings.whole("--moe-ffn-hidden-size");
   if (!each) each = settings.whole("--ffn-hidden-size");
   if (!shared || !each) return;
-  const Setting& stated = *settings.find("--moe-shared-expert-intermediate-size");
+  const ForeignSetting& stated = *settings.find("--moe-shared-expert-intermediate-size");
   if (*shared % *each != 0) {
     fail(stated, fmt::format("{} is no multiple of an expert's {}", *shared, *each), "a multiple");
   }
@@ -207,7 +207,7 @@ void set_experts(Settings& settings, Draft& draft) {
 void set_precision(Settings& settings, Draft& draft) {
   for (const auto& [theirs, ours] : {std::pair("--fp8-format", "fp8"), std::pair("--fp8", "fp8"),
                                      std::pair("--bf16", "bf16"), std::pair("--fp16", "fp16")}) {
-    const Setting* setting = settings.find(theirs);
+    const ForeignSetting* setting = settings.find(theirs);
     if (setting != nullptr) draft.set("workload.train.precision", ours, setting->where, named(*setting));
   }
   draft.assume("workload.train.precision", "fp32", "neither --bf16 nor --fp16");
@@ -217,15 +217,15 @@ void set_sharding(Settings& settings, Draft& draft) {
   for (const auto& [theirs, level] :
        {std::pair("--use-torch-fsdp2", "3"), std::pair("--use-megatron-fsdp", "3"), std::pair("--use-custom-fsdp", "3"),
         std::pair("--use-distributed-optimizer", "1")}) {
-    const Setting* setting = settings.find(theirs);
+    const ForeignSetting* setting = settings.find(theirs);
     if (setting != nullptr) draft.set("plan.zero", level, setting->where, named(*setting));
   }
   settings.find("--overlap-param-gather");
   settings.find("--account-for-loss-in-pipeline-split");
-  if (const Setting* narrow = settings.find("--grad-reduce-in-bf16")) {
+  if (const ForeignSetting* narrow = settings.find("--grad-reduce-in-bf16")) {
     draft.set("plan.sync.gradient_precision", "bf16", narrow->where, named(*narrow));
   }
-  if (const Setting* offload = settings.find("--optimizer-cpu-offload")) {
+  if (const ForeignSetting* offload = settings.find("--optimizer-cpu-offload")) {
     draft.set("plan.offload", "optimizer", offload->where, named(*offload));
   }
 }
@@ -235,7 +235,7 @@ void set_pipeline(Settings& settings, Draft& draft) {
   const auto layers = settings.whole("--num-layers");
   const std::int64_t stages = settings.whole("--pipeline-model-parallel-size").value_or(1);
   if (!each || !layers) return;
-  const Setting& stated = *settings.find("--num-layers-per-virtual-pipeline-stage");
+  const ForeignSetting& stated = *settings.find("--num-layers-per-virtual-pipeline-stage");
   if (*layers % stages != 0 || *layers / stages % *each != 0) {
     fail(stated, fmt::format("{} layers on {} stages in parts of {}", *layers, stages, *each), "numbers that divide");
   }
@@ -254,7 +254,7 @@ TrainingSize size_of(Settings& settings) {
   const auto first_of = [&](std::initializer_list<const char*> keys) {
     std::optional<std::int64_t> found;
     for (const char* key : keys) {
-      const Setting* setting = settings.find(key);
+      const ForeignSetting* setting = settings.find(key);
       if (found || setting == nullptr) continue;
       found = number_at_end(setting->value);
       if (found && size.told_by.empty()) {
@@ -279,10 +279,10 @@ void set_length(Settings& settings, Draft& draft) {
   const auto batch = settings.whole("--global-batch-size");
   const std::string unit = "workload.train.samples";
   if (samples) {
-    const Setting& stated = *settings.find("--train-samples");
+    const ForeignSetting& stated = *settings.find("--train-samples");
     draft.set(unit, fmt::format("{} samples", *samples), stated.where, named(stated));
   } else if (steps && batch) {
-    const Setting& stated = *settings.find("--train-iters");
+    const ForeignSetting& stated = *settings.find("--train-iters");
     draft.set(unit, fmt::format("{} samples", *steps * *batch), stated.where, named(stated));
   }
 }
@@ -306,10 +306,10 @@ std::string import_megatron(const ImportInput& input) {
   set_precision(settings, draft);
   set_length(settings, draft);
   draft.assume("workload.train.micro_batch", "1", "no --micro-batch-size");
-  if (const Setting* selective = settings.find("--recompute-activations")) {
+  if (const ForeignSetting* selective = settings.find("--recompute-activations")) {
     draft.set("workload.train.recompute", "selective", selective->where, named(*selective));
   }
-  if (const Setting* fused = settings.find("--cross-entropy-loss-fusion")) {
+  if (const ForeignSetting* fused = settings.find("--cross-entropy-loss-fusion")) {
     draft.set("workload.train.loss", "fused", fused->where, named(*fused));
   }
   set_pipeline(settings, draft);

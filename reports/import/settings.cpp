@@ -29,13 +29,13 @@ std::optional<bool> truth(std::string_view value) {
   return std::nullopt;
 }
 
-bool truth_of(const Setting& setting) {
+bool truth_of(const ForeignSetting& setting) {
   const auto value = truth(setting.value);
   if (!value) fail(setting, fmt::format("\"{}\" is neither true nor false", setting.value), "true or false");
   return *value;
 }
 
-std::int64_t number_of(const Setting& setting, std::int64_t least) {
+std::int64_t number_of(const ForeignSetting& setting, std::int64_t least) {
   if (setting.value.find('$') != std::string::npos) {
     fail(setting, fmt::format("{} is not set in this file", setting.value),
          "its value in the file, or --set with the key that it decides");
@@ -49,7 +49,7 @@ std::int64_t number_of(const Setting& setting, std::int64_t least) {
   }
 }
 
-void add_settings(const YamlNode& node, const std::string& path, std::vector<Setting>& settings) {
+void add_settings(const YamlNode& node, const std::string& path, std::vector<ForeignSetting>& settings) {
   for (const YamlEntry& entry : node.entries) {
     const std::string key = path.empty() ? entry.key : path + "." + entry.key;
     if (entry.value.is_scalar()) settings.push_back({key, entry.value.scalar, entry.where});
@@ -68,17 +68,17 @@ void add_settings(const YamlNode& node, const std::string& path, std::vector<Set
 
 }  // namespace
 
-void fail(const Setting& setting, std::string got, std::string expected) {
+void fail(const ForeignSetting& setting, std::string got, std::string expected) {
   throw ScenarioError(setting.where, setting.key, std::move(got), std::move(expected));
 }
 
-std::string named(const Setting& setting) {
+std::string named(const ForeignSetting& setting) {
   if (setting.key.starts_with("--")) return setting.value.empty() ? setting.key : setting.key + " " + setting.value;
   return setting.key + ": " + setting.value;
 }
 
-const Setting* Settings::find(std::string_view key) {
-  const Setting* found = nullptr;
+const ForeignSetting* Settings::find(std::string_view key) {
+  const ForeignSetting* found = nullptr;
   for (std::size_t i = 0; i < all_.size(); ++i) {
     if (all_[i].key != key) continue;
     understood_[i] = true;
@@ -88,12 +88,12 @@ const Setting* Settings::find(std::string_view key) {
 }
 
 bool Settings::flag(std::string_view key) {
-  const Setting* setting = find(key);
+  const ForeignSetting* setting = find(key);
   return setting != nullptr && truth_of(*setting);
 }
 
 std::optional<std::int64_t> Settings::whole(std::string_view key, std::int64_t least) {
-  const Setting* setting = find(key);
+  const ForeignSetting* setting = find(key);
   if (setting == nullptr || setting->value == "-1" || setting->value.find('$') != std::string::npos)
     return std::nullopt;
   return number_of(*setting, least);
@@ -114,27 +114,27 @@ void Settings::leave_out_rest(Draft& draft) const {
 
 void set_rows(Settings& settings, std::span<const SettingRow> rows, Draft& draft) {
   for (const SettingRow& row : rows) {
-    const Setting* setting = settings.find(row.theirs);
+    const ForeignSetting* setting = settings.find(row.theirs);
     const std::string ours(row.ours);
     if (setting == nullptr || draft.has(ours)) continue;
     if (auto value = row.value(*setting)) draft.set(ours, std::move(*value), setting->where, named(*setting));
   }
 }
 
-std::optional<std::string> whole_number(const Setting& setting) { return std::to_string(number_of(setting, 1)); }
+std::optional<std::string> whole_number(const ForeignSetting& setting) { return std::to_string(number_of(setting, 1)); }
 
-std::optional<std::string> positive_number(const Setting& setting) {
+std::optional<std::string> positive_number(const ForeignSetting& setting) {
   if (setting.value == "-1") return std::nullopt;
   const std::int64_t value = number_of(setting, 0);
   return value > 0 ? std::optional(std::to_string(value)) : std::nullopt;
 }
 
-std::optional<std::string> true_or_false(const Setting& setting) { return truth_of(setting) ? "true" : "false"; }
+std::optional<std::string> true_or_false(const ForeignSetting& setting) { return truth_of(setting) ? "true" : "false"; }
 
-std::optional<std::string> opposite(const Setting& setting) { return truth_of(setting) ? "false" : "true"; }
+std::optional<std::string> opposite(const ForeignSetting& setting) { return truth_of(setting) ? "false" : "true"; }
 
-std::vector<Setting> flat_settings(const YamlNode& document) {
-  std::vector<Setting> settings;
+std::vector<ForeignSetting> flat_settings(const YamlNode& document) {
+  std::vector<ForeignSetting> settings;
   add_settings(document, "", settings);
   return settings;
 }
@@ -167,7 +167,7 @@ std::int64_t number_of(const Draft& draft, std::string_view key) {
   return std::max(number_behind("n" + draft.scalar(key, "1"), "n").value_or(1), 1);
 }
 
-void set_batch_of_rank(Draft& draft, std::int64_t samples, const Setting& says) {
+void set_batch_of_rank(Draft& draft, std::int64_t samples, const ForeignSetting& says) {
   if (draft.has("workload.train.global_batch")) return;
   double share = static_cast<double>(samples);
   for (const char* factor : {"plan.tensor", "plan.pipeline", "plan.context"}) {

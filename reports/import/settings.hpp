@@ -14,23 +14,23 @@
 
 namespace foretrain {
 
-struct Setting {
+struct ForeignSetting {
   std::string key;    ///< dotted, in the words of its tool
   std::string value;  ///< empty where the key stands alone (a flag of a command line)
   SourcePosition where;
 };
 
 /// Throws ScenarioError at the setting.
-[[noreturn]] void fail(const Setting& setting, std::string got, std::string expected);
+[[noreturn]] void fail(const ForeignSetting& setting, std::string got, std::string expected);
 
 /// Of one key the last setting counts, as on command lines. Whoever asks for a setting has understood it.
 class Settings {
  public:
-  explicit Settings(std::vector<Setting> all) : all_(std::move(all)), understood_(all_.size(), false) {}
+  explicit Settings(std::vector<ForeignSetting> all) : all_(std::move(all)), understood_(all_.size(), false) {}
 
   /// The setting, or null; also where its value says that there is none ("null", "none", "auto", "-1" of tools that
   /// write so).
-  const Setting* find(std::string_view key);
+  const ForeignSetting* find(std::string_view key);
   /// True for "true", "1", "yes" and a key that stands alone, false for their opposites and a key that is missing.
   bool flag(std::string_view key);
   /// A whole number from `least` to 10⁹, or nothing, also where it is a variable that the file does not set.
@@ -41,29 +41,29 @@ class Settings {
   void leave_out_rest(Draft& draft) const;
 
  private:
-  std::vector<Setting> all_;
+  std::vector<ForeignSetting> all_;
   std::vector<bool> understood_;
 };
 
 /// A setting that becomes one value. `value` makes it ours; nothing: there is nothing to say.
 struct SettingRow {
   std::string_view theirs, ours;
-  std::optional<std::string> (*value)(const Setting& setting);
+  std::optional<std::string> (*value)(const ForeignSetting& setting);
 };
 void set_rows(Settings& settings, std::span<const SettingRow> rows, Draft& draft);
 
 // Values of rows. Each throws ScenarioError for what it cannot be.
-std::optional<std::string> whole_number(const Setting& setting);
+std::optional<std::string> whole_number(const ForeignSetting& setting);
 /// Nothing for 0.
-std::optional<std::string> positive_number(const Setting& setting);
-std::optional<std::string> true_or_false(const Setting& setting);
-std::optional<std::string> opposite(const Setting& setting);
+std::optional<std::string> positive_number(const ForeignSetting& setting);
+std::optional<std::string> true_or_false(const ForeignSetting& setting);
+std::optional<std::string> opposite(const ForeignSetting& setting);
 
 /// "line 3: --micro-batch-size 1" without the line: how comments name a setting.
-std::string named(const Setting& setting);
+std::string named(const ForeignSetting& setting);
 
 /// Every scalar below a node as a setting; items of lists of mappings are "key[0]", lists of scalars "[a, b]".
-std::vector<Setting> flat_settings(const YamlNode& document);
+std::vector<ForeignSetting> flat_settings(const YamlNode& document);
 
 /// The GPUs that a configuration speaks of.
 struct TrainingSize {
@@ -76,7 +76,7 @@ struct TrainingSize {
 /// Node, nodes and GPUs of each: said where the size tells them, else assumed.
 void set_cluster(Draft& draft, const TrainingSize& size);
 /// What one rank takes in a step, in samples, as the batch of each GPU: of those that hold a replica together, a share.
-void set_batch_of_rank(Draft& draft, std::int64_t samples, const Setting& says);
+void set_batch_of_rank(Draft& draft, std::int64_t samples, const ForeignSetting& says);
 /// The number that a key of the draft has; 1 where it has none.
 std::int64_t number_of(const Draft& draft, std::string_view key);
 /// Assumes a model where the draft has none, and notes that the file names one by `name` where it does.

@@ -164,7 +164,7 @@ class Script {
     }
   }
 
-  std::vector<Setting> settings() && {
+  std::vector<ForeignSetting> settings() && {
     while (!in_.done()) read_next();
     end_option();
     return std::move(settings_);
@@ -196,7 +196,7 @@ class Script {
     const std::string_view line = in_.text.substr(start, end - start);
     if (!line.starts_with(mark)) return;
     Script inner(line.substr(mark.size()), file_, depth_ + 1);
-    for (Setting& setting : std::move(inner).settings()) {
+    for (ForeignSetting& setting : std::move(inner).settings()) {
       settings_.push_back({"#SBATCH " + setting.key, setting.value, place(start)});
     }
   }
@@ -248,7 +248,7 @@ class Script {
     if (word.starts_with("--")) {
       end_option();
       const std::size_t equals = word.find('=');
-      option_ = Setting{word.substr(0, equals), "", place(start)};
+      option_ = ForeignSetting{word.substr(0, equals), "", place(start)};
       if (equals != std::string::npos) take_value(word.substr(equals + 1));
       return;
     }
@@ -279,7 +279,7 @@ class Script {
     Script inner(plain, file_, depth_ + 1);
     inner.variables_ = variables_;
     std::size_t from = start;
-    for (Setting& setting : std::move(inner).settings()) {
+    for (ForeignSetting& setting : std::move(inner).settings()) {
       const std::size_t found = in_.text.find(setting.key, from);
       if (found != std::string_view::npos && found < in_.at) from = found;
       settings_.push_back({setting.key, setting.value, place(from)});
@@ -315,13 +315,13 @@ class Script {
   int depth_;
   std::vector<std::size_t> line_starts_ = {0};
   Variables variables_;
-  std::optional<Setting> option_;  ///< whose value may follow
-  std::vector<Setting> settings_;
+  std::optional<ForeignSetting> option_;  ///< whose value may follow
+  std::vector<ForeignSetting> settings_;
 };
 
 }  // namespace
 
-std::vector<Setting> shell_arguments(std::string_view text, const std::string& file) {
+std::vector<ForeignSetting> shell_arguments(std::string_view text, const std::string& file) {
   return Script(text, file).settings();
 }
 

@@ -14,6 +14,6 @@ namespace foretrain {
 /// $(( … )) are put in as far as the file sets them; what it does not set stays as it is written ("$RANK"). Conditions
 /// and loops are not followed: what is assigned last above a use counts. Throws ScenarioError for a quote that is not
 /// closed.
-std::vector<Setting> shell_arguments(std::string_view text, const std::string& file);
+std::vector<ForeignSetting> shell_arguments(std::string_view text, const std::string& file);
 
 }  // namespace foretrain

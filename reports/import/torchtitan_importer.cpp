@@ -28,7 +28,7 @@ SourcePosition toml_position(const toml::source_region& source, const std::strin
 }
 
 void add_toml(const toml::table& table, const std::string& path, const std::string& file,
-              std::vector<Setting>& settings) {
+              std::vector<ForeignSetting>& settings) {
   for (const auto& [key, value] : table) {
     const std::string name = path.empty() ? std::string(key.str()) : path + "." + std::string(key.str());
     if (const toml::table* inner = value.as_table()) {
@@ -40,8 +40,8 @@ void add_toml(const toml::table& table, const std::string& path, const std::stri
 }
 
 /// In the order of the file.
-std::vector<Setting> toml_settings(const ImportInput& input) {
-  std::vector<Setting> settings;
+std::vector<ForeignSetting> toml_settings(const ImportInput& input) {
+  std::vector<ForeignSetting> settings;
   try {
     add_toml(toml::parse(input.text, input.file), "", input.file, settings);
   } catch (const toml::parse_error& error) {
@@ -50,22 +50,23 @@ std::vector<Setting> toml_settings(const ImportInput& input) {
     throw ScenarioError(toml_position(error.source(), input.file), "",
                         std::string(colon == std::string_view::npos ? what : what.substr(colon + 2)), "TOML");
   }
-  std::ranges::stable_sort(settings, {}, [](const Setting& s) { return std::pair(s.where.line, s.where.column); });
+  std::ranges::stable_sort(settings, {},
+                           [](const ForeignSetting& s) { return std::pair(s.where.line, s.where.column); });
   return settings;
 }
 
-std::optional<std::string> torchtitan_optimizer(const Setting& setting) {
+std::optional<std::string> torchtitan_optimizer(const ForeignSetting& setting) {
   if (setting.value == "AdamW" || setting.value == "Adam") return to_lower(setting.value);
   fail(setting, fmt::format("\"{}\" is not modelled", setting.value), "AdamW or Adam");
 }
 
-std::optional<std::string> float_type(const Setting& setting) {
+std::optional<std::string> float_type(const ForeignSetting& setting) {
   if (setting.value == "bfloat16") return "bf16";
   if (setting.value == "float32") return "fp32";
   fail(setting, fmt::format("unknown type \"{}\"", setting.value), "bfloat16 or float32");
 }
 
-std::optional<std::string> pipeline_schedule(const Setting& setting) {
+std::optional<std::string> pipeline_schedule(const ForeignSetting& setting) {
   const std::string word = to_lower(setting.value);
   if (word == "1f1b" || word == "gpipe") return word;
   if (word == "interleaved1f1b") return "interleaved";
@@ -74,7 +75,7 @@ std::optional<std::string> pipeline_schedule(const Setting& setting) {
   fail(setting, fmt::format("\"{}\" is not modelled", setting.value), "1F1B, GPipe, Interleaved1F1B or ZBVZeroBubble");
 }
 
-std::optional<std::string> compiled(const Setting& setting) {
+std::optional<std::string> compiled(const ForeignSetting& setting) {
   return *true_or_false(setting) == "true" ? std::optional<std::string>("compiled") : std::nullopt;
 }
 
@@ -130,7 +131,7 @@ std::int64_t degree(Settings& settings, std::initializer_list<const char*> keys)
 
 /// "llama3" and "8B" are the catalogue's llama3-8b.
 void set_torchtitan_model(Settings& settings, Draft& draft) {
-  const Setting *name = settings.find("model.name"), *flavor = settings.find("model.flavor");
+  const ForeignSetting *name = settings.find("model.name"), *flavor = settings.find("model.flavor");
   std::string wanted = name != nullptr ? name->value : std::string();
   if (flavor != nullptr) wanted += "-" + flavor->value;
   std::string word = to_lower(wanted);
@@ -167,8 +168,8 @@ void set_torchtitan_batch(Settings& settings, Draft& draft) {
 }
 
 void set_recomputation(Settings& settings, Draft& draft) {
-  const Setting* mode = settings.find("activation_checkpoint.mode");
-  const Setting* option = settings.find("activation_checkpoint.selective_ac_option");
+  const ForeignSetting* mode = settings.find("activation_checkpoint.mode");
+  const ForeignSetting* option = settings.find("activation_checkpoint.selective_ac_option");
   if (mode == nullptr) return;
   if (mode->value == "full") return draft.set("workload.train.recompute", "full", mode->where, named(*mode));
   if (mode->value != "selective")
@@ -182,19 +183,19 @@ void set_recomputation(Settings& settings, Draft& draft) {
 void set_float8(Settings& settings, Draft& draft) {
   for (const char* key : {"float8.enable_fp8_linear", "float8.enable_float8_linear"}) {
     if (!settings.flag(key)) continue;
-    const Setting& setting = *settings.find(key);
+    const ForeignSetting& setting = *settings.find(key);
     draft.set("workload.train.precision", "fp8", setting.where, named(setting));
   }
-  const Setting* converters = settings.find("model.converters");
+  const ForeignSetting* converters = settings.find("model.converters");
   if (converters != nullptr && converters->value.find("float8") != std::string::npos) {
     draft.set("workload.train.precision", "fp8", converters->where, named(*converters));
   }
 }
 
 void set_torchtitan_sharding(Settings& settings, Draft& draft, std::int64_t replicate, std::int64_t shard) {
-  const Setting* says = nullptr;
+  const ForeignSetting* says = nullptr;
   for (const char* key : {"training.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"}) {
-    if (const Setting* setting = settings.find(key)) says = setting;
+    if (const ForeignSetting* setting = settings.find(key)) says = setting;
   }
   const SourcePosition where = says != nullptr ? says->where : draft.nowhere();
   const std::string comment = says != nullptr ? named(*says) : "data_parallel_shard_degree is all unless stated";
@@ -208,7 +209,7 @@ void set_torchtitan_sharding(Settings& settings, Draft& draft, std::int64_t repl
               comment);
   }
   draft.set("plan.zero", "3", where, comment);
-  const Setting* reshard = settings.find("parallelism.fsdp_reshard_after_forward");
+  const ForeignSetting* reshard = settings.find("parallelism.fsdp_reshard_after_forward");
   if (reshard != nullptr && reshard->value != "default") {
     draft.set("plan.reshard_after_forward", reshard->value == "always" ? "true" : "false", reshard->where,
               named(*reshard));
@@ -257,7 +258,7 @@ std::string import_torchtitan(const ImportInput& input) {
   if (tensor > 1)
     draft.set("plan.sequence_parallel", "true", draft.nowhere(), "torchtitan's tensor parallelism has it");
   if (settings.flag("training.enable_cpu_offload")) {
-    const Setting& offload = *settings.find("training.enable_cpu_offload");
+    const ForeignSetting& offload = *settings.find("training.enable_cpu_offload");
     draft.set("plan.offload", yaml_list({"optimizer", "parameters"}, offload.where), offload.where, named(offload));
   }
   settings.ignore(torchtitan_without_time);

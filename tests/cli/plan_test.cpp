@@ -81,6 +81,25 @@ TEST_CASE("auto in a scenario asks the same search") {
   CHECK_THAT(result.output, Catch::Contains("Step time"));
 }
 
+TEST_CASE("The page on planning says what the program does") {
+  std::ifstream file(FORETRAIN_SOURCE_DIR "/reports/docs/plan-a-cluster.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::string help = run_program({"plan", "--help"}).output;
+  CHECK_THAT(page, Catch::Contains("The 200 best by that estimate"));
+  CHECK_THAT(help, Catch::Contains("(default: 200)"));
+  for (const char* option : {"--fix", "--objective", "--within", "--nodes", "--node", "--network", "--json", "-o"}) {
+    CHECK_THAT(page, Catch::Contains(option));
+    CHECK_THAT(help, Catch::Contains(option));
+  }
+  const std::size_t begin = page.find("```yaml\n") + 8;
+  const TemporaryFolder folder;
+  const std::string example = folder.file("example.yaml", page.substr(begin, page.find("```", begin) - begin));
+  const FilterResult result = run_program({"plan", example, "--fix", "context,offload,bucket", "--top", "3"});
+  INFO(result.errors);
+  REQUIRE(result.status == 0);
+  CHECK_THAT(result.output, Catch::Contains("Plans for small training"));
+}
+
 TEST_CASE("What a plan cannot be searched for is told") {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", small_training);

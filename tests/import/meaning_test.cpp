@@ -99,7 +99,7 @@ TEST_CASE("shell: quotes, continued lines, variables, defaults and arithmetic") 
   CHECK(value_of_last("srun bash -c \"run --a 1 --b 9\"") == "9");
   CHECK(value_of_last("#SBATCH --nodes=4\n# --nodes 5") == "4");
   // A string of options is read where it is assigned, at the places of its words.
-  const std::vector<Setting> settings = shell_arguments("ARGS=\"\n  --a 1 \\\n  --b 2\n\"\nrun $ARGS", "file");
+  const std::vector<ForeignSetting> settings = shell_arguments("ARGS=\"\n  --a 1 \\\n  --b 2\n\"\nrun $ARGS", "file");
   REQUIRE(settings.size() == 2);
   CHECK(settings[1].value == "2");
   CHECK(settings[1].where.text() == "file:3:3");

@@ -97,10 +97,52 @@ TEST_CASE("The same with synchronisation, offloading and experts among the choic
                             without({context, offload, bucket, overlap, recompute, micro_batch, algorithm}));
 }
 
+TEST_CASE("The same for random experts, contexts, formats and what lies on the host") {
+  using enum PlanDimension;
+  std::mt19937 random(11);
+  const auto pick = [&](auto... values) {
+    const std::vector all{values...};
+    return all[random() % all.size()];
+  };
+  for (int round = 0; round < 3; ++round) {
+    const int experts = pick(4, 8);
+    YamlNode document = training(pick(std::string("dgx-a100-80gb"), std::string("dgx-h100")), pick(1, 2),
+                                 "{ family: llama, layers: " + std::to_string(pick(2, 4)) +
+                                     ", hidden: 1024, heads: 8, ffn_hidden: " + std::to_string(pick(1024, 3072)) +
+                                     ", vocabulary: 32000, sequence: " + std::to_string(pick(1024, 4096)) +
+                                     ", experts: " + std::to_string(experts) + ", experts_per_token: 2 }",
+                                 16);
+    INFO("round " << round);
+    check_against_enumeration(document, without({tensor, recompute, algorithm, bucket, sequence_parallel}));
+    check_against_enumeration(document, without({expert, offload, recompute, micro_batch, algorithm, bucket}));
+  }
+  YamlNode document = training("dgx-h100", 1, small_gpt, 16);
+  apply_override(document, parse_override("workload.train.precision=fp8"));
+  check_against_enumeration(document, without({context, expert, offload, algorithm, bucket, recompute}));
+}
+
+TEST_CASE("The best on several kinds of hardware are the best of each together") {
+  using enum PlanDimension;
+  const PlanDimensions chosen = without({context, offload, bucket, overlap, algorithm});
+  std::vector<PlanSpace> both;
+  std::vector<double> values;
+  for (const char* node : {"dgx-a100-80gb", "dgx-h100"}) {
+    std::vector<PlanSpace> one;
+    one.emplace_back(training(node, 1, small_gpt, 16), "searched", chosen);
+    both.push_back(one.front());
+    for (const PlanCandidate& plan : search_plans(one, {PlanObjective{}}, 10).best) values.push_back(plan.value);
+  }
+  std::sort(values.begin(), values.end());
+  const PlanSearch search = search_plans(both, {PlanObjective{}, PlanObjective{}}, 10);
+  REQUIRE(search.best.size() == 10);
+  for (std::size_t i = 0; i < 10; ++i) CHECK(search.best[i].value == values[i]);
+}
+
 TEST_CASE("A point's time is that of the scenario that its keys make") {
   const PlanSpace space(training("dgx-a100-80gb", 2, small_gpt, 16), "searched", PlanDimensions::all());
+  PlanPrices prices;
   for (const PlanPoint& layout : space.layouts()) {
-    for (const PlanCandidate& found : settle_layout(space, layout, PlanObjective{}, {}, 2).best) {
+    for (const PlanCandidate& found : settle_layout(space, layout, PlanObjective{}, prices, {}, 2).best) {
       INFO(describe(found.point));
       CHECK(found.step.value() == Approx(estimate(space.read(found.point)).time().value()).epsilon(1e-12));
     }

@@ -1,0 +1,31 @@
+// What the blocks of a step take one of its lanes at least.
+#pragma once
+
+#include <vector>
+
+#include "model/base/number.hpp"
+#include "model/parallelism/pipeline_order.hpp"
+#include "model/training/step.hpp"
+
+namespace foretrain {
+
+class LaneBound {
+ public:
+  LaneBound(const Step& step, std::size_t lane);
+
+  /// Of a pass by itself.
+  [[nodiscard]] Seconds pass(const PipelinePass& pass) const;
+  [[nodiscard]] Seconds of_bucket(const GradientBucket& bucket) const { return least(bucket.backward, bucket.pieces); }
+  /// Its transfers, one after the other.
+  [[nodiscard]] Seconds sent(const GradientBucket& bucket) const;
+  [[nodiscard]] Seconds transfer(int index) const { return index < 0 ? Seconds(0.0) : transfers_[at_index(index)]; }
+
+ private:
+  /// Whole, or cut into pieces whose collectives are carried out beside or between them.
+  [[nodiscard]] Seconds least(const Segment& whole, const std::vector<Piece>& pieces) const;
+
+  const Step::Lane& lane_;
+  std::vector<Seconds> transfers_;  ///< what each takes this lane
+};
+
+}  // namespace foretrain

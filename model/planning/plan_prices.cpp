@@ -1,0 +1,34 @@
+#include "model/planning/plan_prices.hpp"
+
+#include <utility>
+
+namespace foretrain {
+
+namespace {
+
+/// Casts of weights to 8 bits and less are shared by a replica's micro-batches, and one process may drive many GPUs.
+bool replicas_matter(const TrainWorkload& train, const Plan& plan) {
+  return plan.single_process || bytes_per_element(train.precision) < bytes_per_element(Precision::bf16);
+}
+
+}  // namespace
+
+const std::vector<LayerCost>& PlanPrices::of(const Scenario& scenario, const TrainWorkload& train,
+                                             const Topology& topology, const std::function<const Model&()>& model) {
+  const Plan& plan = scenario.plan;
+  const Layers layers{
+      plan.tensor,       plan.context,           plan.expert,         replicas_matter(train, plan) ? plan.data : 0,
+      train.micro_batch, plan.sequence_parallel, plan.tensor_overlap, plan.zero == 3};
+  const auto [known, is_new] = whole_.try_emplace({layers, train.recompute});
+  if (!is_new) return known->second;
+  const LayerPricer pricer(scenario, train, topology);
+  std::vector<LayerCost>& passes = without_recomputation_[layers];
+  for (std::size_t group = 0; group < model().layers.size(); ++group) {
+    const Layer& layer = model().layers[group].layer;
+    if (passes.size() == group) passes.push_back(pricer.without_recomputation(layer));
+    known->second.push_back(pricer.with_recomputation(passes[group], layer));
+  }
+  return known->second;
+}
+
+}  // namespace foretrain
