@@ -1,4 +1,4 @@
-// What a shell may offer behind `foretrain …`, and the manual page: both read off the command line's own description.
+// What a shell may offer behind `foretrain …`: read off the command line's own description.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,9 +10,6 @@ namespace foretrain {
 /// What may stand in place of the last of `words`, which are those behind the program's name; the last may be empty.
 /// Subcommands, options, an option's words, names of the catalogue; all of them, whatever the last word begins with.
 std::vector<std::string> completions(const CLI::App& app, const std::vector<std::string>& words);
-
-/// The page of section 1 of the manual, in the macros of man(7).
-std::string manual_page(const CLI::App& app);
 
 /// The subcommands that people are told of.
 std::vector<const CLI::App*> visible_subcommands(const CLI::App& app);

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "reports/cli/command.hpp"
-#include "reports/cli/completion.hpp"
+#include "reports/cli/manual_page.hpp"
 #include "reports/cli/options.hpp"
 
 namespace foretrain {
@@ -26,10 +26,7 @@ _foretrain() {
   compadd -a words_known
   _files
 }
-if
-  ["$funcstack[1]" = "_foretrain"];
-then _foretrain "$@";
-else compdef _foretrain foretrain; fi
+if [[ ${funcstack[1]} == _foretrain ]]; then _foretrain "$@"; else compdef _foretrain foretrain; fi
 )sh";
 
 constexpr const char* fish = R"sh(# foretrain's completion for fish

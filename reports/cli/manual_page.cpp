@@ -1,3 +1,5 @@
+#include "reports/cli/manual_page.hpp"
+
 #include <fmt/format.h>
 
 #include "reports/cli/completion.hpp"

@@ -106,6 +106,14 @@ void read_everything() {
       "workload: { train: { model: gpt2, global_batch: 16 } }\nbackground: [ { from: gpu0, to: gpu8 } ]\n",
       "keys.yaml");
   load_scenario_text(
+      "cluster: { node: dgx-h100, price: { of: p5.48xlarge, purchase: on_demand }, energy: { grid: world } }\n"
+      "workload: { train: { model: gpt2, global_batch: 8 } }\n",
+      "keys.yaml");
+  load_scenario_text(
+      "cluster: { groups: [ { node: dgx-h100 }, { node: hgx-h200 } ], energy: world }\n"
+      "workload: { train: { model: gpt2, global_batch: 16 } }\n",
+      "keys.yaml");
+  load_scenario_text(
       "cluster: { node: dgx-h100 }\nworkload: { train: { model: gpt2, global_batch: 8 } }\n"
       "plan: { zero: { stage: 3, shard: 4 }, sync: { algorithm: auto } }\n",
       "keys.yaml");
@@ -172,9 +180,11 @@ TEST_CASE("Every key that is described is read") {
   const std::set<const keys::Key*> asked = keys_asked_for();
   // Read once a process, or by calibrations of machines and fits, which have tests of their own.
   const std::set<const keys::Mapping*> elsewhere = {
-      &keys::calibration,     &keys::constant,     &keys::machine_calibration, &keys::fitted_constant,
-      &keys::covariance,      &keys::measured_gpu, &keys::architecture,        &keys::operations,
-      &keys::measured_matmul, &keys::run,          &keys::architectures_file,  &keys::layer};
+      &keys::calibration, &keys::constant, &keys::machine_calibration, &keys::fitted_constant, &keys::covariance,
+      &keys::measured_gpu, &keys::architecture, &keys::operations, &keys::measured_matmul, &keys::run,
+      &keys::architectures_file, &keys::layer,
+      // Looked up by name: model/scenario/hardware_table.hpp.
+      &keys::energy_file, &keys::failures_file, &keys::prices_file, &keys::offers, &keys::usual_figure};
   std::set<const keys::Key*> left_out;
   for (const keys::Mapping* mapping : elsewhere) {
     for (const keys::Key& key : mapping->keys) left_out.insert(&key);

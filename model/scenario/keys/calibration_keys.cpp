@@ -92,6 +92,7 @@ constexpr Key habits_keys[] = {
     {"plan.sync.bucket", a_habit, "", of_the_key},
     {"plan.sync.first_bucket", a_habit, "", of_the_key},
     {"plan.sync.bucketing", a_habit, "", of_the_key},
+    {"plan.tensor_overlap", a_habit, "", of_the_key},
     {"plan.sync.overlap", a_habit, "", of_the_key},
     {"plan.sync.every_micro_batch", a_habit, "", of_the_key},
     {"plan.sync.gradient_precision", a_habit, "", of_the_key},

@@ -32,7 +32,7 @@ constexpr Key cluster_keys[] = {
     {"price", quantity("USD/GPU/hour") | text | mapping(price), "",
      "What a GPU costs an hour, or a way of buying the machines: results then say what a step or a training costs.",
      "2.5 USD/GPU/hour, 98 USD/node/hour, or on_demand of scenarios/hardware/prices.yaml."},
-    {"failures", text | mapping(failures), "none",
+    {"failures", named(Catalogue::nothing, failures), "none",
      "How often parts fail: results then say how much of a training's time lasts.",
      "A name in scenarios/hardware/failures.yaml, or preset: NAME; with train.samples and train.checkpoint."},
     {"energy", text | mapping(energy), "",
