@@ -121,14 +121,15 @@ std::vector<LayerCost> PlanBlocks::kernels(Weights weights) {
 const std::vector<PlanBlocks::LayerTimes>& PlanBlocks::costs(Weights weights) {
   // How gradients are synchronised may be open still: with overlap more hides than without.
   const bool overlap = std::exchange(scenario_.plan.sync.overlap, true);
-  const auto [known, is_new] = costs_.try_emplace(costed(weights));
-  if (is_new) {
+  auto known = costs_.find(costed(weights));
+  if (known == costs_.end()) {
+    std::vector<LayerTimes> costs;
     const bool counted = stages_lie_alike(scenario_);
     if (counted && !transfers_) transfers_.emplace(scenario_, space_.topology(), scratch_.transfers);
     const LayerPricer pricer(scenario_, train(), space_.topology());
     for (const LayerCost& cost : kernels(weights)) {
-      const Layer& layer = model().layers[known->second.size()].layer;
-      LayerTimes& times = known->second.emplace_back(LayerTimes{cost, cost, {}, {}, {}});
+      const Layer& layer = model().layers[costs.size()].layer;
+      LayerTimes& times = costs.emplace_back(LayerTimes{cost, cost, {}, {}, {}});
       LayerCalls calls;
       if (counted) {
         calls = pricer.calls(layer, 0, *transfers_);
@@ -144,6 +145,7 @@ const std::vector<PlanBlocks::LayerTimes>& PlanBlocks::costs(Weights weights) {
       if (weights != Weights::any) add_offload(times.in_pass, layer, scenario_, train(), space_.topology());
       if (counted && weights == Weights::sharded && layer.splittable) add_sharding(pricer, layer, calls, times);
     }
+    known = costs_.emplace(costed(weights), std::move(costs)).first;
   }
   scenario_.plan.sync.overlap = overlap;
   return known->second;
@@ -184,10 +186,10 @@ const PassTimes& PlanBlocks::pass_times(Weights weights) {
   const Plan& plan = scenario_.plan;
   const bool in_pairs = plan.schedule == PipelineSchedule::dualpipe;
   const bool parted = splits_backward(plan.schedule) && weights != Weights::any;
-  const auto [known, is_new] = pass_times_.try_emplace({costed(weights), plan.interleave, parted, in_pairs});
-  if (!is_new) return known->second;
+  const std::tuple key{costed(weights), plan.interleave, parted, in_pairs};
+  if (const auto known = pass_times_.find(key); known != pass_times_.end()) return known->second;
   const std::vector<LayerTimes>& layers = costs(weights);
-  PassTimes& times = known->second;
+  PassTimes times;
   std::vector<PassWork> forward, backward;
   times.exact = std::ranges::all_of(layers, &LayerTimes::exact);
   for (const std::vector<LayerRun>& chunk : chunks()) {
@@ -218,7 +220,7 @@ const PassTimes& PlanBlocks::pass_times(Weights weights) {
         std::min(paired(forward[at], backward[other]).time.total(), times.forward[at] + times.backward[other]));
   }
   if (parted) add_parts(times, weights);
-  return times;
+  return pass_times_.emplace(key, std::move(times)).first->second;
 }
 
 /// Backward passes in two parts, as their layers are.
@@ -256,8 +258,11 @@ void PlanBlocks::add_parts(PassTimes& times, Weights weights) {
 /// Null where there are too many passes.
 const PipelineWalk* PlanBlocks::walk() {
   const Plan& plan = scenario_.plan;
-  const auto [known, is_new] = walks_.try_emplace({costed(own_weights()), plan.interleave, plan.schedule});
-  if (is_new) known->second = walk_of(plan, micro_batches(train(), plan), pass_times(own_weights()));
+  const std::tuple key{costed(own_weights()), plan.interleave, plan.schedule};
+  auto known = walks_.find(key);
+  if (known == walks_.end()) {
+    known = walks_.emplace(key, walk_of(plan, micro_batches(train(), plan), pass_times(own_weights()))).first;
+  }
   return known->second ? &*known->second : nullptr;
 }
 
@@ -271,8 +276,10 @@ const std::vector<Seconds>* PlanBlocks::gradients_to_host() {
   const Plan& plan = scenario_.plan;
   if (!plan.offload.optimizer || plan.zero == 1 || plan.zero == 2) return nullptr;
   const bool both_ends = plan.schedule == PipelineSchedule::dualpipe;
-  const auto [known, is_new] = to_host_.try_emplace({plan.interleave, plan.zero, both_ends});
-  if (is_new) {
+  const std::tuple key{plan.interleave, plan.zero, both_ends};
+  auto known = to_host_.find(key);
+  if (known == to_host_.end()) {
+    std::vector<Seconds> copies;
     if (!host_bandwidth_) host_bandwidth_ = offload_bandwidth(space_.topology());
     const Bytes gradient = bytes_per_element(plan.sync.gradient_precision);
     for (const std::vector<LayerRun>& chunk : chunks()) {
@@ -282,8 +289,9 @@ const std::vector<Seconds>* PlanBlocks::gradients_to_host() {
         in_experts += model().layers[at_index(run.group)].layer.expert_parameters * run.count;
       }
       if (plan.zero >= 1) parameters = parameters_of_shard(plan, parameters, in_experts);
-      known->second.push_back(parameters * gradient / *host_bandwidth_);
+      copies.push_back(parameters * gradient / *host_bandwidth_);
     }
+    known = to_host_.emplace(key, std::move(copies)).first;
   }
   return &known->second;
 }

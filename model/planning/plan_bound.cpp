@@ -145,8 +145,8 @@ StepEnds ends_of(const Step& step, const Plan& plan) {
       }
     }
     here.optimizer = own.optimizer.compute + own.optimizer.host;
-    // communication = first + max((parts - 1) · first - forward, 0), solved for the first
-    const Seconds exposed = own.optimizer.communication, forward = own.chunks.front().forward.total();
+    // exposed = first + max((parts - 1) · first - forward, 0), solved for the first
+    const Seconds exposed = own.exposed_gather, forward = own.chunks.front().forward.total();
     const bool hidden = exposed * (parts - 1.0) <= forward;
     if (gathers) here.first_gather = hidden ? exposed : (exposed + forward) / parts;
     StepEnds::Stage& stage = ends.stages[at_index(own.stage)];

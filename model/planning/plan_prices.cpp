@@ -19,16 +19,17 @@ const std::vector<LayerCost>& PlanPrices::of(const Scenario& scenario, const Tra
   const Layers layers{
       plan.tensor,       plan.context,           plan.expert,         replicas_matter(train, plan) ? plan.data : 0,
       train.micro_batch, plan.sequence_parallel, plan.tensor_overlap, plan.zero == 3};
-  const auto [known, is_new] = whole_.try_emplace({layers, train.recompute});
-  if (!is_new) return known->second;
+  const std::pair key{layers, train.recompute};
+  if (const auto known = whole_.find(key); known != whole_.end()) return known->second;
   const LayerPricer pricer(scenario, train, topology);
+  std::vector<LayerCost> whole;
   std::vector<LayerCost>& passes = without_recomputation_[layers];
   for (std::size_t group = 0; group < model().layers.size(); ++group) {
     const Layer& layer = model().layers[group].layer;
     if (passes.size() == group) passes.push_back(pricer.without_recomputation(layer));
-    known->second.push_back(pricer.with_recomputation(passes[group], layer));
+    whole.push_back(pricer.with_recomputation(passes[group], layer));
   }
-  return known->second;
+  return whole_.emplace(key, std::move(whole)).first->second;
 }
 
 }  // namespace foretrain

@@ -194,7 +194,8 @@ class LaneBuilder {
     for (const int gather : gathers) time += transfers_.time(gather, place.lane);
     const Seconds forward = lane.chunks.front().forward.total();
     const Seconds first = time / static_cast<double>(GradientSync::most_buckets);
-    lane.optimizer.communication = first + std::max(time - first - forward, Seconds(0.0));
+    lane.exposed_gather = first + std::max(time - first - forward, Seconds(0.0));
+    lane.optimizer.communication += lane.exposed_gather;  // beside what an optimizer on the host copies
   }
 
   void add_hop(int stage, int chunk) {

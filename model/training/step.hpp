@@ -132,7 +132,8 @@ struct Step {
     std::vector<int> companions;
     std::vector<Chunk> chunks;
     Segment optimizer;
-    double saved_parameters = 0.0;       ///< whose state a rank writes into a checkpoint
+    Seconds exposed_gather;         ///< of its communication, what ZeRO-1/2 waits for updated weights under overlap
+    double saved_parameters = 0.0;  ///< whose state a rank writes into a checkpoint
     std::vector<int> parameter_gathers;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer
     RecipePointer optimizer_recipe = nullptr;
   };

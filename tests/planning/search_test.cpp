@@ -164,6 +164,15 @@ TEST_CASE("Plans that do not fit are none, and those that need least memory are 
   CHECK(leanest.best.front().step > fastest.best.front().step);
 }
 
+TEST_CASE("Layouts whose stages a model cannot fill are passed by, however often they are asked for") {
+  // Two chunks in each of sixteen stages are more than Inception-v3 has layers to cut between.
+  std::vector<PlanSpace> spaces;
+  spaces.emplace_back(training("dgx1-p100", 2, "inception-v3", 1024), "searched", PlanDimensions::all());
+  const PlanSearch search = search_plans(spaces, {PlanObjective{}}, 3);
+  REQUIRE(!search.best.empty());
+  CHECK(search.counts.exceeded == 0);
+}
+
 TEST_CASE("A limit of time leaves slower plans out") {
   using enum PlanDimension;
   std::vector<PlanSpace> spaces;
