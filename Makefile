@@ -5,7 +5,9 @@ TARGETS = all $(if $(filter ci dev,$(PRESET)),all_verify_interface_header_sets)
 BUILD = $(if $(filter release ci,$(PRESET)),build,build-$(PRESET))
 FORETRAIN = $(BUILD)/foretrain
 
-.PHONY: demo build test packages configure golden keys gallery map scaling-plot measure-hosts format tidy clean
+PREFIX ?= /usr/local
+
+.PHONY: demo build test install package packages configure golden keys gallery map scaling-plot measure-hosts format tidy clean
 
 demo: build
 	@FORETRAIN=$(FORETRAIN) .ci/demo
@@ -16,6 +18,15 @@ build: configure
 test: configure
 	@cmake --build $(BUILD) --parallel $(JOBS) --target $(TARGETS)
 	@ctest --test-dir $(BUILD) --output-on-failure --parallel $(JOBS)
+
+# The program with its catalogue, manual page and completions, into PREFIX; as Debian packages, into the build folder.
+install: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target foretrain_words
+	@cmake --install $(BUILD) --prefix $(PREFIX) --component program >/dev/null
+
+package: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target foretrain_words
+	@cd $(BUILD) && cpack >/dev/null && ls foretrain*.deb
 
 packages:
 	@.ci/install-packages
