@@ -131,8 +131,8 @@ MapKeys chosen_keys(const std::vector<CsvTable>& tables, MapKeys keys) {
 std::vector<MapRow> rows_of(const CsvTable& table, const MapKeys& keys, MapFigure& figure) {
   const std::size_t x = column(table, keys.x, "--x");
   const std::size_t y = column(table, keys.y, "--y");
-  const std::optional<std::size_t> panel =
-      keys.panels.empty() ? std::nullopt : std::optional(column(table, keys.panels, "--panels"));
+  const std::size_t nowhere = table.header.size();
+  const std::size_t panel = keys.panels.empty() ? nowhere : column(table, keys.panels, "--panels");
   const auto algorithm = find_sync_column(table, "algorithm");
   if (!algorithm) {
     throw UsageError(
@@ -140,20 +140,18 @@ std::vector<MapRow> rows_of(const CsvTable& table, const MapKeys& keys, MapFigur
                     "with --vary or --set of the algorithm",
                     table.header.front().where.file));
   }
-  const auto servers = find_sync_column(table, "servers");
-  const auto placement = find_sync_column(table, "placement");
+  const std::size_t servers = find_sync_column(table, "servers").value_or(nowhere);
+  const std::size_t placement = find_sync_column(table, "placement").value_or(nowhere);
   std::vector<MapRow> rows;
   for (const CsvRow& cells : table.rows) {
-    const auto text = [&](std::optional<std::size_t> i) {
-      return i ? std::string(trim(cells[*i].text)) : std::string();
-    };
+    const auto text = [&](std::size_t i) { return i == nowhere ? std::string() : std::string(trim(cells[i].text)); };
     ++figure.predictions;
     const auto time = predicted_time(table, cells);
     if (!time) {
       ++figure.failed;
       continue;
     }
-    rows.push_back({text(x), text(y), text(panel), text(algorithm), text(servers), text(placement), *time});
+    rows.push_back({text(x), text(y), text(panel), text(*algorithm), text(servers), text(placement), *time});
   }
   return rows;
 }
