@@ -175,6 +175,14 @@ std::vector<CatalogueEntry> list_models() { return list(CatalogueSection::model)
 
 std::vector<CatalogueEntry> list_trainers() { return list(CatalogueSection::trainer); }
 
+std::vector<std::string> catalogue_names(const std::vector<CatalogueEntry>& entries, std::string_view kind) {
+  std::vector<std::string> names;
+  for (const CatalogueEntry& entry : entries) {
+    if (kind.empty() || entry.kind == kind) names.push_back(entry.name);
+  }
+  return names;
+}
+
 fs::path catalogue_file(CatalogueSection section, const Field& name) {
   if (is_path(name.text())) return referenced_file(name);
   fs::path file = folder(section) / (name.text() + ".yaml");

@@ -27,6 +27,8 @@ std::vector<CatalogueEntry> list_scenarios();
 std::vector<CatalogueEntry> list_hardware();
 std::vector<CatalogueEntry> list_models();
 std::vector<CatalogueEntry> list_trainers();
+/// Their names; of one kind ("node") where it is given.
+std::vector<std::string> catalogue_names(const std::vector<CatalogueEntry>& entries, std::string_view kind = {});
 
 /// What a name in a scenario may stand for, and the folder where such files lie.
 enum class CatalogueSection { node, gpu, model, run, calibration, fabric, trainer };

@@ -7,15 +7,14 @@
 #include "model/base/units.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/hardware_table.hpp"
 #include "model/scenario/overrides.hpp"
 
 namespace foretrain {
 
 namespace {
 
-const YamlNode& processors_file() {
-  return cached_yaml_file((data_directory() / "hardware" / "processors.yaml").string());
-}
+const YamlNode& processors_file() { return hardware_table("processors.yaml"); }
 
 Field processors() {
   static const std::string path = "processors";
@@ -23,15 +22,7 @@ Field processors() {
 }
 
 const YamlNode& find_processor(const Field& name) {
-  std::vector<std::string> known;
-  const Field table = processors();
-  for (const YamlEntry& entry : table.node().entries) {
-    if (entry.key == name.text()) return entry.value;
-    known.push_back(entry.key);
-  }
-  const auto nearest = nearest_word(name.text(), known);
-  name.fail(fmt::format("unknown microarchitecture \"{}\"", name.text()),
-            nearest ? fmt::format("did you mean {}?", *nearest) : fmt::format("one of {}", or_list(known, 40)));
+  return named_entry(processors().node(), name, "microarchitecture");
 }
 
 /// A name, { preset: NAME, … }, or all keys.

@@ -12,21 +12,6 @@ namespace foretrain {
 
 namespace {
 
-/// The preset's entry with the keys that stand beside `preset` put in.
-YamlNode with_preset(const Field& field) {
-  const YamlNode& table = hardware_table("failures.yaml").find("failures")->value;
-  if (field.is_scalar()) return named_entry(table, field, "failure rates");
-  const YamlEntry* preset = field.node().find("preset");
-  if (preset == nullptr) return field.node();
-  YamlNode tree = named_entry(table, Field(preset->value, join_path(field.path(), "preset")), "failure rates");
-  for (const YamlEntry& own : field.node().entries) {
-    if (own.key == "preset") continue;
-    std::erase_if(tree.entries, [&](const YamlEntry& entry) { return entry.key == own.key; });
-    tree.entries.push_back(own);
-  }
-  return tree;
-}
-
 /// "50000 h" between failures, or "2e-5 /hour".
 Seconds read_mtbf(const Field& field) {
   const NumberAndUnit parts = field.parse([](const std::string& text) { return split_number_and_unit(text); });
@@ -43,7 +28,8 @@ Failures::Stragglers read_stragglers(const Field& field) {
 }  // namespace
 
 Failures read_failures(const Field& field) {
-  const YamlNode tree = with_preset(field);
+  const YamlNode tree =
+      entry_or_changes(hardware_table("failures.yaml").find("failures")->value, field, "failure rates");
   const MappingReader keys = Field(tree, field.path()).mapping(keys::failures);
   const YamlNode nothing = yaml_mapping(field.where());
   FigureLog log("failures", Field(nothing, field.path()));

@@ -27,6 +27,19 @@ const YamlNode& named_entry(const YamlNode& table, const Field& name, std::strin
             nearest ? fmt::format("did you mean {}?", *nearest) : fmt::format("one of {}", or_list(known, 40)));
 }
 
+YamlNode entry_or_changes(const YamlNode& table, const Field& field, std::string_view what) {
+  if (field.is_scalar()) return named_entry(table, field, what);
+  const YamlEntry* preset = field.node().find("preset");
+  if (preset == nullptr) return field.node();
+  YamlNode tree = named_entry(table, Field(preset->value, join_path(field.path(), "preset")), what);
+  for (const YamlEntry& own : field.node().entries) {
+    if (own.key == "preset") continue;
+    std::erase_if(tree.entries, [&](const YamlEntry& entry) { return entry.key == own.key; });
+    tree.entries.push_back(own);
+  }
+  return tree;
+}
+
 double read_share(const Field& field) {
   const NumberAndUnit parts = field.parse([](const std::string& text) { return split_number_and_unit(text); });
   if (parts.unit != "%" || !(parts.number > 0.0 && parts.number <= 100.0)) {

@@ -13,6 +13,7 @@
 #include "model/base/units.hpp"
 #include "model/hardware/check.hpp"
 #include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/hardware_table.hpp"
 
 namespace foretrain {
 
@@ -43,24 +44,15 @@ CardMessages read_messages(const Field& field, FigureLog& log) {
 }
 
 CardType find_card_type(const Field& name, FigureLog& log) {
-  const Field file(cached_yaml_file((data_directory() / "hardware" / "cards.yaml").string()), "");
-  const Field cards = file.mapping(keys::cards_file)["cards"];
-  std::vector<std::string> known;
-  for (const YamlEntry& entry : cards.node().entries) {
-    known.push_back(entry.key);
-    if (entry.key != name.text()) continue;
-    const Field written(entry.value, join_path(cards.path(), entry.key));
-    const MappingReader card = written.mapping(keys::card);
-    CardType type;
-    if (const auto messages = card.find("messages")) type.messages = read_messages(*messages, log);
-    log.add(card["bandwidth"], read_source(card["source"]));
-    type.bandwidth = card["bandwidth"].quantity<BytesPerSecond>();
-    type.infiniband = card["medium"].flag("ethernet", "infiniband");
-    return type;
-  }
-  const std::optional<std::string> nearest = nearest_word(name.text(), known);
-  name.fail(fmt::format("unknown card \"{}\"", name.text()),
-            nearest ? fmt::format("did you mean {}?", *nearest) : fmt::format("one of {}", or_list(known, 40)));
+  const Field cards = Field(hardware_table("cards.yaml"), "").mapping(keys::cards_file)["cards"];
+  const Field written(named_entry(cards.node(), name, "card"), join_path(cards.path(), name.text()));
+  const MappingReader card = written.mapping(keys::card);
+  CardType type;
+  if (const auto messages = card.find("messages")) type.messages = read_messages(*messages, log);
+  log.add(card["bandwidth"], read_source(card["source"]));
+  type.bandwidth = card["bandwidth"].quantity<BytesPerSecond>();
+  type.infiniband = card["medium"].flag("ethernet", "infiniband");
+  return type;
 }
 
 /// A figure with a fallback, noted when it is stated.

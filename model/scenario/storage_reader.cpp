@@ -8,38 +8,16 @@
 
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
-#include "model/scenario/catalogue.hpp"
+#include "model/scenario/hardware_table.hpp"
 
 namespace foretrain {
 
 namespace {
 
-const YamlNode& catalogue_entry(const Field& name) {
-  const Field file(cached_yaml_file((data_directory() / "hardware" / "storage.yaml").string()), "");
-  const Field catalogue = file.mapping(keys::storage_file)["storage"];
-  std::vector<std::string> known;
-  for (const YamlEntry& entry : catalogue.node().entries) {
-    if (entry.key == name.text()) return entry.value;
-    known.push_back(entry.key);
-  }
-  const std::optional<std::string> nearest = nearest_word(name.text(), known);
-  name.fail(fmt::format("unknown storage \"{}\"", name.text()),
-            nearest ? fmt::format("did you mean {}?", *nearest) : fmt::format("one of {}", or_list(known, 40)));
-}
-
 /// The entry's tree, with the keys that stand beside `preset` put in.
 YamlNode resolve(const Field& field) {
-  if (field.is_scalar()) return catalogue_entry(field);
-  const YamlEntry* preset = field.node().find("preset");
-  if (preset == nullptr) return field.node();
-  YamlNode tree = catalogue_entry(Field(preset->value, join_path(field.path(), "preset")));
-  for (const YamlEntry& own : field.node().entries) {
-    if (own.key == "preset") continue;
-    const auto same = [&](const YamlEntry& entry) { return entry.key == own.key; };
-    std::erase_if(tree.entries, same);
-    tree.entries.push_back(own);
-  }
-  return tree;
+  const Field file(hardware_table("storage.yaml"), "");
+  return entry_or_changes(file.mapping(keys::storage_file)["storage"].node(), field, "storage");
 }
 
 /// "10000 rpm", or the time of one revolution.

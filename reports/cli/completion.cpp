@@ -12,12 +12,6 @@ namespace foretrain {
 
 namespace {
 
-std::vector<std::string> catalogue_names(const std::vector<CatalogueEntry>& entries) {
-  std::vector<std::string> names;
-  for (const CatalogueEntry& entry : entries) names.push_back(entry.name);
-  return names;
-}
-
 /// "--name" of each name, or "-n".
 std::vector<std::string> written(const CLI::Option& option) {
   std::vector<std::string> names;

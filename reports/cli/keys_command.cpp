@@ -13,22 +13,15 @@ namespace foretrain {
 namespace {
 
 std::vector<std::string> names_in_catalogue(keys::Catalogue catalogue) {
-  const auto names_of_kind = [](const std::vector<CatalogueEntry>& entries, std::string_view kind) {
-    std::vector<std::string> names;
-    for (const CatalogueEntry& entry : entries) {
-      if (kind.empty() || entry.kind == kind) names.push_back(entry.name);
-    }
-    return names;
-  };
   switch (catalogue) {
     case keys::Catalogue::node:
-      return names_of_kind(list_hardware(), "node");
+      return catalogue_names(list_hardware(), "node");
     case keys::Catalogue::gpu:
-      return names_of_kind(list_hardware(), "gpu");
+      return catalogue_names(list_hardware(), "gpu");
     case keys::Catalogue::model:
-      return names_of_kind(list_models(), "");
+      return catalogue_names(list_models());
     case keys::Catalogue::trainer:
-      return names_of_kind(list_trainers(), "");
+      return catalogue_names(list_trainers());
     default:
       return {};
   }

@@ -107,9 +107,7 @@ std::string shown_hardware(const std::string& name) {
   const YamlNode written = name_node(name);
   const auto found = hardware_file(written);
   if (!found) {
-    std::vector<std::string> known;
-    for (const CatalogueEntry& entry : list_hardware()) known.push_back(entry.name);
-    const auto nearest = nearest_word(name, known);
+    const auto nearest = nearest_word(name, catalogue_names(list_hardware()));
     throw UsageError(fmt::format("unknown hardware \"{}\"; {}", name,
                                  nearest ? fmt::format("did you mean {}?", *nearest) : "`foretrain hardware list`"));
   }

@@ -28,17 +28,11 @@ std::optional<std::string> sharding_strategy(const ForeignSetting& setting) {
   fail(setting, fmt::format("unknown strategy \"{}\"", setting.value), "FULL_SHARD, SHARD_GRAD_OP or NO_SHARD");
 }
 
-std::optional<std::string> recompute_all(const ForeignSetting& setting) {
-  return *true_or_false(setting) == "true" ? std::optional<std::string>("full") : std::nullopt;
-}
+std::optional<std::string> recompute_all(const ForeignSetting& setting) { return if_true(setting, "full"); }
 
-std::optional<std::string> recompute_some(const ForeignSetting& setting) {
-  return *true_or_false(setting) == "true" ? std::optional<std::string>("selective") : std::nullopt;
-}
+std::optional<std::string> recompute_some(const ForeignSetting& setting) { return if_true(setting, "selective"); }
 
-std::optional<std::string> zero_1(const ForeignSetting& setting) {
-  return *true_or_false(setting) == "true" ? std::optional<std::string>("1") : std::nullopt;
-}
+std::optional<std::string> zero_1(const ForeignSetting& setting) { return if_true(setting, "1"); }
 
 constexpr std::array<SettingRow, 14> accelerate_rows = {{
     {"mixed_precision", "workload.train.precision", accelerate_precision},
@@ -50,7 +44,7 @@ constexpr std::array<SettingRow, 14> accelerate_rows = {{
     {"parallelism_config.parallelism_config_tp_size", "plan.tensor", whole_number},
     {"parallelism_config.parallelism_config_cp_size", "plan.context", whole_number},
     {"fsdp_config.fsdp_sharding_strategy", "plan.zero", sharding_strategy},
-    {"deepspeed_config.zero_stage", "plan.zero", [](const ForeignSetting& s) { return std::optional(s.value); }},
+    {"deepspeed_config.zero_stage", "plan.zero", as_written},
     {"megatron_lm_config.megatron_lm_use_distributed_optimizer", "plan.zero", zero_1},
     {"deepspeed_config.train_micro_batch_size_per_gpu", "workload.train.micro_batch", whole_number},
     {"megatron_lm_config.megatron_lm_num_layers", "workload.train.model.layers", whole_number},

@@ -133,6 +133,12 @@ std::optional<std::string> true_or_false(const ForeignSetting& setting) { return
 
 std::optional<std::string> opposite(const ForeignSetting& setting) { return truth_of(setting) ? "false" : "true"; }
 
+std::optional<std::string> as_written(const ForeignSetting& setting) { return setting.value; }
+
+std::optional<std::string> if_true(const ForeignSetting& setting, std::string_view word) {
+  return truth_of(setting) ? std::optional<std::string>(word) : std::nullopt;
+}
+
 std::vector<ForeignSetting> flat_settings(const YamlNode& document) {
   std::vector<ForeignSetting> settings;
   add_settings(document, "", settings);

@@ -58,6 +58,9 @@ std::optional<std::string> whole_number(const ForeignSetting& setting);
 std::optional<std::string> positive_number(const ForeignSetting& setting);
 std::optional<std::string> true_or_false(const ForeignSetting& setting);
 std::optional<std::string> opposite(const ForeignSetting& setting);
+std::optional<std::string> as_written(const ForeignSetting& setting);
+/// The word where the setting is true, else nothing.
+std::optional<std::string> if_true(const ForeignSetting& setting, std::string_view word);
 
 /// "line 3: --micro-batch-size 1" without the line: how comments name a setting.
 std::string named(const ForeignSetting& setting);

@@ -75,9 +75,7 @@ std::optional<std::string> pipeline_schedule(const ForeignSetting& setting) {
   fail(setting, fmt::format("\"{}\" is not modelled", setting.value), "1F1B, GPipe, Interleaved1F1B or ZBVZeroBubble");
 }
 
-std::optional<std::string> compiled(const ForeignSetting& setting) {
-  return *true_or_false(setting) == "true" ? std::optional<std::string>("compiled") : std::nullopt;
-}
+std::optional<std::string> compiled(const ForeignSetting& setting) { return if_true(setting, "compiled"); }
 
 constexpr std::array<SettingRow, 17> torchtitan_rows = {{
     {"training.seq_len", "workload.train.model.sequence", whole_number},

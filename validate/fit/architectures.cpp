@@ -1,7 +1,7 @@
 #include "validate/fit/architectures.hpp"
 
-#include "model/scenario/catalogue.hpp"
 #include "model/scenario/figures.hpp"
+#include "model/scenario/hardware_table.hpp"
 #include "model/scenario/yaml_reader.hpp"
 
 namespace foretrain {
@@ -35,7 +35,7 @@ Architecture read_architecture(const Field& field) {
 
 const std::vector<Architecture>& architectures() {
   static const std::vector<Architecture> table = [] {
-    const Field file(cached_yaml_file((data_directory() / "hardware" / "architectures.yaml").string()), "");
+    const Field file(hardware_table("architectures.yaml"), "");
     std::vector<Architecture> rows;
     for (const Field& row : file.mapping(keys::architectures_file)["architectures"].list()) {
       rows.push_back(read_architecture(row));

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "model/base/text.hpp"
-#include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/hardware_table.hpp"
 #include "validate/fit/architectures.hpp"
 
 namespace foretrain {
@@ -135,7 +135,7 @@ ordered_json assumed_cpu(const Machine& machine) {
 /// A link type of the catalogue with measured figures put in its place.
 ordered_json link_type(const std::string& catalogue, const char* kind, std::optional<BytesPerSecond> bandwidth,
                        std::optional<Seconds> latency, double collective_share) {
-  const Field file(cached_yaml_file((data_directory() / "hardware" / "links.yaml").string()), "");
+  const Field file(hardware_table("links.yaml"), "");
   ordered_json type = {{"kind", kind}, {"bandwidth", "12 GB/s"}, {"latency", "1.5 us"}};
   if (const YamlEntry* known = file.node().find("links")->value.find(catalogue)) type = json_of(known->value);
   if (!bandwidth && collective_share <= 0.0) return type;
