@@ -68,7 +68,7 @@ std::string best_text(const PlanReport& report) {
 auto kind_of(const RankedPlan& plan) {
   const PlanPoint& point = plan.point;
   return std::tuple(plan.hardware, point.tensor, point.context, point.expert, point.pipeline, point.micro_batch,
-                    point.recompute, point.schedule, point.interleave);
+                    point.recompute, point.schedule, point.interleave, point.servers > 0);
 }
 
 std::string runners_up_text(const PlanReport& report) {

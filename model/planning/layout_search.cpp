@@ -60,6 +60,14 @@ std::vector<PlanPoint> points_of(const PlanSpace& space, const PlanPoint& layout
   return points;
 }
 
+void set(PlanPoint& point, const PlanSpace::Synchronisation& sync) {
+  point.algorithm = sync.algorithm;
+  point.servers = sync.servers;
+  point.placement = sync.placement;
+  point.bucket = sync.bucket;
+  point.overlap = sync.overlap;
+}
+
 /// With the first of what is not decided yet, so that it can be read.
 PlanPoint completed(const PlanSpace& space, PlanPoint point) {
   const auto all = space.pipelinings(point);
@@ -69,10 +77,7 @@ PlanPoint completed(const PlanSpace& space, PlanPoint point) {
   const PlanSpace::Sharding sharding = space.shardings(point).front();
   point.zero = sharding.zero;
   point.offload = sharding.offload;
-  const PlanSpace::Synchronisation sync = space.synchronisations(point).front();
-  point.algorithm = sync.algorithm;
-  point.bucket = sync.bucket;
-  point.overlap = sync.overlap;
+  set(point, space.synchronisations(point).front());
   return point;
 }
 
@@ -234,17 +239,12 @@ class LayoutSearch {
       blocks_->take(point);
       return std::max(node.bound, blocks_->ends_bound(true));
     });
-    if (least && hopeless(objective_.value(*least, node.memory), *least)) return;
     for (const PlanSpace::Synchronisation& sync : space_.synchronisations(point)) {
       set(point, sync);
-      if (!possible([&] { return take_up(point, least.value_or(node.bound)); })) ++result_.counts.impossible;
+      const Seconds so_far = point.pushes_keys() ? node.bound : least.value_or(node.bound);  // servers update by keys
+      if (hopeless(objective_.value(so_far, node.memory), so_far)) continue;
+      if (!possible([&] { return take_up(point, so_far); })) ++result_.counts.impossible;
     }
-  }
-
-  static void set(PlanPoint& point, const PlanSpace::Synchronisation& sync) {
-    point.algorithm = sync.algorithm;
-    point.bucket = sync.bucket;
-    point.overlap = sync.overlap;
   }
 
   bool take_up(const PlanPoint& point, Seconds so_far) {
@@ -272,8 +272,15 @@ class LayoutSearch {
   }
 
   void estimate(const Node& node) {
-    blocks_->take(node.point);
-    const Seconds step = blocks_->estimate();
+    const auto estimate = possible([&] {
+      blocks_->take(node.point);
+      return blocks_->estimate();
+    });
+    if (!estimate) {
+      ++result_.counts.impossible;
+      return;
+    }
+    const Seconds step = *estimate;
     ++result_.counts.estimated;
     if (node.bound * (1.0 - rounding) > step) ++result_.counts.exceeded;
     if (step > objective_.limit) return;

@@ -8,6 +8,7 @@
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/stages.hpp"
 #include "model/parallelism/weight_gradients.hpp"
+#include "model/parameter_server/store.hpp"
 #include "model/training/breakdown.hpp"
 #include "model/training/gradient_sync.hpp"
 #include "model/training/offload.hpp"
@@ -26,7 +27,7 @@ bool stages_lie_alike(const Scenario& scenario) {
   if (plan.pipeline == 1) return true;
   const int node = cluster.gpus_per_node;
   const auto divides = [](int a, int b) { return a % b == 0 || b % a == 0; };
-  if (plan.order == Plan{}.order) return divides(cluster.gpus() / plan.pipeline, node);
+  if (plan.order == Plan{}.order) return divides(static_cast<int>(worker_gpus(plan, cluster)) / plan.pipeline, node);
   const int replica = plan.tensor * plan.context;
   return plan.order.back() == ParallelDimension::data && divides(replica, node) &&
          (plan.expert == 1 || divides(replica * plan.pipeline, node));
@@ -67,7 +68,7 @@ PlanBlocks::PlanBlocks(const PlanSpace& space, const PlanPoint& layout, PlanPric
 }
 
 void PlanBlocks::take(const PlanPoint& point) {
-  const Synchronised key{point.zero, point.algorithm, point.bucket, point.overlap, point.sequence_parallel};
+  const std::pair key{synchronised(point), point.sequence_parallel};
   auto known = variants_.find(key);
   if (known == variants_.end()) {
     const Scenario read = space_.read(point);
@@ -95,7 +96,7 @@ const std::vector<std::vector<LayerRun>>& PlanBlocks::chunks() {
   const Plan& plan = scenario_.plan;
   auto known = chunks_.find({built(), plan.interleave});
   if (known == chunks_.end()) {
-    auto split = split_layers(model(), plan.pipeline, plan.interleave, plan.embedding_in_pipeline);
+    auto split = split_layers(model(), plan);
     known = chunks_.emplace(std::pair(built(), plan.interleave), std::move(split)).first;
   }
   return known->second;
@@ -317,8 +318,7 @@ const StepEnds* PlanBlocks::ends() {
   const bool one_way = point_.schedule == PipelineSchedule::gpipe ||
                        (point_.schedule == PipelineSchedule::zero_bubble && point_.interleave == 1);
   const PipelineSchedule alike = one_way ? PipelineSchedule::one_forward_one_backward : point_.schedule;
-  const auto key = std::tuple(alike, point_.interleave, point_.zero, scenario_.plan.offload.optimizer, point_.algorithm,
-                              point_.bucket, point_.overlap);
+  const std::tuple key{alike, point_.interleave, scenario_.plan.offload.optimizer, synchronised(point_)};
   auto known = ends_.find(key);
   if (known == ends_.end()) {
     const std::optional<Step> step = blocks();
@@ -351,7 +351,7 @@ MemoryFootprint PlanBlocks::least_memory() {
 
 /// Nothing where more than the step's graph says how long it takes.
 std::optional<Step> PlanBlocks::blocks() {
-  if (train().loader || scenario_.cluster.jitter) return std::nullopt;
+  if (train().loader || scenario_.cluster.jitter || uses_store(scenario_)) return std::nullopt;
   return build_step(scenario_, train(), model(), space_.topology());
 }
 

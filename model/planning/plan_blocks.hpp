@@ -40,7 +40,8 @@ class PlanBlocks {
   [[nodiscard]] Seconds estimate();
 
  private:
-  using Synchronised = std::tuple<int, SyncAlgorithm, int, bool, bool>;
+  /// ZeRO, the algorithm with servers and where they stand, buckets, overlap.
+  using Synchronised = std::tuple<int, SyncAlgorithm, int, ServerPlacement, int, bool>;
   struct Variant {
     Plan plan;
     bool master_weights = false;
@@ -67,6 +68,9 @@ class PlanBlocks {
   /// And recomputation, weights, what of a pass lies on the host, whether the dispatch to experts may hide.
   using Costed = std::tuple<Built, Recompute, Weights, int, bool>;
 
+  static Synchronised synchronised(const PlanPoint& point) {
+    return {point.zero, point.algorithm, point.servers, point.placement, point.bucket, point.overlap};
+  }
   [[nodiscard]] TrainWorkload& train() { return std::get<TrainWorkload>(scenario_.workload); }
   [[nodiscard]] const TrainWorkload& train() const { return std::get<TrainWorkload>(scenario_.workload); }
   [[nodiscard]] Weights own_weights() const { return scenario_.plan.zero == 3 ? Weights::sharded : Weights::whole; }
@@ -97,10 +101,10 @@ class PlanBlocks {
   Scenario scenario_;
   Step scratch_;  ///< whose transfers the table fills
   std::optional<TransferTable> transfers_;
-  std::map<Synchronised, Variant> variants_;
+  std::map<std::pair<Synchronised, bool>, Variant> variants_;  ///< and sequence parallelism
   PlanPoint point_;
-  /// By schedule (one for all that lay out alike), chunks, ZeRO, whether the host updates, and synchronisation.
-  std::map<std::tuple<PipelineSchedule, int, int, bool, SyncAlgorithm, int, bool>, StepEnds> ends_;
+  /// By schedule (one for all that lay out alike), chunks, whether the host updates, and synchronisation.
+  std::map<std::tuple<PipelineSchedule, int, bool, Synchronised>, StepEnds> ends_;
   std::map<Built, Model> models_;
   std::vector<int> repeats_;                                                    ///< of each group of layers
   std::map<std::pair<Built, int>, std::vector<std::vector<LayerRun>>> chunks_;  ///< by chunks of a stage

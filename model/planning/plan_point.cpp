@@ -21,6 +21,8 @@ std::string_view key_of(PlanDimension dimension) {
                                                                               "plan.zero",
                                                                               "plan.offload",
                                                                               "plan.sync.algorithm",
+                                                                              "plan.sync.servers",
+                                                                              "plan.sync.placement",
                                                                               "plan.sync.bucket",
                                                                               "plan.sync.overlap"};
   return keys[static_cast<std::size_t>(dimension)];
@@ -61,6 +63,10 @@ std::vector<std::string> overrides_of(const PlanPoint& point, const PlanDimensio
   add(zero, point.zero);
   add_word(offload, plan_offloads, point.offload);
   add(algorithm, name(point.algorithm));
+  if (point.servers > 0) {
+    add(servers, point.servers);
+    add(server_placement, name(point.placement));
+  }
   add_word(bucket, plan_buckets, point.bucket);
   add(overlap, point.overlap);
   return overrides;
@@ -91,6 +97,9 @@ std::string describe(const PlanPoint& point) {
   if (point.offload > 0) add(fmt::format("offload {}", plan_offloads[static_cast<std::size_t>(point.offload)]));
   if (point.order > 0) add("pipeline before data");
   if (point.algorithm != SyncAlgorithm::automatic) add(name(point.algorithm));
+  if (point.servers > 0) {
+    add(fmt::format("{} {} server{}", point.servers, name(point.placement), point.servers > 1 ? "s" : ""));
+  }
   if (point.bucket > 0) add(fmt::format("bucket {}", plan_buckets[static_cast<std::size_t>(point.bucket)]));
   if (!point.overlap) add("no overlap");
   return text;

@@ -29,10 +29,12 @@ enum class PlanDimension {
   zero,
   offload,
   algorithm,
+  servers,
+  server_placement,
   bucket,
   overlap
 };
-inline constexpr std::size_t plan_dimension_count = 16;
+inline constexpr std::size_t plan_dimension_count = 18;
 
 /// "plan.tensor", "workload.train.micro_batch", …
 std::string_view key_of(PlanDimension dimension);
@@ -57,6 +59,9 @@ inline constexpr std::array<std::string_view, 5> plan_offloads = {"none", "optim
 inline constexpr std::array<std::string_view, 4> plan_buckets = {"auto", "25 MB", "100 MB", "400 MB"};
 inline constexpr std::array plan_algorithms = {SyncAlgorithm::automatic, SyncAlgorithm::ring,
                                                SyncAlgorithm::double_tree, SyncAlgorithm::hierarchical};
+/// `gpu` is left out: servers stand there as `colocated` ones do.
+inline constexpr std::array plan_placements = {ServerPlacement::cpu, ServerPlacement::colocated,
+                                               ServerPlacement::dedicated};
 /// What plan_offloads[number] keeps on the host.
 Plan::Offload offload_of(int number);
 
@@ -72,7 +77,14 @@ struct PlanPoint {
   SyncAlgorithm algorithm = SyncAlgorithm::automatic;
   int bucket = -1;
   bool overlap = true;
+  int servers = 0;  ///< parameter servers; 0 where replicas exchange gradients among themselves
+  ServerPlacement placement = ServerPlacement::cpu;
 
+  [[nodiscard]] bool dedicated() const { return servers > 0 && placement == ServerPlacement::dedicated; }
+  /// Whether the gradients go to servers key by key, as those of data parallelism alone; else bucket by bucket.
+  [[nodiscard]] bool pushes_keys() const {
+    return servers > 0 && (data > 1 || dedicated()) && tensor * context * expert * pipeline == 1;
+  }
   auto operator<=>(const PlanPoint&) const = default;
 };
 

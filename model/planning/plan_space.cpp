@@ -69,6 +69,7 @@ void erase_chosen(YamlNode& document, const PlanDimensions& chosen) {
   }
   if (chosen.has(PlanDimension::zero)) document.erase("plan.reshard_after_forward");
   if (chosen.has(PlanDimension::algorithm)) document.erase("plan.sync.levels");
+  if (chosen.has(PlanDimension::pipeline)) document.erase("plan.stage_layers");
 }
 
 }  // namespace
@@ -78,12 +79,12 @@ PlanSpace::PlanSpace(YamlNode document, std::string name, const PlanDimensions& 
   if (document_.at("workload.train") == nullptr) {
     refuse(document_, "workload", "nothing that is trained", "workload: { train: … }, whose plan is searched");
   }
-  if (document_.at("jobs") != nullptr) refuse(document_, "jobs", "other jobs on the fabric", "one job");
+  const Cluster cluster = read_cluster(Field(*document_.at("cluster"), "cluster"));
+  refuse_what_is_not_searched(cluster);
+  if (chosen_.has(PlanDimension::algorithm)) without_servers_ = sync_without_servers(document_);
   erase_chosen(document_, chosen_);
   const YamlNode* overlapped = document_.at("plan.tensor_overlap");
   tensor_overlap_ = overlapped != nullptr && overlapped->scalar == "true";
-  const Cluster cluster = read_cluster(Field(*document_.at("cluster"), "cluster"));
-  if (!cluster.groups.empty()) refuse(document_, "cluster", "several kinds of nodes", "cluster.node: one kind");
   const ReadWorkload workload = read_workload(Field(*document_.at("workload"), "workload"), cluster);
   if (!workload.states_global_batch) {
     refuse(document_, "workload.train", "plans of unequal batches cannot be compared", "global_batch: samples a step");
@@ -94,6 +95,10 @@ PlanSpace::PlanSpace(YamlNode document, std::string name, const PlanDimensions& 
   global_batch_ = train.global_batch;
   layers_ = layers_of(train.model);
   transformer_ = std::holds_alternative<TransformerConfig>(train.model.shape);
+  if (!chosen_.has(PlanDimension::algorithm)) {
+    algorithm_ = stated_word<SyncAlgorithm>(document_, PlanDimension::algorithm).value_or(SyncAlgorithm::automatic);
+  }
+  with_servers_ = server_choices(cluster);
   add_layouts(cluster);
 
   // What cannot be laid out at all is left out here; the last reason is told if nothing is left.
@@ -109,6 +114,10 @@ PlanSpace::PlanSpace(YamlNode document, std::string name, const PlanDimensions& 
       point.schedule = all.front().schedule;
       point.interleave = all.front().interleave;
       point.zero = shardings(point).front().zero;
+      const Synchronisation sync = synchronisations(point).front();
+      point.algorithm = sync.algorithm;
+      point.servers = sync.servers;
+      point.placement = sync.placement;
       try {
         example_ = read(point);
         return false;
@@ -123,10 +132,37 @@ PlanSpace::PlanSpace(YamlNode document, std::string name, const PlanDimensions& 
     refuse(document_, "plan", fmt::format("no plan divides {} GPUs and a batch of {}", cluster.gpus(), global_batch_),
            "fewer fixed keys, or another number of nodes");
   }
-  if (has_servers(example_.plan.sync.algorithm)) {
-    refuse(document_, "plan.sync.algorithm", "parameter servers", "a collective, or leave the key out");
-  }
   topology_ = std::make_shared<const Topology>(example_.cluster);
+}
+
+void PlanSpace::refuse_what_is_not_searched(const Cluster& cluster) const {
+  if (document_.at("jobs") != nullptr) refuse(document_, "jobs", "other jobs on the fabric", "one job");
+  if (!cluster.groups.empty()) refuse(document_, "cluster", "several kinds of nodes", "cluster.node: one kind");
+  const YamlNode* layers = document_.at("plan.stage_layers");
+  if (layers != nullptr && layers->is_scalar()) {
+    refuse(document_, "plan.stage_layers", "stages that are balanced by speed, which each plan does in its own way",
+           "a list of layers, or leave the key out");
+  }
+}
+
+/// 1, 2, 4, … servers: on the processors of machines that train, up to one on each; on their GPUs, up to one on each;
+/// on machines of their own, up to half of all.
+std::vector<PlanSpace::Synchronisation> PlanSpace::server_choices(const Cluster& cluster) const {
+  using enum PlanDimension;
+  if (algorithm_ && !has_servers(*algorithm_)) return {};
+  std::vector<ServerPlacement> places(plan_placements.begin(), plan_placements.end());
+  if (!chosen_.has(server_placement)) {
+    places = {stated_word<ServerPlacement>(document_, server_placement).value_or(ServerPlacement::cpu)};
+  }
+  std::vector<Synchronisation> all;
+  for (const ServerPlacement place : places) {
+    const bool on_hosts = place == ServerPlacement::cpu, alone = place == ServerPlacement::dedicated;
+    const int most = alone ? cluster.nodes / 2 : on_hosts ? cluster.nodes : static_cast<int>(cluster.gpus());
+    for (const int count : factors(servers, powers_of_two(most))) {
+      all.push_back({algorithm_.value_or(SyncAlgorithm::parameter_server), count, place});
+    }
+  }
+  return all;
 }
 
 std::vector<int> PlanSpace::factors(PlanDimension dimension, const std::vector<int>& candidates) const {
@@ -152,15 +188,29 @@ std::vector<int> PlanSpace::tensor_factors(const Cluster& cluster) const {
   return divisors(common, cluster.gpus_per_node);
 }
 
+/// Those of all machines that train, and beside dedicated servers those of the machines that are left.
 void PlanSpace::add_layouts(const Cluster& cluster) {
+  const bool always_servers = algorithm_ && has_servers(*algorithm_);
+  const auto dedicated = [](const Synchronisation& one) { return one.placement == ServerPlacement::dedicated; };
+  if (!always_servers || !std::ranges::all_of(with_servers_, dedicated)) add_layouts(cluster, cluster.gpus(), {});
+  for (const Synchronisation& one : with_servers_) {
+    const std::int64_t gpus = cluster.gpus() - std::int64_t{one.servers} * cluster.gpus_per_node;
+    if (!dedicated(one) || gpus <= 0) continue;
+    PlanPoint point;
+    point.algorithm = one.algorithm;
+    point.servers = one.servers;
+    point.placement = one.placement;
+    add_layouts(cluster, gpus, point);
+  }
+}
+
+void PlanSpace::add_layouts(const Cluster& cluster, std::int64_t gpus, PlanPoint point) {
   using enum PlanDimension;
-  const std::int64_t gpus = cluster.gpus();
   const auto* config = std::get_if<TransformerConfig>(&std::get<TrainWorkload>(example_.workload).model.shape);
   const bool images = config != nullptr && config->family == TransformerFamily::vit;
   const std::vector<int> contexts = config != nullptr && !images ? powers_of_two(most_context) : std::vector<int>{1};
   const std::vector<int> experts = config != nullptr ? divisors(config->experts, 1024) : std::vector<int>{1};
   const int stated_data = chosen_.has(data) ? 0 : stated_factor(document_, data, 0);
-  PlanPoint point;
   // Neighbours divide layers alike, so that these are priced once.
   for (const int t : factors(tensor, tensor_factors(cluster))) {
     for (const int c : factors(context, contexts)) {
@@ -232,7 +282,9 @@ std::vector<PlanSpace::Pipelining> PlanSpace::pipelinings(const PlanPoint& point
   const auto usual = !any_chunks && chunks > 1 ? interleaved : one_forward_one_backward;
   const auto schedule = stated_word<PipelineSchedule>(document_, PlanDimension::schedule).value_or(usual);
   if (!any_schedule && !any_chunks) return {{schedule, chunks}};
+  const bool stated_layers = document_.at("plan.stage_layers") != nullptr;  // one chunk a stage
   std::erase_if(all, [&](const Pipelining& one) {
+    if (stated_layers && (one.interleave > 1 || one.schedule == dualpipe)) return true;
     return (!any_schedule && one.schedule != schedule) || (!any_chunks && one.interleave != chunks);
   });
   return all;
@@ -240,8 +292,9 @@ std::vector<PlanSpace::Pipelining> PlanSpace::pipelinings(const PlanPoint& point
 
 std::vector<PlanSpace::Sharding> PlanSpace::shardings(const PlanPoint& point) const {
   const bool alone = point.data * point.context == 1 && point.schedule != PipelineSchedule::dualpipe;
+  const bool servers_alone = point.dedicated() || (algorithm_ && has_servers(*algorithm_));
   std::vector<int> levels = {example_.plan.zero};
-  if (chosen_.has(PlanDimension::zero)) levels = alone ? std::vector{0} : std::vector{0, 1, 2, 3};
+  if (chosen_.has(PlanDimension::zero)) levels = alone || servers_alone ? std::vector{0} : std::vector{0, 1, 2, 3};
   std::vector<int> offloads = {-1};
   if (chosen_.has(PlanDimension::offload)) {
     offloads.resize(plan_offloads.size());
@@ -260,29 +313,6 @@ std::vector<PlanSpace::Sharding> PlanSpace::shardings(const PlanPoint& point) co
   return all;
 }
 
-/// One alone where there is nothing to synchronise in buckets, or where the choice changes nothing: an algorithm is
-/// that of all-reduces, which ZeRO does without.
-std::vector<PlanSpace::Synchronisation> PlanSpace::synchronisations(const PlanPoint& point) const {
-  using enum PlanDimension;
-  const bool alone = point.data * point.context == 1 && point.schedule != PipelineSchedule::dualpipe;
-  const bool buckets = !alone && point.zero < 3;
-  std::vector<Synchronisation> all;
-  for (const SyncAlgorithm one : plan_algorithms) {
-    const bool first = one == plan_algorithms.front();
-    if (!first && (!chosen_.has(algorithm) || !buckets || point.zero > 0)) break;
-    const SyncAlgorithm used = chosen_.has(algorithm) ? one : example_.plan.sync.algorithm;
-    for (int size = chosen_.has(bucket) ? 0 : -1; size < static_cast<int>(plan_buckets.size()); ++size) {
-      if (size > 0 && !buckets) break;
-      for (const bool beside : {true, false}) {
-        if (!beside && (!chosen_.has(overlap) || !buckets)) break;
-        all.push_back({used, size, chosen_.has(overlap) ? beside : example_.plan.sync.overlap});
-      }
-      if (!chosen_.has(bucket)) break;
-    }
-  }
-  return all;
-}
-
 std::int64_t PlanSpace::plans_of(const PlanPoint& point) const {
   std::int64_t plans = 0;
   PlanPoint below = point;
@@ -296,18 +326,6 @@ std::int64_t PlanSpace::plans_of(const PlanPoint& point) const {
     }
   }
   return plans;
-}
-
-std::vector<std::string> PlanSpace::overrides(const PlanPoint& point) const {
-  std::vector<std::string> overrides = overrides_of(point, chosen_);
-  if (tensor_overlap_ && !point.sequence_parallel) overrides.emplace_back("plan.tensor_overlap=false");
-  return overrides;
-}
-
-Scenario PlanSpace::read(const PlanPoint& point) const {
-  YamlNode document = document_;
-  for (const std::string& text : overrides(point)) apply_override(document, parse_override(text));
-  return read_scenario(document, name_);
 }
 
 }  // namespace foretrain

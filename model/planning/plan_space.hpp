@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,15 +28,18 @@ class PlanSpace {
   };
   struct Synchronisation {
     SyncAlgorithm algorithm = SyncAlgorithm::automatic;
+    int servers = 0;  ///< 0: none
+    ServerPlacement placement = ServerPlacement::cpu;
     int bucket = -1;
     bool overlap = true;
   };
 
   /// `document`: a training scenario; values of chosen dimensions in it are ignored. Throws ScenarioError for a
-  /// document that is none, and for work that is not searched (parameter servers, other jobs, several kinds of nodes).
+  /// document that is none, and for work that is not searched (other jobs, several kinds of nodes, stages balanced by
+  /// speed).
   PlanSpace(YamlNode document, std::string name, const PlanDimensions& chosen);
 
-  /// Points that differ in tensor to order alone: what a search takes up together.
+  /// Points that differ in tensor to order, and in machines that are servers alone: what a search takes up together.
   [[nodiscard]] const std::vector<PlanPoint>& layouts() const { return layouts_; }
   /// The dimensions below, of a layout, in the order in which they are decided.
   [[nodiscard]] std::vector<int> micro_batches(const PlanPoint& layout) const;
@@ -61,7 +65,12 @@ class PlanSpace {
  private:
   [[nodiscard]] std::vector<int> factors(PlanDimension dimension, const std::vector<int>& candidates) const;
   [[nodiscard]] std::vector<int> tensor_factors(const Cluster& cluster) const;
+  void refuse_what_is_not_searched(const Cluster& cluster) const;
   void add_layouts(const Cluster& cluster);
+  void add_layouts(const Cluster& cluster, std::int64_t gpus, PlanPoint point);
+  [[nodiscard]] std::vector<Synchronisation> server_choices(const Cluster& cluster) const;
+  static std::string sync_without_servers(const YamlNode& document);
+  [[nodiscard]] std::vector<Synchronisation> methods(const PlanPoint& point) const;
   [[nodiscard]] std::int64_t batch_of_replica(const PlanPoint& point) const { return global_batch_ / point.data; }
 
   YamlNode document_;
@@ -70,6 +79,9 @@ class PlanSpace {
   Scenario example_;
   std::shared_ptr<const Topology> topology_;
   std::vector<PlanPoint> layouts_;
+  std::vector<Synchronisation> with_servers_;  ///< on machines that train, and dedicated ones
+  std::optional<SyncAlgorithm> algorithm_;     ///< where it is not chosen
+  std::string without_servers_;  ///< the override that leaves out what the document says of servers; empty: nothing
   std::int64_t global_batch_ = 0;
   int layers_ = 1;  ///< that a pipeline divides
   bool transformer_ = false, tensor_overlap_ = false;

@@ -1,10 +1,14 @@
 #include "reports/cli/anchors.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/job/calibrated_uncertainty.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/measured.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
@@ -14,6 +18,21 @@ namespace {
 bool measures_time(const Case& row) {
   return std::ranges::any_of(row.measured,
                              [](const Measurement& m) { return m.quantity != MeasuredQuantity::memory_per_gpu; });
+}
+
+const std::string* trained_model(const Scenario& scenario) {
+  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+  return train == nullptr ? nullptr : &train->model.name;
+}
+
+/// Those of the scenario's model; all where it has none.
+std::vector<AnchorRun> steps_like(const Scenario& scenario, const MeasuredRuns& runs) {
+  std::vector<AnchorRun> of_model, all;
+  for (const auto& [model, run] : runs.steps) {
+    all.push_back(run);
+    if (model == *trained_model(scenario)) of_model.push_back(run);
+  }
+  return of_model.empty() ? all : of_model;
 }
 
 }  // namespace
@@ -61,6 +80,47 @@ Result predict_anchored(const Scenario& scenario, Fidelity fidelity, const Ancho
   Result result = predict(slower, fidelity);
   set_calibrated_uncertainty(slower, result);
   return anchored(std::move(result), anchor, source);
+}
+
+MeasuredRuns measured_runs(const std::string& table, const std::string& calibration, Fidelity fidelity, int jobs) {
+  MeasuredRuns runs{table, with_calibration(read_cases(table), calibration), {}, {}};
+  std::vector<Outcome> outcomes =
+      predict_with_progress(runs.rows.size(), jobs, [&](std::size_t i) { return predict_row(runs.rows[i], fidelity); });
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    if (!outcomes[i].result) throw UsageError("--anchor: " + runs.rows[i].name + ": " + outcomes[i].error);
+    runs.results.push_back(std::move(*outcomes[i].result));
+    const Result& result = runs.results.back();
+    if (!result.train) continue;
+    runs.steps.emplace_back(*trained_model(scenario_of(runs.rows[i])), anchor_run(runs.rows[i], result));
+  }
+  return runs;
+}
+
+Result predict_beside(const MeasuredRuns& runs, const Scenario& scenario, Fidelity fidelity) {
+  if (trained_model(scenario) != nullptr) {
+    if (const std::vector<AnchorRun> steps = steps_like(scenario, runs); !steps.empty()) {
+      const Anchor anchor = anchor_of(steps);
+      return predict_anchored(scenario, fidelity, anchor, anchor_text(anchor) + " of " + runs.table);
+    }
+  }
+  std::vector<Comparison> comparisons;
+  for (std::size_t i = 0; i < runs.rows.size(); ++i) {
+    const std::vector<Comparison> of_run = compare(runs.rows[i], runs.results[i]);
+    comparisons.insert(comparisons.end(), of_run.begin(), of_run.end());
+  }
+  Result result = predict(scenario, fidelity);
+  set_calibrated_uncertainty(scenario, result);
+  const std::string source =
+      fmt::format("median of measured over predicted time, {} runs of {}", runs.rows.size(), runs.table);
+  return anchored(std::move(result), time_factor(comparisons), source);
+}
+
+Result predict_row_beside(const MeasuredRuns& runs, const Case& row, Fidelity fidelity) {
+  Scenario scenario = planned_scenario(document_of(row), row.name, fidelity);
+  scenario.name = row.name;  // the base's name would be the same for all rows
+  Result result = predict_beside(runs, scenario, fidelity);
+  result.provenance.clear();
+  return result;
 }
 
 }  // namespace foretrain

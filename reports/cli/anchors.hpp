@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/scenario/cases.hpp"
@@ -31,5 +32,21 @@ void anchor_outcomes(const std::vector<Case>& cases, const Anchors& anchors, Fid
 
 /// The scenario's prediction, relative to the anchor's runs; `source` says which these are.
 Result predict_anchored(const Scenario& scenario, Fidelity fidelity, const Anchor& anchor, const std::string& source);
+
+/// A user's own runs, beside their predictions.
+struct MeasuredRuns {
+  std::string table;
+  std::vector<Case> rows;
+  std::vector<Result> results;
+  std::vector<std::pair<std::string, AnchorRun>> steps;  ///< the training steps among them, and their models
+};
+
+/// Throws UsageError where one of them cannot be predicted.
+MeasuredRuns measured_runs(const std::string& table, const std::string& calibration, Fidelity fidelity, int jobs);
+
+/// Training steps are anchored by training steps, which tell computing from the network; everything else by the median
+/// of measured over predicted time of all runs.
+Result predict_beside(const MeasuredRuns& runs, const Scenario& scenario, Fidelity fidelity);
+Result predict_row_beside(const MeasuredRuns& runs, const Case& row, Fidelity fidelity);
 
 }  // namespace foretrain

@@ -29,67 +29,14 @@ struct PredictOptions {
   int jobs = 1;
 };
 
-/// A user's own runs, beside their predictions.
-struct MeasuredRuns {
-  std::string table;
-  std::vector<Case> rows;
-  std::vector<Result> results;
-};
-
-MeasuredRuns measured_runs(const std::string& table, const PredictOptions& options) {
-  MeasuredRuns runs{table, with_calibration(read_cases(table), options.calibration), {}};
-  std::vector<Outcome> outcomes = predict_with_progress(
-      runs.rows.size(), options.jobs, [&](std::size_t i) { return predict_row(runs.rows[i], options.fidelity); });
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    if (!outcomes[i].result) throw UsageError("--anchor: " + runs.rows[i].name + ": " + outcomes[i].error);
-    runs.results.push_back(std::move(*outcomes[i].result));
-  }
-  return runs;
-}
-
-const std::string* trained_model(const Scenario& scenario) {
-  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
-  return train == nullptr ? nullptr : &train->model.name;
-}
-
-/// The training steps of the scenario's model; those of all models where it has none.
-std::vector<AnchorRun> steps_like(const Scenario& scenario, const MeasuredRuns& runs) {
-  std::vector<AnchorRun> of_model, all;
-  for (std::size_t i = 0; i < runs.rows.size(); ++i) {
-    if (!runs.results[i].train) continue;
-    all.push_back(anchor_run(runs.rows[i], runs.results[i]));
-    if (*trained_model(scenario_of(runs.rows[i])) == *trained_model(scenario)) of_model.push_back(all.back());
-  }
-  return of_model.empty() ? all : of_model;
-}
-
-/// Training steps are anchored by training steps, which tell computing from the network; everything else by the median
-/// of measured over predicted time of all runs.
-Result predict_beside(const MeasuredRuns& runs, const Scenario& scenario, Fidelity fidelity) {
-  if (trained_model(scenario) != nullptr) {
-    if (const std::vector<AnchorRun> steps = steps_like(scenario, runs); !steps.empty()) {
-      const Anchor anchor = anchor_of(steps);
-      return predict_anchored(scenario, fidelity, anchor, anchor_text(anchor) + " of " + runs.table);
-    }
-  }
-  std::vector<Comparison> comparisons;
-  for (std::size_t i = 0; i < runs.rows.size(); ++i) {
-    const std::vector<Comparison> of_run = compare(runs.rows[i], runs.results[i]);
-    comparisons.insert(comparisons.end(), of_run.begin(), of_run.end());
-  }
-  Result result = predict(scenario, fidelity);
-  set_calibrated_uncertainty(scenario, result);
-  const std::string source =
-      fmt::format("median of measured over predicted time, {} runs of {}", runs.rows.size(), runs.table);
-  return anchored(std::move(result), time_factor(comparisons), source);
-}
-
 /// One prediction is made here; several are shared out among processes.
 std::vector<Outcome> predict_files(const PredictOptions& options) {
   std::vector<std::string> overrides = options.overrides;
   if (!options.calibration.empty()) overrides.push_back("calibration=" + options.calibration);
   std::optional<MeasuredRuns> runs;
-  if (!options.anchor.empty()) runs = measured_runs(options.anchor, options);
+  if (!options.anchor.empty()) {
+    runs = measured_runs(options.anchor, options.calibration, options.fidelity, options.jobs);
+  }
   const Predictor predictor = [&](std::size_t i) {
     const std::string name = std::filesystem::path(options.files[i]).stem().string();
     const YamlNode document = scenario_document(options.files[i], overrides);

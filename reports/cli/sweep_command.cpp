@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
 #include "model/base/utf8.hpp"
+#include "reports/cli/anchors.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/sweep_fingerprint.hpp"
 #include "reports/cli/sweep_merge.hpp"
+#include "reports/cli/sweep_receipt.hpp"
 #include "reports/cli/sweep_rows.hpp"
 #include "reports/cli/sweep_slurm.hpp"
 #include "reports/cli/sweep_store.hpp"
@@ -77,17 +82,30 @@ std::string store_file(const SweepOptions& options, const Shard& shard) {
   return options.output.empty() || device ? "" : options.output + ".partial";
 }
 
+/// What the table is made of: what decides its cells, and which of them are chosen.
+std::uint64_t table_fingerprint(const SweepIdentity& identity, const Selection& selection) {
+  Fingerprint fingerprint;
+  fingerprint.add(fmt::format("{:016x} {} {}", identity.fingerprint, selection.top, selection.skip_impossible));
+  fingerprint.add(selection.where);
+  fingerprint.add(selection.sort);
+  return fingerprint.value();
+}
+
 /// Predicts what is not there yet.
 void predict_rows(const SweepOptions& options, const SweepRows& rows, const Shard& shard, SweepStore& store) {
+  std::optional<MeasuredRuns> runs;
+  const auto& [anchor, calibration] = std::pair(options.input.anchor, options.input.calibration);
+  if (!anchor.empty()) runs = measured_runs(anchor, calibration, options.fidelity, options.jobs);
   std::vector<std::size_t> left;
   for (std::size_t i = 0; i < rows.count; ++i) {
     if (shard.has(i) && !store.has(i)) left.push_back(i);
   }
   bring_together(left, rows);
   const TextTask predict = [&](std::size_t i) {
-    const std::vector<Case> row = with_calibration({rows.case_of(left[i])}, options.input.calibration);
+    const Case row = with_calibration({rows.case_of(left[i])}, calibration).front();
+    const Result result = runs ? predict_row_beside(*runs, row, options.fidelity) : predict_row(row, options.fidelity);
     std::string text;
-    for (const std::string& cell : predicted_cells(predict_row(row.front(), options.fidelity))) text += cell + ",";
+    for (const std::string& cell : predicted_cells(result)) text += cell + ",";
     text.pop_back();
     return text;
   };
@@ -100,24 +118,35 @@ void predict_rows(const SweepOptions& options, const SweepRows& rows, const Shar
   store.commit();
 }
 
-/// Says on stderr what has no prediction, and why. The number of failures.
-std::size_t report_failures(const SweepOptions& options, SweepStore& store) {
+/// What has no prediction, and why; the number of failures.
+SweepReceipt failures_of(const SweepOptions& options, SweepStore& store) {
+  SweepReceipt receipt;
   const std::size_t impossible = store.count(Reply::Kind::bad_input);
   const std::size_t interrupted = store.count(Reply::Kind::interrupted);
   const std::size_t failed = impossible + store.count(Reply::Kind::failure) + interrupted;
   const std::size_t left_out = options.selection.skip_impossible ? impossible : 0;
   if (failed > left_out) {
-    warn(fmt::format("{} of {} predictions failed{}", failed - left_out, store.rows(),
-                     options.output.empty() ? "" : "; column predicted.error of " + options.output + " says why"));
+    receipt.failures =
+        fmt::format("foretrain: {} of {} predictions failed{}\n", failed - left_out, store.rows(),
+                    options.output.empty() ? "" : "; column predicted.error of " + options.output + " says why");
   }
   const auto tell = [&](Reply::Kind kind, const char* what) {
-    if (store.count(kind) > 0)
-      fmt::print(stderr, "{} {}:\n{}", store.count(kind), what, printable(reasons(store, kind)));
+    if (store.count(kind) > 0) {
+      receipt.failures += fmt::format("{} {}:\n{}", store.count(kind), what, printable(reasons(store, kind)));
+    }
   };
   tell(Reply::Kind::bad_input, left_out > 0 ? "cannot be, and are left out" : "cannot be");
   tell(Reply::Kind::failure, "failed");
   tell(Reply::Kind::interrupted, "were interrupted; the same command tries them again");
-  return failed - left_out;
+  receipt.failed = failed - left_out;
+  return receipt;
+}
+
+/// As the sweep ends, whether its rows were predicted now or earlier.
+ExitStatus tell(const SweepReceipt& receipt) {
+  if (!receipt.shown.empty()) print(receipt.shown);
+  fmt::print(stderr, "{}", receipt.failures);
+  return receipt.failed == 0 ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
 ExitStatus run(const SweepOptions& options) {
@@ -132,20 +161,29 @@ ExitStatus run(const SweepOptions& options) {
   const bool is_result = !options.shard.empty() || is_database(options.output);
   const SweepIdentity identity = {fingerprint_of(rows, options.input, options.fidelity), rows.count, shard};
   check_selection(options.selection, identity, rows.header);
-  std::size_t failed = 0;
+  const bool makes_table = !is_result && !file.empty();
+  const std::uint64_t fingerprint = table_fingerprint(identity, options.selection);
+  if (makes_table && !std::filesystem::exists(file)) {
+    if (const std::optional<SweepReceipt> known = receipt_of(options.output, fingerprint)) {
+      warn(options.output + " is there from an earlier run");
+      return tell(*known);
+    }
+  }
+  SweepReceipt receipt;
   bool keep = is_result;
   {
     SweepStore store(file, identity, rows.header);
     if (store.rows() > 0) warn(fmt::format("{} rows are there from an earlier run", store.rows()));
     predict_rows(options, rows, shard, store);
     if (!is_result && !options.output.empty()) write_table(store, options.selection, options.output);
+    receipt = failures_of(options, store);
     const bool shows = options.shard.empty() && (options.output.empty() || !file.empty());
-    if (shows) print(printable(best_rows(store, options.selection, rows.varied)));
-    failed = report_failures(options, store);
+    if (shows) receipt.shown = printable(best_rows(store, options.selection, rows.varied));
     keep = keep || store.count(Reply::Kind::interrupted) > 0;
   }
+  if (makes_table && !keep) write_receipt(options.output, fingerprint, receipt);
   if (!keep) remove_database(file);
-  return failed == 0 ? ExitStatus::success : ExitStatus::prediction_failed;
+  return tell(receipt);
 }
 
 }  // namespace
@@ -174,6 +212,10 @@ void add_sweep(CLI::App& app, ExitStatus& status) {
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000).description(""));
   add_selection(*command, options->selection);
+  command
+      ->add_option("--anchor", options->input.anchor,
+                   "a table of your own measured runs; predictions are relative to those of the same model")
+      ->type_name("RUNS.csv");
   add_calibration(*command, options->input.calibration);
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->input.overrides);

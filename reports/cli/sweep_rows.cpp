@@ -103,6 +103,7 @@ std::uint64_t fingerprint_of(const SweepRows& rows, const SweepInput& input, Fid
   fingerprint.add_folder(data_directory().string());
   fingerprint.add(name(fidelity));
   fingerprint.add_value(input.calibration, "");
+  if (!input.anchor.empty()) fingerprint.add(read_text_file(input.anchor));
   for (const std::string& text : input.overrides) {
     fingerprint.add(text);
     fingerprint.add_value(text.substr(text.find('=') + 1), "");

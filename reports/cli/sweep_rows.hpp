@@ -15,6 +15,7 @@ struct SweepInput {
   std::string table;  ///< of cases
   std::vector<std::string> variations, overrides;
   std::string calibration;
+  std::string anchor;  ///< a table of measured runs
 };
 
 /// Rows are made when they are asked for: there may be a million.

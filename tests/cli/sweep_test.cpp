@@ -51,6 +51,44 @@ TEST_CASE("A sweep has one row per combination, the last key changing fastest") 
   CHECK_FALSE(std::filesystem::exists(folder.file("out.csv.partial")));
 }
 
+TEST_CASE("A finished sweep that is run again predicts nothing and says the same") {
+  const TemporaryFolder folder;
+  const std::string output = folder.file("out.csv");
+  const FilterResult first = sweep_to(output);
+  const auto written = [&] { return std::filesystem::last_write_time(output); };
+  const auto date = written();
+  const FilterResult again = sweep_to(output);
+  CHECK(again.status == 0);
+  CHECK(again.output == first.output);
+  CHECK_THAT(again.errors, Catch::Contains("is there from an earlier run"));
+  CHECK(written() == date);
+  // Other rows of it, and a table that somebody has changed, are written anew.
+  REQUIRE(sweep_to(output, {"--top", "2"}).status == 0);
+  CHECK(table_in(output).rows.size() == 2);
+  std::ofstream(output, std::ios::app) << "changed";
+  CHECK_THAT(sweep_to(output, {"--top", "2"}).errors, !Catch::Contains("from an earlier run"));
+  CHECK(table_in(output).rows.size() == 2);
+}
+
+TEST_CASE("A sweep is relative to measured runs as a prediction is") {
+  const TemporaryFolder folder;
+  // The run took 30 ms and is predicted to take 15 ms: everything takes twice as long.
+  const std::string runs = folder.file("runs.csv", "case,base,measured.time\nmine,sync-ring-4,30 ms\n");
+  REQUIRE(sweep_to(folder.file("plain.csv")).status == 0);
+  REQUIRE(sweep_to(folder.file("relative.csv"), {"--anchor", runs}).status == 0);
+  const auto times = [&](const char* name) { return column(table_in(folder.file(name)), "predicted.time_s"); };
+  const std::vector<std::string> plain = times("plain.csv"), relative = times("relative.csv");
+  REQUIRE(relative.size() == 6);
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK(std::stod(relative[i]) == Approx(2.0 * std::stod(plain[i])).epsilon(0.01));
+  }
+  // Other runs make another table.
+  std::ofstream(runs) << "case,base,measured.time\nmine,sync-ring-4,60 ms\n";
+  REQUIRE(sweep_to(folder.file("relative.csv"), {"--anchor", runs}).status == 0);
+  CHECK(std::stod(times("relative.csv").front()) == Approx(4.0 * std::stod(plain.front())).epsilon(0.01));
+  CHECK(sweep_to(folder.file("none.csv"), {"--anchor", folder.file("none.csv")}).status == 2);
+}
+
 TEST_CASE("The table does not depend on the number of workers") {
   const TemporaryFolder folder;
   REQUIRE(sweep_to(folder.file("one.csv"), {"--jobs", "1"}).status == 0);

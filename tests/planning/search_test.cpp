@@ -97,6 +97,47 @@ TEST_CASE("The same with synchronisation, offloading and experts among the choic
                             without({context, offload, bucket, overlap, recompute, micro_batch, algorithm}));
 }
 
+TEST_CASE("The same with parameter servers: key by key, bucket by bucket, on machines of their own") {
+  using enum PlanDimension;
+  // Two machines of eight GPUs, four of one: on processors, beside GPUs, and one or two machines that train nothing.
+  check_against_enumeration(
+      training("dgx-a100-80gb", 2, small_gpt, 16),
+      without({context, offload, recompute, micro_batch, schedule, interleave, sequence_parallel}));
+  YamlNode document = training("p3.16xlarge", 4, "vgg-16", 96);
+  apply_override(document, parse_override("cluster.gpus_per_node=1"));
+  apply_override(document, parse_override("plan.sync.priority=first_layer"));  // which only servers know
+  check_against_enumeration(document, without({zero, bucket, micro_batch}));
+  // A scenario that states servers has them; what it leaves to the search is where they stand and how many.
+  apply_override(document, parse_override("plan.sync.algorithm=parameter_server"));
+  check_against_enumeration(document, without({algorithm, micro_batch}));
+}
+
+TEST_CASE("Where servers on spare machines beat a ring, the search finds them; where none are spare, it finds a ring") {
+  // Workers of VGG-16 send each gradient once and receive each weight once; in a ring of n, 2(n-1)/n times. Eight
+  // machines as servers take as many bytes as eight workers send (scenario servers-server-beats-ring).
+  using enum PlanDimension;
+  const auto best = [](const char* name, std::initializer_list<PlanDimension> fixed) {
+    YamlNode document = scenario_document(name, {"workload.train.global_batch=128"});
+    std::vector<PlanSpace> spaces;
+    spaces.emplace_back(document, name, without(fixed));
+    return search_plans(spaces, {PlanObjective{}}, 1).best.front().point;
+  };
+  const PlanPoint servers = best("servers-server-beats-ring", {});
+  INFO(describe(servers));
+  CHECK(servers.dedicated());
+  const PlanPoint ring = best("servers-ring-beats-server", {});
+  INFO(describe(ring));
+  CHECK(ring.servers == 0);
+}
+
+TEST_CASE("Stages whose layers are stated keep them where the number of stages stays") {
+  using enum PlanDimension;
+  YamlNode document = training("dgx-a100-80gb", 1, small_gpt, 16);
+  apply_override(document, parse_override("plan.pipeline=2"));
+  apply_override(document, parse_override("plan.stage_layers=[3, 1]"));
+  check_against_enumeration(document, without({pipeline, context, offload, bucket, overlap, algorithm, recompute}));
+}
+
 TEST_CASE("The same for random experts, contexts, formats and what lies on the host") {
   using enum PlanDimension;
   std::mt19937 random(11);
@@ -212,6 +253,9 @@ TEST_CASE("What cannot be searched is told") {
   CHECK_THROWS_WITH(
       space(parse_yaml("cluster: { node: dgx-a100-80gb }\nworkload: { operator: { kind: copy } }\n", "x")),
       Catch::Contains("nothing that is trained"));
+  apply_override(document, parse_override("plan.stage_layers=by_speed"));
+  CHECK_THROWS_WITH(space(document), Catch::Contains("stages that are balanced by speed"));
+  document.erase("plan.stage_layers");
   apply_override(document, parse_override("workload.train.global_batch=7"));  // over eight replicas
   CHECK_THROWS_WITH(space(document), Catch::Contains("no plan divides 8 GPUs and a batch of 7"));
 }

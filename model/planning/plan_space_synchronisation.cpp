@@ -1,0 +1,85 @@
+// How the plans of a space synchronise their gradients, and what each plan's keys are.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/planning/plan_space.hpp"
+
+namespace foretrain {
+
+/// The synchronisation without the keys that only servers know, where it has any, as an override.
+std::string PlanSpace::sync_without_servers(const YamlNode& document) {
+  constexpr std::array<std::string_view, 9> of_servers = {"servers",    "placement",    "consistency",
+                                                          "assignment", "split",        "priority",
+                                                          "barrier",    "local_reduce", "slow_workers"};
+  const YamlNode* sync = document.at("plan.sync");
+  if (sync == nullptr) return "";
+  std::string kept;
+  bool any = false;
+  for (const YamlEntry& entry : sync->entries) {
+    const bool left_out = std::ranges::find(of_servers, entry.key) != of_servers.end();
+    any = any || left_out;
+    if (left_out || !entry.value.is_scalar() || entry.key == "algorithm") continue;
+    kept += fmt::format("{}{}: {}", kept.empty() ? "" : ", ", entry.key, entry.value.scalar);
+  }
+  return any ? "plan.sync={" + kept + "}" : "";
+}
+
+/// By whom gradients are added up. An algorithm is that of all-reduces, which ZeRO does without. Servers update whole
+/// weights in memory of their own, with which neither ZeRO nor offloading goes.
+std::vector<PlanSpace::Synchronisation> PlanSpace::methods(const PlanPoint& point) const {
+  if (point.dedicated()) return {{point.algorithm, point.servers, point.placement}};
+  const bool alone = point.data * point.context == 1 && point.schedule != PipelineSchedule::dualpipe;
+  std::vector<Synchronisation> all;
+  if (!algorithm_) {
+    for (const SyncAlgorithm one : plan_algorithms) all.push_back({one});
+    if (alone || point.zero > 0) all.resize(1);
+  } else if (!has_servers(*algorithm_)) {
+    all.push_back({*algorithm_});
+  }
+  const bool offloads = point.offload > 0 || example_.plan.offload.any();
+  if (!all.empty() && (alone || point.zero > 0 || offloads)) return all;
+  for (const Synchronisation& one : with_servers_) {
+    if (one.placement != ServerPlacement::dedicated) all.push_back(one);
+  }
+  return all;
+}
+
+/// One of each method where there is nothing to synchronise in buckets, or where the choice changes nothing.
+std::vector<PlanSpace::Synchronisation> PlanSpace::synchronisations(const PlanPoint& point) const {
+  using enum PlanDimension;
+  const bool alone = point.data * point.context == 1 && point.schedule != PipelineSchedule::dualpipe;
+  std::vector<Synchronisation> all;
+  for (Synchronisation one : methods(point)) {
+    PlanPoint with = point;
+    with.servers = one.servers;
+    with.placement = one.placement;
+    const bool keys = with.pushes_keys(), buckets = !alone && point.zero < 3;
+    for (one.bucket = chosen_.has(bucket) ? 0 : -1; one.bucket < static_cast<int>(plan_buckets.size()); ++one.bucket) {
+      if (one.bucket > 0 && (!buckets || keys)) break;
+      for (const bool beside : {true, false}) {
+        if (!beside && (!chosen_.has(overlap) || !(buckets || keys))) break;
+        one.overlap = chosen_.has(overlap) ? beside : example_.plan.sync.overlap;
+        all.push_back(one);
+      }
+      if (!chosen_.has(bucket)) break;
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> PlanSpace::overrides(const PlanPoint& point) const {
+  std::vector<std::string> overrides = overrides_of(point, chosen_);
+  if (point.servers == 0 && !without_servers_.empty()) overrides.insert(overrides.begin(), without_servers_);
+  if (tensor_overlap_ && !point.sequence_parallel) overrides.emplace_back("plan.tensor_overlap=false");
+  return overrides;
+}
+
+Scenario PlanSpace::read(const PlanPoint& point) const {
+  YamlNode document = document_;
+  for (const std::string& text : overrides(point)) apply_override(document, parse_override(text));
+  return read_scenario(document, name_);
+}
+
+}  // namespace foretrain

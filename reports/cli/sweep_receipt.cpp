@@ -1,0 +1,41 @@
+#include "reports/cli/sweep_receipt.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "model/base/files.hpp"
+#include "reports/cli/sweep_fingerprint.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::string receipt_file(const std::string& path) { return path + ".done"; }
+
+/// Of the table as it lies there, and of what it was made of.
+std::string table_mark(const std::string& path, std::uint64_t fingerprint) {
+  Fingerprint table;
+  table.add(read_text_file(path));
+  return fmt::format("{:016x}-{:016x}", fingerprint, table.value());
+}
+
+}  // namespace
+
+std::optional<SweepReceipt> receipt_of(const std::string& path, std::uint64_t fingerprint) {
+  if (!std::filesystem::is_regular_file(path) || !std::filesystem::is_regular_file(receipt_file(path))) return {};
+  const auto json = nlohmann::json::parse(read_text_file(receipt_file(path)), nullptr, false);
+  if (!json.is_object() || json.value("table", "") != table_mark(path, fingerprint)) return {};
+  return SweepReceipt{json.value("shown", ""), json.value("failures", ""), json.value("failed", std::size_t{0})};
+}
+
+void write_receipt(const std::string& path, std::uint64_t fingerprint, const SweepReceipt& receipt) {
+  const nlohmann::ordered_json json = {{"table", table_mark(path, fingerprint)},
+                                       {"failed", receipt.failed},
+                                       {"shown", receipt.shown},
+                                       {"failures", receipt.failures}};
+  write_file(receipt_file(path), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace foretrain
