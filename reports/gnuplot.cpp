@@ -8,17 +8,25 @@
 
 #include "model/base/error.hpp"
 #include "model/base/process.hpp"
+#include "model/base/utf8.hpp"
 
 namespace foretrain {
 
 std::string gnuplot_string(std::string_view text) {
   // Single quotes: neither backslashes nor `commands` have a meaning inside; a quote is written twice.
   std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'')
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_length(text, at);
+    if (length == 0) {
+      const bool control = static_cast<unsigned char>(text[at]) < 0x80;
+      quoted += control ? " " : "\uFFFD";
+    } else if (text[at] == '\'') {
       quoted += "''";
-    else
-      quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    } else {
+      quoted +=
+          text[at] == '\t' || text[at] == '\n' || text[at] == '\r' ? std::string_view(" ") : text.substr(at, length);
+    }
+    at += length == 0 ? 1 : length;
   }
   return quoted + "'";
 }

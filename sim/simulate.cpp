@@ -1,5 +1,7 @@
 #include "sim/simulate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -7,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/base/error.hpp"
 #include "model/base/number.hpp"
 #include "sim/child_process.hpp"
 #include "sim/collective_run.hpp"
@@ -26,9 +29,35 @@ NetworkPlan make_plan(const Topology& topology, std::span<const BackgroundFlow> 
   return plan;
 }
 
+/// Throws UsageError where every step of every collective is more than can be simulated.
+void check_steps(const TaskGraph& graph) {
+  constexpr double most_messages = 1e8, most_at_once = 1e6;  // some 100 seconds; some seconds to make them ready
+  std::vector<double> messages(graph.blocks().size(), -1.0);
+  double all = 0.0, at_once = 0.0;
+  for (const Task& task : graph.tasks()) {
+    double& of_block = messages[at_index(task.block)];
+    const std::optional<LoweredCollective>& lowered = graph.blocks()[at_index(task.block)].flows;
+    if (!lowered) continue;
+    if (of_block < 0.0) {
+      of_block = 0.0;
+      for (const LoweredCollective::Phase& phase : lowered->phases) {
+        of_block += number(phase.flows.size()) * phase.repeat;
+        at_once += number(phase.flows.size());
+      }
+    }
+    all += of_block;
+  }
+  if (all <= most_messages && at_once <= most_at_once) return;
+  throw UsageError(fmt::format(
+      "--fidelity steps would simulate {:.2g} messages, {:.2g} of them different, and can {:.0e}, {:.0e} of them "
+      "different; --fidelity flows moves those of a collective together",
+      all, at_once, most_messages, most_at_once));
+}
+
 /// One program per block that has flows and that some task uses. The plan is then complete.
 std::vector<std::unique_ptr<CollectiveProgram>> make_programs(const TaskGraph& graph, Fidelity fidelity,
                                                               NetworkPlan& plan) {
+  if (fidelity == Fidelity::steps) check_steps(graph);
   std::vector<std::unique_ptr<CollectiveProgram>> programs(graph.blocks().size());
   for (const Task& task : graph.tasks()) {
     auto& program = programs[at_index(task.block)];

@@ -1,5 +1,8 @@
-// Catch2 2 and 3 under one name.
+// Catch2 2 and 3 under one name; quantities print their value and unit where an assertion fails.
 #pragma once
+#include <cstdio>
+
+#include "model/base/quantity.hpp"
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 using Catch::Approx;
@@ -13,3 +16,21 @@ inline auto Matches(const std::string& expression) { return Matchers::Matches(ex
 #else
 #include <catch2/catch.hpp>
 #endif
+
+/// "0.015 s", "1.6e+10 s^-1 byte".
+template <int S, int B, int F>
+struct Catch::StringMaker<foretrain::Quantity<S, B, F>> {
+  static std::string convert(foretrain::Quantity<S, B, F> quantity) {
+    char digits[32];
+    std::snprintf(digits, sizeof(digits), "%.17g", quantity.value());
+    std::string text = digits;
+    const auto add = [&](int exponent, const char* unit) {
+      if (exponent == 0) return;
+      text += std::string(" ") + unit + (exponent == 1 ? "" : "^" + std::to_string(exponent));
+    };
+    add(S, "s");
+    add(B, "byte");
+    add(F, "FLOP");
+    return text;
+  }
+};

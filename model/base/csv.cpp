@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <map>
 #include <utility>
 
@@ -48,6 +51,35 @@ class Scanner {
   SourcePosition where_;
 };
 
+/// Whether a spreadsheet would compute this cell: it begins as formulas do, and is no number.
+bool begins_formula(std::string_view cell) {
+  if (cell.empty() || std::string_view("=+-@\t\r").find(cell.front()) == std::string_view::npos) return false;
+  const bool sign = cell.front() == '+' || cell.front() == '-';
+  if (!sign || cell.size() < 2 || (std::isdigit(static_cast<unsigned char>(cell[1])) == 0 && cell[1] != '.'))
+    return true;
+  double number = 0.0;
+  const char* end = cell.data() + cell.size();
+  return std::from_chars(cell.data() + 1, end, number).ptr != end;
+}
+
+/// The cell behind its apostrophes, with which a spreadsheet takes what follows for text.
+std::string_view behind_apostrophes(std::string_view cell) {
+  return cell.substr(std::min(cell.find_first_not_of('\''), cell.size()));
+}
+
+/// One apostrophe more in front of what begins a formula, also behind apostrophes of its own: reading takes one away.
+std::string neutralised(const std::string& cell) {
+  const std::string_view rest = behind_apostrophes(cell);
+  const bool marked = rest.size() < cell.size() && begins_formula(rest.substr(0, 1));
+  return marked || begins_formula(cell) ? "'" + cell : cell;
+}
+
+std::string without_mark(std::string cell) {
+  const std::string_view rest = behind_apostrophes(cell);
+  if (rest.size() < cell.size() && begins_formula(rest.substr(0, 1))) cell.erase(0, 1);
+  return cell;
+}
+
 bool ends_cell(const Scanner& scanner) {
   return scanner.done() || scanner.peek() == ',' || scanner.peek() == '\n' || scanner.peek() == '\r';
 }
@@ -81,6 +113,7 @@ CsvCell read_cell(Scanner& scanner) {
   } else {
     while (!ends_cell(scanner)) cell.text += scanner.take();
   }
+  cell.text = without_mark(std::move(cell.text));
   return cell;
 }
 
@@ -148,7 +181,7 @@ std::string csv_line(const std::vector<std::string>& cells) {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i > 0) line += ',';
-    const std::string& cell = cells[i];
+    const std::string cell = neutralised(cells[i]);
     // A lone empty cell is quoted, or the line would read as blank.
     if (cell.find_first_of(",\"\r\n") == std::string::npos && !(cells.size() == 1 && cell.empty())) {
       line += cell;

@@ -1,5 +1,5 @@
 // Tables of text cells in the CSV of RFC 4180: commas, "…" around cells with commas, quotes or line ends, "" for a
-// quote.
+// quote; and an apostrophe in front of text that spreadsheets would take for a formula ('=1+1).
 #pragma once
 
 #include <string>

@@ -9,6 +9,7 @@
 #include "model/base/statistics.hpp"
 #include "model/base/words.hpp"
 #include "model/collectives/contention.hpp"
+#include "model/cost/kernels.hpp"
 #include "model/job/job_kinds.hpp"
 #include "model/job/published_uncertainty.hpp"
 #include "model/job/training_outlook.hpp"
@@ -72,6 +73,32 @@ void warn_of_memory(Result& result, const Scenario& scenario, const Step& step) 
   for (std::string& remedy : remedies_for_memory(scenario, std::get<TrainWorkload>(scenario.workload))) {
     result.warnings.push_back(std::move(remedy));
   }
+}
+
+/// Of the datasheet's peak in the workload's precision, with the multiplications of plain algorithms: some operators
+/// need fewer, or run in another precision.
+void warn_of_mfu(Result& result, const Scenario& scenario, const Model& model) {
+  const double mfu = result.train->mfu;
+  if (!(mfu > 1.0)) return;
+  const Precision precision = std::get<TrainWorkload>(scenario.workload).precision;
+  const Gpu& gpu = scenario.cluster.node.gpu;
+  double saving = 1.0;
+  bool faster = false;
+  for (const Operator& op : operators_of(model, true)) {
+    faster = faster || gpu.matrix_rate(op.precision) > gpu.matrix_rate(precision);
+    if (const auto* work = std::get_if<Convolution>(&op.work)) {
+      saving = std::max(saving, transform_saving(*work, op.precision));
+    }
+  }
+  std::string why = "this GPU is calibrated to more than the peak of its datasheet";
+  if (faster) why = fmt::format("some products run in a faster precision than {}", name(precision));
+  if (saving > 1.0) {
+    why = fmt::format(
+        "it counts the multiplications of plain convolutions; Winograd's algorithm and Fourier transforms need up to "
+        "{:.1f} times fewer",
+        saving);
+  }
+  result.warnings.push_back(fmt::format("MFU is {:.0f} %: {}", 100.0 * mfu, why));
 }
 
 class TrainJob final : public Job {
@@ -213,6 +240,7 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
     }
   }
   warn_of_memory(result, scenario, step);
+  warn_of_mfu(result, scenario, model);
   set_published_uncertainty(scenario, result);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -35,13 +36,12 @@ void shuffle(std::vector<int>& order, int seed) {
 class GraphBuilder {
  public:
   GraphBuilder(const ParameterStore& store, const Topology& topology, const ServerGraph::Iterations& iterations,
-               bool folded);
+               std::vector<WorkerLane> lanes);
   ServerGraph run() &&;
 
  private:
-  /// A worker, or all of them.
   struct Lane {
-    std::vector<int> workers;
+    WorkerLane workers;
     ResourceId compute = 0, reduce = 0, gather = 0, barrier = 0;
     std::vector<ResourceId> push, pull;                        // by server
     std::vector<std::vector<BlockId>> push_block, pull_block;  // by group and server; −1: nothing to send
@@ -50,7 +50,8 @@ class GraphBuilder {
     BlockId host = 0;
   };
 
-  void add_lane(std::vector<int> workers);
+  void add_lane(WorkerLane workers);
+  void add_updates(std::size_t workers);
   void add_messages(Lane& lane, bool push, LinkLoad& load);
   BlockId local_block(const Lane& lane, const char* name, LoweredCollective lowered);
   BlockId fixed_block(const char* name, Seconds duration, Category category) {
@@ -66,7 +67,7 @@ class GraphBuilder {
   void add_passes(int lane, int iteration, std::vector<std::vector<TaskId>>& pushes);
   void add_pulls(Lane& lane, const std::vector<std::vector<TaskId>>& updated, int iteration);
   [[nodiscard]] bool takes_part(int lane, int iteration) const {
-    return iteration < iterations_.of_worker[at_index(lane)];
+    return iteration < iterations_.of_worker[at_index(lanes_[at_index(lane)].workers.front())];
   }
 
   const ParameterStore& store_;
@@ -75,8 +76,9 @@ class GraphBuilder {
   int groups_, servers_;
   TaskGraph::Builder builder_;
   std::vector<Lane> lanes_;
-  std::vector<ResourceId> cpu_, receiver_;          // by server; receiver_ where pushes come one at a time
-  std::vector<std::vector<BlockId>> update_block_;  // by group and server
+  std::vector<ResourceId> cpu_, receiver_;  // by server; receiver_ where pushes come one at a time
+  // Applying what so many workers sent, by group and server.
+  std::map<std::size_t, std::vector<std::vector<BlockId>>> update_block_;
   BlockId nothing_ = 0;
   // bounded: [iteration][group][server], when every worker's update is in.
   std::vector<std::vector<std::vector<TaskId>>> complete_;
@@ -84,13 +86,13 @@ class GraphBuilder {
 };
 
 GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology,
-                           const ServerGraph::Iterations& iterations, bool folded)
+                           const ServerGraph::Iterations& iterations, std::vector<WorkerLane> lanes)
     : store_(store),
       topology_(topology),
       iterations_(iterations),
       groups_(static_cast<int>(store.groups.size())),
       servers_(store.server_count()),
-      result_{{}, iterations, {}, {}} {
+      result_{{}, iterations, lanes, {}, {}} {
   nothing_ = fixed_block("complete", Seconds(0.0), Category::communication);
   for (int s = 0; s < servers_; ++s) {
     cpu_.push_back(builder_.add_resource(
@@ -99,21 +101,23 @@ GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology
     receiver_.push_back(builder_.add_resource(
         {"to server " + std::to_string(s), Resource::Kind::communication_stream, s, Resource::Order::urgent}));
   }
-  for (const ParameterStore::KeyGroup& group : store.groups) {
-    auto& blocks = update_block_.emplace_back();
-    for (const Seconds time : group.update) blocks.push_back(fixed_block("update", time, Category::optimizer));
-  }
-  if (folded) {
-    std::vector<int> all;
-    all.reserve(at_index(store.worker_count()));
-    for (int w = 0; w < store.worker_count(); ++w) all.push_back(w);
-    add_lane(std::move(all));
-  } else {
-    for (int w = 0; w < store.worker_count(); ++w) add_lane({w});
+  add_updates(1);
+  for (WorkerLane& lane : lanes) add_lane(std::move(lane));
+}
+
+/// One after the other, where updates are not added up first.
+void GraphBuilder::add_updates(std::size_t workers) {
+  const auto [blocks, is_new] = update_block_.try_emplace(workers);
+  if (!is_new) return;
+  for (const ParameterStore::KeyGroup& group : store_.groups) {
+    auto& of_group = blocks->second.emplace_back();
+    for (const Seconds time : group.update) {
+      of_group.push_back(fixed_block("update", time * static_cast<double>(workers), Category::optimizer));
+    }
   }
 }
 
-void GraphBuilder::add_lane(std::vector<int> workers) {
+void GraphBuilder::add_lane(WorkerLane workers) {
   const int number = static_cast<int>(lanes_.size());
   const std::string name = "worker " + std::to_string(number);
   const auto stream = [&](const std::string& what, Resource::Kind kind, Resource::Order order) {
@@ -131,6 +135,7 @@ void GraphBuilder::add_lane(std::vector<int> workers) {
                             : stream("to " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
     lane.pull.push_back(stream("from " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
   }
+  if (store_.consistency != Sync::Consistency::synchronous) add_updates(workers.size());
   lane.workers = std::move(workers);
   lane.host = fixed_block("between steps", store_.host_between_steps, Category::host);
   lane.pulled.assign(at_index(groups_), std::vector<TaskId>(at_index(servers_), -1));
@@ -150,9 +155,12 @@ void GraphBuilder::add_lane(std::vector<int> workers) {
 /// The part of a collective inside all machines that runs in the lane's own.
 BlockId GraphBuilder::local_block(const Lane& lane, const char* name, LoweredCollective lowered) {
   if (lane.workers.size() < store_.workers.size()) {
-    const int node = topology_.node_of(store_.workers[at_index(lane.workers.front())].front());
+    std::vector<int> nodes;
+    for (const int w : lane.workers) nodes.push_back(topology_.node_of(store_.workers[at_index(w)].front()));
     for (LoweredCollective::Phase& phase : lowered.phases) {
-      std::erase_if(phase.flows, [&](const Flow& flow) { return topology_.node_of(flow.source) != node; });
+      std::erase_if(phase.flows, [&](const Flow& flow) {
+        return std::ranges::find(nodes, topology_.node_of(flow.source)) == nodes.end();
+      });
     }
   }
   const Seconds uncontended = uncontended_time(lowered, topology_, store_.background);
@@ -193,7 +201,7 @@ void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
 
 void GraphBuilder::add_passes(int lane_number, int iteration, std::vector<std::vector<TaskId>>& pushes) {
   Lane& lane = lanes_[at_index(lane_number)];
-  const double factor = lane.workers.size() > 1 ? 1.0 : store_.factor(lane.workers.front(), iteration);
+  const double factor = store_.factor(lane.workers.front(), iteration);
   const auto compute = [&](const char* name, const Segment& work, std::vector<TaskId> after) {
     return add(fixed_block(name, work.total() * factor, Category::compute), lane.compute, std::move(after), iteration);
   };
@@ -261,6 +269,9 @@ ServerGraph GraphBuilder::run() && {
   const std::vector<std::vector<TaskId>> none(at_index(groups_), std::vector<TaskId>(at_index(servers_), -1));
   const bool one_by_one = store_.consistency != Sync::Consistency::synchronous;
   const bool bounded = store_.consistency == Sync::Consistency::bounded;
+  const auto update = [&](std::size_t workers, int g, int s) {
+    return update_block_.at(workers)[at_index(g)][at_index(s)];
+  };
   for (int i = 0; i < last; ++i) {
     std::vector<std::vector<std::vector<TaskId>>> pushes(lanes_.size(), none);
     for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane) {
@@ -271,13 +282,13 @@ ServerGraph GraphBuilder::run() && {
     for (int g = groups_; g-- > 0;) {
       for (int s = 0; s < servers_; ++s) {
         if (!holds(g, s)) continue;
-        const BlockId update = update_block_[at_index(g)][at_index(s)];
         std::vector<TaskId> applied(lanes_.size(), -1);
         std::vector<TaskId> all;
         for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
           const TaskId push = pushes[lane][at_index(g)][at_index(s)];
           if (push < 0) continue;
-          applied[lane] = one_by_one ? add(update, cpu_[at_index(s)], {push}, i, g) : push;
+          applied[lane] =
+              one_by_one ? add(update(lanes_[lane].workers.size(), g, s), cpu_[at_index(s)], {push}, i, g) : push;
           all.push_back(applied[lane]);
           if (one_by_one) {
             result_.exchanges.push_back(
@@ -286,7 +297,7 @@ ServerGraph GraphBuilder::run() && {
         }
         TaskId& complete = complete_.back()[at_index(g)][at_index(s)];
         if (!one_by_one) {
-          complete = add(update, cpu_[at_index(s)], all, i, g);
+          complete = add(update(1, g, s), cpu_[at_index(s)], all, i, g);
         } else if (bounded) {
           complete = add(nothing_, builder_.add_resource({"complete", Resource::Kind::host_thread, s}), all, i);
         }
@@ -315,7 +326,8 @@ ServerGraph::Iterations usual_iterations(const ParameterStore& store) {
     return iterations;
   }
   // Random iterations need an average; large clusters average over workers as well.
-  const double messages = 2.0 * static_cast<double>(workers * at_index(store.server_count()) * store.groups.size());
+  const double messages =
+      2.0 * static_cast<double>(usual_lanes(store).size() * at_index(store.server_count()) * store.groups.size());
   const int counted = std::clamp(static_cast<int>(40'000.0 / messages), 4, 32);
   iterations.warm_up = std::max(2, counted / 4);  // the workers drift apart
   if (store.consistency == Sync::Consistency::bounded && store.slow.factor > 1.0 && store.slow.count > 0) {
@@ -334,13 +346,12 @@ ServerGraph::Iterations usual_iterations(const ParameterStore& store) {
 }
 
 ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology,
-                               const ServerGraph::Iterations& iterations, bool folded) {
-  return GraphBuilder(store, topology, iterations, folded).run();
+                               const ServerGraph::Iterations& iterations, std::vector<WorkerLane> lanes) {
+  return GraphBuilder(store, topology, iterations, std::move(lanes)).run();
 }
 
 ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology) {
-  const bool folded = store.consistency == Sync::Consistency::synchronous && store.equal_workers();
-  return build_server_graph(store, topology, usual_iterations(store), folded);
+  return build_server_graph(store, topology, usual_iterations(store), usual_lanes(store));
 }
 
 }  // namespace foretrain

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/graph/execution.hpp"
+#include "model/parameter_server/lanes.hpp"
 #include "model/parameter_server/store.hpp"
 
 namespace foretrain {
@@ -49,7 +50,7 @@ struct ServerGraph {
 
   /// One key group on one server, once there and back.
   struct Exchange {
-    int worker = 0;
+    int lane = 0;
     int group = 0;
     int server = 0;
     TaskId pull = -1;    ///< of the weights that the gradient was computed with
@@ -58,17 +59,17 @@ struct ServerGraph {
 
   TaskGraph graph;
   Iterations iterations;
-  std::vector<std::vector<TaskId>> passes_done;  ///< by worker (one entry stands for all when folded) and iteration
+  std::vector<WorkerLane> lanes;
+  std::vector<std::vector<TaskId>> passes_done;  ///< by lane and iteration
   std::vector<Exchange> exchanges;               ///< asynchronous and bounded only
 };
 
 ServerGraph::Iterations usual_iterations(const ParameterStore& store);
 
-/// `folded`: all workers are one lane, whose messages are those of all. For equal workers under synchronous updates
-/// only, which do everything at the same time anyway.
+/// A lane's messages are those of all its workers.
 ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology,
-                               const ServerGraph::Iterations& iterations, bool folded);
-/// usual_iterations(), folded where that is possible.
+                               const ServerGraph::Iterations& iterations, std::vector<WorkerLane> lanes);
+/// usual_iterations(), usual_lanes().
 ServerGraph build_server_graph(const ParameterStore& store, const Topology& topology);
 
 /// From the moment at which all workers are warm to that at which the first is done, workers' speeds add up.

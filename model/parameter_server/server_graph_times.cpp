@@ -26,7 +26,8 @@ std::optional<ParameterServerResult::Staleness> staleness_of(const ParameterStor
     return ParameterServerResult::Staleness{};                  // all pull after all have pushed
   std::map<std::pair<int, int>, std::vector<Seconds>> updates;  // of a key group on a server
   for (const ServerGraph::Exchange& e : graph.exchanges) {
-    updates[{e.group, e.server}].push_back(execution.finish[at_index(e.update)]);
+    std::vector<Seconds>& dates = updates[{e.group, e.server}];
+    dates.insert(dates.end(), graph.lanes[at_index(e.lane)].size(), execution.finish[at_index(e.update)]);
   }
   for (auto& [key, dates] : updates) std::ranges::sort(dates);
   std::vector<int> others;
@@ -38,8 +39,11 @@ std::optional<ParameterServerResult::Staleness> staleness_of(const ParameterStor
     const std::vector<Seconds>& dates = updates.at({e.group, e.server});
     const auto first = std::ranges::upper_bound(dates, execution.start[at_index(e.pull)]);
     const auto own = std::ranges::lower_bound(dates, applied);
-    others.push_back(std::max(0, static_cast<int>(own - first)));
-    sum += others.back();
+    // Of the lane's other workers each applies one between a worker's pull and its own.
+    const std::size_t lane = graph.lanes[at_index(e.lane)].size();
+    const int stale = std::max(0, static_cast<int>(own - first)) + static_cast<int>(lane) - 1;
+    others.insert(others.end(), lane, stale);
+    sum += static_cast<double>(lane) * stale;
   }
   if (others.empty()) return std::nullopt;
   std::ranges::sort(others);
@@ -106,18 +110,20 @@ ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& grap
   ServerGraph::Times times;
   double speed = 0.0;
   const Seconds passes = store.compute().total();
+  double workers = 0.0;  // in lanes of the first one's size
   for (std::size_t lane = 0; lane < ends.size(); ++lane) {
+    const double weight = number(graph.lanes[lane].size()) / number(graph.lanes[0].size());
     const double own = (done_at(ends[lane], to) - done_at(ends[lane], from)) / (to - from).value();
     double factor = 0.0;
     for (std::size_t i = 0; i < ends[lane].size(); ++i) {
-      factor += ends.size() == 1 ? 1.0 : store.factor(static_cast<int>(lane), static_cast<int>(i));
+      factor += store.factor(graph.lanes[lane].front(), static_cast<int>(i));
     }
-    times.compute_share += passes.value() * own * factor / static_cast<double>(ends[lane].size());
-    speed += own;
+    times.compute_share += weight * (passes.value() * own * factor / static_cast<double>(ends[lane].size()));
+    speed += weight * own;
+    workers += weight;
   }
-  const auto lanes = static_cast<double>(ends.size());
-  times.step = Seconds(lanes / speed);
-  times.compute_share = std::min(1.0, times.compute_share / lanes);
+  times.step = Seconds(workers / speed);
+  times.compute_share = std::min(1.0, times.compute_share / workers);
   times.staleness = staleness_of(store, graph, execution, from, to);
   return times;
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <optional>
+#include <sstream>
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
@@ -42,12 +43,32 @@ std::optional<std::string> no_subcommand(const CLI::App& app, const std::string&
 
 /// Help and version are answers; everything else that ends the parsing is wrong usage.
 ExitStatus explain(const CLI::App& app, const CLI::ParseError& end) {
-  if (end.get_exit_code() == 0) {
-    app.exit(end);
-    return ExitStatus::success;
+  if (end.get_exit_code() != 0) {
+    std::fprintf(stderr, "foretrain: %s\nRun with --help for more.\n", printable(end.what()).c_str());
+    return ExitStatus::bad_input;
   }
-  std::fprintf(stderr, "foretrain: %s\nRun with --help for more.\n", printable(end.what()).c_str());
-  return ExitStatus::bad_input;
+  std::ostringstream answer;
+  app.exit(end, answer);
+  print(answer.str());
+  return ExitStatus::success;
+}
+
+/// What the shell asks for while the user types.
+ExitStatus complete(const CLI::App& app, int argc, char** argv) {
+  const int first = argc > 2 && argv[2] == std::string_view("--") ? 3 : 2;
+  for (const std::string& word : completions(app, {argv + first, argv + argc})) print(word + "\n");
+  return ExitStatus::success;
+}
+
+ExitStatus parse(CLI::App& app, int argc, char** argv, const ExitStatus& status) {
+  if (argv[1] == std::string_view("complete")) return complete(app, argc, argv);
+  if (const std::optional<std::string> complaint = no_subcommand(app, argv[1])) throw UsageError(*complaint);
+  try {
+    app.parse(argc, argv);
+    return status;
+  } catch (const CLI::ParseError& end) {
+    return explain(app, end);
+  }
 }
 
 ExitStatus complain(const std::exception& error, ExitStatus status) {
@@ -69,21 +90,10 @@ int run_program(int argc, char** argv) {
     std::fputs(app.help().c_str(), stderr);
     return ExitStatus::bad_input;
   }
-  if (argv[1] == std::string_view("complete")) {
-    const int first = argc > 2 && argv[2] == std::string_view("--") ? 3 : 2;
-    for (const std::string& word : completions(app, {argv + first, argv + argc})) print(word + "\n");
-    return ExitStatus::success;
-  }
-  if (const std::optional<std::string> complaint = no_subcommand(app, argv[1])) {
-    std::fprintf(stderr, "foretrain: %s\n", printable(*complaint).c_str());
-    return ExitStatus::bad_input;
-  }
   try {
-    app.parse(argc, argv);
+    const ExitStatus end = parse(app, argc, argv, status);
     finish_output();
-    return status;
-  } catch (const CLI::ParseError& end) {
-    return explain(app, end);
+    return end;
   } catch (const ScenarioError& error) {
     return complain(error, ExitStatus::bad_input);
   } catch (const UsageError& error) {

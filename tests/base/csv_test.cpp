@@ -57,6 +57,18 @@ TEST_CASE("What is written reads back") {
   CHECK(csv_line({""}) == "\"\"");  // a bare empty line would read as no row
 }
 
+TEST_CASE("No spreadsheet takes a text for a formula, and the text reads back as it was") {
+  CHECK(csv_line({"=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\tx"}) ==
+        "'=1+1,'+cmd|' /C calc'!A0,'-2+3,'@SUM(A1),'\tx");
+  CHECK(csv_line({"\rx", "-", "-inf"}) == "\"'\rx\",'-,'-inf");
+  CHECK(csv_line({"-2.5", "+3", "-1e-06", "-.5", "a=b", "'quoted'"}) == "-2.5,+3,-1e-06,-.5,a=b,'quoted'");
+  const std::vector<std::string> cells = {"=1",  "'=1",   "''=1", "'",   "''", "'x", "-1",
+                                          "'-1", "-1 GB", "\t",   "'\r", "=",  "@"};
+  const CsvTable table = parse_csv("a,b,c,d,e,f,g,h,i,j,k,l,m\n" + csv_line(cells) + "\n", "t.csv");
+  REQUIRE(table.rows.size() == 1);
+  for (std::size_t i = 0; i < cells.size(); ++i) CHECK(table.rows[0][i].text == cells[i]);
+}
+
 TEST_CASE("A table of commas alone costs no memory") {
   CHECK(complaint(std::string(15'000'000, ',')).find("more than 10000 cells in one row") != std::string::npos);
   std::string narrow = "a,b\n";

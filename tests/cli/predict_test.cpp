@@ -112,10 +112,14 @@ TEST_CASE("Help and version are answers") {
 }
 
 TEST_CASE("A full disk is an error") {
-  const FilterResult result =
-      run_filter({"sh", "-c", std::string(FORETRAIN_PROGRAM) + " predict sync-ring-4 > /dev/full"}, "");
-  CHECK(result.status == 2);
-  CHECK_THAT(result.errors, Catch::Contains("cannot write the output"));
+  for (const char* arguments : {"predict sync-ring-4", "predict sync-ring-4 --json", "--help", "predict --help",
+                                "--version", "complete -- pre", "scenarios list", "keys"}) {
+    INFO(arguments);
+    const FilterResult result =
+        run_filter({"sh", "-c", std::string(FORETRAIN_PROGRAM) + " " + arguments + " > /dev/full"}, "");
+    CHECK(result.status == 2);
+    CHECK_THAT(result.errors, Catch::Contains("foretrain: cannot write the output: No space left on device"));
+  }
 }
 
 TEST_CASE("--anchor makes predictions relative to measured runs") {

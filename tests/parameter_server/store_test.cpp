@@ -141,7 +141,7 @@ TEST_CASE("the graph of a synchronous step: pulls wait for all workers, asynchro
     const Built built(
         small({asynchronous ? "plan.sync.consistency=asynchronous" : "plan.sync.consistency=synchronous"}));
     const ServerGraph::Iterations iterations{1, {3, 3, 3}};
-    const ServerGraph graph = build_server_graph(built.store, built.topology, iterations, false);
+    const ServerGraph graph = build_server_graph(built.store, built.topology, iterations, a_lane_each(built.store));
     int updates = 0, pushes = 0, pulls = 0;
     for (TaskId task = 0; task < static_cast<TaskId>(graph.graph.tasks().size()); ++task) {
       const std::string& name = graph.graph.block_of(task).name;

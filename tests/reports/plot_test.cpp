@@ -1,5 +1,6 @@
 #include "model/base/error.hpp"
 #include "model/base/process.hpp"
+#include "model/base/utf8.hpp"
 #include "reports/accuracy.hpp"
 #include "reports/gnuplot.hpp"
 #include "reports/plot_breakdown.hpp"
@@ -75,6 +76,22 @@ TEST_CASE("A string of gnuplot keeps every character but control characters, and
   CHECK(gnuplot_string("plain") == "'plain'");
   CHECK(gnuplot_string("it's") == "'it''s'");
   CHECK(gnuplot_string("a\nb\tc") == "'a b c'");
+  CHECK(gnuplot_string("µs ≤ 😀") == "'µs ≤ 😀'");
+}
+
+TEST_CASE("Whatever a name holds, its picture is XML 1.0") {
+  // Section 2.2 of XML 1.0: no control characters, no surrogates, no U+FFFE and U+FFFF; and what is no UTF-8 is no
+  // text.
+  const std::string worst = "a\x01\x1b[31m\x7f\xc2\x85\xed\xa0\x80\xff\xef\xbf\xbe\xef\xbf\xbfz ]]> <&\"' \xc3";
+  CHECK(gnuplot_string("a\x01z\xffz\x7f") == "'a z\uFFFDz '");
+  const std::string svg = to_svg(to_figure(figure_with_title(worst)));
+  bool legal = true;
+  for (std::size_t at = 0, length = 1; at < svg.size() && length > 0; at += length) {
+    length = character_length(svg, at);
+    legal = legal && length > 0;
+  }
+  CHECK(legal);
+  CHECK(contains(svg, "&lt;&amp;"));
 }
 
 TEST_CASE("Names are drawn as they are, and never executed") {

@@ -186,7 +186,8 @@ TEST_CASE("R11: equal workers simulated one by one do what they do as one") {
   const test::BuiltStep built(scenario);
   const ParameterStore store = build_store(built.scenario, built.train(), built.model, built.topology, built.step);
   const auto step = [&](bool folded) {
-    const ServerGraph graph = build_server_graph(store, built.topology, usual_iterations(store), folded);
+    const ServerGraph graph = build_server_graph(store, built.topology, usual_iterations(store),
+                                                 folded ? all_in_one_lane(store) : a_lane_each(store));
     return times_of(store, graph, simulate(graph.graph, built.topology, Fidelity::flows)).step.value();
   };
   CHECK(step(false) == Approx(step(true)).epsilon(0.01));

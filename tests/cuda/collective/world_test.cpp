@@ -27,13 +27,18 @@ std::vector<std::string> lines_of(const std::string& command) {
   return lines;
 }
 
+const char* const secret = "sixteen or more characters";
+
+Launched of_two(int rank) { return {.by = "test", .rank = rank, .size = 2, .local_rank = {}}; }
+
 /// Starts one process per pair of rank and size at the same meeting point.
 std::string together(const std::vector<std::pair<int, int>>& processes, const std::string& arguments = "") {
   const std::string meeting = "127.0.0.1:" + std::to_string(foretrain::test::free_port());
   std::string command;
   for (const auto& [rank, size] : processes) {
     command += "FORETRAIN_RANK=" + std::to_string(rank) + " FORETRAIN_SIZE=" + std::to_string(size) +
-               " FORETRAIN_RENDEZVOUS=" + meeting + " " FORETRAIN_WORLD_PROBE " " + arguments + " & ";
+               " FORETRAIN_RENDEZVOUS=" + meeting + " FORETRAIN_TOKEN=a-secret-of-this-run " FORETRAIN_WORLD_PROBE " " +
+               arguments + " & ";
   }
   return command + "wait";
 }
@@ -65,7 +70,8 @@ TEST_CASE("a process that leaves is missed by all others, which do not hang", "[
 
 TEST_CASE("strangers at the meeting point are sent away", "[collective][world]") {
   const std::string port = std::to_string(foretrain::test::free_port());
-  const std::string common = "FORETRAIN_SIZE=2 FORETRAIN_RENDEZVOUS=127.0.0.1:" + port + " ";
+  const std::string common =
+      "FORETRAIN_SIZE=2 FORETRAIN_TOKEN=a-secret-of-this-run FORETRAIN_RENDEZVOUS=127.0.0.1:" + port + " ";
   // Something that is no foretrain-gpu speaks first: enough bytes to be taken for a greeting.
   const std::string stranger =
       "bash -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do "
@@ -78,17 +84,16 @@ TEST_CASE("strangers at the meeting point are sent away", "[collective][world]")
 
 TEST_CASE("nobody waits for ever for processes that do not come", "[collective][world]") {
   const std::string meeting = "127.0.0.1:" + std::to_string(foretrain::test::free_port());
-  CHECK_THROWS_WITH(make_tcp_world({.by = "test", .rank = 0, .size = 2, .local_rank = {}}, meeting, 0.3),
+  CHECK_THROWS_WITH(make_tcp_world(of_two(0), {.meeting = meeting, .token = secret}, 0.3),
                     Catch::Contains("1 of 2 processes did not come to " + meeting));
-  CHECK_THROWS_WITH(make_tcp_world({.by = "test", .rank = 1, .size = 2, .local_rank = {}}, meeting, 0.3),
+  CHECK_THROWS_WITH(make_tcp_world(of_two(1), {.meeting = meeting, .token = secret}, 0.3),
                     Catch::Contains("rank 0 does not listen at " + meeting));
 }
 
 TEST_CASE("a meeting point is host:port", "[collective][world]") {
   for (const char* text : {"node17", "node17:", ":29500", "node17:port", "node17:0", "node17:65536"}) {
     INFO(text);
-    CHECK_THROWS_WITH(make_tcp_world({.by = "test", .rank = 0, .size = 2, .local_rank = {}}, text, 0.1),
-                      Catch::Contains("host:port"));
+    CHECK_THROWS_WITH(make_tcp_world(of_two(0), {.meeting = text, .token = secret}, 0.1), Catch::Contains("host:port"));
   }
 }
 

@@ -207,7 +207,8 @@ TEST_CASE("one process per GPU: rank 0 leads, also where a point is not for all"
   std::size_t measured = 0;
   const auto process = [&](int rank) {
     try {
-      const auto world = make_tcp_world({.by = "test", .rank = rank, .size = 3, .local_rank = {}}, meeting, 20.0);
+      const auto world = make_tcp_world({.by = "test", .rank = rank, .size = 3, .local_rank = {}},
+                                        {.meeting = meeting, .token = "of these three threads"}, 20.0);
       CollectiveSession session(*world, {rank}, true);
       if (rank > 0) return session.follow();
       for (const int ranks : {3, 2}) {
