@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <utility>
 
 #include "model/base/number.hpp"
 #include "model/job/job.hpp"
@@ -48,43 +47,28 @@ void add_tasks(const TaskGraph& graph, CarriedBytes& carried) {
   }
 }
 
-void count(const std::vector<Piece>& pieces, double micro_batches, std::vector<double>& times) {
-  for (const Piece& piece : pieces) {
-    for (const int transfer : piece.transfers) times[at_index(transfer)] += micro_batches;
-  }
-}
-
-/// How often a step carries out each of its transfers inside layers.
-std::vector<double> times_inside_layers(const Step& step) {
-  std::vector<double> times(step.transfers.size());
-  int stage = -1;
-  for (const Step::Lane& lane : step.lanes) {
-    if (std::exchange(stage, lane.stage) == lane.stage) continue;  // a transfer has parts for all lanes of its stage
-    for (const Step::Chunk& chunk : lane.chunks) {
-      count(chunk.forward_pieces, step.micro_batches, times);
-      count(chunk.backward_pieces, step.micro_batches, times);
-      for (const ShardedUnit& unit : chunk.units) {
-        count(unit.forward_pieces, step.micro_batches, times);
-        count(unit.backward_pieces, step.micro_batches, times);
-      }
-    }
-  }
-  return times;
-}
-
-/// Collectives inside layers that meet no other traffic are a part of their passes, and no tasks.
+/// Collectives inside layers that meet no other traffic are a part of their passes, and no tasks. How long they take
+/// together is known, and which they are; each is taken to be carried out equally often.
 void add_merged(const Scenario& scenario, const Topology& topology, CarriedBytes& carried) {
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
   if (train == nullptr || uses_store(scenario)) return;
   const Model model = build_model(train->model, build_options(*train, scenario.plan));
   const Step step = build_step(scenario, *train, model, topology);
-  std::vector<double> missing = times_inside_layers(step);
-  for (const StepGraph::Transfer& task : step_graph(step).transfers) {
-    if (task.part == 0) missing[at_index(task.transfer)] -= 1.0;
+  const StepGraph graph = step_graph(step);
+  std::vector<bool> is_task(step.transfers.size());
+  for (const StepGraph::Transfer& task : graph.transfers) is_task[at_index(task.transfer)] = true;
+  std::vector<const Step::Transfer::Part*> parts;
+  std::vector<Seconds> once(step.lanes.size());  // by lane: each of them
+  for (std::size_t t = 0; t < step.transfers.size(); ++t) {
+    for (const Step::Transfer::Part& part : step.transfers[t].parts) {
+      if (is_task[t] || part.lanes.empty()) continue;
+      parts.push_back(&part);
+      for (const int lane : part.lanes) once[at_index(lane)] += part.uncontended;
+    }
   }
-  for (std::size_t t = 0; t < missing.size(); ++t) {
-    if (!(missing[t] > 0.0)) continue;
-    for (const Step::Transfer::Part& part : step.transfers[t].parts) carried.add(part.lowered, missing[t]);
+  for (const Step::Transfer::Part* part : parts) {
+    const std::size_t lane = at_index(part->lanes.front());
+    if (once[lane] > Seconds(0.0)) carried.add(part->lowered, graph.merged[lane] / once[lane]);
   }
 }
 

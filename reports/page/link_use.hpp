@@ -29,7 +29,8 @@ struct LinkUses {
   Seconds time;  ///< that the transfers are held against
 };
 
-/// Collectives inside layers are counted, too, where the graph has them as a part of its passes.
+/// Collectives inside layers are counted, too, where the graph has them as a part of its passes; what of these is
+/// hidden behind kernels is not.
 LinkUses link_uses(const Scenario& scenario, Fidelity fidelity);
 
 }  // namespace foretrain

@@ -8,10 +8,10 @@ namespace {
 
 Seconds end_of(const Slice& slice) { return slice.start + slice.duration; }
 
-/// Whether both would be seen as one bar where `width` is the least that can be seen.
+/// Whether both are too narrow to be seen where `width` is the least that can be.
 bool joins(const Slice& last, const Slice& next, Seconds width) {
   const bool neighbours = last.resource == next.resource && last.lane == next.lane && last.category == next.category;
-  return neighbours && next.start - end_of(last) < width && std::min(last.duration, next.duration) < width;
+  return neighbours && next.start - end_of(last) < width && std::max(last.duration, next.duration) < width;
 }
 
 std::vector<Slice> joined(const std::vector<Slice>& slices, Seconds width) {

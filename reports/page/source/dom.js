@@ -27,16 +27,15 @@ export function number(value) {
 function scaled(value, units) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  const [factor, unit] = units.find(([least]) => size >= least * 0.9995) ?? units[units.length - 1];
+  const [factor, unit] = units.find(([least, , from = least]) => size >= from * 0.9995) ?? units[units.length - 1];
   return `${number(value / factor)} ${unit}`.trim();
 }
 
 export const seconds = (value) =>
-  value === 0 ? "0 s" : scaled(value, [[86400, "days"], [3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]);
+  value === 0 ? "0 s" : scaled(value, [[86400, "days", 172800], [3600, "h", 7200], [60, "min", 120], [1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]);
 export const bytes = (value) =>
   value === 0 ? "0 B" : scaled(value, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
-export const count = (value) => scaled(value, [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"], [1e-12, ""]].map(
-  ([least, unit]) => (unit === "k" ? [1e3, "k"] : [least, unit])).filter(([least]) => least >= 1e3 || least < 1));
+export const count = (value) => scaled(value, [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]]);
 export const percent = (value) =>
   value === null || value === undefined ? "–" : `${number(Math.abs(value) < 0.0005 ? 0 : Math.round(value * 1000) / 10)} %`;
 export const flopRate = (value) => scaled(value, [[1e15, "PFLOP/s"], [1e12, "TFLOP/s"], [1e9, "GFLOP/s"], [1e-9, "FLOP/s"]]);
@@ -46,7 +45,7 @@ export const dollars = (value) =>
 
 /** How a column of this name is written: its unit is the end of its name. */
 export function formatOf(name) {
-  if (/share$|^mfu$|efficiency|mape|error$|bias|worst/.test(name)) return percent;
+  if (/share$|(^|\.)mfu$|efficiency|mape|error$|bias|worst/.test(name)) return percent;
   if (/_us$/.test(name)) return (value) => seconds(value * 1e-6);
   if (/bytes_per_second/.test(name)) return byteRate;
   if (/flops_per_second/.test(name)) return flopRate;
@@ -57,11 +56,11 @@ export function formatOf(name) {
   return number;
 }
 
-/** "step time" for "predicted.step_time_s"; keys of scenarios keep their last two words. */
+/** "step time" for "predicted.step_time_s", "network card bandwidth" for "cluster.network.nic_bandwidth". */
 export function words(key) {
-  const [first, ...rest] = key.split(".");
-  const name = first === "predicted" || first === "measured" ? rest.join(".") : key.split(".").slice(-2).join(" ");
-  return name.replace(/_(s|us|bytes|bytes_per_second)$/, "").replaceAll("_", " ");
+  const parents = ["predicted", "measured", "workload", "train", "plan", "cluster", "collective", "operator"];
+  return key.split(".").slice(-2).filter((part, i, all) => i === all.length - 1 || !parents.includes(part)).join(" ")
+    .replace(/_(s|us|bytes|bytes_per_second)$/, "").replace(/\bnic_/, "card ").replaceAll("_", " ");
 }
 
 const csvCell = (value) => {

@@ -10,12 +10,13 @@ import {
   VisualMapContinuousComponent,
 } from "echarts/components";
 import { graphic, init, use } from "echarts/core";
+import { LabelLayout } from "echarts/features";
 import { CanvasRenderer } from "echarts/renderers";
 
 use([
   BarChart, CustomChart, GraphChart, HeatmapChart, LineChart, ScatterChart,
   DataZoomInsideComponent, DataZoomSliderComponent, GridComponent, LegendScrollComponent, MarkLineComponent,
-  TooltipComponent, VisualMapContinuousComponent, CanvasRenderer,
+  TooltipComponent, VisualMapContinuousComponent, LabelLayout, CanvasRenderer,
 ]);
 
 export { graphic, init };

@@ -10,14 +10,14 @@ function dressed(option, phone) {
   const { text, soft, line, ground } = ink();
   const axis = (one) => ({
     nameLocation: "middle", nameGap: 30, nameTextStyle: { color: soft, fontSize: 12 }, ...one,
-    axisLabel: { color: soft, hideOverlap: true, ...one.axisLabel }, axisLine: { lineStyle: { color: line }, ...one.axisLine },
+    axisLabel: { color: soft, hideOverlap: true, lineHeight: 14, ...one.axisLabel }, axisLine: { lineStyle: { color: line }, ...one.axisLine },
     splitLine: { lineStyle: { color: line }, ...one.splitLine }, axisTick: { lineStyle: { color: line }, ...one.axisTick },
   });
   const every = (one) => (Array.isArray(one) ? one.map(axis) : one && axis(one));
   return {
     animation: false, color: colours(), textStyle: { color: text, fontFamily: "system-ui, sans-serif" },
     ...option,
-    grid: { left: phone ? 8 : 16, right: phone ? 16 : 28, top: option.legend ? 44 : 20, bottom: 44, containLabel: true, ...option.grid },
+    grid: { left: phone ? 8 : 16, right: phone ? 16 : 28, top: option.legend ? 44 : 20, bottom: option.xAxis?.name ? 26 : 8, containLabel: true, ...option.grid },
     // Rich text is drawn on the canvas: an HTML tip would need inline styles, which the page's policy forbids.
     tooltip: { renderMode: "richText", confine: true, backgroundColor: ground, borderColor: line,
       textStyle: { color: text, fontSize: 12 }, ...option.tooltip },

@@ -35,8 +35,8 @@ export function themeSwitch() {
 }
 
 // Okabe and Ito's colours, which all kinds of sight tell apart; on dark ground the two darkest are lighter.
-const light = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d", "#8c6d31"];
-const dark = ["#4ba3dd", "#ff8a3d", "#2fc79b", "#e39cc4", "#f2b632", "#8fd0f5", "#b9bfc7", "#c5a35f"];
+const light = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d", "#8c6d31", "#9467bd", "#b5bd3c", "#7f7f7f"];
+const dark = ["#4ba3dd", "#ff8a3d", "#2fc79b", "#e39cc4", "#f2b632", "#8fd0f5", "#b9bfc7", "#c5a35f", "#c5a3e6", "#d8e05a", "#8a929e"];
 export const colours = () => (isDark() ? dark : light);
 
 /** What charts take from the style sheet. */

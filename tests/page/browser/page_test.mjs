@@ -49,7 +49,8 @@ async function open(html, { size = "desk", colorScheme = "light" }, use) {
   await page.waitForSelector("html[data-ready]");
   await use(page);
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  assert(overflow <= 0, `${html}: ${overflow} pixels wider than the window`);
+  const widest = await page.evaluate(() => [...document.querySelectorAll("main *")].filter((one) => one.getBoundingClientRect().right > innerWidth && !one.closest(".scroll")).map((one) => `${one.tagName}.${one.className} ${one.textContent.slice(0, 40)}`));
+  assert(overflow <= 0, `${html}: ${overflow} pixels wider than the window: ${widest.slice(-5).join("; ")}`);
   await page.evaluate(axe);
   const found = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
   for (const { id, impact, help, nodes } of found.violations) {
@@ -66,7 +67,7 @@ async function rowsOf(page, title) {
   return panel(page, title).locator("tbody tr").evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.dataset.value)));
 }
 async function seeAll(page) {
-  for (const one of await page.locator(".panel").all()) await one.scrollIntoViewIfNeeded();
+  for (const one of await page.locator(".panel:visible").all()) await one.scrollIntoViewIfNeeded();
   await page.evaluate(() => scrollTo(0, 0));
 }
 /** Of the visible window, or of one panel. */
@@ -82,7 +83,11 @@ async function whole(page, name) {
   if (!process.env.WHOLE) return;
   await seeAll(page);
   await page.waitForTimeout(150);
-  await page.screenshot({ path: join(process.env.WHOLE, `${name}.png`), fullPage: true });
+  const { width, height } = await page.evaluate(() => ({ width: innerWidth, height: document.documentElement.scrollHeight }));
+  for (let y = 0; y < height; y += 1300) {
+    const clip = { x: 0, y, width, height: Math.min(1300, height - y) };
+    await page.screenshot({ path: join(process.env.WHOLE, `${name}-${y / 1300}.png`), fullPage: true, clip });
+  }
 }
 
 async function scenarioPage() {
@@ -179,18 +184,17 @@ async function sweepPage() {
       const at = time.filter((_, i) => key === `${algorithm[i]} ${speed.values[i]}`);
       assert.equal(value, Math.min(...at), key);
     }
-    await panel(page, "Sweep sweep.csv").getByLabel("train micro batch").selectOption({ label: "1" });
+    await panel(page, "Sweep sweep.csv").getByLabel("micro batch").selectOption({ label: "1" });
     for (const [key, value] of Object.entries(await best())) {
       const i = time.findIndex((_, at) => key === `${algorithm[at]} ${speed.values[at]}` && column("workload.train.micro_batch").values[at] === "1");
       assert.equal(value, time[i], key);
     }
-    await panel(page, "Sweep sweep.csv").getByLabel("Across").selectOption({ label: "network nic bandwidth" });
-    await panel(page, "Sweep sweep.csv").getByLabel("Upwards").selectOption({ label: "train micro batch" });
+    await panel(page, "Sweep sweep.csv").getByLabel("Across").selectOption({ label: "network card bandwidth" });
+    await panel(page, "Sweep sweep.csv").getByLabel("Upwards").selectOption({ label: "micro batch" });
     await panel(page, "Sweep sweep.csv").getByRole("tab", { name: "Chart" }).click();
     await whole(page, "sweep");
     await picture(page, "report-sweep", "Sweep sweep.csv");
   });
-  return html;
 }
 
 async function planPage() {
@@ -200,12 +204,13 @@ async function planPage() {
     const title = `Plans for ${plan.scenario}`;
     const status = page.getByRole("status");
     assert.match(await status.innerText(), new RegExp(`^${plan.plans.length} of`));
-    const tensor = plan.plans.filter((one) => one.set.includes("plan.tensor=2"));
-    assert(tensor.length > 0 && tensor.length < plan.plans.length);
-    await panel(page, title).getByLabel("tensor", { exact: true }).selectOption("2");
-    assert.match(await status.innerText(), new RegExp(`^${tensor.length} of`));
-    assert.deepEqual((await rowsOf(page, title)).map((row) => Number(row[2])), tensor.map((one) => one.step_time_s));
-    await panel(page, title).getByLabel("tensor", { exact: true }).selectOption("");
+    const sharded = plan.plans.filter((one) => one.set.includes("plan.zero=1"));
+    assert(sharded.length > 0 && sharded.length < plan.plans.length);
+    const zero = panel(page, title).getByLabel("zero", { exact: true });
+    await zero.selectOption("1");
+    assert.match(await status.innerText(), new RegExp(`^${sharded.length} of`));
+    assert.deepEqual((await rowsOf(page, title)).map((row) => Number(row[2])), sharded.map((one) => one.step_time_s));
+    await zero.selectOption("");
     await panel(page, title).getByLabel("only the front").check();
     assert.match(await status.innerText(), new RegExp(`^${plan.plans.filter((one) => one.in_front).length} of`));
     await panel(page, title).getByLabel("only the front").uncheck();
@@ -216,7 +221,7 @@ async function planPage() {
 }
 
 async function accuracyPage() {
-  const cases = join(program, "..", "..", "scenarios", "cases", "cases_vtrain_a100.csv");
+  const cases = join(import.meta.dirname, "..", "..", "..", "scenarios", "cases", "cases_megatron_papers.csv");
   await open(report("accuracy.html", cases), {}, async (page) => {
     const { accuracy: [accuracy] } = await dataOf(page);
     const rows = await rowsOf(page, "Predicted against measured");
@@ -230,8 +235,9 @@ async function accuracyPage() {
 }
 
 /** 5,000 points of a sweep and 50,000 slices of a timeline. */
-async function largePage(sweep) {
-  const html = withData("large.html", report("small.html", "gpt3-175b-1024-a100", file("sweep.csv")), (data) => {
+async function largePage() {
+  writeFileSync(file("few.csv"), "case,cluster.nodes,predicted.step_time_s\na,1,1.5\nb,2,1.25\n");
+  const html = withData("large.html", report("small.html", "gpt3-175b-1024-a100", file("few.csv")), (data) => {
     const rows = Array.from({ length: 5000 }, (_, i) => i);
     data.sweeps[0] = { name: "large", rows: 5000, kept: {}, columns: [
       { key: "cluster.nodes", values: rows.map((i) => String(1 + (i % 50))), numbers: rows.map((i) => 1 + (i % 50)) },
@@ -248,7 +254,7 @@ async function largePage(sweep) {
     const drawn = async (title) => {
       const begun = Date.now();
       await panel(page, title).scrollIntoViewIfNeeded();
-      await panel(page, title).locator("canvas").waitFor();
+      await panel(page, title).locator("canvas").first().waitFor();
       return Date.now() - begun;
     };
     const timeline = await drawn("Timeline of a step"), heat = await drawn("Sweep large");

@@ -18,7 +18,7 @@ function accuracyPanel(report) {
     controls: [quantities.length > 1 ? choice("Quantity", quantities.map((one) => [one, one.replaceAll("_", " ")]), quantity, (value) => { quantity = value; panel.update(); }) : null,
       groups.length > 1 ? choice("Group", [["", "all"], ...groups], "", (value) => { group = value; panel.update(); }) : null].filter(Boolean),
     tall: ({ phone }) => (phone ? 380 : 460),
-    chart: ({ ink }) => {
+    chart: ({ colours, ink }) => {
       const shown = left(), format = formatOf(unit[quantity] ?? quantity);
       const values = shown.flatMap((one) => [one.measured, one.predicted]).filter((value) => value > 0);
       const low = Math.min(...values) / 1.15, high = Math.max(...values) * 1.15;
@@ -28,9 +28,9 @@ function accuracyPanel(report) {
       return {
         legend: { data: named }, grid: { left: 36 },
         tooltip: { trigger: "item", formatter: ({ data }) => (data.one ? `${data.one.case}\nmeasured ${format(data.one.measured)}\npredicted ${format(data.one.predicted)}\nerror ${percent(data.one.error)}` : "") },
-        xAxis: { type: "log", min: low, max: high, name: "measured", axisLabel: { formatter: format } },
-        yAxis: { type: "log", min: low, max: high, name: "predicted", nameGap: 58, axisLabel: { formatter: format } },
-        series: [diagonal(1), diagonal(1.1), diagonal(1 / 1.1), ...named.map((name, i) => ({ name: name || "cases", type: "scatter", symbol: symbols[i % symbols.length], symbolSize: 9,
+        xAxis: { type: "log", min: low, max: high, name: "measured", axisLabel: { formatter: format, showMinLabel: false, showMaxLabel: false } },
+        yAxis: { type: "log", min: low, max: high, name: "predicted", nameGap: 58, axisLabel: { formatter: format, showMinLabel: false, showMaxLabel: false } },
+        series: [diagonal(1), diagonal(1.1), diagonal(1 / 1.1), ...named.map((name, i) => ({ name: name || "cases", type: "scatter", symbol: symbols[i % symbols.length], symbolSize: 9, color: colours[i % colours.length],
           itemStyle: { opacity: 0.8 }, data: shown.filter((one) => one.group === name).map((one) => ({ value: [one.measured, one.predicted], one })) }))],
       };
     },

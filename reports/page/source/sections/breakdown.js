@@ -12,7 +12,7 @@ export function breakdownPanel(scenarios, title = "Where the time goes") {
   return chartPanel({
     title,
     label: `${title}. ${told.map((s) => `${s.name}: ${keys.map((key) => `${parts[key]} ${seconds(of(s, key))}`).join(", ")}`).join(". ")}`,
-    tall: ({ phone }) => 120 + told.length * (phone ? 64 : 44),
+    tall: ({ phone }) => 96 + told.length * (phone ? 64 : 44),
     chart: ({ width }) => ({
       legend: {}, tooltip: { trigger: "item", formatter: ({ seriesName, name, value }) => {
         const scenario = told.find((one) => one.name === name);
@@ -40,7 +40,7 @@ function communicationPanel(result) {
   return chartPanel({
     title: "Communication", note: "What is hidden happens beside the computing and costs no time of its own.",
     label: `Communication. ${entries.map(([name, time]) => `${name}: ${seconds(time.total)}, of which ${seconds(time.exposed)} exposed`).join(". ")}`,
-    tall: () => 110 + 36 * entries.length,
+    tall: () => 90 + 36 * entries.length,
     chart: ({ width, colours }) => ({
       legend: {}, tooltip: { trigger: "axis", axisPointer: { type: "shadow" }, valueFormatter: seconds },
       xAxis: { type: "value", name: "time", axisLabel: { formatter: seconds } },

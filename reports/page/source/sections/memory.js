@@ -6,16 +6,16 @@ function kindsPanel(memory) {
   const kinds = Object.entries(memory).filter(([key, value]) => typeof value === "number" && value > 0 &&
     !["total", "capacity", "host", "host_capacity"].includes(key));
   return chartPanel({
-    title: "Memory by kind", tall: () => 170,
+    title: "Memory by kind", tall: () => 140,
     note: `${bytes(memory.total)} of ${bytes(memory.capacity)}: ${memory.fits ? "fits" : "does not fit"}.`,
     label: `Memory by kind. ${kinds.map(([key, value]) => `${key} ${bytes(value)}`).join(", ")}; capacity ${bytes(memory.capacity)}`,
     chart: ({ ink }) => ({
       legend: {}, tooltip: { trigger: "item", valueFormatter: bytes },
-      xAxis: { type: "value", max: Math.max(memory.total, memory.capacity) * 1.02, axisLabel: { formatter: bytes } },
+      xAxis: { type: "value", max: Math.max(memory.total, memory.capacity) * 1.02, axisLabel: { formatter: bytes, showMaxLabel: false } },
       yAxis: { type: "category", data: ["memory"], axisLabel: { show: false }, axisTick: { show: false } },
       series: kinds.map(([name, value], i) => ({ name, type: "bar", stack: "memory", barMaxWidth: 36, data: [value],
         markLine: i ? undefined : { silent: true, symbol: "none", lineStyle: { color: ink.bad, type: "solid", width: 2 },
-          label: { color: ink.text, formatter: "capacity", position: "insideMiddleBottom", rotate: 0, distance: -34 }, data: [{ xAxis: memory.capacity }] } })),
+          label: { color: ink.text, formatter: "capacity", position: "end", distance: 3 }, data: [{ xAxis: memory.capacity }] } })),
     }),
     table: () => [["kind", "bytes"], [...kinds, ["total", memory.total], ["capacity", memory.capacity]]],
   });
@@ -33,7 +33,7 @@ function stepPanel({ timeline, peak, memory_per_gpu_bytes: footprint }) {
         ...entries.filter((one) => one.value > 0).reverse().map((one) => `${one.seriesName}: ${bytes(one.value)}`)].join("\n") },
       xAxis: { type: "category", boundaryGap: false, data: timeline.map((moment) => moment.phase), name: "layers in the order of the work",
         axisLabel: { interval: (i) => i === 0 || timeline[i].phase !== timeline[i - 1].phase } },
-      yAxis: { type: "value", max: Math.ceil(Math.max(footprint.capacity, peak.bytes.total) * 1.05 / 1e9) * 1e9, axisLabel: { formatter: bytes } },
+      yAxis: { type: "value", max: Math.ceil(Math.max(footprint.capacity, peak.bytes.total) * 1.05 / 1e9) * 1e9, axisLabel: { formatter: bytes, showMaxLabel: false } },
       series: kinds.map((name, i) => ({ name, type: "line", stack: "memory", step: "middle", symbol: "none", areaStyle: { opacity: 0.85 },
         lineStyle: { width: 0.5 }, data: timeline.map((moment) => moment.bytes[name]),
         markLine: i ? undefined : { silent: true, symbol: "none", lineStyle: { color: ink.bad, type: "solid", width: 2 },

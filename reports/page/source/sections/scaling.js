@@ -80,7 +80,7 @@ export function mapPanel(map, sweep) {
     tall: () => 130 + 26 * map.y.labels.length,
     chart: ({ colours, ink }) => ({
       tooltip: { formatter: ({ value: [x, y, ratio] }) => `${map.x.title} ${map.x.labels[x]}\n${map.y.title} ${map.y.labels[y]}\n${number(10 ** ratio)} times as long` },
-      grid: { bottom: 90 },
+      grid: { bottom: 88 },
       xAxis: { type: "category", data: map.x.labels, name: map.x.title }, yAxis: { type: "category", data: map.y.labels, name: map.y.title, nameGap: 60 },
       visualMap: { min: -1, max: 1, calculable: false, orient: "horizontal", left: "center", bottom: 0, itemHeight: 180, textStyle: { color: ink.text },
         text: ["10 times as long", "a tenth"], inRange: { color: [colours[0], ink.ground, colours[1]] } },

@@ -10,7 +10,7 @@ function tornado({ sensitivities, time_s: time }) {
   return chartPanel({
     title: "What each resource is worth", note: `Change of the time when one resource is ${by} % faster or slower.`,
     label: `Sensitivities. ${told.map((one) => `${one.resource}: ${percent(change(one.faster_s))} when faster, ${percent(change(one.slower_s))} when slower`).join(". ")}`,
-    tall: () => 110 + 32 * told.length,
+    tall: () => 90 + 32 * told.length,
     chart: ({ width, colours }) => ({
       legend: {}, tooltip: { trigger: "axis", axisPointer: { type: "shadow" }, valueFormatter: percent },
       xAxis: { type: "value", axisLabel: { formatter: percent }, name: "change of the time" },
@@ -25,20 +25,24 @@ function tornado({ sensitivities, time_s: time }) {
 
 function remediesPanel(remedies) {
   const known = remedies.filter((one) => one.speedup !== undefined);
-  if (!known.length) return null;
+  const told = known.filter((one) => Math.abs(one.speedup - 1) >= 0.005);
+  if (!told.length) return null;
+  const gain = ({ speedup }) => `${speedup > 1 ? "+" : ""}${percent(speedup - 1)}`;
+  const others = known.length - told.length;
   return chartPanel({
-    title: "What would help, each by itself", note: "Speed over the scenario's own, without regard to what the change does to the training's result.",
-    label: `Remedies. ${known.map((one) => `${one.change}: ${number(one.speedup)} times`).join(", ")}`,
-    tall: () => 70 + 27 * known.length,
+    title: "What would help, each by itself",
+    note: "Change of the speed, without regard to what it does to the training's result." +
+      (others ? ` ${others} other changes make less than half a percent of difference; the table has them.` : ""),
+    label: `Remedies. ${told.map((one) => `${one.change}: ${gain(one)}`).join(", ")}`,
+    tall: ({ phone }) => 44 + (phone ? 36 : 27) * told.length,
     chart: ({ width, colours, ink }) => ({
-      tooltip: { trigger: "item", formatter: ({ dataIndex: i }) => `${known[i].change}\n${number(known[i].speedup)} times the speed, ${seconds(known[i].time_s)}${known[i].fits ? "" : "\ndoes not fit"}` },
-      xAxis: { type: "value", axisLabel: { formatter: (value) => `${number(value)}×` } },
-      yAxis: { type: "category", inverse: true, data: known.map((one) => one.change), axisTick: { show: false },
+      tooltip: { trigger: "item", formatter: ({ dataIndex: i }) => `${told[i].change}\n${gain(told[i])} speed, ${seconds(told[i].time_s)}${told[i].fits ? "" : "\ndoes not fit"}` },
+      xAxis: { type: "value", axisLabel: { formatter: percent }, boundaryGap: ["8%", "12%"] },
+      yAxis: { type: "category", inverse: true, data: told.map((one) => one.change), axisTick: { show: false }, axisLine: { onZero: false },
         axisLabel: { width: width * 0.42, overflow: "break" } },
-      series: [{ name: "speed", type: "bar", barMaxWidth: 18, data: known.map(({ speedup, fits }) => ({ value: speedup,
-        itemStyle: { color: !fits ? ink.soft : speedup >= 1 ? colours[2] : colours[1] } })),
-        label: { show: true, position: "right", color: ink.text, formatter: ({ value }) => `${number(value)}×` },
-        markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink.text, type: "solid" }, data: [{ xAxis: 1 }] } }],
+      series: [{ name: "speed", type: "bar", barMaxWidth: 18, data: told.map((one) => ({ value: one.speedup - 1,
+        itemStyle: { color: !one.fits ? ink.soft : one.speedup > 1 ? colours[2] : colours[1] },
+        label: { show: true, position: one.speedup > 1 ? "right" : "left", color: ink.text, formatter: () => gain(one) + (one.fits ? "" : ", does not fit") } })) }],
     }),
     table: () => [["change", "settings", "times the speed", "time_s", "fits"], known.map((one) => [one.change, one.set.join(" "), one.speedup, one.time_s, one.fits])],
   });

@@ -22,7 +22,7 @@ function verdict(scenario) {
   }
   if (explanation?.bottleneck) sentences.push(`What bounds it: ${explanation.bottleneck}.`);
   const best = explanation?.remedies.find((remedy) => remedy.speedup > 1.005 && remedy.fits);
-  if (best) sentences.push(`Most would be gained by ${best.change}: ${number(best.speedup)} times the speed.`);
+  if (best) sentences.push(`The change that would gain most: ${best.change} (${number(best.speedup)} times the speed).`);
   return sentences.length ? element("p", { class: "verdict" }, sentences.join(" ")) : null;
 }
 

@@ -45,16 +45,19 @@ function sweepPanel(sweep) {
   const heat = ({ ink, width }) => {
     const all = cells(), values = all.map((cell) => cell[2]).filter((value) => value > 0);
     const low = Math.min(...values), high = Math.max(...values), log = high / low > 50;
+    const told = width / x.labels.length > 64 && all.length < 200;
     const level = (value) => (log ? Math.log10(value) : value);
     return {
       tooltip: { formatter: ({ data }) => `${settingsOf(data.row)}\n${words(measure.key)}: ${format(measure.values[data.row])}` },
-      grid: { bottom: 96 },
+      grid: { bottom: 88 },
       xAxis: { type: "category", data: x.labels, name: words(x.key), splitArea: { show: false } },
       yAxis: { type: "category", data: y.labels, name: words(y.key), nameLocation: "end", nameGap: 8, nameTextStyle: { align: "left" }, axisLabel: { width: width * 0.25, overflow: "truncate" } },
       visualMap: { min: level(low), max: level(high), calculable: true, orient: "horizontal", left: "center", bottom: 0, itemWidth: 14, itemHeight: Math.min(260, width / 2),
         textStyle: { color: ink.text }, formatter: (value) => format(log ? 10 ** value : value), inRange: { color: [ink.low, ink.high] } },
-      series: [{ name: words(measure.key), type: "heatmap", progressive: 0, data: all.map(([a, b, value, row]) => ({ value: [a, b, level(value)], row })),
-        label: { show: width / x.labels.length > 64 && all.length < 200, fontSize: 10, formatter: ({ data }) => format(measure.values[data.row]), textBorderWidth: 2, textBorderColor: ink.ground, color: ink.text },
+      series: [{ name: words(measure.key), type: "heatmap", progressive: 0, data: all.map(([a, b, value, row]) => (told
+        ? { value: [a, b, level(value)], row, label: { color: level(value) - level(low) > 0.5 * (level(high) - level(low)) ? ink.ground : ink.text } }
+        : { value: [a, b, level(value)], row })),
+        label: { show: told, fontSize: 10, formatter: ({ data }) => format(measure.values[data.row]) },
         itemStyle: { borderWidth: all.length < 800 ? 1 : 0, borderColor: ink.ground } }],
     };
   };

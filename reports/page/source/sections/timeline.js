@@ -85,11 +85,11 @@ function timelinePanel(slices) {
       step("Earlier", "←", () => zoom(from - (until - from) / 2, from + (until - from) / 2)),
       step("Later", "→", () => zoom(from + (until - from) / 2, until + (until - from) / 2)),
       step("Everything", "Everything", () => zoom(0, span))],
-    tall: () => 130 + (fits ? rows : 40) * (rows > 12 ? 16 : 26),
+    tall: () => 115 + (fits ? rows : 40) * (rows > 12 ? 16 : 26),
     chart: ({ width, colours, phone }) => ({
       legend: { data: present },
       tooltip: { formatter: tip },
-      grid: { bottom: 70 },
+      grid: { bottom: 48 },
       xAxis: { type: "value", min: 0, max: span, axisLabel: { formatter: (value) => seconds(value * 1e-6) } },
       yAxis: { type: "category", inverse: true, data: slices.resources, axisTick: { show: false },
         axisLabel: { width: phone ? 84 : 190, overflow: "truncate", fontSize: rows > 12 ? 10 : 12 } },
