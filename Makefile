@@ -7,7 +7,8 @@ FORETRAIN = $(BUILD)/foretrain
 
 PREFIX ?= /usr/local
 
-.PHONY: demo build test install package packages configure golden keys gallery map scaling-plot measure-hosts format tidy clean
+.PHONY: demo build test install package packages configure golden keys page page-test gallery map scaling-plot measure-hosts format \
+        tidy clean
 
 demo: build
 	@FORETRAIN=$(FORETRAIN) .ci/demo
@@ -36,13 +37,22 @@ configure: packages
 
 # Writes the expected outputs in tests/golden anew; read the difference before committing it.
 golden: configure
-	@cmake --build $(BUILD) --parallel $(JOBS) --target test_reports test_import
+	@cmake --build $(BUILD) --parallel $(JOBS) --target test_reports test_import test_page
 	@FORETRAIN_GOLDEN=write $(BUILD)/tests/test_reports "[golden]"
 	@FORETRAIN_GOLDEN=write $(BUILD)/tests/test_import "[golden]"
+	@FORETRAIN_GOLDEN=write $(BUILD)/tests/test_page "[golden]"
 
 # The page of reference about keys, from the tables that files are read by.
 keys: build
 	@$(FORETRAIN) keys --markdown > reports/docs/keys.md
+
+# What `foretrain report` puts its data into, from reports/page/source; needs npm.
+page:
+	@cd reports/page && npm ci --no-fund --no-audit >/dev/null && node bundle.mjs
+
+# Opens pages of every kind in Chromium; reports/docs/pictures anew.
+page-test: build
+	@tests/page/browser/run $(FORETRAIN) reports/docs/pictures
 
 # The pictures of README and gallery.
 gallery: demo map

@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
 #include "model/scenario/load.hpp"
-#include "reports/cli/plot.hpp"
-#include "reports/explanation.hpp"
+#include "reports/cli/told.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
@@ -26,6 +25,8 @@ std::vector<Answer> answers_of(std::vector<WhatIf> questions, const PlotOptions&
   return answers;
 }
 
+}  // namespace
+
 Explanation explanation_of(const PlotOptions& options) {
   const Scenario scenario = load_scenario(options.file(), options.overrides);
   Result result = predict(scenario, options.fidelity, Timeline::fill);
@@ -43,8 +44,6 @@ Explanation explanation_of(const PlotOptions& options) {
   }
   return explanation;
 }
-
-}  // namespace
 
 void add_explain(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<PlotOptions>();

@@ -5,12 +5,9 @@
 #include "model/scenario/checks.hpp"
 #include "model/scenario/load.hpp"
 #include "model/workload/build.hpp"
-#include "reports/cli/plot.hpp"
-#include "reports/memory_report.hpp"
+#include "reports/cli/told.hpp"
 
 namespace foretrain {
-
-namespace {
 
 MemoryReport memory_report(const std::string& file, const std::vector<std::string>& overrides) {
   const Scenario scenario = load_scenario(file, overrides);
@@ -30,8 +27,6 @@ MemoryReport memory_report(const std::string& file, const std::vector<std::strin
   report.remedies = remedies_for_memory(scenario, *train);
   return report;
 }
-
-}  // namespace
 
 void add_memory(CLI::App& app, ExitStatus& status) {
   struct Options {

@@ -6,19 +6,12 @@
 
 #include "model/base/error.hpp"
 #include "model/scenario/load.hpp"
-#include "reports/cli/plot.hpp"
-#include "reports/plot_scaling.hpp"
+#include "reports/cli/told.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
 
 namespace {
-
-struct ScalingOptions {
-  std::vector<int> gpus = {1, 2, 4, 8, 16};
-  std::vector<std::string> algorithms = {"ring", "parameter_server", "naive"};
-  bool strong = false;  ///< the global batch stays as it is; else the batch per GPU does
-};
 
 const TrainWorkload& train_of(const Scenario& scenario) {
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
@@ -65,13 +58,14 @@ struct Prediction {
 };
 
 std::vector<Prediction> points_of(const PlotOptions& shared, const ScalingOptions& options,
-                                  const std::vector<Scenario>& scenarios) {
+                                  const std::vector<Scenario>& scenarios,
+                                  const std::function<void(const std::string&)>& tell) {
   std::vector<Prediction> points;
   for (std::size_t f = 0; f < scenarios.size(); ++f) {
     for (std::size_t g = 0; g < options.gpus.size(); ++g) {
       const auto placed = on_gpus(scenarios[f], options.gpus[g], options.strong);
       if (!placed) {
-        warn(fmt::format("{} is left out on {} GPUs: no whole nodes, replicas or batch", scenarios[f].name,
+        tell(fmt::format("{} is left out on {} GPUs: no whole nodes, replicas or batch", scenarios[f].name,
                          options.gpus[g]));
         continue;
       }
@@ -92,8 +86,10 @@ std::string words(std::string name) {
   return name;
 }
 
-/// Predicts every point. Those without a prediction are absent, and the reasons are warnings.
-ScalingFigure predict_scaling(const PlotOptions& shared, const ScalingOptions& options) {
+}  // namespace
+
+ScalingFigure predict_scaling(const PlotOptions& shared, const ScalingOptions& options,
+                              const std::function<void(const std::string&)>& tell) {
   ScalingFigure figure{options.gpus, {}};
   std::vector<Scenario> scenarios;
   for (const std::string& file : shared.files) {
@@ -104,7 +100,7 @@ ScalingFigure predict_scaling(const PlotOptions& shared, const ScalingOptions& o
       panel.curves.push_back({words(algorithm), std::vector<std::optional<Seconds>>(options.gpus.size())});
     }
   }
-  const std::vector<Prediction> points = points_of(shared, options, scenarios);
+  const std::vector<Prediction> points = points_of(shared, options, scenarios, tell);
   const std::vector<Outcome> outcomes = predict_with_progress(points.size(), shared.jobs, [&](std::size_t i) {
     return predict(load_scenario(shared.files[points[i].file], points[i].overrides), shared.fidelity);
   });
@@ -112,16 +108,18 @@ ScalingFigure predict_scaling(const PlotOptions& shared, const ScalingOptions& o
     if (outcomes[i].result) {
       figure.panels[points[i].file].curves[points[i].algorithm].times[points[i].gpus] = outcomes[i].result->time();
     } else {
-      warn(outcomes[i].error);
+      tell(outcomes[i].error);
     }
   }
   return figure;
 }
 
+namespace {
+
 ExitStatus run(const PlotOptions& shared, ScalingOptions options) {
   std::ranges::sort(options.gpus);
   options.gpus.erase(std::unique(options.gpus.begin(), options.gpus.end()), options.gpus.end());
-  const ScalingFigure scaling = predict_scaling(shared, options);
+  const ScalingFigure scaling = predict_scaling(shared, options, [](const std::string& why) { warn(why); });
   const bool complete =
       std::ranges::all_of(scaling.panels, [](const ScalingPanel& panel) { return is_complete(panel.curves); });
   return show(shared, scaling, complete);

@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "model/base/error.hpp"
+#include "model/job/calibrated_uncertainty.hpp"
+#include "model/scenario/load.hpp"
+#include "reports/cli/sweep_merge.hpp"
+#include "reports/cli/sweep_table.hpp"
+#include "reports/cli/told.hpp"
+#include "reports/measured.hpp"
+#include "reports/page/page.hpp"
+#include "reports/settings.hpp"
+
+namespace foretrain {
+
+namespace {
+
+struct ReportOptions {
+  PlotOptions shared;
+  std::string title;
+  std::vector<int> gpus;  ///< empty: an eighth to four times the scenario's
+};
+
+std::optional<ScalingPart> scaling_part(const PlotOptions& shared, const ReportOptions& options,
+                                        const Scenario& scenario) {
+  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+  if (train == nullptr) return std::nullopt;
+  const int own = scenario.cluster.gpus();
+  ScalingOptions points{options.gpus, {"auto", "ring", "parameter_server"}};
+  if (points.gpus.empty()) {
+    for (const int n : {own / 8, own / 4, own / 2, own, own * 2, own * 4}) {
+      if (n > 0) points.gpus.push_back(n);
+    }
+  }
+  std::ranges::sort(points.gpus);
+  points.gpus.erase(std::unique(points.gpus.begin(), points.gpus.end()), points.gpus.end());
+  ScalingPart part;
+  part.samples_per_gpu = static_cast<double>(train->global_batch) / own;
+  part.usd_per_gpu_hour = scenario.cluster.usd_per_gpu_hour;
+  std::set<std::string> told;
+  part.figure = predict_scaling(shared, points, [&](const std::string& why) {
+    if (told.insert(why).second) part.not_predicted.push_back(why);
+  });
+  return part;
+}
+
+/// Nothing where the scenario has no operators.
+std::optional<RooflineFigure> roofline_of(const Scenario& scenario) {
+  try {
+    return roofline_figure({scenario});
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
+}
+
+ScenarioPart scenario_part(const std::string& file, const ReportOptions& options) {
+  PlotOptions shared = options.shared;
+  shared.files = {file};
+  const YamlNode document = scenario_document(file, shared.overrides);
+  const Scenario scenario = read_scenario(document, std::filesystem::path(file).stem().string());
+  ScenarioPart part{.explanation = explanation_of(shared), .gpus = scenario.cluster.gpus()};
+  set_calibrated_uncertainty(scenario, part.explanation.result);
+  part.explanation.result.settings = settings_of(scenario, document);
+  if (std::holds_alternative<TrainWorkload>(scenario.workload)) part.memory = memory_report(file, shared.overrides);
+  part.scaling = scaling_part(shared, options, scenario);
+  part.roofline = roofline_of(scenario);
+  part.links = link_uses(scenario, shared.fidelity);
+  return part;
+}
+
+AccuracyReport accuracy_of(const std::string& file, const PlotOptions& shared) {
+  const std::vector<Case> cases = read_cases(file);
+  const std::vector<Outcome> outcomes = predict_cases(shared, cases);
+  std::vector<Comparison> comparisons;
+  std::vector<FailedCase> failed;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (!outcomes[i].result) {
+      failed.push_back({cases[i].name, outcomes[i].error});
+      continue;
+    }
+    for (Comparison& comparison : compare(cases[i], *outcomes[i].result)) comparisons.push_back(std::move(comparison));
+  }
+  return accuracy_report(comparisons, std::move(failed), 0);
+}
+
+/// The rows of a sweep's database.
+CsvTable rows_of(const std::string& file) {
+  if (!std::filesystem::exists(file)) throw UsageError(file + ": there is no such file");
+  const ScratchFolder folder;
+  const std::string table = folder.path() + "/rows.csv";
+  SweepStore store(file);
+  write_table(store, {}, table);
+  return parse_csv(read_text_file(table), file);
+}
+
+void add_table(const std::string& file, const CsvTable& table, const PlotOptions& shared, Page& page) {
+  const std::string name = std::filesystem::path(file).filename().string();
+  const auto has = [&](std::string_view beginning) {
+    return std::ranges::any_of(table.header, [&](const CsvCell& cell) { return cell.text.starts_with(beginning); });
+  };
+  if (!has("predicted.") && !has("measured.")) {
+    throw UsageError(file + ": neither predicted.* columns, as `foretrain sweep` writes them, nor measured.* ones");
+  }
+  if (has("predicted.")) page.sweeps.emplace_back(name, table);
+  if (has("measured.")) page.accuracy.emplace_back(name, accuracy_of(file, shared));
+}
+
+void add_input(const std::string& file, const ReportOptions& options, Page& page) {
+  const std::string extension = std::filesystem::path(file).extension().string();
+  if (extension == ".csv") {
+    add_table(file, parse_csv(read_text_file(file), file), options.shared, page);
+  } else if (is_database(file)) {
+    add_table(file, rows_of(file), options.shared, page);
+  } else if (extension == ".json") {
+    page.answers.emplace_back(std::filesystem::path(file).filename().string(), read_text_file(file));
+  } else {
+    page.scenarios.push_back(scenario_part(file, options));
+  }
+}
+
+ExitStatus run(const ReportOptions& options) {
+  if (!options.shared.output.ends_with(".html")) {
+    throw UsageError("report: -o " + options.shared.output + ": a report is a page; name it .html");
+  }
+  Page page{.title = options.title, .program = "foretrain " FORETRAIN_VERSION};
+  for (const std::string& file : options.shared.files) add_input(file, options, page);
+  if (page.title.empty()) {
+    page.title = page.scenarios.empty() ? std::filesystem::path(options.shared.file()).filename().string()
+                                        : page.scenarios.front().explanation.result.scenario;
+  }
+  write_file(options.shared.output, to_html(page));
+  return ExitStatus::success;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, ExitStatus& status) {
+  const auto options = std::make_shared<ReportOptions>();
+  CLI::App* command = app.add_subcommand("report", "one HTML file to hand on: scenarios, sweeps, plans, measurements");
+  command
+      ->add_option("FILE", options->shared.files,
+                   "scenarios; tables of a sweep (.csv, .sqlite) or of measured cases (.csv); what predict, explain, "
+                   "memory, plan and validate say with --json (.json)")
+      ->required();
+  command->add_option("-o,--output", options->shared.output, "the page")->type_name("REPORT.html")->required();
+  command->add_option("--title", options->title, "its heading (default: the first scenario's name)")->type_name("TEXT");
+  command
+      ->add_option("--gpus", options->gpus,
+                   "numbers of GPUs to scale to (default: an eighth to four times the scenario's)")
+      ->delimiter(',')
+      ->type_name("N,N,…")
+      ->check(CLI::Range(1, 1 << 20).description(""));
+  add_fidelity(*command, options->shared.fidelity);
+  add_overrides(*command, options->shared.overrides);
+  add_jobs(*command, options->shared.jobs);
+  command->callback([options, &status] { status = run(*options); });
+}
+
+}  // namespace foretrain

@@ -1,0 +1,125 @@
+#include "reports/page/page.hpp"
+
+#include <fmt/format.h>
+
+#include "model/base/error.hpp"
+#include "reports/json.hpp"
+#include "reports/page/page_json.hpp"
+#include "reports/page/template.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// The scenario's object; a new one where the page has none of that name.
+PageJson& scenario_named(PageJson& data, const std::string& name) {
+  for (PageJson& scenario : data["scenarios"]) {
+    if (scenario["name"] == name) return scenario;
+  }
+  data["scenarios"].push_back({{"name", name}});
+  return data["scenarios"].back();
+}
+
+PageJson explanation_json(const Explanation& explanation) {
+  PageJson json = PageJson::parse(to_json(explanation));
+  for (PageJson& remedy : json["remedies"]) {
+    if (remedy.contains("why_not")) remedy["why_not"] = without_place(remedy["why_not"]);
+  }
+  return json;
+}
+
+void add_scenario(PageJson& data, const ScenarioPart& part) {
+  const Result& result = part.explanation.result;
+  PageJson json = {{"name", result.scenario}, {"gpus", part.gpus}, {"result", PageJson::parse(to_json(result))}};
+  json["explanation"] = explanation_json(part.explanation);
+  if (part.memory) json["memory"] = PageJson::parse(to_json(*part.memory));
+  if (part.scaling) json["scaling"] = scaling_json(*part.scaling);
+  if (part.roofline) json["roofline"] = roofline_json(*part.roofline);
+  if (part.links) json["topology"] = links_json(*part.links);
+  if (!result.timeline.empty()) json["timeline"] = slices_json(slices_of(result.timeline, most_slices));
+  data["scenarios"].push_back(std::move(json));
+}
+
+void add_answer(PageJson& data, const std::string& file, const PageJson& answer) {
+  if (answer.is_array()) {
+    for (const PageJson& one : answer) add_answer(data, file, one);
+    return;
+  }
+  const auto has = [&](const char* key) { return answer.is_object() && answer.contains(key); };
+  if (has("plans") && has("space")) {
+    data["plans"].push_back(answer);
+  } else if (has("groups") && has("overall")) {
+    PageJson accuracy = {{"name", file}};
+    accuracy.update(answer);
+    data["accuracy"].push_back(std::move(accuracy));
+  } else if (has("scenario") && (has("sensitivities") || has("timeline") || has("provenance"))) {
+    const char* what = has("sensitivities") ? "explanation" : has("timeline") ? "memory" : "result";
+    scenario_named(data, answer["scenario"].get<std::string>())[what] = answer;
+  } else {
+    throw UsageError(file + ": no answer of predict, explain, memory, plan or validate with --json");
+  }
+}
+
+/// Text as the content of an HTML element.
+std::string html_text(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '&')
+      escaped += "&amp;";
+    else if (c == '<')
+      escaped += "&lt;";
+    else if (c == '>')
+      escaped += "&gt;";
+    else
+      escaped += c;
+  }
+  return escaped;
+}
+
+/// JSON that no name in it can end: neither the element that holds it, nor a line of a script.
+std::string script_text(const PageJson& json) {
+  static constexpr std::string_view line_separator = "\u2028", paragraph_separator = "\u2029";
+  const std::string text = json.dump(-1, ' ', false, PageJson::error_handler_t::replace);
+  std::string escaped;
+  escaped.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = std::string_view(text).substr(i, 3);
+    if (rest == line_separator || rest == paragraph_separator) {
+      escaped += rest == line_separator ? "\\u2028" : "\\u2029";
+      i += 2;
+    } else if (text[i] == '<' || text[i] == '>' || text[i] == '&') {
+      escaped += fmt::format("\\u{:04x}", static_cast<int>(text[i]));
+    } else {
+      escaped += text[i];
+    }
+  }
+  return escaped;
+}
+
+}  // namespace
+
+PageJson page_data(const Page& page) {
+  PageJson data = {{"title", page.title}, {"program", page.program}};
+  for (const char* part : {"scenarios", "sweeps", "plans", "accuracy"}) data[part] = PageJson::array();
+  for (const ScenarioPart& scenario : page.scenarios) add_scenario(data, scenario);
+  for (const auto& [name, table] : page.sweeps) data["sweeps"].push_back(sweep_json(name, table));
+  for (const auto& [name, report] : page.accuracy) add_answer(data, name, PageJson::parse(to_json(report)));
+  for (const auto& [file, text] : page.answers) {
+    const PageJson answer = PageJson::parse(text, nullptr, false);
+    if (answer.is_discarded()) throw UsageError(file + ": this is no JSON");
+    add_answer(data, file, answer);
+  }
+  return data;
+}
+
+std::string to_html(const Page& page) {
+  std::string html(page_template());
+  const auto put = [&](std::string_view place, const std::string& text) {
+    html.replace(html.find(place), place.size(), text);
+  };
+  put(page_data_place, script_text(page_data(page)));
+  put(page_title_place, html_text(page.title));
+  return html;
+}
+
+}  // namespace foretrain

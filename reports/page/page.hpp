@@ -1,0 +1,57 @@
+// What is known of scenarios, sweeps, plans and measurements as one HTML file that asks nobody for anything.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/base/csv.hpp"
+#include "reports/accuracy.hpp"
+#include "reports/explanation.hpp"
+#include "reports/memory_report.hpp"
+#include "reports/page/link_use.hpp"
+#include "reports/plot_scaling.hpp"
+#include "reports/roofline.hpp"
+
+namespace foretrain {
+
+/// The same training on other numbers of GPUs.
+struct ScalingPart {
+  ScalingFigure figure;  ///< of one panel
+  double samples_per_gpu = 0.0;
+  std::optional<double> usd_per_gpu_hour;
+  std::vector<std::string> not_predicted;  ///< and why
+};
+
+/// What is told of one scenario. The result in the explanation has its settings and its timeline.
+struct ScenarioPart {
+  Explanation explanation;
+  int gpus = 1;
+  std::optional<MemoryReport> memory = {};
+  std::optional<ScalingPart> scaling = {};
+  std::optional<RooflineFigure> roofline = {};
+  std::optional<LinkUses> links = {};
+};
+
+struct Page {
+  std::string title;
+  std::string program;  ///< "foretrain 0.1.0"
+  std::vector<ScenarioPart> scenarios = {};
+  std::vector<std::pair<std::string, CsvTable>> sweeps = {};          ///< by name: what `foretrain sweep` wrote
+  std::vector<std::pair<std::string, AccuracyReport>> accuracy = {};  ///< by name of the table
+  /// By name of the file: what predict, explain, memory, plan and validate say with --json.
+  std::vector<std::pair<std::string, std::string>> answers = {};
+};
+
+/// Slices of a timeline; more are joined.
+inline constexpr std::size_t most_slices = 50'000;
+
+/// All numbers of the page. Throws UsageError naming the file for an answer that no command gives.
+nlohmann::ordered_json page_data(const Page& page);
+
+/// The page; the same values give the same bytes.
+std::string to_html(const Page& page);
+
+}  // namespace foretrain

@@ -1,0 +1,230 @@
+#include "reports/page/page.hpp"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "model/base/error.hpp"
+#include "model/scenario/load.hpp"
+#include "reports/json.hpp"
+#include "reports/page/link_use.hpp"
+#include "reports/page/slices.hpp"
+#include "sim/simulate.hpp"
+#include "tests/catch.hpp"
+#include "tests/golden.hpp"
+#include "tests/reports/sample_results.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A page with one of everything, made by hand.
+Page sample_page() {
+  Page page;
+  page.title = "A page";
+  page.program = "foretrain 1.2.3";
+  ScenarioPart& part = page.scenarios.emplace_back();
+  part.gpus = 1024;
+  part.explanation.result = large_step();
+  part.explanation.result.timeline = {{.resource = "stage 0 compute",
+                                       .name = "forward",
+                                       .start = Seconds(0.0),
+                                       .duration = Seconds(1.5),
+                                       .micro_batch = 0,
+                                       .category = "compute"},
+                                      {.resource = "stage 0 compute",
+                                       .name = "backward",
+                                       .start = Seconds(1.5),
+                                       .duration = Seconds(3.0),
+                                       .micro_batch = 0,
+                                       .category = "compute"},
+                                      {.resource = "stage 0 gradients",
+                                       .name = "all-reduce",
+                                       .start = Seconds(4.5),
+                                       .duration = Seconds(1e-6),
+                                       .category = "communication"}};
+  part.explanation.bottleneck = "arithmetic";
+  part.explanation.sensitivities = {{"network bandwidth", Seconds(43.0), Seconds(45.5), 0.3}};
+  part.explanation.remedies = {
+      {"gradients sent in bf16", {"plan.sync.gradient_precision=bf16"}, 1.25, large_step(), ""},
+      {"more samples", {}, 1.0, std::nullopt, "/home/me/big.yaml:9:19: batch: 3 samples"}};
+  // Twice the GPUs with as much work each: 40 s become 50 s, 80 % of the rate of a GPU.
+  part.scaling = ScalingPart{{{8, 16},
+                              {{"GPT",
+                                "1.5 sequences per GPU",
+                                {{"ring", {Seconds(40.0), Seconds(50.0)}}, {"auto", {std::nullopt, Seconds(40.0)}}}}}},
+                             1.5,
+                             3.6,
+                             {"auto: not on 8 GPUs"}};
+  LinkUses links;
+  links.vertices = {{"gpu0", VertexKind::gpu}, {"nvswitch", VertexKind::nvswitch}};
+  links.nodes = 2;
+  links.time = Seconds(10.0);
+  links.links.push_back({.name = "gpu0>nvswitch",
+                         .from = "gpu0",
+                         .to = "nvswitch",
+                         .kind = LinkKind::nvlink,
+                         .bandwidth = BytesPerSecond(3e11),
+                         .links = 2,
+                         .busiest = Bytes(3e11),
+                         .mean = 0.05,
+                         .most = 0.1});
+  part.links = links;
+  page.sweeps.emplace_back(
+      "sweep.csv",
+      parse_csv("case,plan.tensor,cluster.network.nic_bandwidth,predicted.step_time_s,predicted.fits,predicted.error\n"
+                "a,2,100 Gbit/s,1.5,true,\n"
+                "b,2,200 Gbit/s,,,no such plan\n",
+                "sweep.csv"));
+  page.accuracy.emplace_back("cases.csv",
+                             accuracy_report({{"one", "group", "step_time", 2.0, 2.2}}, {{"two", "cannot be"}}, 0));
+  page.answers.emplace_back("result.json", to_json(step_that_does_not_fit()));
+  page.answers.emplace_back("plan.json",
+                            R"({"scenario": "GPT", "space": {}, "plans": [{"plan": "tensor 8"}], "do_not_fit": []})");
+  return page;
+}
+
+std::string between(const std::string& text, const std::string& begin, const std::string& end) {
+  const std::size_t from = text.find(begin) + begin.size();
+  return text.substr(from, text.find(end, from) - from);
+}
+
+std::string data_in(const std::string& html) {
+  return between(html, R"(<script type="application/json" id="data">)", "</script>");
+}
+
+}  // namespace
+
+TEST_CASE("The page's data are those of the golden file, and the same in every run", "[golden]") {
+  const std::string data = page_data(sample_page()).dump(1) + "\n";
+  CHECK(data == golden("page.json", data));
+  CHECK(to_html(sample_page()) == to_html(sample_page()));
+}
+
+TEST_CASE("What stands in the page is its data") {
+  CHECK(Json::parse(data_in(to_html(sample_page()))) == page_data(sample_page()));
+}
+
+TEST_CASE("Scaling is held against the best rate of a GPU at the smallest number of GPUs") {
+  const Json scaling = page_data(sample_page())["scenarios"][0]["scaling"];
+  const Json& ring = scaling["curves"][0];
+  CHECK(ring["efficiency"][0].get<double>() == Approx(1.0));
+  CHECK(ring["efficiency"][1].get<double>() == Approx(0.8));
+  // 1.5 samples a GPU in 40 s: 0.3 samples/s of 8 GPUs.
+  CHECK(ring["samples_per_second"][0].get<double>() == Approx(0.3));
+  // 3.6 USD an hour are 0.001 USD a second, 40 s · 0.001 USD/s ÷ 1.5 samples: 26,667 USD for a million.
+  CHECK(ring["usd_per_million_samples"][0].get<double>() == Approx(26666.67));
+  CHECK(scaling["curves"][1]["time_s"][0].is_null());
+}
+
+TEST_CASE("Answers are told by what they say, and scenarios of one name are one") {
+  Page page;
+  page.answers = {{"a.json", to_json(std::vector{large_step(), step_that_does_not_fit()})},
+                  {"b.json", R"({"scenario": "GPT-3 175B on 1,024 A100", "sensitivities": [], "remedies": []})"}};
+  const Json data = page_data(page);
+  REQUIRE(data["scenarios"].size() == 2);
+  CHECK(data["scenarios"][0].contains("result"));
+  CHECK(data["scenarios"][0].contains("explanation"));
+  page.answers = {{"c.json", R"({"hello": 1})"}};
+  CHECK_THROWS_WITH(page_data(page), Catch::Contains("c.json: no answer of predict"));
+  page.answers = {{"d.json", "{"}};
+  CHECK_THROWS_WITH(page_data(page), Catch::Contains("d.json: this is no JSON"));
+}
+
+TEST_CASE("No name ends the element that holds the data, or a line of it") {
+  const std::string hostile =
+      "</script><script>alert(1)</script><!-- \u2028\u2029 & \" %FORETRAIN-DATA% %FORETRAIN-TITLE%";
+  Page page;
+  page.title = hostile;
+  page.scenarios.emplace_back().explanation.result = large_step();
+  page.scenarios.back().explanation.result.scenario = hostile;
+  page.sweeps.emplace_back(hostile, parse_csv("case,predicted.step_time_s\n</script>,1\n", "x.csv"));
+  const std::string html = to_html(page), data = data_in(html);
+  for (const char* bad : {"<", ">", "&", "\u2028", "\u2029"}) CHECK(data.find(bad) == std::string::npos);
+  const Json read = Json::parse(data);
+  CHECK(read["scenarios"][0]["name"] == hostile);
+  CHECK(read["sweeps"][0]["name"] == hostile);
+  CHECK(between(html, "<title>", "</title>").find('<') == std::string::npos);
+  // Bytes that are no UTF-8 become replacement characters.
+  page.title = "\xff";
+  CHECK_NOTHROW(to_html(page));
+}
+
+TEST_CASE("The template asks nobody for anything, is small, and has its licences") {
+  const std::string page = text_of(FORETRAIN_SOURCE_DIR "/reports/page/template.html");
+  CHECK(page.size() > 100'000);
+  CHECK(page.size() < 900'000);
+  const std::string policy = between(page, R"(Content-Security-Policy" content=")", "\"");
+  CHECK_THAT(policy, Catch::StartsWith("default-src 'none'; script-src 'sha256-"));
+  CHECK(policy.find("unsafe") == std::string::npos);
+  CHECK(policy.find("http") == std::string::npos);
+  for (const char* licence : {"Apache ECharts\nCopyright", "Apache License", "zrender/LICENSE",
+                              "Redistributions in binary form", "Microsoft Corporation"}) {
+    CHECK_THAT(page, Catch::Contains(licence));
+  }
+}
+
+TEST_CASE("Slices are joined where there are too many, and take as long together") {
+  std::vector<TimelineEntry> entries;
+  for (int i = 0; i < 1000; ++i) {
+    entries.push_back({.resource = "gpu",
+                       .name = i % 2 == 0 ? "forward" : "backward",
+                       .start = Seconds(i),
+                       .duration = Seconds(1.0),
+                       .category = "compute"});
+  }
+  CHECK(slices_of(entries, 1000).size() == 1000);
+  const std::vector<Slice> few = slices_of(entries, 100);
+  CHECK(few.size() <= 100);
+  CHECK(few.size() >= 25);
+  std::size_t tasks = 0;
+  Seconds busy;
+  for (const Slice& slice : few) {
+    tasks += slice.tasks;
+    busy += slice.duration;
+  }
+  CHECK(tasks == 1000);
+  CHECK(busy.value() == Approx(1000.0));
+}
+
+TEST_CASE("A ring keeps the links that it uses busy, and no others") {
+  // 160 MB on 4 GPUs: every link of the ring carries 2 · 3/4 · 160 MB = 240 MB, which takes all of the time.
+  const Scenario scenario = load_scenario("sync-ring-4");
+  const LinkUses uses = link_uses(scenario, Fidelity::flows);
+  double most = 0.0;
+  bool idle = false;
+  for (const LinkUse& use : uses.links) {
+    most = std::max(most, use.most);
+    idle = idle || use.most == 0.0;
+    if (use.most > 0.0) CHECK(use.busiest.value() == Approx(240e6));
+  }
+  CHECK(most == Approx(1.0).epsilon(0.01));
+  CHECK(idle);
+}
+
+TEST_CASE("Collectives inside layers count, though passes hold them") {
+  // Tensor parallelism alone: nothing but layers' collectives crosses NVLink. Of each of 4 layers, 2 all-reduces in the
+  // forward and 2 in the backward pass, of 1 × 1024 × 4096 numbers of 2 bytes: 16 · 8.4 MB; a ring of 8 sends 2 · 7/8
+  // of that over the GPU's link at least, whatever the embedding and the loss add.
+  const Scenario scenario = load_scenario_text(R"(
+cluster: { node: dgx-a100-80gb }
+workload:
+  train:
+    model: { family: gpt, layers: 4, hidden: 4096, heads: 32, vocabulary: 51200, sequence: 1024 }
+    global_batch: 1
+    micro_batch: 1
+    precision: bf16
+plan: { tensor: 8 }
+)",
+                                               "tensor.yaml");
+  Bytes nvlink;
+  for (const LinkUse& use : link_uses(scenario, Fidelity::flows).links) {
+    if (use.from == "gpu0") nvlink = std::max(nvlink, use.busiest);
+  }
+  const double least = 16.0 * 1024.0 * 4096.0 * 2.0 * 2.0 * 7.0 / 8.0;
+  CHECK(nvlink.value() > 0.9 * least);
+  CHECK(nvlink.value() < 2.0 * least);
+}
+
+}  // namespace foretrain::test
