@@ -7,7 +7,7 @@ FORETRAIN = $(BUILD)/foretrain
 
 PREFIX ?= /usr/local
 
-.PHONY: demo build test install package packages configure golden keys gallery map scaling-plot measure-hosts format tidy clean
+.PHONY: demo build test install package packages configure golden keys pages docs gallery map scaling-plot measure-hosts format tidy clean
 
 demo: build
 	@FORETRAIN=$(FORETRAIN) .ci/demo
@@ -44,10 +44,19 @@ golden: configure
 keys: build
 	@$(FORETRAIN) keys --markdown > reports/docs/keys.md
 
+# What pages quote of the program: commands, the gallery's numbers, outputs.
+pages: build
+	@reports/docs/refresh.py $(FORETRAIN)
+
+# The pages as a site that needs no network, in build/site; needs mkdocs-material.
+docs:
+	@mkdocs build --strict --quiet --config-file reports/mkdocs.yml && echo build/site/index.html
+
 # The pictures of README and gallery.
 gallery: demo map
 	@mkdir -p reports/gallery && cp $(BUILD)/demo/*.svg reports/gallery/
 	@FORETRAIN=$(FORETRAIN) .ci/gallery
+	@reports/docs/refresh.py $(FORETRAIN)
 
 # When does a parameter server win? 5,720 predictions and the map that they make.
 map: build

@@ -44,7 +44,7 @@ class Program:
 def commands_page(program):
     help_text = program.run("--help")
     names = re.findall(r"^  ([a-z-]+) {2,}", help_text.split("Subcommands:")[1].split("Examples:")[0], re.MULTILINE)
-    page = ["# Commands", "", "What each command's `--help` says; this page is made by `make docs-refresh`.", ""]
+    page = ["# Commands", "", "What each command's `--help` says; this page is made by `make pages`.", ""]
     for name in names:
         page += [f"## foretrain {name}", "", "```text", program.run(name, "--help").strip(), "```", ""]
     return "\n".join(page)
@@ -156,7 +156,6 @@ def with_outputs(program, page):
 
 def pages_of(program):
     yield DOCS / "commands.md", commands_page(program)
-    yield DOCS / "keys.md", program.run("keys", "--markdown")
     yield DOCS / "gallery.md", gallery_page(program)
     for path in sorted(DOCS.rglob("*.md")):
         page = path.read_text(encoding="utf-8")
@@ -181,7 +180,7 @@ def main():
         else:
             path.write_text(page, encoding="utf-8")
     if options.check and changed:
-        raise SystemExit("pages quote what the program no longer says; `make docs-refresh` writes them anew")
+        raise SystemExit("pages quote what the program no longer says; `make pages` writes them anew")
 
 
 if __name__ == "__main__":

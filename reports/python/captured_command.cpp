@@ -57,7 +57,7 @@ json answer_of(const std::vector<std::string>& arguments) {
 #define COMMAND(name) add_##name(app, status);
 #include "reports/cli/commands.def"
   try {
-    app.parse({arguments.rbegin(), arguments.rend()});
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const ScenarioError& error) {
     return {{"scenario_error", json_of(error)}};
   } catch (const CLI::Error& error) {

@@ -16,7 +16,7 @@ from foretrain import _foretrain
 from foretrain._foretrain import __version__
 from foretrain.errors import ForetrainError, PredictionError, ScenarioError, UsageError
 from foretrain.results import Accuracy, Answer, Explanation, PlanReport, Result, Values
-from foretrain.scenarios import Scenario, as_file, options_of, overrides_of, variations_of
+from foretrain.inputs import Scenario, as_file, options_of, overrides_of, variations_of
 
 if TYPE_CHECKING:
     import pandas
@@ -63,11 +63,15 @@ def sweep(
         elif kind == "flag":
             frame[column] = frame[column].map({"true": True, "false": False}).astype("boolean")
         elif not column.startswith("predicted."):
-            frame[column] = pandas.to_numeric(frame[column], errors="ignore")
+            numbers = pandas.to_numeric(frame[column], errors="coerce")
+            if numbers.notna().all():
+                frame[column] = numbers
     return frame
 
 
-def plan(scenario: Scenario, fidelity: Fidelity = "flows", set: Mapping[str, Any] | None = None, **options: Any) -> PlanReport:
+def plan(
+    scenario: Scenario, fidelity: Fidelity = "flows", set: Mapping[str, Any] | None = None, **options: Any
+) -> PlanReport:
     """The best of all parallel plans that fit. Further options are those of ``foretrain plan``: ``objective="cost"``,
     ``top=10``, ``fix=["tensor"]``, ``nodes="8..64"``."""
     return PlanReport(_told("plan", scenario, fidelity, set, options))
