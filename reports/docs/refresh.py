@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 DOCS = pathlib.Path(__file__).resolve().parent
 ROOT = DOCS.parents[1]
@@ -113,7 +114,8 @@ def section_commands(section):
     places = [place for text in PLACE.findall(section) for place in text.split(" / ")]
     scenarios = dict.fromkeys(Numbers.scenario(place) for place in places)
     plain = [name for name, changes in scenarios if not changes]
-    lines = ["foretrain predict " + " ".join(plain)] if plain else []
+    lines = textwrap.wrap("foretrain predict " + " ".join(plain), 100, subsequent_indent="  ", break_on_hyphens=False)
+    lines = [" \\\n".join(lines)] if plain else []
     for name, changes in scenarios:
         if changes:
             lines.append(f"foretrain predict {name}" + "".join(f" --set '{change}'" for change in changes))

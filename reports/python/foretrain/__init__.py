@@ -86,7 +86,7 @@ def validate(cases: str | os.PathLike[str], fidelity: Fidelity = "flows", anchor
     """Predictions beside the measured columns of a table of cases. With ``anchor=1`` one run of each kind says how fast the
     own software is."""
     arguments = options_of({"cases": cases, "fidelity": fidelity, "anchor": anchor, "json": True})
-    return Accuracy(_foretrain.command(["validate", *arguments])[1])
+    return Accuracy(_json_of(["validate", *arguments]))
 
 
 def command(*arguments: str) -> str:
@@ -105,6 +105,12 @@ def catalogue(section: Literal["scenarios", "hardware", "models", "trainers"]) -
 def _told(name: str, scenario: Scenario, fidelity: str, set: Mapping[str, Any] | None, options: Mapping[str, Any]) -> str:
     """What a command about a scenario says as JSON."""
     with as_file(scenario) as file:
-        arguments = [name, file, *options_of({**options, "fidelity": fidelity, "set": overrides_of(set), "json": True})]
-        output = _foretrain.command(arguments)[1]
+        return _json_of([name, file, *options_of({**options, "fidelity": fidelity, "set": overrides_of(set), "json": True})])
+
+
+def _json_of(arguments: list[str]) -> str:
+    """Commands say with their status, too, that no plan fits or a bar is missed; their answer counts."""
+    _, output, messages = _foretrain.command(arguments)
+    if not output:
+        raise PredictionError(messages.strip())
     return output
