@@ -7,8 +7,8 @@ FORETRAIN = $(BUILD)/foretrain
 
 PREFIX ?= /usr/local
 
-.PHONY: demo build test install package packages configure golden keys page page-test gallery map scaling-plot measure-hosts format \
-        tidy clean
+.PHONY: demo build test install package packages configure golden keys page page-test quotes docs gallery map scaling-plot \
+        measure-hosts format tidy clean
 
 demo: build
 	@FORETRAIN=$(FORETRAIN) .ci/demo
@@ -54,10 +54,19 @@ page:
 page-test: build
 	@tests/page/browser/run $(FORETRAIN) reports/docs/pictures
 
+# What pages quote of the program: commands, the gallery's numbers, outputs.
+quotes: build
+	@reports/docs/refresh.py $(FORETRAIN)
+
+# The pages as a site that needs no network, in build/site; needs mkdocs-material.
+docs:
+	@mkdocs build --strict --quiet --config-file reports/mkdocs.yml && echo build/site/index.html
+
 # The pictures of README and gallery.
 gallery: demo map
 	@mkdir -p reports/gallery && cp $(BUILD)/demo/*.svg reports/gallery/
 	@FORETRAIN=$(FORETRAIN) .ci/gallery
+	@reports/docs/refresh.py $(FORETRAIN)
 
 # When does a parameter server win? 5,720 predictions and the map that they make.
 map: build

@@ -10,6 +10,8 @@
 #include <string>
 #include <system_error>
 
+#include "model/base/own_file.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -20,8 +22,7 @@ using MakePlatform = Platform*(const Platform::Plan&);
 /// library, where systems install.
 std::vector<std::filesystem::path> places_of_library() {
   const std::filesystem::path built = FORETRAIN_SIMGRID_LIBRARY;
-  std::error_code unknown;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path();
+  const std::filesystem::path program = own_file().parent_path();
   return {program / built.filename(), program / "../lib/foretrain" / built.filename(), built,
           "/usr/local/lib/foretrain" / built.filename(), "/usr/lib/foretrain" / built.filename()};
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <system_error>
 
+#include "model/base/own_file.hpp"
 #include "model/base/text.hpp"
 
 namespace foretrain {
@@ -137,7 +138,7 @@ std::optional<fs::path> existing_path(const Field& field) {
 
 fs::path data_near_program() {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path program = own_file();
   for (fs::path directory = program.parent_path(); !directory.empty(); directory = directory.parent_path()) {
     for (const char* place : {"scenarios", "share/foretrain/scenarios"}) {
       // The name alone is common; the hardware below it makes it ours.

@@ -10,7 +10,8 @@
 namespace foretrain {
 
 /// The folder `scenarios`: the environment variable FORETRAIN_SCENARIOS, else the first of <dir>/scenarios and
-/// <dir>/share/foretrain/scenarios that exists, where <dir> is the program's folder or one above it. Throws UsageError
+/// <dir>/share/foretrain/scenarios that exists, where <dir> is the folder of the program (of the
+/// library, in a program of others) or one above it. Throws UsageError
 /// when there is none.
 std::filesystem::path data_directory();
 

@@ -1,0 +1,36 @@
+"""What goes wrong, as exceptions."""
+
+from __future__ import annotations
+
+
+class ForetrainError(Exception):
+    """Whatever foretrain refuses or cannot do."""
+
+
+class ScenarioError(ForetrainError, ValueError):
+    """Bad input. Its text reads ``file:line:column: key: what is wrong; what would be right``."""
+
+    file: str  #: "<scenario>" where the scenario was no file
+    line: int | None
+    column: int | None
+    key: str  #: dotted; may be empty
+    problem: str  #: what is wrong
+    remedy: str  #: what would be right
+
+    def __init__(self, text: str, file: str, line: int, column: int, key: str, problem: str, remedy: str) -> None:
+        super().__init__(text)
+        self.file, self.key, self.problem, self.remedy = file, key, problem, remedy
+        self.line, self.column = line or None, column or None
+
+    def renamed(self, path: str, name: str) -> ScenarioError:
+        """The same error, with a file's name in place of its path."""
+        text, file = str(self).replace(path, name), self.file.replace(path, name)
+        return ScenarioError(text, file, self.line or 0, self.column or 0, self.key, self.problem, self.remedy)
+
+
+class UsageError(ForetrainError, ValueError):
+    """Arguments that make no sense, or an environment that cannot do what was asked."""
+
+
+class PredictionError(ForetrainError, RuntimeError):
+    """A possible scenario that could not be predicted."""

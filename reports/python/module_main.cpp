@@ -1,0 +1,188 @@
+// foretrain._foretrain: what the Python package has in C++. Everything here takes and gives texts; the package's Python
+// files make objects of them.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "model/base/error.hpp"
+#include "model/base/text.hpp"
+#include "model/job/calibrated_uncertainty.hpp"
+#include "model/scenario/catalogue.hpp"
+#include "model/scenario/load.hpp"
+#include "reports/cli/options.hpp"
+#include "reports/cli/sweep_rows.hpp"
+#include "reports/cli/workers.hpp"
+#include "reports/csv.hpp"
+#include "reports/json.hpp"
+#include "reports/names.hpp"
+#include "reports/python/captured_command.hpp"
+#include "reports/settings.hpp"
+#include "reports/text.hpp"
+#include "sim/simulate.hpp"
+
+namespace py = pybind11;
+
+namespace foretrain {
+
+namespace {
+
+/// Other Python threads run while this one computes, but one at a time in here: what a process remembers of earlier
+/// predictions is not made for several threads.
+class Computing {
+ private:
+  static std::mutex& mutex() {
+    static std::mutex only;
+    return only;
+  }
+  py::gil_scoped_release without_python_;
+  std::scoped_lock<std::mutex> alone_{mutex()};
+};
+
+/// Whether Python has been interrupted (Ctrl-C); its exception is then set.
+bool interrupted_by_python() {
+  const py::gil_scoped_acquire with_python;
+  return PyErr_CheckSignals() != 0;
+}
+
+/// After `Computing`: raises what interrupted_by_python() has set.
+void raise_interrupt() {
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+}
+
+Fidelity fidelity_of(const std::string& word) {
+  const std::optional<Fidelity> fidelity = value_of<Fidelity>(word);
+  if (!fidelity) throw UsageError("fidelity: there is no " + word + "; write estimate, flows or steps");
+  return *fidelity;
+}
+
+/// As `foretrain predict`: its JSON, and its text.
+std::pair<std::string, std::string> predict_file(const std::string& file, const std::vector<std::string>& overrides,
+                                                 const std::string& fidelity_word) {
+  const Computing computing;
+  const Fidelity fidelity = fidelity_of(fidelity_word);
+  const YamlNode document = scenario_document(file, overrides);
+  const Scenario scenario = planned_scenario(document, std::filesystem::path(file).stem().string(), fidelity);
+  Result result = predict(scenario, fidelity);
+  set_calibrated_uncertainty(scenario, result);
+  result.settings = settings_of(scenario, document);
+  return {to_json(result), to_text(result, {})};
+}
+
+struct SweepAnswer {
+  std::vector<std::string> header;
+  std::vector<std::string> kinds;  ///< of each column: text, number, flag
+  std::vector<std::vector<std::string>> rows;
+};
+
+std::string kind_word(const std::string& column) {
+  switch (kind_of_column(column)) {
+    case CellKind::number:
+      return "number";
+    case CellKind::flag:
+      return "flag";
+    case CellKind::text:
+      break;
+  }
+  return "text";
+}
+
+SweepAnswer sweep(const SweepInput& input, const std::string& fidelity_word, int jobs) {
+  const Fidelity fidelity = fidelity_of(fidelity_word);
+  const SweepRows rows = sweep_rows(input);
+  SweepAnswer answer{rows.header, {}, {}};
+  const std::vector<std::string>& predicted = predicted_columns();
+  answer.header.insert(answer.header.end(), predicted.begin(), predicted.end());
+  for (const std::string& column : answer.header) answer.kinds.push_back(kind_word(column));
+  for (std::size_t i = 0; i < rows.count; ++i) answer.rows.push_back(rows.cells_of(i));
+
+  std::vector<std::size_t> order(rows.count);
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  bring_together(order, rows);
+  const TextTask task = [&](std::size_t i) { return to_json(predict_row(rows.case_of(order[i]), fidelity)); };
+  const auto take = [&](std::size_t i, const Reply& reply) {
+    const std::vector<std::string> cells =
+        reply.kind == Reply::Kind::answer ? predicted_cells(result_from_json(reply.text)) : failed_cells(reply.text);
+    std::vector<std::string>& row = answer.rows[order[i]];
+    row.insert(row.end(), cells.begin(), cells.end());
+  };
+  answer_all(rows.count, jobs > 0 ? jobs : default_workers(), task, take, interrupted_by_python);
+  return answer;
+}
+
+std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::vector<std::string>>> sweep_file(
+    const std::string& file, const std::string& table, const std::vector<std::string>& variations,
+    const std::vector<std::string>& overrides, const std::string& fidelity, int jobs) {
+  SweepAnswer answer;
+  {
+    const Computing computing;
+    answer = sweep({file, table, variations, overrides, ""}, fidelity, jobs);
+  }
+  raise_interrupt();
+  return {std::move(answer.header), std::move(answer.kinds), std::move(answer.rows)};
+}
+
+std::tuple<int, std::string, std::string> command(const std::vector<std::string>& arguments) {
+  CommandOutput said;
+  {
+    const Computing computing;
+    said = run_command(arguments, interrupted_by_python);
+  }
+  raise_interrupt();
+  return {said.status, said.output, said.messages};
+}
+
+std::vector<CatalogueEntry> entries_of(const std::string& section) {
+  if (section == "scenarios") return list_scenarios();
+  if (section == "hardware") return list_hardware();
+  if (section == "models") return list_models();
+  if (section == "trainers") return list_trainers();
+  throw UsageError("the catalogue has scenarios, hardware, models and trainers");
+}
+
+/// Names with their descriptions.
+std::vector<std::pair<std::string, std::string>> catalogue(const std::string& section) {
+  const Computing computing;
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const CatalogueEntry& entry : entries_of(section)) names.emplace_back(entry.name, entry.description);
+  return names;
+}
+
+/// Exceptions become those of foretrain/errors.py.
+void raise_in_python(std::exception_ptr thrown) {
+  const auto raise = [](const char* type, const py::object& made) {
+    PyErr_SetObject(py::module_::import("foretrain.errors").attr(type).ptr(), made.ptr());
+  };
+  try {
+    if (thrown) std::rethrow_exception(thrown);
+  } catch (const ScenarioError& error) {
+    const SourcePosition& where = error.where();
+    raise("ScenarioError", py::module_::import("foretrain.errors")
+                               .attr("ScenarioError")(error.what(), where.file, where.line, where.column, error.key(),
+                                                      error.got(), error.expected()));
+  } catch (const UsageError& error) {
+    raise("UsageError", py::str(error.what()));
+  } catch (const std::runtime_error& error) {
+    raise("PredictionError", py::str(error.what()));
+  }
+}
+
+}  // namespace
+
+}  // namespace foretrain
+
+PYBIND11_MODULE(_foretrain, module) {
+  using namespace foretrain;
+  py::register_exception_translator(raise_in_python);
+  module.attr("__version__") = FORETRAIN_VERSION;
+  module.def("predict", predict_file, py::arg("file"), py::arg("overrides"), py::arg("fidelity"));
+  module.def("sweep", sweep_file, py::arg("file"), py::arg("table"), py::arg("variations"), py::arg("overrides"),
+             py::arg("fidelity"), py::arg("jobs"));
+  module.def("command", command, py::arg("arguments"));
+  module.def("catalogue", catalogue, py::arg("section"));
+}
