@@ -188,6 +188,12 @@ class LayoutSearch {
     for (const auto& [schedule, interleave] : space_.pipelinings(point)) {
       point.schedule = schedule;
       point.interleave = interleave;
+      if (const auto fits = possible([&] { return any_states_fit(point); }); fits && !*fits) {
+        for (const PlanPoint& sharded : sharded_points(point)) {
+          result_.counts.unfit += std::ssize(space_.synchronisations(sharded));
+        }
+        continue;
+      }
       const auto bound = possible([&] {
         PlanPoint first = completed(space_, node.point);
         first.schedule = schedule;
@@ -201,11 +207,27 @@ class LayoutSearch {
     }
   }
 
-  void shardings(const Node& node) {
-    PlanPoint point = node.point;
+  [[nodiscard]] std::vector<PlanPoint> sharded_points(PlanPoint point) const {
+    std::vector<PlanPoint> points;
     for (const auto& [zero, offload] : space_.shardings(point)) {
       point.zero = zero;
       point.offload = offload;
+      points.push_back(point);
+    }
+    return points;
+  }
+
+  /// Weights, gradients and the optimizer's states, in one of the ways to divide them.
+  bool any_states_fit(const PlanPoint& point) {
+    return std::ranges::any_of(sharded_points(point), [&](PlanPoint sharded) {
+      set(sharded, space_.synchronisations(sharded).front());
+      blocks_->take(sharded);
+      return blocks_->states_fit();
+    });
+  }
+
+  void shardings(const Node& node) {
+    for (PlanPoint point : sharded_points(node.point)) {
       const std::vector<PlanSpace::Synchronisation> below = space_.synchronisations(point);
       set(point, below.front());
       const auto bound = possible([&] {

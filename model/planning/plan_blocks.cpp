@@ -9,6 +9,7 @@
 #include "model/parallelism/stages.hpp"
 #include "model/parallelism/weight_gradients.hpp"
 #include "model/parameter_server/store.hpp"
+#include "model/planning/even_transfers.hpp"
 #include "model/training/breakdown.hpp"
 #include "model/training/gradient_sync.hpp"
 #include "model/training/offload.hpp"
@@ -64,6 +65,8 @@ LayerCost least_of(LayerCost a, const LayerCost& b) {
 
 PlanBlocks::PlanBlocks(const PlanSpace& space, const PlanPoint& layout, PlanPrices& prices)
     : space_(space), prices_(prices), scenario_(space.read(layout)) {
+  variants_.emplace(std::pair(synchronised(layout), layout.sequence_parallel),
+                    Variant{scenario_.plan, train().master_weights});
   scenario_.cluster.failures.reset();  // no step depends on them, and trainings through failures take long
 }
 
@@ -321,7 +324,10 @@ const StepEnds* PlanBlocks::ends() {
   const std::tuple key{alike, point_.interleave, scenario_.plan.offload.optimizer, synchronised(point_)};
   auto known = ends_.find(key);
   if (known == ends_.end()) {
-    const std::optional<Step> step = blocks();
+    // Telling ranks apart takes longest, and mostly finds that all of a stage are alike.
+    const bool undisturbed = scenario_.cluster.faults.empty() && scenario_.background.empty();
+    std::optional<Step> step = blocks(undisturbed ? Symmetry::assumed : Symmetry::used);
+    if (undisturbed && step && !transfers_are_even(*step, space_.topology())) step = blocks();
     if (!step) return nullptr;
     known = ends_.emplace(key, ends_of(*step, scenario_.plan)).first;
   }
@@ -341,18 +347,33 @@ Seconds PlanBlocks::ends_bound(bool any_synchronisation) {
 }
 
 MemoryFootprint PlanBlocks::least_memory() {
+  const auto known = states_.find(stored());
+  if (known != states_.end() && !known->second.fits_gpu()) return known->second;
   const Sync sync = scenario_.plan.sync;
   scenario_.plan.sync.bucket_rule = Sync::BucketRule::megatron;  // parts of the gradients' own memory
   scenario_.plan.sync.bucket = Bytes(0.0);
   const MemoryFootprint least = memory();
   scenario_.plan.sync = sync;
+  if (known == states_.end()) {
+    MemoryFootprint& states = states_.emplace(stored(), least).first->second;
+    states.activations = states.workspace = Bytes(0.0);
+  }
   return least;
 }
 
+bool PlanBlocks::states_fit() {
+  auto known = states_.find(stored());
+  if (known == states_.end()) {
+    static_cast<void>(least_memory());
+    known = states_.find(stored());
+  }
+  return known->second.fits_gpu();
+}
+
 /// Nothing where more than the step's graph says how long it takes.
-std::optional<Step> PlanBlocks::blocks() {
+std::optional<Step> PlanBlocks::blocks(Symmetry symmetry) {
   if (train().loader || scenario_.cluster.jitter || uses_store(scenario_)) return std::nullopt;
-  return build_step(scenario_, train(), model(), space_.topology());
+  return build_step(scenario_, train(), model(), space_.topology(), Recipes::none, symmetry);
 }
 
 Seconds PlanBlocks::bound() {

@@ -32,8 +32,10 @@ class PlanBlocks {
   [[nodiscard]] Seconds passes_bound(bool any_sharding);
   [[nodiscard]] Seconds order_bound();
   [[nodiscard]] Seconds ends_bound(bool any_synchronisation);
-  /// What it needs at least, however gradients are synchronised.
+  /// What it needs at least, however gradients are synchronised; where weights, gradients and the optimizer's states
+  /// alone are too much, these.
   [[nodiscard]] MemoryFootprint least_memory();
+  [[nodiscard]] bool states_fit();
   [[nodiscard]] MemoryFootprint memory() { return memory_footprint(scenario_, train(), model()); }
   /// Of the step with all its blocks; and its estimate.
   [[nodiscard]] Seconds bound();
@@ -71,6 +73,14 @@ class PlanBlocks {
   static Synchronised synchronised(const PlanPoint& point) {
     return {point.zero, point.algorithm, point.servers, point.placement, point.bucket, point.overlap};
   }
+  /// ZeRO, what lies on the host, chunks of a stage, whether it holds chunks of both ends, and whether several
+  /// micro-batches add up gradients.
+  using Stored = std::tuple<int, int, int, bool, bool>;
+  [[nodiscard]] Stored stored() const {
+    const Plan& plan = scenario_.plan;
+    const bool both_ends = plan.schedule == PipelineSchedule::dualpipe;
+    return {plan.zero, point_.offload, plan.interleave, both_ends, micro_batches(train(), plan) > 1};
+  }
   [[nodiscard]] TrainWorkload& train() { return std::get<TrainWorkload>(scenario_.workload); }
   [[nodiscard]] const TrainWorkload& train() const { return std::get<TrainWorkload>(scenario_.workload); }
   [[nodiscard]] Weights own_weights() const { return scenario_.plan.zero == 3 ? Weights::sharded : Weights::whole; }
@@ -85,7 +95,7 @@ class PlanBlocks {
   }
   [[nodiscard]] const Model& model();
   [[nodiscard]] const std::vector<std::vector<LayerRun>>& chunks();
-  [[nodiscard]] std::optional<Step> blocks();
+  [[nodiscard]] std::optional<Step> blocks(Symmetry symmetry = Symmetry::used);
   [[nodiscard]] std::vector<LayerCost> kernels(Weights weights);
   [[nodiscard]] const std::vector<LayerTimes>& costs(Weights weights);
   void add_sharding(const LayerPricer& pricer, const Layer& layer, const LayerCalls& calls, LayerTimes& times);
@@ -106,7 +116,8 @@ class PlanBlocks {
   /// By schedule (one for all that lay out alike), chunks, whether the host updates, and synchronisation.
   std::map<std::tuple<PipelineSchedule, int, bool, Synchronised>, StepEnds> ends_;
   std::map<Built, Model> models_;
-  std::vector<int> repeats_;                                                    ///< of each group of layers
+  std::map<Stored, MemoryFootprint> states_;  ///< weights, gradients and the optimizer's states of one of the stages
+  std::vector<int> repeats_;                  ///< of each group of layers
   std::map<std::pair<Built, int>, std::vector<std::vector<LayerRun>>> chunks_;  ///< by chunks of a stage
   std::map<Costed, std::vector<LayerTimes>> costs_;
   /// By chunks of a stage, and whether backward passes have two parts and whether passes run in pairs.

@@ -78,7 +78,8 @@ class Rounds {
       for (const LayoutTask& task : open_) search_.counts.plans += task.plans;
       return false;
     }
-    if (open_.front().refined) {
+    // Without a bar all would be refined to the end: the most promising of the refined give one.
+    if (open_.front().refined || (known_.size() < kept_ && move_refined_to_front())) {
       settle();
     } else {
       refine();
@@ -90,6 +91,12 @@ class Rounds {
   [[nodiscard]] PlanPrices& prices_of(const LayoutTask& task) { return prices_[static_cast<std::size_t>(task.space)]; }
   [[nodiscard]] bool hopeless(const LayoutTask& task) const {
     return known_.size() == kept_ && task.bound * (1.0 - 1e-9) > known_.back();
+  }
+
+  /// False where there are none.
+  bool move_refined_to_front() {
+    std::ranges::stable_partition(open_, &LayoutTask::refined);
+    return open_.front().refined;
   }
 
   /// Calls take(task, answer's bytes) for each task, in their order, where there is an answer.

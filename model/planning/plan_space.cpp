@@ -16,7 +16,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr int most_context = 32, most_micro_batch = 64, most_interleave = 12;
+constexpr int most_context = 32, most_interleave = 12;
 
 /// The stated factor, or what it is where nothing is said.
 int stated_factor(const YamlNode& document, PlanDimension dimension, int otherwise = 1) {
@@ -242,9 +242,7 @@ std::vector<int> PlanSpace::micro_batches(const PlanPoint& layout) const {
   if (!chosen_.has(PlanDimension::micro_batch)) {
     return samples % train.micro_batch == 0 ? std::vector{static_cast<int>(train.micro_batch)} : std::vector<int>{};
   }
-  std::vector<int> sizes = divisors(samples, most_micro_batch);
-  if (!transformer_ && samples > most_micro_batch) sizes.push_back(static_cast<int>(samples));
-  return sizes;
+  return divisors(samples, samples);
 }
 
 std::vector<Recompute> PlanSpace::recomputes() const {
@@ -297,7 +295,7 @@ std::vector<PlanSpace::Sharding> PlanSpace::shardings(const PlanPoint& point) co
   if (chosen_.has(PlanDimension::zero)) levels = alone || servers_alone ? std::vector{0} : std::vector{0, 1, 2, 3};
   std::vector<int> offloads = {-1};
   if (chosen_.has(PlanDimension::offload)) {
-    offloads.resize(plan_offloads.size());
+    offloads.resize(servers_alone ? 1 : plan_offloads.size());
     std::iota(offloads.begin(), offloads.end(), 0);
   }
   std::vector<Sharding> all;

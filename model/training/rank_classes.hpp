@@ -31,8 +31,9 @@ struct GroupedTransfer {
   std::vector<Part> parts;
 };
 
-/// Whether ranks that behave alike share a class: the same results, sooner.
-enum class Symmetry : bool { ignored = false, used = true };
+/// Whether ranks that behave alike share a class: the same results, sooner. assumed: all ranks of a stage do, whether
+/// they behave alike or not; for bounds.
+enum class Symmetry { ignored, used, assumed };
 
 struct RankClasses {
   /// A class of ranks; one of them stands for all.

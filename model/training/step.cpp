@@ -243,6 +243,7 @@ void build_lanes(const Scenario& scenario, const Topology& topology, Symmetry sy
   const int stages = scenario.plan.pipeline;
   RankClasses classes = RankClasses::one_per_stage(stages, layout.stage_of_gpu());
   builder.build(classes, std::vector<Step::Lane::Cut>(static_cast<std::size_t>(stages)));
+  if (symmetry == Symmetry::assumed) return;
   std::vector<double> speeds(classes.lane_of_rank.size(), 1.0);
   for (const Fault& fault : scenario.cluster.faults) {
     if (fault.gpu < 0) continue;

@@ -1,38 +1,66 @@
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <optional>
 
 #include "model/base/error.hpp"
-#include "model/job/job.hpp"
 #include "model/planning/plan_search.hpp"
 #include "model/scenario/cases.hpp"
+#include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 
 namespace foretrain::test {
 
 namespace {
 
+/// By simulation; the best of those that are best by estimate.
+struct Best {
+  Seconds step = Seconds::infinity();
+  PlanPoint point;
+};
 struct Beside {
   Seconds published;
   bool fits = true;
-  PlanCandidate best;
+  Best best;
 };
 
-/// The estimate of a row's plan and of the best on the same cluster; nothing where the row is no training, or where its
-/// plan or cluster is not searched.
+/// What a search starts from, without the values that it chooses.
+std::string text_of(const YamlNode& node) {
+  std::string text = node.scalar;
+  for (const YamlNode& item : node.items) text += "[" + text_of(item) + "]";
+  for (const YamlEntry& entry : node.entries) text += "{" + entry.key + ":" + text_of(entry.value) + "}";
+  return text;
+}
+
+Best best_plan(const std::vector<PlanSpace>& spaces) {
+  constexpr std::size_t simulated = 20;
+  const PlanSearch search = search_plans(spaces, {PlanObjective{}}, simulated);
+  CHECK(search.counts.exceeded == 0);
+  Best best;
+  for (const PlanCandidate& candidate : search.best) {
+    const Seconds step = predict(spaces.front().read(candidate.point), Fidelity::flows).time();
+    if (step < best.step) best = {step, candidate.point};
+  }
+  return best;
+}
+
+/// The row's plan and the best on the same cluster; nothing where the row is no training, or where its plan or cluster
+/// is not searched. Rows that differ in what is searched alone share one search.
 std::optional<Beside> beside_best(const Case& row) {
+  static std::map<std::string, Best> known;
   try {
     const Scenario scenario = scenario_of(row);
     if (!std::holds_alternative<TrainWorkload>(scenario.workload)) return std::nullopt;
     std::vector<PlanSpace> spaces;
     spaces.emplace_back(document_of(row), row.name, PlanDimensions::all());
-    const PlanSearch search = search_plans(spaces, {PlanObjective{}}, 1);
-    CHECK(search.counts.exceeded == 0);
-    if (search.best.empty()) return std::nullopt;
-    const Result result = estimate(scenario);
-    return Beside{result.time(), result.train->memory.fits(), search.best.front()};
+    const std::string key = text_of(spaces.front().document());
+    if (!known.contains(key)) known[key] = best_plan(spaces);
+    if (known[key].step == Seconds::infinity()) return std::nullopt;
+    const Result result = predict(scenario, Fidelity::flows);
+    return Beside{result.time(), result.train->memory.fits(), known[key]};
   } catch (const ScenarioError&) {
   } catch (const UsageError&) {
   }
@@ -58,18 +86,24 @@ TEST_CASE("No published plan is faster than the best that is found for its clust
   }
 }
 
-TEST_CASE("Published plans of all tables beside the best of their clusters", "[.published]") {
+/// Of one table alone where the variable FORETRAIN_TABLE names it.
+TEST_CASE("Published plans of all tables beside the best of their clusters, by simulation", "[.published]") {
+  const char* one = std::getenv("FORETRAIN_TABLE");
   int compared = 0, slower = 0;
   for (const auto& file : std::filesystem::directory_iterator(FORETRAIN_SOURCE_DIR "/scenarios/cases")) {
-    for (const Case& row : rows_of(file.path().stem())) {
+    const std::string table = file.path().stem();
+    if (one != nullptr && table != one) continue;
+    for (const Case& row : rows_of(table)) {
       const std::optional<Beside> both = beside_best(row);
       if (!both) continue;
       ++compared;
       const double share = both->published / both->best.step;
-      if (share < 1.0 - 1e-9 && both->fits) ++slower;
-      std::cout << fmt::format("{:40} published {:8.4f} s{} best {:8.4f} s, {:.3f} times as fast: {}\n", row.name,
-                               both->published.value(), both->fits ? "," : " (does not fit),", both->best.step.value(),
-                               share, describe(both->best.point))
+      const bool is_slower = share < 1.0 - 1e-9 && both->fits;
+      slower += is_slower ? 1 : 0;
+      std::cout << fmt::format("{}{:40} published {:8.4f} s{} best {:8.4f} s, {:.3f} times as fast: {}\n",
+                               is_slower ? "SLOWER " : "", row.name, both->published.value(),
+                               both->fits ? "," : " (does not fit),", both->best.step.value(), share,
+                               describe(both->best.point))
                 << std::flush;
     }
   }
