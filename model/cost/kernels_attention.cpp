@@ -184,9 +184,9 @@ struct SharedIntensity {
 };
 constexpr SharedIntensity warp_intensity{32.0, 16.0, 16.0};
 constexpr SharedIntensity warp_group_intensity{64.0, 64.0, 40.0};
-// Blackwell's data-centre chips multiply tiles of 128 × 128 into tensor memory, from which P comes, too: 98,304 bytes for
-// a forward tile of a head of 128, and backward 1.3 times as long as the multiplication takes (FlashAttention-4, arXiv
-// 2603.05451, roofline of both passes).
+// Blackwell's data-centre chips multiply tiles of 128 × 128 into tensor memory, from which P comes, too: 98,304 bytes
+// for a forward tile of a head of 128, and backward 1.3 times as long as the multiplication takes (FlashAttention-4,
+// arXiv 2603.05451, roofline of both passes).
 constexpr SharedIntensity tensor_memory_intensity{85.0, 85.0, 49.0};
 constexpr std::int64_t wide_head = 128;
 
