@@ -184,6 +184,10 @@ struct SharedIntensity {
 };
 constexpr SharedIntensity warp_intensity{32.0, 16.0, 16.0};
 constexpr SharedIntensity warp_group_intensity{64.0, 64.0, 40.0};
+// Blackwell's data-centre chips multiply tiles of 128 × 128 into tensor memory, from which P comes, too: 98,304 bytes
+// for a forward tile of a head of 128, and backward 1.3 times as long as the multiplication takes (FlashAttention-4,
+// arXiv 2603.05451, roofline of both passes).
+constexpr SharedIntensity tensor_memory_intensity{85.0, 85.0, 49.0};
 constexpr std::int64_t wide_head = 128;
 
 // A masked edge leaves half of a block's last tile of keys unused: of 128, the largest that FlashAttention-2 takes
@@ -212,14 +216,23 @@ constexpr double warp_group_mma_since = 9.0;
 // instructions of warps are taken to keep Hopper's rate per multiprocessor and clock: assumption.
 constexpr double tensor_memory_since = 10.0, tensor_memory_until = 11.0, tensor_memory_doubles = 2.0;
 
+bool has_tensor_memory(const Gpu& gpu) {
+  return gpu.compute_capability >= tensor_memory_since && gpu.compute_capability < tensor_memory_until;
+}
+
 double warp_mma_share(const Gpu& gpu, const AttentionConstants& constants) {
-  const bool doubled = gpu.compute_capability >= tensor_memory_since && gpu.compute_capability < tensor_memory_until;
-  return constants.warp_mma_share / (doubled ? tensor_memory_doubles : 1.0);
+  return constants.warp_mma_share / (has_tensor_memory(gpu) ? tensor_memory_doubles : 1.0);
+}
+
+const SharedIntensity& shared_intensity(AttentionKind kernel, const Gpu& gpu) {
+  if (!warp_groups(kernel)) return warp_intensity;
+  return has_tensor_memory(gpu) ? tensor_memory_intensity : warp_group_intensity;
 }
 
 // Seconds for one query–key pair with the whole device busy. Tensor cores, shared memory and (dQ, added up by atomic
-// operations) the L2 work at the same time, but not perfectly: the longest, and a share of the others. The softmax
-// comes on top: an exponential on the special function units and some instructions on CUDA cores.
+// operations) the L2 work at the same time, but not perfectly: the longest, and a share of the others. The softmax, an
+// exponential on the special function units and some instructions on CUDA cores, comes on top; where products leave
+// their results in tensor memory, other warps do it at the same time, too.
 Seconds time_per_score(const Attention& work, Precision precision, AttentionKind kernel, const Gpu& gpu,
                        const Calibration& calibration) {
   const AttentionConstants& c = calibration.attention;
@@ -228,7 +241,7 @@ Seconds time_per_score(const Attention& work, Precision precision, AttentionKind
   const Flops products(2.0 * (work.backward ? backward_products : forward_products) * number(work.head_dim));
   const Seconds multiply = products / (gpu.matrix_rate(precision) * (own_instructions ? 1.0 : warp_mma_share(gpu, c)));
 
-  const SharedIntensity& intensity = warp_groups(kernel) ? warp_group_intensity : warp_intensity;
+  const SharedIntensity& intensity = shared_intensity(kernel, gpu);
   const double reuse = work.backward               ? intensity.backward
                        : work.head_dim > wide_head ? intensity.wide_forward
                                                    : intensity.forward;
@@ -239,12 +252,14 @@ Seconds time_per_score(const Attention& work, Precision precision, AttentionKind
   const Bytes added = 2.0 * bytes_per_element(Precision::fp32) * number(work.head_dim) / number(Packing::block_rows);
   const Seconds cache = atomics ? added / gpu.l2_bandwidth : Seconds(0.0);
 
-  const Seconds longest = std::max({multiply, shared, cache});
-  const Seconds product_time = longest + c.exposed_share * (multiply + shared + cache - longest);
   const double hidden = kernel == AttentionKind::flash_3 ? c.flash_3_hidden_softmax : 0.0;
   const Seconds softmax = (1.0 - hidden) * (Seconds(1.0 / (c.exponentials_per_clock * clocks)) +
                                             Flops(2.0 * c.softmax_instructions) / gpu.matrix_rate(Precision::fp32));
-  const Seconds total = product_time + softmax;
+  const Seconds beside = warp_groups(kernel) && has_tensor_memory(gpu) ? softmax : Seconds(0.0);
+
+  const Seconds longest = std::max({multiply, shared, cache, beside});
+  const Seconds together = longest + c.exposed_share * (multiply + shared + cache + beside - longest);
+  const Seconds total = together + softmax - beside;
   return total / sustained_clock(gpu, precision, calibration.power, multiply / total);
 }
 

@@ -15,13 +15,18 @@ std::size_t generation_of(double compute_capability) {
   return generation;
 }
 
+std::size_t generation_of(const Gpu& gpu) {
+  return gpu.architecture == chip_generations.back().name ? chip_generations.size() - 1
+                                                          : generation_of(gpu.compute_capability);
+}
+
 bool uses_tensor_cores(const Gpu& gpu, Precision precision) {
   return precision != Precision::fp32 && gpu.has_tensor_cores(gpu.arithmetic_precision(precision));
 }
 
 double sustained_clock(const Gpu& gpu, Precision precision, const PowerConstants& constants, double utilisation) {
   if (gpu.board_power_watts <= 0.0) return 1.0;
-  const GenerationPower& energy = constants.generation[generation_of(gpu.compute_capability)];
+  const GenerationPower& energy = constants.generation[generation_of(gpu)];
   const bool tensor = uses_tensor_cores(gpu, precision);
   const Bytes width = bytes_per_element(gpu.arithmetic_precision(precision));
   const double relative_width = width / bytes_per_element(tensor ? Precision::fp16 : Precision::fp32);

@@ -25,6 +25,8 @@ constexpr std::int64_t long_sequence = 16384;
 // Below these sizes the time of a collective is that of its steps, which differs most from machine to machine.
 constexpr Bytes small_message(1e6), small_between_nodes(8e6);
 
+bool is_blackwell(const Gpu& gpu) { return chip_generations[generation_of(gpu)].name == "blackwell"; }
+
 double kernels_share(const Scenario& scenario, const TrainWorkload& train) {
   const UncertaintyConstants& c = scenario.calibration.uncertainty;
   const Gpu& gpu = scenario.cluster.node.gpu;
@@ -34,7 +36,7 @@ double kernels_share(const Scenario& scenario, const TrainWorkload& train) {
   }
   double share = c.train;
   if (bytes_per_element(train.precision) < bytes_per_element(Precision::fp16)) share = std::max(share, c.narrow);
-  if (chip_generations[generation_of(gpu.compute_capability)].name == "blackwell") share = std::max(share, c.blackwell);
+  if (is_blackwell(gpu)) share = std::max(share, c.blackwell);
   if (train.kernels == KernelSet::plain) share = std::max(share, c.plain);
   const auto* transformer = std::get_if<TransformerConfig>(&train.model.shape);
   if (transformer != nullptr && transformer->sequence >= long_sequence) share = std::max(share, c.long_sequence);
@@ -59,7 +61,7 @@ double step_share(const Scenario& scenario, const TrainWorkload& train, Result& 
   const double kernels = kernels_share(scenario, train);
   const double share = kernels + std::clamp(waits, 0.0, 1.0) * (communication_share(scenario) - kernels);
   const Gpu& gpu = scenario.cluster.node.gpu;
-  const std::string_view architecture = chip_generations[generation_of(gpu.compute_capability)].name;
+  const std::string_view architecture = chip_generations[generation_of(gpu)].name;
   if (gpu.processor || std::ranges::find(measured_architectures, architecture) != measured_architectures.end()) {
     return share;
   }
@@ -76,7 +78,8 @@ void set_published_uncertainty(const Scenario& scenario, Result& result) {
   } else if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
     result.set_uncertainty(collective_share(scenario, *collective));
   } else {
-    result.set_uncertainty(scenario.calibration.uncertainty.kernel);
+    const UncertaintyConstants& c = scenario.calibration.uncertainty;
+    result.set_uncertainty(is_blackwell(scenario.cluster.node.gpu) ? std::max(c.kernel, c.blackwell) : c.kernel);
   }
 }
 

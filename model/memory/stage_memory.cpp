@@ -71,6 +71,8 @@ Bytes kept_bytes(const Layer& layer, Recompute recompute) {
       return layer.saved_selective;
     case Recompute::selective_operators:
       return layer.saved_operators;
+    case Recompute::selective_modules:
+      return layer.saved - layer.dropped_modules;
     case Recompute::none:
       break;
   }

@@ -122,6 +122,8 @@ const std::vector<Operator>& LayerPricer::recomputed(const Layer& layer) const {
       return layer.selective_recompute;
     case Recompute::selective_operators:
       return layer.operators_recompute;
+    case Recompute::selective_modules:
+      return layer.modules_recompute;
     case Recompute::none:
       break;
   }

@@ -181,6 +181,7 @@ class BlockBuilder {
   // way of recomputing, and what is run again; its forward operators must be there.
   void set_block_memory(Layer& layer) const;
   void keep_operators(Layer& layer) const;
+  void drop_modules(Layer& layer) const;
   void set_half_memory(Layer& layer, LayerKind kind) const;
   void set_embedding_memory(Layer& layer) const;
   /// The output layer with its loss over `rows` × `columns` logits.

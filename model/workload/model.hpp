@@ -59,13 +59,15 @@ struct Layer {
   std::vector<Operator> selective_recompute;  ///< operators run again under selective recomputation
   std::size_t unread_tail = 0;                ///< last forward operators whose results the backward pass never reads
   std::vector<Operator> operators_recompute;  ///< the same under selective_operators
-  Bytes loss_kept;           ///< kept by the loss from its forward to its backward pass, beside what is saved
-  Bytes loss_buffers;        ///< largest sum of logits, their fp32 copies and gradients at one time, with loss_kept
-  Bytes output;              ///< activation handed to the next layer (pipeline boundary)
-  Bytes workspace;           ///< temporary memory beyond saved activations while the layer runs
-  bool recomputable = true;  ///< full recomputation applies (transformer blocks, not embedding or head)
+  std::vector<Operator> modules_recompute;    ///< the same under selective_modules
+  Bytes dropped_modules;                      ///< what selective_modules keeps less than `saved`
+  Bytes loss_kept;             ///< kept by the loss from its forward to its backward pass, beside what is saved
+  Bytes loss_buffers;          ///< largest sum of logits, their fp32 copies and gradients at one time, with loss_kept
+  Bytes output;                ///< activation handed to the next layer (pipeline boundary)
+  Bytes workspace;             ///< temporary memory beyond saved activations while the layer runs
+  bool recomputable = true;    ///< full recomputation applies (transformer blocks, not embedding or head)
   bool routes_tokens = false;  ///< to experts
-  bool splittable = false;   ///< counts as one of `layers` when a pipeline divides the model
+  bool splittable = false;     ///< counts as one of `layers` when a pipeline divides the model
   bool operator==(const Layer&) const = default;
 };
 

@@ -128,7 +128,9 @@ void forward_only(Layer& layer) {
   layer.backward_collectives.clear();
   layer.selective_recompute.clear();
   layer.operators_recompute.clear();
+  layer.modules_recompute.clear();
   layer.saved = layer.saved_selective = layer.saved_operators = layer.saved_full = Bytes(0.0);
+  layer.dropped_modules = Bytes(0.0);
   layer.loss_kept = Bytes(0.0);
   layer.recomputable = false;
 }

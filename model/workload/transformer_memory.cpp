@@ -61,6 +61,25 @@ void BlockBuilder::keep_operators(Layer& layer) const {
   }
 }
 
+// Outputs of norms and of activation functions, and what comes up from latent vectors, which are kept instead. What
+// goes to experts and into the activation function is kept as short as operands are (DeepSeek-AI 2024, arXiv
+// 2412.19437, sections 3.2.3 and 3.3.3).
+void BlockBuilder::drop_modules(Layer& layer) const {
+  const auto& c = config_;
+  const BlockWidths w(c, options_);
+  const double e = element_.value();
+  const double shortened = e - std::min(bytes_per_element(options_.precision).value(), e);
+  double widths = e * w.f + shortened * ((c.gated_ffn ? 2.0 : 1.0) * w.f + w.routed * number(c.hidden));
+  if (c.latent()) widths += e * (w.q + 2.0 * w.kv - number(c.q_lora_rank + c.kv_lora_rank + c.rope_head_dim));
+  layer.dropped_modules = Bytes(number(tokens_) * widths + 2.0 * norm_tokens() * number(c.hidden) * e);
+
+  for (const Operator& op : layer.forward) {
+    const bool from_latent = c.latent() && (op.name == "query projection" || op.name == "key-value projection");
+    const bool cheap = op.name.find("norm") != std::string::npos || op.name.find("activation") != std::string::npos;
+    if (from_latent || cheap) layer.modules_recompute.push_back(op);
+  }
+}
+
 // Itemised as in arXiv 2205.05198, section 4.1: with 2-byte numbers and dropout, s·b·h·(10 + 24/t + 5·a·s/(h·t)); norms
 // and their outputs are also divided under sequence parallelism.
 void BlockBuilder::set_block_memory(Layer& layer) const {
@@ -88,8 +107,14 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   layer.saved_selective = Bytes(replicated + divided);
   layer.saved_full = Bytes(norm_tokens() * h * e);
   layer.output = Bytes(n * h * e);
-  layer.workspace = Bytes(n * e * std::max((c.gated_ffn ? 3.0 : 2.0) * f, 2.0 * h));
+  // Two gradients of the block's input, which its products add up. Plain code gathers its result's from the tensor
+  // ranks as well, and rearranges it, sequences being the second dimension (PyTorch,
+  // distributed/_functional_collectives.py: all_gather_tensor joins the chunks of every other dimension than the first
+  // by torch.cat).
+  const double gradients = 2.0 + (gathered > 0.0 ? 2.0 : 0.0);
+  layer.workspace = Bytes(n * e * std::max((c.gated_ffn ? 3.0 : 2.0) * f, gradients * h));
   keep_operators(layer);
+  drop_modules(layer);
 }
 
 void BlockBuilder::set_embedding_memory(Layer& layer) const {

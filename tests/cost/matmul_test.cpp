@@ -137,6 +137,9 @@ TEST_CASE("Chips of an unknown generation are priced like the newest that is not
   CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(100.0 / 300.0));
   gpu.compute_capability = 99.0;  // the newest, ninth row
   CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(100.0 / 900.0));
+  gpu.architecture = "cdna3";  // of another maker: a row of its own, the tenth
+  CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(100.0 / 1000.0));
+  gpu.architecture = "blackwell";
   gpu.compute_capability = 2.0;  // before all
   CHECK(sustained_clock(gpu, Precision::fp32, constants) == Approx(1.0));
 }

@@ -32,7 +32,7 @@ inline constexpr std::array<ImportSample, 23> import_samples = {
      {"kineto", "kineto_cpu.json"},
      {"chakra", "chakra_step.0.et"},
      {"chakra", "chakra_step.0.json"},
-     {"hf", "../../scenario/hugging_face/llama-3.1-8b.json"},
+     {"hf", "../../../scenarios/hugging_face/llama-3.1-8b.json"},
      {"megatron", "megatron_gpt3.sh"},
      {"megatron", "megatron_mixtral.txt"},
      {"deepspeed", "deepspeed_zero3.json"},

@@ -19,7 +19,7 @@ TransformerConfig read(const std::string& path) {
   return std::get<TransformerConfig>(read_model(Field(node, "model")).shape);
 }
 TransformerConfig shipped(const std::string& name) {
-  return read(FORETRAIN_SOURCE_DIR "/tests/scenario/hugging_face/" + name + ".json");
+  return read(FORETRAIN_SOURCE_DIR "/scenarios/hugging_face/" + name + ".json");
 }
 
 std::string complaint(const std::string& json) {
@@ -40,13 +40,12 @@ TEST_CASE("config.json of every model type has the published number of parameter
   // without its image encoder (27.4 with its 0.42), BERT with its masked-token head. Kimi K2's report rounds what the
   // shapes of its files add up to, to 1.04 trillion.
   const std::vector<std::pair<std::string, double>> published = {
-      {"llama-3.1-8b", 8.03},   {"llama-3.2-1b", 1.236},     {"mistral-7b-v0.1", 7.24},
-      {"mixtral-8x7b", 46.7},   {"qwen2-7b", 7.615},         {"qwen1.5-moe-a2.7b", 14.3},
-      {"qwen3-8b", 8.19},       {"qwen3-30b-a3b", 30.5},     {"gemma-2-9b", 9.24},
-      {"gemma-3-1b", 1.0},      {"gemma-3-27b-text", 27.01}, {"gpt-oss-20b", 20.91},
-      {"gpt-oss-120b", 116.83}, {"deepseek-v2-lite", 15.7},  {"deepseek-v3", 671.0},
-      {"kimi-k2", 1026.0},      {"phi-3-mini", 3.82},        {"gpt2", 0.1244},
-      {"bert-base", 0.1101},    {"vit-base-16", 0.0866},     {"nemotron-h-8b", 8.10}};
+      {"llama-3.1-8b", 8.03},     {"llama-3.2-1b", 1.236},     {"mistral-7b-v0.1", 7.24},  {"mixtral-8x7b", 46.7},
+      {"qwen2-7b", 7.615},        {"qwen1.5-moe-a2.7b", 14.3}, {"qwen3-8b", 8.19},         {"qwen3-30b-a3b", 30.5},
+      {"qwen3-235b-a22b", 235.1}, {"gemma-2-9b", 9.24},        {"gemma-3-1b", 1.0},        {"gemma-3-27b-text", 27.01},
+      {"gpt-oss-20b", 20.91},     {"gpt-oss-120b", 116.83},    {"deepseek-v2-lite", 15.7}, {"deepseek-v3", 671.0},
+      {"kimi-k2", 1026.0},        {"phi-3-mini", 3.82},        {"gpt2", 0.1244},           {"bert-base", 0.1101},
+      {"vit-base-16", 0.0866},    {"nemotron-h-8b", 8.10}};
   for (const auto& [name, billions] : published) {
     INFO(name);
     CHECK(transformer_parameters(shipped(name)) == Approx(billions * 1e9).epsilon(0.005));

@@ -161,3 +161,26 @@ TEST_CASE("latent attention goes down to few numbers a token and up to all heads
   CHECK(products == Approx(2.0 * weights * tokens));
   CHECK(std::get<Attention>(named(forward, "attention").work).head_dim == 160);
 }
+
+TEST_CASE("What latent attention has to remember of a token is its latent vector") {
+  // 512 numbers and the 64 of its position, 2 bytes each: 1,152 bytes a token and layer, where 128 heads with keys of
+  // 192 and values of 128 numbers have 81,920.
+  const TransformerConfig config = preset("deepseek-v3");
+  CHECK(2 * (config.kv_lora_rank + config.rope_head_dim) == 1'152);
+  CHECK(2 * config.heads * (config.head_dim + config.rope_head_dim + config.v_head_dim) == 81'920);
+  const Model model = build(config, {});
+  CHECK(std::get<Matmul>(named(model.layers[1].layer.forward, "key-value down projection").work).n == 576);
+}
+
+TEST_CASE("selective_modules drops what norms, activation functions and latent vectors bring back") {
+  // A layer with experts of DeepSeek-V3, in bytes a token. Outputs of two norms: 2 · 7168 · 2. Queries, keys and values
+  // of 128 heads of 128, less the latent vectors that stay, 1536 + 576: (3 · 16,384 - 2,112) · 2. Outputs of the
+  // activation functions of 8 experts and the shared one: 9 · 2048 · 2. In fp8 their 18 · 2048 inputs and the 8 copies
+  // of 7168 for experts are half as long.
+  BuildOptions options;
+  const double bf16 = 2.0 * 7168 * 2 + (3.0 * 16384 - 2112) * 2 + 9.0 * 2048 * 2;
+  const auto dropped = [&] { return build(preset("deepseek-v3"), options).layers[2].layer.dropped_modules.value(); };
+  CHECK(dropped() == Approx(bf16 * tokens));
+  options.precision = Precision::fp8;
+  CHECK(dropped() == Approx((bf16 + 18.0 * 2048 + 8.0 * 7168) * tokens));
+}
