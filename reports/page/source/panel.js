@@ -10,7 +10,7 @@ function dressed(option, phone) {
   const { text, soft, line, ground } = ink();
   const axis = (one) => ({
     nameLocation: "middle", nameGap: 30, nameTextStyle: { color: soft, fontSize: 12 }, ...one,
-    axisLabel: { color: soft, hideOverlap: true, lineHeight: 14, ...one.axisLabel }, axisLine: { lineStyle: { color: line }, ...one.axisLine },
+    axisLabel: { color: soft, hideOverlap: true, ...(phone && { lineHeight: 14 }), ...one.axisLabel }, axisLine: { lineStyle: { color: line }, ...one.axisLine },
     splitLine: { lineStyle: { color: line }, ...one.splitLine }, axisTick: { lineStyle: { color: line }, ...one.axisTick },
   });
   const every = (one) => (Array.isArray(one) ? one.map(axis) : one && axis(one));

@@ -32,7 +32,7 @@ function remediesPanel(remedies) {
   return chartPanel({
     title: "What would help, each by itself",
     note: "Change of the speed, without regard to what it does to the training's result." +
-      (others ? ` ${others} other changes make less than half a percent of difference; the table has them.` : ""),
+      (others ? ` What makes less than half a percent of difference (${others}) is in the table alone.` : ""),
     label: `Remedies. ${told.map((one) => `${one.change}: ${gain(one)}`).join(", ")}`,
     tall: ({ phone }) => 44 + (phone ? 36 : 27) * told.length,
     chart: ({ width, colours, ink }) => ({

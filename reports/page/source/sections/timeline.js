@@ -12,26 +12,45 @@ function kindOf(slices, i) {
   return name.startsWith("backward") ? "backward" : name.startsWith("forward") ? "forward" : "compute";
 }
 
-/** Bars that can be told apart where `least` microseconds are a pixel: [row, from, until, slice or -1, tasks]. */
+/**
+ * Bars that can be told apart where `least` microseconds are the width of one: [row, from, until, slice or -1, tasks].
+ * Narrower slices are gathered by their place; what most of that time goes to gives the bar its kind.
+ */
 export function visible(slices, kindOfSlice, from, until, least) {
   const bars = Object.fromEntries(kinds.map((kind) => [kind, []]));
-  let last = null, lastKind = null;
-  for (let i = 0; i < slices.start_us.length; ++i) {
-    const start = slices.start_us[i], end = start + slices.duration_us[i];
-    if (end < from || start > until) continue;
-    const kind = kindOfSlice[i];
-    const narrow = last && last[0] === slices.resource[i] && lastKind === kind && start - last[2] < least &&
-      (end - start < least || last[2] - last[1] < least);
-    if (narrow) {
+  let gathered = null, last = null, lastKind = null;
+  const close = () => {
+    if (!gathered) return;
+    const [kind] = Object.entries(gathered.busy).reduce((most, one) => (one[1] > most[1] ? one : most));
+    const { row, start, end, slice, tasks } = gathered;
+    gathered = null;
+    if (last && lastKind === kind && last[0] === row && start - last[2] < least) {
       last[2] = Math.max(last[2], end);
       last[3] = -1;
-      last[4] += slices.tasks[i];
-      continue;
+      last[4] += tasks;
+      return;
     }
-    last = [slices.resource[i], start, end, slices.tasks[i] > 1 ? -1 : i, slices.tasks[i]];
+    last = [row, start, end, slice, tasks];
     lastKind = kind;
     bars[kind].push(last);
+  };
+  for (let i = 0; i < slices.start_us.length; ++i) {
+    const start = slices.start_us[i], length = slices.duration_us[i], end = start + length, row = slices.resource[i];
+    if (end < from || start > until) continue;
+    const tasks = slices.tasks[i], slice = tasks > 1 ? -1 : i, column = Math.floor(start / least);
+    if (gathered && (length >= least || gathered.row !== row || gathered.column !== column)) close();
+    if (length >= least) {
+      last = null;
+      bars[kindOfSlice[i]].push([row, start, end, slice, tasks]);
+      continue;
+    }
+    gathered ??= { row, column, start, end, slice, tasks: 0, busy: {} };
+    if (gathered.tasks > 0) gathered.slice = -1;
+    gathered.end = Math.max(gathered.end, end);
+    gathered.tasks += tasks;
+    gathered.busy[kindOfSlice[i]] = (gathered.busy[kindOfSlice[i]] ?? 0) + length;
   }
+  close();
   return bars;
 }
 
@@ -67,7 +86,7 @@ function timelinePanel(slices) {
     return shape && { type: "rect", shape, style: { fill: api.visual("color") } };
   };
   const tip = ({ value: [row, start, end, i, tasks], seriesName }) => [
-    i < 0 ? `${tasks} tasks: ${seriesName}` : slices.names[slices.name[i]], slices.resources[row],
+    i < 0 ? `${tasks} tasks, most of their time ${seriesName}` : slices.names[slices.name[i]], slices.resources[row],
     i >= 0 && slices.micro_batch[i] >= 0 ? `micro-batch ${slices.micro_batch[i] + 1}` : null,
     `from ${seconds(start * 1e-6)}, for ${seconds((end - start) * 1e-6)}`].filter(Boolean).join("\n");
 
