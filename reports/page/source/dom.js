@@ -107,7 +107,9 @@ export function words(key) {
     .join(" ")
     .replace(/_(s|us|bytes|bytes_per_second)$/, "")
     .replace(/\bnic_/, "card ")
-    .replaceAll("_", " ");
+    .replaceAll("_", " ")
+    .replace(/\b(gpus?|mfu|usd)\b/g, (word) => word.toUpperCase().replace("GPUS", "GPUs"))
+    .replace(/^n$/, "cases");
 }
 
 const csvCell = (value) => {

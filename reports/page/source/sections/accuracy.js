@@ -109,7 +109,7 @@ function accuracyPanel(report) {
 const groupTable = (report) =>
   table(
     "Errors by group",
-    ["group", "n", "mape", "median error", "bias", "worst"],
+    ["group", "n", "mean error", "median error", "bias", "worst"],
     Object.entries(report.groups).map(([name, one]) => [
       name || "all",
       one.n,

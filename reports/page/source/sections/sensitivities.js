@@ -83,7 +83,7 @@ function remediesPanel(remedies) {
             itemStyle: { color: !one.fits ? ink.soft : one.speedup > 1 ? colours[2] : colours[1] },
             label: {
               show: true,
-              position: one.speedup > 1 ? "right" : "left",
+              position: "right",
               color: ink.text,
               formatter: () => gain(one) + (one.fits ? "" : ", does not fit"),
             },
