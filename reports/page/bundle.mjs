@@ -7,14 +7,27 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const folder = dirname(fileURLToPath(import.meta.url));
-const read = (...names) => readFileSync(join(folder, ...names), "utf8").replaceAll("\r\n", "\n").trim();
+const read = (...names) =>
+  readFileSync(join(folder, ...names), "utf8")
+    .replaceAll("\r\n", "\n")
+    .trim();
 
 const licences = ["echarts/NOTICE", "echarts/LICENSE", "zrender/LICENSE", "tslib/LICENSE.txt"]
-  .map((name) => `${name}\n\n${read("node_modules", ...name.split("/"))}`).join("\n\n----\n\n").replaceAll("*/", "* /");
+  .map((name) => `${name}\n\n${read("node_modules", ...name.split("/"))}`)
+  .join("\n\n----\n\n")
+  .replaceAll("*/", "* /");
 
 async function bundled(entry, options) {
-  const result = await build({ entryPoints: [join(folder, "source", entry)], bundle: true, minify: true, write: false, target: "es2020",
-    charset: "utf8", legalComments: "none", ...options });
+  const result = await build({
+    entryPoints: [join(folder, "source", entry)],
+    bundle: true,
+    minify: true,
+    write: false,
+    target: "es2020",
+    charset: "utf8",
+    legalComments: "none",
+    ...options,
+  });
   return result.outputFiles[0].text.trim();
 }
 
@@ -24,6 +37,9 @@ if (/<\/script|<!--/i.test(script)) throw new Error("the script would end its ow
 const hash = (text) => `sha256-${createHash("sha256").update(text).digest("base64")}`;
 
 const parts = { "%SCRIPT-HASH%": hash(script), "%STYLE-HASH%": hash(style), "%STYLE%": style, "%SCRIPT%": script };
-const page = Object.entries(parts).reduce((text, [place, part]) => text.replace(place, () => part), read("source", "page.html"));
+const page = Object.entries(parts).reduce(
+  (text, [place, part]) => text.replace(place, () => part),
+  read("source", "page.html"),
+);
 writeFileSync(join(folder, "template.html"), `${page}\n`);
 console.log(`template.html: ${Math.ceil(page.length / 1000)} kB`);

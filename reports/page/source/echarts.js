@@ -14,9 +14,21 @@ import { LabelLayout } from "echarts/features";
 import { CanvasRenderer } from "echarts/renderers";
 
 use([
-  BarChart, CustomChart, GraphChart, HeatmapChart, LineChart, ScatterChart,
-  DataZoomInsideComponent, DataZoomSliderComponent, GridComponent, LegendScrollComponent, MarkLineComponent,
-  TooltipComponent, VisualMapContinuousComponent, LabelLayout, CanvasRenderer,
+  BarChart,
+  CustomChart,
+  GraphChart,
+  HeatmapChart,
+  LineChart,
+  ScatterChart,
+  DataZoomInsideComponent,
+  DataZoomSliderComponent,
+  GridComponent,
+  LegendScrollComponent,
+  MarkLineComponent,
+  TooltipComponent,
+  VisualMapContinuousComponent,
+  LabelLayout,
+  CanvasRenderer,
 ]);
 
 export { graphic, init };

@@ -15,7 +15,19 @@ import { timeline } from "./sections/timeline.js";
 import { topology } from "./sections/topology.js";
 import { themeSwitch } from "./theme.js";
 
-const ofScenario = { summary, breakdown, scaling, servers, memory, sensitivities, roofline, timeline, topology, settings, provenance };
+const ofScenario = {
+  summary,
+  breakdown,
+  scaling,
+  servers,
+  memory,
+  sensitivities,
+  roofline,
+  timeline,
+  topology,
+  settings,
+  provenance,
+};
 const ofPage = { plans, sweeps, accuracy };
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -23,27 +35,58 @@ const data = JSON.parse(document.getElementById("data").textContent);
 function comparison(scenarios) {
   const told = scenarios.filter((scenario) => scenario.result);
   if (told.length < 2) return null;
-  const rows = told.map(({ name, gpus, result, ...rest }) => [name, gpus ?? null, timeOf({ result, ...rest }), result.samples_per_second ?? null, result.mfu ?? null,
-    result.memory_per_gpu_bytes?.total ?? null, result.memory_per_gpu_bytes?.fits ?? null, rest.explanation?.bottleneck ?? result.bottleneck ?? result.bound ?? null]);
-  return section("comparison", "Scenarios beside each other",
-    table("Scenarios", ["scenario", "GPUs", "time_s", "samples_per_second", "mfu", "memory_bytes", "fits", "bottleneck"], rows), breakdownPanel(told));
+  const rows = told.map(({ name, gpus, result, ...rest }) => [
+    name,
+    gpus ?? null,
+    timeOf({ result, ...rest }),
+    result.samples_per_second ?? null,
+    result.mfu ?? null,
+    result.memory_per_gpu_bytes?.total ?? null,
+    result.memory_per_gpu_bytes?.fits ?? null,
+    rest.explanation?.bottleneck ?? result.bottleneck ?? result.bound ?? null,
+  ]);
+  return section(
+    "comparison",
+    "Scenarios beside each other",
+    table(
+      "Scenarios",
+      ["scenario", "GPUs", "time_s", "samples_per_second", "mfu", "memory_bytes", "fits", "bottleneck"],
+      rows,
+    ),
+    breakdownPanel(told),
+  );
 }
 
 function scenarioPanel(scenario, index) {
   const panel = element("div", { class: "scenario" });
   let filled = false;
-  return { name: scenario.name, panel, shown: () => {
-    if (!filled) panel.append(...Object.entries(ofScenario).map(([name, make]) => make(scenario, `${name}-${index}`)).filter(Boolean));
-    filled = true;
-    fillContents();
-  } };
+  return {
+    name: scenario.name,
+    panel,
+    shown: () => {
+      if (!filled)
+        panel.append(
+          ...Object.entries(ofScenario)
+            .map(([name, make]) => make(scenario, `${name}-${index}`))
+            .filter(Boolean),
+        );
+      filled = true;
+      fillContents();
+    },
+  };
 }
 
 /** Links to the sections that are to be seen. */
 const contents = element("nav", { "aria-label": "Contents" });
 function fillContents() {
   const sections = [...document.querySelectorAll("main .section")].filter((one) => !one.closest("[hidden]"));
-  contents.replaceChildren(element("ul", {}, sections.map((one) => element("li", {}, element("a", { href: `#${one.id}` }, one.dataset.title)))));
+  contents.replaceChildren(
+    element(
+      "ul",
+      {},
+      sections.map((one) => element("li", {}, element("a", { href: `#${one.id}` }, one.dataset.title))),
+    ),
+  );
 }
 
 function subtitle() {
@@ -57,9 +100,20 @@ const main = element("main", { id: "content" });
 document.body.append(
   element("a", { class: "skip", href: "#content" }, "To the content"),
   element("header", {}, element("div", {}, element("h1", {}, data.title), element("p", {}, subtitle())), themeSwitch()),
-  contents, main, element("footer", {}, element("p", {}, `Made by ${data.program}. Times are predictions. Charts: Apache ECharts, whose licence stands in this file.`)));
+  contents,
+  main,
+  element(
+    "footer",
+    {},
+    element(
+      "p",
+      {},
+      `Made by ${data.program}. Times are predictions. Charts: Apache ECharts, whose licence stands in this file.`,
+    ),
+  ),
+);
 
-const [compared] = [comparison(data.scenarios)];
+const compared = comparison(data.scenarios);
 if (compared) main.append(compared);
 if (data.scenarios.length > 1) {
   const all = tabs("Scenario", data.scenarios.map(scenarioPanel));
@@ -71,6 +125,10 @@ if (data.scenarios.length > 1) {
   main.append(only.panel);
   only.shown();
 }
-main.append(...Object.entries(ofPage).map(([name, make]) => make(data[name], name)).filter(Boolean));
+main.append(
+  ...Object.entries(ofPage)
+    .map(([name, make]) => make(data[name], name))
+    .filter(Boolean),
+);
 fillContents();
 document.documentElement.dataset.ready = "true";

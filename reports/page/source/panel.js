@@ -9,21 +9,51 @@ const panels = new Set();
 function dressed(option, phone) {
   const { text, soft, line, ground } = ink();
   const axis = (one) => ({
-    nameLocation: "middle", nameGap: 30, nameTextStyle: { color: soft, fontSize: 12 }, ...one,
-    axisLabel: { color: soft, hideOverlap: true, lineHeight: 14, ...one.axisLabel }, axisLine: { lineStyle: { color: line }, ...one.axisLine },
-    splitLine: { lineStyle: { color: line }, ...one.splitLine }, axisTick: { lineStyle: { color: line }, ...one.axisTick },
+    nameLocation: "middle",
+    nameGap: 30,
+    nameTextStyle: { color: soft, fontSize: 12 },
+    ...one,
+    axisLabel: { color: soft, hideOverlap: true, ...(phone && { lineHeight: 14 }), ...one.axisLabel },
+    axisLine: { lineStyle: { color: line }, ...one.axisLine },
+    splitLine: { lineStyle: { color: line }, ...one.splitLine },
+    axisTick: { lineStyle: { color: line }, ...one.axisTick },
   });
   const every = (one) => (Array.isArray(one) ? one.map(axis) : one && axis(one));
   return {
-    animation: false, color: colours(), textStyle: { color: text, fontFamily: "system-ui, sans-serif" },
+    animation: false,
+    color: colours(),
+    textStyle: { color: text, fontFamily: "system-ui, sans-serif" },
     ...option,
-    grid: { left: phone ? 8 : 16, right: phone ? 16 : 28, top: option.legend ? 44 : 20, bottom: option.xAxis?.name ? 26 : 8, containLabel: true, ...option.grid },
+    grid: {
+      left: phone ? 8 : 16,
+      right: phone ? 16 : 28,
+      top: option.legend ? 44 : 20,
+      bottom: option.xAxis?.name ? 26 : 8,
+      containLabel: true,
+      ...option.grid,
+    },
     // Rich text is drawn on the canvas: an HTML tip would need inline styles, which the page's policy forbids.
-    tooltip: { renderMode: "richText", confine: true, backgroundColor: ground, borderColor: line,
-      textStyle: { color: text, fontSize: 12 }, ...option.tooltip },
-    legend: option.legend && { type: "scroll", top: 4, itemGap: 14, textStyle: { color: text }, pageTextStyle: { color: soft },
-      pageIconColor: soft, pageIconInactiveColor: line, inactiveColor: line, ...option.legend },
-    xAxis: every(option.xAxis), yAxis: every(option.yAxis),
+    tooltip: {
+      renderMode: "richText",
+      confine: true,
+      backgroundColor: ground,
+      borderColor: line,
+      textStyle: { color: text, fontSize: 12 },
+      ...option.tooltip,
+    },
+    legend: option.legend && {
+      type: "scroll",
+      top: 4,
+      itemGap: 14,
+      textStyle: { color: text },
+      pageTextStyle: { color: soft },
+      pageIconColor: soft,
+      pageIconInactiveColor: line,
+      inactiveColor: line,
+      ...option.legend,
+    },
+    xAxis: every(option.xAxis),
+    yAxis: every(option.yAxis),
   };
 }
 
@@ -36,8 +66,13 @@ export function chartPanel({ title, note, label, chart, table: rowsOf, csv, tall
   const heading = element("h3", { id: newId("title") }, title);
   const canvas = element("div", { class: "chart", role: "img", "aria-label": label ?? title });
   const rows = element("div", { class: "rows" });
-  const file = `${title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "")}.csv`;
-  let drawn = null, seen = false, shows = "chart";
+  const file = `${title
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "")}.csv`;
+  let drawn = null,
+    seen = false,
+    shows = "chart";
 
   const look = () => {
     const width = canvas.clientWidth || 640;
@@ -56,30 +91,64 @@ export function chartPanel({ title, note, label, chart, table: rowsOf, csv, tall
   };
   const fill = () => rows.replaceChildren(table(title, ...rowsOf()));
   const switched = tabs(`${title}: chart or table`, [
-    { name: "Chart", panel: element("div", {}, canvas), shown: () => { shows = "chart"; draw(); } },
-    { name: "Table", panel: rows, shown: () => { shows = "table"; fill(); } },
+    {
+      name: "Chart",
+      panel: element("div", {}, canvas),
+      shown: () => {
+        shows = "chart";
+        draw();
+      },
+    },
+    {
+      name: "Table",
+      panel: rows,
+      shown: () => {
+        shows = "table";
+        fill();
+      },
+    },
   ]);
-  const save = element("button", { type: "button", class: "save", "aria-label": `${title} as CSV`,
-    onclick: () => download(file, ...(csv ?? rowsOf)()) }, "CSV");
-  const box = element("section", { class: "panel", "aria-labelledby": heading.id },
+  const save = element(
+    "button",
+    {
+      type: "button",
+      class: "save",
+      "aria-label": `${title} as CSV`,
+      onclick: () => download(file, ...(csv ?? rowsOf)()),
+    },
+    "CSV",
+  );
+  const box = element(
+    "section",
+    { class: "panel", "aria-labelledby": heading.id },
     element("div", { class: "head" }, heading, element("div", { class: "tools" }, switched.list, save)),
     note ? element("p", { class: "note" }, note) : null,
-    controls.length ? element("div", { class: "controls" }, controls) : null, switched.panels);
+    controls.length ? element("div", { class: "controls" }, controls) : null,
+    switched.panels,
+  );
   switched.start();
 
   const handle = {
     box,
     update: () => (shows === "chart" ? draw() : fill()),
-    see: () => { seen = true; draw(); },
+    see: () => {
+      seen = true;
+      draw();
+    },
     title: (text) => canvas.setAttribute("aria-label", text),
-    get chart() { return drawn; },
+    get chart() {
+      return drawn;
+    },
   };
   panels.add(handle);
-  new IntersectionObserver((entries, observer) => {
-    if (!entries.some((entry) => entry.isIntersecting)) return;
-    observer.disconnect();
-    handle.see();
-  }, { rootMargin: "150px" }).observe(canvas);
+  new IntersectionObserver(
+    (entries, observer) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      observer.disconnect();
+      handle.see();
+    },
+    { rootMargin: "150px" },
+  ).observe(canvas);
   return handle;
 }
 
@@ -103,13 +172,25 @@ addEventListener("afterprint", () => {
 
 /** Choices of which of several quantities a panel shows. */
 export function quantities(label, entries, changed) {
-  return choice(label, entries.map((entry, i) => [i, entry.name]), 0, (value) => changed(entries[Number(value)]));
+  return choice(
+    label,
+    entries.map((entry, i) => [i, entry.name]),
+    0,
+    (value) => changed(entries[Number(value)]),
+  );
 }
 
 /** A heading with what belongs beneath it; null where nothing does. */
 export function section(id, title, ...content) {
-  const inside = content.flat().filter(Boolean).map((one) => one.box ?? one);
+  const inside = content
+    .flat()
+    .filter(Boolean)
+    .map((one) => one.box ?? one);
   if (!inside.length) return null;
-  return element("section", { id, class: "section", "aria-labelledby": `${id}-title`, "data-title": title },
-    element("h2", { id: `${id}-title` }, title), inside);
+  return element(
+    "section",
+    { id, class: "section", "aria-labelledby": `${id}-title`, "data-title": title },
+    element("h2", { id: `${id}-title` }, title),
+    inside,
+  );
 }

@@ -4,22 +4,44 @@ import { chartPanel, section } from "../panel.js";
 
 function tornado({ sensitivities, time_s: time }) {
   const change = (after) => after / time - 1;
-  const told = sensitivities.filter((one) => Math.max(Math.abs(change(one.faster_s)), Math.abs(change(one.slower_s))) >= 0.0005);
+  const told = sensitivities.filter(
+    (one) => Math.max(Math.abs(change(one.faster_s)), Math.abs(change(one.slower_s))) >= 0.0005,
+  );
   if (!told.length) return null;
   const by = Math.round((sensitivities[0].scale - 1) * 100);
   return chartPanel({
-    title: "What each resource is worth", note: `Change of the time when one resource is ${by} % faster or slower.`,
+    title: "What each resource is worth",
+    note: `Change of the time when one resource is ${by} % faster or slower.`,
     label: `Sensitivities. ${told.map((one) => `${one.resource}: ${percent(change(one.faster_s))} when faster, ${percent(change(one.slower_s))} when slower`).join(". ")}`,
     tall: () => 90 + 32 * told.length,
     chart: ({ width, colours }) => ({
-      legend: {}, tooltip: { trigger: "axis", axisPointer: { type: "shadow" }, valueFormatter: percent },
+      legend: {},
+      tooltip: { trigger: "axis", axisPointer: { type: "shadow" }, valueFormatter: percent },
       xAxis: { type: "value", axisLabel: { formatter: percent }, name: "change of the time" },
-      yAxis: { type: "category", inverse: true, data: told.map((one) => one.resource), axisTick: { show: false }, axisLine: { onZero: false },
-        axisLabel: { width: width * 0.34, overflow: "break" } },
-      series: [[`${by} % faster`, "faster_s", colours[2]], [`${by} % slower`, "slower_s", colours[1]]].map(([name, key, color]) => ({
-        name, type: "bar", stack: "change", barMaxWidth: 22, color, data: told.map((one) => change(one[key])) })),
+      yAxis: {
+        type: "category",
+        inverse: true,
+        data: told.map((one) => one.resource),
+        axisTick: { show: false },
+        axisLine: { onZero: false },
+        axisLabel: { width: width * 0.34, overflow: "break" },
+      },
+      series: [
+        [`${by} % faster`, "faster_s", colours[2]],
+        [`${by} % slower`, "slower_s", colours[1]],
+      ].map(([name, key, color]) => ({
+        name,
+        type: "bar",
+        stack: "change",
+        barMaxWidth: 22,
+        color,
+        data: told.map((one) => change(one[key])),
+      })),
     }),
-    table: () => [["resource", "faster_s", "slower_s", "share"], sensitivities.map((one) => [one.resource, one.faster_s, one.slower_s, one.share])],
+    table: () => [
+      ["resource", "faster_s", "slower_s", "share"],
+      sensitivities.map((one) => [one.resource, one.faster_s, one.slower_s, one.share]),
+    ],
   });
 }
 
@@ -31,20 +53,48 @@ function remediesPanel(remedies) {
   const others = known.length - told.length;
   return chartPanel({
     title: "What would help, each by itself",
-    note: "Change of the speed, without regard to what it does to the training's result." +
-      (others ? ` ${others} other changes make less than half a percent of difference; the table has them.` : ""),
+    note:
+      "Change of the speed, without regard to what it does to the training's result." +
+      (others ? ` What makes less than half a percent of difference (${others}) is in the table alone.` : ""),
     label: `Remedies. ${told.map((one) => `${one.change}: ${gain(one)}`).join(", ")}`,
     tall: ({ phone }) => 44 + (phone ? 36 : 27) * told.length,
     chart: ({ width, colours, ink }) => ({
-      tooltip: { trigger: "item", formatter: ({ dataIndex: i }) => `${told[i].change}\n${gain(told[i])} speed, ${seconds(told[i].time_s)}${told[i].fits ? "" : "\ndoes not fit"}` },
+      tooltip: {
+        trigger: "item",
+        formatter: ({ dataIndex: i }) =>
+          `${told[i].change}\n${gain(told[i])} speed, ${seconds(told[i].time_s)}${told[i].fits ? "" : "\ndoes not fit"}`,
+      },
       xAxis: { type: "value", axisLabel: { formatter: percent }, boundaryGap: ["8%", "12%"] },
-      yAxis: { type: "category", inverse: true, data: told.map((one) => one.change), axisTick: { show: false }, axisLine: { onZero: false },
-        axisLabel: { width: width * 0.42, overflow: "break" } },
-      series: [{ name: "speed", type: "bar", barMaxWidth: 18, data: told.map((one) => ({ value: one.speedup - 1,
-        itemStyle: { color: !one.fits ? ink.soft : one.speedup > 1 ? colours[2] : colours[1] },
-        label: { show: true, position: one.speedup > 1 ? "right" : "left", color: ink.text, formatter: () => gain(one) + (one.fits ? "" : ", does not fit") } })) }],
+      yAxis: {
+        type: "category",
+        inverse: true,
+        data: told.map((one) => one.change),
+        axisTick: { show: false },
+        axisLine: { onZero: false },
+        axisLabel: { width: width * 0.42, overflow: "break" },
+      },
+      series: [
+        {
+          name: "speed",
+          type: "bar",
+          barMaxWidth: 18,
+          data: told.map((one) => ({
+            value: one.speedup - 1,
+            itemStyle: { color: !one.fits ? ink.soft : one.speedup > 1 ? colours[2] : colours[1] },
+            label: {
+              show: true,
+              position: "right",
+              color: ink.text,
+              formatter: () => gain(one) + (one.fits ? "" : ", does not fit"),
+            },
+          })),
+        },
+      ],
     }),
-    table: () => [["change", "settings", "times the speed", "time_s", "fits"], known.map((one) => [one.change, one.set.join(" "), one.speedup, one.time_s, one.fits])],
+    table: () => [
+      ["change", "settings", "times the speed", "time_s", "fits"],
+      known.map((one) => [one.change, one.set.join(" "), one.speedup, one.time_s, one.fits]),
+    ],
   });
 }
 
@@ -52,7 +102,17 @@ export function sensitivities(scenario, id) {
   const { explanation } = scenario;
   if (!explanation) return null;
   const impossible = explanation.remedies.filter((one) => one.why_not);
-  const details = impossible.length ? element("details", {}, element("summary", {}, "What is not possible here"),
-    table("What is not possible here", ["change", "why"], impossible.map((one) => [one.change, one.why_not]))) : null;
+  const details = impossible.length
+    ? element(
+        "details",
+        {},
+        element("summary", {}, "What is not possible here"),
+        table(
+          "What is not possible here",
+          ["change", "why"],
+          impossible.map((one) => [one.change, one.why_not]),
+        ),
+      )
+    : null;
   return section(id, "What it depends on", tornado(explanation), remediesPanel(explanation.remedies), details);
 }

@@ -3,26 +3,38 @@ import { bytes, count, dollars, element, flopRate, number, percent, seconds } fr
 import { section } from "../panel.js";
 
 export const parts = {
-  compute: "compute", exposed_communication: "exposed communication", pipeline_bubble: "pipeline bubble",
-  data_stall: "waiting for data", host_overhead: "host overhead", optimizer: "optimizer",
+  compute: "compute",
+  exposed_communication: "exposed communication",
+  pipeline_bubble: "pipeline bubble",
+  data_stall: "waiting for data",
+  host_overhead: "host overhead",
+  optimizer: "optimizer",
 };
 
 const card = (name, value, remark, bad) =>
-  element("div", { class: bad ? "card bad" : "card" }, element("dt", {}, name), element("dd", {}, value),
-    remark ? element("dd", { class: "remark" }, remark) : null);
+  element(
+    "div",
+    { class: bad ? "card bad" : "card" },
+    element("dt", {}, name),
+    element("dd", {}, value),
+    remark ? element("dd", { class: "remark" }, remark) : null,
+  );
 
-export const timeOf = (scenario) => scenario.result?.step_time_s ?? scenario.result?.time_s ?? scenario.explanation?.time_s;
+export const timeOf = (scenario) =>
+  scenario.result?.step_time_s ?? scenario.result?.time_s ?? scenario.explanation?.time_s;
 
 function verdict(scenario) {
   const { result, explanation } = scenario;
   const sentences = [];
+  if (result?.memory_per_gpu_bytes?.fits === false) sentences.push("It does not fit into memory.");
   if (result?.breakdown_s) {
     const [most] = Object.entries(result.breakdown_s).sort((a, b) => b[1] - a[1]);
     sentences.push(`${percent(most[1] / result.step_time_s)} of a step is ${parts[most[0]]}.`);
   }
   if (explanation?.bottleneck) sentences.push(`What bounds it: ${explanation.bottleneck}.`);
   const best = explanation?.remedies.find((remedy) => remedy.speedup > 1.005 && remedy.fits);
-  if (best) sentences.push(`The change that would gain most: ${best.change} (${number(best.speedup)} times the speed).`);
+  if (best)
+    sentences.push(`The change that would gain most: ${best.change} (${number(best.speedup)} times the speed).`);
   return sentences.length ? element("p", { class: "verdict" }, sentences.join(" ")) : null;
 }
 
@@ -33,23 +45,40 @@ function cards(scenario) {
   if (result.samples_per_second !== undefined) {
     const tokens = result.tokens_per_second ? `${count(result.tokens_per_second)} tokens/s` : null;
     made.push(card("Throughput", `${count(result.samples_per_second)} samples/s`, tokens));
-    made.push(card("Model FLOP utilisation", percent(result.mfu), `${flopRate(result.model_flops_per_second_per_gpu)} per GPU`));
+    made.push(
+      card("Model FLOP utilisation", percent(result.mfu), `${flopRate(result.model_flops_per_second_per_gpu)} per GPU`),
+    );
     const memory = result.memory_per_gpu_bytes;
-    made.push(card("Memory of the fullest GPU", bytes(memory.total),
-      `${memory.fits ? "fits" : "does not fit"}: ${bytes(memory.capacity)}`, !memory.fits));
+    made.push(
+      card(
+        "Memory of the fullest GPU",
+        bytes(memory.total),
+        `${memory.fits ? "fits" : "does not fit"}: ${bytes(memory.capacity)}`,
+        !memory.fits,
+      ),
+    );
   }
   if (scenario.gpus > 1) made.push(card("GPUs", number(scenario.gpus)));
   if (result.time_to_train_s) made.push(card("Training", seconds(result.time_to_train_s)));
   if (result.cost !== null && result.cost !== undefined) made.push(card("Cost", dollars(result.cost)));
-  if (result.bus_bandwidth) made.push(card("Bus bandwidth", `${number(result.bus_bandwidth / 1e9)} GB/s`, result.chosen_algorithm));
+  if (result.bus_bandwidth)
+    made.push(card("Bus bandwidth", `${number(result.bus_bandwidth / 1e9)} GB/s`, result.chosen_algorithm));
   if (result.bound) made.push(card("Bound by", result.bound));
   return element("dl", { class: "cards" }, made);
 }
 
 function warnings(result) {
   if (!result?.warnings?.length) return null;
-  return element("div", { class: "warnings", role: "note", "aria-label": "Warnings" }, element("h3", {}, "Warnings"),
-    element("ul", {}, result.warnings.map((text) => element("li", {}, text))));
+  return element(
+    "div",
+    { class: "warnings", role: "note", "aria-label": "Warnings" },
+    element("h3", {}, "Warnings"),
+    element(
+      "ul",
+      {},
+      result.warnings.map((text) => element("li", {}, text)),
+    ),
+  );
 }
 
 export const summary = (scenario, id) =>
