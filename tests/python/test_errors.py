@@ -87,5 +87,5 @@ def test_an_interrupt_ends_a_search():
     with pytest.raises(KeyboardInterrupt):
         foretrain.plan("deepseek-v3-2048-h800")  # a minute
         time.sleep(1)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
     assert foretrain.predict("sync-ring-4").chosen_algorithm == "ring"

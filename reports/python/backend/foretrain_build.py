@@ -64,34 +64,49 @@ def _build(settings: dict[str, str] | None) -> pathlib.Path:
     return folder
 
 
-def _write_wheel(path: pathlib.Path, files: dict[str, bytes], information: str) -> None:
+def _write_wheel(path: pathlib.Path, files: dict[str, bytes]) -> None:
     record = []
+    record_name = f"foretrain-{_version()}.dist-info/RECORD"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
         for name, content in files.items():
             wheel.writestr(name, content)
             digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
             record.append(f"{name},sha256={digest},{len(content)}")
-        wheel.writestr(f"{information}/RECORD", "\n".join([*record, f"{information}/RECORD,,", ""]))
+        wheel.writestr(record_name, "\n".join([*record, f"{record_name},,", ""]))
+
+
+def _information() -> dict[str, bytes]:
+    """What a wheel says of itself, by file."""
+    wheel = f"Wheel-Version: 1.0\nGenerator: foretrain_build\nRoot-Is-Purelib: false\nTag: {_tag()}\n"
+    folder = f"foretrain-{_version()}.dist-info"
+    return {
+        f"{folder}/METADATA": _metadata().encode(),
+        f"{folder}/LICENSE": (SOURCE / "LICENSE").read_bytes(),
+        f"{folder}/WHEEL": wheel.encode(),
+    }
+
+
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: dict[str, str] | None = None) -> str:
+    for name, content in _information().items():
+        path = pathlib.Path(metadata_directory) / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+    return path.parent.name
 
 
 def build_wheel(
     wheel_directory: str, config_settings: dict[str, str] | None = None, metadata_directory: str | None = None
 ) -> str:
     folder = _build(config_settings)
-    information = f"foretrain-{_version()}.dist-info"
     with tempfile.TemporaryDirectory() as stage:
         _run("cmake", "--install", folder, "--prefix", stage, "--component", "python", "--strip")
         staged = sorted(path for path in pathlib.Path(stage).rglob("*") if path.is_file())
         files = {str(path.relative_to(stage)): path.read_bytes() for path in staged}
     if not any(name.startswith("foretrain/_foretrain.") for name in files):
         raise SystemExit(f"{folder} makes no Python module; it was configured without pybind11 or with sanitizers")
-    files[f"{information}/METADATA"] = _metadata().encode()
-    files[f"{information}/LICENSE"] = (SOURCE / "LICENSE").read_bytes()
-    files[f"{information}/WHEEL"] = (
-        f"Wheel-Version: 1.0\nGenerator: foretrain_build\nRoot-Is-Purelib: false\nTag: {_tag()}\n"
-    ).encode()
+    files |= _information()
     name = f"foretrain-{_version()}-{_tag()}.whl"
-    _write_wheel(pathlib.Path(wheel_directory) / name, files, information)
+    _write_wheel(pathlib.Path(wheel_directory) / name, files)
     return name
 
 
