@@ -1,14 +1,15 @@
 # The two commands: `make demo` and `make test`. Each installs what is missing, builds, and runs.
 PRESET ?= release
 JOBS ?= $(shell nproc)
-TARGETS = all $(if $(filter ci dev,$(PRESET)),all_verify_interface_header_sets)
+TARGETS = all $(if $(filter ci clang dev,$(PRESET)),all_verify_interface_header_sets)
 BUILD = $(if $(filter release ci,$(PRESET)),build,build-$(PRESET))
 FORETRAIN = $(BUILD)/foretrain
 
 PREFIX ?= /usr/local
+MINUTES ?= 1
 
 .PHONY: demo build test install package packages configure golden keys page page-test quotes docs gallery map scaling-plot \
-        measure-hosts format tidy clean
+        measure-hosts mutants fuzz format tidy clean
 
 demo: build
 	@FORETRAIN=$(FORETRAIN) .ci/demo
@@ -82,6 +83,14 @@ scaling-plot: configure
 # PyTorch's training steps between hosts made of this machine, beside their predictions; as root, needs python3-torch.
 measure-hosts: build
 	@FORETRAIN=$(FORETRAIN) validate/pytorch/measure_hosts.sh
+
+# Which of the mistakes of tests/mutants.txt tests see; goes on where a run was ended.
+mutants:
+	@.ci/mutants
+
+# libFuzzer over all that reads input from outside, MINUTES for each harness; needs clang-16.
+fuzz:
+	@MINUTES=$(MINUTES) .ci/fuzz
 
 format:
 	@git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' | xargs clang-format -i

@@ -57,6 +57,12 @@ void check(const SweepOptions& options) {
   if (fs::is_directory(options.output)) {
     throw UsageError(options.output + ": this is a folder; name a file in it with -o");
   }
+  std::error_code absent;
+  for (const std::string& input : {options.input.file, options.input.table}) {
+    if (fs::equivalent(input, options.output, absent) && fs::is_regular_file(input)) {
+      throw UsageError(options.output + ": this is what the sweep reads; name another file with -o");
+    }
+  }
   const fs::path folder = fs::path(options.output).parent_path();
   if (!folder.empty() && !fs::is_directory(folder)) {
     throw UsageError(options.output + ": there is no such folder; make it, or choose another place with -o");

@@ -246,3 +246,14 @@ TEST_CASE("What the processor has not is refused") {
   walk.remote = true;
   CHECK_THROWS_AS(memory_walk_cost(walk, round_cpu()), std::invalid_argument);
 }
+
+TEST_CASE("A victim cache holds what falls out of the level above beside that, another one its copy as well") {
+  // 8 MiB of L3 behind 512 KiB of L2: read in a cycle, 8.5 MiB just fit into both together (16 lines for each set of 16
+  // ways), and one line for every set more does not fit at all.
+  Cpu victim = round_cpu();
+  victim.hierarchy->caches[2].victim = true;
+  CHECK(nanoseconds(chase(8.5 * mib), victim) == Approx(16.0));
+  CHECK(nanoseconds(chase(8.5 * mib)) == Approx(100.0));
+  CHECK(nanoseconds(chase(8.5 * mib + 544 * kib), victim) == Approx(100.0));
+  CHECK(nanoseconds(chase(8.0 * mib)) == Approx(16.0));
+}

@@ -175,3 +175,20 @@ TEST_CASE("Inverses of small symmetric matrices") {
   CHECK((*inverted)[1][1] == Approx(4.0 / 8.0));
   CHECK_FALSE(inverse({{1.0, 1.0}, {1.0, 1.0}}));
 }
+
+TEST_CASE("Few points tell less than their scatter says: the variance is that of n - p of them") {
+  // Every point twice: the same fit. The mean square of what remains is divided by n - p of n, and twice the points
+  // have half of the variance: (n - p) / (2 n - p), for six points and two constants 4 / 10.
+  const Calibration start = load_default_calibration();
+  std::vector<Observation> all = kernels(truth_of(0.72, 4.5), 0.02, 9), few;
+  for (const std::size_t i : {2U, 9U, 15U, 45U, 50U, 58U}) few.push_back(all[i]);
+  std::vector<Observation> twice = few;
+  twice.insert(twice.end(), few.begin(), few.end());
+  const RobustFit once = robust_fit(few, both, start, 600), again = robust_fit(twice, both, start, 600);
+  REQUIRE(once.constants.size() == 2);
+  REQUIRE(again.constants.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(again.constants[i].after == Approx(once.constants[i].after).epsilon(1e-4));
+    CHECK(again.covariance[i][i] / once.covariance[i][i] == Approx(0.4).epsilon(0.01));
+  }
+}

@@ -91,3 +91,21 @@ TEST_CASE("the failures that were counted on 16,384 GPUs in 54 days") {
   CHECK(goodput_of(result) > 0.9);
   CHECK(goodput_of(result) == Approx(goodput.by_daly).epsilon(0.02));
 }
+
+TEST_CASE("An MFU above 100 % says why") {
+  const auto result = [](const char* model, const char* precision) {
+    return estimate(load_scenario_text(
+        std::string("cluster: { node: dgx-a100-80gb, gpus_per_node: 1 }\nworkload:\n  train: ") + "{ model: " + model +
+            ", micro_batch: 128, optimizer: momentum, precision: " + precision + " }\n",
+        "mfu.yaml"));
+  };
+  // VGG is convolutions of 3 x 3, of which Winograd's algorithm in tiles of 4 x 4 needs a quarter: fp32 alone has it.
+  const Result winograd = result("vgg-16", "fp32");
+  CHECK(winograd.train->mfu > 1.0);
+  REQUIRE(winograd.warnings.size() == 1);
+  CHECK(winograd.warnings.front().find("Winograd's algorithm and Fourier transforms need up to 4.0 times fewer") !=
+        std::string::npos);
+  const Result plain = result("vgg-16", "fp16");
+  CHECK(plain.train->mfu < 1.0);
+  CHECK(plain.warnings.empty());
+}

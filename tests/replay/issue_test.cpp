@@ -205,3 +205,17 @@ TEST_CASE("kernels that a dispatch hands over as one graph are launched at once"
   graph.tasks[4].after = {2};
   CHECK_THROWS_AS(plan_issue(graph), std::invalid_argument);
 }
+
+TEST_CASE("of tasks that could all be handed over, the one that comes first in the list is the first", "[replay]") {
+  // Three streams; the order of tasks is none of the resources'.
+  Graph graph;
+  graph.resources = {
+      {"a", Resource::Kind::stream, 0}, {"b", Resource::Kind::stream, 0}, {"c", Resource::Kind::stream, 0}};
+  graph.blocks = {kernel()};
+  for (const int resource : {2, 0, 1, 0, 2, 1}) {
+    Task task;
+    task.resource = resource;
+    graph.tasks.push_back(task);
+  }
+  CHECK(order_of(plan_issue(graph)) == std::vector<int>{0, 1, 2, 3, 4, 5});
+}

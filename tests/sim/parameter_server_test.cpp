@@ -245,3 +245,41 @@ TEST_CASE("Processes that receive one push after the other let workers take turn
   CHECK(step(false) > 3.3 * message);  // keys of several layers part them a little
   CHECK(step(true) == Approx(2.0 * message).epsilon(0.05));
 }
+
+TEST_CASE("R11: lanes of several workers take about as long as workers alone") {
+  const Scenario scenario = load_scenario("servers-slow-worker", {"cluster.nodes=36"});
+  const test::BuiltStep built(scenario);
+  const ParameterStore store = build_store(built.scenario, built.train(), built.model, built.topology, built.step);
+  std::vector<WorkerLane> pairs;
+  for (int w = 0; w < 30; w += 2) pairs.push_back({w, w + 1});
+  pairs.push_back({30});
+  pairs.push_back({31});  // the slow one
+  const auto times = [&](std::vector<WorkerLane> lanes) {
+    const ServerGraph graph = build_server_graph(store, built.topology, usual_iterations(store), std::move(lanes));
+    return times_of(store, graph, simulate(graph.graph, built.topology, Fidelity::flows));
+  };
+  const ServerGraph::Times alone = times(a_lane_each(store)), paired = times(pairs);
+  CHECK(paired.step.value() == Approx(alone.step.value()).epsilon(0.06));
+  CHECK(paired.staleness->mean == Approx(alone.staleness->mean).epsilon(0.1));
+}
+
+TEST_CASE("R11: 256 workers of which one is slow are simulated, and quickly") {
+  const Result result = result_of("servers-slow-worker", {"cluster.nodes=260"});
+  // Four cards receive what 256 workers push: nothing is shorter, and little is lost beside it.
+  CHECK(result.time() >= 0.98 * result.parameter_server->link_bound);
+  CHECK(result.time() < 1.1 * result.parameter_server->link_bound);
+  CHECK(result.parameter_server->staleness->mean > 200.0);
+  const Scenario scenario = load_scenario("servers-slow-worker", {"cluster.nodes=260"});
+  const test::BuiltStep built(scenario);
+  const ParameterStore store = build_store(built.scenario, built.train(), built.model, built.topology, built.step);
+  CHECK(build_server_graph(store, built.topology).graph.tasks().size() < 60'000);
+}
+
+TEST_CASE("R11: MFU is of the workers' GPUs; servers on machines of their own have none that train") {
+  // Eight workers: every image is 3 x 8.2 GFLOP forward and backward, of eight times 15.7 TFLOP/s.
+  const Result result = result_of("servers-sharded-servers");
+  const double images = result.train->samples_per_second;
+  CHECK(result.train->mfu == Approx(images * 3.0 * 8.2e9 / (8.0 * 15.7e12)).epsilon(0.03));
+  CHECK(result.train->model_flops_per_second_per_gpu.value() == Approx(images * 3.0 * 8.2e9 / 8.0).epsilon(0.03));
+  CHECK(result.train->tokens_per_second_per_gpu == Approx(result.train->tokens_per_second / 8.0));
+}

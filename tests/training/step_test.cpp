@@ -269,3 +269,23 @@ TEST_CASE("sharded layers are gathered at most two ahead and one after the other
     CHECK(scattered == (backward ? 5 : 0));
   }
 }
+
+TEST_CASE("a layer's weights are gathered while its predecessor computes, once the layer before that is done") {
+  std::vector<ShardedUnit> units(4);
+  for (ShardedUnit& unit : units) unit.gather = unit.gather_backward = unit.scatter = 0;
+  const auto said = [&](bool backward) {
+    std::string all;
+    const std::vector<ShardedUnit::Pass> order = sharded_order(units, backward);
+    const auto word = [&](const ShardedUnit::Pass& pass) {
+      const char* letters = "gcsr";  // gather, compute, scatter, reduce
+      return letters[static_cast<int>(pass.kind)] + std::to_string(pass.unit);
+    };
+    for (const ShardedUnit::Pass& pass : order) {
+      all += (all.empty() ? "" : " ") + word(pass);
+      for (const int before : pass.after) all += "<" + word(order[static_cast<std::size_t>(before)]);
+    }
+    return all;
+  };
+  CHECK(said(false) == "g0 g1 c0<g0 g2<c0 c1<g1 g3<c1 c2<g2 c3<g3");
+  CHECK(said(true) == "g3 g2 c3<g3 s3<c3 g1<c3 c2<g2 s2<c2 g0<c2 c1<g1 s1<c1 c0<g0 s0<c0");
+}

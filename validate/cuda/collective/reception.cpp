@@ -78,6 +78,7 @@ class Door {
 
   /// Reads what has come, never more than a greeting.
   void hear(Caller& caller) {
+    if (!caller.socket.open()) return;
     char bytes[greeting_bytes];
     const ssize_t n = recv(caller.socket.get(), bytes, greeting_bytes - caller.said.size(), 0);
     const bool nothing_yet = n < 0 && (errno == EAGAIN || errno == EINTR);
