@@ -154,7 +154,7 @@ std::vector<std::pair<std::string, std::string>> catalogue(const std::string& se
 }
 
 /// Exceptions become those of foretrain/errors.py.
-void raise_in_python(std::exception_ptr thrown) {
+void raise_in_python(std::exception_ptr thrown) {  // NOLINT(performance-unnecessary-value-param): as pybind11 calls it
   const auto raise = [](const char* type, const py::object& made) {
     PyErr_SetObject(py::module_::import("foretrain.errors").attr(type).ptr(), made.ptr());
   };
