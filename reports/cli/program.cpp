@@ -1,10 +1,12 @@
 #include "reports/cli/program.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <exception>
 #include <optional>
+#include <sstream>
 
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
@@ -43,7 +45,9 @@ std::optional<std::string> no_subcommand(const CLI::App& app, const std::string&
 /// Help and version are answers; everything else that ends the parsing is wrong usage.
 ExitStatus explain(const CLI::App& app, const CLI::ParseError& end) {
   if (end.get_exit_code() == 0) {
-    app.exit(end);
+    std::ostringstream said;
+    app.exit(end, said, said);
+    print_page(wrapped_help(said.str()));
     return ExitStatus::success;
   }
   std::fprintf(stderr, "foretrain: %s\nRun with --help for more.\n", printable(end.what()).c_str());
@@ -51,7 +55,9 @@ ExitStatus explain(const CLI::App& app, const CLI::ParseError& end) {
 }
 
 ExitStatus complain(const std::exception& error, ExitStatus status) {
-  std::fprintf(stderr, "foretrain: %s\n", printable(error.what()).c_str());
+  const bool coloured = has_colours(STDERR_FILENO);
+  std::fprintf(stderr, "%sforetrain:%s %s\n", coloured ? "\033[1;31m" : "", coloured ? "\033[0m" : "",
+               printable(error.what()).c_str());
   return status;
 }
 
@@ -65,8 +71,9 @@ int run_program(int argc, char** argv) {
 #define COMMAND(name) add_##name(app, status);
 #include "reports/cli/commands.def"
   app.footer(examples);
+  fit_pages_to_window();
   if (argc < 2) {
-    std::fputs(app.help().c_str(), stderr);
+    std::fputs(wrapped_help(app.help()).c_str(), stderr);
     return ExitStatus::bad_input;
   }
   if (argv[1] == std::string_view("complete")) {

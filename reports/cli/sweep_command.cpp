@@ -140,7 +140,7 @@ ExitStatus run(const SweepOptions& options) {
     predict_rows(options, rows, shard, store);
     if (!is_result && !options.output.empty()) write_table(store, options.selection, options.output);
     const bool shows = options.shard.empty() && (options.output.empty() || !file.empty());
-    if (shows) print(printable(best_rows(store, options.selection, rows.varied)));
+    if (shows) print_page(printable(best_rows(store, options.selection, rows.varied)));
     failed = report_failures(options, store);
     keep = keep || store.count(Reply::Kind::interrupted) > 0;
   }
