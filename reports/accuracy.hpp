@@ -95,7 +95,8 @@ ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons);
 /// model has no part in this.
 AccuracyReport accuracy_report(const std::vector<Comparison>& comparisons, std::vector<FailedCase> failed, int anchor);
 
-/// Predicted against measured, a panel per quantity: the solid diagonal is a perfect prediction, the dashed ones ±10 %.
+/// Predicted against measured, a panel for each dimension: the solid diagonal is a perfect prediction, the dashed ones
+/// ±10 %. The four groups with the largest mean error are told apart.
 Figure to_figure(const AccuracyReport& report);
 
 }  // namespace foretrain

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "model/base/format.hpp"
 #include "reports/table.hpp"
@@ -29,14 +30,57 @@ bool spans_decades(double low, double high) {
   return low > 0.0 && high / low > widest_linear_ratio;
 }
 
-std::vector<Tic> logarithmic_tics(double low, double high) {
+bool grow_by_factors(const std::vector<double>& values) {
+  if (values.front() <= 0.0) return false;
+  if (values.size() < 3) return values.back() >= 4.0 * values.front();
+  // The widest interval over the narrowest: 1 where all are alike.
+  const auto unevenness = [&](auto interval) {
+    double least = std::numeric_limits<double>::infinity(), most = 0.0;
+    for (std::size_t i = 1; i < values.size(); ++i) {
+      const double one = interval(values[i - 1], values[i]);
+      least = std::min(least, one);
+      most = std::max(most, one);
+    }
+    return most / least;
+  };
+  return unevenness([](double a, double b) { return std::log(b / a); }) <
+         unevenness([](double a, double b) { return b - a; });
+}
+
+std::string common_unit(std::vector<std::string>& labels) {
+  std::string unit;
+  std::vector<std::string> numbers;
+  for (const std::string& label : labels) {
+    const std::size_t blank = label.find(' ');
+    if (blank == std::string::npos || (!unit.empty() && label.substr(blank + 1) != unit)) return "";
+    unit = label.substr(blank + 1);
+    numbers.push_back(label.substr(0, blank));
+  }
+  labels = std::move(numbers);
+  return unit;
+}
+
+std::string si_text(double value, std::string_view unit) {
+  // Thousands without a unit are "K", as in texts.
+  const std::array<std::string_view, 8> prefixes = {"n", "µ", "m", "", unit.empty() ? "K" : "k", "M", "G", "T"};
+  constexpr int none = 3;
+  const bool bare = unit.empty() && value >= 1e-3 && value < 1e4;
+  int prefix = bare || value == 0.0 ? none : none + static_cast<int>(std::floor(std::log10(value) / 3.0 + 1e-9));
+  if (unit == "s") prefix = std::min(prefix, none);  // nobody says kiloseconds
+  prefix = std::clamp(prefix, 0, static_cast<int>(prefixes.size()) - 1);
+  const std::string number = fmt::format("{:.6g}", value / std::pow(10.0, 3.0 * (prefix - none)));
+  const std::string word = std::string(prefixes.at(static_cast<std::size_t>(prefix))) + std::string(unit);
+  return word.empty() ? number : number + " " + word;
+}
+
+std::vector<Tic> logarithmic_tics(double low, double high, std::string_view unit) {
   const bool powers_alone = high / low > 1000.0;
   std::vector<Tic> tics;
   for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= high; power *= 10.0) {
     for (const double step : {1.0, 2.0, 5.0}) {
       const double at = step * power;
       if ((powers_alone && step != 1.0) || at < low * (1.0 - 1e-9) || at > high) continue;
-      tics.push_back({at, fmt::format("{:.6g}", at)});
+      tics.push_back({at, si_text(at, unit)});
     }
   }
   return tics;
@@ -72,7 +116,7 @@ void set_range(Axis& axis, const std::vector<double>& values, bool upward) {
     }
   }
   if (!axis.logarithmic || !axis.tics.empty()) return;
-  axis.tics = axis.binary ? binary_tics(axis.low, axis.high) : logarithmic_tics(axis.low, axis.high);
+  axis.tics = axis.binary ? binary_tics(axis.low, axis.high) : logarithmic_tics(axis.low, axis.high, axis.unit);
 }
 
 void drop_crowded(Axis& axis, int pixels) {

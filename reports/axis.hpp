@@ -21,6 +21,7 @@ struct Axis {
   double low = 0.0, high = 0.0;  ///< equal: as wide as what is drawn
   std::vector<Tic> tics = {};    ///< none: chosen by the range. Along x, a label that would touch another is left out
   bool binary = false;           ///< bytes, with tics at powers of two; only where logarithmic
+  std::string unit = {};         ///< stands at the tics of a logarithmic axis with its prefix: "10 µs"
   bool grid = false;             ///< lines across the panel
   int font = 13;
 
@@ -40,8 +41,17 @@ TimeUnit time_unit(Seconds largest);
 /// Whether an axis with these values should be logarithmic.
 bool spans_decades(double low, double high);
 
+/// Whether values, increasing, grow by factors rather than by steps: 1, 2, 4, 8, but not 1, 2, 3, 4.
+bool grow_by_factors(const std::vector<double>& values);
+
+/// Takes the unit off labels that all have the same, and returns it; empty where they have none, or several.
+std::string common_unit(std::vector<std::string>& labels);
+
+/// "10 µs", "2 M", "500": the number with the prefix that leaves one to three digits before its point.
+std::string si_text(double value, std::string_view unit);
+
 /// The powers of ten of a logarithmic axis and, unless these are many, twice and five times them.
-std::vector<Tic> logarithmic_tics(double low, double high);
+std::vector<Tic> logarithmic_tics(double low, double high, std::string_view unit = "");
 
 /// Powers of two as sizes in bytes ("64 KiB").
 std::vector<Tic> binary_tics(double low, double high);

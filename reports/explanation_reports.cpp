@@ -33,7 +33,7 @@ std::string diagnosis_text(const Explanation& e) {
                    f.yes() ? "◄" : ""});
   }
   return fmt::format("\nBottleneck: {}\n{}  What helps: {}\n", e.bottleneck, table.text(2),
-                     wrap(e.advice, page_width - 14, 14));
+                     wrap(e.advice, page_width() - 14, 14));
 }
 
 std::string spread_text(const Explanation& e) {
@@ -44,7 +44,7 @@ std::string spread_text(const Explanation& e) {
                                            percent_text(usual_jitter.compute), percent_text(usual_jitter.network));
   const std::string text = fmt::format("P50 {} · P90 {} · P99 {}, {}.", format_seconds(e.spread->p50),
                                        format_seconds(e.spread->p90), format_seconds(e.spread->p99), by);
-  return fmt::format("\nBy chance\n  {}\n", wrap(text, page_width - 2, 2));
+  return fmt::format("\nBy chance\n  {}\n", wrap(text, page_width() - 2, 2));
 }
 
 /// The chain of tasks that the step waits for, by what it spends its time on.
@@ -59,7 +59,7 @@ std::string path_text(const Explanation& e) {
 }
 
 std::string sensitivity_text(const Explanation& e) {
-  TextTable table("lrrrl", {"resource", "10 % faster", "10 % slower", "share of the time", ""});
+  TextTable table("lrrrl", {"resource", "10 % faster", "10 % slower", "share", ""});
   std::string without;
   for (const Sensitivity& s : e.sensitivities) {
     const double faster = s.faster / e.result.time() - 1.0, slower = s.slower / e.result.time() - 1.0;
@@ -71,7 +71,7 @@ std::string sensitivity_text(const Explanation& e) {
                    bar(s.share, bar_width / 2)});
   }
   std::string text = fmt::format("\nWhat each resource is worth\n{}", table.text(2));
-  if (!without.empty()) text += "  No part in it: " + wrap(without, page_width - 18, 18) + "\n";
+  if (!without.empty()) text += "  No part in it: " + wrap(without, page_width() - 18, 18) + "\n";
   return text;
 }
 
@@ -82,7 +82,7 @@ std::string remedies_text(const Explanation& e) {
   bool helps = false;
   for (const Remedy& r : e.remedies) {
     if (!r.result) {
-      impossible += fmt::format("    {}: {}\n", r.name, wrap(r.why_not, page_width - 6, 6));
+      impossible += fmt::format("    {}: {}\n", r.name, wrap(r.why_not, page_width() - 6, 6));
     } else if (r.speedup < 1.0 - worth_telling) {
       add(worse, fmt::format("{} ({})", r.name, signed_percent(r.speedup - 1.0)));
     } else if (r.speedup < 1.0 + worth_telling) {
@@ -97,8 +97,8 @@ std::string remedies_text(const Explanation& e) {
   if (e.remedies.empty()) return "";
   std::string text =
       "\nWhat would help, each by itself\n" + (helps ? table.text(2) : std::string("  nothing of what was tried\n"));
-  if (!same.empty()) text += "  No difference: " + wrap(same, page_width - 17, 17) + "\n";
-  if (!worse.empty()) text += "  Slower: " + wrap(worse, page_width - 10, 10) + "\n";
+  if (!same.empty()) text += "  No difference: " + wrap(same, page_width() - 17, 17) + "\n";
+  if (!worse.empty()) text += "  Slower: " + wrap(worse, page_width() - 10, 10) + "\n";
   if (!impossible.empty()) text += "  Not possible here:\n" + impossible;
   return text;
 }
@@ -130,7 +130,7 @@ std::string servers_text(const Explanation& e) {
       format_count(servers->train->samples_per_second), format_count(ring->train->samples_per_second),
       format_seconds(of.compute_bound), format_seconds(of.link_bound), format_seconds(of.server_bound), by,
       format_seconds(ring->train->breakdown.exposed_communication));
-  return "\nParameter servers\n  " + wrap(text, page_width - 2, 2) + "\n";
+  return "\nParameter servers\n  " + wrap(text, page_width() - 2, 2) + "\n";
 }
 
 }  // namespace
@@ -193,8 +193,8 @@ Figure to_figure(const Explanation& e) {
   panel.title = e.result.scenario;
   panel.subtitle = fmt::format("{}: change of the time", format_seconds(e.result.time()));
   panel.width = 520;
-  Series faster{.name = "resource 10 % faster", .colour = palette[2]},
-      slower{.name = "10 % slower", .colour = palette[1]};
+  Series faster{.name = "resource 10 % faster", .colour = area_palette[0]},
+      slower{.name = "10 % slower", .colour = area_palette[1]};
   double row = 0.0, widest = 0.0;
   for (const Sensitivity& s : e.sensitivities) {
     const double less = (s.faster / e.result.time() - 1.0) * 100.0, more = (s.slower / e.result.time() - 1.0) * 100.0;
@@ -206,7 +206,7 @@ Figure to_figure(const Explanation& e) {
     row += 1.0;
   }
   panel.height = static_cast<int>(40.0 * std::max(row, 1.0));
-  panel.x.name = "change of the time, %";
+  panel.x.name = "change of the time (%)";
   panel.x.low = -1.1 * widest;
   panel.x.high = 1.1 * widest;
   panel.y.low = row - 0.5;

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "reports/gnuplot.hpp"
+#include "reports/series_style.hpp"
 
 namespace foretrain {
 
@@ -57,17 +57,23 @@ void complete(Panel& panel) {
 
 // ---- legends
 
-Dot dot_of(const Series& series) { return series.dot == Dot::none ? Dot::square : series.dot; }
-
 /// One name of a legend and where it begins, in pixels from the legend's corner.
 struct Entry {
   const Series* series;
   int x = 0, line = 0;
 };
 
-constexpr int dot_room = 14;
+constexpr int dot_room = 14, line_room = 34;
 
-int entry_width(const Series& series) { return dot_room + text_width(series.name, small_font); }
+int swatch_room(const Series& series) { return swatch_of(series) == Swatch::line ? line_room : dot_room; }
+
+/// Before the text at a line's end: nothing where the line is solid, and seen to end there.
+int end_room(const Series& series) {
+  const bool solid = swatch_of(series) == Swatch::line && dash_clause(series).empty();
+  return solid ? 0 : swatch_room(series);
+}
+
+int entry_width(const Series& series) { return swatch_room(series) + text_width(series.name, small_font); }
 
 /// The named series, one behind the other in lines of this width.
 std::vector<Entry> entries_of(const std::vector<const Panel*>& panels, int width) {
@@ -111,7 +117,8 @@ Margins margins_of(const Panel& panel, Legend legend) {
   margins.title = text_width(panel.title, title_font) - panel.width + gap;
   reserve(text_width(panel.subtitle, small_font) - panel.width);
   for (const Series& series : panel.series) {
-    if (!series.end.empty()) reserve(gap + text_width(series.end, small_font));
+    if (!series.end.empty()) reserve(gap + end_room(series) + text_width(series.end, small_font));
+    if (legend == Legend::above && !series.name.empty()) reserve(entry_width(series) - panel.width);
     if (legend == Legend::beside && !series.name.empty()) reserve(2 * gap + entry_width(series));
   }
   for (const Label& label : panel.labels) {
@@ -186,19 +193,24 @@ std::string text_at(const std::string& place, std::string_view text, Pin pin, in
                      words[static_cast<std::size_t>(pin)], font, colour);
 }
 
-/// gnuplot's numbers for the dots of its SVG terminal.
-int point_type(Dot dot) {
-  static constexpr std::array<int, 7> types = {0, 7, 5, 9, 11, 13, 6};
-  return types[static_cast<std::size_t>(dot)];
+/// A piece of the series' line, its dot or a square of its area, the middle of the left end at this place.
+std::string swatch_script(const Canvas& canvas, const Series& series, double x, double y) {
+  if (swatch_of(series) == Swatch::line) {
+    return fmt::format("set arrow from {} to {} nohead front linewidth {} linecolor rgb '{}'{}\n", canvas.at(x, y),
+                       canvas.at(x + line_room - 6, y), series.line, series.colour, dash_clause(series));
+  }
+  constexpr int square = 5;
+  return fmt::format("set label '' at {} point pointtype {} pointsize 0.8 linecolor rgb '{}' front\n",
+                     canvas.at(x + 5, y), swatch_of(series) == Swatch::dot ? point_type(series) : square,
+                     series.colour);
 }
 
 std::string legend_script(const Canvas& canvas, const std::vector<Entry>& entries, int left, int top) {
   std::string script;
   for (const Entry& entry : entries) {
     const int x = left + entry.x, y = top + small_line * entry.line + small_line / 2;
-    script += fmt::format("set label '' at {} point pointtype {} pointsize 0.8 linecolor rgb '{}' front\n",
-                          canvas.at(x + 5, y), point_type(dot_of(*entry.series)), entry.series->colour);
-    script += text_at(canvas.at(x + dot_room, y), entry.series->name, Pin::left, small_font, black);
+    script += swatch_script(canvas, *entry.series, x, y);
+    script += text_at(canvas.at(x + swatch_room(*entry.series), y), entry.series->name, Pin::left, small_font, black);
   }
   return script;
 }
@@ -231,8 +243,10 @@ std::string end_script(const Canvas& canvas, const Placed& placed) {
   places = spread(places, small_line, 0.0, panel.height);
   std::string script;
   for (std::size_t i = 0; i < shown.size(); ++i) {
-    script += text_at(canvas.at(placed.x + panel.width + 10, placed.y + panel.height - places[i]), shown[i]->end,
-                      Pin::left, small_font, shown[i]->colour);
+    const int x = placed.x + panel.width + 10;
+    const double y = placed.y + panel.height - places[i];
+    if (end_room(*shown[i]) > 0) script += swatch_script(canvas, *shown[i], x, y);
+    script += text_at(canvas.at(x + end_room(*shown[i]), y), shown[i]->end, Pin::left, small_font, shown[i]->colour);
   }
   return script;
 }
@@ -254,42 +268,6 @@ std::string level_script(const Canvas& canvas, const Placed& placed) {
     script += text_at(beside, level.name, Pin::left, small_font, level.width > 1.0 ? level.colour : grey);
   }
   return script;
-}
-
-/// A series as a block of data and the clauses of `plot` that draw it.
-void add_series(const Series& series, const std::string& edge, const std::string& name, std::string& data,
-                std::string& plots) {
-  const auto plot = [&](const std::string& clause) {
-    plots += fmt::format("{}{} using {}", plots.empty() ? "plot " : ", ", name, clause);
-  };
-  data += name + " << END\n";
-  for (const Point& point : series.points) {
-    data += std::isfinite(point.y)
-                ? fmt::format("{:.9g} {:.9g} {:.4g}\n", point.x, point.y, point.size * series.dot_size)
-                : "\n";
-  }
-  for (const Box& box : series.boxes) {
-    data +=
-        series.joined
-            ? fmt::format("{0:.9g} {2:.9g} {3:.9g}\n{1:.9g} {2:.9g} {3:.9g}\n", box.left, box.right, box.low, box.high)
-            : fmt::format("{0:.9g} {2:.9g} {0:.9g} {1:.9g} {2:.9g} {3:.9g}\n", box.left, box.right, box.low, box.high);
-  }
-  data += "END\n";
-  if (series.joined) {
-    plot(fmt::format("1:2:3 with filledcurves fillstyle solid 1 noborder fillcolor rgb '{}'", series.colour));
-  } else if (!series.boxes.empty()) {
-    plot(fmt::format("1:2:3:4:5:6 with boxxyerror linewidth 0.5 fillstyle solid 1 {} fillcolor rgb '{}'", edge,
-                     series.colour));
-  }
-  if (series.points.empty()) return;
-  if (series.line > 0.0) {
-    plot(fmt::format("1:2 with lines linewidth {} linecolor rgb '{}'{}", series.line, series.colour,
-                     series.dashed ? " dashtype 2" : ""));
-  }
-  if (series.dot != Dot::none) {
-    plot(fmt::format("1:2:3 with points pointtype {} pointsize variable linewidth {} linecolor rgb '{}'",
-                     point_type(series.dot), series.dot == Dot::ring ? 2 : 1, series.colour));
-  }
 }
 
 std::string panel_script(const Canvas& canvas, const Placed& placed, std::size_t number, Legend legend) {
@@ -329,14 +307,18 @@ std::string panel_script(const Canvas& canvas, const Placed& placed, std::size_t
   for (std::size_t i = 0; i < panel.series.size(); ++i) {
     const Series& series = panel.series[i];
     if (series.points.empty() && series.boxes.empty()) continue;
-    add_series(series, edge, fmt::format("$p{}s{}", number, i), data, plots);
+    const SeriesScript one = series_script(series, edge, fmt::format("$p{}s{}", number, i));
+    data += one.data;
+    plots += (plots.empty() ? "plot " : ", ") + one.clauses;
   }
   return script + data + plots + "\nunset label\nunset arrow\n";
 }
 
 }  // namespace
 
-std::string to_svg(const Figure& figure) {
+std::string to_svg(const Figure& figure) { return to_picture(figure, PictureFormat::svg); }
+
+std::string to_picture(const Figure& figure, PictureFormat format) {
   if (figure.panels.empty()) throw std::invalid_argument("there is nothing to draw");
   std::vector<Panel> panels = figure.panels;
   for (Panel& panel : panels) complete(panel);
@@ -354,16 +336,13 @@ std::string to_svg(const Figure& figure) {
   if (!figure.title.empty()) {
     above += text_at(canvas.at(least_left, title_line - 5), figure.title, Pin::left, title_font + 1, black);
   }
-  std::string script = fmt::format(R"(set encoding utf8
-set terminal svg size {},{} dynamic noenhanced font 'DejaVu Sans,Arial,Helvetica,sans-serif,13' background '#ffffff'
-set multiplot
+  std::string script = "set encoding utf8\n" + terminal_script(format, canvas.width, canvas.height) +
+                       R"(set multiplot
 set tics nomirror out scale 0.6 textcolor rgb '#333333'
 set grid linecolor rgb '#e4e4e4' linetype 1 linewidth 1
 set format xy '%g'
 unset key
-)",
-                                   canvas.width, canvas.height) +
-                       above;
+)" + above;
   for (std::size_t i = 0; i < canvas.panels.size(); ++i) {
     script += panel_script(canvas, canvas.panels[i], i, figure.legend);
   }

@@ -1,5 +1,5 @@
 // A picture as a plain value: panels with axes, and what lies in them. Every plot is an adaptor from its result to a
-// Figure, and one renderer makes SVG of it.
+// Figure, and one renderer draws it.
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reports/axis.hpp"
+#include "reports/gnuplot.hpp"
 
 namespace foretrain {
 
@@ -16,8 +17,13 @@ namespace foretrain {
 inline constexpr std::array<std::string_view, 7> palette = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                             "#E69F00", "#56B4E9", "#4D4D4D"};
 
-/// What the points of a series look like.
-enum class Dot { none, circle, square, triangle, wedge, diamond, ring };
+/// Colours of areas, which have neither dots nor dashes: as far apart in grey (lightness 30, 54, 80, 89, 70 and 39 of
+/// 100) as the palette's are in colour.
+inline constexpr std::array<std::string_view, 6> area_palette = {"#004B7A", "#D55E00", "#E6BAD4",
+                                                                 "#F0E442", "#56B4E9", "#00694D"};
+
+/// What the points of a series look like; own: as its colour has it (series_style.hpp).
+enum class Dot { none, own, circle, square, triangle, wedge, diamond, ring, frame };
 
 struct Point {
   double x = 0.0, y = 0.0;  ///< a y that is no number ends a line
@@ -29,7 +35,7 @@ struct Box {
   double left = 0.0, right = 0.0, low = 0.0, high = 0.0;
 };
 
-/// Points joined by a line or not, or boxes, of one colour.
+/// Points joined by a line or not, or boxes, of one colour. A line without dots has its colour's dashes.
 struct Series {
   std::string name = {};         ///< in the legend; empty: not there
   std::string end = {};          ///< what stands right of the panel at the height of the last point
@@ -87,8 +93,9 @@ struct Figure {
   Legend legend = Legend::above;
 };
 
-/// The figure as SVG; the same figure gives the same bytes. Throws as run_gnuplot does, and std::invalid_argument for a
-/// panel, or a figure, in which there is nothing.
+/// The figure as a file of this format; the same figure gives the same bytes. Throws as run_gnuplot does, and
+/// std::invalid_argument for a panel, or a figure, in which there is nothing.
+std::string to_picture(const Figure& figure, PictureFormat format);
 std::string to_svg(const Figure& figure);
 
 }  // namespace foretrain

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <filesystem>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -46,7 +48,44 @@ std::string without_titles(std::string svg) {
   return svg;
 }
 
+/// Without the time at which it was drawn: the same figure gives the same bytes.
+std::string without_date(std::string pdf) {
+  static constexpr std::string_view key = "/CreationDate (D:", none = "19700101000000";
+  const std::size_t at = pdf.find(key);
+  if (at != std::string::npos) pdf.replace(at + key.size(), none.size(), none);
+  return pdf;
+}
+
 }  // namespace
+
+std::optional<PictureFormat> picture_format(std::string_view path) {
+  static constexpr std::array<std::string_view, 3> ends = {".svg", ".png", ".pdf"};  // in the order of PictureFormat
+  const std::string end = std::filesystem::path(path).extension().string();
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (end == ends.at(i)) return static_cast<PictureFormat>(i);
+  }
+  return std::nullopt;
+}
+
+std::string terminal_script(PictureFormat format, int width, int height) {
+  constexpr double pixels_per_inch = 96.0;
+  constexpr std::string_view rest = "noenhanced font 'DejaVu Sans,13' background '#ffffff'";
+  switch (format) {
+    case PictureFormat::png:  // gnuplot counts its font's size in points, 72 an inch
+      return fmt::format("set terminal pngcairo size {},{} fontscale 1.5 linewidth 2 pointscale 2.6 dashlength 2 {}\n",
+                         2 * width, 2 * height, rest);
+    case PictureFormat::pdf:
+      return fmt::format(
+          "set terminal pdfcairo size {:.4f}in,{:.4f}in fontscale 0.5625 linewidth 1.7 pointscale 1 {}\n",
+          width / pixels_per_inch, height / pixels_per_inch, rest);
+    case PictureFormat::svg:
+      break;
+  }
+  return fmt::format(
+      "set terminal svg size {},{} dynamic noenhanced font 'DejaVu Sans,Arial,Helvetica,sans-serif,13' background "
+      "'#ffffff'\n",
+      width, height);
+}
 
 std::string run_gnuplot(const std::string& script) {
   FilterResult result;
@@ -60,7 +99,8 @@ std::string run_gnuplot(const std::string& script) {
   if (result.status != 0 || result.output.empty()) {
     throw std::runtime_error("gnuplot could not draw the picture: " + result.errors);
   }
-  return without_titles(std::move(result.output));
+  if (result.output.starts_with("%PDF")) return without_date(std::move(result.output));
+  return result.output.starts_with("<?xml") ? without_titles(std::move(result.output)) : result.output;
 }
 
 }  // namespace foretrain

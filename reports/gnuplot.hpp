@@ -1,6 +1,7 @@
-// Pictures by gnuplot: scripts in, SVG out.
+// Pictures by gnuplot: scripts in, SVG, PNG or PDF out.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,15 @@ namespace foretrain {
 /// A text as a string of gnuplot's language. Nothing in it is interpreted; control characters become blanks, and bytes
 /// that are no UTF-8 U+FFFD, as XML takes neither.
 std::string gnuplot_string(std::string_view text);
+
+/// What a picture's file is.
+enum class PictureFormat { svg, png, pdf };
+
+/// By the end of the file's name; nothing where that is none of them.
+std::optional<PictureFormat> picture_format(std::string_view path);
+
+/// The line that a script begins with: so many pixels, of which PNG draws each twice as large and PDF has 96 an inch.
+std::string terminal_script(PictureFormat format, int width, int height);
 
 /// What the script draws. The same script gives the same bytes. Throws UsageError when gnuplot is missing, and
 /// std::runtime_error with its message when it rejects the script.

@@ -57,7 +57,7 @@ std::string interval_line(const TrainResult& train) {
       fmt::format("steps between checkpoints: {} ({}); {} · {} · {}; Daly's formula gives {} for this interval",
                   goodput.every, format_seconds(goodput.every * train.step_time), told("Young", search.young),
                   told("Daly", search.daly), told("best by simulation", search.best), format_percent(goodput.by_daly));
-  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width - page_indent, page_indent));
+  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width() - page_indent, page_indent));
 }
 
 std::string causes_line(const TrainResult::Goodput& goodput) {
@@ -69,7 +69,7 @@ std::string causes_line(const TrainResult::Goodput& goodput) {
     text += fmt::format("{}{} {}", i == 0 ? ": " : ", ", goodput.kinds[i],
                         format_percent(goodput.simulated.interruptions[i] / all));
   }
-  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width - page_indent, page_indent));
+  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width() - page_indent, page_indent));
 }
 
 }  // namespace
@@ -86,10 +86,10 @@ std::string goodput_section(const TrainResult& train) {
   std::string text = fmt::format("\nGoodput with failures: {}\n", format_percent(life.shares.useful));
   text += table.text(page_indent) + causes_line(goodput);
   if (goodput.intervals) text += interval_line(train);
-  text += fmt::format("{:{}}{} lasts {} on average, P50 {} · P90 {} · P99 {}\n", "", page_indent,
-                      train.time_to_train ? "training" : "thirty days of steps", format_seconds(life.mean),
-                      format_seconds(life.p50), format_seconds(life.p90), format_seconds(life.p99));
-  return text;
+  const std::string lasts = fmt::format(
+      "{} lasts {} on average, P50 {} · P90 {} · P99 {}", train.time_to_train ? "training" : "thirty days of steps",
+      format_seconds(life.mean), format_seconds(life.p50), format_seconds(life.p90), format_seconds(life.p99));
+  return text + fmt::format("{:{}}{}\n", "", page_indent, wrap(lasts, page_width() - page_indent, page_indent));
 }
 
 std::string bill_section(const TrainResult& train) {

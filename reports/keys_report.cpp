@@ -72,14 +72,6 @@ std::string without_numbers(std::string_view path) {
   return text;
 }
 
-/// The value's description for a table's cell.
-std::string value_cell(const Key& key) {
-  std::string text = describe(key.value);
-  constexpr std::size_t widest = 44;
-  if (display_width(text) <= widest) return text;
-  return text.substr(0, text.rfind(' ', widest)) + " …";
-}
-
 /// Where a name can be looked up.
 std::string_view listing(keys::Catalogue catalogue) {
   using enum keys::Catalogue;
@@ -101,7 +93,7 @@ std::string_view listing(keys::Catalogue catalogue) {
 
 void add_line(std::string& text, std::string_view what, const std::string& told) {
   if (told.empty()) return;
-  text += fmt::format("  {:<10} {}\n", what, wrap(told, page_width - 13, 13));
+  text += fmt::format("  {:<10} {}\n", what, wrap(told, page_width() - 13, 13));
 }
 
 /// What may stand below a key, by name.
@@ -120,7 +112,7 @@ std::string page_of(const PlacedKey& placed, const std::vector<std::string>& pat
   std::string text;
   for (const std::string& path : paths) text += path + "\n";
   if (placed.file != keys::files().front().word) text += fmt::format("(in a {} file)\n", placed.file);
-  text += fmt::format("  {}\n", wrap(key.meaning, page_width - 2, 2));
+  text += fmt::format("  {}\n", wrap(key.meaning, page_width() - 2, 2));
   add_line(text, "value", describe(key.value));
   constexpr std::string_view needed = "needed";
   if (key.usual.starts_with(needed)) {
@@ -220,14 +212,16 @@ void add_sections(std::string& text, const std::vector<PlacedKey>& all, std::str
 }  // namespace
 
 std::string keys_text(std::string_view prefix) {
-  TextTable table("llll", {"key", "value", "without it", "meaning"});
-  const std::vector<PlacedKey> all = listed_keys(prefix);
-  if (all.empty()) return "";
-  for (const PlacedKey& placed : all) {
+  constexpr int indent = 4;
+  std::string text;
+  for (const PlacedKey& placed : listed_keys(prefix)) {
     const Key& key = *placed.place.key;
-    table.add_row({placed.place.path, value_cell(key), std::string(without(key)), std::string(key.meaning)});
+    std::string told = fmt::format("{} It is {}", key.meaning, describe(key.value));
+    if (!key.usual.empty())
+      told += fmt::format("{}{}", key.usual.starts_with("needed") ? "; " : "; without it: ", key.usual);
+    text += fmt::format("{}\n{:{}}{}\n", placed.place.path, "", indent, wrap(told, page_width() - indent, indent));
   }
-  return table.text(0);
+  return text;
 }
 
 std::string keys_json(std::string_view prefix) {

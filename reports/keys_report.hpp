@@ -7,7 +7,7 @@
 
 namespace foretrain {
 
-/// The keys whose dotted path begins with `prefix`, as a table: what each may be, what holds without it, what it means.
+/// The keys whose dotted path begins with `prefix`: under each what it means, what it may be, what holds without it.
 /// Empty where there are none.
 std::string keys_text(std::string_view prefix);
 /// The same for programs: a JSON array.

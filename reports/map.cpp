@@ -11,6 +11,7 @@
 #include "model/base/error.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 #include "reports/csv.hpp"
 #include "reports/table.hpp"
 
@@ -38,35 +39,13 @@ std::optional<std::size_t> find_sync_column(const CsvTable& table, const std::st
   return found ? found : find_column(table, "plan.sync." + name);
 }
 
-/// "network speed" for cluster.network.nic_bandwidth; the key's last word where nothing better is known.
-std::string axis_words(const std::string& key) {
-  static const std::map<std::string, std::string, std::less<>> words = {
-      {"cluster.network.nic_bandwidth", "network speed"},
-      {"cluster.network.latency", "latency"},
-      {"workload.collective.size", "message"},
-      {"workload.collective.ranks", "workers"},
-      {"cluster.nodes", "machines"},
-      {"plan.data", "workers"}};
-  const auto found = words.find(key);
-  return found != words.end() ? found->second : key.substr(key.rfind('.') + 1);
-}
-
 /// Distinct values, increasing; their unit goes into the title when all have the same.
 MapAxis axis_of(const std::string& key, std::vector<std::string>& values) {
   std::stable_sort(values.begin(), values.end(), [](const std::string& a, const std::string& b) {
     return magnitude(a).value_or(0.0) < magnitude(b).value_or(0.0);
   });
-  MapAxis axis{key, axis_words(key), values};
-  std::vector<std::string> numbers;
-  std::string unit;
-  for (const std::string& value : values) {
-    const std::size_t blank = value.find(' ');
-    if (blank == std::string::npos || (!unit.empty() && value.substr(blank + 1) != unit)) return axis;
-    unit = value.substr(blank + 1);
-    numbers.push_back(value.substr(0, blank));
-  }
-  axis.title += fmt::format(" ({})", unit);
-  axis.labels = std::move(numbers);
+  MapAxis axis{key, keys::title_of(key), values};
+  if (const std::string unit = common_unit(axis.labels); !unit.empty()) axis.title += fmt::format(" ({})", unit);
   return axis;
 }
 

@@ -35,7 +35,7 @@ class Curves {
     if (!(x > 0.0) || !(y > 0.0)) return;
     auto series = std::ranges::find(panel_.series, name, &Series::name);
     if (series == panel_.series.end()) {
-      series = panel_.series.insert(series, {.name = name, .line = width_, .dot = Dot::circle, .dot_size = 0.45});
+      series = panel_.series.insert(series, {.name = name, .line = width_, .dot = Dot::own, .dot_size = 0.45});
     }
     series->points.push_back({x, y});
   }
@@ -233,7 +233,7 @@ Figure error_distribution(const GpuCalibration& fit) {
   for (auto& [family, values] : errors) {
     std::ranges::sort(values);
     Series series{
-        .name = fmt::format("{} ({})", family, values.size()), .line = 1.5, .dot = Dot::circle, .dot_size = 0.45};
+        .name = fmt::format("{} ({})", family, values.size()), .line = 1.5, .dot = Dot::own, .dot_size = 0.45};
     const auto share = 100.0 / static_cast<double>(values.size());
     for (const double error : values) {
       series.points.push_back({error * 100.0, share * static_cast<double>(series.points.size() + 1)});

@@ -101,9 +101,11 @@ std::string to_text(const MemoryReport& report) {
   const MemoryFootprint& m = report.footprint;
   const MemoryTimeline& timeline = report.timeline;
   std::string text = report.scenario + "\n\n";
-  text += fmt::format("Memory of the fullest GPU (pipeline stage {}): {}, {} of {} ({})\n", timeline.stage + 1,
-                      m.fits_gpu() ? "fits" : "DOES NOT FIT", format_bytes(m.total()), format_bytes(m.capacity),
-                      report.gpu);
+  text += wrap(fmt::format("Memory of the fullest GPU (pipeline stage {}): {}, {} of {} ({})", timeline.stage + 1,
+                           m.fits_gpu() ? "fits" : "DOES NOT FIT", format_bytes(m.total()), format_bytes(m.capacity),
+                           report.gpu),
+               page_width(), 2) +
+          "\n";
   if (m.host > Bytes(0.0)) {
     text += fmt::format("Host memory of a node: {}, {} of {}\n", m.fits_host() ? "fits" : "DOES NOT FIT",
                         format_bytes(m.host), format_bytes(m.host_capacity));

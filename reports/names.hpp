@@ -1,7 +1,9 @@
 // Enumerations as scenarios, options and results spell them.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 
 #include "model/base/constant.hpp"
@@ -15,6 +17,12 @@ inline constexpr std::string_view communication_ratio_formula = "2·model/(bandw
 inline constexpr std::string_view communication_ratio_leaves_out =
     "the (n-1)/n of a ring, the time that every message takes whatever its size, the share of link and device peaks "
     "that is reached, recomputation, and what compression saves; what overlaps is in neither";
+
+/// "parameter server" for parameter_server: a word of scenarios as people write it.
+inline std::string spoken(std::string word) {
+  std::ranges::replace(word, '_', ' ');
+  return word;
+}
 
 /// The parts of a step in the order in which tables and pictures show them: their names there and in JSON and CSV.
 struct BreakdownPart {

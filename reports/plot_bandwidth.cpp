@@ -4,34 +4,22 @@
 
 #include "model/base/format.hpp"
 #include "reports/bandwidth.hpp"
+#include "reports/names.hpp"
 #include "reports/table.hpp"
 
 namespace foretrain {
 
 namespace {
 
-/// Every third power of ten has its name, where names are shown.
 Axis size_axis(const BandwidthFigure& bandwidth, bool shown) {
-  Axis axis{.logarithmic = true, .grid = true};
+  Axis axis{.logarithmic = true, .unit = "B", .grid = true};
   axis.low = bandwidth.sizes.front().value() / 1.3;
   axis.high = bandwidth.sizes.back().value() * 1.3;
-  if (shown) axis.name = "message";
-  static constexpr std::array<const char*, 12> names = {"1 B", "", "", "1 KB", "", "", "1 MB", "", "", "1 GB", "", ""};
-  double size = 1.0;
-  for (const char* name : names) {
-    axis.tics.push_back({size, shown ? name : ""});
-    size *= 10.0;
+  if (shown) {
+    axis.name = "message";
+    return axis;
   }
-  return axis;
-}
-
-Axis time_axis() {
-  Axis axis{.logarithmic = true, .grid = true};
-  double time = 1e-6;
-  for (const char* name : {"1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s"}) {
-    axis.tics.push_back({time, name});
-    time *= 10.0;
-  }
+  for (Tic& tic : axis.tics = logarithmic_tics(axis.low, axis.high)) tic.label.clear();
   return axis;
 }
 
@@ -41,12 +29,12 @@ void add_series(Panel& plot, const BandwidthPanel& panel, double (*value)(const 
   if (!panel.measured.empty()) {
     Series& measured = plot.series.emplace_back(Series{.name = "measured", .colour = palette[measured_colour]});
     measured.dot = Dot::circle;
-    measured.dot_size = 0.45;
+    measured.dot_size = 0.5;
     for (const BandwidthPoint& point : panel.measured) measured.points.push_back({point.size.value(), value(point)});
   }
   for (std::size_t i = 0; i < panel.curves.size(); ++i) {
     const std::size_t colour = i % (palette.size() - 1);
-    Series& curve = plot.series.emplace_back(Series{.name = panel.curves[i].name + ", predicted", .line = 2.2});
+    Series& curve = plot.series.emplace_back(Series{.name = spoken(panel.curves[i].name) + ", predicted", .line = 2.2});
     curve.colour = palette[colour < measured_colour ? colour : colour + 1];
     for (const auto& point : panel.curves[i].points) {
       curve.points.push_back(point ? Point{point->size.value(), value(*point)}
@@ -91,7 +79,7 @@ Figure to_figure(const BandwidthFigure& bandwidth) {
   for (const BandwidthPanel& panel : bandwidth.panels) {
     Panel& plot = figure.panels.emplace_back();
     plot.x = size_axis(bandwidth, true);
-    plot.y = time_axis();
+    plot.y = {.logarithmic = true, .unit = "s", .grid = true};
     if (&panel == &bandwidth.panels.front()) plot.y.name = "time";
     add_series(plot, panel, [](const BandwidthPoint& point) { return point.time.value(); });
   }

@@ -17,17 +17,9 @@ constexpr double widest_comparable_ratio = 12.0;
 // A segment narrower than this share of the plot has no room for its percentage.
 constexpr double narrowest_labelled = 0.06;
 
-/// Colours of a part's piece of a bar and of what is written in it.
-struct Paint {
-  std::string_view color, text_color;
-};
-/// In the order of breakdown_parts.
-constexpr std::array<Paint, breakdown_parts.size()> paints = {{{"#0072B2", "#ffffff"},
-                                                               {"#D55E00", "#ffffff"},
-                                                               {"#CC79A7", "#000000"},
-                                                               {"#E69F00", "#000000"},
-                                                               {"#56B4E9", "#000000"},
-                                                               {"#009E73", "#ffffff"}}};
+/// Of what is written in a part's piece of a bar; in the order of area_palette.
+constexpr std::array<std::string_view, breakdown_parts.size()> text_colours = {"#ffffff", "#ffffff", "#000000",
+                                                                               "#000000", "#000000", "#ffffff"};
 
 struct Scale {
   bool shares = false;
@@ -62,7 +54,7 @@ void add_bar(Panel& panel, std::vector<Series>& parts, const BreakdownBar& bar, 
     panel.labels.push_back({.text = fmt::format("{:.0f} %", time / b.total() * 100.0),
                             .x = (from + to) / 2.0,
                             .y = row,
-                            .colour = paints.at(i).text_color});
+                            .colour = text_colours.at(i)});
   }
   panel.labels.push_back({.text = format_seconds(b.total()) + (bar.remark.empty() ? "" : " · " + bar.remark),
                           .x = scale.place(b.total(), b),
@@ -79,14 +71,14 @@ Figure to_figure(const std::vector<BreakdownBar>& bars) {
   if (bars.empty()) return {};
   const Scale scale = scale_of(bars);
   const auto count = static_cast<double>(bars.size());
-  Panel panel{.width = 640, .height = 46 * static_cast<int>(bars.size())};
+  Panel panel{.width = 640, .height = 46 * static_cast<int>(bars.size()), .edge = "#ffffff"};
   panel.x = {.name = scale.shares ? "share of the step (%)" : fmt::format("time of one step ({})", scale.unit.name),
              .high = scale.longest,
              .grid = true};
   panel.y = {.low = 0.4, .high = count + 0.6};
   std::vector<Series> parts;
   for (std::size_t i = 0; i < breakdown_parts.size(); ++i) {
-    parts.push_back({.name = std::string(breakdown_parts.at(i).name), .colour = paints.at(i).color});
+    parts.push_back({.name = std::string(breakdown_parts.at(i).name), .colour = area_palette.at(i)});
   }
   for (std::size_t i = 0; i < bars.size(); ++i) add_bar(panel, parts, bars[i], scale, count - static_cast<double>(i));
   for (Series& part : parts) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/base/format.hpp"
+#include "reports/names.hpp"
 
 namespace foretrain {
 
@@ -34,15 +35,22 @@ Panel drawn(const CasePanel& cases, const std::string& axis) {
   }
   const TimeUnit unit = time_unit(longest);
   Panel panel{.title = cases.title, .subtitle = "lines: predicted; points: measured", .width = 300, .height = 270};
-  panel.x = {.name = axis, .logarithmic = tics.rbegin()->first >= 8.0 * tics.begin()->first};
-  for (const auto& [at, label] : tics) panel.x.tics.push_back({at, label});
-  panel.y = {.name = fmt::format("step ({})", unit.name), .grid = true};
+  panel.x = {
+      .name = axis,
+  };
+  std::vector<double> values;
+  for (const auto& [at, label] : tics) {
+    values.push_back(at);
+    panel.x.tics.push_back({at, label});
+  }
+  panel.x.logarithmic = grow_by_factors(values);
+  panel.y = {.name = fmt::format("time of one step ({})", unit.name), .grid = true};
   panel.y.logarithmic = spans_decades(shortest, longest.value());
   for (std::size_t i = 0; i < cases.curves.size(); ++i) {
     const CaseCurve& curve = cases.curves[i];
     const std::string_view colour = palette[i % palette.size()];
-    Series predicted{.end = curve.name, .colour = colour, .line = 2.0};
-    Series measured{.colour = colour, .dot = Dot::circle, .dot_size = 0.8};
+    Series predicted{.end = spoken(curve.name), .colour = colour, .line = 2.0};
+    Series measured{.colour = colour, .dot = Dot::own, .dot_size = 0.8};
     for (const CasePoint& point : curve.points) {
       predicted.points.push_back({point.x, point.predicted / unit.size});
       measured.points.push_back({point.x, point.measured / unit.size});

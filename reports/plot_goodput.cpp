@@ -23,7 +23,7 @@ Panel panel_of(const Result& result) {
   Panel panel{.title = result.scenario, .width = 420, .height = 280};
   panel.x = {.name = "steps between checkpoints", .logarithmic = true};
   double lowest = 100.0;
-  Series simulated{.name = "simulated", .line = 2.0, .dot = Dot::circle};
+  Series simulated{.name = "simulated", .line = 2.0, .dot = Dot::own};
   Series formula{.name = "Daly's formula", .line = 1.5, .dashed = true};
   for (const IntervalChoice& tried : search.tried) {
     const auto every = static_cast<double>(tried.every);

@@ -9,7 +9,7 @@ Figure to_figure(const LatencyFigure& latency) {
               .height = 290};
   panel.x = {.name = "working set", .logarithmic = true, .binary = true};
   panel.y = {.name = "time of one dependent load (ns)", .logarithmic = true, .grid = true};
-  Series predicted{.line = 2.0}, measured{.dot = Dot::circle, .dot_size = 0.7};
+  Series predicted{.line = 2.0}, measured{.dot = Dot::own, .dot_size = 0.7};
   for (const LatencyFigure::Point& point : latency.points) {
     predicted.points.push_back({point.working_set.value(), point.predicted.value() * 1e9});
     measured.points.push_back({point.working_set.value(), point.measured.value() * 1e9});

@@ -67,9 +67,13 @@ Classes empty_classes() {
   return classes;
 }
 
+/// In grey, blue cells look like red ones: they have a dot as well.
+Series server_marks() { return {.colour = "#10304a", .dot = Dot::circle, .dot_size = 0.3}; }
+
 /// Boxes by their class; neighbours of one class in a row are one box.
 std::vector<Series> cells_of(const MapFigure& map, const MapPanel& panel, const MapBand& band) {
   Classes classes = empty_classes();
+  Series marks = server_marks();
   const std::size_t columns = map.x.labels.size();
   for (std::size_t y = 0; y < map.y.labels.size(); ++y) {
     const auto row = static_cast<double>(y);
@@ -77,6 +81,7 @@ std::vector<Series> cells_of(const MapFigure& map, const MapPanel& panel, const 
       const std::optional<double> ratio = band.ratio(panel.at(x, y, columns));
       if (!ratio) continue;
       const auto column = static_cast<double>(x);
+      if (class_of(*ratio) < 0) marks.points.push_back({column, row});
       std::vector<Box>& boxes = classes[at_index(class_of(*ratio) + most_class)].boxes;
       if (!boxes.empty() && boxes.back().low == row - 0.5 && boxes.back().right == column - 0.5) {
         boxes.back().right = column + 0.5;
@@ -85,7 +90,9 @@ std::vector<Series> cells_of(const MapFigure& map, const MapPanel& panel, const 
       }
     }
   }
-  return {classes.begin(), classes.end()};
+  std::vector<Series> series(classes.begin(), classes.end());
+  series.push_back(std::move(marks));
+  return series;
 }
 
 Axis label_axis(const std::vector<std::string>& labels, const std::string& title) {
@@ -104,13 +111,15 @@ Panel key_panel() {
   constexpr int step = 44;
   std::vector<std::string> labels;
   Classes classes = empty_classes();
+  Series marks = server_marks();
   for (int doublings = -most_doublings; doublings <= most_doublings; ++doublings) {
     const auto at = static_cast<double>(labels.size());
     labels.push_back(doublings < 0 ? fmt::format("1/{}", 1 << -doublings)
                                    : (doublings == 0 ? "equal" : std::to_string(1 << doublings)));
     classes[at_index(2 * doublings + most_class)].boxes = {{at - 0.5, at + 0.5, -0.5, 0.5}};
+    if (doublings < 0) marks.points.push_back({at, 0.0});
   }
-  classes.front().name = "blue: the servers are faster";
+  classes.front().name = "blue, with a dot: the servers are faster";
   classes.back().name = "red: they are slower";
   Panel panel{.subtitle = "time of the servers ÷ time of the other way; equal: within 5 %",
               .width = step * static_cast<int>(labels.size()),
@@ -120,6 +129,7 @@ Panel key_panel() {
   panel.x = label_axis(labels, "");
   panel.y = bare_axis(1);
   panel.series.assign(classes.begin(), classes.end());
+  panel.series.push_back(std::move(marks));
   return panel;
 }
 

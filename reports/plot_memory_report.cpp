@@ -96,7 +96,7 @@ Figure to_figure(const MemoryReport& report) {
   if (timeline.shown < timeline.micro_batches) {
     panel.x.name += fmt::format(", {} of {} micro-batches", timeline.shown, timeline.micro_batches);
   }
-  panel.y = {.name = "GB", .high = std::max(timeline.capacity, peak).value() / gb * 1.12, .grid = true};
+  panel.y = {.name = "memory (GB)", .high = std::max(timeline.capacity, peak).value() / gb * 1.12, .grid = true};
   add_passes(panel, moments);
   add_areas(panel, moments);
   panel.levels.push_back({.at = timeline.capacity.value() / gb,

@@ -71,7 +71,7 @@ Figure to_figure(const std::vector<ReplayPanel>& panels) {
     for (std::size_t i = 0; i < replayed.curves.size(); ++i) {
       const ReplayCurve& curve = replayed.curves[i];
       const std::string_view colour = palette[i % palette.size()];
-      Series predicted{.colour = colour, .line = 2.0}, measured{.colour = colour, .dot = Dot::circle, .dot_size = 0.8};
+      Series predicted{.colour = colour, .line = 2.0}, measured{.colour = colour, .dot = Dot::own, .dot_size = 0.8};
       predicted.end = fmt::format("{}  {}", curve.name, format_seconds(curve.points.back().measured));
       for (const ReplayPoint& point : curve.points) {
         predicted.points.push_back({static_cast<double>(point.workers), point.predicted / unit.size});

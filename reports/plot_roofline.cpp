@@ -42,7 +42,7 @@ Axis intensity_axis(const RooflinePanel& panel, const std::vector<RooflinePoint>
 Axis rate_axis(const RooflinePanel& panel, const std::vector<RooflinePoint>& points) {
   double low = panel.roofs.back().rate.value();
   for (const RooflinePoint& point : points) low = std::min(low, point.rate().value());
-  return {.name = "TFLOP/s",
+  return {.name = "TFLOP a second",
           .logarithmic = true,
           .low = low / tera / 2.0,
           .high = panel.roofs.front().rate.value() / tera * 1.6,
@@ -68,8 +68,25 @@ bool meet(const Box& a, const Box& b) {
   return a.left < b.right && b.left < a.right && a.low < b.high && b.low < a.high;
 }
 
-/// The names of the longest points, where they cover neither dots nor each other: right, left, above or below.
-std::vector<Label> point_labels(const std::vector<RooflinePoint>& points, const Axis& x, const Axis& y) {
+/// The lines as small boxes along them.
+std::vector<Box> line_boxes(const std::vector<Series>& lines, const Axis& x, const Axis& y) {
+  constexpr double half = 3.0;
+  std::vector<Box> boxes;
+  for (const Series& line : lines) {
+    const Point &from = line.points.front(), &to = line.points.back();
+    const double left = x.place(from.x) * plot_width, right = x.place(to.x) * plot_width;
+    const double low = y.place(from.y) * plot_height, high = y.place(to.y) * plot_height;
+    for (double at = left; at < right; at += half) {
+      const double up = low + (high - low) * (at - left) / (right - left);
+      boxes.push_back({at - half, at + half, up - half, up + half});
+    }
+  }
+  return boxes;
+}
+
+/// The names of the longest points, where they cover neither dots nor lines nor each other: beside, above or below.
+std::vector<Label> point_labels(const std::vector<RooflinePoint>& points, const std::vector<Series>& roofs,
+                                const Axis& x, const Axis& y) {
   constexpr int font = 11;
   std::vector<Box> taken;
   for (const RooflinePoint& point : points) {
@@ -77,13 +94,18 @@ std::vector<Label> point_labels(const std::vector<RooflinePoint>& points, const 
     const double across = x.place(intensity) * plot_width, up = y.place(rate) * plot_height;
     taken.push_back({across - 5, across + 5, up - 5, up + 5});
   }
+  const std::size_t dots = taken.size();
+  std::ranges::copy(line_boxes(roofs, x, y), std::back_inserter(taken));
   std::vector<Label> labels;
-  for (std::size_t i = 0; i < points.size() && labels.size() < most_names; ++i) {
+  for (std::size_t i = 0; i < dots && labels.size() < most_names; ++i) {
     const Point at = place_of(points[i]);
     const Box& dot = taken[i];
     const int width = text_width(points[i].name, font);
-    for (const auto& [pin, right, up] : {std::tuple(Pin::left, 9, 0), std::tuple(Pin::right, -9, 0),
-                                         std::tuple(Pin::middle, 0, 13), std::tuple(Pin::middle, 0, -13)}) {
+    for (const auto& [pin, right, up] :
+         {std::tuple(Pin::left, 9, 0), std::tuple(Pin::right, -9, 0), std::tuple(Pin::middle, 0, 13),
+          std::tuple(Pin::middle, 0, -13), std::tuple(Pin::left, 12, -8), std::tuple(Pin::right, -12, 8),
+          std::tuple(Pin::left, 14, -16), std::tuple(Pin::right, -14, 16), std::tuple(Pin::middle, 0, 22),
+          std::tuple(Pin::middle, 0, -22)}) {
       const double shares[] = {0.0, 0.5, 1.0};  // of the text, left of its place
       const double left = dot.left + 5 + right - shares[static_cast<std::size_t>(pin)] * width;
       const Box box{left, left + width, dot.low + up - 1, dot.high + up + 1};
@@ -114,9 +136,9 @@ Figure to_figure(const RooflineFigure& roofline) {
     panel.x = intensity_axis(gpu, points);
     panel.y = rate_axis(gpu, points);
     panel.series = roofs_of(gpu, panel.x);
-    panel.labels = point_labels(points, panel.x, panel.y);
+    panel.labels = point_labels(points, panel.series, panel.x, panel.y);
     for (int p = 0; p < precision_count; ++p) {
-      Series dots{.name = std::string(name(static_cast<Precision>(p))), .dot = Dot::circle, .dot_size = 1.0};
+      Series dots{.name = std::string(name(static_cast<Precision>(p))), .dot = Dot::own, .dot_size = 1.0};
       for (const RooflinePoint& point : points) {
         if (point.precision != static_cast<Precision>(p)) continue;
         dots.points.push_back(place_of(point));

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "model/base/format.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 
 namespace foretrain {
 
@@ -17,6 +18,18 @@ std::optional<std::size_t> best_of(const TimeCurve& curve) {
     if (curve.times[i] && (!best || *curve.times[i] < *curve.times[*best])) best = i;
   }
   return best;
+}
+
+/// With a tic at each value, unless these are too many to be read.
+Axis value_axis(const SweepFigure& sweep) {
+  constexpr std::size_t most_tics = 20;
+  std::vector<std::string> labels = sweep.labels;
+  const std::string unit = common_unit(labels);
+  Axis axis{.name = keys::title_of(sweep.key), .logarithmic = grow_by_factors(sweep.values)};
+  if (!unit.empty()) axis.name += fmt::format(" ({})", unit);
+  if (labels.size() > most_tics) return axis;
+  for (std::size_t i = 0; i < labels.size(); ++i) axis.tics.push_back({sweep.values[i], labels[i]});
+  return axis;
 }
 
 /// Chosen for whole steps; parts that are too small for a logarithmic axis leave it at its bottom.
@@ -50,14 +63,13 @@ std::string to_text(const SweepFigure& sweep) {
 Figure to_figure(const SweepFigure& sweep) {
   const TimeUnit unit = time_unit(time_range(sweep.curves, sweep.curves.size()).high);
   Panel panel{.title = sweep.title, .width = 520, .height = 300};
-  panel.x = {.name = sweep.key, .logarithmic = spans_decades(sweep.values.front(), sweep.values.back())};
-  for (std::size_t i = 0; i < sweep.values.size(); ++i) panel.x.tics.push_back({sweep.values[i], sweep.labels[i]});
+  panel.x = value_axis(sweep);
   panel.y = time_axis(sweep, unit);
   Series marks{.colour = "#333333", .dot = Dot::ring, .dot_size = 1.4};
   for (std::size_t c = 0; c < sweep.curves.size(); ++c) {
     Series series = to_series(sweep.curves[c], sweep.values, unit.size);
     const bool part = c >= sweep.steps;
-    if (part) series.line = 1.5, series.dashed = true;
+    if (part) series.line = 1.2, series.dashed = true;
     panel.series.push_back(std::move(series));
     const auto best = best_of(sweep.curves[c]);
     if (part || !best) continue;

@@ -20,8 +20,8 @@ struct SweepFigure {
 /// Values down, curves across; under it, the best value of each step.
 std::string to_text(const SweepFigure& sweep);
 
-/// The shortest time of each step is marked unless it is at an end. Axes are logarithmic where values or times span
-/// decades.
+/// The shortest time of each step is marked unless it is at an end. Axes are logarithmic where values grow by factors,
+/// and where times span decades.
 Figure to_figure(const SweepFigure& sweep);
 
 }  // namespace foretrain

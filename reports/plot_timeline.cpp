@@ -14,14 +14,18 @@ namespace {
 
 // Pixels.
 constexpr int plot_width = 760, row_height = 30, label_font = 11;
-constexpr double narrow = 1.5;      // two such bars with as little between them are one
+constexpr double narrow = 1.5;      // two such bars with as little between them are one; none is drawn narrower
 constexpr double bar_share = 0.37;  // of a row, on both sides of its middle
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> categories = {{{"compute", palette[0]},
-                                                                                      {"communication", palette[1]},
-                                                                                      {"host", palette[2]},
-                                                                                      {"optimizer", palette[3]},
-                                                                                      {"data", palette[4]}}};
+struct BarKind {
+  std::string_view name, colour, text_colour;
+};
+constexpr std::array<BarKind, 6> categories = {{{"compute", area_palette[0], "#ffffff"},
+                                                {"backward", area_palette[4], "#000000"},
+                                                {"communication", area_palette[1], "#ffffff"},
+                                                {"host", area_palette[5], "#ffffff"},
+                                                {"optimizer", area_palette[2], "#000000"},
+                                                {"data", area_palette[3], "#000000"}}};
 
 struct Bar {
   std::size_t row = 0, category = 0;
@@ -29,11 +33,12 @@ struct Bar {
   std::string name;               ///< empty where several are one
 };
 
+/// Backward passes have a colour of their own, so that pipelines are seen at work.
 std::size_t category_of(const TimelineEntry& entry) {
-  for (std::size_t i = 0; i < categories.size(); ++i) {
-    if (categories[i].first == entry.category) return i;
-  }
-  return 0;
+  const bool backward = entry.category == "compute" && entry.name.starts_with("backward");
+  const std::string_view word = backward ? "backward" : std::string_view(entry.category);
+  const auto* const found = std::ranges::find(categories, word, &BarKind::name);
+  return found == categories.end() ? 0 : static_cast<std::size_t>(found - categories.begin());
 }
 
 std::vector<std::string> rows_of(const std::vector<TimelineEntry>& entries) {
@@ -50,7 +55,8 @@ void add_bar(std::vector<Bar>& bars, Bar bar) {
   if (!bars.empty()) {
     Bar& last = bars.back();
     const bool neighbours = last.row == bar.row && last.category == bar.category && bar.begin - last.end < narrow;
-    if (neighbours && (bar.end - bar.begin < narrow || last.end - last.begin < narrow)) {
+    const double seen_apart = 1.01 * narrow;
+    if (neighbours && (bar.end - bar.begin < seen_apart || last.end - last.begin < seen_apart)) {
       last.end = std::max(last.end, bar.end);
       last.name.clear();
       return;
@@ -67,7 +73,8 @@ std::vector<Bar> bars_of(const TimelineFigure& timeline, const std::vector<std::
       const Seconds end = entry.start + entry.duration;
       if (entry.resource != rows[row] || end <= timeline.from || entry.start >= until) continue;
       const auto pixel = [&](Seconds date) { return std::clamp((date - timeline.from) / span, 0.0, 1.0) * plot_width; };
-      add_bar(bars, {row, category_of(entry), pixel(entry.start), pixel(end), entry.name});
+      const double begin = pixel(entry.start);
+      add_bar(bars, {row, category_of(entry), begin, std::max(pixel(end), begin + narrow), entry.name});
     }
   }
   return bars;
@@ -95,14 +102,21 @@ Figure to_figure(const TimelineFigure& timeline) {
   for (std::size_t row = 0; row < rows.size(); ++row) panel.y.tics.push_back({row_place(row), rows[row]});
   std::vector<Series> kinds;
   kinds.reserve(categories.size());
-  for (const auto& [category, colour] : categories) kinds.push_back({.name = std::string(category), .colour = colour});
+  const bool passes = std::ranges::any_of(timeline.entries, [](const auto& entry) { return category_of(entry) == 1; });
+  for (const BarKind& category : categories) {
+    kinds.push_back({.name = std::string(category.name), .colour = category.colour});
+  }
+  if (passes) kinds.front().name = "forward";
   for (const Bar& bar : bars_of(timeline, rows, until)) {
     const auto date = [&](double pixels) { return panel.x.low + (panel.x.high - panel.x.low) * pixels / plot_width; };
     const double row = row_place(bar.row);
     kinds[bar.category].boxes.push_back({date(bar.begin), date(bar.end), row - bar_share, row + bar_share});
     if (bar.name.empty() || text_width(bar.name, label_font) + 6 > bar.end - bar.begin) continue;
-    panel.labels.push_back(
-        {.text = bar.name, .x = date(0.5 * (bar.begin + bar.end)), .y = row, .colour = "#ffffff", .font = label_font});
+    panel.labels.push_back({.text = bar.name,
+                            .x = date(0.5 * (bar.begin + bar.end)),
+                            .y = row,
+                            .colour = categories[bar.category].text_colour,
+                            .font = label_font});
   }
   std::ranges::copy_if(kinds, std::back_inserter(panel.series), [](const Series& kind) { return !kind.boxes.empty(); });
   return {.panels = {std::move(panel)}};

@@ -7,10 +7,17 @@
 
 namespace foretrain {
 
-/// Columns of a page of text, those before each of its lines, and those of a bar in it.
-inline constexpr int page_width = 96, page_indent = 2, bar_width = 30;
+/// Columns before each line of a page of text, and those of a bar in it.
+inline constexpr int page_indent = 2, bar_width = 30;
 
-/// Columns of text, two blanks between them, each as wide as its widest cell.
+/// Columns of a page: 80, unless the program has found a window of another width.
+int page_width();
+/// Between 40 and 200. Called once, before anything is written.
+void set_page_width(int columns);
+
+/// Columns of text, two blanks between them, each as wide as its widest cell. Where that is wider than a page, columns
+/// of words are broken into lines, the widest first, and then the table into several, each with the first column, whose
+/// words stay whole.
 class TextTable {
  public:
   /// One letter per column: l aligns its cells at the left, r at the right.
@@ -25,10 +32,17 @@ class TextTable {
   void add_row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   /// Adds a line across the table.
   void add_rule() { rows_.emplace_back(); }
-  /// Every row as one line, `indent` blanks before it, none after it.
+  /// Every row, `indent` blanks before its lines, none after them.
   [[nodiscard]] std::string text(int indent) const;
 
  private:
+  using Widths = std::vector<std::size_t>;
+  [[nodiscard]] Widths natural_widths() const;
+  [[nodiscard]] Widths fitted_widths(std::size_t room) const;
+  [[nodiscard]] std::string text_of(const Widths& widths, int indent) const;
+  /// The first column and those from `begin` to `end`.
+  [[nodiscard]] TextTable part(std::size_t begin, std::size_t end) const;
+
   std::string columns_;
   std::vector<std::vector<std::string>> rows_;  ///< an empty row is a rule
 };

@@ -25,7 +25,7 @@ std::string line(std::string_view label, std::string_view value) {
   const std::size_t length = display_width(label);
   const std::string padding(length < label_width ? label_width - length : 1, ' ');
   return fmt::format("{:{}}{}{}{}\n", "", page_indent, label, padding,
-                     wrap(value, page_width - page_indent - label_width, page_indent + label_width));
+                     wrap(value, page_width() - page_indent - label_width, page_indent + label_width));
 }
 
 /// What was predicted, a line for each part of it; an asterisk at what the scenario does not say.
@@ -52,7 +52,7 @@ std::string memory_verdict(const Result& result) {
   return wrap(fmt::format("DOES NOT FIT into memory: the fullest GPU needs {} and has {}; `foretrain memory` says what "
                           "would help, `foretrain plan` which plans fit.",
                           format_bytes(m.total()), format_bytes(m.capacity)),
-              page_width, 0) +
+              page_width(), 0) +
          "\n\n";
 }
 
@@ -122,7 +122,7 @@ std::string ratio_lines(const CommunicationRatio& ratio, bool verbose) {
   std::string text = fmt::format("exchanging takes {:.3g} of computing; {} gives {:.3g}", ratio.simulated,
                                  communication_ratio_formula, ratio.formula);
   if (verbose) text += fmt::format(", as it leaves out {}", communication_ratio_leaves_out);
-  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width - page_indent, page_indent));
+  return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width() - page_indent, page_indent));
 }
 
 /// "gradients in buckets of 160 MB (megatron)".
@@ -220,7 +220,7 @@ std::string warnings_section(const Result& result) {
   if (result.warnings.empty()) return "";
   std::string text = heading("Please note");
   for (const std::string& warning : result.warnings) {
-    text += fmt::format("{:{}}- {}\n", "", page_indent, wrap(warning, page_width - page_indent - 2, page_indent + 2));
+    text += fmt::format("{:{}}- {}\n", "", page_indent, wrap(warning, page_width() - page_indent - 2, page_indent + 2));
   }
   return text;
 }

@@ -72,7 +72,7 @@ std::string failed_section(const AccuracyReport& report) {
     std::string names =
         fmt::format("{}", fmt::join(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
     if (shown < all.size()) names += fmt::format(" and {} more (--json names them all)", all.size() - shown);
-    text += fmt::format("  {}\n    {}\n", why, wrap(names, page_width - 4, 4));
+    text += fmt::format("  {}\n    {}\n", why, wrap(names, page_width() - 4, 4));
   }
   return text;
 }

@@ -114,6 +114,7 @@ YamlNode with_overrides(YamlNode document, const std::vector<std::string>& overr
 
 /// A path, or one of scenarios/runs by its name.
 std::filesystem::path scenario_file(const std::filesystem::path& path) {
+  if (path == "-") return "/dev/stdin";
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored) || path.has_parent_path() || path.extension() == ".yaml") return path;
   const YamlNode name = yaml_scalar(path.string(), {path.string(), 0, 0});

@@ -142,7 +142,7 @@ ExitStatus run(const CalibrateCommand& command) {
     const HostBenchmark* benchmark = find_benchmark(row.benchmark);
     return benchmark != nullptr && of_processor(benchmark->part) && row.samples > 0;
   });
-  print(to_text(report) + (rests_on_caches ? fitted_note(node.cpu) : ""));
+  print_page(to_text(report) + (rests_on_caches ? fitted_note(node.cpu) : ""));
   if (!report.complete) return ExitStatus::prediction_failed;
   if (const auto why = nothing_measured(report)) {
     warn(fmt::format("nothing could be measured: {}", *why));

@@ -98,7 +98,7 @@ ExitStatus calibrate_gpu(const GpuCalibrateOptions& options) {
   write_file(options.output, to_json(fit));
   if (!options.hardware.empty()) write_file(options.hardware, readable_yaml(fit.node));
   complain_about(fit.not_understood);
-  print(to_text(fit));
+  print_page(to_text(fit));
   const bool met = std::all_of(fit.bars.begin(), fit.bars.end(),
                                [](const AccuracyBar& bar) { return bar.points == 0 || bar.met(); });
   return complete && (met || !options.check) ? ExitStatus::success : ExitStatus::prediction_failed;

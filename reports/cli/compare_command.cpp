@@ -40,7 +40,7 @@ ExitStatus run(const CompareOptions& options) {
     if (outcomes[i].bad_input) return ExitStatus::bad_input;
   }
   if (results.size() < outcomes.size()) return ExitStatus::prediction_failed;
-  print(options.json ? comparison_json(results) + "\n" : comparison_text(results));
+  options.json ? print(comparison_json(results) + "\n") : print_page(comparison_text(results));
   return ExitStatus::success;
 }
 

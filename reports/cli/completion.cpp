@@ -44,12 +44,25 @@ std::vector<std::string> settings(std::string_view begun) {
   return found;
 }
 
-/// What an option's value may be, where that is known: its description lists words, "estimate|flows|steps", or it is a
-/// setting.
+/// What an option's value may be, where that is known: a name of the catalogue, a setting, or one of the words that its
+/// description lists, "estimate|flows|steps".
 std::vector<std::string> values_of(const CLI::Option& option, std::string_view begun) {
+  if (option.check_lname("model")) return catalogue_names(list_models());
+  if (option.check_lname("node")) return catalogue_names(list_hardware(), "node");
   const std::string type = option.get_type_name();
   if (type.starts_with("KEY=")) return settings(begun);
   return type.find('|') == std::string::npos ? std::vector<std::string>() : split(type, '|');
+}
+
+/// What the argument of a command may be, files aside.
+std::vector<std::string> arguments_of(const CLI::App& command) {
+  const std::string name = command.get_name();
+  const std::string above = command.get_parent() == nullptr ? "" : command.get_parent()->get_name();
+  if (name == "help" || name == "keys") return keys::dotted_keys();
+  if (above == "models") return catalogue_names(list_models());
+  if (above == "hardware") return catalogue_names(list_hardware());
+  if (above == "trainers") return catalogue_names(list_trainers());
+  return catalogue_names(list_scenarios());
 }
 
 }  // namespace
@@ -84,9 +97,7 @@ std::vector<std::string> completions(const CLI::App& app, const std::vector<std:
     return found;
   }
   for (const CLI::App* deeper : visible_subcommands(*command)) found.push_back(deeper->get_name());
-  const bool of_keys = command->get_name() == "help" || command->get_name() == "keys";
-  if (found.empty()) return of_keys ? keys::dotted_keys() : catalogue_names(list_scenarios());
-  return found;
+  return found.empty() ? arguments_of(*command) : found;
 }
 
 }  // namespace foretrain

@@ -56,12 +56,12 @@ void add_explain(CLI::App& app, ExitStatus& status) {
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->overrides);
   add_jobs(*command, options->jobs);
-  command->add_option("-o,--output", options->output, "draw the sensitivities as a tornado")->type_name("PICTURE.svg");
+  add_picture(*command, "-o,--output", options->output, "draw the sensitivities as a tornado");
   command->add_flag("--json", *json, "for programs");
   command->callback([options, json, &status] {
     const Explanation explanation = explanation_of(*options);
     if (!options->output.empty()) draw(*options, to_figure(explanation));
-    print(*json ? to_json(explanation) + "\n" : to_text(explanation));
+    *json ? print(to_json(explanation) + "\n") : print_page(to_text(explanation));
     status = ExitStatus::success;
   });
 }

@@ -35,9 +35,9 @@ ExitStatus run(const FitOptions& options) {
   for (const std::string& gpu : gpus) left_out.push_back(leave_out(rows, gpu, constants, start, options.budget));
   if (left_out.empty()) {
     const FitResult result = fit(rows, constants, start, options.budget);
-    print(options.json ? fit_json(&result, {}) + "\n" : to_text(result));
+    options.json ? print(fit_json(&result, {}) + "\n") : print_page(to_text(result));
   } else {
-    print(options.json ? fit_json(nullptr, left_out) + "\n" : to_text(left_out));
+    options.json ? print(fit_json(nullptr, left_out) + "\n") : print_page(to_text(left_out));
   }
   return ExitStatus::success;
 }

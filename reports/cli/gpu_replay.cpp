@@ -78,7 +78,7 @@ bool run_on_gpus(const std::vector<NamedScenario>& scenarios, Fidelity fidelity,
   for (const NamedScenario& scenario : scenarios) {
     measured.push_back(read_measured_graph(results + "/replay-" + replay::file_name_of(scenario.name) + ".json"));
   }
-  print(measured_graphs_text(measured));
+  print_page(measured_graphs_text(measured));
   return run.status == 0;
 }
 

@@ -12,7 +12,7 @@ void add_help(CLI::App& app, ExitStatus&) {
   CLI::App* command = app.add_subcommand("help", "what a key of a file means: plan.tensor, bucket, …");
   command->add_option("KEY", *key, "a dotted key, its last word alone, or what another program calls it")->required();
   command->callback([key] {
-    if (const auto page = key_help(*key)) return print(*page);
+    if (const auto page = key_help(*key)) return print_page(*page);
     const auto nearest = nearest_key(*key);
     throw UsageError(fmt::format("no key {}; {}", *key,
                                  nearest ? fmt::format("did you mean {}?", *nearest) : "`foretrain keys` lists all"));

@@ -59,7 +59,7 @@ void add_keys(CLI::App& app, ExitStatus&) {
       throw UsageError(fmt::format("no key {}; {}", options->prefix,
                                    nearest ? fmt::format("did you mean {}?", *nearest) : "`foretrain keys` lists all"));
     }
-    print(options->json ? keys_json(options->prefix) : text);
+    options->json ? print(keys_json(options->prefix)) : print_page(text);
   });
 }
 

@@ -26,7 +26,7 @@ constexpr std::array<ListRow, 4> lists = {
 void print_list(const ListRow& list) {
   TextTable table("lll");
   for (const CatalogueEntry& entry : list.entries()) table.add_row({entry.name, entry.kind, entry.description});
-  print(table.text(0));
+  print_page(table.text(0));
 }
 
 }  // namespace

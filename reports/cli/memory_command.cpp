@@ -42,7 +42,7 @@ void add_memory(CLI::App& app, ExitStatus& status) {
   command->add_flag("--json", options->json, "JSON for programs, with every moment of the step");
   command->callback([options, &status] {
     const MemoryReport report = memory_report(options->file, options->overrides);
-    print(options->json ? to_json(report) + "\n" : to_text(report));
+    options->json ? print(to_json(report) + "\n") : print_page(to_text(report));
     status = ExitStatus::success;
   });
 }

@@ -1,14 +1,15 @@
 #include "reports/cli/options.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "model/base/error.hpp"
+#include "model/base/files.hpp"
 #include "model/base/format.hpp"
 #include "model/base/utf8.hpp"
 #include "model/planning/auto_plan.hpp"
@@ -63,6 +64,20 @@ CLI::Option* add_variations(CLI::App& command, std::vector<std::string>& variati
   return add_repeatable(command, "--vary", variations, what, "KEY=VALUES");
 }
 
+CLI::Option* add_picture(CLI::App& command, const std::string& name, std::string& path, const std::string& what) {
+  const auto refuse = [](const std::string& file) -> std::string {
+    if (picture_format(file)) return "";
+    const bool trace = file.ends_with(".json") || file.ends_with(".json.gz");
+    return fmt::format("{}: a picture is written as .svg, .png or .pdf{}", file,
+                       trace ? "; `foretrain timeline` writes a trace" : "");
+  };
+  return command.add_option(name, path, what + " (.svg, .png or .pdf)")->type_name("PICTURE")->check(refuse, "");
+}
+
+void write_picture(const std::string& path, const Figure& figure) {
+  write_file(path, to_picture(figure, picture_format(path).value()));
+}
+
 void add_jobs(CLI::App& command, int& jobs) {
   jobs = default_workers();
   command.add_option("--jobs", jobs, "predictions at a time (default: one per processor)")
@@ -80,25 +95,30 @@ void finish_output() {
 
 void warn(std::string_view text) { fmt::print(stderr, "foretrain: {}\n", printable(text)); }
 
-Progress::Progress(std::size_t total)
-    : total_(total),
-      terminal_(isatty(STDERR_FILENO) != 0),
-      started_(std::chrono::steady_clock::now()),
-      told_(started_) {}
+Progress::Progress(std::size_t total, std::string what)
+    : total_(total), what_(std::move(what)), started_(std::chrono::steady_clock::now()), told_(started_) {}
 
-Progress::~Progress() {
-  if (terminal_ && done_ > 0) fmt::print(stderr, "\r\033[K");
+double Progress::elapsed_seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
 }
 
-void Progress::advance() {
-  ++done_;
+void Progress::advance_to(std::size_t done, std::size_t total) {
+  done_ = done;
+  total_ = total;
   const auto now = std::chrono::steady_clock::now();
-  if (now - told_ < (terminal_ ? std::chrono::milliseconds(100) : std::chrono::minutes(1)) && done_ < total_) return;
-  if (!terminal_ && done_ == total_) return;
+  const bool terminal = line_.visible();
+  if (now - told_ < (terminal ? std::chrono::milliseconds(100) : std::chrono::minutes(1)) && done_ < total_) return;
+  if (!terminal && done_ >= total_) return;
   told_ = now;
-  const double rate = static_cast<double>(done_) / std::chrono::duration<double>(now - started_).count();
-  fmt::print(stderr, "{}{} of {} predictions, {:.3g} a second, {} left{}", terminal_ ? "\r" : "", done_, total_, rate,
-             format_seconds(Seconds(static_cast<double>(total_ - done_) / rate)), terminal_ ? "\033[K" : "\n");
+  const double rate = static_cast<double>(done_) / elapsed_seconds();
+  const double left = static_cast<double>(total_ - std::min(done_, total_)) / rate;
+  const std::string text =
+      fmt::format("{} of {} {}, {:.3g} a second, {} left", done_, total_, what_, rate, format_seconds(Seconds(left)));
+  if (terminal) {
+    line_.show(text);
+  } else {
+    fmt::print(stderr, "{}\n", text);
+  }
 }
 
 Scenario planned_scenario(const YamlNode& document, const std::string& name, Fidelity fidelity) {

@@ -10,7 +10,9 @@
 
 #include "model/result.hpp"
 #include "model/scenario/cases.hpp"
+#include "reports/cli/terminal.hpp"
 #include "reports/cli/workers.hpp"
+#include "reports/figure.hpp"
 
 namespace foretrain {
 
@@ -24,10 +26,14 @@ void add_calibration(CLI::App& command, std::string& calibration);
 std::vector<Case> with_calibration(std::vector<Case> rows, const std::string& calibration);
 /// --vary KEY=VALUES, any number of times; `what` says what the combinations become.
 CLI::Option* add_variations(CLI::App& command, std::vector<std::string>& variations, const std::string& what);
+/// -o, where a picture goes; anything but .svg, .png and .pdf is refused.
+CLI::Option* add_picture(CLI::App& command, const std::string& name, std::string& path, const std::string& what);
+/// Writes the picture there.
+void write_picture(const std::string& path, const Figure& figure);
 /// --jobs N; one worker per processor where it is not given.
 void add_jobs(CLI::App& command, int& jobs);
 
-/// Writes to stdout.
+/// Writes to stdout what programs read; people get print_page() (terminal.hpp).
 void print(std::string_view text);
 /// Sends out what print() was given. Throws UsageError when it could not be written (a full disk).
 void finish_output();
@@ -38,17 +44,18 @@ void warn(std::string_view text);
 /// minute.
 class Progress {
  public:
-  explicit Progress(std::size_t total);
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  explicit Progress(std::size_t total, std::string what = "predictions");
   /// One more is done.
-  void advance();
+  void advance() { advance_to(done_ + 1, total_); }
+  /// So many of so many are done.
+  void advance_to(std::size_t done, std::size_t total);
+  [[nodiscard]] double elapsed_seconds() const;
 
  private:
   std::size_t total_;
+  std::string what_;
   std::size_t done_ = 0;
-  bool terminal_;
+  StatusLine line_;
   std::chrono::steady_clock::time_point started_, told_;
 };
 

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <stdexcept>
 
@@ -129,29 +127,6 @@ PlanObjective objective_of(const PlanOptions& options, const Scenario& scenario)
   return objective;
 }
 
-/// How far the search is, on a terminal.
-class SearchProgress {
- public:
-  void told(const PlanSearch& search) {
-    last_ = search.counts.plans;
-    if (!terminal_) return;
-    const double seconds = elapsed();
-    fmt::print(stderr, "\r{} of {} plans settled, {:.0f} a second", last_, search.plans,
-               seconds > 0.0 ? static_cast<double>(last_) / seconds : 0.0);
-  }
-  ~SearchProgress() {
-    if (terminal_ && last_ > 0) fmt::print(stderr, "\r\033[K");
-  }
-  [[nodiscard]] double elapsed() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
-  std::int64_t last_ = 0;
-};
-
 /// Each candidate predicted, in the order given; those whose prediction fails are left out and told.
 std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, const std::vector<PlanSpace>& spaces,
                                const std::vector<Hardware>& hardware, const std::vector<PlanObjective>& objectives,
@@ -233,13 +208,14 @@ ExitStatus run_plan(const PlanOptions& options) {
   report.file = options.file;
   double seconds = 0.0;
   {
-    SearchProgress progress;
+    Progress progress(0, "plans");
     const RunTasks run_tasks = [&](std::size_t count, const std::function<std::string(std::size_t)>& task) {
       return answers_of_tasks(count, options.jobs, task);
     };
-    report.search = search_plans(spaces, objectives, options.top, run_tasks,
-                                 [&](const PlanSearch& search) { progress.told(search); });
-    seconds = progress.elapsed();
+    report.search = search_plans(spaces, objectives, options.top, run_tasks, [&](const PlanSearch& search) {
+      progress.advance_to(static_cast<std::size_t>(search.counts.plans), static_cast<std::size_t>(search.plans));
+    });
+    seconds = progress.elapsed_seconds();
   }
   const PlanSearch& search = report.search;
   warn(fmt::format("{} plans settled in {:.1f} s, {:.0f} a second", search.counts.plans, seconds,
@@ -251,7 +227,7 @@ ExitStatus run_plan(const PlanOptions& options) {
   report.misses = ranked(search.misses, spaces, hardware, objectives, options);
   finish(report);
   if (!options.output.empty()) write_file(options.output, to_csv(report));
-  print(options.json ? to_json(report) : to_text(report));
+  options.json ? print(to_json(report)) : print_page(to_text(report));
   return report.ranked.empty() ? ExitStatus::prediction_failed : ExitStatus::success;
 }
 

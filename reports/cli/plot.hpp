@@ -55,7 +55,7 @@ ExitStatus draw(const PlotOptions& options, const Figure& figure);
 template <typename Result>
 ExitStatus show(const PlotOptions& options, const Result& result, bool complete) {
   if (!options.output.empty()) draw(options, to_figure(result));
-  print(to_text(result));
+  print_page(to_text(result));
   return complete ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 

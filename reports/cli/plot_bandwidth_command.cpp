@@ -11,6 +11,7 @@
 #include "model/scenario/checks.hpp"
 #include "reports/bandwidth.hpp"
 #include "reports/cli/plot.hpp"
+#include "reports/names.hpp"
 
 namespace foretrain {
 
@@ -120,7 +121,8 @@ BandwidthPanel empty_panel(const Scenario& scenario, const std::vector<MeasuredC
   BandwidthPanel panel;
   panel.title = scenario.cluster.node.name;
   const std::string nodes = scenario.cluster.nodes > 1 ? fmt::format(" on {} nodes", scenario.cluster.nodes) : "";
-  panel.subtitle = fmt::format("{}, {} GPUs{}", name(collective.operation), collective.ranks, nodes);
+  panel.subtitle =
+      fmt::format("{}, {} GPUs{}", spoken(std::string(name(collective.operation))), collective.ranks, nodes);
   for (const MeasuredCase& one : measured) {
     if (same_setting(scenario, one.scenario)) panel.measured.push_back(one.point);
   }

@@ -3,6 +3,7 @@
 #include "model/base/error.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
+#include "reports/names.hpp"
 #include "reports/plot_breakdown.hpp"
 
 namespace foretrain {
@@ -11,7 +12,7 @@ namespace {
 
 /// What tells a combination from the others: of a single varied key its value, of several the keys as well.
 std::string combination_name(const Case& row, const std::vector<Variation>& variations) {
-  return variations.size() == 1 ? row.overrides.back().value : row.name;
+  return variations.size() == 1 ? spoken(row.overrides.back().value) : row.name;
 }
 
 /// One case per file and combination, named after what tells it from the others.

@@ -6,6 +6,7 @@
 #include "model/base/error.hpp"
 #include "model/base/units.hpp"
 #include "model/scenario/cases.hpp"
+#include "model/scenario/keys/key_tree.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/plot_cases.hpp"
 
@@ -74,9 +75,7 @@ CaseFigure predict_table(const PlotOptions& options, const CasePictureOptions& p
   if (cases.empty()) throw UsageError("plot cases: no measured step of the table is wanted");
   const std::vector<Outcome> outcomes = predict_cases(options, cases);
   CaseFigure figure;
-  figure.axis = picture.x.substr(picture.x.rfind('.') + 1);
-  std::ranges::replace(figure.axis, '_', ' ');
-  if (picture.x == workers) figure.axis = "workers";
+  figure.axis = keys::title_of(picture.x);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (!outcomes[i].result) {
       warn(cases[i].name + ": " + outcomes[i].error);

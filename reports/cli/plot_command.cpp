@@ -16,8 +16,7 @@ CLI::App* add_plot_command(CLI::App& plot, ExitStatus& status, const PlotCommand
   const auto takes = [&](PlotTakes what) { return (command.takes & what) != 0; };
   if (!takes(any_inputs)) input->required();
   if (!takes(any_inputs) && !takes(many_inputs)) input->expected(1);
-  app->add_option("-o,--output", options->output, takes(must_draw) ? "where the picture goes" : "draw it as well")
-      ->type_name("OUT.svg")
+  add_picture(*app, "-o,--output", options->output, takes(must_draw) ? "where the picture goes" : "draw it as well")
       ->required(takes(must_draw));
   if (command.variations != nullptr) add_variations(*app, options->variations, command.variations);
   if (takes(takes_fidelity)) add_fidelity(*app, options->fidelity);
@@ -28,7 +27,7 @@ CLI::App* add_plot_command(CLI::App& plot, ExitStatus& status, const PlotCommand
 }
 
 ExitStatus draw(const PlotOptions& options, const Figure& figure) {
-  write_file(options.output, to_svg(figure));
+  write_picture(options.output, figure);
   return ExitStatus::success;
 }
 
@@ -44,7 +43,8 @@ std::vector<Variation> variations_of(const PlotOptions& options) {
 }
 
 void add_plot(CLI::App& app, ExitStatus& status) {
-  CLI::App* plot = app.add_subcommand("plot", "pictures (SVG); predicted against measured: `foretrain validate -o`");
+  CLI::App* plot =
+      app.add_subcommand("plot", "pictures (SVG, PNG, PDF); predicted against measured: `foretrain validate -o`");
   plot->require_subcommand(1);
 #define PLOT_COMMAND(name) add_plot_##name(*plot, status);
 #include "reports/cli/commands.def"

@@ -43,8 +43,8 @@ ExitStatus draw_accuracy(const PlotOptions& shared, const AccuracyOptions& optio
   if (fit.pairs.empty()) throw UsageError(shared.file() + " holds no point that the model predicts");
   const AccuracyReport report = measured_accuracy(fit);
   draw(shared, to_figure(report));
-  if (!options.distribution.empty()) write_file(options.distribution, to_svg(error_distribution(fit)));
-  print(to_text(report, {}) + "\n" + worst_cases(fit, options.worst));
+  if (!options.distribution.empty()) write_picture(options.distribution, error_distribution(fit));
+  print_page(to_text(report, {}) + "\n" + worst_cases(fit, options.worst));
   return ExitStatus::success;
 }
 
@@ -77,8 +77,7 @@ void add_plot_measured(CLI::App& plot, ExitStatus& status) {
   CLI::App* command = add_plot_command(
       plot, status, folder_command("accuracy", "a fit's predictions beside what was measured, worst first"),
       [options](const PlotOptions& shared) { return draw_accuracy(shared, *options); });
-  command->add_option("--distribution", options->distribution, "also draw how errors are distributed")
-      ->type_name("OUT.svg");
+  add_picture(*command, "--distribution", options->distribution, "also draw how errors are distributed");
   command->add_option("--worst", options->worst, "how many of the worst to list")
       ->check(CLI::Range(0, 1000).description(""));
 }

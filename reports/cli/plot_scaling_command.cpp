@@ -6,7 +6,10 @@
 
 #include "model/base/error.hpp"
 #include "model/scenario/load.hpp"
+#include "reports/cli/plot.hpp"
 #include "reports/cli/told.hpp"
+#include "reports/names.hpp"
+#include "reports/plot_scaling.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
@@ -35,6 +38,11 @@ std::string subtitle(const Scenario& scenario, bool strong) {
   return fmt::format("{:.4g} {} per GPU, {}", per_gpu, sample_word(train.model), name(train.precision));
 }
 
+std::int64_t batch_on(const Scenario& scenario, int gpus, bool strong) {
+  const std::int64_t batch = train_of(scenario).global_batch;
+  return strong ? batch : batch * gpus / scenario.cluster.gpus();
+}
+
 /// The overrides that put a scenario on `gpus` GPUs, filling node after node; nothing when they do not make whole
 /// nodes, whole replicas or a whole batch.
 std::optional<std::vector<std::string>> on_gpus(const Scenario& scenario, int gpus, bool strong) {
@@ -42,13 +50,13 @@ std::optional<std::vector<std::string>> on_gpus(const Scenario& scenario, int gp
   const Plan& plan = scenario.plan;
   const int replica = plan.tensor * plan.pipeline * plan.context;
   const std::int64_t batch = train_of(scenario).global_batch;
-  const std::int64_t scaled = strong ? batch : batch * gpus / scenario.cluster.gpus();
   const bool whole =
       gpus % per_node == 0 && gpus % replica == 0 && (strong || batch * gpus % scenario.cluster.gpus() == 0);
   if (!whole) return std::nullopt;
-  return std::vector<std::string>{
-      fmt::format("cluster.nodes={}", gpus / per_node), fmt::format("cluster.gpus_per_node={}", per_node),
-      fmt::format("plan.data={}", gpus / replica), fmt::format("workload.train.global_batch={}", scaled)};
+  return std::vector<std::string>{fmt::format("cluster.nodes={}", gpus / per_node),
+                                  fmt::format("cluster.gpus_per_node={}", per_node),
+                                  fmt::format("plan.data={}", gpus / replica),
+                                  fmt::format("workload.train.global_batch={}", batch_on(scenario, gpus, strong))};
 }
 
 /// One point of the figure.
@@ -80,12 +88,6 @@ std::vector<Prediction> points_of(const PlotOptions& shared, const ScalingOption
   return points;
 }
 
-/// "parameter server" for parameter_server.
-std::string words(std::string name) {
-  std::replace(name.begin(), name.end(), '_', ' ');
-  return name;
-}
-
 }  // namespace
 
 ScalingFigure predict_scaling(const PlotOptions& shared, const ScalingOptions& options,
@@ -95,9 +97,16 @@ ScalingFigure predict_scaling(const PlotOptions& shared, const ScalingOptions& o
   for (const std::string& file : shared.files) {
     scenarios.push_back(load_scenario(file, shared.overrides));
     ScalingPanel& panel =
-        figure.panels.emplace_back(ScalingPanel{scenarios.back().name, subtitle(scenarios.back(), options.strong), {}});
+        figure.panels.emplace_back(ScalingPanel{scenarios.back().name,
+                                                subtitle(scenarios.back(), options.strong),
+                                                {},
+                                                std::string(sample_word(train_of(scenarios.back()).model)),
+                                                {}});
+    for (const int gpus : options.gpus) {
+      panel.batches.push_back(static_cast<double>(batch_on(scenarios.back(), gpus, options.strong)));
+    }
     for (const std::string& algorithm : options.algorithms) {
-      panel.curves.push_back({words(algorithm), std::vector<std::optional<Seconds>>(options.gpus.size())});
+      panel.curves.push_back({spoken(algorithm), std::vector<std::optional<Seconds>>(options.gpus.size())});
     }
   }
   const std::vector<Prediction> points = points_of(shared, options, scenarios, tell);
@@ -131,7 +140,7 @@ void add_plot_scaling(CLI::App& plot, ExitStatus& status) {
   const auto options = std::make_shared<ScalingOptions>();
   CLI::App* command = add_plot_command(
       plot, status,
-      {"scaling", "step time by number of GPUs, for each way of synchronising", "FILE",
+      {"scaling", "throughput and efficiency by number of GPUs, for each way of synchronising", "FILE",
        "scenarios that train a model: one panel each", many_inputs | takes_overrides | takes_fidelity | takes_jobs},
       [options](const PlotOptions& shared) { return run(shared, *options); });
   command->add_option("--gpus", options->gpus, "numbers of GPUs (default: 1,2,4,8,16)")

@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
+#include "model/base/csv.hpp"
 #include "model/base/error.hpp"
+#include "model/base/files.hpp"
 #include "model/job/calibrated_uncertainty.hpp"
 #include "model/scenario/cases.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/anchors.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/csv.hpp"
 #include "reports/json.hpp"
 #include "reports/measured.hpp"
 #include "reports/settings.hpp"
@@ -23,7 +26,9 @@ struct PredictOptions {
   std::string anchor;
   std::string calibration;
   Fidelity fidelity = Fidelity::flows;
+  std::string output;
   bool json = false;
+  bool csv = false;
   bool verbose = false;
   bool strict = false;
   int jobs = 1;
@@ -50,14 +55,33 @@ std::vector<Outcome> predict_files(const PredictOptions& options) {
   return predict_with_progress(options.files.size(), options.jobs, predictor);
 }
 
+/// A row for each result, in the columns of sweeps.
+std::string to_csv(const std::vector<Result>& results) {
+  std::vector<std::string> header = predicted_columns();
+  header.insert(header.begin(), "scenario");
+  std::string text = csv_line(header) + "\n";
+  for (const Result& result : results) {
+    std::vector<std::string> cells = predicted_cells(result);
+    cells.insert(cells.begin(), result.scenario);
+    text += csv_line(cells) + "\n";
+  }
+  return text;
+}
+
+/// A file's name says its format, unless an option does.
 void print_results(const std::vector<Result>& results, const PredictOptions& options) {
-  if (options.json) {
-    print((results.size() == 1 ? to_json(results.front()) : to_json(results)) + "\n");
-    return;
+  const bool json = options.json || (!options.csv && options.output.ends_with(".json"));
+  const bool csv = options.csv || (!options.json && options.output.ends_with(".csv"));
+  std::string text;
+  if (json) {
+    text = (results.size() == 1 ? to_json(results.front()) : to_json(results)) + "\n";
+  } else if (csv) {
+    text = to_csv(results);
+  } else {
+    for (const Result& result : results) text += (text.empty() ? "" : "\n\n") + to_text(result, {options.verbose});
   }
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    print((i > 0 ? "\n\n" : "") + to_text(results[i], {options.verbose}));
-  }
+  if (!options.output.empty()) return write_file(options.output, text);
+  json || csv ? print(text) : print_page(text);
 }
 
 ExitStatus run(const PredictOptions& options) {
@@ -88,7 +112,10 @@ ExitStatus run(const PredictOptions& options) {
 void add_predict(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<PredictOptions>();
   CLI::App* command = app.add_subcommand("predict", "predict the step of one or more scenarios");
-  command->add_option("FILE", options->files, "scenario files, or names from `foretrain scenarios list`")->required();
+  command
+      ->add_option("FILE", options->files,
+                   "scenario files, names from `foretrain scenarios list`, or - for standard input")
+      ->required();
   add_fidelity(*command, options->fidelity);
   add_overrides(*command, options->overrides);
   add_calibration(*command, options->calibration);
@@ -97,7 +124,12 @@ void add_predict(CLI::App& app, ExitStatus& status) {
       ->add_option("--anchor", options->anchor,
                    "a table of your own measured runs; predictions are relative to those of the same model")
       ->type_name("RUNS.csv");
-  command->add_flag("--json", options->json, "JSON for programs: one object, or an array for several files");
+  CLI::Option* json =
+      command->add_flag("--json", options->json, "JSON for programs: one object, or an array for several files");
+  command->add_flag("--csv", options->csv, "a table for programs, a row for each file, in the columns of sweeps")
+      ->excludes(json);
+  command->add_option("-o,--output", options->output, "write it there: .json and .csv as with these options, else text")
+      ->type_name("OUT");
   command->add_flag("--verbose", options->verbose, "list every constant with its source");
   command->add_flag("--strict", options->strict, "exit with 1 where a plan does not fit into memory");
   command->callback([options, &status] { status = run(*options); });

@@ -1,6 +1,7 @@
 #include "reports/cli/program.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <exception>
@@ -49,7 +50,7 @@ ExitStatus explain(const CLI::App& app, const CLI::ParseError& end) {
   }
   std::ostringstream answer;
   app.exit(end, answer);
-  print(answer.str());
+  print_page(wrapped_help(answer.str()));
   return ExitStatus::success;
 }
 
@@ -72,7 +73,9 @@ ExitStatus parse(CLI::App& app, int argc, char** argv, const ExitStatus& status)
 }
 
 ExitStatus complain(const std::exception& error, ExitStatus status) {
-  std::fprintf(stderr, "foretrain: %s\n", printable(error.what()).c_str());
+  const bool coloured = has_colours(STDERR_FILENO);
+  std::fprintf(stderr, "%sforetrain:%s %s\n", coloured ? "\033[1;31m" : "", coloured ? "\033[0m" : "",
+               printable(error.what()).c_str());
   return status;
 }
 
@@ -86,8 +89,9 @@ int run_program(int argc, char** argv) {
 #define COMMAND(name) add_##name(app, status);
 #include "reports/cli/commands.def"
   app.footer(examples);
+  fit_pages_to_window();
   if (argc < 2) {
-    std::fputs(app.help().c_str(), stderr);
+    std::fputs(wrapped_help(app.help()).c_str(), stderr);
     return ExitStatus::bad_input;
   }
   try {

@@ -147,7 +147,7 @@ void run_probes(HostReplayer& replayer, HostMeasurements& measurements, const st
     probe("udp", payload, 100.0);
   }
   save(measurements, path);
-  print(probe_text(measurements.probes) + "\n");
+  print_page(probe_text(measurements.probes) + "\n");
 }
 
 bool meets_bar(const std::vector<HostMeasurement>& runs, double bar) {
@@ -171,7 +171,7 @@ ExitStatus compare(const ReplayCommand& command) {
     const auto found = std::find_if(graphs.begin(), graphs.end(), of_name);
     if (found != graphs.end()) predict_again(*found, gpu_graph(named, command.fidelity));
   }
-  print(command.json ? measured_graphs_json(graphs) + "\n" : measured_graphs_text(graphs));
+  command.json ? print(measured_graphs_json(graphs) + "\n") : print_page(measured_graphs_text(graphs));
   for (const MeasuredGraph& graph : graphs) {
     const bool missed = !graph.steps.empty() && command.bar > 0.0 && std::abs(graph.error()) * 100.0 > command.bar;
     if (missed) warn(fmt::format("{}: {:+.1f} %, the bar is {:.1f} %", graph.name, graph.error() * 100.0, command.bar));
@@ -233,7 +233,7 @@ ExitStatus run(const ReplayCommand& command) {
     save(measurements, command.measurements);
     if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r{} of {} runs", i + 1, jobs.size());
   }
-  if (!jobs.empty()) print(replay_text(runs));
+  if (!jobs.empty()) print_page(replay_text(runs));
   if (!command.result_table.empty()) {
     write_file(command.result_table,
                measured_table(read_text_file(command.table), command.table, runs, measurements.machine));

@@ -150,7 +150,7 @@ SweepReceipt failures_of(const SweepOptions& options, SweepStore& store) {
 
 /// As the sweep ends, whether its rows were predicted now or earlier.
 ExitStatus tell(const SweepReceipt& receipt) {
-  if (!receipt.shown.empty()) print(receipt.shown);
+  if (!receipt.shown.empty()) print_page(receipt.shown);
   fmt::print(stderr, "{}", receipt.failures);
   return receipt.failed == 0 ? ExitStatus::success : ExitStatus::prediction_failed;
 }

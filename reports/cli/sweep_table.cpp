@@ -285,7 +285,7 @@ std::string reasons(SweepStore& store, Reply::Kind kind) {
   std::ranges::stable_sort(all, std::ranges::greater{}, &Reason::rows);
   std::string text;
   for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
-    text += fmt::format("  {} × {}\n", all[i].rows, wrap(all[i].example, page_width - 6, 6));
+    text += fmt::format("  {} × {}\n", all[i].rows, wrap(all[i].example, page_width() - 6, 6));
   }
   if (all.size() > most) text += fmt::format("  and {} other reasons\n", all.size() - most);
   return text;

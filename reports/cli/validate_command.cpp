@@ -172,8 +172,8 @@ ExitStatus run(const ValidateOptions& options) {
   std::vector<Outcome> outcomes = predict_with_progress(
       cases.size(), options.jobs, [&](std::size_t i) { return predict_row(cases[i], options.fidelity); });
   const AccuracyReport report = report_on(cases, std::move(outcomes), options);
-  if (!options.picture.empty() && !report.cases.empty()) write_file(options.picture, to_svg(to_figure(report)));
-  print(options.json ? to_json(report) + "\n" : to_text(report, {options.verbose}));
+  if (!options.picture.empty() && !report.cases.empty()) write_picture(options.picture, to_figure(report));
+  options.json ? print(to_json(report) + "\n") : print_page(to_text(report, {options.verbose}));
   const bool passed = report.failed.empty() && meets_bars(report, bars) && meets_pairs_bar(report, pairs_bar);
   return passed ? ExitStatus::success : ExitStatus::prediction_failed;
 }
@@ -214,7 +214,7 @@ void add_validate(CLI::App& app, ExitStatus& status) {
   add_jobs(*command, options->jobs);
   command->add_flag("--json", options->json, "JSON for programs");
   command->add_flag("--verbose", options->verbose, "list every case");
-  command->add_option("-o,--output", options->picture, "draw predicted against measured")->type_name("SCATTER.svg");
+  add_picture(*command, "-o,--output", options->picture, "draw predicted against measured");
   command->callback([options, &status] { status = run(*options); });
 }
 

@@ -42,6 +42,11 @@ TEST_CASE("Subcommands, options, their words and the catalogue's names are offer
   CHECK(offers({"predict", "--set", "plan.te"}, "plan.tensor="));
   CHECK(offers({"predict", "--set", "plan.execution="}, "plan.execution=cuda_graph"));
   CHECK(offers({"help", ""}, "plan.tensor"));
+  CHECK(offers({"init", "--model", ""}, "llama3-70b"));
+  CHECK(offers({"init", "--model", "llama3-70b", "--node", ""}, "dgx-h100"));
+  CHECK(offers({"models", "show", ""}, "llama3-70b"));
+  CHECK(offers({"hardware", "show", ""}, "dgx-h100"));
+  CHECK_FALSE(offers({"trainers", "show", ""}, ring_of_four));
   CHECK(offers({"plot", ""}, "roofline"));
   CHECK(offers({"plot", "scaling", "-"}, "--output"));
 }

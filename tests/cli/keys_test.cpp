@@ -77,7 +77,7 @@ TEST_CASE("Help tells of a key by its path, its last word, and what others call 
 TEST_CASE("Keys are listed below a prefix, for people and for programs") {
   const FilterResult plan = run_program({"keys", "plan"});
   REQUIRE(plan.status == 0);
-  CHECK_THAT(plan.output, Catch::Contains("plan.sync.bucket "));
+  CHECK_THAT(plan.output, Catch::Contains("plan.sync.bucket\n    Gradients that are sent together"));
   CHECK_THAT(plan.output, !Catch::Contains("workload.train"));
   const FilterResult json = run_program({"keys", "workload.train.optimizer", "--json"});
   REQUIRE(json.status == 0);

@@ -54,6 +54,26 @@ TEST_CASE("A timeline needs something that takes time") {
   }
 }
 
+TEST_CASE("A picture that cannot be written is refused before anything is predicted") {
+  const TemporaryFolder folder;
+  const std::string trace = folder.file("t.json");
+  const FilterResult timeline = run_program({"plot", "timeline", "gpt3-175b-1024-a100", "-o", trace});
+  CHECK(timeline.status == 2);
+  CHECK_THAT(timeline.errors, Catch::Contains(".svg, .png or .pdf; `foretrain timeline` writes a trace"));
+  CHECK_FALSE(std::filesystem::exists(trace));
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"validate"},
+                                                  {"explain", "gpt2-xl-dgx-a100"},
+                                                  {"plot", "scaling", "gpt2-xl-dgx-a100"}}) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"-o", folder.file("picture.jpeg")});
+    const FilterResult result = run_program(arguments);
+    CHECK(result.status == 2);
+    CHECK_THAT(result.errors, Catch::Contains("a picture is written as .svg, .png or .pdf"));
+  }
+  CHECK(run_program({"plot", "roofline", "accelerator-roofline", "-o", folder.file("roofline.pdf")}).status == 0);
+  CHECK_THAT(text_of(folder.file("roofline.pdf")), Catch::StartsWith("%PDF"));
+}
+
 TEST_CASE("A breakdown has one bar per value") {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", small_step);
@@ -77,7 +97,7 @@ TEST_CASE("A sweep of buckets is printed with its best value and drawn") {
   CHECK(result.status == 0);
   CHECK_THAT(result.output, Catch::Contains("step is shortest at"));
   CHECK_THAT(result.output, Catch::Contains("exposed communication"));
-  CHECK_THAT(text_of(folder.file("out.svg")), Catch::Contains("plan.sync.bucket"));
+  CHECK_THAT(text_of(folder.file("out.svg")), Catch::Contains("gradient bucket"));
 }
 
 TEST_CASE("A second key of a sweep makes a curve for each of its values") {
@@ -161,7 +181,7 @@ TEST_CASE("A map is made of a training sweep, its axes what varies") {
       run_program({"plot", "map", folder.file("ring.csv"), folder.file("servers.csv"), "-o", folder.file("map.svg")});
   INFO(map.errors);
   CHECK(map.status == 0);
-  CHECK_THAT(map.output, Catch::Contains("8 predictions") && Catch::Contains("Up to which global_batch"));
+  CHECK_THAT(map.output, Catch::Contains("8 predictions") && Catch::Contains("Up to which samples of a step"));
   CHECK_THAT(text_of(folder.file("map.svg")), Catch::Contains("network speed (Gbit/s)"));
 }
 
@@ -213,7 +233,7 @@ TEST_CASE("Bandwidth is drawn over message sizes, measured points beside it") {
     const FilterResult result = run_program(all);
     INFO(result.errors);
     REQUIRE(result.status == 0);
-    CHECK_THAT(result.output, Catch::Contains("dgx-h100: all_reduce, 8 GPUs") && Catch::Contains("1.00 GB"));
+    CHECK_THAT(result.output, Catch::Contains("dgx-h100: all reduce, 8 GPUs") && Catch::Contains("1.00 GB"));
   }
   CHECK_THAT(text_of(folder.file("one.svg")), Catch::Contains("ring, predicted") && Catch::Contains(">measured<"));
   CHECK(text_of(folder.file("one.svg")) == text_of(folder.file("two.svg")));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/base/process.hpp"
+#include "model/base/text.hpp"
 
 namespace foretrain::test {
 
@@ -17,6 +18,13 @@ inline FilterResult run_program(const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {FORETRAIN_PROGRAM};
   command.insert(command.end(), arguments.begin(), arguments.end());
   return run_filter(command, "");
+}
+
+/// The words of a page, one blank between them, wherever its lines end.
+inline std::string words_of(const std::string& page) {
+  std::string text;
+  for (const std::string& word : split_words(page)) text += (text.empty() ? "" : " ") + word;
+  return text;
 }
 
 /// An empty folder that goes away with the object.

@@ -163,8 +163,8 @@ TEST_CASE("Keys that change together, rows that cannot be, and the best rows on 
   const FilterResult shown = with({});
   CHECK(shown.status == 1);
   CHECK_THAT(shown.output, Catch::Contains("1 MB") && Catch::Contains("2 MB") && !Catch::Contains("4 MB"));
-  CHECK_THAT(shown.errors, Catch::Contains("1 of 3 predictions failed") && Catch::Contains("1 cannot be") &&
-                               Catch::Contains("8 ranks on 4 GPUs"));
+  CHECK_THAT(words_of(shown.errors), Catch::Contains("1 of 3 predictions failed") && Catch::Contains("1 cannot be") &&
+                                         Catch::Contains("8 ranks on 4 GPUs"));
   const FilterResult skipped = with({"--skip-impossible", "-o", folder.file("out.csv")});
   CHECK(skipped.status == 0);
   CHECK(column(table_in(folder.file("out.csv")), "workload.collective.ranks") == std::vector<std::string>{"2", "4"});

@@ -87,8 +87,9 @@ TEST_CASE("A table that is no map says what is missing") {
 TEST_CASE("A map is drawn with its titles, and the same twice") {
   const MapFigure figure = map_figure({small_sweep()}, {});
   const std::string svg = to_svg(to_figure(figure));
-  for (const char* label : {"One dedicated server against a ring", "The best servers against the best all-reduce",
-                            "8 workers", "network speed (Gbit/s)", "1 GB", "blue: the servers are faster"}) {
+  for (const char* label :
+       {"One dedicated server against a ring", "The best servers against the best all-reduce", "8 workers",
+        "network speed (Gbit/s)", "1 GB", "blue, with a dot: the servers are faster"}) {
     INFO(label);
     CHECK(contains(svg, label));
   }

@@ -1,3 +1,9 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
 #include "model/base/error.hpp"
 #include "model/base/process.hpp"
 #include "model/base/utf8.hpp"
@@ -6,6 +12,7 @@
 #include "reports/plot_breakdown.hpp"
 #include "reports/plot_scaling.hpp"
 #include "reports/plot_sweep.hpp"
+#include "reports/series_style.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"
 #include "tests/reports/sample_results.hpp"
@@ -18,11 +25,13 @@ namespace {
 const std::string hostile_name = "a'b\"c `touch pwned` $(touch pwned) \\n @x <svg>&amp; {/Symbol} x_1";
 
 ScalingFigure figure_with_title(const std::string& title) {
-  return {{1, 2, 4},
-          {{title,
-            "64 images per GPU",
-            {{"ring", {Seconds(0.2), Seconds(0.21), Seconds(0.22)}},
-             {"naive", {Seconds(0.2), std::nullopt, Seconds(0.4)}}}}}};
+  return {
+      {1, 2, 4},
+      {{title,
+        "64 images per GPU",
+        {{"ring", {Seconds(0.2), Seconds(0.21), Seconds(0.22)}}, {"naive", {Seconds(0.2), std::nullopt, Seconds(0.4)}}},
+        "images",
+        {64.0, 128.0, 256.0}}}};
 }
 
 bool contains(const std::string& text, const std::string& piece) { return text.find(piece) != std::string::npos; }
@@ -45,9 +54,9 @@ TEST_CASE("A sweep's table says where the step is shortest") {
   CHECK_THAT(text, Catch::Contains("step is shortest at 25 MB: 200 ms"));
 }
 
-TEST_CASE("A sweep is drawn with its key, its values, its curves and its best value") {
+TEST_CASE("A sweep is drawn with its key's title, its values, its curves and its best value") {
   const std::string svg = to_svg(to_figure(sweep_figure()));
-  for (const char* label : {"ResNet-50", "plan.sync.bucket", "1 MB", "100 MB", "time (ms)", "step  250 ms",
+  for (const char* label : {"ResNet-50", "gradient bucket (MB)", ">25<", ">100<", "time (ms)", "step  250 ms",
                             "compute  100 ms", "best: 25 MB"}) {
     INFO(label);
     CHECK(contains(svg, label));
@@ -107,10 +116,12 @@ TEST_CASE("The same figure gives the same bytes") {
   CHECK(to_svg(to_figure(figure_with_title("ResNet-50"))) == to_svg(to_figure(figure_with_title("ResNet-50"))));
 }
 
-TEST_CASE("A scaling plot names its axes with units, its curves and its title") {
+TEST_CASE("A scaling plot shows throughput and efficiency beside the ideal") {
+  // One GPU does 64 images in 0.2 s, 320 a second. Four by the ring do 256 in 0.22 s, 1,164 of 1,280 a second or 91 %;
+  // the naive way's 256 in 0.4 s are 640 a second or 50 %.
   const std::string svg = to_svg(to_figure(figure_with_title("ResNet-50")));
-  for (const char* label :
-       {"ResNet-50", "64 images per GPU", "time of one step (ms)", "GPUs", "ring  220 ms", "naive  400 ms"}) {
+  for (const char* label : {"ResNet-50", "64 images per GPU", "images a second", "share of the ideal (%)", "GPUs",
+                            ">ideal<", "ring  1.16 K", "naive  640", "ring  91 %", "naive  50 %"}) {
     INFO(label);
     CHECK(contains(svg, label));
   }
@@ -148,12 +159,58 @@ TEST_CASE("An accuracy plot has a panel per quantity and an entry per group") {
   const AccuracyReport report =
       accuracy_report({{"a", "alpha", "step_time", 1.0, 1.1}, {"b", "beta", "samples_per_second", 50.0, 45.0}}, {}, 0);
   const std::string svg = to_svg(to_figure(report));
-  for (const char* label : {"measured (s)", "measured (samples/s)", "alpha: 10.0 %, n = 1", "beta: 10.0 %, n = 1"}) {
+  for (const char* label :
+       {"measured", ">1 s<", "Samples or tokens a second", "alpha: 10.0 %, n = 1", "beta: 10.0 %, n = 1"}) {
     INFO(label);
     CHECK(contains(svg, label));
   }
 }
 
+TEST_CASE("An accuracy plot tells the four worst groups apart, and counts the others as one") {
+  // Errors of 10, 20, …, 60 %: the groups of 10 and 20 % are the quiet ones, 15 % together.
+  std::vector<Comparison> cases;
+  for (int i = 1; i <= 6; ++i) cases.push_back({"case", fmt::format("g{}", i), "step_time", 1.0, 1.0 + 0.1 * i});
+  const std::string svg = to_svg(to_figure(accuracy_report(cases, {}, 0)));
+  for (const char* label : {"g6: 60.0 %", "g3: 30.0 %", "2 other groups: 15.0 %, n = 2"}) CHECK(contains(svg, label));
+  CHECK_FALSE(contains(svg, "g2: "));
+}
+
+TEST_CASE("Every colour of the palette has a dot and a dash of its own, and areas differ in grey") {
+  std::set<int> dots;
+  std::set<std::string> dashes;
+  for (const std::string_view colour : palette) {
+    Series series{.colour = colour, .line = 2.0};
+    dashes.insert(dash_clause(series));
+    series.dot = Dot::own;
+    dots.insert(point_type(series));
+    CHECK(dash_clause(series).empty());  // its dots tell it apart
+  }
+  CHECK(dots.size() == palette.size());
+  CHECK(dashes.size() == palette.size());
+  // CIE 1976 lightness of the sRGB colour: 8 of 100 apart is seen without looking twice.
+  std::vector<double> lightness;
+  for (const std::string_view colour : area_palette) {
+    const auto linear = [&](std::size_t at) {
+      const double part = std::stoi(std::string(colour.substr(at, 2)), nullptr, 16) / 255.0;
+      return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4);
+    };
+    lightness.push_back(116.0 * std::cbrt(0.2126 * linear(1) + 0.7152 * linear(3) + 0.0722 * linear(5)) - 16.0);
+  }
+  std::ranges::sort(lightness);
+  for (std::size_t i = 1; i < lightness.size(); ++i) CHECK(lightness[i] - lightness[i - 1] > 8.0);
+}
+
+TEST_CASE("A picture is SVG, PNG or PDF by its file's name, the same every time") {
+  const Figure figure = to_figure(sweep_figure());
+  const std::string png = to_picture(figure, PictureFormat::png), pdf = to_picture(figure, PictureFormat::pdf);
+  CHECK(png.starts_with("\x89PNG\r\n"));
+  CHECK(pdf.starts_with("%PDF-"));
+  CHECK(png == to_picture(figure, PictureFormat::png));
+  CHECK(pdf == to_picture(figure, PictureFormat::pdf));
+  CHECK(contains(pdf, "/CreationDate (D:19700101000000"));
+  CHECK(picture_format("a.b/c.png") == PictureFormat::png);
+  for (const char* other : {"picture", "picture.jpeg", "trace.json", ".svg.txt"}) CHECK_FALSE(picture_format(other));
+}
 TEST_CASE("A script that gnuplot rejects is an error with its message") {
   CHECK_THROWS_WITH(run_gnuplot("no such command\n"), Catch::Contains("invalid command"));
 }

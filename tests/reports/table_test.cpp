@@ -1,5 +1,6 @@
 #include "reports/table.hpp"
 
+#include "model/base/text.hpp"
 #include "reports/axis.hpp"
 #include "reports/csv.hpp"
 #include "tests/catch.hpp"
@@ -17,6 +18,52 @@ TEST_CASE("Columns are as wide as their widest cell") {
   table.add_row({"a", "10 µs"});
   table.add_row({"long", "1"});
   CHECK(table.text(1) == " a     10 µs\n long      1\n");
+}
+
+TEST_CASE("A table that is wider than a page breaks its words, then its columns") {
+  // 80 columns: two of the margin, 10 and 5 of the short cells, two gaps of 2; 59 are left for words.
+  TextTable words("lrl");
+  std::string sentence;
+  for (int i = 0; i < 30; ++i) sentence += "word ";
+  words.add_row({"name of it", "12345", sentence});
+  for (const std::string& line : split(words.text(2), '\n')) CHECK(display_width(line) <= 80);
+  CHECK(words.text(2).starts_with("  name of it  12345  word word"));
+  CHECK(words.text(2).find("\n                     word") != std::string::npos);
+  // Twelve columns of nine with gaps of two: seven fit beside each other, and the rest follows with the first again.
+  TextTable numbers(std::string(12, 'r'), std::vector<std::string>(12, "a heading"));
+  std::vector<std::string> row(12, "1");
+  row.front() = "first";
+  numbers.add_row(row);
+  const std::string text = numbers.text(2);
+  for (const std::string& line : split(text, '\n')) CHECK(display_width(line) <= 80);
+  CHECK(text.find("first") != text.rfind("first"));
+}
+
+TEST_CASE("Numbers take the prefix that leaves one to three digits; seconds none above one") {
+  CHECK(si_text(1e-5, "s") == "10 µs");
+  CHECK(si_text(0.1, "s") == "100 ms");
+  CHECK(si_text(5000.0, "s") == "5000 s");
+  CHECK(si_text(2e6, "") == "2 M");
+  CHECK(si_text(5000.0, "") == "5000");
+  CHECK(si_text(0.05, "") == "0.05");
+  CHECK(si_text(1e11, "B") == "100 GB");
+  CHECK(logarithmic_tics(1e-6, 1.0, "s").front().label == "1 µs");
+}
+
+TEST_CASE("Values grow by factors or by steps") {
+  CHECK(grow_by_factors({1.0, 2.0, 4.0, 8.0}));
+  CHECK(grow_by_factors({100.0, 1000.0}));
+  CHECK_FALSE(grow_by_factors({1.0, 2.0, 3.0, 4.0}));
+  CHECK_FALSE(grow_by_factors({2.0, 3.0}));
+  CHECK_FALSE(grow_by_factors({0.0, 5.0}));
+}
+
+TEST_CASE("A unit that all labels have moves to the axis") {
+  std::vector<std::string> same = {"1 MB", "25 MB"}, different = {"1 MB", "1 GB"};
+  CHECK(common_unit(same) == "MB");
+  CHECK(same == std::vector<std::string>{"1", "25"});
+  CHECK(common_unit(different).empty());
+  CHECK(different.back() == "1 GB");
 }
 
 TEST_CASE("A bar is as long as its share, in eighths") {

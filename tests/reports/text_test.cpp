@@ -11,12 +11,12 @@ TEST_CASE("A training step reads as expected", "[golden]") {
   CHECK(text == golden("train.txt", text));
 }
 
-TEST_CASE("The ratio of communication to computation is one line, and explained when asked for") {
+TEST_CASE("The ratio of communication to computation is told, and explained when asked for") {
   Result result = large_step();
   result.train->communication_to_compute = CommunicationRatio{0.25, 0.5};
   const std::string line = "exchanging takes 0.5 of computing; 2·model/(bandwidth·batch·FLOPs) gives 0.25";
   CHECK_THAT(to_text(result), Catch::Contains(line + "\n"));
-  CHECK_THAT(to_text(result, {.verbose = true}), Catch::Contains(line + ", as it"));
+  CHECK_THAT(to_text(result, {.verbose = true}), Catch::Contains(line + ",\n  as it"));
 }
 
 TEST_CASE("Parameter servers: what they wait for, and how stale updates are") {

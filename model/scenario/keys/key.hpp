@@ -46,6 +46,7 @@ struct Key {
   std::string_view usual;    ///< what holds without it; "needed" where it must be there, empty where nothing holds
   std::string_view meaning;  ///< a sentence
   std::string_view together = {};  ///< with what it goes together, where that matters
+  std::string_view title = {};     ///< at the axes of pictures, where the name alone says too little
 
   [[nodiscard]] constexpr bool needed() const { return usual == "needed"; }
 };

@@ -230,6 +230,15 @@ std::vector<std::string> words_of(std::string_view dotted_key) {
   return words;
 }
 
+std::string title_of(std::string_view dotted_key) {
+  for (const Place& place : places(files().front(), Repeats::told)) {
+    if (place.path == dotted_key && !place.key->title.empty()) return std::string(place.key->title);
+  }
+  std::string word(dotted_key.substr(dotted_key.rfind('.') + 1));
+  std::ranges::replace(word, '_', ' ');
+  return word;
+}
+
 std::string describe(const Value& value) {
   std::string text;
   const std::span<const Form> forms = value.forms();

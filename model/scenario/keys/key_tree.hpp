@@ -35,6 +35,9 @@ std::vector<std::string> dotted_keys();
 /// The words that a dotted key of a scenario may have as its value; none where it takes numbers or texts.
 std::vector<std::string> words_of(std::string_view dotted_key);
 
+/// What an axis calls a dotted key of a scenario: its title, or its last word.
+std::string title_of(std::string_view dotted_key);
+
 /// What a value may be: "a whole number", "a bandwidth (Gbit/s)", "ring, tree or auto", ….
 std::string describe(const Value& value);
 

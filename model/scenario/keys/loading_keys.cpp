@@ -11,7 +11,8 @@ constexpr std::string_view per_words[] = {"sample", "batch"};
 constexpr std::string_view epoch_words[] = {"cold", "warm"};
 constexpr std::string_view decoder_words[] = {"cpu", "gpu"};
 constexpr Key loader_keys[] = {
-    {"workers", whole, "needed", "Processes that load for one training process; 0: it loads itself."},
+    {"workers", whole, "needed", "Processes that load for one training process; 0: it loads itself.", "",
+     "loading processes"},
     {"prefetch", whole, "2", "Batches that each worker may be ahead."},
     {"cores", whole, "the node's, divided", "Cores that the workers of one training process share."},
     {"per_sample", quantity("ms"), "", "All that a worker does for a sample.", "Instead of read to collate."},

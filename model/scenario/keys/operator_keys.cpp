@@ -48,9 +48,9 @@ constexpr std::string_view pass_words[] = {"forward", "backward"};
 constexpr Value a_pass = words(pass_words);
 
 constexpr Key matmul_keys[] = {
-    {"m", whole, "needed", "Rows of A and of the result."},
-    {"n", whole, "needed", "Columns of B and of the result."},
-    {"k", whole, "needed", "Columns of A, rows of B."},
+    {"m", whole, "needed", "Rows of A and of the result.", "", "rows of A"},
+    {"n", whole, "needed", "Columns of B and of the result.", "", "columns of B"},
+    {"k", whole, "needed", "Columns of A, rows of B.", "", "columns of A, rows of B"},
     {"batch", whole, "1", "Products side by side."},
     {"accumulate", flag, "false", "Whether the result is added to what was there."},
     {"accumulate_fp32", flag, "false", "The same, to a result in fp32."},
@@ -62,9 +62,9 @@ constexpr Key matmul_keys[] = {
 
 constexpr std::array processor_formats = {Precision::fp32, Precision::fp64};
 constexpr Key cpu_matmul_keys[] = {
-    {"m", whole, "needed", "Rows of A and of the result."},
-    {"n", whole, "needed", "Columns of B and of the result."},
-    {"k", whole, "needed", "Columns of A, rows of B."},
+    {"m", whole, "needed", "Rows of A and of the result.", "", "rows of A"},
+    {"n", whole, "needed", "Columns of B and of the result.", "", "columns of B"},
+    {"k", whole, "needed", "Columns of A, rows of B.", "", "columns of A, rows of B"},
     {"precision", word_among<processor_formats>, "fp32", "The format of the operands."},
     {"threads", whole, "all cores", "Cores that share the product.", "on: cpu"},
 };

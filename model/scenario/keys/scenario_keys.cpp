@@ -21,7 +21,8 @@ constexpr Key scenario_keys[] = {
 
 constexpr Key cluster_keys[] = {
     {"node", named(Catalogue::node, node), "needed, unless groups", "The kind of machine."},
-    {"nodes", whole, "1", "How many machines there are.", "Several need a network: cluster.network, or the node's."},
+    {"nodes", whole, "1", "How many machines there are.", "Several need a network: cluster.network, or the node's.",
+     "machines"},
     {"gpus_per_node", whole, "all of a machine", "How many GPUs of each machine are used."},
     {"network", mapping(network), "the node's", "The network between the machines, over what the node says of it."},
     {"groups", list(mapping(group)), "one kind of machine",
@@ -51,8 +52,10 @@ constexpr Key network_keys[] = {
     {"nics_per_node", whole, "the node's", "How many network cards a machine has."},
     {"nic", named(Catalogue::card), "", "The kind of network card, by its name in scenarios/hardware/cards.yaml.",
      "Instead of nic_bandwidth."},
-    {"nic_bandwidth", quantity("Gbit/s"), "the node's", "The line rate of one network card, in one direction."},
-    {"latency", quantity("us"), "the node's", "Time from one machine's memory to another's for the smallest message."},
+    {"nic_bandwidth", quantity("Gbit/s"), "the node's", "The line rate of one network card, in one direction.", "",
+     "network speed"},
+    {"latency", quantity("us"), "the node's", "Time from one machine's memory to another's for the smallest message.",
+     "", "network latency"},
     {"oversubscription", number, "1",
      "Bandwidth of all cards over what the fabric carries: 1 where nothing is missing.",
      "A fabric that is described has its own."},

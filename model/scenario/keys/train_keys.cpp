@@ -22,7 +22,7 @@ constexpr std::string_view auto_words[] = {"auto"};  // searched for before a sc
 constexpr Key train_keys[] = {
     {"model", named(Catalogue::model, model), "needed", "What is trained."},
     {"global_batch", whole, "micro_batch x plan.data", "Samples of a step, of all GPUs together.",
-     "A multiple of micro_batch x plan.data."},
+     "A multiple of micro_batch x plan.data.", "samples of a step"},
     {"global_batch_per_gpu", number, "", "The same divided by the number of GPUs.", "Instead of global_batch."},
     {"micro_batch", whole | words(auto_words), "1", "Samples that a replica passes through the model at a time."},
     {"precision", word_among<training_precisions> | mapping(precision), "bf16", "The format of products."},
@@ -110,8 +110,8 @@ constexpr Key lora_keys[] = {
 enum class GroupLayout { blocked, strided };  // RankGrouping of scenario.hpp, which stands above this room
 constexpr Key collective_keys[] = {
     {"operation", word<CollectiveOperation>, "needed", "What is done."},
-    {"size", quantity("MB"), "needed", "Bytes that every rank has."},
-    {"ranks", whole, "all GPUs", "How many GPUs take part, the first ones of the cluster."},
+    {"size", quantity("MB"), "needed", "Bytes that every rank has.", "", "message"},
+    {"ranks", whole, "all GPUs", "How many GPUs take part, the first ones of the cluster.", "", "workers"},
     {"groups", whole, "1", "Groups into which they are divided, each with an operation of its own."},
     {"layout", word<GroupLayout>, "blocked", "Whether groups are consecutive ranks or every so many."},
     {"algorithm", word<SyncAlgorithm>, "plan.sync.algorithm", "How it is carried out."},
