@@ -114,6 +114,8 @@ void add_input(const std::string& file, const ReportOptions& options, Page& page
     add_table(file, parse_csv(read_text_file(file), file), options.shared, page);
   } else if (is_database(file)) {
     add_table(file, rows_of(file), options.shared, page);
+  } else if (extension == ".jsonl") {
+    throw UsageError(file + ": a report reads sweeps as .csv or .sqlite");
   } else if (extension == ".json") {
     page.answers.emplace_back(std::filesystem::path(file).filename().string(), read_text_file(file));
   } else {

@@ -1,4 +1,6 @@
 // Tables that a sweep wrote.
+#include <algorithm>
+
 #include "model/base/error.hpp"
 #include "reports/csv.hpp"
 #include "reports/map.hpp"

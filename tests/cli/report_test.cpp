@@ -83,6 +83,7 @@ TEST_CASE("A report answers what it cannot take, and leaves nothing behind") {
   says({folder.file("bad.json", "{")}, "bad.json: this is no JSON");
   says({folder.file("other.json", "{}")}, "other.json: no answer of predict");
   says({folder.file("none.sqlite")}, "there is no such file");
+  says({folder.file("rows.jsonl")}, "reads sweeps as .csv or .sqlite");
 }
 
 }  // namespace foretrain::test
