@@ -27,7 +27,8 @@ std::string PlanSpace::sync_without_servers(const YamlNode& document) {
 }
 
 /// By whom gradients are added up. An algorithm is that of all-reduces, which ZeRO does without. Servers update whole
-/// weights in memory of their own, with which neither ZeRO nor offloading goes.
+/// weights in memory of their own, with which neither ZeRO nor offloading goes; bucket by bucket there are as many of
+/// them as can be.
 std::vector<PlanSpace::Synchronisation> PlanSpace::methods(const PlanPoint& point) const {
   if (point.dedicated()) return {{point.algorithm, point.servers, point.placement}};
   const bool alone = point.data * point.context == 1 && point.schedule != PipelineSchedule::dualpipe;
@@ -40,8 +41,12 @@ std::vector<PlanSpace::Synchronisation> PlanSpace::methods(const PlanPoint& poin
   }
   const bool offloads = point.offload > 0 || example_.plan.offload.any();
   if (!all.empty() && (alone || point.zero > 0 || offloads)) return all;
-  for (const Synchronisation& one : with_servers_) {
-    if (one.placement != ServerPlacement::dedicated) all.push_back(one);
+  PlanPoint served = point;
+  served.servers = 1;
+  for (std::size_t i = 0; i < with_servers_.size(); ++i) {
+    const Synchronisation& one = with_servers_[i];
+    const bool most = i + 1 == with_servers_.size() || with_servers_[i + 1].placement != one.placement;
+    if (one.placement != ServerPlacement::dedicated && (most || served.pushes_keys())) all.push_back(one);
   }
   return all;
 }
