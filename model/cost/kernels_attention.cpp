@@ -260,7 +260,8 @@ Seconds time_per_score(const Attention& work, Precision precision, AttentionKind
   const Seconds longest = std::max({multiply, shared, cache, beside});
   const Seconds together = longest + c.exposed_share * (multiply + shared + cache + beside - longest);
   const Seconds total = together + softmax - beside;
-  return total / sustained_clock(gpu, precision, calibration.power, multiply / total);
+  const double utilisation = products / gpu.matrix_rate(precision) / total;
+  return total / sustained_clock(gpu, precision, calibration.power, utilisation);
 }
 
 // Keys that a block of queries visits on average (backward: queries that a block of keys visits), and how much longer

@@ -114,7 +114,7 @@ TEST_CASE("A board of half the power runs slower, but by less than half") {
   // The power curve f · (0.6 + 0.4 f)² at a quarter less static power: where the full board is just at its limit, half
   // the power leaves f with f · (0.6 + 0.4 f)² = 1/2, which f = 0.66 solves: 0.66 · 0.864² = 0.493.
   PowerConstants constants{.static_share = 0.25, .voltage_floor = 0.6, .generation = {}};
-  constants.generation.back().tensor_watts = 1.0;
+  constants.generation[generation_of(10.0)].tensor_watts = 1.0;
   Gpu gpu;
   gpu.compute_capability = 10.0;
   gpu.tensor_rate[static_cast<std::size_t>(Precision::fp16)] = FlopsPerSecond(300e12);

@@ -68,8 +68,8 @@ TEST_CASE("The best products found by search are upper bounds that the model kee
 }
 
 TEST_CASE("B200's products lie between the best that a search found and what the board sustains, near the latter") {
-  // The same table: 1,745 TFLOP/s in bf16, 3,432 in fp8, of products of 0.1 ms. Products of 0.7 ms and more, one after the
-  // other, stay at 43 to 56 % of the peak (960 to 1,270 TFLOP/s): there the board's power has settled.
+  // The same table: 1,745 TFLOP/s in bf16, 3,432 in fp8, of products of 0.1 ms. Products of 0.7 ms and more, one after
+  // the other, stay at 43 to 56 % of the peak (960 to 1,270 TFLOP/s): there the board's power has settled.
   const OperatorCost bf16 = machine("dgx-b200").cost(Matmul{.m = 1792, .n = 16128, .k = 3072}, Precision::bf16);
   const OperatorCost fp8 = machine("dgx-b200").cost(Matmul{.m = 15360, .n = 4096, .k = 3072}, Precision::fp8);
   CHECK(bf16.flops / bf16.device < FlopsPerSecond(1745e12));

@@ -113,7 +113,7 @@ TEST_CASE("a plan fits a card of just its size as the driver reports it, and non
 }
 
 TEST_CASE("a footprint never falls when the micro-batch grows") {
-  for (const char* recompute : {"none", "selective", "selective_operators", "full"}) {
+  for (const char* recompute : {"none", "selective", "selective_operators", "selective_modules", "full"}) {
     Bytes before;
     for (int micro = 1; micro <= 8; ++micro) {
       const Training training("fit-fsdp-llama3-8b", {fmt::format("workload.train.micro_batch={}", micro),
