@@ -89,3 +89,8 @@ TEST_CASE("Outliers are further from the median than three scaled median distanc
   CHECK(outliers({5, 5, 5, 5.1}) == 1);  // where all others agree, any value that differs stands out
   CHECK(outliers({1, 1000}) == 0);       // of two values none is the odd one
 }
+
+TEST_CASE("The spread is the distance of the quartiles over the median", "[measure]") {
+  // Of 1 to 5 the quartiles are 2 and 4, the median 3.
+  CHECK(Sampled{.values = {5, 1, 4, 2, 3}}.spread() == Approx(2.0 / 3.0));
+}

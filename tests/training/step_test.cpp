@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 
+#include "model/scenario/load.hpp"
 #include "model/training/breakdown.hpp"
 #include "model/training/sharded_order.hpp"
 #include "tests/catch.hpp"
@@ -288,4 +289,23 @@ TEST_CASE("a layer's weights are gathered while its predecessor computes, once t
   };
   CHECK(said(false) == "g0 g1 c0<g0 g2<c0 c1<g1 g3<c1 c2<g2 c3<g3");
   CHECK(said(true) == "g3 g2 c3<g3 s3<c3 g1<c3 c2<g2 s2<c2 g0<c2 c1<g1 s1<c1 c0<g0 s0<c0");
+}
+
+TEST_CASE("gradients of several buckets' size that are ready together are as many collectives") {
+  // VGG-16's fc6 has 411 MB of gradients, which are ready at once: five all-reduces of buckets of 100 MB, each of which
+  // is six steps of a ring of four.
+  const test::BuiltStep built(load_scenario_text(R"(
+cluster: { node: pcie-switch-16gbps-x4, nodes: 1 }
+workload:
+  train: { model: vgg-16, global_batch: 32, micro_batch: 8, precision: fp32, optimizer: sgd }
+plan: { sync: { algorithm: ring, bucket: 100 MB } }
+)",
+                                                 "vgg.yaml"));
+  int most = 0;
+  for (const Step::Transfer& transfer : built.step.transfers) {
+    int steps = 0;
+    for (const LoweredCollective::Phase& phase : transfer.parts.front().lowered.phases) steps += phase.repeat;
+    most = std::max(most, steps);
+  }
+  CHECK(most == 5 * 6);
 }

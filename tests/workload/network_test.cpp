@@ -333,3 +333,11 @@ TEST_CASE("A network needs something to train and a micro-batch of at least one"
   CHECK_THROWS_AS(build({global_pool, linear(2)}, 1'000'000, 1'000'000), ScenarioError);
   CHECK_THROWS_AS(build({linear(2)}, 4, 1, 0), std::invalid_argument);
 }
+
+TEST_CASE("A convolution in groups has weights for the channels of one group alone") {
+  // 8 outputs of 4 input channels in two groups: 8 x 2 x 3 x 3 weights, half of those without groups.
+  NetworkLayer grouped = conv(8, 3);
+  grouped.groups = 2;
+  CHECK(build({grouped, global_pool}, 4, 8).parameters == 8.0 * 2 * 3 * 3);
+  CHECK(build({conv(8, 3), global_pool}, 4, 8).parameters == 8.0 * 4 * 3 * 3);
+}
