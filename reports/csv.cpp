@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "model/base/units.hpp"
-#include "reports/names.hpp"
+#include "reports/print/names.hpp"
 
 namespace foretrain {
 

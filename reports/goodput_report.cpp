@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "model/base/format.hpp"
-#include "reports/table.hpp"
+#include "reports/print/table.hpp"
 
 namespace foretrain {
 

@@ -7,7 +7,7 @@
 
 #include "model/base/words.hpp"
 #include "reports/goodput_report.hpp"
-#include "reports/names.hpp"
+#include "reports/print/names.hpp"
 
 namespace foretrain {
 

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "model/result.hpp"
-#include "reports/accuracy.hpp"
 
 namespace foretrain {
 
@@ -21,11 +20,7 @@ std::string to_json(const std::vector<Result>& results);
 /// std::invalid_argument for a text that to_json does not write.
 Result result_from_json(std::string_view text);
 
-/// Objects that several reports contain: a GPU's memory, with the node's where `host`, and the errors of a group.
+/// An object that several reports contain: a GPU's memory, with the node's where `host`.
 nlohmann::ordered_json footprint_json(const MemoryFootprint& m, bool host);
-nlohmann::ordered_json statistics_json(const ErrorStatistics& s);
-
-/// `validate --json`.
-std::string to_json(const AccuracyReport& report);
 
 }  // namespace foretrain

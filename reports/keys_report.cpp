@@ -12,7 +12,7 @@
 #include "model/base/units.hpp"
 #include "model/scenario/keys/foreign_names.hpp"
 #include "model/scenario/keys/key_tree.hpp"
-#include "reports/table.hpp"
+#include "reports/print/table.hpp"
 
 namespace foretrain {
 

@@ -13,7 +13,7 @@
 #include "model/base/units.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "reports/csv.hpp"
-#include "reports/table.hpp"
+#include "reports/print/table.hpp"
 
 namespace foretrain {
 

@@ -9,7 +9,7 @@
 
 #include "model/base/csv.hpp"
 #include "model/base/quantity.hpp"
-#include "reports/figure.hpp"
+#include "reports/figure/figure.hpp"
 
 namespace foretrain {
 

@@ -8,7 +8,7 @@
 
 #include "model/base/format.hpp"
 #include "reports/json.hpp"
-#include "reports/table.hpp"
+#include "reports/print/table.hpp"
 
 namespace foretrain {
 

@@ -7,7 +7,7 @@
 
 #include "model/memory/memory_parts.hpp"
 #include "model/result.hpp"
-#include "reports/figure.hpp"
+#include "reports/figure/figure.hpp"
 
 namespace foretrain {
 

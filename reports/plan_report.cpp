@@ -6,7 +6,7 @@
 #include <map>
 
 #include "model/base/format.hpp"
-#include "reports/names.hpp"
+#include "reports/print/names.hpp"
 
 namespace foretrain {
 

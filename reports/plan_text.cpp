@@ -8,9 +8,9 @@
 #include "model/base/format.hpp"
 #include "reports/csv.hpp"
 #include "reports/json.hpp"
-#include "reports/names.hpp"
 #include "reports/plan_report.hpp"
-#include "reports/table.hpp"
+#include "reports/print/names.hpp"
+#include "reports/print/table.hpp"
 
 namespace foretrain {
 

@@ -10,7 +10,7 @@
 #include "model/cost/operator_cost.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/workload/build.hpp"
-#include "reports/table.hpp"
+#include "reports/print/table.hpp"
 
 namespace foretrain {
 

@@ -8,7 +8,7 @@
 #include "model/base/quantity.hpp"
 #include "model/hardware/precision.hpp"
 #include "model/scenario/scenario.hpp"
-#include "reports/figure.hpp"
+#include "reports/figure/figure.hpp"
 
 namespace foretrain {
 

@@ -9,8 +9,8 @@
 #include "model/base/format.hpp"
 #include "model/base/words.hpp"
 #include "reports/goodput_report.hpp"
-#include "reports/names.hpp"
-#include "reports/table.hpp"
+#include "reports/print/names.hpp"
+#include "reports/print/table.hpp"
 
 namespace foretrain {
 

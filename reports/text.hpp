@@ -4,7 +4,6 @@
 #include <string>
 
 #include "model/result.hpp"
-#include "reports/accuracy.hpp"
 
 namespace foretrain {
 
@@ -14,8 +13,5 @@ struct TextOptions {
 
 /// One prediction as a page of text, ending in a line end.
 std::string to_text(const Result& result, const TextOptions& options = {});
-
-/// The accuracy of every group as a table, the worst cases by name, and every failed case.
-std::string to_text(const AccuracyReport& report, const TextOptions& options = {});
 
 }  // namespace foretrain

@@ -8,7 +8,7 @@
 #include "model/base/error.hpp"
 #include "model/job/calibrated_uncertainty.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/measured.hpp"
+#include "reports/measured/measured.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {

@@ -1,4 +1,4 @@
-// Predictions relative to measured runs of the same model (reports/anchor.hpp).
+// Predictions relative to measured runs of the same model (reports/measured/anchor.hpp).
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "model/scenario/cases.hpp"
-#include "reports/anchor.hpp"
 #include "reports/cli/workers.hpp"
+#include "reports/measured/anchor.hpp"
 
 namespace foretrain {
 

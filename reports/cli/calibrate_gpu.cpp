@@ -10,7 +10,7 @@
 #include "model/base/text.hpp"
 #include "reports/cli/gpu_program.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/text_fit.hpp"
+#include "reports/measured/text_fit.hpp"
 #include "validate/fit/gpu_fit.hpp"
 #include "validate/host_calibration/detect.hpp"
 

@@ -5,7 +5,7 @@
 #include "model/scenario/load.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/comparison.hpp"
+#include "reports/explain/comparison.hpp"
 #include "reports/settings.hpp"
 #include "sim/simulate.hpp"
 

@@ -4,7 +4,7 @@
 #include "model/scenario/calibration_reader.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/text_fit.hpp"
+#include "reports/measured/text_fit.hpp"
 #include "validate/fit/fit.hpp"
 
 namespace foretrain {

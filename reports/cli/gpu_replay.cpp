@@ -8,7 +8,7 @@
 #include "reports/cli/command.hpp"
 #include "reports/cli/gpu_program.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/measured_graph.hpp"
+#include "reports/measured/measured_graph.hpp"
 #include "sim/simulate.hpp"
 #include "validate/export/export.hpp"
 #include "validate/replay/graph_text.hpp"

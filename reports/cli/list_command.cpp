@@ -5,7 +5,7 @@
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/show.hpp"
-#include "reports/table.hpp"
+#include "reports/print/table.hpp"
 
 namespace foretrain {
 

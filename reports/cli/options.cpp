@@ -13,7 +13,7 @@
 #include "model/base/format.hpp"
 #include "model/base/utf8.hpp"
 #include "model/planning/auto_plan.hpp"
-#include "reports/names.hpp"
+#include "reports/print/names.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {

@@ -12,7 +12,7 @@
 #include "model/scenario/cases.hpp"
 #include "reports/cli/terminal.hpp"
 #include "reports/cli/workers.hpp"
-#include "reports/figure.hpp"
+#include "reports/figure/figure.hpp"
 
 namespace foretrain {
 

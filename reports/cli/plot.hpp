@@ -11,7 +11,7 @@
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/vary.hpp"
-#include "reports/figure.hpp"
+#include "reports/figure/figure.hpp"
 
 namespace foretrain {
 

@@ -8,7 +8,7 @@
 #include "model/cost/operator_cost.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/plot_attention.hpp"
+#include "reports/figure/plot_attention.hpp"
 
 namespace foretrain {
 

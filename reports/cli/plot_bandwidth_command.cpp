@@ -9,9 +9,9 @@
 #include "model/collectives/collective.hpp"
 #include "model/scenario/cases.hpp"
 #include "model/scenario/checks.hpp"
-#include "reports/bandwidth.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/names.hpp"
+#include "reports/figure/bandwidth.hpp"
+#include "reports/print/names.hpp"
 
 namespace foretrain {
 

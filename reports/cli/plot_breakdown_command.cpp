@@ -3,8 +3,8 @@
 #include "model/base/error.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/names.hpp"
-#include "reports/plot_breakdown.hpp"
+#include "reports/figure/plot_breakdown.hpp"
+#include "reports/print/names.hpp"
 
 namespace foretrain {
 

@@ -8,7 +8,7 @@
 #include "model/scenario/cases.hpp"
 #include "model/scenario/keys/key_tree.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/plot_cases.hpp"
+#include "reports/figure/plot_cases.hpp"
 
 namespace foretrain {
 

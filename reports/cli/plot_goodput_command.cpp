@@ -3,7 +3,7 @@
 #include "model/base/error.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/plot_goodput.hpp"
+#include "reports/figure/plot_goodput.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {

@@ -3,7 +3,7 @@
 #include "model/base/error.hpp"
 #include "model/base/units.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/plot_latency.hpp"
+#include "reports/figure/plot_latency.hpp"
 #include "validate/host_calibration/calibrate.hpp"
 #include "validate/host_calibration/detect.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "model/base/error.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/measured_figures.hpp"
+#include "reports/measured/measured_figures.hpp"
 #include "reports/text.hpp"
 #include "validate/fit/direct_constants.hpp"
 

@@ -1,7 +1,7 @@
 #include "model/base/error.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/measured_graph.hpp"
-#include "reports/replay.hpp"
+#include "reports/measured/measured_graph.hpp"
+#include "reports/measured/replay.hpp"
 #include "validate/host_replay/measurements.hpp"
 
 namespace foretrain {

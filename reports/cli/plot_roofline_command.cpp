@@ -1,7 +1,7 @@
 #include "model/base/error.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/measured_figures.hpp"
+#include "reports/measured/measured_figures.hpp"
 
 namespace foretrain {
 

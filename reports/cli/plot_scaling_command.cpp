@@ -8,8 +8,8 @@
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
 #include "reports/cli/told.hpp"
-#include "reports/names.hpp"
-#include "reports/plot_scaling.hpp"
+#include "reports/figure/plot_scaling.hpp"
+#include "reports/print/names.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {

@@ -7,8 +7,8 @@
 #include "model/base/units.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/names.hpp"
-#include "reports/plot_sweep.hpp"
+#include "reports/figure/plot_sweep.hpp"
+#include "reports/print/names.hpp"
 
 namespace foretrain {
 

@@ -8,7 +8,7 @@
 #include "model/base/units.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/cli/plot.hpp"
-#include "reports/plot_timeline.hpp"
+#include "reports/figure/plot_timeline.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {

@@ -11,7 +11,7 @@
 #include "reports/cli/options.hpp"
 #include "reports/csv.hpp"
 #include "reports/json.hpp"
-#include "reports/measured.hpp"
+#include "reports/measured/measured.hpp"
 #include "reports/settings.hpp"
 #include "reports/text.hpp"
 #include "sim/simulate.hpp"

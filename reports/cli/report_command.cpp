@@ -10,7 +10,7 @@
 #include "reports/cli/sweep_merge.hpp"
 #include "reports/cli/sweep_table.hpp"
 #include "reports/cli/told.hpp"
-#include "reports/measured.hpp"
+#include "reports/measured/measured.hpp"
 #include "reports/page/page.hpp"
 #include "reports/settings.hpp"
 

@@ -16,7 +16,7 @@
 #include "model/scenario/model_reader.hpp"
 #include "model/workload/build.hpp"
 #include "model/workload/transformer_parameters.hpp"
-#include "reports/table.hpp"
+#include "reports/print/table.hpp"
 
 namespace foretrain {
 

@@ -16,7 +16,7 @@
 #include "model/base/format.hpp"
 #include "model/base/words.hpp"
 #include "reports/csv.hpp"
-#include "reports/table.hpp"
+#include "reports/print/table.hpp"
 
 namespace foretrain {
 

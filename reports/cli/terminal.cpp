@@ -14,7 +14,7 @@
 
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
-#include "reports/table.hpp"
+#include "reports/print/table.hpp"
 
 namespace foretrain {
 

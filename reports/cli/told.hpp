@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "reports/cli/plot.hpp"
-#include "reports/explanation.hpp"
+#include "reports/explain/explanation.hpp"
+#include "reports/figure/plot_scaling.hpp"
 #include "reports/memory_report.hpp"
-#include "reports/plot_scaling.hpp"
 
 namespace foretrain {
 

@@ -14,8 +14,8 @@
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/json.hpp"
-#include "reports/measured.hpp"
-#include "reports/pairs.hpp"
+#include "reports/measured/measured.hpp"
+#include "reports/measured/pairs.hpp"
 #include "reports/text.hpp"
 
 namespace foretrain {

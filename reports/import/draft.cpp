@@ -10,7 +10,7 @@
 #include "model/base/text.hpp"
 #include "model/base/utf8.hpp"
 #include "model/scenario/load.hpp"
-#include "reports/table.hpp"
+#include "reports/print/table.hpp"
 
 namespace foretrain {
 

@@ -11,7 +11,7 @@
 #include "reports/import/importer.hpp"
 #include "reports/import/input_text.hpp"
 #include "reports/import/kineto_trace.hpp"
-#include "reports/table.hpp"
+#include "reports/print/table.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "model/base/csv.hpp"
-#include "reports/accuracy.hpp"
-#include "reports/explanation.hpp"
+#include "reports/explain/explanation.hpp"
+#include "reports/figure/plot_scaling.hpp"
+#include "reports/measured/accuracy.hpp"
 #include "reports/memory_report.hpp"
 #include "reports/page/link_use.hpp"
-#include "reports/plot_scaling.hpp"
 #include "reports/roofline.hpp"
 
 namespace foretrain {

@@ -20,7 +20,7 @@
 #include "reports/cli/workers.hpp"
 #include "reports/csv.hpp"
 #include "reports/json.hpp"
-#include "reports/names.hpp"
+#include "reports/print/names.hpp"
 #include "reports/python/captured_command.hpp"
 #include "reports/settings.hpp"
 #include "reports/text.hpp"

@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "model/base/text.hpp"
-#include "reports/table.hpp"
+#include "reports/print/table.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 #include "tests/golden.hpp"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "reports/accuracy.hpp"
+#include "reports/measured/accuracy.hpp"
 
 namespace foretrain::test {
 

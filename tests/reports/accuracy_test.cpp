@@ -1,4 +1,4 @@
-#include "reports/accuracy.hpp"
+#include "reports/measured/accuracy.hpp"
 
 #include "tests/catch.hpp"
 

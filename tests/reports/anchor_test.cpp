@@ -1,7 +1,7 @@
-#include "reports/anchor.hpp"
+#include "reports/measured/anchor.hpp"
 
 #include "model/scenario/load.hpp"
-#include "reports/measured.hpp"
+#include "reports/measured/measured.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/sample_results.hpp"

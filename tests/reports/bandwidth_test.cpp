@@ -1,4 +1,4 @@
-#include "reports/bandwidth.hpp"
+#include "reports/figure/bandwidth.hpp"
 
 #include <stdexcept>
 

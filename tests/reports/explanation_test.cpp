@@ -1,10 +1,10 @@
 // What bounds a step, branch by branch of the decision tree, and what resources are worth.
-#include "reports/explanation.hpp"
+#include "reports/explain/explanation.hpp"
 
 #include <cmath>
 
 #include "model/scenario/load.hpp"
-#include "reports/comparison.hpp"
+#include "reports/explain/comparison.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "model/base/words.hpp"
 #include "model/scenario/cases.hpp"
-#include "reports/measured.hpp"
+#include "reports/measured/measured.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 

@@ -16,7 +16,7 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/json.hpp"
-#include "reports/measured.hpp"
+#include "reports/measured/measured.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/figure/plot_goodput.hpp"
 #include "reports/json.hpp"
-#include "reports/plot_goodput.hpp"
 #include "reports/text.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/sample_results.hpp"

@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "model/scenario/cases.hpp"
-#include "reports/measured.hpp"
+#include "reports/measured/measured.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/accuracy_bar.hpp"

@@ -1,5 +1,5 @@
 // Replays of task graphs beside their predictions. Every number here is made up for the tests; none was measured.
-#include "reports/measured_graph.hpp"
+#include "reports/measured/measured_graph.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "reports/measured.hpp"
+#include "reports/measured/measured.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/reports/sample_results.hpp"

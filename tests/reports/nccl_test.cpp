@@ -9,8 +9,8 @@
 
 #include "model/scenario/cases.hpp"
 #include "model/scenario/load.hpp"
-#include "reports/accuracy.hpp"
-#include "reports/measured.hpp"
+#include "reports/measured/accuracy.hpp"
+#include "reports/measured/measured.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/accuracy_bar.hpp"

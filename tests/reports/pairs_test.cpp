@@ -1,8 +1,8 @@
-#include "reports/pairs.hpp"
+#include "reports/measured/pairs.hpp"
 
 #include "model/base/error.hpp"
 #include "model/scenario/cases.hpp"
-#include "reports/measured.hpp"
+#include "reports/measured/measured.hpp"
 #include "tests/catch.hpp"
 
 namespace foretrain::test {

@@ -1,4 +1,4 @@
-#include "reports/plot_attention.hpp"
+#include "reports/figure/plot_attention.hpp"
 
 #include "tests/catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "reports/plot_cases.hpp"
+#include "reports/figure/plot_cases.hpp"
 
 #include "tests/catch.hpp"
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "model/scenario/cases.hpp"
-#include "reports/accuracy.hpp"
-#include "reports/measured.hpp"
-#include "reports/pairs.hpp"
+#include "reports/measured/accuracy.hpp"
+#include "reports/measured/measured.hpp"
+#include "reports/measured/pairs.hpp"
 #include "sim/simulate.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/accuracy_bar.hpp"

@@ -1,5 +1,5 @@
 // Replays as tables, cases and pictures, from measurements made by hand.
-#include "reports/replay.hpp"
+#include "reports/measured/replay.hpp"
 
 #include "model/scenario/cases.hpp"
 #include "tests/catch.hpp"

@@ -1,8 +1,8 @@
-#include "reports/table.hpp"
+#include "reports/print/table.hpp"
 
 #include "model/base/text.hpp"
-#include "reports/axis.hpp"
 #include "reports/csv.hpp"
+#include "reports/figure/axis.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/sample_results.hpp"
 

@@ -1,0 +1,165 @@
+#include "reports/explain/comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "model/base/format.hpp"
+#include "reports/json.hpp"
+#include "reports/print/names.hpp"
+#include "reports/print/table.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// A line of the table: what it says of one result, empty where it has none.
+struct Line {
+  std::string name;
+  std::function<std::string(const Result&)> cell;
+};
+
+template <typename Cell>
+Line of_training(std::string name, Cell cell) {
+  return {std::move(name), [cell](const Result& r) { return r.train ? cell(*r.train) : std::string(); }};
+}
+
+std::vector<Line> lines() {
+  std::vector<Line> all = {
+      {"time", [](const Result& r) { return format_seconds(r.time()); }},
+      of_training("samples/s", [](const TrainResult& t) { return format_count(t.samples_per_second); }),
+      of_training("tokens/s per GPU",
+                  [](const TrainResult& t) {
+                    return t.tokens_per_second > 0.0 ? format_count(t.tokens_per_second_per_gpu) : std::string();
+                  }),
+      of_training("MFU", [](const TrainResult& t) { return format_percent(t.mfu); })};
+  for (const BreakdownPart& part : breakdown_parts) {
+    all.push_back(of_training(std::string(part.name),
+                              [time = part.time](const TrainResult& t) { return format_seconds(t.breakdown.*time); }));
+  }
+  all.push_back(of_training("memory of a GPU", [](const TrainResult& t) {
+    return format_bytes(t.memory.total()) + (t.memory.fits() ? "" : " (does not fit)");
+  }));
+  all.push_back(of_training("goodput", [](const TrainResult& t) {
+    return t.goodput ? format_percent(t.goodput->simulated.shares.useful) : std::string();
+  }));
+  all.push_back(of_training("time to train", [](const TrainResult& t) {
+    return t.time_to_train ? format_seconds(*t.time_to_train) : std::string();
+  }));
+  all.push_back({"cost, USD", [](const Result& r) { return r.cost_usd ? format_count(*r.cost_usd) : std::string(); }});
+  return all;
+}
+
+/// What a sample takes more or less in each part, greatest first: times of steps with different batches are no measure.
+std::string causes(const TrainResult& train, const TrainResult& reference) {
+  struct Cause {
+    std::string_view name;
+    double change;  ///< of the reference's time for a sample
+  };
+  const double samples = train.samples_per_second * train.step_time.value();
+  const double reference_samples = reference.samples_per_second * reference.step_time.value();
+  const double whole = reference.step_time.value() / reference_samples;
+  std::vector<Cause> all;
+  for (const BreakdownPart& part : breakdown_parts) {
+    const double now = (train.breakdown.*part.time).value() / samples;
+    const double then = (reference.breakdown.*part.time).value() / reference_samples;
+    if (std::abs(now - then) >= 0.001 * whole) all.push_back({part.name, (now - then) / whole});
+  }
+  std::ranges::sort(all, std::ranges::greater{}, [](const Cause& c) { return std::abs(c.change); });
+  std::string text;
+  for (const Cause& cause : all) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", cause.name, signed_percent(cause.change));
+  }
+  return text;
+}
+
+/// What was asked of all results, a line for each setting that differs.
+std::vector<std::vector<std::string>> different_settings(const std::vector<Result>& results) {
+  std::vector<std::string> names;  // in the order in which they come
+  std::map<std::string, std::vector<std::string>> values;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    for (const Setting& s : results[i].settings) {
+      const std::string name = s.line + (s.name.empty() ? "" : " " + s.name);
+      std::vector<std::string>& of_name = values.try_emplace(name, results.size()).first->second;
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+      of_name[i] += (of_name[i].empty() ? "" : ", ") + s.value;
+    }
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& name : names) {
+    std::vector<std::string> row = values.at(name);
+    if (std::ranges::adjacent_find(row, std::ranges::not_equal_to{}) == row.end()) continue;
+    row.insert(row.begin(), name);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+Speedup speedup_of(const Result& result, const Result& reference) {
+  Speedup speedup;
+  const bool both = result.train && reference.train;
+  speedup.factor =
+      both ? result.train->samples_per_second / reference.train->samples_per_second : reference.time() / result.time();
+  const auto spread = [](const Result& r) {
+    return r.uncertainty_low > Seconds(0.0) ? 0.5 * std::log(r.uncertainty_high / r.uncertainty_low) : 0.0;
+  };
+  const double share = std::exp(std::hypot(spread(result), spread(reference)));
+  speedup.low = speedup.factor / share;
+  speedup.high = speedup.factor * share;
+  return speedup;
+}
+
+std::string comparison_text(const std::vector<Result>& results) {
+  std::vector<std::string> header = {""};
+  for (std::size_t i = 0; i < results.size(); ++i) header.push_back(fmt::format("[{}]", i + 1));
+  std::string text;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    text += fmt::format("  [{}] {}  [{}]\n", i + 1, results[i].scenario, name(results[i].fidelity));
+  }
+  TextTable table("l" + std::string(results.size(), 'r'), header);
+  const std::vector<std::vector<std::string>> different = different_settings(results);
+  for (const std::vector<std::string>& row : different) table.add_row(row);
+  if (!different.empty()) table.add_rule();
+  for (const Line& line : lines()) {
+    std::vector<std::string> row = {line.name};
+    for (const Result& result : results) row.push_back(line.cell(result));
+    const bool empty = std::ranges::all_of(row.begin() + 1, row.end(), [](const auto& cell) { return cell.empty(); });
+    if (!empty) table.add_row(std::move(row));
+  }
+  text += "\n" + table.text(page_indent) + "\n";
+  const Result& first = results.front();
+  for (std::size_t i = 1; i < results.size(); ++i) {
+    const Speedup speedup = speedup_of(results[i], first);
+    const bool faster = speedup.factor >= 1.0;
+    std::string sentence = faster ? fmt::format("[{}] is {:.3g} times as fast as [1] ({:.3g} to {:.3g})", i + 1,
+                                                speedup.factor, speedup.low, speedup.high)
+                                  : fmt::format("[{}] is {:.3g} times as slow as [1] ({:.3g} to {:.3g})", i + 1,
+                                                1.0 / speedup.factor, 1.0 / speedup.high, 1.0 / speedup.low);
+    if (results[i].train && first.train) {
+      const std::string why = causes(*results[i].train, *first.train);
+      if (!why.empty()) sentence += ". Of the time that a sample takes in [1]: " + why;
+    }
+    text += "  " + wrap(sentence + ".", page_width() - 2, 2) + "\n";
+  }
+  return text;
+}
+
+std::string comparison_json(const std::vector<Result>& results) {
+  nlohmann::ordered_json json;
+  json["results"] = nlohmann::ordered_json::parse(to_json(results));
+  json["speedups"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 1; i < results.size(); ++i) {
+    const Speedup s = speedup_of(results[i], results.front());
+    json["speedups"].push_back({{"factor", s.factor}, {"low", s.low}, {"high", s.high}});
+  }
+  return json.dump(2);
+}
+
+}  // namespace foretrain

@@ -1,0 +1,123 @@
+#include "reports/explain/explanation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/base/format.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr double idle_limit = 0.10, bubble_limit = 0.30, communication_limit = 0.30;
+constexpr double least_use =
+    0.35;  ///< of the products' peak while kernels run, below which shapes or formats are at fault
+
+double share_of(const std::vector<Sensitivity>& sensitivities, const std::string& resource) {
+  const auto found = std::ranges::find(sensitivities, resource, &Sensitivity::resource);
+  return found == sensitivities.end() ? 0.0 : found->share;
+}
+
+std::string largest_exposed(const TrainResult& train) {
+  const auto largest =
+      std::ranges::max_element(train.communication, {}, [](const auto& entry) { return entry.second.exposed; });
+  if (largest == train.communication.end()) return "";
+  return fmt::format("{} ({})", largest->first, format_seconds(largest->second.exposed));
+}
+
+/// The decision tree: is the GPU idle, and why; if it is busy, with what.
+void diagnose(const Scenario& scenario, Explanation& e) {
+  const TrainResult& train = *e.result.train;
+  const Breakdown& b = train.breakdown;
+  const auto ask = [&](std::string question, double share, double limit) {
+    e.path.push_back({std::move(question), share, limit});
+    return e.path.back().yes();
+  };
+  if (ask("waits for data", b.data_stall / train.step_time, idle_limit)) {
+    e.bottleneck = "the input pipeline";
+    e.advice = "more workers, faster storage, work moved to the device, or decoded samples kept";
+    return;
+  }
+  if (ask("waits for the host to launch kernels", b.host_overhead / train.step_time, idle_limit)) {
+    e.bottleneck = "the host";
+    e.advice = "fewer and larger kernels: larger micro-batches, compiled execution, CUDA graphs";
+    return;
+  }
+  if (ask("idle in the pipeline's bubble", b.pipeline_bubble / train.step_time, bubble_limit)) {
+    e.bottleneck = "the pipeline";
+    e.advice = "more micro-batches, fewer stages, interleaving or a zero-bubble schedule";
+    return;
+  }
+  if (ask("exposed communication", b.exposed_communication / train.step_time, communication_limit)) {
+    const double network = share_of(e.sensitivities, "network bandwidth"), nvlink = share_of(e.sensitivities, "NVLink"),
+                 pcie = share_of(e.sensitivities, "PCIe and sockets"),
+                 latency = share_of(e.sensitivities, "network latency");
+    const double most = std::max({network, nvlink, pcie, latency});
+    const char* where = most == network   ? "over the network"
+                        : most == nvlink  ? "over NVLink"
+                        : most == latency ? "in the network's latency"
+                                          : "over PCIe";
+    e.bottleneck = fmt::format("communication {}: {}", where, largest_exposed(train));
+    e.advice =
+        "overlap, fewer bytes (precision, compression, accumulation), another algorithm or placement, faster links";
+    return;
+  }
+  const double memory = share_of(e.sensitivities, "memory of the GPUs");
+  const double arithmetic = share_of(e.sensitivities, "arithmetic of the GPUs");
+  if (ask("bound by the GPU's memory, over its arithmetic", memory, arithmetic)) {
+    e.bottleneck = "the GPU's memory bandwidth";
+    e.advice = "fused kernels (compiled execution, FlashAttention), smaller formats, larger micro-batches";
+    return;
+  }
+  const auto* of = std::get_if<TrainWorkload>(&scenario.workload);
+  const Gpu& gpu = scenario.cluster.node.gpu;
+  const double peak = gpu.matrix_rate(of->precision).value();
+  const double use = b.compute > Seconds(0.0) && peak > 0.0
+                         ? train.model_flops_per_second_per_gpu.value() * (train.step_time / b.compute) / peak
+                         : 1.0;
+  if (ask("products idle while kernels run", 1.0 - use, 1.0 - least_use)) {
+    e.bottleneck =
+        fmt::format("low use of the GPU's units for products: {} of their peak while kernels run", format_percent(use));
+    e.advice = "larger products (micro-batch, fewer tensor ranks), no recomputation, a format with faster units";
+    return;
+  }
+  e.bottleneck = "arithmetic";
+  e.advice = "the GPUs are used as they should be: more or faster GPUs, or a smaller format";
+}
+
+double speed_of(const Result& result) {
+  return result.train ? result.train->samples_per_second : 1.0 / result.time().value();
+}
+
+}  // namespace
+
+void set_spread(Explanation& e, const Result& with_jitter) {
+  if (with_jitter.train) e.spread = with_jitter.train->spread;
+}
+
+Explanation explain(const Scenario& scenario, Result result, std::vector<Answer> scaled, std::vector<Answer> changed) {
+  Explanation e;
+  e.result = std::move(result);
+  for (std::size_t i = 0; i + 1 < scaled.size(); i += 2) {
+    if (!scaled[i].result || !scaled[i + 1].result) continue;
+    const Seconds faster = scaled[i].result->time(), slower = scaled[i + 1].result->time();
+    e.sensitivities.push_back(
+        {scaled[i].what_if.name, faster, slower, std::log(slower / faster) / (2.0 * std::log(resource_scale))});
+  }
+  std::ranges::stable_sort(e.sensitivities, std::ranges::greater{}, &Sensitivity::share);
+  for (Answer& answer : changed) {
+    Remedy remedy{answer.what_if.name, answer.what_if.overrides, 0.0, std::move(answer.result),
+                  std::move(answer.what_if.why_not)};
+    if (remedy.result) remedy.speedup = speed_of(*remedy.result) / speed_of(e.result);
+    e.remedies.push_back(std::move(remedy));
+  }
+  std::ranges::stable_sort(e.remedies, std::ranges::greater{}, &Remedy::speedup);
+  if (e.result.train) diagnose(scenario, e);
+  e.critical_path = critical_path(e.result.timeline);
+  set_spread(e, e.result);
+  return e;
+}
+
+}  // namespace foretrain

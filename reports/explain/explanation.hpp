@@ -1,0 +1,68 @@
+// Why a prediction is what it is: what bounds it, what each resource is worth, and what would help.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/result.hpp"
+#include "reports/explain/critical_path.hpp"
+#include "reports/explain/what_if.hpp"
+#include "reports/figure/figure.hpp"
+
+namespace foretrain {
+
+/// What a resource is worth.
+struct Sensitivity {
+  std::string resource;
+  Seconds faster, slower;  ///< time with the resource `resource_scale` faster and slower
+  double share = 0.0;      ///< of the time that goes with it: -d ln(time) / d ln(speed), from the two
+};
+
+/// One question on the way to the bottleneck.
+struct Finding {
+  std::string question;
+  double share = 0.0;  ///< of the step
+  double limit = 0.0;  ///< above which the answer is yes
+  [[nodiscard]] bool yes() const { return share > limit; }
+};
+
+/// What a change would make of the scenario.
+struct Remedy {
+  std::string name;
+  std::vector<std::string> overrides;  ///< as for --set
+  double speedup = 1.0;                ///< samples per second over the scenario's; of a collective, its time over this
+  std::optional<Result> result;
+  std::string why_not;  ///< where there is no result
+};
+
+struct Explanation {
+  Result result;
+  std::vector<Finding> path;  ///< training only; the first "yes" ends it
+  std::string bottleneck, advice;
+  std::vector<Sensitivity> sensitivities;  ///< greatest share first
+  std::vector<Remedy> remedies;            ///< greatest gain first, then what cannot be
+  std::vector<PathPart> critical_path;     ///< longest first; needs the result's timeline
+  /// Of steps that differ by chance: by the scenario's own jitter, or by usual_jitter().
+  std::optional<TrainResult::Spread> spread;
+};
+
+/// A what-if with its prediction; nothing where it could not be predicted.
+struct Answer {
+  WhatIf what_if;
+  std::optional<Result> result;
+};
+
+/// `scaled` as scaled_resources() gives them, `changed` as remedies().
+Explanation explain(const Scenario& scenario, Result result, std::vector<Answer> scaled, std::vector<Answer> changed);
+
+/// Takes the spread of step times from a prediction.
+void set_spread(Explanation& explanation, const Result& with_jitter);
+
+/// Ending in a line end.
+std::string to_text(const Explanation& explanation);
+std::string to_json(const Explanation& explanation);
+/// Sensitivities as a tornado: what the time changes by when each resource is faster or slower.
+Figure to_figure(const Explanation& explanation);
+
+}  // namespace foretrain

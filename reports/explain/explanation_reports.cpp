@@ -1,0 +1,219 @@
+// An explanation as text, JSON and a picture.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "model/base/format.hpp"
+#include "reports/explain/explanation.hpp"
+#include "reports/goodput_report.hpp"
+#include "reports/print/table.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr double worth_telling = 0.005;  ///< of the time or the throughput
+
+std::string sets_of(const Remedy& remedy) {
+  std::string text;
+  for (const std::string& override : remedy.overrides) {
+    const bool quoted = override.find(' ') != std::string::npos || override.find('(') != std::string::npos;
+    text += fmt::format("{0}{1}{2}{1}", text.empty() ? "" : " --set ", quoted ? "'" : "", override);
+  }
+  return text;
+}
+
+std::string diagnosis_text(const Explanation& e) {
+  if (e.path.empty()) return "";
+  TextTable table("lrlrl");
+  for (const Finding& f : e.path) {
+    table.add_row({f.question, percent_text(f.share), f.yes() ? "above" : "not above", percent_text(f.limit),
+                   f.yes() ? "◄" : ""});
+  }
+  return fmt::format("\nBottleneck: {}\n{}  What helps: {}\n", e.bottleneck, table.text(2),
+                     wrap(e.advice, page_width() - 14, 14));
+}
+
+std::string spread_text(const Explanation& e) {
+  if (!e.spread) return "";
+  const bool own = e.result.train && e.result.train->spread;
+  const std::string by = own ? "with the scenario's jitter"
+                             : fmt::format("were devices to differ by {} and messages by {} from step to step",
+                                           percent_text(usual_jitter.compute), percent_text(usual_jitter.network));
+  const std::string text = fmt::format("P50 {} · P90 {} · P99 {}, {}.", format_seconds(e.spread->p50),
+                                       format_seconds(e.spread->p90), format_seconds(e.spread->p99), by);
+  return fmt::format("\nBy chance\n  {}\n", wrap(text, page_width() - 2, 2));
+}
+
+/// The chain of tasks that the step waits for, by what it spends its time on.
+std::string path_text(const Explanation& e) {
+  if (e.critical_path.empty()) return "";
+  TextTable table("lrrl");
+  for (const PathPart& part : e.critical_path) {
+    const double share = part.time / e.result.time();
+    table.add_row({part.name, format_seconds(part.time), percent_text(share), bar(share, bar_width / 2)});
+  }
+  return "\nThe chain of tasks that nothing else can hide\n" + table.text(2);
+}
+
+std::string sensitivity_text(const Explanation& e) {
+  TextTable table("lrrrl", {"resource", "10 % faster", "10 % slower", "share", ""});
+  std::string without;
+  for (const Sensitivity& s : e.sensitivities) {
+    const double faster = s.faster / e.result.time() - 1.0, slower = s.slower / e.result.time() - 1.0;
+    if (std::max(std::abs(faster), std::abs(slower)) < worth_telling / 10.0) {
+      without += (without.empty() ? "" : ", ") + s.resource;
+      continue;
+    }
+    table.add_row({s.resource, signed_percent(faster), signed_percent(slower), percent_text(s.share),
+                   bar(s.share, bar_width / 2)});
+  }
+  std::string text = fmt::format("\nWhat each resource is worth\n{}", table.text(2));
+  if (!without.empty()) text += "  No part in it: " + wrap(without, page_width() - 18, 18) + "\n";
+  return text;
+}
+
+std::string remedies_text(const Explanation& e) {
+  TextTable table("lrrll", {"change", "throughput", e.result.train ? "step" : "time", "", "--set"});
+  std::string same, worse, impossible;
+  const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
+  bool helps = false;
+  for (const Remedy& r : e.remedies) {
+    if (!r.result) {
+      impossible += fmt::format("    {}: {}\n", r.name, wrap(r.why_not, page_width() - 6, 6));
+    } else if (r.speedup < 1.0 - worth_telling) {
+      add(worse, fmt::format("{} ({})", r.name, signed_percent(r.speedup - 1.0)));
+    } else if (r.speedup < 1.0 + worth_telling) {
+      add(same, r.name);
+    } else {
+      const bool fits = !r.result->train || r.result->train->memory.fits();
+      table.add_row({r.name, signed_percent(r.speedup - 1.0), format_seconds(r.result->time()),
+                     fits ? "" : "does not fit", sets_of(r)});
+      helps = true;
+    }
+  }
+  if (e.remedies.empty()) return "";
+  std::string text =
+      "\nWhat would help, each by itself\n" + (helps ? table.text(2) : std::string("  nothing of what was tried\n"));
+  if (!same.empty()) text += "  No difference: " + wrap(same, page_width() - 17, 17) + "\n";
+  if (!worse.empty()) text += "  Slower: " + wrap(worse, page_width() - 10, 10) + "\n";
+  if (!impossible.empty()) text += "  Not possible here:\n" + impossible;
+  return text;
+}
+
+/// Servers against rings, where both were predicted.
+std::string servers_text(const Explanation& e) {
+  const Result* servers = nullptr;
+  const Result* ring = nullptr;
+  const auto look_at = [&](const Result& result, bool is_ring) {
+    if (result.parameter_server && servers == nullptr) servers = &result;
+    if (!result.parameter_server && is_ring) ring = &result;
+  };
+  look_at(e.result, true);
+  for (const Remedy& r : e.remedies) {
+    if (r.result) look_at(*r.result, r.name == "synchronisation by ring");
+  }
+  if (servers == nullptr || ring == nullptr || !ring->train) return "";
+  const ParameterServerResult& of = *servers->parameter_server;
+  const Seconds bound = std::max({of.compute_bound, of.link_bound, of.server_bound});
+  const char* by = bound == of.compute_bound ? "the workers' computing"
+                   : bound == of.link_bound  ? "the servers' links"
+                                             : "adding up on the servers";
+  const bool faster = servers->train->samples_per_second > ring->train->samples_per_second;
+  const std::string text = fmt::format(
+      "{} parameter servers are {} than {}: {} samples/s against {}. Alone, computing would take {}, the servers' "
+      "busiest "
+      "link {}, adding up {}: the pace is set by {}. Without servers {} of communication is exposed.",
+      of.servers, faster ? "faster" : "slower", ring == &e.result ? "what the scenario does" : "a ring",
+      format_count(servers->train->samples_per_second), format_count(ring->train->samples_per_second),
+      format_seconds(of.compute_bound), format_seconds(of.link_bound), format_seconds(of.server_bound), by,
+      format_seconds(ring->train->breakdown.exposed_communication));
+  return "\nParameter servers\n  " + wrap(text, page_width() - 2, 2) + "\n";
+}
+
+}  // namespace
+
+std::string to_text(const Explanation& e) {
+  std::string head =
+      fmt::format("{}  [{}]: {}", e.result.scenario, name(e.result.fidelity), format_seconds(e.result.time()));
+  if (e.result.train) head += fmt::format(", {} samples/s", format_count(e.result.train->samples_per_second));
+  const std::string failures = e.result.train ? goodput_section(*e.result.train) : "";
+  return head + "\n" + diagnosis_text(e) + path_text(e) + spread_text(e) + sensitivity_text(e) + remedies_text(e) +
+         servers_text(e) + failures;
+}
+
+std::string to_json(const Explanation& e) {
+  using Json = nlohmann::ordered_json;
+  Json json;
+  json["scenario"] = e.result.scenario;
+  json["fidelity"] = name(e.result.fidelity);
+  json["time_s"] = e.result.time().value();
+  if (e.result.train) json["samples_per_second"] = e.result.train->samples_per_second;
+  json["bottleneck"] = e.bottleneck;
+  json["advice"] = e.advice;
+  json["critical_path"] = Json::array();
+  for (const PathPart& part : e.critical_path) {
+    json["critical_path"].push_back({{"on", part.name}, {"time_s", part.time.value()}});
+  }
+  if (e.spread) {
+    json["step_time_percentiles_s"] = {
+        {"p50", e.spread->p50.value()}, {"p90", e.spread->p90.value()}, {"p99", e.spread->p99.value()}};
+  }
+  json["path"] = Json::array();
+  for (const Finding& f : e.path) {
+    json["path"].push_back({{"question", f.question}, {"share", f.share}, {"limit", f.limit}, {"yes", f.yes()}});
+  }
+  json["sensitivities"] = Json::array();
+  for (const Sensitivity& s : e.sensitivities) {
+    json["sensitivities"].push_back({{"resource", s.resource},
+                                     {"share", s.share},
+                                     {"faster_s", s.faster.value()},
+                                     {"slower_s", s.slower.value()},
+                                     {"scale", resource_scale}});
+  }
+  json["remedies"] = Json::array();
+  for (const Remedy& r : e.remedies) {
+    Json one = {{"change", r.name}, {"set", r.overrides}};
+    if (r.result) {
+      one["speedup"] = r.speedup;
+      one["time_s"] = r.result->time().value();
+      one["fits"] = !r.result->train || r.result->train->memory.fits();
+    } else {
+      one["why_not"] = r.why_not;
+    }
+    json["remedies"].push_back(std::move(one));
+  }
+  return json.dump(2);
+}
+
+Figure to_figure(const Explanation& e) {
+  Panel panel;
+  panel.title = e.result.scenario;
+  panel.subtitle = fmt::format("{}: change of the time", format_seconds(e.result.time()));
+  panel.width = 520;
+  Series faster{.name = "resource 10 % faster", .colour = area_palette[0]},
+      slower{.name = "10 % slower", .colour = area_palette[1]};
+  double row = 0.0, widest = 0.0;
+  for (const Sensitivity& s : e.sensitivities) {
+    const double less = (s.faster / e.result.time() - 1.0) * 100.0, more = (s.slower / e.result.time() - 1.0) * 100.0;
+    if (std::max(std::abs(less), std::abs(more)) < worth_telling * 10.0) continue;
+    faster.boxes.push_back({std::min(less, 0.0), std::max(less, 0.0), row - 0.35, row + 0.35});
+    slower.boxes.push_back({std::min(more, 0.0), std::max(more, 0.0), row - 0.35, row + 0.35});
+    panel.y.tics.push_back({row, s.resource});
+    widest = std::max({widest, std::abs(less), std::abs(more)});
+    row += 1.0;
+  }
+  panel.height = static_cast<int>(40.0 * std::max(row, 1.0));
+  panel.x.name = "change of the time (%)";
+  panel.x.low = -1.1 * widest;
+  panel.x.high = 1.1 * widest;
+  panel.y.low = row - 0.5;
+  panel.y.high = -0.5;
+  panel.series = {std::move(faster), std::move(slower)};
+  panel.levels.push_back({.at = 0.0, .vertical = true, .dashed = false});
+  return {.panels = {std::move(panel)}};
+}
+
+}  // namespace foretrain

@@ -1,0 +1,129 @@
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "model/base/words.hpp"
+#include "reports/explain/what_if.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Collects remedies as overrides.
+class Remedies {
+ public:
+  void add(bool sensible, std::string name, std::vector<std::string> overrides) {
+    if (sensible) list_.push_back({std::move(name), std::move(overrides), std::nullopt, {}});
+  }
+  std::vector<WhatIf> take() { return std::move(list_); }
+
+ private:
+  std::vector<WhatIf> list_;
+};
+
+void add_synchronisation(const Scenario& scenario, Remedies& list) {
+  const Sync& sync = scenario.plan.sync;
+  const bool replicas = replicas_of(scenario.plan) > 1, servers = sync.algorithm == SyncAlgorithm::parameter_server;
+  const bool buckets = replicas && !servers && scenario.plan.zero < 3;
+  list.add(replicas && !servers && !sync.overlap, "gradients sent beside the backward pass",
+           {"plan.sync.overlap=true"});
+  list.add(buckets, "buckets of 100 MB", {"plan.sync.bucket=100 MB"});
+  list.add(buckets, "buckets of 5 MB", {"plan.sync.bucket=5 MB"});
+  list.add(replicas && sync.gradient_precision == Precision::fp32, "gradients sent in bf16",
+           {"plan.sync.gradient_precision=bf16"});
+  list.add(buckets, "PowerSGD of rank 4 for gradients", {"plan.sync.compression=powersgd(4)"});
+  list.add(servers && sync.consistency == Sync::Consistency::synchronous, "asynchronous updates",
+           {"plan.sync.consistency=asynchronous"});
+  list.add(servers, "twice the servers", {fmt::format("plan.sync.servers={}", 2 * sync.servers)});
+  for (const char* algorithm : {"auto", "ring", "double_tree", "hierarchical", "halving_doubling"}) {
+    // A server's other keys would not suit a ring.
+    const char* form = servers ? "plan.sync={{ algorithm: {} }}" : "plan.sync.algorithm={}";
+    list.add(replicas && scenario.plan.zero == 0 && algorithm != name(sync.algorithm),
+             fmt::format("synchronisation by {}", algorithm), {fmt::format(fmt::runtime(form), algorithm)});
+  }
+  list.add(replicas && scenario.plan.zero == 0 && !servers && scenario.plan.pipeline == 1,
+           "a parameter server on each machine",
+           {"plan.sync.algorithm=parameter_server", "plan.sync.placement=cpu",
+            fmt::format("plan.sync.servers={}", scenario.cluster.nodes)});
+}
+
+void add_devices_work(const Scenario& scenario, const TrainWorkload& train, Remedies& list) {
+  const Gpu& gpu = scenario.cluster.node.gpu;
+  list.add(scenario.plan.execution == ExecutionMode::eager, "compiled execution", {"plan.execution=compiled"});
+  list.add(scenario.plan.execution != ExecutionMode::cuda_graph, "CUDA graphs", {"plan.execution=cuda_graph"});
+  list.add(!std::holds_alternative<NetworkConfig>(train.model.shape) && train.attention != AttentionKind::flash,
+           "FlashAttention", {"workload.train.attention=flash"});
+  const bool full = train.precision == Precision::fp32;
+  list.add(full && gpu.has_tensor_cores(Precision::tf32), "products in tf32", {"workload.train.precision=tf32"});
+  list.add((full || train.precision == Precision::tf32) && gpu.has_tensor_cores(Precision::bf16), "training in bf16",
+           {"workload.train.precision=bf16"});
+  list.add((train.precision == Precision::bf16 || train.precision == Precision::fp16) &&
+               gpu.has_tensor_cores(Precision::fp8),
+           "training in fp8", {"workload.train.precision=fp8"});
+  list.add(train.recompute == Recompute::full, "recomputing attention alone", {"workload.train.recompute=selective"});
+  list.add(train.recompute != Recompute::none, "no recomputation", {"workload.train.recompute=none"});
+  list.add(true, "micro-batches of twice the samples",
+           {fmt::format("workload.train.micro_batch={}", 2 * train.micro_batch)});
+  list.add(true, "twice the micro-batches in a step",
+           {fmt::format("workload.train.global_batch={}", 2 * train.global_batch)});
+}
+
+void add_plan(const Scenario& scenario, Remedies& list) {
+  const Plan& plan = scenario.plan;
+  const bool plain = plan.schedule == PipelineSchedule::one_forward_one_backward && plan.interleave == 1;
+  list.add(plan.pipeline > 1 && plain, "two model chunks per pipeline stage", {"plan.interleave=2"});
+  list.add(plan.pipeline > 1 && plain, "a zero-bubble schedule", {"plan.schedule=zero_bubble"});
+  list.add(plan.tensor > 1 && !plan.sequence_parallel, "sequence parallelism", {"plan.sequence_parallel=true"});
+  list.add(plan.tensor > 1 && plan.sequence_parallel && !plan.tensor_overlap,
+           "collectives of tensor ranks behind their products", {"plan.tensor_overlap=true"});
+  list.add(plan.pipeline > 1 && plan.data > 1 && scenario.where.count("plan.order") == 0,
+           "stages on neighbouring GPUs, replicas far apart", {"plan.order=tensor-pipeline-data"});
+  list.add(plan.zero == 3, "gradients divided, weights whole (ZeRO-2)", {"plan.zero=2"});
+}
+
+void add_hardware(const Scenario& scenario, Remedies& list) {
+  const Network& network = scenario.cluster.network;
+  const bool several = scenario.cluster.nodes > 1 && scenario.cluster.groups.empty();
+  list.add(several && network.oversubscription > 1.0, "a network without oversubscription",
+           {"cluster.network.oversubscription=1"});
+  list.add(several, "twice the network bandwidth",
+           {fmt::format("cluster.network.nic_bandwidth={} Gbit/s", network.nic_bandwidth.value() * 16e-9)});
+}
+
+void add_loading(const TrainWorkload& train, Remedies& list) {
+  if (!train.loader) return;
+  const DataLoader& loader = *train.loader;
+  list.add(true, "twice the loader's workers",
+           {fmt::format("workload.train.loader.workers={}", std::max(1, 2 * loader.workers))});
+  list.add(!loader.pinned, "page-locked memory for batches", {"workload.train.loader.pinned=true"});
+}
+
+}  // namespace
+
+std::vector<WhatIf> remedies(const Scenario& scenario, const Reload& reload) {
+  Remedies list;
+  if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
+    add_devices_work(scenario, *train, list);
+    add_synchronisation(scenario, list);
+    add_plan(scenario, list);
+    add_hardware(scenario, list);
+    add_loading(*train, list);
+  } else if (std::holds_alternative<CollectiveWorkload>(scenario.workload)) {
+    for (const char* algorithm : {"auto", "ring", "double_tree", "halving_doubling", "hierarchical"}) {
+      list.add(algorithm != name(scenario.plan.sync.algorithm), fmt::format("by {}", algorithm),
+               {fmt::format("workload.collective.algorithm={}", algorithm)});
+    }
+    add_hardware(scenario, list);
+  }
+  std::vector<WhatIf> all = list.take();
+  for (WhatIf& one : all) {
+    try {
+      one.scenario = reload(one.overrides);
+    } catch (const std::exception& e) {
+      one.why_not = e.what();
+    }
+  }
+  return all;
+}
+
+}  // namespace foretrain

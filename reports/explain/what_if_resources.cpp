@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "reports/explain/what_if.hpp"
+
+namespace foretrain {
+
+namespace {
+
+/// Calls `change` with every kind of node of the scenario and its network.
+template <typename Change>
+void for_each_node(Scenario& scenario, const Change& change) {
+  change(scenario.cluster.node, scenario.cluster.network);
+  for (NodeGroup& group : scenario.cluster.groups) change(group.node, group.network);
+}
+
+void scale_arithmetic(Scenario& scenario, double speed) {
+  for_each_node(scenario, [speed](Node& node, Network&) {
+    for (FlopsPerSecond& rate : node.gpu.tensor_rate) rate *= speed;
+    for (FlopsPerSecond& rate : node.gpu.vector_rate) rate *= speed;
+    node.gpu.board_power_watts *= speed;  // else the board's power would cap what the units gain
+  });
+}
+
+void scale_gpu_memory(Scenario& scenario, double speed) {
+  for_each_node(scenario, [speed](Node& node, Network&) {
+    node.gpu.memory_bandwidth *= speed;
+    node.gpu.l2_bandwidth *= speed;
+  });
+}
+
+template <LinkKind... Kinds>
+void scale_links(Scenario& scenario, double speed) {
+  for_each_node(scenario, [speed](Node& node, Network&) {
+    const auto scale = [speed](LinkType& type) {
+      if (((type.kind == Kinds) || ...)) type.bandwidth *= speed;
+    };
+    std::ranges::for_each(node.link_types, scale);
+    scale(node.nic_attachment_link);
+  });
+}
+
+void scale_network(Scenario& scenario, double speed) {
+  for_each_node(scenario, [speed](Node&, Network& network) { network.nic_bandwidth *= speed; });
+}
+
+void scale_network_latency(Scenario& scenario, double speed) {
+  for_each_node(scenario, [speed](Node&, Network& network) {
+    network.latency /= speed;
+    network.messages.step /= speed;
+    network.messages.message_time /= speed;
+  });
+}
+
+void scale_dispatch(Scenario& scenario, double speed) {
+  HostConstants& host = scenario.calibration.host;
+  for (double* time : {&host.dispatch_us, &host.compiled_dispatch_us, &host.graph_launch_us, &host.launch_latency_us,
+                       &host.step_us, &host.expert_pass_us}) {
+    *time /= speed;
+  }
+}
+
+void scale_storage(Storage& storage, double speed) {
+  for (BytesPerSecond* rate : {&storage.read_bandwidth, &storage.write_bandwidth, &storage.stream_bandwidth,
+                               &storage.inner_bandwidth, &storage.link_bandwidth}) {
+    *rate *= speed;
+  }
+  storage.random_read_iops *= speed;
+  storage.random_write_iops *= speed;
+  for (Seconds* time : {&storage.read_latency, &storage.write_latency, &storage.revolution, &storage.seek,
+                        &storage.write_seek, &storage.track_to_track, &storage.round_trip}) {
+    *time /= speed;
+  }
+}
+
+DataLoader* loader_of(Scenario& scenario) {
+  if (auto* alone = std::get_if<LoaderWorkload>(&scenario.workload)) return &alone->loader;
+  auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+  return train != nullptr && train->loader ? &*train->loader : nullptr;
+}
+
+void scale_all_storage(Scenario& scenario, double speed) {
+  for_each_node(scenario, [speed](Node& node, Network&) { scale_storage(node.storage, speed); });
+  if (DataLoader* loader = loader_of(scenario); loader != nullptr && loader->storage) {
+    scale_storage(*loader->storage, speed);
+  }
+}
+
+void scale_loading(Scenario& scenario, double speed) {
+  DataLoader& loader = *loader_of(scenario);
+  LoaderStages& stages = loader.stages;
+  for (Seconds* time : {&loader.per_sample, &stages.read, &stages.decode, &stages.preprocess, &stages.augment,
+                        &stages.collate, &loader.device_decode}) {
+    *time /= speed;
+  }
+}
+
+void scale_host_memory(Scenario& scenario, double speed) {
+  for_each_node(scenario, [speed](Node& node, Network&) {
+    node.cpu.memory_bandwidth *= speed;
+    for (LinkType& type : node.link_types) {
+      if (type.kind == LinkKind::memory) type.bandwidth *= speed;
+    }
+  });
+}
+
+using Scale = void (*)(Scenario&, double);
+constexpr std::array<std::pair<const char*, Scale>, 9> resources = {
+    {{"arithmetic of the GPUs", scale_arithmetic},
+     {"memory of the GPUs", scale_gpu_memory},
+     {"NVLink", scale_links<LinkKind::nvlink, LinkKind::nvswitch>},
+     {"PCIe and sockets", scale_links<LinkKind::pcie, LinkKind::socket>},
+     {"network bandwidth", scale_network},
+     {"network latency", scale_network_latency},
+     {"dispatch on the host", scale_dispatch},
+     {"memory of the hosts", scale_host_memory},
+     {"storage", scale_all_storage}}};
+
+}  // namespace
+
+std::vector<WhatIf> scaled_resources(const Scenario& scenario) {
+  std::vector<WhatIf> scaled;
+  const auto add = [&](const char* name, Scale scale) {
+    for (const double speed : {resource_scale, 1.0 / resource_scale}) {
+      WhatIf& one = scaled.emplace_back(WhatIf{name, {}, scenario});
+      scale(*one.scenario, speed);
+    }
+  };
+  for (const auto& [name, scale] : resources) add(name, scale);
+  Scenario copy = scenario;
+  if (loader_of(copy) != nullptr) add("decoding and preparing samples", scale_loading);
+  return scaled;
+}
+
+std::optional<Scenario> with_usual_jitter(const Scenario& scenario) {
+  if (scenario.cluster.jitter || !std::holds_alternative<TrainWorkload>(scenario.workload)) return std::nullopt;
+  Scenario jittery = scenario;
+  jittery.cluster.jitter = usual_jitter;
+  return jittery;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,185 @@
+#include "reports/figure/axis.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "model/base/format.hpp"
+#include "reports/print/table.hpp"
+
+namespace foretrain {
+
+TimeUnit time_unit(Seconds largest) {
+  static constexpr std::array<TimeUnit, 3> units = {
+      {{"s", Seconds(1.0)}, {"ms", Seconds(1e-3)}, {"µs", Seconds(1e-6)}}};
+  const auto* unit = std::find_if(units.begin(), units.end(), [&](const TimeUnit& u) { return largest >= u.size; });
+  return unit == units.end() ? units.back() : *unit;
+}
+
+double Axis::place(double value) const {
+  return logarithmic ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
+}
+
+bool spans_decades(double low, double high) {
+  constexpr double widest_linear_ratio = 15.0;
+  return low > 0.0 && high / low > widest_linear_ratio;
+}
+
+bool grow_by_factors(const std::vector<double>& values) {
+  if (values.front() <= 0.0) return false;
+  if (values.size() < 3) return values.back() >= 4.0 * values.front();
+  // The widest interval over the narrowest: 1 where all are alike.
+  const auto unevenness = [&](auto interval) {
+    double least = std::numeric_limits<double>::infinity(), most = 0.0;
+    for (std::size_t i = 1; i < values.size(); ++i) {
+      const double one = interval(values[i - 1], values[i]);
+      least = std::min(least, one);
+      most = std::max(most, one);
+    }
+    return most / least;
+  };
+  return unevenness([](double a, double b) { return std::log(b / a); }) <
+         unevenness([](double a, double b) { return b - a; });
+}
+
+std::string common_unit(std::vector<std::string>& labels) {
+  std::string unit;
+  std::vector<std::string> numbers;
+  for (const std::string& label : labels) {
+    const std::size_t blank = label.find(' ');
+    if (blank == std::string::npos || (!unit.empty() && label.substr(blank + 1) != unit)) return "";
+    unit = label.substr(blank + 1);
+    numbers.push_back(label.substr(0, blank));
+  }
+  labels = std::move(numbers);
+  return unit;
+}
+
+std::string si_text(double value, std::string_view unit) {
+  // Thousands without a unit are "K", as in texts.
+  const std::array<std::string_view, 8> prefixes = {"n", "µ", "m", "", unit.empty() ? "K" : "k", "M", "G", "T"};
+  constexpr int none = 3;
+  const bool bare = unit.empty() && value >= 1e-3 && value < 1e4;
+  int prefix = bare || value == 0.0 ? none : none + static_cast<int>(std::floor(std::log10(value) / 3.0 + 1e-9));
+  if (unit == "s") prefix = std::min(prefix, none);  // nobody says kiloseconds
+  prefix = std::clamp(prefix, 0, static_cast<int>(prefixes.size()) - 1);
+  const std::string number = fmt::format("{:.6g}", value / std::pow(10.0, 3.0 * (prefix - none)));
+  const std::string word = std::string(prefixes.at(static_cast<std::size_t>(prefix))) + std::string(unit);
+  return word.empty() ? number : number + " " + word;
+}
+
+std::vector<Tic> logarithmic_tics(double low, double high, std::string_view unit) {
+  const bool powers_alone = high / low > 1000.0;
+  std::vector<Tic> tics;
+  for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= high; power *= 10.0) {
+    for (const double step : {1.0, 2.0, 5.0}) {
+      const double at = step * power;
+      if ((powers_alone && step != 1.0) || at < low * (1.0 - 1e-9) || at > high) continue;
+      tics.push_back({at, si_text(at, unit)});
+    }
+  }
+  return tics;
+}
+
+std::vector<Tic> binary_tics(double low, double high) {
+  std::vector<Tic> tics;
+  for (double size = std::exp2(std::ceil(std::log2(low))); size <= high; size *= 2.0) {
+    tics.push_back({size, format_binary_bytes(Bytes(size))});
+  }
+  return tics;
+}
+
+void set_range(Axis& axis, const std::vector<double>& values, bool upward) {
+  if (axis.low == axis.high) {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (const double value : values) {
+      if (!std::isfinite(value) || (axis.logarithmic && value <= 0.0)) continue;
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+    if (low > high) low = high = 1.0;
+    if (axis.logarithmic) {
+      const double room = upward ? 1.4 : std::max(1.08, std::pow(high / low, 0.02));
+      axis.low = low / room;
+      axis.high = high * room;
+    } else if (upward) {
+      axis.high = high > 0.0 ? high * 1.07 : 1.0;
+    } else {
+      const double room = high > low ? (high - low) * 0.02 : 0.5;
+      axis.low = low - room;
+      axis.high = high + room;
+    }
+  }
+  if (!axis.logarithmic || !axis.tics.empty()) return;
+  axis.tics = axis.binary ? binary_tics(axis.low, axis.high) : logarithmic_tics(axis.low, axis.high, axis.unit);
+}
+
+void drop_crowded(Axis& axis, int pixels) {
+  double free = -1e9;
+  std::erase_if(axis.tics, [&](const Tic& tic) {
+    if (tic.label.empty()) return false;
+    // Powers of two count as equally wide, so that those which stay are evenly apart.
+    const double half = 0.5 * text_width(axis.binary ? "1.00 KiB" : tic.label, axis.font);
+    const double at = axis.place(tic.at) * pixels;
+    if (at - half < free) return true;
+    free = at + half + 0.5 * axis.font;
+    return false;
+  });
+}
+
+int text_width(std::string_view text, int font_pixels) {
+  constexpr double average_character = 0.59;  // of the font's size: DejaVu Sans, the widest of the fonts asked for
+  return static_cast<int>(std::ceil(average_character * font_pixels * static_cast<double>(display_width(text))));
+}
+
+std::vector<double> spread(const std::vector<double>& positions, double gap, double low, double high) {
+  const std::size_t n = positions.size();
+  if (n == 0) return {};
+  const double usable = std::min(gap, n > 1 ? (high - low) / static_cast<double>(n - 1) : gap);
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return positions[a] < positions[b]; });
+
+  // Labels that would overlap form a cluster, placed around the mean of the places its members want; clusters that
+  // meet are merged (the pool-adjacent-violators method of isotonic regression).
+  struct Cluster {
+    double wanted = 0.0;  // sum over members of (position − offset within the cluster)
+    std::size_t members = 0;
+    [[nodiscard]] double start() const { return wanted / static_cast<double>(members); }
+  };
+  std::vector<Cluster> clusters;
+  for (const std::size_t index : order) {
+    clusters.push_back({positions[index], 1});
+    while (clusters.size() > 1) {
+      Cluster& above = clusters[clusters.size() - 2];
+      const Cluster& last = clusters.back();
+      const double length = static_cast<double>(above.members) * usable;
+      if (above.start() + length <= last.start()) break;
+      above.wanted += last.wanted - static_cast<double>(last.members) * length;
+      above.members += last.members;
+      clusters.pop_back();
+    }
+  }
+  std::vector<double> result(n);
+  std::size_t k = 0;
+  for (const Cluster& cluster : clusters) {
+    for (std::size_t i = 0; i < cluster.members; ++i) {
+      result[order[k++]] = cluster.start() + static_cast<double>(i) * usable;
+    }
+  }
+  // The limits: pushed up from the bottom, then down from the top.
+  for (std::size_t i = 0; i < n; ++i) {
+    result[order[i]] = std::max(result[order[i]], low + static_cast<double>(i) * usable);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    result[order[n - 1 - i]] = std::min(result[order[n - 1 - i]], high - static_cast<double>(i) * usable);
+  }
+  return result;
+}
+
+}  // namespace foretrain

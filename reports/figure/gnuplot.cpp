@@ -1,0 +1,106 @@
+#include "reports/figure/gnuplot.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "model/base/error.hpp"
+#include "model/base/process.hpp"
+#include "model/base/utf8.hpp"
+
+namespace foretrain {
+
+std::string gnuplot_string(std::string_view text) {
+  // Single quotes: neither backslashes nor `commands` have a meaning inside; a quote is written twice.
+  std::string quoted = "'";
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_length(text, at);
+    if (length == 0) {
+      const bool control = static_cast<unsigned char>(text[at]) < 0x80;
+      quoted += control ? " " : "\uFFFD";
+    } else if (text[at] == '\'') {
+      quoted += "''";
+    } else {
+      quoted +=
+          text[at] == '\t' || text[at] == '\n' || text[at] == '\r' ? std::string_view(" ") : text.substr(at, length);
+    }
+    at += length == 0 ? 1 : length;
+  }
+  return quoted + "'";
+}
+
+namespace {
+
+/// Without <title> elements: gnuplot puts its internal names there, and browsers show them under the pointer.
+std::string without_titles(std::string svg) {
+  static constexpr std::string_view begin = "<title>";
+  static constexpr std::string_view end = "</title>";
+  std::size_t from = 0;
+  while ((from = svg.find(begin, from)) != std::string::npos) {
+    const std::size_t to = svg.find(end, from);
+    if (to == std::string::npos) break;
+    svg.erase(from, to + end.size() - from);
+  }
+  return svg;
+}
+
+/// Without the time at which it was drawn: the same figure gives the same bytes.
+std::string without_date(std::string pdf) {
+  static constexpr std::string_view key = "/CreationDate (D:", none = "19700101000000";
+  const std::size_t at = pdf.find(key);
+  if (at != std::string::npos) pdf.replace(at + key.size(), none.size(), none);
+  return pdf;
+}
+
+}  // namespace
+
+std::optional<PictureFormat> picture_format(std::string_view path) {
+  static constexpr std::array<std::string_view, 3> ends = {".svg", ".png", ".pdf"};  // in the order of PictureFormat
+  const std::string end = std::filesystem::path(path).extension().string();
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (end == ends.at(i)) return static_cast<PictureFormat>(i);
+  }
+  return std::nullopt;
+}
+
+std::string terminal_script(PictureFormat format, int width, int height) {
+  constexpr double pixels_per_inch = 96.0;
+  constexpr std::string_view rest = "noenhanced font 'DejaVu Sans,13' background '#ffffff'";
+  switch (format) {
+    case PictureFormat::png:  // gnuplot counts its font's size in points, 72 an inch
+      return fmt::format("set terminal pngcairo size {},{} fontscale 1.5 linewidth 2 pointscale 2.6 dashlength 2 {}\n",
+                         2 * width, 2 * height, rest);
+    case PictureFormat::pdf:
+      return fmt::format(
+          "set terminal pdfcairo size {:.4f}in,{:.4f}in fontscale 0.5625 linewidth 1.7 pointscale 1 {}\n",
+          width / pixels_per_inch, height / pixels_per_inch, rest);
+    case PictureFormat::svg:
+      break;
+  }
+  return fmt::format(
+      "set terminal svg size {},{} dynamic noenhanced font 'DejaVu Sans,Arial,Helvetica,sans-serif,13' background "
+      "'#ffffff'\n",
+      width, height);
+}
+
+std::string run_gnuplot(const std::string& script) {
+  FilterResult result;
+  try {
+    // -d: the user's own settings would change the picture.
+    result = run_filter({"gnuplot", "-d"}, script);
+  } catch (const std::system_error& error) {
+    throw UsageError(
+        fmt::format("cannot draw: {}; install gnuplot (Debian, Ubuntu: apt-get install gnuplot-nox)", error.what()));
+  }
+  if (result.status != 0 || result.output.empty()) {
+    throw std::runtime_error("gnuplot could not draw the picture: " + result.errors);
+  }
+  if (result.output.starts_with("%PDF")) return without_date(std::move(result.output));
+  return result.output.starts_with("<?xml") ? without_titles(std::move(result.output)) : result.output;
+}
+
+}  // namespace foretrain

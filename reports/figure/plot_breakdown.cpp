@@ -1,0 +1,90 @@
+#include "reports/figure/plot_breakdown.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/base/format.hpp"
+#include "reports/print/names.hpp"
+
+namespace foretrain {
+
+namespace {
+
+// Bars are drawn in time while the longest is at most this many times the shortest.
+constexpr double widest_comparable_ratio = 12.0;
+// A segment narrower than this share of the plot has no room for its percentage.
+constexpr double narrowest_labelled = 0.06;
+
+/// Of what is written in a part's piece of a bar; in the order of area_palette.
+constexpr std::array<std::string_view, breakdown_parts.size()> text_colours = {"#ffffff", "#ffffff", "#000000",
+                                                                               "#000000", "#000000", "#ffffff"};
+
+struct Scale {
+  bool shares = false;
+  TimeUnit unit{"s", Seconds(1.0)};
+  double longest = 100.0;  ///< right end of the longest bar, in the axis' unit
+
+  /// Position on the axis of a time within a bar.
+  [[nodiscard]] double place(Seconds time, const Breakdown& whole) const {
+    return shares ? time / whole.total() * 100.0 : time / unit.size;
+  }
+};
+
+Scale scale_of(const std::vector<BreakdownBar>& bars) {
+  const auto [low, high] = std::ranges::minmax(bars, {}, [](const BreakdownBar& bar) { return bar.breakdown.total(); });
+  const Seconds longest = high.breakdown.total();
+  if (longest > low.breakdown.total() * widest_comparable_ratio) return {.shares = true};
+  const TimeUnit unit = time_unit(longest);
+  return {false, unit, longest / unit.size};
+}
+
+/// A bar from its left to its right end, and what is written in it and behind it.
+void add_bar(Panel& panel, std::vector<Series>& parts, const BreakdownBar& bar, const Scale& scale, double row) {
+  const Breakdown& b = bar.breakdown;
+  Seconds before;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Seconds time = b.*breakdown_parts.at(i).time;
+    const double from = scale.place(before, b), to = scale.place(before + time, b);
+    before += time;
+    if (!(time > Seconds(0))) continue;
+    parts[i].boxes.push_back({from, to, row - 0.34, row + 0.34});
+    if ((to - from) / scale.longest < narrowest_labelled) continue;
+    panel.labels.push_back({.text = fmt::format("{:.0f} %", time / b.total() * 100.0),
+                            .x = (from + to) / 2.0,
+                            .y = row,
+                            .colour = text_colours.at(i)});
+  }
+  panel.labels.push_back({.text = format_seconds(b.total()) + (bar.remark.empty() ? "" : " · " + bar.remark),
+                          .x = scale.place(b.total(), b),
+                          .y = row,
+                          .pin = Pin::left,
+                          .right = 8,
+                          .font = 13});
+  panel.y.tics.push_back({row, bar.label});
+}
+
+}  // namespace
+
+Figure to_figure(const std::vector<BreakdownBar>& bars) {
+  if (bars.empty()) return {};
+  const Scale scale = scale_of(bars);
+  const auto count = static_cast<double>(bars.size());
+  Panel panel{.width = 640, .height = 46 * static_cast<int>(bars.size()), .edge = "#ffffff"};
+  panel.x = {.name = scale.shares ? "share of the step (%)" : fmt::format("time of one step ({})", scale.unit.name),
+             .high = scale.longest,
+             .grid = true};
+  panel.y = {.low = 0.4, .high = count + 0.6};
+  std::vector<Series> parts;
+  for (std::size_t i = 0; i < breakdown_parts.size(); ++i) {
+    parts.push_back({.name = std::string(breakdown_parts.at(i).name), .colour = area_palette.at(i)});
+  }
+  for (std::size_t i = 0; i < bars.size(); ++i) add_bar(panel, parts, bars[i], scale, count - static_cast<double>(i));
+  for (Series& part : parts) {
+    if (!part.boxes.empty()) panel.series.push_back(std::move(part));
+  }
+  return {.panels = {std::move(panel)}};
+}
+
+}  // namespace foretrain

@@ -1,0 +1,39 @@
+// A table of measured cases over one of its columns: predictions as lines, measurements as points.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/base/quantity.hpp"
+#include "reports/figure/figure.hpp"
+
+namespace foretrain {
+
+struct CasePoint {
+  double x = 0.0;
+  std::string label;  ///< of x
+  Seconds predicted, measured;
+};
+
+struct CaseCurve {
+  std::string name;
+  std::vector<CasePoint> points;  ///< x increasing
+};
+
+struct CasePanel {
+  std::string title;
+  std::vector<CaseCurve> curves;
+};
+
+struct CaseFigure {
+  std::string axis;  ///< what x is
+  std::vector<CasePanel> panels;
+};
+
+/// Adds a point to the panel and the curve of these names, which are made where they are missing.
+void add_point(CaseFigure& figure, const std::string& panel, const std::string& curve, CasePoint point);
+
+/// Curves of one point are left out: there is nothing to follow.
+Figure to_figure(const CaseFigure& cases);
+
+}  // namespace foretrain

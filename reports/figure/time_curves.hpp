@@ -1,0 +1,41 @@
+// Times over the values of an axis, for pictures and tables that compare several ways of doing the same.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/base/quantity.hpp"
+#include "reports/figure/figure.hpp"
+#include "reports/print/table.hpp"
+
+namespace foretrain {
+
+struct TimeCurve {
+  std::string name;                           ///< "ring"
+  std::vector<std::optional<Seconds>> times;  ///< one per value of the axis; absent where there is no prediction
+};
+
+/// Whether every value has a prediction.
+bool is_complete(const std::vector<TimeCurve>& curves);
+
+/// Shortest and longest of the first `count` curves; infinity and zero where there is no time.
+struct TimeRange {
+  Seconds low = Seconds::infinity(), high;
+};
+TimeRange time_range(const std::vector<TimeCurve>& curves, std::size_t count);
+
+/// A line with a dot at each time, in units of `unit`.
+Series to_series(const TimeCurve& curve, const std::vector<double>& values, Seconds unit);
+
+/// "ring  220 ms": a curve's name and its last time, for the end of its line.
+std::string end_of(const TimeCurve& curve);
+
+/// Values down, curves across. `absent` stands where there is no time.
+std::vector<std::vector<std::string>> time_cells(const std::string& axis, const std::vector<std::string>& values,
+                                                 const std::vector<TimeCurve>& curves, const std::string& absent = "-");
+
+/// Rows of cells aligned at the right, the first of them the header.
+std::string table_text(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace foretrain

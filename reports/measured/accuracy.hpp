@@ -1,0 +1,111 @@
+// Predictions beside measurements: the error of every case, and what the errors of a group have in common.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/figure/figure.hpp"
+#include "reports/measured/anchor.hpp"
+#include "reports/text.hpp"
+
+namespace foretrain {
+
+/// One measured quantity of one case. Both numbers are in the quantity's base unit (s, 1/s, byte, byte/s).
+struct Comparison {
+  std::string name;  ///< of the case
+  std::string group;
+  std::string quantity;  ///< "step_time", "samples_per_second", … as in the table's `measured.` columns
+  double measured = 0.0;
+  double predicted = 0.0;
+  std::optional<bool> covered = std::nullopt;  ///< whether the prediction's interval holds the measured time
+  bool anchored = false;                       ///< predicted relative to measured runs of its model
+
+  /// (predicted − measured) / measured: positive when a time is predicted too long or a throughput too high.
+  [[nodiscard]] double error() const { return (predicted - measured) / measured; }
+};
+
+/// A case without a prediction.
+struct FailedCase {
+  std::string name;
+  std::string why;
+};
+
+/// What a list of errors says; fractions, not percent. All zero when n is zero.
+struct ErrorStatistics {
+  int n = 0;
+  double mape = 0.0;                              ///< mean of the absolute errors
+  double median_error = 0.0;                      ///< median of the absolute errors
+  double bias = 0.0;                              ///< mean of the signed errors
+  double worst = 0.0;                             ///< the signed error farthest from zero
+  std::string worst_case;                         ///< whose it is
+  std::optional<double> coverage = std::nullopt;  ///< share of those with an interval whose interval holds them
+};
+
+struct GroupAccuracy {
+  std::string name;
+  ErrorStatistics statistics;
+  double factor = 1.0;  ///< what anchoring multiplied the group's predictions by
+  int anchors = 0;      ///< comparisons that the factor comes from
+};
+
+/// Two cases in the wrong order.
+struct WrongPair {
+  std::string better, worse;  ///< names of the cases, as measured
+  std::string group;
+  std::string quantity;
+  double measured = 1.0;   ///< how many times as good the better one is
+  double predicted = 1.0;  ///< the same as predicted: not above one
+};
+
+struct PairGroup {
+  std::string name;  ///< of both cases' group, or of the two groups
+  int n = 0;
+  int right = 0;
+};
+
+/// Whether predictions order pairs of cases as measurements do (pairs.hpp).
+struct PairReport {
+  std::vector<std::string> keys;  ///< in which the cases of a pair differ
+  double apart = 0.0;             ///< pairs measured closer together than this do not count
+  int n = 0;
+  int right = 0;
+  int close = 0;  ///< pairs that are too close together
+  std::vector<PairGroup> groups;
+  std::vector<WrongPair> wrong;
+
+  [[nodiscard]] double share() const { return n > 0 ? static_cast<double>(right) / n : 0.0; }
+};
+
+struct AccuracyReport {
+  std::vector<GroupAccuracy> groups;  ///< in order of appearance
+  ErrorStatistics overall;
+  std::vector<Comparison> cases;  ///< those that the statistics count, predictions after anchoring
+  std::vector<FailedCase> failed;
+  int anchored = 0;                       ///< comparisons that were spent on factors
+  std::map<std::string, Anchor> anchors;  ///< by the name that cases have in the column `anchor`
+  std::optional<PairReport> pairs;        ///< where it was asked for; before anchoring
+};
+
+ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons);
+
+/// Groups the comparisons. With `anchor` > 0, the first `anchor` comparisons of each group fix one factor, the median
+/// of their measured/predicted; it multiplies the group's other predictions, and the comparisons it came from leave the
+/// errors. Memory is compared as it is: an efficiency factor says nothing about it. What is anchored by runs of its
+/// model has no part in this.
+AccuracyReport accuracy_report(const std::vector<Comparison>& comparisons, std::vector<FailedCase> failed, int anchor);
+
+/// Predicted against measured, a panel for each dimension: the solid diagonal is a perfect prediction, the dashed ones
+/// ±10 %. The four groups with the largest mean error are told apart.
+Figure to_figure(const AccuracyReport& report);
+
+/// The accuracy of every group as a table, the worst cases by name, and every failed case.
+std::string to_text(const AccuracyReport& report, const TextOptions& options = {});
+
+/// `validate --json`, and the errors of a group as an object of it.
+std::string to_json(const AccuracyReport& report);
+nlohmann::ordered_json statistics_json(const ErrorStatistics& s);
+
+}  // namespace foretrain

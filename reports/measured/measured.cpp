@@ -1,0 +1,127 @@
+#include "reports/measured/measured.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "model/base/statistics.hpp"
+#include "reports/print/names.hpp"
+
+namespace foretrain {
+
+namespace {
+
+void scale(TrainResult& train, double factor) {
+  train.step_time *= factor;
+  train.samples_per_second /= factor;
+  train.tokens_per_second /= factor;
+  train.tokens_per_second_per_gpu /= factor;
+  train.model_flops_per_second_per_gpu /= factor;
+  train.mfu /= factor;
+  for (const BreakdownPart& part : breakdown_parts) train.breakdown.*part.time *= factor;
+  for (auto& [collective, time] : train.communication) {
+    time.total *= factor;
+    time.exposed *= factor;
+  }
+  if (train.time_to_train) *train.time_to_train *= factor;
+}
+
+}  // namespace
+
+bool higher_is_better(const std::string& quantity) {
+  return quantity == name(MeasuredQuantity::samples_per_second) ||
+         quantity == name(MeasuredQuantity::tokens_per_second) || quantity == name(MeasuredQuantity::bus_bandwidth);
+}
+
+std::optional<double> predicted_value(const Result& result, MeasuredQuantity quantity) {
+  const auto of_train = [&](auto value) -> std::optional<double> {
+    if (!result.train) return std::nullopt;
+    return value(*result.train);
+  };
+  switch (quantity) {
+    case MeasuredQuantity::step_time:
+      return of_train([](const TrainResult& t) { return t.step_time.value(); });
+    case MeasuredQuantity::samples_per_second:
+      return of_train([](const TrainResult& t) { return t.samples_per_second; });
+    case MeasuredQuantity::tokens_per_second:
+      return of_train([](const TrainResult& t) { return t.tokens_per_second; });
+    case MeasuredQuantity::memory_per_gpu:
+      return of_train([](const TrainResult& t) { return t.memory.total().value(); });
+    case MeasuredQuantity::time:
+      return result.train ? std::nullopt : std::optional(result.time().value());
+    case MeasuredQuantity::bus_bandwidth:
+      if (!result.collective) return std::nullopt;
+      return result.collective->bus_bandwidth.value();
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+/// Of a time, or of what is inverse to one; the interval says nothing about memory.
+std::optional<bool> covered(const Result& result, const Comparison& c) {
+  if (c.quantity == name(MeasuredQuantity::memory_per_gpu)) return std::nullopt;
+  if (!(result.uncertainty_high > result.uncertainty_low)) return std::nullopt;
+  const Seconds measured =
+      result.time() * (higher_is_better(c.quantity) ? c.predicted / c.measured : c.measured / c.predicted);
+  return measured >= result.uncertainty_low && measured <= result.uncertainty_high;
+}
+
+}  // namespace
+
+std::vector<Comparison> compare(const Case& row, const Result& result) {
+  if (row.measured.empty()) throw UsageError(row.where.text() + ": the case has no measured.* value to compare with");
+  std::vector<Comparison> comparisons;
+  for (const Measurement& measurement : row.measured) {
+    const std::string quantity(name(measurement.quantity));
+    const std::optional<double> predicted = predicted_value(result, measurement.quantity);
+    if (!predicted) {
+      throw UsageError(fmt::format("{}: measured.{}: this kind of workload has no such prediction",
+                                   measurement.where.text(), quantity));
+    }
+    Comparison& comparison =
+        comparisons.emplace_back(Comparison{row.name, row.group, quantity, measurement.value, *predicted});
+    comparison.covered = covered(result, comparison);
+  }
+  return comparisons;
+}
+
+double time_factor(const std::vector<Comparison>& comparisons) {
+  std::vector<double> factors;
+  for (const Comparison& c : comparisons) {
+    if (c.quantity == name(MeasuredQuantity::memory_per_gpu)) continue;
+    factors.push_back(higher_is_better(c.quantity) ? c.predicted / c.measured : c.measured / c.predicted);
+  }
+  if (factors.empty()) throw UsageError("the anchoring runs measure no time and no throughput");
+  return median(std::move(factors));
+}
+
+Result stretched(Result result, double factor) {
+  if (result.train) scale(*result.train, factor);
+  if (result.collective) {
+    result.collective->time *= factor;
+    result.collective->algorithm_bandwidth /= factor;
+    result.collective->bus_bandwidth /= factor;
+  }
+  if (result.op) result.op->time *= factor;
+  if (result.tasks) {
+    result.tasks->time *= factor;
+    for (auto& [id, finish] : result.tasks->finish) finish *= factor;
+  }
+  if (result.cost_usd) *result.cost_usd *= factor;
+  result.uncertainty_low *= factor;
+  result.uncertainty_high *= factor;
+  for (TimelineEntry& entry : result.timeline) {
+    entry.start *= factor;
+    entry.duration *= factor;
+  }
+  return result;
+}
+
+Result anchored(Result result, double factor, const std::string& source) {
+  result = stretched(std::move(result), factor);
+  result.provenance.push_back({"anchor.factor", factor, "", ConstantKind::measurement, source});
+  return result;
+}
+
+}  // namespace foretrain

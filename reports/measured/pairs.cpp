@@ -1,0 +1,120 @@
+#include "reports/measured/pairs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "model/base/error.hpp"
+#include "model/scenario/cases.hpp"
+#include "reports/measured/measured.hpp"
+
+namespace foretrain {
+
+namespace {
+
+bool is_below(const std::string& cell_key, const std::string& key) {
+  return cell_key == key || cell_key.starts_with(key + ".");
+}
+
+/// A rival with its cells sorted into those that must differ, by key, and those that must not.
+struct SortedRival {
+  Rival rival;
+  std::vector<std::string> varied;  ///< one per chosen key
+  std::string common;
+};
+
+std::string text_of(const Override& cell) { return fmt::format("{}={}\n", cell.key, cell.value); }
+
+SortedRival sorted(const Rival& rival, const std::vector<std::string>& keys) {
+  SortedRival result{rival, std::vector<std::string>(keys.size()), ""};
+  result.common = fmt::format("{}\n{}\n{}\n", rival.row->where.file, rival.comparison.quantity, rival.row->base);
+  for (const Override& cell : rival.row->overrides) {
+    const auto key = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return is_below(cell.key, k); });
+    (key == keys.end() ? result.common : result.varied[static_cast<std::size_t>(key - keys.begin())]) += text_of(cell);
+  }
+  return result;
+}
+
+/// How many times as good `a` is as `b`.
+double advantage(const std::string& quantity, double a, double b) { return higher_is_better(quantity) ? a / b : b / a; }
+
+void check_keys(const std::vector<Rival>& rivals, const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) {
+    const bool known = std::any_of(rivals.begin(), rivals.end(), [&](const Rival& rival) {
+      const std::vector<Override>& cells = rival.row->overrides;
+      return std::any_of(cells.begin(), cells.end(), [&](const Override& cell) { return is_below(cell.key, key); });
+    });
+    if (!known)
+      throw UsageError(fmt::format("--pairs {}: no case sets this key; name one of the tables' columns", key));
+  }
+}
+
+/// By what must be equal, in order of appearance; the best of each scenario.
+std::vector<std::vector<SortedRival>> fields_of(const std::vector<Rival>& rivals,
+                                                const std::vector<std::string>& keys) {
+  std::vector<std::vector<SortedRival>> fields;
+  std::map<std::string, std::size_t> known;
+  for (const Rival& rival : rivals) {
+    SortedRival next = sorted(rival, keys);
+    const auto [place, is_new] = known.emplace(next.common, fields.size());
+    if (is_new) fields.emplace_back();
+    std::vector<SortedRival>& field = fields[place->second];
+    const auto same =
+        std::find_if(field.begin(), field.end(), [&](const SortedRival& r) { return r.varied == next.varied; });
+    if (same == field.end()) {
+      field.push_back(std::move(next));
+    } else if (advantage(rival.comparison.quantity, rival.comparison.measured, same->rival.comparison.measured) > 1.0) {
+      *same = std::move(next);
+    }
+  }
+  return fields;
+}
+
+bool all_differ(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) { return x != y; });
+}
+
+void count(PairReport& report, const Comparison& a, const Comparison& b, double apart) {
+  const double measured = advantage(a.quantity, a.measured, b.measured);
+  if (measured < 1.0) return count(report, b, a, apart);
+  if (measured <= 1.0 + apart) {
+    ++report.close;
+    return;
+  }
+  const double predicted = advantage(a.quantity, a.predicted, b.predicted);
+  const auto [first, second] = std::minmax(a.group, b.group);
+  const std::string name = first == second ? first : first + " / " + second;
+  auto group =
+      std::find_if(report.groups.begin(), report.groups.end(), [&](const PairGroup& g) { return g.name == name; });
+  if (group == report.groups.end()) group = report.groups.insert(group, {name, 0, 0});
+  ++group->n;
+  ++report.n;
+  if (predicted > 1.0) {
+    ++group->right;
+    ++report.right;
+  } else {
+    report.wrong.push_back({a.name, b.name, name, a.quantity, measured, predicted});
+  }
+}
+
+}  // namespace
+
+PairReport compare_pairs(const std::vector<Rival>& rivals, const std::vector<std::string>& keys, double apart) {
+  check_keys(rivals, keys);
+  PairReport report;
+  report.keys = keys;
+  report.apart = apart;
+  for (const std::vector<SortedRival>& field : fields_of(rivals, keys)) {
+    for (std::size_t i = 0; i < field.size(); ++i) {
+      for (std::size_t j = i + 1; j < field.size(); ++j) {
+        if (all_differ(field[i].varied, field[j].varied)) {
+          count(report, field[i].rival.comparison, field[j].rival.comparison, apart);
+        }
+      }
+    }
+  }
+  return report;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,89 @@
+#include "reports/measured/replay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/base/csv.hpp"
+#include "model/base/format.hpp"
+#include "model/base/statistics.hpp"
+#include "reports/print/table.hpp"
+#include "validate/host_replay/measurements.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::vector<std::string> texts(const CsvRow& row) {
+  std::vector<std::string> cells;
+  for (const CsvCell& cell : row) cells.push_back(cell.text);
+  return cells;
+}
+
+}  // namespace
+
+std::string replay_text(const std::vector<HostMeasurement>& runs) {
+  TextTable table("llrrrrrrl", {"run", "by", "ranks", "predicted", "measured", "spread", "error", "cores", ""});
+  bool limited = false;
+  for (const HostMeasurement& run : runs) {
+    const bool busy = run.busy > busy_limit;
+    limited = limited || busy;
+    table.add_row({run.name, run.executor, std::to_string(run.ranks), format_seconds(run.predicted),
+                   format_seconds(run.median()), format_percent(run.spread()), signed_percent(run.error()),
+                   fmt::format("{:.0f} %", run.busy * 100.0), busy ? "*" : ""});
+  }
+  std::string text = "Predicted and measured: medians; spread is the distance of the quartiles\n\n" + table.text(2);
+  if (limited) text += fmt::format("\n  * the cores were busy more than {:.0f} % of the time\n", busy_limit * 100.0);
+  return text;
+}
+
+std::string probe_text(const std::vector<ProbeMeasurement>& probes) {
+  TextTable table("lrrrrrrr",
+                  {"message", "payload", "card", "packets", "wire bytes", "by the model", "returned", "time"});
+  for (const ProbeMeasurement& p : probes) {
+    table.add_row({p.protocol, format_bytes(p.payload), fmt::format("{:.0f} Mbit/s", p.rate.value() * 8e-6),
+                   fmt::format("{:.2f}", p.packets), fmt::format("{:.1f}", p.wire_bytes),
+                   fmt::format("{:.0f}", model_wire_bytes(p.protocol, p.payload).value()),
+                   fmt::format("{:.1f}", p.returned_bytes), format_seconds(Seconds(median(p.samples)))});
+  }
+  return "Single messages between two hosts: bytes that the card counts, and by the packet model\n\n" + table.text(2);
+}
+
+std::vector<Comparison> comparisons_of(const std::vector<HostMeasurement>& runs) {
+  std::vector<Comparison> comparisons;
+  comparisons.reserve(runs.size());
+  for (const HostMeasurement& run : runs) {
+    comparisons.push_back({run.name, run.group, "time", run.median().value(), run.predicted.value()});
+  }
+  return comparisons;
+}
+
+std::string measured_table(std::string_view text, const std::string& file, const std::vector<HostMeasurement>& runs,
+                           const HostMachine& machine) {
+  const CsvTable table = parse_csv(text, file);
+  std::vector<std::string> header = texts(table.header);
+  const auto column = [&](const std::string& name) {
+    const auto found = std::find(header.begin(), header.end(), name);
+    const auto place = static_cast<std::size_t>(found - header.begin());
+    if (found == header.end()) header.push_back(name);
+    return place;
+  };
+  const std::size_t name = column("case"), time = column("measured.time"), spread = column("replay.spread"),
+                    busy = column("replay.cores_busy"), source = column("source");
+  std::string result = csv_line(header) + "\n";
+  for (const CsvRow& row : table.rows) {
+    std::vector<std::string> cells = texts(row);
+    cells.resize(header.size());
+    const auto run = std::find_if(runs.begin(), runs.end(), [&](const auto& r) { return r.name == cells[name]; });
+    if (run != runs.end()) {
+      cells[time] = fmt::format("{:.6g} ms", run->median().value() * 1e3);
+      cells[spread] = fmt::format("{:.3f}", run->spread());
+      cells[busy] = fmt::format("{:.2f}", run->busy);
+      cells[source] = fmt::format("foretrain replay, {}, {}", describe(machine), machine.date);
+    }
+    result += csv_line(cells) + "\n";
+  }
+  return result;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,50 @@
+// Replays as text and pictures: predicted beside measured, and what single messages cost.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/figure/figure.hpp"
+#include "reports/measured/accuracy.hpp"
+#include "validate/host_replay/measurements.hpp"
+
+namespace foretrain {
+
+/// A table with one line per run: predicted, measured, spread, error, how busy the cores were.
+std::string replay_text(const std::vector<HostMeasurement>& runs);
+
+/// A table with one line per message size: bytes and packets on the wire, counted and by the packet model, and time.
+std::string probe_text(const std::vector<ProbeMeasurement>& probes);
+
+/// The runs as comparisons of times.
+std::vector<Comparison> comparisons_of(const std::vector<HostMeasurement>& runs);
+
+/// The table `text` with the columns measured.time, replay.spread, replay.cores_busy and source filled in for the cases
+/// that `runs` name (added where they are missing); other cases keep what they say. Throws ScenarioError as parse_csv.
+std::string measured_table(std::string_view text, const std::string& file, const std::vector<HostMeasurement>& runs,
+                           const HostMachine& machine);
+
+// ---- replayed all-reduces over the number of workers: what was predicted as lines, what was measured as points
+
+struct ReplayPoint {
+  int workers = 0;
+  Seconds predicted, measured;
+};
+
+struct ReplayCurve {
+  std::string name;                 ///< "ring", "1 server"
+  std::vector<ReplayPoint> points;  ///< workers increasing
+};
+
+struct ReplayPanel {
+  std::string title;  ///< "4 MB, cards of 500 Mbit/s"
+  std::vector<ReplayCurve> curves;
+};
+
+/// One panel for each group whose name begins with `prefix`, in order of appearance.
+std::vector<ReplayPanel> replay_panels(const std::vector<HostMeasurement>& runs, const std::string& prefix);
+
+Figure to_figure(const std::vector<ReplayPanel>& panels);
+
+}  // namespace foretrain

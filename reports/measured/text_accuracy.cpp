@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "reports/measured/accuracy.hpp"
+#include "reports/print/table.hpp"
+
+namespace foretrain {
+
+namespace {
+
+constexpr std::size_t most_names = 12;
+
+std::vector<std::string> statistics_cells(const std::string& name, const ErrorStatistics& s) {
+  if (s.n == 0) return {name, "0"};
+  return {name,
+          std::to_string(s.n),
+          percent_text(s.mape),
+          percent_text(s.median_error),
+          signed_percent(s.bias),
+          s.coverage ? fmt::format("{:.0f} %", *s.coverage * 100.0) : "",
+          signed_percent(s.worst),
+          s.worst_case};
+}
+
+/// What was spent on factors, and what came out.
+std::string anchor_section(const AccuracyReport& report) {
+  std::string text;
+  if (!report.anchors.empty()) {
+    TextTable table("lrrrr", {"anchor", "runs", "computing", "network", "spread"});
+    int runs = 0;
+    for (const auto& [name, anchor] : report.anchors) {
+      runs += anchor.runs;
+      table.add_row({name, std::to_string(anchor.runs), fmt::format("× {:.3f}", anchor.computing),
+                     anchor.waits ? fmt::format("× {:.3f}", anchor.network) : "",
+                     anchor.runs > 1 ? percent_text(anchor.spread) : ""});
+    }
+    text += fmt::format("\n{} cases say how fast the others of their model are, and left the errors\n\n", runs) +
+            table.text(page_indent);
+  }
+  const auto is_anchored = [](const GroupAccuracy& group) { return group.anchors > 0; };
+  if (std::ranges::none_of(report.groups, is_anchored)) return text;
+  int spent = 0;
+  for (const GroupAccuracy& group : report.groups) spent += group.anchors;
+  text += fmt::format("  {} cases were spent on one factor per group and left the errors:", spent);
+  for (const GroupAccuracy& group : report.groups) {
+    if (is_anchored(group)) text += fmt::format("\n    {} × {:.3f}", group.name, group.factor);
+  }
+  return text + "\n";
+}
+
+/// What went wrong, each reason once, with the cases that it befell.
+std::string failed_section(const AccuracyReport& report) {
+  if (report.failed.empty()) return "";
+  std::vector<std::string> reasons;
+  std::map<std::string, std::vector<std::string>> cases;
+  for (const FailedCase& failed : report.failed) {
+    std::vector<std::string>& names = cases[failed.why];
+    if (names.empty()) reasons.push_back(failed.why);
+    names.push_back(failed.name);
+  }
+  std::string text =
+      fmt::format("\n{} of {} measurements have no prediction\n", report.failed.size(),
+                  report.failed.size() + report.cases.size() + static_cast<std::size_t>(report.anchored));
+  for (const std::string& why : reasons) {
+    const std::vector<std::string>& all = cases[why];
+    const std::size_t shown = std::min(all.size(), most_names);
+    std::string names =
+        fmt::format("{}", fmt::join(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+    if (shown < all.size()) names += fmt::format(" and {} more (--json names them all)", all.size() - shown);
+    text += fmt::format("  {}\n    {}\n", why, wrap(names, page_width() - 4, 4));
+  }
+  return text;
+}
+
+/// Every case, as measured and as predicted, in the quantity's base unit.
+std::string case_table(const AccuracyReport& report) {
+  TextTable table("lllrrr", {"case", "group", "quantity", "measured", "predicted", "error"});
+  for (const Comparison& c : report.cases) {
+    table.add_row({c.name, c.group, c.quantity, fmt::format("{:.4g}", c.measured), fmt::format("{:.4g}", c.predicted),
+                   signed_percent(c.error())});
+  }
+  return "\nEvery case, in seconds, bytes and per second\n\n" + table.text(page_indent);
+}
+
+/// How many pairs are predicted in the measured order, and which are not.
+std::string pairs_section(const PairReport& pairs) {
+  std::string text =
+      fmt::format("\nWhich of two is better, in pairs that differ in {} and are measured more than {:.0f} % apart\n\n",
+                  fmt::join(pairs.keys, ", "), pairs.apart * 100.0);
+  if (pairs.n == 0) {
+    return text + fmt::format("  There are none; {} pairs are closer together.\n", pairs.close);
+  }
+  TextTable table("lrrr", {"group", "pairs", "right", "share"});
+  const auto add = [&](const std::string& name, int n, int right) {
+    table.add_row({name, std::to_string(n), std::to_string(right), percent_text(static_cast<double>(right) / n)});
+  };
+  for (const PairGroup& group : pairs.groups) add(group.name, group.n, group.right);
+  if (pairs.groups.size() > 1) {
+    table.add_rule();
+    add("all", pairs.n, pairs.right);
+  }
+  text += table.text(page_indent);
+  if (pairs.close > 0) text += fmt::format("\n  {} more pairs are closer together and do not count.\n", pairs.close);
+  if (pairs.wrong.empty()) return text;
+  TextTable wrong("lllrr", {"better", "worse", "quantity", "measured", "predicted"});
+  for (const WrongPair& pair : pairs.wrong) {
+    wrong.add_row({pair.better, pair.worse, pair.quantity, fmt::format("{:.2f} x", pair.measured),
+                   fmt::format("{:.2f} x", pair.predicted)});
+  }
+  return text + "\n  Predicted the other way round\n\n" + wrong.text(page_indent);
+}
+
+}  // namespace
+
+std::string to_text(const AccuracyReport& report, const TextOptions& options) {
+  TextTable table("lrrrrrrl", {"group", "n", "MAPE", "median", "bias", "held", "worst", "worst case"});
+  for (const GroupAccuracy& group : report.groups) table.add_row(statistics_cells(group.name, group.statistics));
+  table.add_rule();
+  table.add_row(statistics_cells("all", report.overall));
+  std::string text = "Predicted against measured\n\n" + table.text(page_indent) +
+                     "\n  MAPE and median are of absolute errors; bias is the mean error; + means predicted too high.\n"
+                     "  held: measurements of time within the interval that is meant to hold nine of ten.\n";
+  if (report.anchored > 0) {
+    text += anchor_section(report);
+  }
+  if (report.pairs) text += pairs_section(*report.pairs);
+  text += failed_section(report);
+  return options.verbose ? text + case_table(report) : text;
+}
+
+}  // namespace foretrain
