@@ -75,13 +75,13 @@ TextTable::Widths TextTable::natural_widths() const {
 }
 
 TextTable::Widths TextTable::fitted_widths(std::size_t room) const {
-  constexpr std::size_t key_with_value = 36, least = 20;  // the former stay whole where they can, to be copied
+  constexpr std::size_t key_with_value = 36, least = 16;  // the former stay whole where they can, to be copied
   const Widths widths = shrunk_widths(room, key_with_value);
   return total_of(widths) > room ? shrunk_widths(room, least) : widths;
 }
 
 TextTable::Widths TextTable::shrunk_widths(std::size_t room, std::size_t longest_whole) const {
-  constexpr std::size_t least = 20, widest_number = 24;
+  constexpr std::size_t least = 16, widest_number = 24;
   Widths widths = natural_widths(), words(columns_.size(), least);
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {
