@@ -76,7 +76,7 @@ std::string sensitivity_text(const Explanation& e) {
 }
 
 std::string remedies_text(const Explanation& e) {
-  TextTable table("lrrll", {"change", "throughput", e.result.train ? "step" : "time", "", "--set"});
+  TextTable table("lrrll", {"change", "faster", e.result.train ? "step" : "time", "", "--set"});
   std::string same, worse, impossible;
   const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
   bool helps = false;

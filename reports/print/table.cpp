@@ -18,21 +18,21 @@ constexpr std::size_t column_gap = 2;
 
 int page_columns = 80;
 
-/// Addresses and names of many parts, which would make a column wide. Keys with a value stay whole, to be copied, and
-/// bars, which would look shorter.
-bool may_be_cut(const std::string& word) {
-  constexpr std::size_t longest_whole = 36;
+/// Addresses and names of many parts would make a column wide; bars, cut, would look shorter than they are.
+bool may_be_cut(const std::string& word, std::size_t longest_whole) {
   return display_width(word) > longest_whole && word.find("█") == std::string::npos;
 }
 
 /// A cell in lines of this width, words that are longer cut.
 std::vector<std::string> lines_of(const std::string& cell, int width) {
+  const auto room = static_cast<std::size_t>(width);
   std::string text;
   for (const std::string& word : split_words(cell)) {
     std::size_t column = 0;
     for (std::size_t at = 0; at < word.size();) {
       const std::size_t length = std::max<std::size_t>(character_length(word, at), 1);
-      if (column++ > 0 && may_be_cut(word) && (column - 1) % static_cast<std::size_t>(width) == 0) text += ' ';
+      if (column > 0 && column % room == 0 && may_be_cut(word, room)) text += ' ';
+      ++column;
       text += word.substr(at, length);
       at += length;
     }
@@ -75,12 +75,18 @@ TextTable::Widths TextTable::natural_widths() const {
 }
 
 TextTable::Widths TextTable::fitted_widths(std::size_t room) const {
-  constexpr std::size_t least = 20, widest_number = 24;
+  constexpr std::size_t key_with_value = 36, least = 16;  // the former stay whole where they can, to be copied
+  const Widths widths = shrunk_widths(room, key_with_value);
+  return total_of(widths) > room ? shrunk_widths(room, least) : widths;
+}
+
+TextTable::Widths TextTable::shrunk_widths(std::size_t room, std::size_t longest_whole) const {
+  constexpr std::size_t least = 16, widest_number = 24;
   Widths widths = natural_widths(), words(columns_.size(), least);
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       for (const std::string& word : split_words(row[i])) {
-        if (i == 0 || !may_be_cut(word)) words[i] = std::max(words[i], display_width(word));
+        if (i == 0 || !may_be_cut(word, longest_whole)) words[i] = std::max(words[i], display_width(word));
       }
     }
   }

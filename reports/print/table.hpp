@@ -39,6 +39,8 @@ class TextTable {
   using Widths = std::vector<std::size_t>;
   [[nodiscard]] Widths natural_widths() const;
   [[nodiscard]] Widths fitted_widths(std::size_t room) const;
+  /// Columns of words give way, the widest first, as far as words stay whole that are no longer than this.
+  [[nodiscard]] Widths shrunk_widths(std::size_t room, std::size_t longest_whole) const;
   [[nodiscard]] std::string text_of(const Widths& widths, int indent) const;
   /// The first column and those from `begin` to `end`.
   [[nodiscard]] TextTable part(std::size_t begin, std::size_t end) const;
