@@ -225,6 +225,7 @@ void PlanSpace::add_layouts(const Cluster& cluster, std::int64_t gpus, PlanPoint
           if (stated_data > 0 && point.data != stated_data) continue;
           if (e > 1 && gpus / p % e != 0) continue;
           point.expert = e;
+          if (point.dedicated() && !algorithm_ && !point.undivided()) continue;
           const bool orders = chosen_.has(order) && p > 1 && point.data * c > 1;
           for (point.order = chosen_.has(order) ? 0 : -1; point.order < (orders ? 2 : 1); ++point.order) {
             layouts_.push_back(point);

@@ -27,8 +27,8 @@ std::string PlanSpace::sync_without_servers(const YamlNode& document) {
 }
 
 /// By whom gradients are added up. An algorithm is that of all-reduces, which ZeRO does without. Servers update whole
-/// weights in memory of their own, with which neither ZeRO nor offloading goes; bucket by bucket there are as many of
-/// them as can be.
+/// weights in memory of their own, with which neither ZeRO nor offloading goes; a search that chooses the algorithm tries
+/// them where ranks hold the whole model, and bucket by bucket there are as many of them as can be.
 std::vector<PlanSpace::Synchronisation> PlanSpace::methods(const PlanPoint& point) const {
   if (point.dedicated()) return {{point.algorithm, point.servers, point.placement}};
   const bool alone = point.data * point.context == 1 && point.schedule != PipelineSchedule::dualpipe;
@@ -40,7 +40,7 @@ std::vector<PlanSpace::Synchronisation> PlanSpace::methods(const PlanPoint& poin
     all.push_back({*algorithm_});
   }
   const bool offloads = point.offload > 0 || example_.plan.offload.any();
-  if (!all.empty() && (alone || point.zero > 0 || offloads)) return all;
+  if (!all.empty() && (alone || point.zero > 0 || offloads || !point.undivided())) return all;
   PlanPoint served = point;
   served.servers = 1;
   for (std::size_t i = 0; i < with_servers_.size(); ++i) {
