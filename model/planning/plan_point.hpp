@@ -84,9 +84,7 @@ struct PlanPoint {
   /// Whether every rank holds the whole model.
   [[nodiscard]] bool undivided() const { return tensor * context * expert * pipeline == 1; }
   /// Whether the gradients go to servers key by key, as those of data parallelism alone; else bucket by bucket.
-  [[nodiscard]] bool pushes_keys() const {
-    return servers > 0 && (data > 1 || dedicated()) && undivided();
-  }
+  [[nodiscard]] bool pushes_keys() const { return servers > 0 && (data > 1 || dedicated()) && undivided(); }
   auto operator<=>(const PlanPoint&) const = default;
 };
 

@@ -27,8 +27,8 @@ std::string PlanSpace::sync_without_servers(const YamlNode& document) {
 }
 
 /// By whom gradients are added up. An algorithm is that of all-reduces, which ZeRO does without. Servers update whole
-/// weights in memory of their own, with which neither ZeRO nor offloading goes; a search that chooses the algorithm tries
-/// them where ranks hold the whole model, and bucket by bucket there are as many of them as can be.
+/// weights in memory of their own, with which neither ZeRO nor offloading goes; a search that chooses the algorithm
+/// tries them where ranks hold the whole model, and bucket by bucket there are as many of them as can be.
 std::vector<PlanSpace::Synchronisation> PlanSpace::methods(const PlanPoint& point) const {
   if (point.dedicated()) return {{point.algorithm, point.servers, point.placement}};
   const bool alone = point.data * point.context == 1 && point.schedule != PipelineSchedule::dualpipe;
