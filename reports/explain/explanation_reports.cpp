@@ -76,7 +76,7 @@ std::string sensitivity_text(const Explanation& e) {
 }
 
 std::string remedies_text(const Explanation& e) {
-  TextTable table("lrrll", {"change", "faster", e.result.train ? "step" : "time", "", "--set"});
+  TextTable table("lrrl", {"change", "faster", e.result.train ? "step" : "time", "--set"});
   std::string same, worse, impossible;
   const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
   bool helps = false;
@@ -89,8 +89,8 @@ std::string remedies_text(const Explanation& e) {
       add(same, r.name);
     } else {
       const bool fits = !r.result->train || r.result->train->memory.fits();
-      table.add_row({r.name, signed_percent(r.speedup - 1.0), format_seconds(r.result->time()),
-                     fits ? "" : "does not fit", sets_of(r)});
+      table.add_row({r.name, signed_percent(r.speedup - 1.0),
+                     format_seconds(r.result->time()) + (fits ? "" : ", does not fit"), sets_of(r)});
       helps = true;
     }
   }
