@@ -9,7 +9,8 @@ namespace foretrain {
 
 namespace {
 
-/// Bytes of a place, of a key, and of what is wrong, in a message: a wrong value of a page's length tells no more than its ends.
+/// Bytes of a place, of a key, and of what is wrong, in a message: a wrong value of a page's length tells no more than
+/// its ends.
 constexpr std::size_t longest_complaint = 400;
 
 std::string message(const SourcePosition& where, const std::string& key, const std::string& got,

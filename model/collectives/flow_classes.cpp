@@ -7,7 +7,6 @@
 
 #include "model/base/equitable_partition.hpp"
 #include "model/base/error.hpp"
-#include "model/base/error.hpp"
 #include "model/base/hash.hpp"
 #include "model/base/memo.hpp"
 #include "model/base/number.hpp"

@@ -139,7 +139,8 @@ YamlNode hugging_face_model(const YamlNode& config) {
   for (const DerivedKey& derived : derived_keys(config, type.type)) add_text(derived.key, derived.value);
   if (type.family != "vit") add_text("tied_embeddings", type.tied_embeddings ? "true" : "false");
   if (!type.fixed.empty()) {
-    for (const YamlEntry& entry : parse_yaml(type.fixed, config.where.file).entries) add(entry.key, entry.where, entry.value);
+    for (const YamlEntry& entry : parse_yaml(type.fixed, config.where.file).entries)
+      add(entry.key, entry.where, entry.value);
   }
   return model;
 }

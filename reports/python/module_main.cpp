@@ -121,7 +121,7 @@ std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::
   SweepAnswer answer;
   {
     const Computing computing;
-    answer = sweep({file, table, variations, overrides, ""}, fidelity, jobs);
+    answer = sweep({file, table, variations, overrides, "", ""}, fidelity, jobs);
   }
   raise_interrupt();
   return {std::move(answer.header), std::move(answer.kinds), std::move(answer.rows)};

@@ -72,8 +72,8 @@ TEST_CASE("B200's products stay below the best that a search found, by up to a t
   // settle. Whole steps sustain less: the energy is theirs.
   const OperatorCost bf16 = machine("dgx-b200").cost(Matmul{.m = 1792, .n = 16128, .k = 3072}, Precision::bf16);
   const OperatorCost fp8 = machine("dgx-b200").cost(Matmul{.m = 15360, .n = 4096, .k = 3072}, Precision::fp8);
-  for (const double share : {bf16.flops / bf16.device / FlopsPerSecond(1745e12),
-                             fp8.flops / fp8.device / FlopsPerSecond(3432.5e12)}) {
+  for (const double share :
+       {bf16.flops / bf16.device / FlopsPerSecond(1745e12), fp8.flops / fp8.device / FlopsPerSecond(3432.5e12)}) {
     CHECK(share > 0.64);
     CHECK(share < 1.0);
   }

@@ -42,7 +42,8 @@ TEST_CASE("gradients of trained parts alone are synchronised and updated") {
   CHECK(whole.gradients().value() == Approx(2.0 * (encoder + projector + language)));
   const Built frozen(scenario_of("micro_batch: 1, freeze: [vision]", plan));
   CHECK(frozen.gradients().value() == Approx(2.0 * (projector + language)));
-  const Built adapted(scenario_of("micro_batch: 1, freeze: [vision], lora: { rank: 16, targets: [attention, ffn] }", plan));
+  const Built adapted(
+      scenario_of("micro_batch: 1, freeze: [vision], lora: { rank: 16, targets: [attention, ffn] }", plan));
   CHECK(adapted.gradients().value() == Approx(2.0 * (projector + adapters)));
   const Built first_stage(scenario_of("micro_batch: 1, freeze: [vision, language]", plan));
   CHECK(first_stage.gradients().value() == Approx(2.0 * projector));
@@ -67,7 +68,8 @@ TEST_CASE("arithmetic of a step with frozen parts") {
 }
 
 TEST_CASE("frozen weights are gathered like others, and nothing of them is scattered") {
-  const Built built(scenario_of("micro_batch: 1, freeze: [vision], lora: { rank: 16, targets: [attention, ffn] }", "zero: 3"));
+  const Built built(
+      scenario_of("micro_batch: 1, freeze: [vision], lora: { rank: 16, targets: [attention, ffn] }", "zero: 3"));
   const std::vector<ShardedUnit>& units = built.step.lanes[0].chunks[0].units;
   // Encoder: embedding and 24 blocks; projector; embedding, 32 blocks and head.
   REQUIRE(units.size() == 1 + 24 + 1 + 1 + 32 + 1);
@@ -126,7 +128,8 @@ TEST_CASE("a language model alone: adapters, frozen parts and lengths") {
     return *estimate(scenario).train;
   };
   const TrainResult whole = predicted("micro_batch: 1, recompute: full");
-  const TrainResult adapted = predicted("micro_batch: 1, recompute: full, lora: { rank: 16, targets: [attention, ffn] }");
+  const TrainResult adapted =
+      predicted("micro_batch: 1, recompute: full, lora: { rank: 16, targets: [attention, ffn] }");
   // Forward, forward again and inputs' gradients: three of four parts; adapters' kernels add some of it back.
   CHECK(adapted.breakdown.compute < 0.95 * whole.breakdown.compute);
   CHECK(adapted.breakdown.compute > 0.70 * whole.breakdown.compute);

@@ -1,8 +1,8 @@
 // A scenario's memory, for tests.
 #pragma once
 
-#include "model/parallelism/layout.hpp"
 #include "model/memory/memory.hpp"
+#include "model/parallelism/layout.hpp"
 #include "model/scenario/load.hpp"
 #include "model/workload/build.hpp"
 

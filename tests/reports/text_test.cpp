@@ -1,5 +1,7 @@
 #include "reports/text.hpp"
 
+#include "reports/measured/accuracy.hpp"
+
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"
 #include "tests/reports/sample_results.hpp"

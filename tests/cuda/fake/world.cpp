@@ -100,8 +100,8 @@ cudaError_t World::release(void* pointer) {
 }
 
 double seconds_of(const std::string& kernel) {
-  // nvcc puts a hash of the source's path into the names of what has internal linkage: "..._cu_fae89ddc". A kernel takes
-  // the same time wherever it was built.
+  // nvcc puts a hash of the source's path into the names of what has internal linkage: "..._cu_fae89ddc". A kernel
+  // takes the same time wherever it was built.
   const std::size_t source = kernel.find("_cu_");
   const std::string name = source == std::string::npos ? kernel : kernel.substr(std::min(kernel.size(), source + 12));
   // Longer than the calls that launch it, so that the device is measured and not its host.

@@ -19,9 +19,8 @@ void fill_contribution(float* data, std::size_t count, int rank, cudaStream_t st
 }
 
 void add_on_device(float* sum, std::span<const float* const> inputs, std::size_t elements, cudaStream_t stream) {
-  streams::enqueue(stream, [=, kept = std::vector<const float*>(inputs.begin(), inputs.end())] {
-    add_serial(sum, kept, elements);
-  });
+  streams::enqueue(
+      stream, [=, kept = std::vector<const float*>(inputs.begin(), inputs.end())] { add_serial(sum, kept, elements); });
 }
 
 }  // namespace foretrain::gpu

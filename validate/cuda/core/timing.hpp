@@ -26,8 +26,8 @@ Seconds time_flushed(const Stream& stream, const Launch& launch);
 /// Seconds of `work` on the host's clock; for what the host itself waits for.
 Sampled time_host(const std::function<void()>& work, const StoppingRule& rule);
 
-/// Puts a kernel on the stream that does nothing for this long (20 ms at most): what is put behind it meanwhile is there
-/// when its turn comes.
+/// Puts a kernel on the stream that does nothing for this long (20 ms at most): what is put behind it meanwhile is
+/// there when its turn comes.
 void keep_busy(Seconds duration, cudaStream_t stream);
 
 /// Brings the device out of the low clocks in which it waits: keeps it busy for this long.
