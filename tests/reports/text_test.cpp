@@ -1,7 +1,6 @@
 #include "reports/text.hpp"
 
 #include "reports/measured/accuracy.hpp"
-
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"
 #include "tests/reports/sample_results.hpp"
