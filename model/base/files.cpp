@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -10,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "model/base/descriptor.hpp"
 #include "model/base/error.hpp"
 #include "model/base/utf8.hpp"
 
@@ -57,6 +57,26 @@ mode_t mode_of(const std::filesystem::path& target) {
 void write_directly(const std::filesystem::path& path, const NextPiece& next) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.open() || !write_pieces(file.number(), next)) cannot_write(path, errno);
+}
+
+constexpr std::string_view scratch_prefix = "foretrain-scratch-";
+
+/// The folder, locked until the descriptor is closed; not open where that cannot be.
+Descriptor locked_folder(const std::string& path, int how) {
+  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (folder.open() && ::flock(folder.number(), how) != 0) folder.close();
+  return folder;
+}
+
+void remove_scratch_of_the_dead(const std::filesystem::path& parent) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(parent, ignored)) {
+    struct stat status {};
+    if (!entry.path().filename().string().starts_with(scratch_prefix)) continue;
+    if (::lstat(entry.path().c_str(), &status) != 0 || status.st_uid != ::geteuid()) continue;
+    const Descriptor lock = locked_folder(entry.path().string(), LOCK_EX | LOCK_NB);
+    if (lock.open()) std::filesystem::remove_all(entry.path(), ignored);
+  }
 }
 
 }  // namespace
@@ -133,8 +153,14 @@ void write_file(const std::filesystem::path& path, const NextPiece& next) {
 }
 
 ScratchFolder::ScratchFolder() {
-  path_ = (std::filesystem::temp_directory_path() / "foretrain-replay-XXXXXX").string();
-  if (mkdtemp(path_.data()) == nullptr) throw UsageError(path_ + ": " + std::strerror(errno));
+  const std::filesystem::path parent = std::filesystem::temp_directory_path();
+  remove_scratch_of_the_dead(parent);
+  do {
+    path_ = (parent / fmt::format("{}XXXXXX", scratch_prefix)).string();
+    if (mkdtemp(path_.data()) == nullptr) throw UsageError(path_ + ": " + std::strerror(errno));
+    lock_ = locked_folder(path_, LOCK_EX);
+    // Between the two calls another process may have taken it for one that a dead process left.
+  } while (!std::filesystem::exists(path_));
 }
 
 ScratchFolder::~ScratchFolder() {

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "model/base/descriptor.hpp"
+
 namespace foretrain {
 
 /// The whole text of a file, without a UTF-8 byte order mark. Throws ScenarioError naming the file when it is missing,
@@ -25,7 +27,8 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 using NextPiece = std::function<std::string_view()>;
 void write_file(const std::filesystem::path& path, const NextPiece& next);
 
-/// An empty folder among the system's temporary files; it goes away with the object, with everything in it.
+/// An empty folder among the system's temporary files; it goes away with the object, with everything in it. Making one
+/// removes those of this user's processes that were killed: a living one holds a lock on its own.
 class ScratchFolder {
  public:
   /// Throws UsageError when it cannot be made.
@@ -37,6 +40,7 @@ class ScratchFolder {
 
  private:
   std::string path_;
+  Descriptor lock_;
 };
 
 }  // namespace foretrain
