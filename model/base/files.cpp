@@ -45,6 +45,13 @@ bool write_pieces(int fd, const NextPiece& next) {
   return true;
 }
 
+/// False with errno set where that cannot be.
+bool give_name(int file, const std::string& name) {
+  ::unlink(name.c_str());
+  return ::linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", file).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) ==
+         0;
+}
+
 /// Permissions of what replaces a file: its own, or a new file's usual ones.
 mode_t mode_of(const std::filesystem::path& target) {
   struct stat status {};
@@ -140,11 +147,20 @@ void write_file(const std::filesystem::path& path, const NextPiece& next) {
   // Through a symbolic link the file that it names is replaced, not the link.
   const std::filesystem::path target =
       std::filesystem::exists(status) ? std::filesystem::canonical(path, ignored) : path;
-  std::string temporary = target.string() + ".XXXXXX";
-  Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+  // It has no name as long as it is not whole, so that a process that is killed leaves nothing; a few file systems need
+  // one from the beginning.
+  const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  std::string temporary = fmt::format("{}.{}", target.string(), ::getpid());
+  Descriptor file(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  const bool nameless = file.open() && std::filesystem::exists("/proc/self/fd", ignored);
+  if (!nameless) {
+    temporary = target.string() + ".XXXXXX";
+    file = Descriptor(::mkostemp(temporary.data(), O_CLOEXEC));
+  }
   if (!file.open()) cannot_write(path, errno);
   const bool written = ::fchmod(file.number(), mode_of(target)) == 0 && write_pieces(file.number(), next) &&
-                       file.close() && ::rename(temporary.c_str(), target.c_str()) == 0;
+                       (!nameless || give_name(file.number(), temporary)) && file.close() &&
+                       ::rename(temporary.c_str(), target.c_str()) == 0;
   if (!written) {
     const int error = errno;
     ::unlink(temporary.c_str());

@@ -1,5 +1,6 @@
 #include "model/base/files.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -148,4 +149,23 @@ TEST_CASE("A folder for a while is gone with its owner, also one that was killed
   }
   CHECK(folder.entries() == 0);
   unsetenv("TMPDIR");
+}
+
+TEST_CASE("A process that is killed while it writes leaves the old file, and nothing beside it") {
+  const TemporaryFolder folder;
+  const auto path = folder.write("a.txt", "old");
+  const int nameless = ::open(folder.path().c_str(), O_TMPFILE | O_WRONLY, 0600);
+  if (nameless < 0) return;  // this file system has no files without a name
+  ::close(nameless);
+  const pid_t writer = fork();
+  if (writer == 0) {
+    int pieces = 0;
+    write_file(path, [&]() -> std::string_view {
+      if (++pieces == 3) raise(SIGKILL);
+      return "new";
+    });
+  }
+  waitpid(writer, nullptr, 0);
+  CHECK(folder.entries() == 1);
+  CHECK(read_text_file(path) == "old");
 }
