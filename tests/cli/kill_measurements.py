@@ -96,12 +96,12 @@ def kill_replays(program, kills, folder):
     output.unlink()
     longest_s = victim.finish()
     before, resumed, killed, finished = [], 0, 0, 0
-    for _ in range(kills):
+    while killed < kills:
         resumed += bool(before)
         killed += victim.kill(1.2 * longest_s)
         runs = json.loads(output.read_text())["runs"] if output.exists() else []
         require(runs[:len(before)] == before, "what was measured has changed")
-        require(len({run["name"] for run in runs}) == len(runs), "a run is there twice")
+        require(len({run["case"] for run in runs}) == len(runs), "a run is there twice")
         before = runs
         if len(runs) == 5:
             output.unlink()
@@ -119,9 +119,9 @@ def kill_calibrations(program, kills, folder):
     victim = Victim(command, folder)
     killed, kept = 0, 0
     longest_s = victim.finish()
-    for number in range(kills):
+    while killed < kills:
         whole = output.read_text() if output.exists() else ""
-        if number % 2 == 1:
+        if killed % 2 == 1:
             output.unlink(missing_ok=True)
             whole = ""
         killed += victim.kill(1.1 * longest_s)
