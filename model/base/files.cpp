@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -10,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "model/base/descriptor.hpp"
 #include "model/base/error.hpp"
 #include "model/base/utf8.hpp"
 
@@ -45,6 +45,13 @@ bool write_pieces(int fd, const NextPiece& next) {
   return true;
 }
 
+/// False with errno set where that cannot be.
+bool give_name(int file, const std::string& name) {
+  ::unlink(name.c_str());
+  return ::linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", file).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) ==
+         0;
+}
+
 /// Permissions of what replaces a file: its own, or a new file's usual ones.
 mode_t mode_of(const std::filesystem::path& target) {
   struct stat status {};
@@ -57,6 +64,26 @@ mode_t mode_of(const std::filesystem::path& target) {
 void write_directly(const std::filesystem::path& path, const NextPiece& next) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.open() || !write_pieces(file.number(), next)) cannot_write(path, errno);
+}
+
+constexpr std::string_view scratch_prefix = "foretrain-scratch-";
+
+/// The folder, locked until the descriptor is closed; not open where that cannot be.
+Descriptor locked_folder(const std::string& path, int how) {
+  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (folder.open() && ::flock(folder.number(), how) != 0) folder.close();
+  return folder;
+}
+
+void remove_scratch_of_the_dead(const std::filesystem::path& parent) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(parent, ignored)) {
+    struct stat status {};
+    if (!entry.path().filename().string().starts_with(scratch_prefix)) continue;
+    if (::lstat(entry.path().c_str(), &status) != 0 || status.st_uid != ::geteuid()) continue;
+    const Descriptor lock = locked_folder(entry.path().string(), LOCK_EX | LOCK_NB);
+    if (lock.open()) std::filesystem::remove_all(entry.path(), ignored);
+  }
 }
 
 }  // namespace
@@ -120,11 +147,20 @@ void write_file(const std::filesystem::path& path, const NextPiece& next) {
   // Through a symbolic link the file that it names is replaced, not the link.
   const std::filesystem::path target =
       std::filesystem::exists(status) ? std::filesystem::canonical(path, ignored) : path;
-  std::string temporary = target.string() + ".XXXXXX";
-  Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+  // It has no name as long as it is not whole, so that a process that is killed leaves nothing; a few file systems need
+  // one from the beginning.
+  const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  std::string temporary = fmt::format("{}.{}", target.string(), ::getpid());
+  Descriptor file(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  const bool nameless = file.open() && std::filesystem::exists("/proc/self/fd", ignored);
+  if (!nameless) {
+    temporary = target.string() + ".XXXXXX";
+    file = Descriptor(::mkostemp(temporary.data(), O_CLOEXEC));
+  }
   if (!file.open()) cannot_write(path, errno);
   const bool written = ::fchmod(file.number(), mode_of(target)) == 0 && write_pieces(file.number(), next) &&
-                       file.close() && ::rename(temporary.c_str(), target.c_str()) == 0;
+                       (!nameless || give_name(file.number(), temporary)) && file.close() &&
+                       ::rename(temporary.c_str(), target.c_str()) == 0;
   if (!written) {
     const int error = errno;
     ::unlink(temporary.c_str());
@@ -133,8 +169,14 @@ void write_file(const std::filesystem::path& path, const NextPiece& next) {
 }
 
 ScratchFolder::ScratchFolder() {
-  path_ = (std::filesystem::temp_directory_path() / "foretrain-replay-XXXXXX").string();
-  if (mkdtemp(path_.data()) == nullptr) throw UsageError(path_ + ": " + std::strerror(errno));
+  const std::filesystem::path parent = std::filesystem::temp_directory_path();
+  remove_scratch_of_the_dead(parent);
+  do {
+    path_ = (parent / fmt::format("{}XXXXXX", scratch_prefix)).string();
+    if (mkdtemp(path_.data()) == nullptr) throw UsageError(path_ + ": " + std::strerror(errno));
+    lock_ = locked_folder(path_, LOCK_EX);
+    // Between the two calls another process may have taken it for one that a dead process left.
+  } while (!std::filesystem::exists(path_));
 }
 
 ScratchFolder::~ScratchFolder() {

@@ -161,7 +161,7 @@ void add_goodput(const Scenario& scenario, Lifetime life, Result& result) {
   const TrainWorkload& workload = train_of(scenario);
   const int seed = scenario.cluster.failures->seed;
   TrainResult& train = *result.train;
-  TrainResult::Goodput& goodput = train.goodput.emplace();
+  TrainResult::Goodput& goodput = train.goodput.emplace(TrainResult::Goodput());
   goodput.mtbf = life.mtbf();
   goodput.recovery = life.mean_recovery();
   goodput.blocked = life.blocked;

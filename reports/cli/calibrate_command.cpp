@@ -46,7 +46,17 @@ bool wanted(const CalibrateCommand& command, const HostBenchmark& benchmark) {
          std::find(command.parts.begin(), command.parts.end(), benchmark.part) != command.parts.end();
 }
 
+/// Whether there is a complete calibration, which gives way to a complete one alone.
+bool is_complete(const std::string& path) {
+  try {
+    return std::filesystem::is_regular_file(path) && read_calibration_report(path).complete;
+  } catch (const ScenarioError&) {
+    return false;
+  }
+}
+
 void measure_all(const CalibrateCommand& command, const Node& node, CalibrationReport& report) {
+  const bool keeps_earlier = is_complete(command.output);
   const double start = now();
   for (const HostBenchmark& benchmark : host_benchmarks()) {
     if (!wanted(command, benchmark)) continue;
@@ -54,7 +64,7 @@ void measure_all(const CalibrateCommand& command, const Node& node, CalibrationR
     const CalibrationSettings settings{command.quick, command.directory,
                                        command.quick ? benchmark.quick_budget : benchmark.budget, node};
     benchmark.measure(settings, [&](BenchmarkRow row) { report.rows.push_back(std::move(row)); });
-    write_file(command.output, to_json(report));
+    if (!keeps_earlier) write_file(command.output, to_json(report));
   }
   fmt::print(stderr, "{:5.0f} s  done\n", now() - start);
 }
@@ -134,10 +144,11 @@ ExitStatus run(const CalibrateCommand& command) {
     measure_all(command, node, report);
     report.complete = true;
   } catch (const Interrupted&) {
-    warn(fmt::format("interrupted; {} holds what was measured until now", command.output));
+    warn(fmt::format("interrupted; {} holds what was measured {}", command.output,
+                     is_complete(command.output) ? "before" : "until now"));
   }
   predict_rows(report, node);
-  write_file(command.output, to_json(report));
+  if (report.complete || !is_complete(command.output)) write_file(command.output, to_json(report));
   const bool rests_on_caches = std::any_of(report.rows.begin(), report.rows.end(), [](const BenchmarkRow& row) {
     const HostBenchmark* benchmark = find_benchmark(row.benchmark);
     return benchmark != nullptr && of_processor(benchmark->part) && row.samples > 0;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "model/base/files.hpp"
-#include "reports/cli/sweep_fingerprint.hpp"
+#include "model/base/hash.hpp"
 
 namespace foretrain {
 
@@ -14,11 +16,15 @@ namespace {
 
 std::string receipt_file(const std::string& path) { return path + ".done"; }
 
-/// Of the table as it lies there, and of what it was made of.
+/// Of the table as it lies there, however long, and of what it was made of.
 std::string table_mark(const std::string& path, std::uint64_t fingerprint) {
-  Fingerprint table;
-  table.add(read_text_file(path));
-  return fmt::format("{:016x}-{:016x}", fingerprint, table.value());
+  std::ifstream table(path, std::ios::binary);
+  std::uint64_t hash = fnv_1a_start;
+  std::vector<char> piece(1U << 20U);
+  while (table.read(piece.data(), static_cast<std::streamsize>(piece.size())), table.gcount() > 0) {
+    hash = fnv_1a({piece.data(), static_cast<std::size_t>(table.gcount())}, hash);
+  }
+  return fmt::format("{:016x}-{:016x}", fingerprint, hash);
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
 #include "model/base/files.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "model/base/error.hpp"
 #include "tests/base/temporary_folder.hpp"
@@ -123,4 +127,45 @@ TEST_CASE("A wrong value of a page's length is told by its ends") {
   CHECK(text.size() < 600);
   CHECK(text.starts_with("a.yaml:1:1: plan.tensor: xxx"));
   CHECK(text.ends_with("xxx; a whole number"));
+}
+
+TEST_CASE("A folder for a while is gone with its owner, also one that was killed") {
+  const TemporaryFolder folder;
+  setenv("TMPDIR", folder.path().c_str(), 1);
+  const pid_t owner = fork();
+  if (owner == 0) {
+    const ScratchFolder scratch;
+    write_file(scratch.path() + "/a.txt", "left behind");
+    raise(SIGKILL);
+  }
+  waitpid(owner, nullptr, 0);
+  CHECK(folder.entries() == 1);
+  {
+    const ScratchFolder first;
+    write_file(first.path() + "/a.txt", "in use");
+    const ScratchFolder second;
+    CHECK(folder.entries() == 2);  // what lives is left alone
+    CHECK(read_text_file(first.path() + "/a.txt") == "in use");
+  }
+  CHECK(folder.entries() == 0);
+  unsetenv("TMPDIR");
+}
+
+TEST_CASE("A process that is killed while it writes leaves the old file, and nothing beside it") {
+  const TemporaryFolder folder;
+  const auto path = folder.write("a.txt", "old");
+  const int nameless = ::open(folder.path().c_str(), O_TMPFILE | O_WRONLY, 0600);
+  if (nameless < 0) return;  // this file system has no files without a name
+  ::close(nameless);
+  const pid_t writer = fork();
+  if (writer == 0) {
+    int pieces = 0;
+    write_file(path, [&]() -> std::string_view {
+      if (++pieces == 3) raise(SIGKILL);
+      return "new";
+    });
+  }
+  waitpid(writer, nullptr, 0);
+  CHECK(folder.entries() == 1);
+  CHECK(read_text_file(path) == "old");
 }

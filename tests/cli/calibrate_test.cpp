@@ -5,6 +5,16 @@
 
 namespace foretrain::test {
 
+namespace {
+
+/// Of a complete calibration's file, up to its rows.
+const std::string complete_head =
+    R"({"kind": "calibration of a machine", "machine": {"processor": "a processor", "cores": 2, "memory_bytes": 1e9,)"
+    R"( "kernel": "Linux", "versions": [], "date": "2026-01-01"}, "devices": [], "quick": true, "complete": true,)"
+    R"( "hardware": "preset: p2.8xlarge", "rows": [)";
+
+}  // namespace
+
 TEST_CASE("A calibration says what is wrong before it measures") {
   const TemporaryFolder folder;
   const std::string output = folder.file("out.json");
@@ -29,6 +39,15 @@ TEST_CASE("A calibration of the disk alone says nothing of caches, and fails whe
   CHECK_THAT(nowhere.output, !Catch::Contains("consistency"));
 }
 
+TEST_CASE("An interrupted calibration leaves a complete one as it was") {
+  const TemporaryFolder folder;
+  const std::string before = complete_head + "]}";
+  const std::string output = folder.file("calibration.json", before);
+  // By the signal of Ctrl-C, after a second; measuring memory takes several.
+  run_filter({"timeout", "-s", "INT", "1", FORETRAIN_PROGRAM, "calibrate", "--only", "memory", "-o", output}, "");
+  CHECK(read_text_file(output) == before);
+}
+
 TEST_CASE("A walk over memory is predicted by name, in text and JSON") {
   const FilterResult text = run_program({"predict", "hierarchy-l1"});
   CHECK(text.status == 0);
@@ -41,18 +60,14 @@ TEST_CASE("A walk over memory is predicted by name, in text and JSON") {
 TEST_CASE("A picture of memory's latency needs a calibration that has measured it") {
   const TemporaryFolder folder;
   const std::string picture = folder.file("out.svg");
-  const std::string head =
-      R"({"kind": "calibration of a machine", "machine": {"processor": "a processor", "cores": 2, "memory_bytes": 1e9,)"
-      R"( "kernel": "Linux", "versions": [], "date": "2026-01-01"}, "devices": [], "quick": true, "complete": true,)"
-      R"( "hardware": "preset: p2.8xlarge", "rows": [)";
   const std::string row =
       R"({"benchmark": "memory_latency_curve", "device": "cpu", "parameters": {"working_set": "16 KiB", )"
       R"("pattern": "pointer_chase"}, "measured": 1.5e-9, "unit": "s", "spread": 0.1, "best": 1.4e-9, "samples": 9})";
-  CHECK(run_program({"plot", "latency", folder.file("empty.json", head + "]}"), "-o", picture}).status == 2);
+  CHECK(run_program({"plot", "latency", folder.file("empty.json", complete_head + "]}"), "-o", picture}).status == 2);
   CHECK(run_program({"plot", "latency", folder.file("other.json", "{}"), "-o", picture}).status == 2);
   CHECK_FALSE(std::filesystem::exists(picture));
   const FilterResult drawn =
-      run_program({"plot", "latency", folder.file("good.json", head + row + "]}"), "-o", picture});
+      run_program({"plot", "latency", folder.file("good.json", complete_head + row + "]}"), "-o", picture});
   CHECK(drawn.status == 0);
   CHECK_THAT(read_text_file(picture), Catch::Contains("</svg>"));
 }

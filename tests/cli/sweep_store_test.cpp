@@ -6,6 +6,7 @@
 #include "model/base/files.hpp"
 #include "reports/cli/sweep_fingerprint.hpp"
 #include "reports/cli/sweep_merge.hpp"
+#include "reports/cli/sweep_receipt.hpp"
 #include "reports/cli/sweep_store.hpp"
 #include "reports/cli/sweep_table.hpp"
 #include "reports/csv.hpp"
@@ -169,6 +170,18 @@ TEST_CASE("Fingerprints know the files that a value names, and those that these 
   std::ofstream(folder.file("node.yaml")) << "name: bb\n";
   CHECK(before != of("run.yaml"));
   CHECK(inside != of("{ scenario: run.yaml, nodes: 4..7 }"));
+}
+
+TEST_CASE("A table of any length has a receipt, which holds as long as nobody changes it") {
+  const TemporaryFolder folder;
+  // Longer than what is read as a text: that of a million rows.
+  const std::string table = folder.file("long.csv", std::string(17'000'000, '1'));
+  write_receipt(table, 7, {.shown = "the best", .failures = "", .failed = 3});
+  REQUIRE(receipt_of(table, 7));
+  CHECK(receipt_of(table, 7)->failed == 3);
+  CHECK_FALSE(receipt_of(table, 8));
+  std::ofstream(table, std::ios::app) << "2";
+  CHECK_FALSE(receipt_of(table, 7));
 }
 
 }  // namespace foretrain::test

@@ -1,7 +1,10 @@
 // Real processes between real namespaces: as root only, skipped elsewhere. Sums are checked exactly; times only where
 // no busy machine can turn them round.
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 
@@ -107,4 +110,27 @@ TEST_CASE("a worker that fails is named, and no host is left", "[host][network]"
     CHECK_THROWS_WITH(run_workers(lab, programs, task), Catch::Contains("not finished") && Catch::Contains("rank 1"));
   }
   CHECK_FALSE(std::filesystem::exists("/run/netns/" + name));
+}
+
+TEST_CASE("hosts of a replay that was killed are gone with the next one's", "[host][network]") {
+  if (!can_have_hosts()) return;
+  const std::vector<HostRate> rates = {{BytesPerSecond(1e8), BytesPerSecond(1e8)}};
+  const pid_t killed = fork();
+  if (killed == 0) {
+    const HostLab lab(rates);
+    raise(SIGKILL);
+  }
+  waitpid(killed, nullptr, 0);
+  const auto left = [&] {
+    int count = 0;
+    const std::string beginning = fmt::format("foretrain-{}-", killed);
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/run/netns", ignored)) {
+      count += entry.path().filename().string().starts_with(beginning);
+    }
+    return count;
+  };
+  CHECK(left() == 2);  // one host and the switch
+  { const HostLab next(rates); }
+  CHECK(left() == 0);
 }

@@ -60,10 +60,12 @@ class Children {
  public:
   template <typename Work>
   void start(const Work& work) {
+    const pid_t parent = getpid();
     const pid_t child = fork();
     if (child < 0) throw_system_error("starting a worker");
     if (child == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent) _exit(1);  // it died before the call above
       work();
       _exit(0);
     }

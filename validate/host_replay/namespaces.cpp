@@ -111,8 +111,11 @@ bool folder_is_mounted() {
   return false;
 }
 
-void remove_leftovers() {
-  for (const std::string& name : leftovers(namespaces_there())) delete_namespace(name);
+/// Returns whether there were any.
+bool remove_leftovers() {
+  const std::vector<std::string> names = leftovers(namespaces_there());
+  for (const std::string& name : names) delete_namespace(name);
+  return !names.empty();
 }
 
 }  // namespace
@@ -169,12 +172,13 @@ std::string why_no_namespaces() {
 
 HostLab::HostLab(const std::vector<HostRate>& hosts) {
   catch_signals();
-  remove_leftovers();
+  const bool found_leftovers = remove_leftovers();
   for (std::size_t host = 0; host < hosts.size(); ++host) {
     names_.push_back(fmt::format("{}{}-{}", prefix, getpid(), next_number++));
   }
   switch_ = fmt::format("{}{}-{}", prefix, getpid(), next_number++);
-  folder_was_mounted_ = folder_is_mounted();
+  // Where only a dead lab's hosts were, it is the one that mounted the folder.
+  folder_was_mounted_ = folder_is_mounted() && !(found_leftovers && namespaces_there().empty());
   try {
     make();
     shape(hosts);
