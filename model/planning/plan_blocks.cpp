@@ -376,14 +376,10 @@ std::optional<Step> PlanBlocks::blocks(Symmetry symmetry) {
   return build_step(scenario_, train(), model(), space_.topology(), Recipes::none, symmetry);
 }
 
-Seconds PlanBlocks::bound() {
-  const std::optional<Step> step = blocks();
-  return step ? step_bound(*step, scenario_.plan) : Seconds(0.0);
-}
-
-Seconds PlanBlocks::estimate() {
+std::optional<Seconds> PlanBlocks::estimate(const std::function<bool(Seconds bound)>& hopeless) {
   const std::optional<Step> step = blocks();
   if (!step) return foretrain::estimate(scenario_).time();
+  if (hopeless(step_bound(*step, scenario_.plan))) return std::nullopt;
   StepGraph::Times times;
   times.end = run(step_graph(*step).graph).makespan;
   return step_time(*step, times, std::nullopt);

@@ -2,6 +2,7 @@
 // things.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -37,9 +38,8 @@ class PlanBlocks {
   [[nodiscard]] MemoryFootprint least_memory();
   [[nodiscard]] bool states_fit();
   [[nodiscard]] MemoryFootprint memory() { return memory_footprint(scenario_, train(), model()); }
-  /// Of the step with all its blocks; and its estimate.
-  [[nodiscard]] Seconds bound();
-  [[nodiscard]] Seconds estimate();
+  /// What the step's graph takes; nothing where `hopeless` says so of a bound by all blocks of the step.
+  [[nodiscard]] std::optional<Seconds> estimate(const std::function<bool(Seconds bound)>& hopeless);
 
  private:
   /// ZeRO, the algorithm with servers and where they stand, buckets, overlap.
