@@ -10,7 +10,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::size_t refined_at_once = 32, first_settled = 4, settled_at_once = 16, misses_told = 3;
+constexpr std::size_t refined_at_once = 64, first_settled = 4, settled_at_once = 16, misses_told = 3;
 
 /// Values as bytes, for the way between processes.
 class Bytestream {
@@ -141,6 +141,7 @@ class Rounds {
     for (LayoutTask& task : open_) {
       if (tasks.size() < refined_at_once && !task.refined && !hopeless(task)) tasks.push_back(&task);
     }
+    std::ranges::sort(tasks, {}, [](const LayoutTask* task) { return std::pair(task->space, task->layout); });
     ask(
         tasks,
         [&](const LayoutTask& task, const PlanSpace& space, const PlanObjective& objective, Bytestream& bytes) {
