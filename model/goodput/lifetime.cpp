@@ -4,10 +4,13 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "model/base/hash.hpp"
+#include "model/base/number.hpp"
 #include "model/base/spread.hpp"
 #include "model/base/statistics.hpp"
 
@@ -19,6 +22,69 @@ constexpr int most_interruptions = 20'000;  ///< of one training, before it is g
 // More trainings than these make no difference where each meets thousands of failures.
 constexpr double enough_interruptions = 2e5;
 constexpr int fewest_trainings = 30;
+
+/// The failures that numbered trainings meet: those of one number are the same whatever a failure costs.
+class DrawnFailures {
+ public:
+  struct Failure {
+    Seconds after;  ///< the last one, or the restart behind it
+    std::size_t kind = 0;
+    double sign = 0.0;  ///< of life that is missed first: when it was due, from the failure
+  };
+  using Kinds = std::vector<std::pair<Seconds, bool>>;  ///< mean time between them, whether signs of life tell
+
+  DrawnFailures(const Kinds& kinds, Seconds mtbf, int seed) : kinds_(kinds), mtbf_(mtbf), seed_(seed) {}
+
+  const Failure& of(int training, std::size_t number) {
+    while (trainings_.size() <= at_index(training)) {
+      const auto next = static_cast<std::uint64_t>(trainings_.size());
+      trainings_.push_back({summable_hash((static_cast<std::uint64_t>(seed_) << 32U) + next), {}});
+    }
+    Drawn& drawn = trainings_[at_index(training)];
+    while (drawn.failures.size() <= number) draw(drawn);
+    return drawn.failures[number];
+  }
+
+ private:
+  struct Drawn {
+    std::uint64_t random;
+    std::vector<Failure> failures;
+  };
+
+  void draw(Drawn& of) {
+    Failure& failure = of.failures.emplace_back();
+    failure.after = mtbf_ * next_waiting(of.random);
+    if (kinds_.empty()) return;
+    failure.kind = draw_kind(of.random);
+    if (kinds_[failure.kind].second) failure.sign = next_uniform(of.random);
+  }
+  [[nodiscard]] std::size_t draw_kind(std::uint64_t& random) const {
+    double left = next_uniform(random) * (1.0 / mtbf_.value());
+    for (std::size_t kind = 0; kind + 1 < kinds_.size(); ++kind) {
+      left -= 1.0 / kinds_[kind].first.value();
+      if (left < 0.0) return kind;
+    }
+    return kinds_.size() - 1;
+  }
+
+  Kinds kinds_;
+  Seconds mtbf_;
+  int seed_;
+  std::vector<Drawn> trainings_;
+};
+
+/// Kept for the next lifetime that has them: other intervals between checkpoints, another plan on the same machines.
+DrawnFailures& failures_of(const Lifetime& life, int seed) {
+  DrawnFailures::Kinds kinds;
+  for (const Interruption& cause : life.interruptions) kinds.emplace_back(cause.mtbf, cause.detected);
+  static thread_local std::pair<DrawnFailures::Kinds, int> known;
+  static thread_local std::optional<DrawnFailures> failures;
+  if (!failures || known != std::pair(kinds, seed)) {
+    known = {kinds, seed};
+    failures.emplace(kinds, life.mtbf(), seed);
+  }
+  return *failures;
+}
 
 /// Machines that stand in for broken ones.
 class SpareMachines {
@@ -67,8 +133,13 @@ struct Spent {
 /// One training.
 class Training {
  public:
-  Training(const Lifetime& life, std::uint64_t random)
-      : life_(life), random_(random), spares_(life), counts_(life.interruptions.size()) {}
+  Training(const Lifetime& life, DrawnFailures& failures, int number)
+      : life_(life),
+        failures_(failures),
+        number_(number),
+        cycle_(life.cycle()),
+        spares_(life),
+        counts_(life.interruptions.size()) {}
 
   void run() {
     next_failure();
@@ -80,7 +151,7 @@ class Training {
         now_ = end;
         return;
       }
-      meet(draw_kind());
+      meet();
     }
     ended_ = false;
     now_ = began_;
@@ -96,7 +167,7 @@ class Training {
   }
 
  private:
-  void next_failure() { failure_ = now_ + life_.mtbf() * next_waiting(random_); }
+  void next_failure() { failure_ = now_ + failures_.of(number_, drawn_++).after; }
 
   /// Checkpoints between what is saved and the end; none at the very end.
   [[nodiscard]] double whole_intervals() const {
@@ -105,37 +176,29 @@ class Training {
   }
   [[nodiscard]] Seconds length_of_rest() const {
     const double intervals = whole_intervals();
-    return intervals * life_.cycle() + (life_.steps - saved_ - intervals * life_.every) * life_.step;
+    return intervals * cycle_ + (life_.steps - saved_ - intervals * life_.every) * life_.step;
   }
   /// Of the run that began at began_, checkpoints that can be restored at `moment`.
   [[nodiscard]] double safe_intervals(Seconds moment) const {
     if (life_.every == 0) return 0.0;
-    return std::clamp(std::floor((moment - began_ - life_.unsafe) / life_.cycle()), 0.0, whole_intervals());
+    return std::clamp(std::floor((moment - began_ - life_.unsafe) / cycle_), 0.0, whole_intervals());
   }
   void save(double intervals) {
     saved_ += intervals * life_.every;
     const Seconds useful = intervals * life_.every * life_.step;
     spent_useful_ += useful;
-    if (intervals > 0.0) spent_.checkpoints += intervals * life_.cycle() - useful;
-    began_ += intervals > 0.0 ? intervals * life_.cycle() : Seconds(0.0);
-  }
-
-  std::size_t draw_kind() {
-    double left = next_uniform(random_) * (1.0 / life_.mtbf().value());
-    for (std::size_t kind = 0; kind + 1 < life_.interruptions.size(); ++kind) {
-      left -= 1.0 / life_.interruptions[kind].mtbf.value();
-      if (left < 0.0) return kind;
-    }
-    return life_.interruptions.size() - 1;
+    if (intervals > 0.0) spent_.checkpoints += intervals * cycle_ - useful;
+    began_ += intervals > 0.0 ? intervals * cycle_ : Seconds(0.0);
   }
 
   /// The failure at failure_, and all that follows until work goes on.
-  void meet(std::size_t kind) {
+  void meet() {
     save(safe_intervals(failure_));
     Seconds unsaved = failure_ - began_;
     while (true) {
-      const Interruption& cause = life_.interruptions[kind];
-      ++counts_[kind];
+      const DrawnFailures::Failure failure = failures_.of(number_, drawn_ - 1);
+      const Interruption& cause = life_.interruptions[failure.kind];
+      ++counts_[failure.kind];
       ++met_;
       now_ = failure_;
       spend(spent_.stragglers, cause.before);
@@ -146,7 +209,7 @@ class Training {
         unsaved = Seconds(0.0);
       }
       const auto stop = [&](Seconds& account, Seconds time) { spend(account, time * cause.stops); };
-      if (cause.detected) stop(spent_.detection, life_.heartbeat * (life_.missed - next_uniform(random_)));
+      if (cause.detected) stop(spent_.detection, life_.heartbeat * (life_.missed - failure.sign));
       if (cause.takes_machine) stop(spent_.machines, spares_.replace(now_) - now_);
       next_failure();  // machines that wait do not fail; those that start do, and then it begins again
       const Seconds restart = cause.restart * cause.stops;
@@ -155,7 +218,6 @@ class Training {
         break;
       }
       spend(spent_.restarts, failure_ - now_);
-      kind = draw_kind();
     }
     began_ = now_ - unsaved;
   }
@@ -166,7 +228,9 @@ class Training {
   }
 
   const Lifetime& life_;
-  std::uint64_t random_;
+  DrawnFailures& failures_;
+  int number_;
+  Seconds cycle_;
   SpareMachines spares_;
   Seconds now_, failure_;
   Seconds began_;       ///< the run since the last checkpoint or restart, with all that was held up since taken out
@@ -174,7 +238,8 @@ class Training {
   Seconds spent_useful_;
   Spent spent_;
   std::vector<double> counts_;
-  int met_ = 0;  ///< of all kinds
+  int met_ = 0;            ///< of all kinds
+  std::size_t drawn_ = 0;  ///< failures; the last of them is at failure_
   bool ended_ = true;
 };
 
@@ -207,10 +272,9 @@ LifetimeResult simulate_lifetime(const Lifetime& life, int trainings, int seed) 
   Spent spent;
   Seconds useful;
   double met = 0.0;
+  DrawnFailures& failures = failures_of(life, seed);
   for (int number = 0; number < trainings && (met < enough_interruptions || number < fewest_trainings); ++number) {
-    std::uint64_t random =
-        summable_hash((static_cast<std::uint64_t>(seed) << 32U) + static_cast<std::uint64_t>(number));
-    Training training(life, random);
+    Training training(life, failures, number);
     training.run();
     result.ends = result.ends && training.ended();
     lengths.push_back(training.length().value());

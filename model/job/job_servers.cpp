@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "model/job/job_kinds.hpp"
@@ -92,8 +93,12 @@ Result ServerJob::read(const Execution& execution, const Executor&) const {
   if (scenario_.cluster.failures) {
     const Bytes state = checkpoint_state(train(), scenario_.plan, step_.parameters_per_gpu);
     Lifetime life = lifetime_of(scenario_, *result.train, store_, bounds, state);
-    if (train().checkpoint && train().checkpoint->best_interval) life.every = best_interval(scenario_, life);
-    add_goodput(scenario_, std::move(life), result);
+    std::optional<IntervalSearch> intervals;
+    if (train().checkpoint) {
+      intervals = search_interval(scenario_, life);
+      if (train().checkpoint->best_interval) life.every = intervals->best.every;
+    }
+    add_goodput(scenario_, life, std::move(intervals), result);
   }
   add_bill(scenario_, result);
   return result;

@@ -170,15 +170,17 @@ class TrainJob final : public Job {
     TrainResult& train = *result.train;
     const auto checkpointed = [&] { return checkpointed_step(checkpoint, cost, train.step_time, alone, with_copy); };
     std::optional<Lifetime> life;
+    std::optional<IntervalSearch> intervals;
     if (scenario_.cluster.failures) {
       life = lifetime_of(scenario_, train, cost, checkpointed());
-      if (checkpoint.best_interval) life->every = checkpoint.every = best_interval(scenario_, *life);
+      intervals = search_interval(scenario_, *life);
+      if (checkpoint.best_interval) life->every = checkpoint.every = intervals->best.every;
     }
     const CheckpointedStep step = checkpointed();
     train.checkpoints = TrainResult::Checkpoints{
         checkpoint.every, std::string(name(checkpoint.mode)), cost.state, cost.copy_time, cost.write, step.step,
         step.mean};
-    if (life) return add_goodput(scenario_, std::move(*life), result);
+    if (life) return add_goodput(scenario_, *life, std::move(intervals), result);
     const double longer = step.mean / train.step_time;
     if (train.time_to_train) *train.time_to_train *= longer;
     if (result.cost_usd) *result.cost_usd *= longer;

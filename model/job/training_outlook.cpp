@@ -153,11 +153,12 @@ Lifetime lifetime_of(const Scenario& scenario, const TrainResult& train, const P
   return life;
 }
 
-int best_interval(const Scenario& scenario, const Lifetime& life) {
-  return search_interval(life, trainings, scenario.cluster.failures->seed).best.every;
+IntervalSearch search_interval(const Scenario& scenario, const Lifetime& life) {
+  return search_interval(life, trainings, scenario.cluster.failures->seed);
 }
 
-void add_goodput(const Scenario& scenario, Lifetime life, Result& result) {
+void add_goodput(const Scenario& scenario, const Lifetime& life, std::optional<IntervalSearch> intervals,
+                 Result& result) {
   const TrainWorkload& workload = train_of(scenario);
   const int seed = scenario.cluster.failures->seed;
   TrainResult& train = *result.train;
@@ -172,7 +173,7 @@ void add_goodput(const Scenario& scenario, Lifetime life, Result& result) {
   if (workload.checkpoint) {
     goodput.by_daly =
         daly_goodput(life.every * life.step, life.cycle() - life.every * life.step, goodput.recovery, goodput.mtbf);
-    goodput.intervals = search_interval(std::move(life), trainings, seed);
+    goodput.intervals = std::move(*intervals);
   }
   if (!goodput.simulated.ends) {
     result.warnings.emplace_back(

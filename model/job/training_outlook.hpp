@@ -1,6 +1,9 @@
 // From a step to the whole training: failures, days, money, electricity.
 #pragma once
 
+#include <optional>
+
+#include "model/goodput/checkpoint_interval.hpp"
 #include "model/goodput/lifetime.hpp"
 #include "model/parameter_server/store.hpp"
 #include "model/result.hpp"
@@ -22,11 +25,12 @@ Lifetime lifetime_of(const Scenario& scenario, const TrainResult& train, const C
 Lifetime lifetime_of(const Scenario& scenario, const TrainResult& train, const ParameterStore& store,
                      const ParameterStore::Bounds& bounds, Bytes state);
 
-/// The interval that was asked for as the best: of `life`, by simulation.
-int best_interval(const Scenario& scenario, const Lifetime& life);
+/// How often to save is best: of `life`, by simulation.
+IntervalSearch search_interval(const Scenario& scenario, const Lifetime& life);
 
-/// Fills TrainResult::goodput, and lets time to train and cost include it.
-void add_goodput(const Scenario& scenario, Lifetime life, Result& result);
+/// Fills TrainResult::goodput, and lets time to train and cost include it. `intervals`: where there are checkpoints.
+void add_goodput(const Scenario& scenario, const Lifetime& life, std::optional<IntervalSearch> intervals,
+                 Result& result);
 
 /// Fills TrainResult::bill, where there are failures, electricity, or a price of the catalogue.
 ///

@@ -1,7 +1,6 @@
 #include "model/planning/even_transfers.hpp"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -39,31 +38,63 @@ std::optional<JoinedGpus> groups_of(const LoweredCollective& lowered, const Topo
   return groups;
 }
 
+/// What the groups of a transfer take, each with the others beside it.
 bool is_even(const Step::Transfer::Part& part, const Topology& topology, LinkLoad& load) {
   std::optional<JoinedGpus> groups = groups_of(part.lowered, topology);
   if (!groups) return false;
-  std::map<int, Seconds> times;
+  std::vector<int> number(at_index(topology.gpus()), -1);  // by any GPU of a group
+  std::vector<Seconds> times;
   for (const LoweredCollective::Phase& phase : part.lowered.phases) {
-    std::map<int, std::vector<Flow>> flows;
-    for (const Flow& flow : phase.flows) flows[groups->group_of(flow.source)].push_back(flow);
+    std::vector<std::vector<Flow>> flows(times.size());
+    for (const Flow& flow : phase.flows) {
+      int& group = number[at_index(groups->group_of(flow.source))];
+      if (group < 0) group = static_cast<int>(times.size());
+      times.resize(std::max(times.size(), at_index(group) + 1));
+      flows.resize(times.size());
+      flows[at_index(group)].push_back(flow);
+    }
     load.add(phase.flows);
-    for (const auto& [group, own] : flows) {
-      times[group] += (phase.latency + load.busiest_of(own)) * static_cast<double>(phase.repeat);
+    for (std::size_t group = 0; group < flows.size(); ++group) {
+      if (flows[group].empty()) continue;
+      times[group] += (phase.latency + load.busiest_of(flows[group])) * static_cast<double>(phase.repeat);
     }
     load.clear();
   }
   constexpr double rounding = 1e-9;
-  return std::ranges::all_of(times,
-                             [&](const auto& group) { return group.second >= part.uncontended * (1.0 - rounding); });
+  return std::ranges::all_of(times, [&](Seconds time) { return time >= part.uncontended * (1.0 - rounding); });
+}
+
+/// Whether the part is the other one, some nodes further on: there it meets the same.
+bool repeats(const Step::Transfer::Part& part, const Step::Transfer::Part& other, const Topology& topology) {
+  const std::vector<LoweredCollective::Phase>&own = part.lowered.phases, &others = other.lowered.phases;
+  if (part.uncontended != other.uncontended || own.size() != others.size()) return false;
+  std::optional<int> shift;
+  const auto shifted = [&](const Flow& a, const Flow& b) {
+    if (!shift) shift = a.source - b.source;
+    return a.source - b.source == *shift && a.destination - b.destination == *shift && a.bytes == b.bytes &&
+           topology.is_gpu(a.source) && topology.is_gpu(a.destination);
+  };
+  const auto same = [&](const LoweredCollective::Phase& a, const LoweredCollective::Phase& b) {
+    return a.latency == b.latency && a.repeat == b.repeat && std::ranges::equal(a.flows, b.flows, shifted);
+  };
+  return std::ranges::equal(own, others, same) && shift.value_or(0) % topology.gpus_per_node() == 0;
 }
 
 }  // namespace
 
 bool transfers_are_even(const Step& step, const Topology& topology) {
   LinkLoad load(topology);
+  std::vector<const Step::Transfer::Part*> even;
+  const bool alike = topology.nodes_are_alike();
   return std::ranges::all_of(step.transfers, [&](const Step::Transfer& transfer) {
     const bool counts = transfer.name.starts_with("gradient ") || transfer.name.starts_with("weight ");
-    return !counts || (transfer.parts.size() == 1 && is_even(transfer.parts.front(), topology, load));
+    if (!counts) return true;
+    if (transfer.parts.size() != 1) return false;
+    const Step::Transfer::Part& part = transfer.parts.front();
+    const auto is_repeated = [&](const auto* other) { return repeats(part, *other, topology); };
+    if (alike && std::ranges::any_of(even, is_repeated)) return true;
+    even.push_back(&part);
+    return is_even(part, topology, load);
   });
 }
 

@@ -103,14 +103,18 @@ class LayoutSearch {
   /// Of kernels alone.
   [[nodiscard]] double least_bound() const { return open_.empty() ? infinity : open_.top().value; }
 
-  /// Of the most promising plan that fits, gradients apart.
-  LayoutOutline refine() && {
-    while (!open_.empty() && open_.top().level != Level::fitting && !hopeless(open_.top())) {
+  /// Until the most promising plan is one that fits, gradients apart, and `estimates` plans are estimated.
+  LayoutOutline refine(std::size_t estimates) && {
+    const auto is_refined = [&] { return result_.best.size() >= estimates && open_.top().level >= Level::fitting; };
+    while (!open_.empty() && !hopeless(open_.top()) && !is_refined()) {
       const Node node = open_.top();
       open_.pop();
       look_into(node);
     }
-    return {least_bound(), std::move(*this).result().misses};
+    const double left = least_bound();
+    LayoutResult result = std::move(*this).result();
+    const double bound = result.best.empty() ? left : std::min(left, result.best.front().value);
+    return {bound, std::move(result.best), std::move(result.misses)};
   }
 
   LayoutResult run() && {
@@ -124,8 +128,8 @@ class LayoutSearch {
 
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
-  /// What is decided. Of what fits, its memory is known; of a plan, the bound of its blocks.
-  enum class Level { pass, pipeline, sharding, fitting, synchronised, plan };
+  /// What is decided. Of what fits, its memory is known.
+  enum class Level { pass, pipeline, sharding, fitting, plan };
   struct Node {
     Level level = Level::pass;
     double value = 0.0;  ///< that no plan below is better than
@@ -153,8 +157,6 @@ class LayoutSearch {
         return fit(node);
       case Level::fitting:
         return synchronisations(node);
-      case Level::synchronised:
-        return bound(node);
       case Level::plan:
         return estimate(node);
     }
@@ -275,7 +277,7 @@ class LayoutSearch {
     if (hopeless(objective_.value(bound, Bytes(0.0)), bound)) return true;
     const MemoryFootprint memory = blocks_->memory();
     if (memory.fits()) {
-      push(Level::synchronised, bound, point, memory.total());
+      push(Level::plan, bound, point, memory.total());
     } else {
       ++result_.counts.unfit;
       miss(point, bound, memory);
@@ -283,28 +285,23 @@ class LayoutSearch {
     return true;
   }
 
-  void bound(const Node& node) {
-    blocks_->take(node.point);
-    const auto bound = possible([&] { return std::max(node.bound, blocks_->bound()); });
-    if (!bound) {
-      ++result_.counts.impossible;
-    } else if (!hopeless(objective_.value(*bound, node.memory), *bound)) {
-      push(Level::plan, *bound, node.point, node.memory);
-    }
-  }
-
   void estimate(const Node& node) {
+    Seconds bound = node.bound;
     const auto estimate = possible([&] {
       blocks_->take(node.point);
-      return blocks_->estimate();
+      return blocks_->estimate([&](Seconds of_blocks) {
+        bound = std::max(bound, of_blocks);
+        return hopeless(objective_.value(bound, node.memory), bound);
+      });
     });
     if (!estimate) {
       ++result_.counts.impossible;
       return;
     }
-    const Seconds step = *estimate;
+    if (!*estimate) return;
+    const Seconds step = **estimate;
     ++result_.counts.estimated;
-    if (node.bound * (1.0 - rounding) > step) ++result_.counts.exceeded;
+    if (bound * (1.0 - rounding) > step) ++result_.counts.exceeded;
     if (step > objective_.limit) return;
     result_.best.push_back({node.point, 0, objective_.value(step, node.memory), step, node.memory,
                             space_.example().cluster.node.gpu.memory});
@@ -356,8 +353,8 @@ std::int64_t plans_in(const PlanSpace& space, const PlanPoint& layout) {
 }
 
 LayoutOutline refine_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                            PlanPrices& prices, std::vector<double> known, std::size_t kept) {
-  return LayoutSearch(space, layout, objective, prices, std::move(known), kept, true).refine();
+                            PlanPrices& prices, std::vector<double> known, std::size_t kept, std::size_t estimates) {
+  return LayoutSearch(space, layout, objective, prices, std::move(known), kept, true).refine(estimates);
 }
 
 LayoutResult settle_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,

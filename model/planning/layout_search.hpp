@@ -51,12 +51,13 @@ std::int64_t plans_in(const PlanSpace& space, const PlanPoint& layout);
 
 struct LayoutOutline {
   double bound = 0.0;  ///< no plan of the layout that fits is better
-  std::vector<PlanCandidate> misses;
+  std::vector<PlanCandidate> best, misses;
 };
 /// A closer bound, as passes with their collectives, their pipeline and the memory they need say; no closer than is
-/// enough to see that no plan is among the best `kept` of those `known`.
+/// enough to see that no plan is among the best `kept` of those `known`. And some plans that are promising: as many as
+/// there are `estimates`, or all.
 LayoutOutline refine_layout(const PlanSpace& space, const PlanPoint& layout, const PlanObjective& objective,
-                            PlanPrices& prices, std::vector<double> known, std::size_t kept);
+                            PlanPrices& prices, std::vector<double> known, std::size_t kept, std::size_t estimates);
 
 /// Settles all plans of a layout. `known`: values of plans found elsewhere; only plans among the best `kept` of these
 /// and of the layout's own are looked for.

@@ -9,7 +9,6 @@
 #include "model/parallelism/stages.hpp"
 #include "model/parallelism/weight_gradients.hpp"
 #include "model/parameter_server/store.hpp"
-#include "model/planning/even_transfers.hpp"
 #include "model/training/breakdown.hpp"
 #include "model/training/gradient_sync.hpp"
 #include "model/training/offload.hpp"
@@ -259,93 +258,6 @@ void PlanBlocks::add_parts(PassTimes& times, Weights weights) {
   }
 }
 
-/// Null where there are too many passes.
-const PipelineWalk* PlanBlocks::walk() {
-  const Plan& plan = scenario_.plan;
-  const std::tuple key{costed(own_weights()), plan.interleave, plan.schedule};
-  auto known = walks_.find(key);
-  if (known == walks_.end()) {
-    known = walks_.emplace(key, walk_of(plan, micro_batches(train(), plan), pass_times(own_weights()))).first;
-  }
-  return known->second ? &*known->second : nullptr;
-}
-
-Seconds PlanBlocks::bound_by(const PipelineParts& parts) const {
-  return pipeline_bound(scenario_.plan, micro_batches(train(), scenario_.plan), parts);
-}
-
-/// By position; null where the optimizer's states stay on the GPU, and under ZeRO-1 and 2, whose steps wait for updated
-/// weights instead.
-const std::vector<Seconds>* PlanBlocks::gradients_to_host() {
-  const Plan& plan = scenario_.plan;
-  if (!plan.offload.optimizer || plan.zero == 1 || plan.zero == 2) return nullptr;
-  const bool both_ends = plan.schedule == PipelineSchedule::dualpipe;
-  const std::tuple key{plan.interleave, plan.zero, both_ends};
-  auto known = to_host_.find(key);
-  if (known == to_host_.end()) {
-    std::vector<Seconds> copies;
-    if (!host_bandwidth_) host_bandwidth_ = offload_bandwidth(space_.topology());
-    const Bytes gradient = bytes_per_element(plan.sync.gradient_precision);
-    for (const std::vector<LayerRun>& chunk : chunks()) {
-      double parameters = 0.0, in_experts = 0.0;
-      for (const LayerRun& run : chunk) {
-        parameters += model().layers[at_index(run.group)].layer.parameters * run.count;
-        in_experts += model().layers[at_index(run.group)].layer.expert_parameters * run.count;
-      }
-      if (plan.zero >= 1) parameters = parameters_of_shard(plan, parameters, in_experts);
-      copies.push_back(parameters * gradient / *host_bandwidth_);
-    }
-    known = to_host_.emplace(key, std::move(copies)).first;
-  }
-  return &known->second;
-}
-
-Seconds PlanBlocks::order_bound() {
-  return bound_by({pass_times(own_weights()), walk(), nullptr, gradients_to_host()});
-}
-
-Seconds PlanBlocks::passes_bound(bool any_sharding) {
-  if (!any_sharding) return bound_by({pass_times(own_weights()), nullptr, nullptr, gradients_to_host()});
-  if (!scenario_.plan.sequence_parallel) return bound_by({pass_times(Weights::any)});
-  // A trainer may hide the collectives of tensor ranks with one ZeRO and not with another.
-  const bool chunked = std::exchange(scenario_.plan.tensor_overlap, true);
-  const Seconds hidden = bound_by({pass_times(Weights::any)});
-  scenario_.plan.tensor_overlap = false;
-  const Seconds least = std::min(hidden, bound_by({pass_times(Weights::any)}));
-  scenario_.plan.tensor_overlap = chunked;
-  return least;
-}
-
-/// Null where more than blocks say how long a step takes.
-const StepEnds* PlanBlocks::ends() {
-  const bool one_way = point_.schedule == PipelineSchedule::gpipe ||
-                       (point_.schedule == PipelineSchedule::zero_bubble && point_.interleave == 1);
-  const PipelineSchedule alike = one_way ? PipelineSchedule::one_forward_one_backward : point_.schedule;
-  const std::tuple key{alike, point_.interleave, scenario_.plan.offload.optimizer, synchronised(point_)};
-  auto known = ends_.find(key);
-  if (known == ends_.end()) {
-    // Telling ranks apart takes longest, and mostly finds that all of a stage are alike.
-    const bool undisturbed = scenario_.cluster.faults.empty() && scenario_.background.empty();
-    std::optional<Step> step = blocks(undisturbed ? Symmetry::assumed : Symmetry::used);
-    if (undisturbed && step && !transfers_are_even(*step, space_.topology())) step = blocks();
-    if (!step) return nullptr;
-    known = ends_.emplace(key, ends_of(*step, scenario_.plan)).first;
-  }
-  return &known->second;
-}
-
-Seconds PlanBlocks::ends_bound(bool any_synchronisation) {
-  const StepEnds* own = ends();
-  StepEnds any;
-  if (own != nullptr && any_synchronisation) {
-    any = *own;
-    any.overlap = true;
-    for (StepEnds::Stage& stage : any.stages) stage.gradients.clear();
-    own = &any;
-  }
-  return bound_by({pass_times(own_weights()), walk(), own, gradients_to_host()});
-}
-
 MemoryFootprint PlanBlocks::least_memory() {
   const auto known = states_.find(stored());
   if (known != states_.end() && !known->second.fits_gpu()) return known->second;
@@ -376,17 +288,16 @@ std::optional<Step> PlanBlocks::blocks(Symmetry symmetry) {
   return build_step(scenario_, train(), model(), space_.topology(), Recipes::none, symmetry);
 }
 
-Seconds PlanBlocks::bound() {
-  const std::optional<Step> step = blocks();
-  return step ? step_bound(*step, scenario_.plan) : Seconds(0.0);
-}
-
-Seconds PlanBlocks::estimate() {
+std::optional<Seconds> PlanBlocks::estimate(const std::function<bool(Seconds bound)>& hopeless) {
+  std::tuple key{point_, habits(), scenario_.plan.tensor_overlap};
+  std::get<PlanPoint>(key).zero = zero_in_time(point_.zero);
+  if (const auto known = estimates_.find(key); known != estimates_.end()) return known->second;
   const std::optional<Step> step = blocks();
   if (!step) return foretrain::estimate(scenario_).time();
+  if (hopeless(step_bound(*step, scenario_.plan))) return std::nullopt;
   StepGraph::Times times;
   times.end = run(step_graph(*step).graph).makespan;
-  return step_time(*step, times, std::nullopt);
+  return estimates_[key] = step_time(*step, times, std::nullopt);
 }
 
 }  // namespace foretrain

@@ -2,6 +2,7 @@
 // things.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -37,13 +38,22 @@ class PlanBlocks {
   [[nodiscard]] MemoryFootprint least_memory();
   [[nodiscard]] bool states_fit();
   [[nodiscard]] MemoryFootprint memory() { return memory_footprint(scenario_, train(), model()); }
-  /// Of the step with all its blocks; and its estimate.
-  [[nodiscard]] Seconds bound();
-  [[nodiscard]] Seconds estimate();
+  /// What the step's graph takes; nothing where `hopeless` says so of a bound by all blocks of the step.
+  [[nodiscard]] std::optional<Seconds> estimate(const std::function<bool(Seconds bound)>& hopeless);
 
  private:
   /// ZeRO, the algorithm with servers and where they stand, buckets, overlap.
   using Synchronised = std::tuple<int, SyncAlgorithm, int, ServerPlacement, int, bool>;
+  /// What a reader makes of these where the scenario leaves it open.
+  using Habits = std::tuple<Bytes, Bytes, Sync::Bucketing, Precision, bool, ExecutionMode, bool, bool>;
+  [[nodiscard]] Habits habits() const {
+    const Plan& plan = scenario_.plan;
+    const Sync& sync = plan.sync;
+    return {sync.bucket,    sync.first_bucket,   sync.bucketing,        sync.gradient_precision, sync.every_micro_batch,
+            plan.execution, plan.single_process, train().master_weights};
+  }
+  /// ZeRO-1 and 2 differ in memory alone, and in what a reader makes of them.
+  [[nodiscard]] static int zero_in_time(int zero) { return zero == 2 ? 1 : zero; }
   struct Variant {
     Plan plan;
     bool master_weights = false;
@@ -103,8 +113,11 @@ class PlanBlocks {
   void add_parts(PassTimes& times, Weights weights);
   [[nodiscard]] const std::vector<Seconds>* gradients_to_host();
   [[nodiscard]] Seconds bound_by(const PipelineParts& parts) const;
+  /// The least bound where a trainer may hide the collectives of tensor ranks or may not.
+  template <typename Bound>
+  [[nodiscard]] Seconds least_of_both(bool both, const Bound& bound);
   [[nodiscard]] const PipelineWalk* walk();
-  [[nodiscard]] const StepEnds* ends();
+  [[nodiscard]] std::optional<StepEnds> ends();
 
   const PlanSpace& space_;
   PlanPrices& prices_;
@@ -113,8 +126,10 @@ class PlanBlocks {
   std::optional<TransferTable> transfers_;
   std::map<std::pair<Synchronised, bool>, Variant> variants_;  ///< and sequence parallelism
   PlanPoint point_;
-  /// By schedule (one for all that lay out alike), chunks, whether the host updates, and synchronisation.
-  std::map<std::tuple<PipelineSchedule, int, bool, Synchronised>, StepEnds> ends_;
+  /// By schedule (one for all that lay out alike), chunks, whether the host updates, ZeRO, and how gradients are
+  /// synchronised, beside the passes or not.
+  std::map<std::tuple<PipelineSchedule, int, bool, int, int, SyncAlgorithm, ServerPlacement, Habits>, StepEnds> ends_;
+  std::map<std::tuple<PlanPoint, Habits, bool>, Seconds> estimates_;  ///< and whether products hide collectives
   std::map<Built, Model> models_;
   std::map<Stored, MemoryFootprint> states_;  ///< weights, gradients and the optimizer's states of one of the stages
   std::vector<int> repeats_;                  ///< of each group of layers

@@ -85,6 +85,14 @@ struct PlanPoint {
   [[nodiscard]] bool undivided() const { return tensor * context * expert * pipeline == 1; }
   /// Whether the gradients go to servers key by key, as those of data parallelism alone; else bucket by bucket.
   [[nodiscard]] bool pushes_keys() const { return servers > 0 && (data > 1 || dedicated()) && undivided(); }
+  /// Whether ranks and machines that are servers alone are those of the layout.
+  [[nodiscard]] bool is_of(const PlanPoint& layout) const {
+    const auto lies = [](const PlanPoint& one) {
+      return std::array{
+          one.tensor, one.context, one.expert, one.pipeline, one.data, one.order, one.dedicated() ? one.servers : 0};
+    };
+    return lies(*this) == lies(layout);
+  }
   auto operator<=>(const PlanPoint&) const = default;
 };
 

@@ -10,7 +10,7 @@ namespace foretrain {
 
 namespace {
 
-constexpr std::size_t refined_at_once = 32, first_settled = 2, settled_at_once = 16, misses_told = 3;
+constexpr std::size_t refined_at_once = 64, first_settled = 4, settled_at_once = 16, misses_told = 3;
 
 /// Values as bytes, for the way between processes.
 class Bytestream {
@@ -134,22 +134,27 @@ class Rounds {
         });
   }
 
-  /// Those that are most promising by their kernels alone.
+  /// Those that are most promising by their kernels alone. Where there is no bar, some plans of each give one.
   void refine() {
+    const std::size_t estimates = known_.size() < kept_ ? kept_ / refined_at_once + 1 : 0;
     std::vector<LayoutTask*> tasks;
     for (LayoutTask& task : open_) {
       if (tasks.size() < refined_at_once && !task.refined && !hopeless(task)) tasks.push_back(&task);
     }
+    std::ranges::sort(tasks, {}, [](const LayoutTask* task) { return std::pair(task->space, task->layout); });
     ask(
         tasks,
         [&](const LayoutTask& task, const PlanSpace& space, const PlanObjective& objective, Bytestream& bytes) {
-          LayoutOutline outline = refine_layout(space, *task.layout, objective, prices_of(task), known_, kept_);
+          LayoutOutline outline =
+              refine_layout(space, *task.layout, objective, prices_of(task), known_, kept_, estimates);
           bytes.put(std::vector{outline.bound});
+          bytes.put(outline.best);
           bytes.put(outline.misses);
         },
         [&](LayoutTask& task, Bytestream& bytes) {
           task.bound = std::max(task.bound, bytes.take<double>().front());
           task.refined = true;
+          merge(search_.best, bytes.take<PlanCandidate>(), task.space, kept_);
           merge(search_.misses, bytes.take<PlanCandidate>(), task.space, misses_told);
         });
   }
@@ -164,7 +169,8 @@ class Rounds {
     ask(
         tasks,
         [&](const LayoutTask& task, const PlanSpace& space, const PlanObjective& objective, Bytestream& bytes) {
-          const LayoutResult result = settle_layout(space, *task.layout, objective, prices_of(task), known_, kept_);
+          const LayoutResult result =
+              settle_layout(space, *task.layout, objective, prices_of(task), known_beside(task), kept_);
           bytes.put(std::vector{result.counts});
           bytes.put(result.best);
           bytes.put(result.misses);
@@ -175,6 +181,15 @@ class Rounds {
           merge(search_.misses, bytes.take<PlanCandidate>(), task.space, misses_told);
           search_.counts.plans += std::exchange(task.plans, 0);
         });
+  }
+
+  /// Of plans of other layouts.
+  [[nodiscard]] std::vector<double> known_beside(const LayoutTask& task) const {
+    std::vector<double> known;
+    for (const PlanCandidate& candidate : search_.best) {
+      if (candidate.space != task.space || !candidate.point.is_of(*task.layout)) known.push_back(candidate.value);
+    }
+    return known;
   }
 
   /// Takes up the better ones.

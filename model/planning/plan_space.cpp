@@ -248,8 +248,9 @@ std::vector<int> PlanSpace::micro_batches(const PlanPoint& layout) const {
 
 std::vector<Recompute> PlanSpace::recomputes() const {
   if (!chosen_.has(PlanDimension::recompute)) return {std::get<TrainWorkload>(example_.workload).recompute};
-  if (!transformer_) return {Recompute::none, Recompute::full};
-  return {Recompute::none, Recompute::selective, Recompute::selective_operators, Recompute::full};
+  using enum Recompute;
+  if (!transformer_) return {none, full};
+  return {none, selective, selective_operators, selective_modules, full};
 }
 
 std::vector<bool> PlanSpace::sequence_parallels(const PlanPoint& layout) const {

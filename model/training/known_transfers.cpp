@@ -76,6 +76,23 @@ std::vector<double> placement_of(const std::vector<int>& group, const Topology& 
   return shape;
 }
 
+struct Place {
+  std::uint64_t network;
+  RankLayout layout;
+  CollectiveConstants constants;
+  bool operator==(const Place&) const = default;
+};
+
+constexpr std::size_t most_layouts = 16;
+using Places = Memo<Place, std::shared_ptr<KnownTransfers>>;
+
+Places& places() {
+  static thread_local Places memo(most_layouts);
+  return memo;
+}
+
+thread_local std::size_t flows_known = 0;  ///< of all layouts
+
 using Divisions = Memo<KnownTransfers::Shape, KnownTransfers::Division>;
 
 Divisions& divisions() {
@@ -99,20 +116,15 @@ std::vector<std::vector<int>> alike_groups(const std::vector<std::vector<int>>& 
 
 std::shared_ptr<KnownTransfers> KnownTransfers::on(const Topology& topology, const RankLayout& layout,
                                                    const CollectiveConstants& constants) {
-  struct Place {
-    std::uint64_t network;
-    RankLayout layout;
-    CollectiveConstants constants;
-    bool operator==(const Place&) const = default;
-  };
-  static thread_local Memo<Place, std::shared_ptr<KnownTransfers>> memo(16);
   Place place{topology.serial(), layout, constants};
-  if (const auto* known = memo.find(place)) return *known;
-  return memo.add(std::move(place), std::make_shared<KnownTransfers>(topology, layout));
+  if (const auto* known = places().find(place)) return *known;
+  return places().add(std::move(place), std::make_shared<KnownTransfers>(topology, layout));
 }
 
 KnownTransfers::KnownTransfers(const Topology& topology, const RankLayout& layout)
     : layout_(layout), network_(network_pattern(topology)) {}
+
+KnownTransfers::~KnownTransfers() { flows_known -= flows_; }
 
 const KnownTransfers::Transfer* KnownTransfers::find(const Key& key) const {
   const auto known = transfers_.find(key);
@@ -121,12 +133,15 @@ const KnownTransfers::Transfer* KnownTransfers::find(const Key& key) const {
 
 const KnownTransfers::Transfer& KnownTransfers::add(const Key& key, std::vector<Step::Transfer::Part> parts,
                                                     const Topology& topology) {
-  constexpr std::size_t most_flows = 200'000;  // 5 MB
-  if (flows_ > most_flows) {
+  constexpr std::size_t most_flows = 8'000'000;  // 130 MB: a few dozen steps of 16,384 GPUs
+  if (flows_known > most_flows) {
     transfers_.clear();
-    flows_ = 0;
+    flows_known -= std::exchange(flows_, 0);
+    places() = Places(most_layouts);  // the others', too
   }
-  flows_ += flows_of(parts);
+  const std::size_t more = flows_of(parts);
+  flows_ += more;
+  flows_known += more;
   const std::optional<std::uint64_t> pattern = flow_pattern(parts, topology);
   return transfers_.insert_or_assign(key, Transfer{std::move(parts), pattern}).first->second;
 }

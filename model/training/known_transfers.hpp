@@ -51,6 +51,9 @@ class KnownTransfers {
                                             const CollectiveConstants& constants);
 
   KnownTransfers(const Topology& topology, const RankLayout& layout);
+  ~KnownTransfers();
+  KnownTransfers(const KnownTransfers&) = delete;
+  KnownTransfers& operator=(const KnownTransfers&) = delete;
 
   /// Null where it is not known; valid until the next add().
   [[nodiscard]] const Transfer* find(const Key& key) const;
@@ -91,7 +94,7 @@ class KnownTransfers {
   std::map<Key, Transfer> transfers_;
   std::map<std::pair<GroupKind, int>, Groups> groups_;
   std::map<std::tuple<GroupKind, int, int>, std::optional<int>> shifts_;
-  std::size_t flows_ = 0;  ///< of all transfers
+  std::size_t flows_ = 0;  ///< of its transfers
 };
 
 }  // namespace foretrain

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
@@ -131,12 +133,18 @@ PlanObjective objective_of(const PlanOptions& options, const Scenario& scenario)
 std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, const std::vector<PlanSpace>& spaces,
                                const std::vector<Hardware>& hardware, const std::vector<PlanObjective>& objectives,
                                const PlanOptions& options) {
-  const std::vector<Outcome> outcomes = predict_with_progress(candidates.size(), options.jobs, [&](std::size_t i) {
-    const PlanCandidate& candidate = candidates[i];
+  // Neighbours are predicted by the same worker: plans of one layout have most in common.
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(candidates[i].space, candidates[i].point); });
+  std::vector<Outcome> in_order = predict_with_progress(candidates.size(), options.jobs, [&](std::size_t i) {
+    const PlanCandidate& candidate = candidates[order[i]];
     Result result = predict(spaces[static_cast<std::size_t>(candidate.space)].read(candidate.point), options.fidelity);
     result.provenance.clear();
     return result;
   });
+  std::vector<Outcome> outcomes(candidates.size());
+  for (std::size_t i = 0; i < order.size(); ++i) outcomes[order[i]] = std::move(in_order[i]);
   std::vector<RankedPlan> plans;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto space = static_cast<std::size_t>(candidates[i].space);

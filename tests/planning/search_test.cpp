@@ -97,6 +97,20 @@ TEST_CASE("The same with synchronisation, offloading and experts among the choic
                             without({context, offload, bucket, overlap, recompute, micro_batch, algorithm}));
 }
 
+TEST_CASE("The same where the trainer that is assumed hides collectives of tensor ranks, or does not") {
+  // ZeRO-1 with overlap and sequence parallelism is taken to be NeMo, which hides them; without overlap it is not.
+  using enum PlanDimension;
+  YamlNode document = training("dgx-h100", 1,
+                               "{ family: llama, layers: 4, hidden: 2048, heads: 16, ffn_hidden: 6144, "
+                               "vocabulary: 32000, sequence: 4096 }",
+                               32);
+  for (const char* set : {"plan.tensor=2", "plan.pipeline=2", "plan.sequence_parallel=true"}) {
+    apply_override(document, parse_override(set));
+  }
+  check_against_enumeration(
+      document, without({tensor, pipeline, context, expert, sequence_parallel, recompute, offload, algorithm}));
+}
+
 TEST_CASE("The same with parameter servers: key by key, bucket by bucket, on machines of their own") {
   using enum PlanDimension;
   // Two machines of eight GPUs, four of one: on processors, beside GPUs, and one or two machines that train nothing.
