@@ -1,5 +1,6 @@
 // Algorithms that are laid over the hardware: several rings, levels, switches, servers. Expected times are worked out
 // by hand from bytes over bandwidth.
+#include <algorithm>
 #include <map>
 #include <numeric>
 
@@ -111,6 +112,59 @@ TEST_CASE("multi-ring between nodes: one ring for every card, which it enters an
   }
   // One rank per node: one ring.
   CHECK(multi_rings({3, 11}, switched).size() == 1);
+}
+
+TEST_CASE("two GPUs at one card: each ring passes a node by one way for each card") {
+  // The cube mesh has a ring of double and one of single lanes, both ways: four, each by four cards, in 16 orders.
+  const Topology mesh(cluster_of(dgx1_node(), 2));
+  const std::vector<ScheduleShape::Ring> rings = multi_rings(iota(16), mesh);
+  CHECK(rings.size() == 16);
+  std::map<int, int> leaving;
+  for (const ScheduleShape::Ring& ring : rings) ++leaving[mesh.card_of_gpu(ring.order[7])];
+  CHECK(leaving.size() == 4);
+  for (const auto& [card, ways] : leaving) CHECK(ways == 4);
+}
+
+TEST_CASE("rings carry their shares, whatever the number of ways that each has between nodes") {
+  // Six GPUs, each with one NVLink to four others: two rings, both ways, a quarter of the message each. GPUs 0 to 3 are
+  // at one card, 4 and 5 at one each: a ring in which 4 and 5 are neighbours has three ways, one for each card; in one
+  // where both hand on to GPUs of the first card there are no three, and all six are used.
+  Node node = bare_node("octahedron", 6, 1);
+  node.link_types = {link_type("nvlink", LinkKind::nvlink, 25.0_GBps, 1.0_us),
+                     link_type("pcie", LinkKind::pcie, 25.0_GBps, 1.0_us)};
+  for (const auto& [a, b] : {std::pair(0, 4), {4, 1}, {1, 5}, {5, 2}, {2, 3}, {3, 0}})
+    node.links.push_back({a, b, 0, 1});
+  for (const auto& [a, b] : {std::pair(4, 5), {5, 0}, {0, 2}, {2, 1}, {1, 3}, {3, 4}})
+    node.links.push_back({a, b, 0, 1});
+  for (int card = 0; card < 3; ++card) {
+    const int plx = add_vertex(node, "plx" + std::to_string(card), VertexKind::pcie_switch);
+    for (int gpu = card == 0 ? 0 : 3 + card; gpu < 4 + card; ++gpu) node.links.push_back({gpu, plx, 1, 1});
+    node.links.push_back({plx, 6, 1, 1});
+    node.nic_attachment.push_back(plx);
+  }
+  node.nic_attachment_link = node.link_types[1];
+  node.network = {3, 200.0_Gbitps, 1.0, 5.0_us, 1.0, true};
+  struct Ways {
+    int count = 0, weight = 0;
+  };
+  std::map<std::vector<int>, Ways> of_ring;  // by its order in the first node, from GPU 0
+  for (const ScheduleShape::Ring& ring : multi_rings(iota(12), Topology(cluster_of(node, 2)))) {
+    std::vector<int> order(ring.order.begin(), ring.order.begin() + 6);
+    std::rotate(order.begin(), std::find(order.begin(), order.end(), 0), order.end());
+    Ways& ways = of_ring[order];
+    ++ways.count;
+    ways.weight += ring.weight;
+  }
+  CHECK(of_ring.size() == 4);
+  int three = 0;
+  for (const auto& [order, ways] : of_ring) {
+    const auto place = [&](int gpu) { return std::find(order.begin(), order.end(), gpu) - order.begin(); };
+    const bool neighbours = std::abs(place(4) - place(5)) % 4 == 1;
+    CHECK(ways.count == (neighbours ? 3 : 6));
+    CHECK(ways.weight == of_ring.begin()->second.weight);
+    three += ways.count == 3 ? 1 : 0;
+  }
+  CHECK(three == 2);
 }
 
 TEST_CASE("levels: the same bytes in fewer steps") {

@@ -161,6 +161,19 @@ TEST_CASE("small messages go by LL, large ones by Simple or through the switch")
   CHECK(chosen(Topology(cluster_of(pcie_switch_node(8))), 1.0_GB) == "ring/Simple");
 }
 
+TEST_CASE("a tree over two nodes passes two bytes for each through the ring's channels") {
+  // Sixteen GPUs, eight cards of 25 GB/s a node. A ring sends 2 · 15/16 of 8 GB over 200 GB/s, 75 ms; trees, which
+  // would have to cross the network once, run at the ring's bandwidth and take 80 ms.
+  const Topology topology(cluster_of(nvswitch_node(), 2));
+  Calibration calibration = published();
+  calibration.collective.network_efficiency = calibration.collective.nvlink_efficiency = 1.0;
+  calibration.collective.tree_efficiency = 1.0;
+  const LoweredCollective lowered =
+      lower(automatic_call(CollectiveOperation::all_reduce, 8.0_GB, {iota(16)}), topology, calibration);
+  CHECK(lowered.chosen_algorithm == "ring/Simple");
+  CHECK(uncontended_time(lowered, topology).value() == Approx(0.075).epsilon(0.03));
+}
+
 TEST_CASE("automatic collectives: zero bytes cost latency only, and time never falls as bytes grow") {
   Cluster cluster = cluster_of(hopper_node(), 2);
   const bool messages = GENERATE(false, true);  // whether each takes the card some time

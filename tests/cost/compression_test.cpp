@@ -140,6 +140,16 @@ TEST_CASE("PowerSGD leaves alone what it would not make half as small") {
   }
 }
 
+TEST_CASE("PowerSGD weighs the factors of both sides") {
+  // (100 + 1000) · 45 = 49,500 are less than half of 100,000 numbers, (100 + 1000) · 46 = 50,600 are more; the same
+  // turned over.
+  for (const WeightMatrix& matrix : {WeightMatrix{100, 1000, 1}, WeightMatrix{1000, 100, 1}}) {
+    const GradientSet gradients = {100'000, {matrix}};
+    CHECK(compression_work(powersgd(45), gradients, Precision::fp32, 8).messages.size() == 2);
+    CHECK(compression_work(powersgd(46), gradients, Precision::fp32, 8).messages.size() == 1);
+  }
+}
+
 TEST_CASE("top-k sends a value and an index for each gradient kept, to everyone") {
   const CompressionWork work = compression_work(top_k(0.01), layer, Precision::fp32, 8);
   REQUIRE(work.messages.size() == 1);

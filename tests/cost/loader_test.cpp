@@ -125,3 +125,16 @@ TEST_CASE("Pageable memory is copied through the host, pinned memory over the li
 TEST_CASE("Samples that vary by s make batches that vary by s over the root of their number") {
   CHECK(loader("workers: 1, decode: 1 ms, spread: 40 %", 16).spread == Approx(0.1));
 }
+
+TEST_CASE("A batch takes a worker, and until it is pinned one of the places for batches made ahead") {
+  LoaderPipeline pipeline;
+  pipeline.workers = 2;
+  pipeline.cores = 8;
+  pipeline.batch.cpu = Seconds(0.1);
+  pipeline.batch.pin = Seconds(0.06);
+  // Two workers of 100 ms: a batch each 50 ms. Four places of 160 ms would allow one each 40 ms, two one each 80 ms.
+  pipeline.prefetch = 2;
+  CHECK(loader_bounds(pipeline).workers.value() == Approx(0.05));
+  pipeline.prefetch = 1;
+  CHECK(loader_bounds(pipeline).workers.value() == Approx(0.08));
+}

@@ -126,6 +126,11 @@ TEST_CASE("A dragonfly routes local, global, local, over the same cable both way
       REQUIRE(std::find(back.begin(), back.end(), same_cable) != back.end());
     }
   }
+  // Six global ports of a group, two to each of three others: those to group 2, the second of group 0's peers, are the
+  // third and fourth, on router 1. Group 2 counts 3, 0, 1: its links to group 0 are on its router 1 as well.
+  CHECK(in_fabric(fly, 0, 12 * 8) == Names{"router0.0>router0.1", "group0>group2.0", "router2.1>router2.0"});
+  // To group 3, the last of 0's peers, from router 2; group 3 counts group 0 first: router 0.
+  CHECK(in_fabric(fly, 0, 18 * 8) == Names{"router0.0>router0.2", "group0>group3.0"});
 }
 
 TEST_CASE("A torus goes the shorter way round, dimension by dimension, from neighbour to neighbour") {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "model/base/statistics.hpp"
 #include "model/collectives/algorithm.hpp"
 #include "model/scenario/load.hpp"
 #include "tests/catch.hpp"
@@ -82,6 +83,23 @@ TEST_CASE("naive takes several times as long as a ring where cards are slow", "[
   CHECK(ring.value() > 0.95 * 2 * 0.75 * 600e3 / 12.5e6);
   CHECK(ring.value() < 10 * 0.075);
   CHECK(naive / ring > 2.0);  // 4 on a quiet machine
+}
+
+TEST_CASE("a probe counts the bytes of one message on the wire, and its time there", "[host][network]") {
+  if (!can_have_hosts()) return;
+  HostReplayer replayer;
+  // 1000 bytes with headers of UDP, IP and Ethernet: 1000 + 8 + 20 + 14, in one packet. Every fiftieth is answered with
+  // a byte: 43 / 50. Packets that look up an address may pass by chance.
+  const ProbeMeasurement probe = replayer.probe("udp", Bytes(1000.0), BytesPerSecond(12.5e6));
+  CHECK(probe.wire_bytes == Approx(1042.0).epsilon(0.001));
+  CHECK(probe.packets == Approx(1.0).epsilon(0.001));
+  CHECK(probe.returned_bytes >= 43.0 / 50);
+  CHECK(probe.returned_bytes < 43.0 / 50 + 1.0);
+  // A card of 12.5 MB/s needs 83 us for it: no less but for the buckets, and not many times as long on a busy machine.
+  REQUIRE(probe.samples.size() == 11);
+  const double time = median(probe.samples);
+  CHECK(time > 0.9 * 1042 / 12.5e6);
+  CHECK(time < 20 * 1042 / 12.5e6);
 }
 
 TEST_CASE("a worker that fails is named, and no host is left", "[host][network]") {

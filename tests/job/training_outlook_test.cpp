@@ -1,4 +1,5 @@
 // R17: whole trainings, with failures, money and electricity.
+#include "model/job/training_outlook.hpp"
 #include "model/job/job.hpp"
 #include "model/scenario/load.hpp"
 #include "tests/catch.hpp"
@@ -38,6 +39,20 @@ TEST_CASE("memory of the next machine saves oftener, and a new machine fetches i
   CHECK(kept.train->goodput->every < stored.train->goodput->every);
   CHECK(*kept.train->time_to_train < *stored.train->time_to_train);
   CHECK(kept.train->goodput->recovery < stored.train->goodput->recovery);
+}
+
+TEST_CASE("after a failure the state is read from storage and passed on to the replicas that read other parts") {
+  const Scenario scenario = load_scenario("failures-waiting-for-checkpoints");
+  CheckpointCost cost;
+  cost.read = Seconds(100.0);
+  cost.spread = Seconds(40.0);
+  const Lifetime life = lifetime_of(scenario, *estimate(scenario).train, cost, {});
+  const Recovery& recovery = *std::get<TrainWorkload>(scenario.workload).recovery;
+  REQUIRE_FALSE(life.interruptions.empty());
+  for (const Interruption& failure : life.interruptions) {
+    INFO(failure.what);
+    CHECK(failure.restart.value() == Approx((recovery.start + recovery.initialise).value() + 140.0));
+  }
 }
 
 TEST_CASE("without machines to spare repairs are most of what is lost") {

@@ -122,3 +122,40 @@ TEST_CASE("frozen parameters are weights and nothing else") {
   CHECK(frozen.gradients.value() == 0.0);
   CHECK(frozen.optimizer.value() == 0.0);
 }
+
+TEST_CASE("frozen weights are gathered like those that are trained") {
+  Training training("fit-fsdp-llama3-8b");
+  for (LayerGroup& group : training.model.layers) {
+    group.layer.frozen_parameters = group.layer.parameters;
+    group.layer.parameters = 0.0;
+    group.layer.matrices.clear();
+  }
+  const MemoryTimeline timeline = training.timeline();
+  const MemoryParts& last_block = timeline.moments[32].parts;
+  // Embedding, output and norm, 2 bytes each, and two blocks of 4096 · (2 · 4096 + 2 · 1024 + 3 · 14336) and two norms.
+  const double root = 2.0 * 128256 * 4096 + 4096;
+  const double block = 4096.0 * (2 * 4096 + 2 * 1024 + 3 * 14336) + 2 * 4096;
+  CHECK(last_block[P::gathered].value() == Approx(2 * (root + 2 * block)));
+  // The stream of the gathers has memory of its own, for two blocks or for the larger rest.
+  CHECK(last_block[P::communication].value() == Approx(2 * root));
+}
+
+TEST_CASE("weights of experts lie whole on ranks that alone have them, in segments of whole tensors") {
+  // 64 ranks, two of 128 experts on each: no other rank has these, so that ZeRO-1 divides nothing of them. In each of
+  // 48 layers a matrix of 2048 · 1408: gradient, two moments and the master copy are tensors of 11 MiB, in segments of
+  // 12 MiB each; weights of 5.5 MiB go three by three into 16 segments of 20 MiB.
+  const Scenario scenario = load_scenario_text(
+      "cluster: { node: dgx-h100, nodes: 8 }\n"
+      "workload: { train: { model: qwen3-30b-a3b, global_batch: 64, precision: bf16, optimizer: adam } }\n"
+      "plan: { data: 64, zero: 1, expert: 64 }\n",
+      "experts.yaml");
+  const auto& train = std::get<TrainWorkload>(scenario.workload);
+  Model model = build_model(train.model, build_options(train, scenario.plan));
+  const auto slack = [&] { return memory_timeline(scenario, train, model).moments.front().parts[P::allocator]; };
+  for (LayerGroup& group : model.layers) group.layer.matrices.clear();
+  const Bytes without = slack();
+  for (LayerGroup& group : model.layers) {
+    if (group.repeat == 48) group.layer.matrices = {{2048, 1408, 1, true}};
+  }
+  CHECK((slack() - without).value() == Approx((48 * 4 * 1.0 + 16 * 20 - 48 * 5.5) * 1048576));
+}

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "model/parallelism/layout.hpp"
+#include "model/scenario/load.hpp"
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -108,4 +109,17 @@ TEST_CASE("ranks fill the nodes of a placement one after the other") {
   CHECK(layout.groups(GroupKind::tensor, 0) == std::vector<std::vector<int>>{{10, 11}, {2, 3}, {4, 5}});
   CHECK(layout.groups(GroupKind::gradients, 0).front() == std::vector<int>{10, 2, 4});
   CHECK(layout.stage_of_gpu() == std::vector<int>{-1, -1, 0, 0, 0, 0, -1, -1, -1, -1, 0, 0});
+}
+
+TEST_CASE("the peak of GPUs of two kinds is the mean of those that take part") {
+  const Scenario scenario = load_scenario_text(
+      "cluster: { groups: [ { node: dgx-a100-80gb, nodes: 1 }, { node: dgx-h100, nodes: 3 } ] }\n"
+      "workload: { train: { model: gpt2, global_batch: 32, precision: bf16 } }\nplan: { data: 32 }\n",
+      "groups.yaml");
+  // 312 and 989.4 TFLOP/s: a quarter of the GPUs and three.
+  Plan plan = scenario.plan;
+  CHECK(peak_rate(plan, scenario.cluster, Precision::bf16).value() == Approx((312e12 + 3 * 989.4e12) / 4));
+  plan.data = 8;
+  plan.placement = {0};
+  CHECK(peak_rate(plan, scenario.cluster, Precision::bf16).value() == Approx(312e12));
 }

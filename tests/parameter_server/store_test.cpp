@@ -160,6 +160,27 @@ TEST_CASE("the graph of a synchronous step: pulls wait for all workers, asynchro
   }
 }
 
+TEST_CASE("a lane of three asynchronous workers does the updates of three, each two updates behind") {
+  const Built built(small({"plan.sync.consistency=asynchronous"}));
+  const ServerGraph::Iterations iterations = usual_iterations(built.store);
+  const auto updating = [](const ServerGraph& graph) {
+    Seconds sum;
+    for (TaskId task = 0; task < static_cast<TaskId>(graph.graph.tasks().size()); ++task) {
+      if (graph.graph.block_of(task).name == "update") sum += graph.graph.block_of(task).uncontended;
+    }
+    return sum.value();
+  };
+  const ServerGraph together =
+      build_server_graph(built.store, built.topology, iterations, all_in_one_lane(built.store));
+  const ServerGraph apart = build_server_graph(built.store, built.topology, iterations, a_lane_each(built.store));
+  CHECK(updating(together) == Approx(updating(apart)));
+  // Between a worker's pull and its own update each of the other two applies one.
+  const auto staleness = times_of(built.store, together, run(together.graph)).staleness;
+  REQUIRE(staleness);
+  CHECK(staleness->mean == 2.0);
+  CHECK(staleness->max == 2.0);
+}
+
 TEST_CASE("two servers on one socket update at half of its memory's rate each") {
   // One socket of 76.8 GB/s: each update moves 12 bytes a parameter.
   const Built one(

@@ -42,6 +42,15 @@ TEST_CASE("failure rates: a table's, others beside it, times and rates") {
   CHECK(own.cluster.failures->seed == 7);
 }
 
+TEST_CASE("GPUs that become slow: how often, how slow, and when it is noticed") {
+  const Scenario scenario = scenario_of(
+      "node: dgx-h100, failures: { preset: llama3-h100, stragglers: { gpu: 1000 h, speed: 80 %, noticed: 30 min } }");
+  const auto& stragglers = *scenario.cluster.failures->stragglers;
+  CHECK(stragglers.mtbf.value() == Approx(1000.0 * 3600.0));
+  CHECK(stragglers.speed == Approx(0.8));
+  CHECK(stragglers.noticed.value() == Approx(1800.0));
+}
+
 TEST_CASE("a recovery is the table's where it is not stated") {
   const auto recovery_of = [](const Scenario& s) { return *std::get<TrainWorkload>(s.workload).recovery; };
   const Recovery usual = recovery_of(scenario_of("node: dgx-h100, failures: llama3-h100"));

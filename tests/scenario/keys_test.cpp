@@ -159,6 +159,14 @@ TEST_CASE("Every key has a sentence, and a value that can be described") {
   }
 }
 
+TEST_CASE("A key behind a list says so, one behind names of the file's own too") {
+  std::set<std::string> paths;
+  for (const keys::Place& place : all_places()) paths.insert(place.path);
+  CHECK(paths.contains("cluster.groups[].nodes"));
+  CHECK_FALSE(paths.contains("cluster.groups.nodes"));
+  CHECK(std::ranges::any_of(paths, [](const std::string& path) { return path.find(".NAME") != std::string::npos; }));
+}
+
 TEST_CASE("No mapping has a key twice, and no two mappings one name") {
   std::set<const keys::Mapping*> all;
   for (const keys::FileKind& file : keys::files()) {

@@ -60,6 +60,8 @@ TEST_CASE("a checkpoint has every number of the state once, however the training
   const Costed offloaded({"plan.offload=optimizer"});
   CHECK(copied_by(offloaded, 0) == Approx(2.0 * parameters / 8));
   CHECK(offloaded.cost.state == data.cost.state);
+  // The same 10 bytes of a server's part of the parameters.
+  CHECK(checkpoint_state(data.built.train(), data.built.scenario.plan, 1000.0).value() == 10'000.0);
 }
 
 TEST_CASE("a machine writes what its GPUs have, at the speed of its disk") {

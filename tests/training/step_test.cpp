@@ -210,9 +210,26 @@ TEST_CASE("the breakdown adds up to the step") {
     Step step = random_step(random);
     step.once_per_step = Seconds(0.3);
     step.loader_interval = Seconds(i % 3 == 0 ? 100.0 : 0.0);
-    const StepGraph::Times times = uncontended_times(step);
-    CHECK(breakdown_of(step, times).total().value() == Approx(step_time(step, times).value()).epsilon(1e-9));
+    const StepGraph graph = step_graph(step);
+    const Execution execution = run(graph.graph);
+    const StepGraph::Times times = times_of(graph, execution);
+    const Breakdown breakdown = breakdown_of(step, times);
+    CHECK(breakdown.total().value() == Approx(step_time(step, times).value()).epsilon(1e-9));
+    // And what of each kind of transfer is waited for, to the communication that is.
+    Seconds exposed;
+    for (const auto& [name, time] : communication_of(step, graph, execution, breakdown)) exposed += time.exposed;
+    CHECK(exposed.value() == Approx(breakdown.exposed_communication.value()).epsilon(1e-9).margin(1e-9));
   }
+}
+
+TEST_CASE("ranks that have fewer micro-batches compute so much less") {
+  // Three of four micro-batches of 2 + 1 s; gradients, 3 s on the wire, wait for their end.
+  Step step = data_parallel_step(1, 2.0, 1.0, 3.0, false);
+  step.micro_batches = 4;
+  step.lanes[0].skipped = 1;
+  const Breakdown breakdown = breakdown_of(step, uncontended_times(step));
+  CHECK(breakdown.compute.value() == Approx(9.0));
+  CHECK(breakdown.exposed_communication.value() == Approx(3.0));
 }
 
 TEST_CASE("a loader slower than the step stalls it for the difference") {
@@ -308,4 +325,13 @@ plan: { sync: { algorithm: ring, bucket: 100 MB } }
     most = std::max(most, steps);
   }
   CHECK(most == 5 * 6);
+}
+
+TEST_CASE("a processor adds up each byte that a ring of four sends it, and begins each all-reduce") {
+  const test::BuiltStep built(load_scenario("data-parallel-hosts", {"cluster.nodes=4"}));
+  const Processor& processor = *built.scenario.cluster.node.gpu.processor;
+  for (const GradientBucket& bucket : built.step.lanes.front().chunks.front().buckets) {
+    const Bytes sent = bucket.gradients * (2.0 * 3 / 4);
+    CHECK(bucket.after.value() == Approx((processor.all_reduce + sent / processor.sum_rate / processor.share).value()));
+  }
 }

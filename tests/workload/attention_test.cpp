@@ -61,3 +61,15 @@ TEST_CASE("A mask hides something or it is none") {
   work.packing = pack(std::vector<std::int64_t>{49, 51}, false, 0);  // padded to 51 each
   CHECK(work.masked());
 }
+
+TEST_CASE("Scores are the pairs of all heads that masks and sparsity leave") {
+  Attention work{.batch = 2, .heads = 3, .query_length = 4, .key_length = 4, .head_dim = 8, .causal = true};
+  // Six heads of 4 · 5 / 2 = 10 pairs; of these half, by blocks.
+  CHECK(scores(work) == 60.0);
+  work.density = 0.5;
+  CHECK(scores(work) == 30.0);
+  // Q Kᵀ and P V take 2 · 8 FLOPs a score each; dV, dP, dQ and dK as much again each.
+  CHECK(work.operations().value() == 30.0 * 2 * 16);
+  work.backward = true;
+  CHECK(work.operations().value() == 30.0 * 4 * 16);
+}

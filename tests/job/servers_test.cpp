@@ -1,0 +1,17 @@
+// What a step by parameter servers says of its messages.
+#include "model/job/job.hpp"
+#include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+TEST_CASE("what sticks out of the passes is shared out between pushes and pulls") {
+  // Most of both is hidden behind the backward and the next forward pass; as many bytes go there as back.
+  const TrainResult train = *estimate(load_scenario("servers-sharded-servers")).train;
+  const Seconds exposed = train.breakdown.exposed_communication;
+  const CommunicationTime push = train.communication.at("gradient push"), pull = train.communication.at("weight pull");
+  REQUIRE(exposed > Seconds(0.0));
+  REQUIRE(exposed < 0.5 * push.total);
+  CHECK(push.exposed.value() == Approx(0.5 * exposed.value()));
+  CHECK(pull.exposed.value() == Approx(0.5 * exposed.value()));
+}
