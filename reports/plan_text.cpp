@@ -142,6 +142,7 @@ std::string to_json(const PlanReport& report) {
   nlohmann::ordered_json json;
   json["scenario"] = report.scenario;
   json["objective"] = name(report.goal);
+  if (!report.ranked.empty()) json["fidelity"] = name(report.ranked.front().result.fidelity);
   const PlanSearch& search = report.search;
   json["space"] = {{"plans", search.plans},
                    {"settled", search.counts.plans},

@@ -9,11 +9,11 @@ namespace foretrain {
 namespace {
 
 /// Predicts what can be.
-std::vector<Answer> answers_of(std::vector<WhatIf> questions, const PlotOptions& options) {
+std::vector<Answer> answers_of(std::vector<WhatIf> questions, const PlotOptions& options, Fidelity fidelity) {
   const std::vector<Outcome> outcomes =
       predict_with_progress(questions.size(), options.jobs, [&](std::size_t i) -> Result {
         if (!questions[i].scenario) throw UsageError(questions[i].why_not);
-        Result result = predict(*questions[i].scenario, options.fidelity);
+        Result result = predict(*questions[i].scenario, fidelity);
         result.provenance.clear();
         return result;
       });
@@ -27,7 +27,7 @@ std::vector<Answer> answers_of(std::vector<WhatIf> questions, const PlotOptions&
 
 }  // namespace
 
-Explanation explanation_of(const PlotOptions& options) {
+Explanation explanation_of(const PlotOptions& options, Fidelity what_ifs) {
   const Scenario scenario = load_scenario(options.file(), options.overrides);
   Result result = predict(scenario, options.fidelity, Timeline::fill);
   std::vector<WhatIf> changes = remedies(scenario, [&](const std::vector<std::string>& further) {
@@ -35,10 +35,14 @@ Explanation explanation_of(const PlotOptions& options) {
     overrides.insert(overrides.end(), further.begin(), further.end());
     return load_scenario(options.file(), overrides);
   });
-  Explanation explanation = explain(scenario, std::move(result), answers_of(scaled_resources(scenario), options),
-                                    answers_of(std::move(changes), options));
+  std::optional<Result> unchanged;
+  if (what_ifs != options.fidelity) unchanged = predict(scenario, what_ifs);
+  Explanation explanation =
+      explain(scenario, std::move(result), answers_of(scaled_resources(scenario), options, what_ifs),
+              answers_of(std::move(changes), options, what_ifs), std::move(unchanged));
+  if (what_ifs != options.fidelity) return explanation;  // steps that differ by chance are some thirty simulations
   if (const std::optional<Scenario> jittery = with_usual_jitter(scenario)) {
-    for (const Answer& answer : answers_of({{"jitter", {}, jittery, {}}}, options)) {
+    for (const Answer& answer : answers_of({{"jitter", {}, jittery, {}}}, options, options.fidelity)) {
       if (answer.result) set_spread(explanation, *answer.result);
     }
   }
@@ -59,7 +63,7 @@ void add_explain(CLI::App& app, ExitStatus& status) {
   add_picture(*command, "-o,--output", options->output, "draw the sensitivities as a tornado");
   command->add_flag("--json", *json, "for programs");
   command->callback([options, json, &status] {
-    const Explanation explanation = explanation_of(*options);
+    const Explanation explanation = explanation_of(*options, options->fidelity);
     if (!options->output.empty()) draw(*options, to_figure(explanation));
     *json ? print(to_json(explanation) + "\n") : print_page(to_text(explanation));
     status = ExitStatus::success;

@@ -18,22 +18,17 @@
 
 namespace foretrain {
 
-void add_fidelity(CLI::App& command, Fidelity& fidelity) {
-  const auto choose = [&fidelity](const std::string& word) {
-    const std::optional<Fidelity> named = value_of<Fidelity>(word);
-    if (!named) {
-      throw CLI::ValidationError("--fidelity", fmt::format("there is no {}; write estimate, flows or steps", word));
-    }
-    fidelity = *named;
-  };
-  command
-      .add_option_function<std::string>(
-          "--fidelity", choose,
-          "estimate (without contention), flows (simulated, the default), steps (every step of every collective)")
-      ->type_name("estimate|flows|steps");
-}
-
 namespace {
+
+void add_fidelity_option(CLI::App& command, const std::string& name, const std::string& what,
+                         std::function<void(Fidelity)> take) {
+  const auto choose = [name, take = std::move(take)](const std::string& word) {
+    const std::optional<Fidelity> named = value_of<Fidelity>(word);
+    if (!named) throw CLI::ValidationError(name, fmt::format("there is no {}; write estimate, flows or steps", word));
+    take(*named);
+  };
+  command.add_option_function<std::string>(name, choose, what)->type_name("estimate|flows|steps");
+}
 
 /// An option that takes one value each time it is given.
 CLI::Option* add_repeatable(CLI::App& command, const std::string& name, std::vector<std::string>& values,
@@ -42,6 +37,17 @@ CLI::Option* add_repeatable(CLI::App& command, const std::string& name, std::vec
 }
 
 }  // namespace
+
+void add_fidelity(CLI::App& command, Fidelity& fidelity) {
+  add_fidelity_option(
+      command, "--fidelity",
+      "estimate (without contention), flows (simulated, the default), steps (every step of every collective)",
+      [&fidelity](Fidelity chosen) { fidelity = chosen; });
+}
+
+void add_what_if_fidelity(CLI::App& command, std::optional<Fidelity>& fidelity, const std::string& what) {
+  add_fidelity_option(command, "--what-ifs", what, [&fidelity](Fidelity chosen) { fidelity = chosen; });
+}
 
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
   add_repeatable(command, "--set", overrides, "replace a value of the scenario: plan.tensor=4, cluster.nodes=2, …",

@@ -18,6 +18,8 @@ namespace foretrain {
 
 /// --fidelity; flows where it is not given.
 void add_fidelity(CLI::App& command, Fidelity& fidelity);
+/// --what-ifs: the fidelity of what a scenario is compared with.
+void add_what_if_fidelity(CLI::App& command, std::optional<Fidelity>& fidelity, const std::string& what);
 /// --set KEY=VALUE, any number of times.
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
 /// --calibration FILE.

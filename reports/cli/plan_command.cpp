@@ -12,9 +12,9 @@
 #include "model/base/units.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/told.hpp"
 #include "reports/cli/vary.hpp"
 #include "reports/cli/workers.hpp"
-#include "reports/plan_report.hpp"
 #include "sim/simulate.hpp"
 #include "validate/measure/signals.hpp"
 
@@ -186,7 +186,7 @@ std::vector<std::string> answers_of_tasks(std::size_t count, int workers, const 
   return answers;
 }
 
-ExitStatus run_plan(const PlanOptions& options) {
+PlanReport searched(const PlanOptions& options) {
   const PlanDimensions chosen = dimensions_of(options);
   std::vector<Hardware> hardware;
   std::vector<PlanSpace> spaces;
@@ -234,12 +234,26 @@ ExitStatus run_plan(const PlanOptions& options) {
   report.ranked = ranked(search.best, spaces, hardware, objectives, options);
   report.misses = ranked(search.misses, spaces, hardware, objectives, options);
   finish(report);
+  return report;
+}
+
+ExitStatus run_plan(const PlanOptions& options) {
+  const PlanReport report = searched(options);
   if (!options.output.empty()) write_file(options.output, to_csv(report));
   options.json ? print(to_json(report)) : print_page(to_text(report));
   return report.ranked.empty() ? ExitStatus::prediction_failed : ExitStatus::success;
 }
 
 }  // namespace
+
+PlanReport plan_report(const PlotOptions& options) {
+  PlanOptions own;
+  own.file = options.file();
+  own.overrides = options.overrides;
+  own.fidelity = options.fidelity;
+  own.jobs = options.jobs;
+  return searched(own);
+}
 
 void add_plan(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<PlanOptions>();

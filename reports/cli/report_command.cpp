@@ -22,7 +22,19 @@ struct ReportOptions {
   PlotOptions shared;
   std::string title;
   std::vector<int> gpus;  ///< empty: an eighth to four times the scenario's
+  std::optional<Fidelity> what_ifs;
+  bool plan = false;  ///< the best plans of each training
 };
+
+/// Flows of a simulation above which some sixty more of its kind take minutes.
+constexpr double most_flows = 2e7;
+
+/// The fidelity of scaling, sensitivities, remedies and plans: the scenario's own, unless that takes long.
+Fidelity what_if_fidelity(const ReportOptions& options, const Scenario& scenario) {
+  const Fidelity own = options.shared.fidelity;
+  if (options.what_ifs || own == Fidelity::estimate) return options.what_ifs.value_or(own);
+  return flows_of(scenario) > most_flows ? Fidelity::estimate : own;
+}
 
 std::optional<ScalingPart> scaling_part(const PlotOptions& shared, const ReportOptions& options,
                                         const Scenario& scenario) {
@@ -38,6 +50,7 @@ std::optional<ScalingPart> scaling_part(const PlotOptions& shared, const ReportO
   std::ranges::sort(points.gpus);
   points.gpus.erase(std::unique(points.gpus.begin(), points.gpus.end()), points.gpus.end());
   ScalingPart part;
+  part.fidelity = shared.fidelity;
   part.samples_per_gpu = static_cast<double>(train->global_batch) / own;
   part.usd_per_gpu_hour = scenario.cluster.usd_per_gpu_hour;
   std::set<std::string> told;
@@ -61,11 +74,14 @@ ScenarioPart scenario_part(const std::string& file, const ReportOptions& options
   shared.files = {file};
   const YamlNode document = scenario_document(file, shared.overrides);
   const Scenario scenario = read_scenario(document, std::filesystem::path(file).stem().string());
-  ScenarioPart part{.explanation = explanation_of(shared), .gpus = scenario.cluster.gpus()};
+  PlotOptions varied = shared;
+  varied.fidelity = what_if_fidelity(options, scenario);
+  ScenarioPart part{.explanation = explanation_of(shared, varied.fidelity), .gpus = scenario.cluster.gpus()};
   set_calibrated_uncertainty(scenario, part.explanation.result);
   part.explanation.result.settings = settings_of(scenario, document);
   if (std::holds_alternative<TrainWorkload>(scenario.workload)) part.memory = memory_report(file, shared.overrides);
-  part.scaling = scaling_part(shared, options, scenario);
+  part.scaling = scaling_part(varied, options, scenario);
+  if (options.plan && std::holds_alternative<TrainWorkload>(scenario.workload)) part.plans = plan_report(varied);
   part.roofline = roofline_of(scenario);
   part.links = link_uses(scenario, shared.fidelity);
   return part;
@@ -155,7 +171,12 @@ void add_report(CLI::App& app, ExitStatus& status) {
       ->delimiter(',')
       ->type_name("N,N,…")
       ->check(CLI::Range(1, 1 << 20).description(""));
+  command->add_flag("--plan", options->plan,
+                    "also the best of all plans of each scenario, as `foretrain plan` finds them");
   add_fidelity(*command, options->shared.fidelity);
+  add_what_if_fidelity(*command, options->what_ifs,
+                       "how scaling, what-ifs and plans are predicted (default: as --fidelity says; estimates where a "
+                       "simulation has more than 20 million flows)");
   add_overrides(*command, options->shared.overrides);
   add_jobs(*command, options->shared.jobs);
   command->callback([options, &status] { status = run(*options); });

@@ -20,6 +20,7 @@
 #include "reports/cli/sweep_store.hpp"
 #include "reports/cli/sweep_table.hpp"
 #include "reports/csv.hpp"
+#include "reports/print/table.hpp"
 
 namespace foretrain {
 
@@ -132,13 +133,13 @@ SweepReceipt failures_of(const SweepOptions& options, SweepStore& store) {
   const std::size_t failed = impossible + store.count(Reply::Kind::failure) + interrupted;
   const std::size_t left_out = options.selection.skip_impossible ? impossible : 0;
   if (failed > left_out) {
-    receipt.failures =
-        fmt::format("foretrain: {} of {} predictions failed{}\n", failed - left_out, store.rows(),
-                    options.output.empty() ? "" : "; column predicted.error of " + options.output + " says why");
+    receipt.failures.push_back(
+        {fmt::format("foretrain: {} of {} predictions failed{}", failed - left_out, store.rows(),
+                     options.output.empty() ? "" : "; column predicted.error of " + options.output + " says why")});
   }
   const auto tell = [&](Reply::Kind kind, const char* what) {
     if (store.count(kind) > 0) {
-      receipt.failures += fmt::format("{} {}:\n{}", store.count(kind), what, printable(reasons(store, kind)));
+      receipt.failures.push_back({fmt::format("{} {}:", store.count(kind), what), reasons(store, kind)});
     }
   };
   tell(Reply::Kind::bad_input, left_out > 0 ? "cannot be, and are left out" : "cannot be");
@@ -150,8 +151,12 @@ SweepReceipt failures_of(const SweepOptions& options, SweepStore& store) {
 
 /// As the sweep ends, whether its rows were predicted now or earlier.
 ExitStatus tell(const SweepReceipt& receipt) {
-  if (!receipt.shown.empty()) print_page(receipt.shown);
-  fmt::print(stderr, "{}", receipt.failures);
+  if (const std::string best = receipt.best.text(); !best.empty()) print_page(printable(best));
+  for (const SweepReceipt::Failures& one : receipt.failures) {
+    std::string text = one.what + "\n";
+    for (const std::string& reason : one.reasons) text += "  " + wrap(reason, page_width() - 6, 6) + "\n";
+    fmt::print(stderr, "{}", printable(text));
+  }
   return receipt.failed == 0 ? ExitStatus::success : ExitStatus::prediction_failed;
 }
 
@@ -184,7 +189,7 @@ ExitStatus run(const SweepOptions& options) {
     if (!is_result && !options.output.empty()) write_table(store, options.selection, options.output);
     receipt = failures_of(options, store);
     const bool shows = options.shard.empty() && (options.output.empty() || !file.empty());
-    if (shows) receipt.shown = printable(best_rows(store, options.selection, rows.varied));
+    if (shows) receipt.best = best_rows(store, options.selection, rows.varied);
     keep = keep || store.count(Reply::Kind::interrupted) > 0;
   }
   if (makes_table && !keep) write_receipt(options.output, fingerprint, receipt);

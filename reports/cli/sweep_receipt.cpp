@@ -33,14 +33,25 @@ std::optional<SweepReceipt> receipt_of(const std::string& path, std::uint64_t fi
   if (!std::filesystem::is_regular_file(path) || !std::filesystem::is_regular_file(receipt_file(path))) return {};
   const auto json = nlohmann::json::parse(read_text_file(receipt_file(path)), nullptr, false);
   if (!json.is_object() || json.value("table", "") != table_mark(path, fingerprint)) return {};
-  return SweepReceipt{json.value("shown", ""), json.value("failures", ""), json.value("failed", std::size_t{0})};
+  try {
+    SweepReceipt receipt = {.failed = json.at("failed").get<std::size_t>()};
+    json.at("sides").get_to(receipt.best.sides);
+    json.at("header").get_to(receipt.best.header);
+    json.at("rows").get_to(receipt.best.rows);
+    for (const auto& one : json.at("failures")) receipt.failures.push_back({one.at("what"), one.at("reasons")});
+    return receipt;
+  } catch (const nlohmann::json::exception&) {
+    return {};  // of another version
+  }
 }
 
 void write_receipt(const std::string& path, std::uint64_t fingerprint, const SweepReceipt& receipt) {
-  const nlohmann::ordered_json json = {{"table", table_mark(path, fingerprint)},
-                                       {"failed", receipt.failed},
-                                       {"shown", receipt.shown},
-                                       {"failures", receipt.failures}};
+  nlohmann::ordered_json json = {
+      {"table", table_mark(path, fingerprint)}, {"failed", receipt.failed},  {"sides", receipt.best.sides},
+      {"header", receipt.best.header},          {"rows", receipt.best.rows}, {"failures", nlohmann::json::array()}};
+  for (const SweepReceipt::Failures& one : receipt.failures) {
+    json["failures"].push_back({{"what", one.what}, {"reasons", one.reasons}});
+  }
   write_file(receipt_file(path), json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 

@@ -4,13 +4,20 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "reports/cli/sweep_table.hpp"
 
 namespace foretrain {
 
-/// Lies in OUT.csv.done.
+/// Lies in OUT.csv.done. It is laid out for the window in which it is told.
 struct SweepReceipt {
-  std::string shown;     ///< the best rows, as they were printed
-  std::string failures;  ///< what was said on stderr of rows without a prediction
+  struct Failures {
+    std::string what;
+    std::vector<std::string> reasons = {};
+  };
+  ShownRows best = {};
+  std::vector<Failures> failures = {};  ///< rows without a prediction
   std::size_t failed = 0;
 };
 

@@ -229,7 +229,14 @@ void write_table(SweepStore& store, const Selection& selection, const std::strin
   });
 }
 
-std::string best_rows(SweepStore& store, const Selection& selection, const std::vector<std::string>& varied) {
+std::string ShownRows::text() const {
+  if (rows.empty()) return "";
+  TextTable table(sides, header);
+  for (const std::vector<std::string>& row : rows) table.add_row(row);
+  return table.text(page_indent);
+}
+
+ShownRows best_rows(SweepStore& store, const Selection& selection, const std::vector<std::string>& varied) {
   constexpr std::size_t usually = 10;
   const std::string fastest_first =
       "\"predicted.fits\" IS 0, \"predicted.samples_per_second\" DESC, \"predicted.time_s\", ";
@@ -248,26 +255,22 @@ std::string best_rows(SweepStore& store, const Selection& selection, const std::
       line.push_back(predicted ? shown_columns()[i - varied.size()].second(rows.number(place)) : rows.text(place));
     }
   }
-  if (lines.empty()) return "";
+  ShownRows shown;
   std::vector<std::size_t> kept;
-  std::vector<std::string> header;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (std::ranges::all_of(lines, [i](const auto& line) { return line[i].empty(); })) continue;
     kept.push_back(i);
-    header.push_back(title_of(columns[i]));
+    shown.header.push_back(title_of(columns[i]));
+    shown.sides += i < varied.size() ? 'l' : 'r';
   }
-  std::string sides(header.size(), 'r');
-  for (std::size_t i = 0; i < kept.size() && kept[i] < varied.size(); ++i) sides[i] = 'l';
-  TextTable table(sides, header);
   for (const std::vector<std::string>& line : lines) {
-    std::vector<std::string> cells;
+    std::vector<std::string>& cells = shown.rows.emplace_back();
     for (const std::size_t i : kept) cells.push_back(line[i]);
-    table.add_row(std::move(cells));
   }
-  return table.text(page_indent);
+  return shown;
 }
 
-std::string reasons(SweepStore& store, Reply::Kind kind) {
+std::vector<std::string> reasons(SweepStore& store, Reply::Kind kind) {
   constexpr std::size_t most = 12;
   struct Reason {
     std::size_t rows = 0;
@@ -283,12 +286,12 @@ std::string reasons(SweepStore& store, Reply::Kind kind) {
   std::vector<Reason> all;
   for (auto& [key, reason] : found) all.push_back(std::move(reason));
   std::ranges::stable_sort(all, std::ranges::greater{}, &Reason::rows);
-  std::string text;
+  std::vector<std::string> lines;
   for (std::size_t i = 0; i < std::min(most, all.size()); ++i) {
-    text += fmt::format("  {} × {}\n", all[i].rows, wrap(all[i].example, page_width() - 6, 6));
+    lines.push_back(fmt::format("{} × {}", all[i].rows, all[i].example));
   }
-  if (all.size() > most) text += fmt::format("  and {} other reasons\n", all.size() - most);
-  return text;
+  if (all.size() > most) lines.push_back(fmt::format("and {} other reasons", all.size() - most));
+  return lines;
 }
 
 }  // namespace foretrain

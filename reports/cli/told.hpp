@@ -9,11 +9,16 @@
 #include "reports/explain/explanation.hpp"
 #include "reports/figure/plot_scaling.hpp"
 #include "reports/memory_report.hpp"
+#include "reports/plan_report.hpp"
 
 namespace foretrain {
 
-/// Of the first file. With the result's timeline.
-Explanation explanation_of(const PlotOptions& options);
+/// Of the first file, with the result's timeline. Where what-ifs have a fidelity of their own, nothing is said of
+/// chance.
+Explanation explanation_of(const PlotOptions& options, Fidelity what_ifs);
+
+/// The best plans for the first file's training, the fastest first.
+PlanReport plan_report(const PlotOptions& options);
 
 /// Throws ScenarioError for a scenario that trains nothing.
 MemoryReport memory_report(const std::string& file, const std::vector<std::string>& overrides);

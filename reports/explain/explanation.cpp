@@ -97,9 +97,11 @@ void set_spread(Explanation& e, const Result& with_jitter) {
   if (with_jitter.train) e.spread = with_jitter.train->spread;
 }
 
-Explanation explain(const Scenario& scenario, Result result, std::vector<Answer> scaled, std::vector<Answer> changed) {
+Explanation explain(const Scenario& scenario, Result result, std::vector<Answer> scaled, std::vector<Answer> changed,
+                    std::optional<Result> estimate) {
   Explanation e;
   e.result = std::move(result);
+  e.estimate = std::move(estimate);
   for (std::size_t i = 0; i + 1 < scaled.size(); i += 2) {
     if (!scaled[i].result || !scaled[i + 1].result) continue;
     const Seconds faster = scaled[i].result->time(), slower = scaled[i + 1].result->time();
@@ -110,7 +112,7 @@ Explanation explain(const Scenario& scenario, Result result, std::vector<Answer>
   for (Answer& answer : changed) {
     Remedy remedy{answer.what_if.name, answer.what_if.overrides, 0.0, std::move(answer.result),
                   std::move(answer.what_if.why_not)};
-    if (remedy.result) remedy.speedup = speed_of(*remedy.result) / speed_of(e.result);
+    if (remedy.result) remedy.speedup = speed_of(*remedy.result) / speed_of(e.unchanged());
     e.remedies.push_back(std::move(remedy));
   }
   std::ranges::stable_sort(e.remedies, std::ranges::greater{}, &Remedy::speedup);

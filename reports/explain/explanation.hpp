@@ -38,6 +38,8 @@ struct Remedy {
 
 struct Explanation {
   Result result;
+  /// Where what-ifs are estimates and the result is none: the estimate that they are held against.
+  std::optional<Result> estimate;
   std::vector<Finding> path;  ///< training only; the first "yes" ends it
   std::string bottleneck, advice;
   std::vector<Sensitivity> sensitivities;  ///< greatest share first
@@ -45,6 +47,8 @@ struct Explanation {
   std::vector<PathPart> critical_path;     ///< longest first; needs the result's timeline
   /// Of steps that differ by chance: by the scenario's own jitter, or by usual_jitter().
   std::optional<TrainResult::Spread> spread;
+
+  [[nodiscard]] const Result& unchanged() const { return estimate ? *estimate : result; }
 };
 
 /// A what-if with its prediction; nothing where it could not be predicted.
@@ -53,8 +57,9 @@ struct Answer {
   std::optional<Result> result;
 };
 
-/// `scaled` as scaled_resources() gives them, `changed` as remedies().
-Explanation explain(const Scenario& scenario, Result result, std::vector<Answer> scaled, std::vector<Answer> changed);
+/// `scaled` as scaled_resources() gives them, `changed` as remedies(); `estimate` where these two are estimates.
+Explanation explain(const Scenario& scenario, Result result, std::vector<Answer> scaled, std::vector<Answer> changed,
+                    std::optional<Result> estimate = {});
 
 /// Takes the spread of step times from a prediction.
 void set_spread(Explanation& explanation, const Result& with_jitter);

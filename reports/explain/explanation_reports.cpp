@@ -62,7 +62,7 @@ std::string sensitivity_text(const Explanation& e) {
   TextTable table("lrrrl", {"resource", "10 % faster", "10 % slower", "share", ""});
   std::string without;
   for (const Sensitivity& s : e.sensitivities) {
-    const double faster = s.faster / e.result.time() - 1.0, slower = s.slower / e.result.time() - 1.0;
+    const double faster = s.faster / e.unchanged().time() - 1.0, slower = s.slower / e.unchanged().time() - 1.0;
     if (std::max(std::abs(faster), std::abs(slower)) < worth_telling / 10.0) {
       without += (without.empty() ? "" : ", ") + s.resource;
       continue;
@@ -111,7 +111,7 @@ std::string servers_text(const Explanation& e) {
     if (result.parameter_server && servers == nullptr) servers = &result;
     if (!result.parameter_server && is_ring) ring = &result;
   };
-  look_at(e.result, true);
+  look_at(e.unchanged(), true);
   for (const Remedy& r : e.remedies) {
     if (r.result) look_at(*r.result, r.name == "synchronisation by ring");
   }
@@ -126,7 +126,7 @@ std::string servers_text(const Explanation& e) {
       "{} parameter servers are {} than {}: {} samples/s against {}. Alone, computing would take {}, the servers' "
       "busiest "
       "link {}, adding up {}: the pace is set by {}. Without servers {} of communication is exposed.",
-      of.servers, faster ? "faster" : "slower", ring == &e.result ? "what the scenario does" : "a ring",
+      of.servers, faster ? "faster" : "slower", ring == &e.unchanged() ? "what the scenario does" : "a ring",
       format_count(servers->train->samples_per_second), format_count(ring->train->samples_per_second),
       format_seconds(of.compute_bound), format_seconds(of.link_bound), format_seconds(of.server_bound), by,
       format_seconds(ring->train->breakdown.exposed_communication));
@@ -151,6 +151,7 @@ std::string to_json(const Explanation& e) {
   json["fidelity"] = name(e.result.fidelity);
   json["time_s"] = e.result.time().value();
   if (e.result.train) json["samples_per_second"] = e.result.train->samples_per_second;
+  if (e.estimate) json["what_ifs"] = {{"fidelity", name(e.estimate->fidelity)}, {"time_s", e.estimate->time().value()}};
   json["bottleneck"] = e.bottleneck;
   json["advice"] = e.advice;
   json["critical_path"] = Json::array();
@@ -197,7 +198,8 @@ Figure to_figure(const Explanation& e) {
       slower{.name = "10 % slower", .colour = area_palette[1]};
   double row = 0.0, widest = 0.0;
   for (const Sensitivity& s : e.sensitivities) {
-    const double less = (s.faster / e.result.time() - 1.0) * 100.0, more = (s.slower / e.result.time() - 1.0) * 100.0;
+    const double less = (s.faster / e.unchanged().time() - 1.0) * 100.0,
+                 more = (s.slower / e.unchanged().time() - 1.0) * 100.0;
     if (std::max(std::abs(less), std::abs(more)) < worth_telling * 10.0) continue;
     faster.boxes.push_back({std::min(less, 0.0), std::max(less, 0.0), row - 0.35, row + 0.35});
     slower.boxes.push_back({std::min(more, 0.0), std::max(more, 0.0), row - 0.35, row + 0.35});

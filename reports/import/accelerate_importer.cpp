@@ -51,7 +51,7 @@ constexpr std::array<SettingRow, 14> accelerate_rows = {{
     {"fsdp_config.fsdp_tp_size", "plan.tensor", whole_number},
 }};
 
-constexpr std::array<std::string_view, 26> accelerate_without_time = {
+constexpr std::array<std::string_view, 27> accelerate_without_time = {
     "compute_environment",
     "debug",
     "downcast_bf16",
@@ -77,7 +77,8 @@ constexpr std::array<std::string_view, 26> accelerate_without_time = {
     "deepspeed_config.deepspeed_multinode",
     "megatron_lm_config.megatron_lm_gradient_clipping",
     "fsdp_config.fsdp_forward_prefetch",
-    "dynamo_config.dynamo_mode"};
+    "dynamo_config.dynamo_mode",
+    "fp8_config."};
 
 /// Who shards and synchronises.
 void set_accelerate_trainer(Settings& settings, Draft& draft) {
@@ -122,7 +123,23 @@ TrainingSize accelerate_size(Settings& settings) {
       size.told_by = named(*setting);
     }
   }
+  const ForeignSetting* type = settings.find("distributed_type");
+  if (!size.gpus && !size.nodes && type != nullptr && type->value == "NO") {
+    size.gpus = 1;
+    size.where = type->where;
+    size.told_by = named(*type);
+  }
   return size;
+}
+
+/// Shards are a part of all ranks where replicas of them are told; those of a sequence are among them.
+void set_accelerate_shards(Settings& settings, Draft& draft) {
+  const auto replicas = settings.whole("parallelism_config.parallelism_config_dp_replicate_size");
+  const ForeignSetting* shard = settings.find("parallelism_config.parallelism_config_dp_shard_size");
+  if (shard == nullptr || replicas.value_or(1) == 1) return;
+  const std::int64_t ranks = std::stoll(*whole_number(*shard)) * number_of(draft, "plan.context");
+  draft.set("plan.zero", yaml_entries({{"stage", std::string("3")}, {"shard", std::to_string(ranks)}}, shard->where),
+            shard->where, named(*shard));
 }
 
 /// Micro-batches that are accumulated, or fill a pipeline; how large one is stands in the training script.
@@ -150,6 +167,7 @@ std::string import_accelerate(const ImportInput& input) {
   set_accumulation(settings, draft);
   set_accelerate_trainer(settings, draft);
   if (draft.scalar("plan.trainer") == "fsdp") {
+    set_accelerate_shards(settings, draft);
     draft.assume("plan.zero", "3", "fully sharded, as FSDP is unless something is said");
     if (const ForeignSetting* reshard = settings.find("fsdp_config.fsdp_reshard_after_forward")) {
       if (to_lower(reshard->value) == "true" || to_lower(reshard->value) == "false") {

@@ -16,7 +16,8 @@ std::optional<std::string> deepspeed_optimizer(const ForeignSetting& setting) {
   const std::string word = to_lower(setting.value);
   if (word == "adam" || word == "adamw" || word == "fusedadam" || word == "deepspeedcpuadam") return "adamw";
   if (word == "sgd") return "momentum";
-  fail(setting, fmt::format("\"{}\" is not modelled", setting.value), "Adam, AdamW or SGD");
+  fail(setting, fmt::format("\"{}\" is not modelled", setting.value),
+       "Adam, AdamW or SGD; or --set workload.train.optimizer");
 }
 
 std::optional<std::string> deepspeed_precision_of_gradients(const ForeignSetting& setting) {

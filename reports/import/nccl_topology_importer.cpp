@@ -1,5 +1,6 @@
 // The hardware of a machine as NCCL found it (NCCL_TOPO_DUMP_FILE; nccl/src/graph/xml.cc and topo.cc): processors, PCIe
-// switches, GPUs with their NVLinks, network cards.
+// switches, GPUs with their NVLinks, network cards. Also what clouds give NCCL beforehand of their virtual machines
+// (NCCL_TOPO_FILE), which has no more than the places of PCI devices, by their classes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,30 +66,54 @@ class TopologyReader {
   /// GPUs have the numbers that NCCL gives them, where these are 0, 1, 2, …, else those of the file's order.
   void number_gpus() {
     std::vector<pugi::xml_node> all;
-    for (const pugi::xpath_node& found : root_.select_nodes("//pci/gpu")) all.push_back(found.node());
-    if (all.empty()) fail_at(root_, "gpu", "no GPU", "at least one <gpu> in a <pci>, as NCCL_TOPO_DUMP_FILE gets it");
+    for (const pugi::xpath_node& found : root_.select_nodes("//pci")) {
+      if (is_gpu(found.node())) all.push_back(found.node());
+    }
+    if (all.empty()) {
+      fail_at(root_, "gpu", "no GPU",
+              "at least one <gpu> in a <pci>, as NCCL_TOPO_DUMP_FILE gets it, or a <pci> of class 0x0302");
+    }
     if (all.size() > most_gpus) fail_at(root_, "gpu", "more than 256 GPUs", "a single machine");
     std::vector<int> numbers;
-    for (const pugi::xml_node gpu : all) numbers.push_back(gpu.attribute("dev").as_int(-1));
+    for (const pugi::xml_node pci : all) numbers.push_back(pci.child("gpu").attribute("dev").as_int(-1));
     std::vector<int> sorted = numbers;
     std::ranges::sort(sorted);
     for (std::size_t i = 0; i < all.size(); ++i) {
       const bool regular = std::ranges::adjacent_find(sorted) == sorted.end() && sorted.front() == 0 &&
                            sorted.back() == static_cast<int>(all.size()) - 1;
       const int number = regular ? numbers[i] : static_cast<int>(i);
-      const std::string bus = all[i].parent().attribute("busid").as_string();
-      if (!gpu_numbers_.emplace(bus, number).second) fail_at(all[i].parent(), "busid", "a second " + bus, "its own");
+      const std::string bus = all[i].attribute("busid").as_string();
+      if (!gpu_numbers_.emplace(bus, number).second) fail_at(all[i], "busid", "a second " + bus, "its own");
     }
     told_.gpus = static_cast<int>(all.size());
     name_gpu(all.front());
   }
 
-  /// By the number of its PCI device where the file has it, else by its compute capability.
-  void name_gpu(pugi::xml_node gpu) {
-    told_.where = where(gpu);
+  /// A 3D controller of PCI's classes; NCCL's dumps say more of it.
+  static bool is_gpu(pugi::xml_node pci) { return pci.child("gpu") || has_class(pci, "0x0302"); }
+  /// An InfiniBand or Ethernet controller.
+  static bool is_card(pugi::xml_node pci) {
+    return pci.child("nic") || has_class(pci, "0x0207") || has_class(pci, "0x0200");
+  }
+  static bool has_class(pugi::xml_node pci, std::string_view beginning) {
+    return std::string_view(pci.attribute("class").as_string()).starts_with(beginning);
+  }
+  /// Whether something below a switch is a part of the node.
+  static bool leads_to_parts(pugi::xml_node pci) {
+    for (const pugi::xpath_node& below : pci.select_nodes(".//pci")) {
+      if (is_gpu(below.node()) || is_card(below.node())) return true;
+    }
+    return false;
+  }
+
+  /// By the number of its PCI device where the file has it, else by its compute capability, or by its slot alone.
+  void name_gpu(pugi::xml_node pci) {
+    const pugi::xml_node gpu = pci.child("gpu");
+    told_.where = where(gpu ? gpu : pci);
+    if (!gpu) return name_gpu_by_slot(pci);
     capability_ = gpu.attribute("sm").as_int(0);
     const bool amd = !gpu.attribute("gcn").empty();
-    const std::string device = gpu.parent().attribute("device").as_string();
+    const std::string device = pci.attribute("device").as_string();
     if (const auto known = gpu_of_pci_device(device)) {
       told_.gpu = *known;
       told_.gpu_why = "PCI device " + device;
@@ -109,6 +134,16 @@ class TopologyReader {
     told_.gpu_why = fmt::format("assumed: sm {}; --set gpu=NAME for another of `foretrain list`", capability_);
   }
 
+  /// NVIDIA's of PCIe 3, 4 and 5 that have NVLink, as machines have for which clouds write such files.
+  void name_gpu_by_slot(pugi::xml_node pci) {
+    const double rate = pci.attribute("link_speed").as_double(0.0);
+    capability_ = rate > 17.0 ? 90 : rate > 9.0 ? 80 : 70;
+    told_.gpu = gpu_of_capability(capability_, true).value_or("a100-sxm-80gb");
+    told_.gpu_why = "assumed by its slot, nothing names it; --set gpu=NAME of `foretrain list`";
+    told_.nvlinks_told = false;
+    notes_.emplace_back("The file leaves NVLinks and the speed of network cards to NCCL, which looks for itself.");
+  }
+
   /// Vendor, family and model are those of /proc/cpuinfo.
   void note_processor(pugi::xml_node cpu) {
     const std::string key = fmt::format("{} {} {}", cpu.attribute("vendor").as_string(),
@@ -126,11 +161,13 @@ class TopologyReader {
       const std::string_view kind = child.name();
       if (kind == "nic") add_cards(child, part, "");
       if (kind != "pci") continue;
-      if (const pugi::xml_node gpu = child.child("gpu")) {
-        add_gpu(child, gpu, part);
+      if (is_gpu(child)) {
+        add_gpu(child, child.child("gpu"), part);
       } else if (const pugi::xml_node nic = child.child("nic")) {
         add_cards(nic, part, slot(child));
-      } else if (child.select_node(".//gpu | .//net")) {
+      } else if (is_card(child) && !told_.nvlinks_told) {
+        cards_.push_back({part, slot(child), 0.0, false});
+      } else if (leads_to_parts(child)) {
         const std::string name = fmt::format("plx{}", switches_++);
         told_.links.push_back({name, part, slot(child), 1, where(child), child.attribute("busid").as_string()});
         walk(child, name, depth + 1);
@@ -192,6 +229,7 @@ class TopologyReader {
       if (told_.card_places.size() >= 1024) break;
       told_.card_places.push_back(card.place);
       told_.card_link = card.link.empty() ? slot_of(capability_) : card.link;
+      if (card.gigabits == 0.0) continue;  // not told
       told_.card_gigabits = card.gigabits;
       told_.gpu_direct = card.direct;
     }

@@ -105,6 +105,16 @@ ToldLink socket_link(const YamlNode& nearest) {
   return {"", "", amd ? "xgmi" : "upi", 2, {}, ""};
 }
 
+/// NVLinks as another machine of as many GPUs has them.
+std::vector<YamlNode> nvlinks_of(const YamlNode& machine, const ToldNode& told) {
+  std::vector<YamlNode> links;
+  const YamlNode* wiring = machine.at("wiring");
+  if (wiring == nullptr || text_at(machine, "gpus") != std::to_string(told.gpus)) return links;
+  std::ranges::copy_if(wiring->items, std::back_inserter(links),
+                       [](const YamlNode& link) { return text_at(link, "link").starts_with("nvlink"); });
+  return links;
+}
+
 void set_wiring(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
   const auto add = [&](const ToldLink& link) {
     YamlNode entry =
@@ -117,6 +127,11 @@ void set_wiring(Draft& draft, const ToldNode& told, const YamlNode& nearest) {
   };
   std::vector<ToldLink> links = told.links;
   std::ranges::stable_partition(links, [](const ToldLink& link) { return !link.type.starts_with("pcie"); });
+  if (!told.nvlinks_told) {
+    for (YamlNode& link : nvlinks_of(nearest, told)) {
+      draft.append("wiring", std::move(link), told.where, "assumed: as " + text_at(nearest, "name"));
+    }
+  }
   for (const ToldLink& link : in_ranges(links)) add(link);
   const ToldLink between = socket_link(nearest);
   for (int a = 0; a < told.sockets; ++a) {
@@ -173,7 +188,8 @@ std::optional<std::string> gpu_of_capability(int sm, bool nvlink) {
     if (entry.kind != "gpu") continue;
     const YamlNode& document = catalogue_document(entry);
     const std::string capability = text_at(document, "compute_capability");
-    const bool has_nvlink = entry.name.find("sxm") != std::string::npos || entry.name.starts_with("g");
+    if (entry.name.starts_with("g")) continue;  // GH200 and GB200, which have processors of their own
+    const bool has_nvlink = entry.name.find("sxm") != std::string::npos;
     const bool same = capability == fmt::format("{}.{}", sm / 10, sm % 10);
     if (same && (has_nvlink == nvlink || (sm != 60 && sm < 70) || sm == 75)) return entry.name;
   }

@@ -25,6 +25,7 @@ struct ToldNode {
   std::string hierarchy;  ///< of the processors, of scenarios/hardware/processors.yaml; empty: not told
   SourcePosition hierarchy_where;
   std::vector<ToldLink> links;
+  bool nvlinks_told = true;              ///< else they are those of the machine that is most like it
   std::vector<std::string> card_places;  ///< the part that each network card hangs on
   std::string card_link;                 ///< its slot
   std::optional<double> card_gigabits;

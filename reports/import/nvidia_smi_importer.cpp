@@ -154,7 +154,8 @@ class MatrixMachine {
     constexpr int most_links = 18;  // that a GPU has: more to all others are the same ones, through switches
     const bool switched = all && most * (matrix_.gpus - 1) > most_links;
     told_.gpu = likely_gpu(most, switched);
-    told_.gpu_why = "assumed by its NVLinks, nothing names it; --set gpu=NAME of `foretrain list`";
+    told_.gpu_why = fmt::format("assumed by its {}, nothing names it; --set gpu=NAME of `foretrain list`",
+                                most > 0 ? "NVLinks" : "having no NVLinks");
     const int capability = capability_of(draft.scalar("gpu", told_.gpu));
     add_nvlinks(switched, most, nvlink_of(capability));
     add_tree(slot_of(capability));

@@ -127,6 +127,12 @@ std::size_t closing(std::string_view text, std::size_t open, char left, char rig
   return std::string_view::npos;
 }
 
+/// "1" without its quotes: those of a default go, as those of any word do.
+std::string_view without_quotes(std::string_view word) {
+  const bool quoted = word.size() >= 2 && (word.front() == '"' || word.front() == '\'') && word.back() == word.front();
+  return quoted ? word.substr(1, word.size() - 2) : word;
+}
+
 /// What stands at a "$": the value where it is known, else the text itself.
 std::string expand(Cursor& in, const Variables& variables) {
   const std::size_t start = in.at;
@@ -149,7 +155,7 @@ std::string expand(Cursor& in, const Variables& variables) {
     }
     if (const auto known = variables.find(name); known != variables.end()) return known->second;
     const bool has_default = otherwise.starts_with(":-") || otherwise.starts_with(":=");
-    return has_default ? std::string(otherwise.substr(2)) : as_written();
+    return has_default ? std::string(without_quotes(otherwise.substr(2))) : as_written();
   }
   ++in.at;
   const auto known = variables.find(in.name());

@@ -75,9 +75,7 @@ std::optional<std::string> pipeline_schedule(const ForeignSetting& setting) {
   fail(setting, fmt::format("\"{}\" is not modelled", setting.value), "1F1B, GPipe, Interleaved1F1B or ZBVZeroBubble");
 }
 
-std::optional<std::string> compiled(const ForeignSetting& setting) { return if_true(setting, "compiled"); }
-
-constexpr std::array<SettingRow, 17> torchtitan_rows = {{
+constexpr std::array<SettingRow, 15> torchtitan_rows = {{
     {"training.seq_len", "workload.train.model.sequence", whole_number},
     {"optimizer.name", "workload.train.optimizer", torchtitan_optimizer},
     {"training.global_batch_size", "workload.train.global_batch", positive_number},
@@ -85,19 +83,17 @@ constexpr std::array<SettingRow, 17> torchtitan_rows = {{
     {"training.mixed_precision_reduce", "plan.sync.gradient_precision", float_type},
     {"parallelism.tensor_parallel_degree", "plan.tensor", whole_number},
     {"training.tensor_parallel_degree", "plan.tensor", whole_number},
+    {"training.sequence_parallel_degree", "plan.tensor", whole_number},
     {"parallelism.enable_async_tensor_parallel", "plan.tensor_overlap", true_or_false},
     {"parallelism.pipeline_parallel_degree", "plan.pipeline", whole_number},
     {"experimental.pipeline_parallel_degree", "plan.pipeline", whole_number},
-    {"parallelism.pipeline_parallel_schedule", "plan.schedule", pipeline_schedule},
-    {"experimental.pipeline_parallel_schedule", "plan.schedule", pipeline_schedule},
+    {"training.pipeline_parallel_degree", "plan.pipeline", whole_number},
     {"parallelism.context_parallel_degree", "plan.context", whole_number},
     {"experimental.context_parallel_degree", "plan.context", whole_number},
     {"parallelism.expert_parallel_degree", "plan.expert", whole_number},
-    {"compile.enable", "plan.execution", compiled},
-    {"training.compile", "plan.execution", compiled},
 }};
 
-constexpr std::array<std::string_view, 23> torchtitan_without_time = {"job.",
+constexpr std::array<std::string_view, 24> torchtitan_without_time = {"job.",
                                                                       "profiling.",
                                                                       "metrics.",
                                                                       "checkpoint.",
@@ -113,6 +109,7 @@ constexpr std::array<std::string_view, 23> torchtitan_without_time = {"job.",
                                                                       "training.deterministic",
                                                                       "training.warmup_steps",
                                                                       "training.gc_freq",
+                                                                      "training.checkpoint_",
                                                                       "training.steps",
                                                                       "model.tokenizer",
                                                                       "model.hf_assets",
@@ -127,13 +124,14 @@ std::int64_t degree(Settings& settings, std::initializer_list<const char*> keys)
   return found;
 }
 
-/// "llama3" and "8B" are the catalogue's llama3-8b.
+/// "llama3" and "8B" are the catalogue's llama3-8b; of DeepSeek-V3 it has one size alone.
 void set_torchtitan_model(Settings& settings, Draft& draft) {
   const ForeignSetting *name = settings.find("model.name"), *flavor = settings.find("model.flavor");
   std::string wanted = name != nullptr ? name->value : std::string();
   if (flavor != nullptr) wanted += "-" + flavor->value;
   std::string word = to_lower(wanted);
   std::ranges::replace(word, '_', '-');
+  if (word == "deepseek-v3-671b") word = "deepseek-v3";
   const auto known = list_models();
   const bool found = name != nullptr && std::ranges::find(known, word, &CatalogueEntry::name) != known.end();
   if (found) {
@@ -179,7 +177,7 @@ void set_recomputation(Settings& settings, Draft& draft) {
 }
 
 void set_float8(Settings& settings, Draft& draft) {
-  for (const char* key : {"float8.enable_fp8_linear", "float8.enable_float8_linear"}) {
+  for (const char* key : {"float8.enable_fp8_linear", "float8.enable_float8_linear", "training.enable_float8_linear"}) {
     if (!settings.flag(key)) continue;
     const ForeignSetting& setting = *settings.find(key);
     draft.set("workload.train.precision", "fp8", setting.where, named(setting));
@@ -190,9 +188,37 @@ void set_float8(Settings& settings, Draft& draft) {
   }
 }
 
+/// Schedules are stated also where there is no pipeline. One of several chunks a stage has two unless more is said.
+void set_torchtitan_schedule(Settings& settings, Draft& draft) {
+  for (const char* key : {"parallelism.pipeline_parallel_schedule", "experimental.pipeline_parallel_schedule"}) {
+    const ForeignSetting* schedule = settings.find(key);
+    if (schedule == nullptr) continue;
+    const std::string ours = *pipeline_schedule(*schedule);
+    if (number_of(draft, "plan.pipeline") == 1) continue;
+    draft.set("plan.schedule", ours, schedule->where, named(*schedule));
+    if (draft.scalar("plan.schedule") == "interleaved") {
+      draft.assume("plan.interleave", "2", "two chunks a stage, as torchtitan has unless layers_per_stage says more");
+    }
+  }
+}
+
+/// Compiled is the model, or nothing but the loss.
+void set_torchtitan_execution(Settings& settings, Draft& draft) {
+  const ForeignSetting* components = settings.find("compile.components");
+  if (components != nullptr && components->value.find("model") == std::string::npos) return;
+  for (const char* key : {"compile.enable", "training.compile"}) {
+    if (!settings.flag(key)) continue;
+    const ForeignSetting& setting = *settings.find(key);
+    draft.set("plan.execution", "compiled", setting.where, named(setting));
+  }
+}
+
+constexpr std::array<const char*, 3> shard_keys = {
+    "training.data_parallel_degree", "training.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"};
+
 void set_torchtitan_sharding(Settings& settings, Draft& draft, std::int64_t replicate, std::int64_t shard) {
   const ForeignSetting* says = nullptr;
-  for (const char* key : {"training.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"}) {
+  for (const char* key : shard_keys) {
     if (const ForeignSetting* setting = settings.find(key)) says = setting;
   }
   const SourcePosition where = says != nullptr ? says->where : draft.nowhere();
@@ -203,7 +229,8 @@ void set_torchtitan_sharding(Settings& settings, Draft& draft, std::int64_t repl
   }
   draft.set("plan.trainer", "fsdp", where, comment);
   if (shard > 1 && replicate > 1) {
-    draft.set("plan.zero", yaml_entries({{"stage", std::string("3")}, {"shard", std::to_string(shard)}}, where), where,
+    const std::int64_t ranks = shard * number_of(draft, "plan.context");  // those of a sequence are among them
+    draft.set("plan.zero", yaml_entries({{"stage", std::string("3")}, {"shard", std::to_string(ranks)}}, where), where,
               comment);
   }
   draft.set("plan.zero", "3", where, comment);
@@ -221,16 +248,17 @@ std::string import_torchtitan(const ImportInput& input) {
   Settings settings(toml_settings(input));
   Draft draft(input);
   draft.set("name", file_stem(input), draft.nowhere(), "");
-  const std::int64_t tensor =
-      degree(settings, {"training.tensor_parallel_degree", "parallelism.tensor_parallel_degree"});
+  const std::int64_t tensor = degree(settings, {"training.sequence_parallel_degree", "training.tensor_parallel_degree",
+                                                "parallelism.tensor_parallel_degree"});
   const std::int64_t pipeline =
-      degree(settings, {"experimental.pipeline_parallel_degree", "parallelism.pipeline_parallel_degree"});
+      degree(settings, {"training.pipeline_parallel_degree", "experimental.pipeline_parallel_degree",
+                        "parallelism.pipeline_parallel_degree"});
   const std::int64_t context =
       degree(settings, {"experimental.context_parallel_degree", "parallelism.context_parallel_degree"});
   const std::int64_t replicate =
       degree(settings, {"training.data_parallel_replicate_degree", "parallelism.data_parallel_replicate_degree"});
   std::int64_t shard = 0;  // all that are left
-  for (const char* key : {"training.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree"}) {
+  for (const char* key : shard_keys) {
     shard = settings.whole(key).value_or(shard);
   }
   constexpr double most = 1e9;
@@ -250,6 +278,8 @@ std::string import_torchtitan(const ImportInput& input) {
   set_float8(settings, draft);
   set_rows(settings, torchtitan_rows, draft);
   draft.assume("workload.train.precision", "bf16", "mixed_precision_param is bfloat16 unless stated");
+  set_torchtitan_schedule(settings, draft);
+  set_torchtitan_execution(settings, draft);
   set_torchtitan_batch(settings, draft);
   set_recomputation(settings, draft);
   set_torchtitan_sharding(settings, draft, replicate, shard);

@@ -38,6 +38,7 @@ void add_scenario(PageJson& data, const ScenarioPart& part) {
   if (part.links) json["topology"] = links_json(*part.links);
   if (!result.timeline.empty()) json["timeline"] = slices_json(slices_of(result.timeline, most_slices));
   data["scenarios"].push_back(std::move(json));
+  if (part.plans) data["plans"].push_back(PageJson::parse(to_json(*part.plans)));
 }
 
 void add_answer(PageJson& data, const std::string& file, const PageJson& answer) {

@@ -13,6 +13,7 @@
 #include "reports/measured/accuracy.hpp"
 #include "reports/memory_report.hpp"
 #include "reports/page/link_use.hpp"
+#include "reports/plan_report.hpp"
 #include "reports/roofline.hpp"
 
 namespace foretrain {
@@ -23,6 +24,7 @@ struct ScalingPart {
   double samples_per_gpu = 0.0;
   std::optional<double> usd_per_gpu_hour;
   std::vector<std::string> not_predicted;  ///< and why
+  Fidelity fidelity = Fidelity::flows;
 };
 
 /// What is told of one scenario. The result in the explanation has its settings and its timeline.
@@ -33,6 +35,7 @@ struct ScenarioPart {
   std::optional<ScalingPart> scaling = {};
   std::optional<RooflineFigure> roofline = {};
   std::optional<LinkUses> links = {};
+  std::optional<PlanReport> plans = {};
 };
 
 struct Page {

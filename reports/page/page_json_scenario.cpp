@@ -53,7 +53,8 @@ std::string without_place(const std::string& error) {
 
 PageJson scaling_json(const ScalingPart& scaling) {
   const ScalingFigure& figure = scaling.figure;
-  PageJson json = {{"kept", figure.panels.front().subtitle},
+  PageJson json = {{"fidelity", name(scaling.fidelity)},
+                   {"kept", figure.panels.front().subtitle},
                    {"gpus", figure.gpus},
                    {"usd_per_gpu_hour", number_or_null(scaling.usd_per_gpu_hour)},
                    {"curves", PageJson::array()},

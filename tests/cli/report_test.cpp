@@ -41,6 +41,25 @@ TEST_CASE("A report says of a scenario what predict, explain and memory say, twi
   for (const char* section : {"roofline", "timeline", "topology"}) CHECK_FALSE(part[section].empty());
 }
 
+TEST_CASE("A report has the plans that plan finds, and says which of its numbers are estimates") {
+  const TemporaryFolder folder;
+  const std::string scenario = folder.file("step.yaml", small_step), page = folder.file("page.html");
+  const FilterResult result =
+      run_program({"report", scenario, "--gpus", "4", "--plan", "--what-ifs", "estimate", "-o", page});
+  INFO(result.errors);
+  REQUIRE(result.status == 0);
+  const nlohmann::json data = data_of_page(page), part = data["scenarios"][0];
+  REQUIRE(data["plans"].size() == 1);
+  CHECK(data["plans"][0] ==
+        nlohmann::json::parse(run_program({"plan", scenario, "--fidelity", "estimate", "--json"}).output));
+  CHECK(part["result"]["fidelity"] == "flows");
+  CHECK(part["scaling"]["fidelity"] == "estimate");
+  const nlohmann::json estimate =
+      nlohmann::json::parse(run_program({"explain", scenario, "--fidelity", "estimate", "--json"}).output);
+  CHECK(part["explanation"]["what_ifs"]["time_s"] == estimate["time_s"]);
+  CHECK(part["explanation"]["sensitivities"] == estimate["sensitivities"]);
+}
+
 TEST_CASE("A report takes sweeps as tables and databases, measured cases, and answers in JSON") {
   const TemporaryFolder folder;
   const std::string page = folder.file("page.html"), answer = folder.file("answer.json");

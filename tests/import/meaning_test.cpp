@@ -52,6 +52,17 @@ TEST_CASE("a script of Megatron-LM becomes the training that it starts") {
   CHECK(scenario.plan.sync.overlap);
 }
 
+TEST_CASE("what a script has as a comment does not count, and quotes of defaults go") {
+  const Scenario scenario = imported("megatron", "megatron_arrays.sh");
+  const auto& train = std::get<TrainWorkload>(scenario.workload);
+  const auto& model = std::get<TransformerConfig>(train.model.shape);
+  CHECK(scenario.cluster.gpus() == 32);  // ${SLURM_NNODES:-"4"} machines of eight
+  CHECK(model.sequence == 4096);
+  CHECK(train.global_batch == 512);
+  CHECK(scenario.plan.expert == 8);
+  CHECK(scenario.plan.zero == 1);
+}
+
 TEST_CASE("every imported scenario and table is predicted as it stands") {
   int scenarios = 0;
   for (const ImportSample& sample : import_samples) {
@@ -64,8 +75,8 @@ TEST_CASE("every imported scenario and table is predicted as it stands") {
     if (!text.starts_with("case,")) continue;
     for (const Case& row : read_cases_text(text, "table.csv")) CHECK(estimate(scenario_of(row)).time() > Seconds(0.0));
   }
-  // Two of Chakra, one of Hugging Face, two each of four trainers.
-  CHECK(scenarios == 11);
+  // Two of Chakra, one of Hugging Face, three of Megatron, two of DeepSpeed, four each of torchtitan and Accelerate.
+  CHECK(scenarios == 16);
 }
 
 TEST_CASE("--set says what a file does not, and replaces what it does") {
@@ -117,6 +128,32 @@ TEST_CASE("torchtitan's degrees of parallelism multiply to the GPUs") {
   CHECK(std::get<TrainWorkload>(pipeline.workload).micro_batch == 2);
 }
 
+TEST_CASE("torchtitan's pipelines and compilers count where there are any") {
+  const Scenario sharded = imported("torchtitan", "torchtitan_deepseek.toml");
+  CHECK(sharded.cluster.gpus() == 256);  // two replicas of 128 shards
+  CHECK(sharded.plan.shard == 128);
+  CHECK(sharded.plan.expert == 8);
+  CHECK(sharded.plan.pipeline == 1);  // whatever the schedule
+  CHECK(sharded.plan.execution == ExecutionMode::eager);
+  CHECK(std::get<TransformerConfig>(std::get<TrainWorkload>(sharded.workload).model.shape).experts == 256);
+  const Scenario old = imported("torchtitan", "torchtitan_2024.toml");
+  CHECK(old.cluster.gpus() == 64);  // 2 · 8 · 4
+  CHECK(old.plan.tensor == 8);
+  CHECK(old.plan.schedule == PipelineSchedule::interleaved);
+  CHECK(old.plan.interleave == 2);  // torchtitan's own number of chunks
+  CHECK(old.plan.execution == ExecutionMode::compiled);
+  CHECK(std::get<TrainWorkload>(old.workload).precision == Precision::bf16);
+}
+
+TEST_CASE("Accelerate's replicas are sharded by themselves, and no distribution is one GPU") {
+  const Scenario hybrid = imported("accelerate", "accelerate_hsdp.yaml");
+  CHECK(hybrid.cluster.gpus() == 16);
+  CHECK(hybrid.plan.tensor == 2);
+  CHECK(hybrid.plan.zero == 3);
+  CHECK(hybrid.plan.shard == 4);
+  CHECK(imported("accelerate", "accelerate_one.yaml").cluster.gpus() == 1);
+}
+
 TEST_CASE("NCCL's topology becomes the same wiring") {
   const Node node = imported_node("nccl-topology", "nccl_topology_hgx_h100.xml");
   CHECK(node.gpu.name == "h100-sxm-80gb");
@@ -128,6 +165,23 @@ TEST_CASE("NCCL's topology becomes the same wiring") {
   CHECK(node.nic_attachment.size() == 8);
   // Each V100 has four links to its three peers: one, one and two. Both ends state them; they are counted once.
   CHECK(links_of(imported_node("nccl-topology", "nccl_topology_v100.xml"), "gpu1") == 5);
+}
+
+TEST_CASE("a topology that a cloud gives NCCL has places alone, by classes of PCI devices") {
+  const Node node = imported_node("nccl-topology", "nccl_topology_cloud.xml");
+  CHECK(node.gpu.name == "h100-sxm-80gb");  // assumed by its slot of PCIe 5
+  CHECK(node.gpus == 8);
+  CHECK(links_of(node, "gpu5") == 19);  // its slot, and eighteen NVLinks as the catalogue's machine has them
+  CHECK(links_of(node, "plx2") == 3);   // two GPUs and the socket; cards stand in a list of their own
+  CHECK(node.network.nics_per_node == 4);
+  CHECK(node.nic_attachment.size() == 4);
+}
+
+TEST_CASE("what Slurm says of its switches becomes a tree of pods") {
+  const std::string text = import_with("slurm", input_of({"slurm", "slurm_scontrol_22.05.txt"}));
+  // Leaves of eight machines, and one of 4 + 2: node[25-28],node[30,31]; two leaves make a pod.
+  CHECK_THAT(text, Catch::Contains("nodes_per_leaf: 8  # line 1: the largest of 4; the smallest has 6"));
+  CHECK_THAT(text, Catch::Contains("nodes_per_pod: 16  # line 1: the largest of 2; the smallest has 14"));
 }
 
 TEST_CASE("nvidia-smi's matrix tells switches from direct links by their number") {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import {
   dataOf,
   file,
@@ -220,7 +221,7 @@ async function planPage() {
 }
 
 async function accuracyPage() {
-  const cases = join(import.meta.dirname, "..", "..", "..", "scenarios", "cases", "cases_megatron_papers.csv");
+  const cases = fileURLToPath(new URL("../../../scenarios/cases/cases_megatron_papers.csv", import.meta.url));
   await open(report("accuracy.html", cases), {}, async (page) => {
     const {
       accuracy: [accuracy],

@@ -17,6 +17,7 @@ function curvesPanel(scaling) {
     title: "Scaling by number of GPUs",
     note:
       `${scaling.kept}: the work of a GPU stays the same, so an ideal network keeps the time as it is. ` +
+      (scaling.fidelity === "estimate" ? "These are estimates, as if no two transfers met. " : "") +
       (scaling.not_predicted.length ? `${scaling.not_predicted.length} reasons for missing points stand beneath.` : ""),
     controls: [
       quantities("Show", all, (chosen) => {

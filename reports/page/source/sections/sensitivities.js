@@ -2,7 +2,15 @@
 import { element, number, percent, seconds, table } from "../dom.js";
 import { chartPanel, section } from "../panel.js";
 
-function tornado({ sensitivities, time_s: time }) {
+/** Where what-ifs are estimates beside a simulation, they are held against an estimate. */
+const basis = ({ what_ifs: estimated }) =>
+  estimated
+    ? ` These are estimates, as if no two transfers met, held against that of the scenario: ${seconds(estimated.time_s)}.`
+    : "";
+
+function tornado(explanation) {
+  const { sensitivities } = explanation;
+  const time = explanation.what_ifs?.time_s ?? explanation.time_s;
   const change = (after) => after / time - 1;
   const told = sensitivities.filter(
     (one) => Math.max(Math.abs(change(one.faster_s)), Math.abs(change(one.slower_s))) >= 0.0005,
@@ -11,7 +19,7 @@ function tornado({ sensitivities, time_s: time }) {
   const by = Math.round((sensitivities[0].scale - 1) * 100);
   return chartPanel({
     title: "What each resource is worth",
-    note: `Change of the time when one resource is ${by} % faster or slower.`,
+    note: `Change of the time when one resource is ${by} % faster or slower.${basis(explanation)}`,
     label: `Sensitivities. ${told.map((one) => `${one.resource}: ${percent(change(one.faster_s))} when faster, ${percent(change(one.slower_s))} when slower`).join(". ")}`,
     tall: () => 90 + 32 * told.length,
     chart: ({ width, colours }) => ({
@@ -45,7 +53,8 @@ function tornado({ sensitivities, time_s: time }) {
   });
 }
 
-function remediesPanel(remedies) {
+function remediesPanel(explanation) {
+  const { remedies } = explanation;
   const known = remedies.filter((one) => one.speedup !== undefined);
   const told = known.filter((one) => Math.abs(one.speedup - 1) >= 0.005);
   if (!told.length) return null;
@@ -54,7 +63,7 @@ function remediesPanel(remedies) {
   return chartPanel({
     title: "What would help, each by itself",
     note:
-      "Change of the speed, without regard to what it does to the training's result." +
+      `Change of the speed, without regard to what it does to the training's result.${basis(explanation)}` +
       (others ? ` What makes less than half a percent of difference (${others}) is in the table alone.` : ""),
     label: `Remedies. ${told.map((one) => `${one.change}: ${gain(one)}`).join(", ")}`,
     tall: ({ phone }) => 44 + (phone ? 36 : 27) * told.length,
@@ -114,5 +123,5 @@ export function sensitivities(scenario, id) {
         ),
       )
     : null;
-  return section(id, "What it depends on", tornado(explanation), remediesPanel(explanation.remedies), details);
+  return section(id, "What it depends on", tornado(explanation), remediesPanel(explanation), details);
 }

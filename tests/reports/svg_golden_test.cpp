@@ -1,0 +1,83 @@
+// One small picture of each kind, byte by byte. gnuplot draws differently from version to version: where another one is
+// installed than the golden files name, nothing is compared.
+#include "reports/explain/explanation.hpp"
+#include "reports/figure/plot_breakdown.hpp"
+#include "reports/figure/plot_scaling.hpp"
+#include "reports/figure/plot_sweep.hpp"
+#include "reports/figure/plot_timeline.hpp"
+#include "reports/roofline.hpp"
+#include "tests/catch.hpp"
+#include "tests/golden.hpp"
+#include "tests/reports/sample_results.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+/// "Produced by GNUPLOT 5.4 patchlevel 4"
+std::string drawn_by(const std::string& svg) {
+  const std::string begin = "<desc>", end = "</desc>";
+  const std::size_t from = svg.find(begin);
+  return from == std::string::npos ? "" : svg.substr(from, svg.find(end, from) - from);
+}
+
+void check_picture(const std::string& kind, const Figure& figure) {
+  const std::string svg = to_svg(figure), expected = golden("svg/" + kind + ".svg", svg);
+  INFO(kind);
+  REQUIRE_FALSE(expected.empty());
+  if (drawn_by(svg) != drawn_by(expected)) {
+    WARN("the golden pictures are of another gnuplot: " << drawn_by(expected));
+    return;
+  }
+  CHECK((svg == expected));
+}
+
+Explanation explained() {
+  Explanation e;
+  e.result = large_step();
+  e.sensitivities = {{"arithmetic of the GPUs", Seconds(41.0), Seconds(48.0), 0.7},
+                     {"network bandwidth", Seconds(43.5), Seconds(45.0), 0.2}};
+  return e;
+}
+
+RooflineFigure one_roof() {
+  RooflinePanel panel;
+  panel.gpu = "a100-sxm-80gb";
+  panel.bandwidth = BytesPerSecond(2e12);
+  panel.roofs = {{"bf16 (tensor cores)", FlopsPerSecond(312e12)}, {"fp32", FlopsPerSecond(19.5e12)}};
+  panel.peaks = {{Precision::bf16, FlopsPerSecond(312e12)}, {Precision::fp32, FlopsPerSecond(19.5e12)}};
+  panel.points = {{"product", Precision::bf16, Flops(1.4e11), Bytes(1e8), Seconds(6e-4), "compute"},
+                  {"sum", Precision::fp32, Flops(1e7), Bytes(1.2e8), Seconds(8e-5), "memory"}};
+  return {{panel}};
+}
+
+}  // namespace
+
+TEST_CASE("A small picture of each kind is that of its golden file", "[golden]") {
+  check_picture("breakdown",
+                to_figure(std::vector<BreakdownBar>{{"GPT-3 & others", large_step().train->breakdown, "34.9 samples/s"},
+                                                    {"one card", step_that_does_not_fit().train->breakdown}}));
+  check_picture("scaling", to_figure(ScalingFigure{{1, 2, 4},
+                                                   {{"ResNet-50",
+                                                     "64 images per GPU",
+                                                     {{"ring", {Seconds(0.2), Seconds(0.21), Seconds(0.22)}},
+                                                      {"naive", {Seconds(0.2), std::nullopt, Seconds(0.4)}}},
+                                                     "images",
+                                                     {64.0, 128.0, 256.0}}}}));
+  check_picture("sweep", to_figure(SweepFigure{"ResNet-50",
+                                               "plan.sync.bucket",
+                                               {"1 MB", "25 MB", "100 MB"},
+                                               {1.0, 25.0, 100.0},
+                                               {{"step", {Seconds(0.3), Seconds(0.2), Seconds(0.25)}},
+                                                {"compute", {Seconds(0.1), std::nullopt, Seconds(0.1)}}},
+                                               1}));
+  check_picture("timeline",
+                to_figure(TimelineFigure{.title = "a product and its launch",
+                                         .entries = {{"gpu0", "product", Seconds(11e-6), Seconds(200e-6), 0, "compute"},
+                                                     {"cpu", "dispatch", Seconds(0.0), Seconds(7e-6), 0, "host"}},
+                                         .from = Seconds(0.0)}));
+  check_picture("tornado", to_figure(explained()));
+  check_picture("roofline", to_figure(one_roof()));
+}
+
+}  // namespace foretrain::test
