@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 
@@ -50,24 +49,6 @@ TEST_CASE("A sweep has one row per combination, the last key changing fastest") 
   // 2 · 3/4 · 160 MB / 16 GB/s = 15 ms for the last.
   CHECK(std::stod(column(table, "predicted.time_s").back()) == Approx(0.015).epsilon(0.01));
   CHECK_FALSE(std::filesystem::exists(folder.file("out.csv.partial")));
-}
-
-TEST_CASE("A finished sweep is told again as wide as the window then is") {
-  const TemporaryFolder folder;
-  const auto told = [&](const char* columns, const char* table) {
-    setenv("COLUMNS", columns, 1);
-    FilterResult result =
-        run_program({"sweep", ring_of_four, "--vary", "workload.collective.size=1 MB,2 MB", "--vary",
-                     "plan.sync.algorithm=ring,naive", "--vary", "cluster.network.nic_bandwidth=100 Gbit/s,200 Gbit/s",
-                     "-o", folder.file(table)});
-    unsetenv("COLUMNS");
-    CHECK(result.status == 0);
-    return result;
-  };
-  const FilterResult wide = told("120", "one.csv"), again = told("40", "one.csv"), narrow = told("40", "other.csv");
-  CHECK_THAT(again.errors, Catch::Contains("is there from an earlier run"));
-  CHECK(again.output == narrow.output);
-  CHECK(again.output != wide.output);
 }
 
 TEST_CASE("A finished sweep that is run again predicts nothing and says the same") {
