@@ -48,8 +48,8 @@ std::string without_titles(std::string svg) {
   return svg;
 }
 
-/// Without the time at which it was drawn: the same figure gives the same bytes. Cairo from 1.18 on (Debian 13) packs that
-/// time into a compressed stream, where it stays.
+/// Without the time at which it was drawn: the same figure gives the same bytes. Cairo from 1.18 on (Debian 13) packs
+/// that time into a compressed stream, where it stays.
 std::string without_date(std::string pdf) {
   static constexpr std::string_view key = "/CreationDate (D:", none = "19700101000000";
   const std::size_t at = pdf.find(key);

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-// Each processor runs the widest version it has; elsewhere the compiler's own vector width does.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+// Each processor runs the widest version it has; elsewhere the compiler's own vector width does. ThreadSanitizer is not
+// ready yet when the loader asks which version that is.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define FORETRAIN_VECTOR __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define FORETRAIN_VECTOR
