@@ -159,3 +159,10 @@ TEST_CASE("weights of experts lie whole on ranks that alone have them, in segmen
   }
   CHECK((slack() - without).value() == Approx((48 * 4 * 1.0 + 16 * 20 - 48 * 5.5) * 1048576));
 }
+
+TEST_CASE("activations that are offloaded lie in the host's memory, as many as the GPUs kept") {
+  const Training kept("fit-offload-optimizer"),
+      offloaded("fit-offload-optimizer", {"plan.offload=[optimizer, activations]"});
+  const Bytes on_gpus = kept.footprint().activations * static_cast<double>(kept.scenario.cluster.gpus_per_node);
+  CHECK((offloaded.footprint().host - kept.footprint().host).value() == Approx(on_gpus.value()).epsilon(0.01));
+}
