@@ -169,7 +169,9 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
                            weight < bytes_per_element(plan.sync.gradient_precision);
   const Bytes gradient =
       fp32_shards ? fp32 : bytes_per_element(plan.sync.gradient_precision) + (added_apart ? weight : Bytes(0.0));
-  const Bytes master = train.master_weights && !fp32_shards ? fp32 : Bytes(0.0);
+  const bool on_servers = servers_update(plan);
+  const Bytes master = train.master_weights && !fp32_shards && !on_servers ? fp32 : Bytes(0.0);
+  const Bytes state = on_servers ? Bytes(0.0) : optimizer_state(train.optimizer);
   const double own = parameters_of_shard(plan, parameters_, in_experts_);
   const auto held_at = [&](int level) { return plan.zero >= level ? own : parameters_; };
 
@@ -180,7 +182,8 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
   if (sharded_ && shards_ > 1.0 && plan.pipeline > 1 && micro_batches(train, plan) > 1) {
     fixed_[MemoryPart::gradients] += gradient * parameters_;
   }
-  fixed_[MemoryPart::optimizer] = (optimizer_state(train.optimizer) + master) * held_at(1);
+  fixed_[MemoryPart::optimizer] = (state + master) * held_at(1);
+  if (on_servers) add_server(plan, train);
   const Plan::Offload& offload = plan.offload;
   const auto to_host = [&](MemoryPart part) {
     host_ += fixed_[part];
@@ -194,7 +197,7 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
 
   // What the allocator's segments hold beyond these tensors.
   const bool weights = !offload.parameters;
-  const int states = offload.optimizer ? 0 : static_cast<int>(optimizer_state(train.optimizer).value() / 4.0);
+  const int states = offload.optimizer ? 0 : static_cast<int>(state.value() / 4.0);
   std::vector<TensorSizes> tensors;
   Bytes raw;
   const auto add = [&](double elements, Bytes each, double count) {
@@ -220,12 +223,20 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
   fixed_[MemoryPart::allocator] = std::max(segments_of(tensors) - raw, Bytes(0.0));
 }
 
+void StageMemory::add_server(const Plan& plan, const TrainWorkload& train) {
+  const Sync& sync = plan.sync;
+  if (sync.placement != ServerPlacement::gpu && sync.placement != ServerPlacement::colocated) return;
+  const double share = parameters_ / sync.servers;
+  fixed_[MemoryPart::optimizer] += (fp32 + optimizer_state(train.optimizer)) * share;
+  fixed_[MemoryPart::communication] += bytes_per_element(sync.gradient_precision) * share;
+}
+
 void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& train) {
   const Plan& plan = scenario.plan;
   const MemoryConstants& constants = scenario.calibration.memory;
   const Bytes weight = bytes_per_element(storage_precision(train.precision));
   const bool gathers = sharded_ && shards_ > 1.0;
-  Bytes communication;
+  Bytes communication = fixed_[MemoryPart::communication];
   if (gathers || plan.offload.parameters) {
     root_gathered_ = weight * root_;
     if (!plan.reshard_after_forward) root_gathered_ = weight * (parameters_ + frozen_);

@@ -130,6 +130,13 @@ inline double parameters_of_shard(const Plan& plan, double parameters, double in
   return (parameters - in_experts) / shards + in_experts / (shards / plan.expert);
 }
 
+/// Whether parameter servers keep the optimizer's states and apply the gradients. Where models are split, servers only
+/// add up: each rank updates its own part.
+inline bool servers_update(const Plan& plan) {
+  return has_servers(plan.sync.algorithm) && (plan.data > 1 || plan.sync.placement == ServerPlacement::dedicated) &&
+         plan.tensor * plan.pipeline * plan.context * plan.expert == 1;
+}
+
 /// GPUs of the nodes that the plan uses.
 inline std::int64_t plan_gpus(const Plan& plan, const Cluster& cluster) {
   if (plan.placement.empty()) return cluster.gpus();

@@ -313,10 +313,7 @@ std::vector<Flow> ParameterStore::pull(int worker, int group, int server) const 
 }
 
 bool uses_store(const Scenario& scenario) {
-  const Plan& plan = scenario.plan;
-  return std::holds_alternative<TrainWorkload>(scenario.workload) && has_servers(plan.sync.algorithm) &&
-         (plan.data > 1 || plan.sync.placement == ServerPlacement::dedicated) &&
-         plan.tensor * plan.pipeline * plan.context * plan.expert == 1;
+  return std::holds_alternative<TrainWorkload>(scenario.workload) && servers_update(scenario.plan);
 }
 
 ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train, const Model& model,

@@ -128,6 +128,9 @@ void check_servers(const Scenario& scenario) {
     fail(scenario, "plan.zero", fmt::format("zero {} with a parameter server", scenario.plan.zero),
          "zero: 0; the servers hold the optimizer state");
   }
+  if (scenario.plan.offload.any() && servers_update(scenario.plan)) {
+    fail(scenario, "plan.offload", "offloading with a parameter server", "none; the servers hold the optimizer state");
+  }
   const bool on_gpus = sync.placement == ServerPlacement::gpu || sync.placement == ServerPlacement::colocated;
   if (on_gpus && sync.servers > scenario.cluster.gpus()) {
     fail(scenario, sync_key(scenario, "servers"),

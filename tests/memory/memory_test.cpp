@@ -5,8 +5,10 @@
 #include "model/scenario/load.hpp"
 #include "model/workload/build.hpp"
 #include "tests/catch.hpp"
+#include "tests/memory/footprint.hpp"
 
 using namespace foretrain;
+using foretrain::test::Training;
 
 namespace {
 
@@ -170,4 +172,19 @@ TEST_CASE("states of experts are divided by the ranks that hold these, and repli
     CHECK(memory.gradients.value() == Approx(4.0 * (others + experts / expert)).epsilon(0.001));
     CHECK(memory.optimizer.value() == Approx(12.0 * (others + experts) / 64.0).epsilon(0.001));
   }
+}
+
+TEST_CASE("what parameter servers hold is theirs: fp32 weights and momentum, and sums of gradients") {
+  // VGG-16 has 138,357,544 parameters. A ring leaves each GPU a momentum of 4 bytes for every one; servers on
+  // processors none; each of eight on GPUs a weight and a momentum of 4 bytes for an eighth of them.
+  constexpr double parameters = 138'357'544.0;
+  const auto at = [](const char* placement) {
+    return Training("servers-server-beats-ring", {std::string("plan.sync.placement=") + placement}).footprint();
+  };
+  const MemoryFootprint on_processors = at("cpu"), on_gpus = at("colocated");
+  CHECK(on_processors.optimizer.value() == 0.0);
+  CHECK(on_gpus.optimizer.value() == Approx(8.0 * parameters / 8.0));
+  CHECK(on_gpus.workspace > on_processors.workspace);
+  const MemoryFootprint ring = Training("servers-server-beats-ring", {"plan.sync={ algorithm: ring }"}).footprint();
+  CHECK(ring.optimizer.value() == Approx(4.0 * parameters));
 }

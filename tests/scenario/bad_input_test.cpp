@@ -240,3 +240,10 @@ TEST_CASE("Checkpoints need storage, and a training that holds its own state") {
   text.replace(text.find("    precision: bf16"), 0, "    checkpoint: ^{ every: 10 }\n");
   check_complaint(text, "workload.train.checkpoint", "with a parameter server", "another plan.sync.algorithm");
 }
+
+TEST_CASE("Nothing is offloaded where servers hold the optimizer's states") {
+  std::string text = good_text(16, "  sync: { algorithm: parameter_server }\n  offload: ^optimizer");
+  const std::string split = "  data: 4\n  tensor: 2\n  pipeline: 2\n";
+  text.replace(text.find(split), split.size(), "  data: 16\n");
+  check_complaint(text, "plan.offload", "with a parameter server", "none");
+}
