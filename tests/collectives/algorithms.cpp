@@ -6,6 +6,7 @@
 
 #include "model/collectives/contention.hpp"
 #include "model/collectives/exchange.hpp"
+#include "model/collectives/network_effects.hpp"
 #include "model/collectives/ring_paths.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives/ranks.hpp"
@@ -165,6 +166,24 @@ TEST_CASE("rings carry their shares, whatever the number of ways that each has b
     three += ways.count == 3 ? 1 : 0;
   }
   CHECK(three == 2);
+}
+
+TEST_CASE("a ring's repeated phase waits for the longest way over so many hops") {
+  // Four nodes on two leaves, half a microsecond a switch, 5 us beside them: hops of 5.5 and 6.5 us in turn. Three hops
+  // take 18.5 us where they begin with a long one, seven a lap of 24 us more.
+  Cluster cluster = cluster_of(nvswitch_node(), 4);
+  cluster.network.fabric.shape = FatTree{2, 0, 1.0, 1.0, false};
+  cluster.network.fabric.switch_latency = 0.5_us;
+  const Topology topology(cluster);
+  const auto latency = [&](int repeat) {
+    LoweredCollective::Phase phase{6.5_us, {}, repeat};
+    for (const int rank : {0, 8, 16, 24}) phase.flows.push_back({rank, (rank + 8) % 32, 1.0_MB});
+    average_ring_latency(phase, topology);
+    return phase.latency.value() * 1e6;
+  };
+  CHECK(latency(1) == Approx(6.5));
+  CHECK(latency(3) == Approx(18.5 / 3));
+  CHECK(latency(7) == Approx((24.0 + 18.5) / 7));
 }
 
 TEST_CASE("levels: the same bytes in fewer steps") {

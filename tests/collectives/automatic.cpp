@@ -111,6 +111,32 @@ TEST_CASE("rings between nodes use every network card") {
   CHECK(ring_bandwidth(Topology(cluster_of(nvswitch_node(), 4)), {3, 11, 19, 27}) == Approx(25.0));
 }
 
+TEST_CASE("rings between nodes leave each node from every place in turn") {
+  // Sixteen GPUs on two nodes: each passes on 2 · 15/16 of a byte, an eighth of it to the other node.
+  const Topology topology(cluster_of(nvswitch_node(), 2));
+  const CollectiveConstants constants = lossless();
+  TrafficBuilder builder(topology, constants);
+  builder.add_ring(lay_out(iota(16), topology), CollectiveOperation::all_reduce);
+  double inside = 0.0, between = 0.0;
+  for (const Flow& flow : builder.flows()) {
+    if (flow.source == 3) (flow.destination < 8 ? inside : between) += flow.bytes.value();
+  }
+  CHECK(inside == Approx(2.0 * 15 / 16 * 7 / 8));
+  CHECK(between == Approx(2.0 * 15 / 16 / 8));
+}
+
+TEST_CASE("a chunk crosses every hop of a ring but one, the short ones among them") {
+  // Four nodes on two leaves, a millisecond a switch, 5 us beside them: hops of 1.005 and 3.005 ms in turn. An
+  // all-gather's three steps cross one of the first and two of the others.
+  Cluster cluster = cluster_of(nvswitch_node(), 4);
+  cluster.network.fabric.shape = FatTree{2, 0, 1.0, 1.0, false};
+  cluster.network.fabric.switch_latency = 1000.0_us;
+  const Topology topology(cluster);
+  const LoweredCollective lowered =
+      lower(automatic_call(CollectiveOperation::all_gather, 8.0_B, {{0, 8, 16, 24}}), topology, published());
+  CHECK(uncontended_time(lowered, topology).value() * 1e3 == Approx(1.005 + 2 * 3.005).epsilon(0.01));
+}
+
 TEST_CASE("what a card takes for each message is lost, of small messages the most") {
   // Eight cards of 25 GB/s, of which endless messages get 0.8: 20 GB/s. A message of 1 MB takes 50 us and its own 5 us,
   // one of 125 kB 6.25 us and 5 us: 10/11 and 5/9 of the 160 GB/s of a node.

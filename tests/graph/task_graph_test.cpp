@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 #include <stdexcept>
+#include <vector>
 
 #include "tests/catch.hpp"
 #include "tests/graph/critical_path.hpp"
@@ -73,6 +74,25 @@ TEST_CASE("resources work in order, dependencies make tasks wait") {
   CHECK(execution.makespan == 6.0_s);
   // Dependencies alone: b then c takes 5 + 1 s, a then d takes 2 + 1 s.
   CHECK(test::critical_path(graph) == 6.0_s);
+}
+
+TEST_CASE("an urgent queue takes the least priority first, and among equals the one that was ready first") {
+  // All wait for 1 s elsewhere, then take 1 s each; their priorities are 3, 1, 2 and 1.
+  TaskGraph::Builder builder;
+  const BlockId second = add_fixed(builder, 1.0_s);
+  const ResourceId elsewhere = builder.add_resource({"elsewhere"});
+  const ResourceId queue = builder.add_resource({"queue", Resource::Kind::host_thread, 0, Resource::Order::urgent});
+  const TaskId first = builder.add_task({second, elsewhere});
+  std::vector<TaskId> tasks;
+  for (const int priority : {3, 1, 2, 1})
+    tasks.push_back(builder.add_task({second, queue, -1, priority}, std::array{first}));
+  const Execution execution = run(std::move(builder).build());
+  const auto start = [&](std::size_t i) { return execution.start[static_cast<std::size_t>(tasks[i])]; };
+  // The first that is ready finds the queue idle, whatever its priority; then the least goes first.
+  CHECK(start(0) == 1.0_s);
+  CHECK(start(1) == 2.0_s);
+  CHECK(start(3) == 3.0_s);
+  CHECK(start(2) == 4.0_s);
 }
 
 TEST_CASE("the critical path ignores resources") {

@@ -159,3 +159,12 @@ TEST_CASE("weights of experts lie whole on ranks that alone have them, in segmen
   }
   CHECK((slack() - without).value() == Approx((48 * 4 * 1.0 + 16 * 20 - 48 * 5.5) * 1048576));
 }
+
+TEST_CASE("activations that are offloaded lie in the host's memory, as many as the GPUs kept") {
+  const Training kept("fit-offload-optimizer"),
+      offloaded("fit-offload-optimizer", {"plan.offload=[optimizer, activations]"});
+  // One GPU: what it keeps at its peak, and the loss's log-probabilities of 2048 tokens and 32,000 words in fp32.
+  REQUIRE(kept.scenario.cluster.gpus_per_node == 1);
+  CHECK((offloaded.footprint().host - kept.footprint().host).value() ==
+        Approx(kept.footprint().activations.value() + 4.0 * 2048 * 32000));
+}
