@@ -65,9 +65,25 @@ std::string tcp_settings() {
   return fmt::format(
       "cd /proc/sys/net/ipv4 && echo reno >tcp_congestion_control && echo 0 >tcp_slow_start_after_idle && "
       "echo 1 >tcp_no_metrics_save && "
-      "echo '4096 {0:.0f} {0:.0f}' >tcp_wmem && echo '4096 {0:.0f} {0:.0f}' >tcp_rmem && "
-      "{{ echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; }} 2>/dev/null; true",
+      "echo '4096 {0:.0f} {0:.0f}' >tcp_wmem && echo '4096 {0:.0f} {0:.0f}' >tcp_rmem",
       window);
+}
+
+/// No announcements and solicitations of IPv6, for cards to come too; kernels without it need nothing.
+constexpr const char* without_ipv6 =
+    "cd /proc/sys/net/ipv6/conf 2>/dev/null || exit 0; echo 1 >all/disable_ipv6; echo 1 >default/disable_ipv6";
+
+std::string card_address(int host) { return fmt::format("02:00:00:00:00:{:02x}", host + 1); }
+
+/// Where the others are: nobody asks, so that only a replay's own bytes pass.
+std::string neighbours_of(int host, int hosts) {
+  std::string entries;
+  for (int other = 0; other < hosts; ++other) {
+    if (other == host) continue;
+    entries +=
+        fmt::format("neigh replace {} lladdr {} dev eth0 nud permanent\n", host_address(other), card_address(other));
+  }
+  return entries;
 }
 
 /// What one connection may have in the queue of its card: three packets, which keep it busy while the next one is made.
@@ -192,16 +208,21 @@ HostLab::~HostLab() { remove(); }
 
 void HostLab::make() {
   run_command({"ip", "netns", "add", switch_});
-  run_command({"ip", "-n", switch_, "-batch", "-"}, "link add br0 type bridge\nlink set br0 up\n");
+  run_command({"ip", "netns", "exec", switch_, "sh", "-c", without_ipv6});
+  // A bridge that watches multicast announces that it does.
+  run_command({"ip", "-n", switch_, "-batch", "-"}, "link add br0 type bridge mcast_snooping 0\nlink set br0 up\n");
   for (int host = 0; host < hosts(); ++host) {
     throw_if_interrupted();
     run_command({"ip", "netns", "add", name(host)});
+    run_command({"ip", "netns", "exec", name(host), "sh", "-c", without_ipv6});
     run_command({"ip", "-batch", "-"},
-                fmt::format("link add eth0 netns {} type veth peer name port{} netns {}\n", name(host), host, switch_));
+                fmt::format("link add eth0 netns {} address {} type veth peer name port{} netns {}\n", name(host),
+                            card_address(host), host, switch_));
     run_command({"ip", "-n", switch_, "-batch", "-"},
                 fmt::format("link set port{0} master br0\nlink set port{0} up\n", host));
     run_command({"ip", "-n", name(host), "-batch", "-"},
-                fmt::format("addr add {}/24 dev eth0\nlink set lo up\nlink set eth0 up\n", host_address(host)));
+                fmt::format("addr add {}/24 dev eth0\nlink set lo up\nlink set eth0 up\n", host_address(host)) +
+                    neighbours_of(host, hosts()));
     run_command({"ip", "netns", "exec", name(host), "sh", "-c", tcp_settings()});
   }
 }
