@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/base/number.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -95,6 +97,18 @@ TaskGraph TaskGraph::Builder::build() && {
   structure_->successors = SuccessorGraph(boost::edges_are_unsorted_multi_pass, edges_.begin(), edges_.end(),
                                           static_cast<TaskId>(structure_->tasks.size()));
   return {std::move(blocks_), std::move(structure_)};
+}
+
+double flows_of(const TaskGraph& graph) {
+  std::vector<double> of_block;
+  for (const Block& block : graph.blocks()) {
+    double& count = of_block.emplace_back(0.0);
+    if (!block.flows) continue;
+    for (const LoweredCollective::Phase& phase : block.flows->phases) count += number(phase.flows.size());
+  }
+  double count = 0.0;
+  for (const Task& task : graph.tasks()) count += of_block[at_index(task.block)];
+  return count;
 }
 
 TaskGraph graph_of_one(Block block, Resource resource) {

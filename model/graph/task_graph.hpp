@@ -115,6 +115,12 @@ class TaskGraph::Builder {
   std::vector<std::pair<TaskId, TaskId>> edges_;  ///< (before, after)
 };
 
+/// How many flows all its tasks have together: a measure of how long simulating them takes that is the same on every
+/// machine.
+double flows_of(const TaskGraph& graph);
+/// With more of them dozens of simulations take minutes.
+inline constexpr double many_flows = 1e7;
+
 /// A graph of one task.
 TaskGraph graph_of_one(Block block, Resource resource);
 

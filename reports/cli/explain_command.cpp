@@ -27,8 +27,9 @@ std::vector<Answer> answers_of(std::vector<WhatIf> questions, const PlotOptions&
 
 }  // namespace
 
-Explanation explanation_of(const PlotOptions& options, Fidelity what_ifs) {
+Explanation explanation_of(const PlotOptions& options, std::optional<Fidelity> wanted) {
   const Scenario scenario = load_scenario(options.file(), options.overrides);
+  const Fidelity what_ifs = wanted ? *wanted : what_if_fidelity(scenario, options.fidelity);
   Result result = predict(scenario, options.fidelity, Timeline::fill);
   std::vector<WhatIf> changes = remedies(scenario, [&](const std::vector<std::string>& further) {
     std::vector<std::string> overrides = options.overrides;
@@ -40,9 +41,8 @@ Explanation explanation_of(const PlotOptions& options, Fidelity what_ifs) {
   Explanation explanation =
       explain(scenario, std::move(result), answers_of(scaled_resources(scenario), options, what_ifs),
               answers_of(std::move(changes), options, what_ifs), std::move(unchanged));
-  if (what_ifs != options.fidelity) return explanation;  // steps that differ by chance are some thirty simulations
   if (const std::optional<Scenario> jittery = with_usual_jitter(scenario)) {
-    for (const Answer& answer : answers_of({{"jitter", {}, jittery, {}}}, options, options.fidelity)) {
+    for (const Answer& answer : answers_of({{"jitter", {}, jittery, {}}}, options, what_ifs)) {
       if (answer.result) set_spread(explanation, *answer.result);
     }
   }
@@ -52,18 +52,22 @@ Explanation explanation_of(const PlotOptions& options, Fidelity what_ifs) {
 void add_explain(CLI::App& app, ExitStatus& status) {
   const auto options = std::make_shared<PlotOptions>();
   const auto json = std::make_shared<bool>(false);
+  const auto what_ifs = std::make_shared<std::optional<Fidelity>>();
   CLI::App* command =
       app.add_subcommand("explain", "what bounds a scenario, what each resource is worth, and what would help");
   command->add_option("FILE", options->files, "a scenario file, or a name from `foretrain scenarios list`")
       ->required()
       ->expected(1);
   add_fidelity(*command, options->fidelity);
+  add_what_if_fidelity(*command, *what_ifs,
+                       "how steps that differ by chance and what-ifs are predicted (default: as --fidelity says; "
+                       "estimates where a simulation has more than 10 million flows)");
   add_overrides(*command, options->overrides);
   add_jobs(*command, options->jobs);
   add_picture(*command, "-o,--output", options->output, "draw the sensitivities as a tornado");
   command->add_flag("--json", *json, "for programs");
-  command->callback([options, json, &status] {
-    const Explanation explanation = explanation_of(*options, options->fidelity);
+  command->callback([options, json, what_ifs, &status] {
+    const Explanation explanation = explanation_of(*options, *what_ifs);
     if (!options->output.empty()) draw(*options, to_figure(explanation));
     *json ? print(to_json(explanation) + "\n") : print_page(to_text(explanation));
     status = ExitStatus::success;

@@ -26,16 +26,6 @@ struct ReportOptions {
   bool plan = false;  ///< the best plans of each training
 };
 
-/// Flows of a simulation above which some sixty more of its kind take minutes.
-constexpr double most_flows = 2e7;
-
-/// The fidelity of scaling, sensitivities, remedies and plans: the scenario's own, unless that takes long.
-Fidelity what_if_fidelity(const ReportOptions& options, const Scenario& scenario) {
-  const Fidelity own = options.shared.fidelity;
-  if (options.what_ifs || own == Fidelity::estimate) return options.what_ifs.value_or(own);
-  return flows_of(scenario) > most_flows ? Fidelity::estimate : own;
-}
-
 std::optional<ScalingPart> scaling_part(const PlotOptions& shared, const ReportOptions& options,
                                         const Scenario& scenario) {
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
@@ -75,7 +65,7 @@ ScenarioPart scenario_part(const std::string& file, const ReportOptions& options
   const YamlNode document = scenario_document(file, shared.overrides);
   const Scenario scenario = read_scenario(document, std::filesystem::path(file).stem().string());
   PlotOptions varied = shared;
-  varied.fidelity = what_if_fidelity(options, scenario);
+  varied.fidelity = options.what_ifs.value_or(what_if_fidelity(scenario, shared.fidelity));
   ScenarioPart part{.explanation = explanation_of(shared, varied.fidelity), .gpus = scenario.cluster.gpus()};
   set_calibrated_uncertainty(scenario, part.explanation.result);
   part.explanation.result.settings = settings_of(scenario, document);
@@ -176,7 +166,7 @@ void add_report(CLI::App& app, ExitStatus& status) {
   add_fidelity(*command, options->shared.fidelity);
   add_what_if_fidelity(*command, options->what_ifs,
                        "how scaling, what-ifs and plans are predicted (default: as --fidelity says; estimates where a "
-                       "simulation has more than 20 million flows)");
+                       "simulation has more than 10 million flows)");
   add_overrides(*command, options->shared.overrides);
   add_jobs(*command, options->shared.jobs);
   command->callback([options, &status] { status = run(*options); });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,8 @@
 
 namespace foretrain {
 
-/// Of the first file, with the result's timeline. Where what-ifs have a fidelity of their own, nothing is said of
-/// chance.
-Explanation explanation_of(const PlotOptions& options, Fidelity what_ifs);
+/// Of the first file, with the result's timeline; `what_ifs` as what_if_fidelity() where nothing is given.
+Explanation explanation_of(const PlotOptions& options, std::optional<Fidelity> what_ifs);
 
 /// The best plans for the first file's training, the fastest first.
 PlanReport plan_report(const PlotOptions& options);

@@ -138,10 +138,13 @@ std::string comparison_text(const std::vector<Result>& results) {
   for (std::size_t i = 1; i < results.size(); ++i) {
     const Speedup speedup = speedup_of(results[i], first);
     const bool faster = speedup.factor >= 1.0;
-    std::string sentence = faster ? fmt::format("[{}] is {:.3g} times as fast as [1] ({:.3g} to {:.3g})", i + 1,
-                                                speedup.factor, speedup.low, speedup.high)
-                                  : fmt::format("[{}] is {:.3g} times as slow as [1] ({:.3g} to {:.3g})", i + 1,
-                                                1.0 / speedup.factor, 1.0 / speedup.high, 1.0 / speedup.low);
+    const auto times = [&](double factor) { return faster ? factor : 1.0 / factor; };
+    std::string sentence =
+        fmt::format("[{}] is {:.3g} times as {} as [1]", i + 1, times(speedup.factor), faster ? "fast" : "slow");
+    if (speedup.low < speedup.high) {
+      const double one = times(speedup.low), other = times(speedup.high);
+      sentence += fmt::format(" ({:.3g} to {:.3g})", std::min(one, other), std::max(one, other));
+    }
     if (results[i].train && first.train) {
       const std::string why = causes(*results[i].train, *first.train);
       if (!why.empty()) sentence += ". Of the time that a sample takes in [1]: " + why;

@@ -94,7 +94,10 @@ double speed_of(const Result& result) {
 }  // namespace
 
 void set_spread(Explanation& e, const Result& with_jitter) {
-  if (with_jitter.train) e.spread = with_jitter.train->spread;
+  if (!with_jitter.train || !with_jitter.train->spread) return;
+  TrainResult::Spread& spread = e.spread.emplace(*with_jitter.train->spread);
+  const double longer = e.result.time() / e.unchanged().time();
+  for (Seconds* time : {&spread.p50, &spread.p90, &spread.p99}) *time *= longer;
 }
 
 Explanation explain(const Scenario& scenario, Result result, std::vector<Answer> scaled, std::vector<Answer> changed,
@@ -118,7 +121,7 @@ Explanation explain(const Scenario& scenario, Result result, std::vector<Answer>
   std::ranges::stable_sort(e.remedies, std::ranges::greater{}, &Remedy::speedup);
   if (e.result.train) diagnose(scenario, e);
   e.critical_path = critical_path(e.result.timeline);
-  set_spread(e, e.result);
+  if (e.result.train) e.spread = e.result.train->spread;
   return e;
 }
 

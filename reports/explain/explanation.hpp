@@ -61,7 +61,7 @@ struct Answer {
 Explanation explain(const Scenario& scenario, Result result, std::vector<Answer> scaled, std::vector<Answer> changed,
                     std::optional<Result> estimate = {});
 
-/// Takes the spread of step times from a prediction.
+/// Takes the spread of step times from a prediction by the fidelity of the what-ifs.
 void set_spread(Explanation& explanation, const Result& with_jitter);
 
 /// Ending in a line end.

@@ -36,6 +36,19 @@ std::string diagnosis_text(const Explanation& e) {
                      wrap(e.advice, page_width() - 14, 14));
 }
 
+/// How all that follows is predicted, where that is not how the scenario is.
+std::string what_ifs_text(const Explanation& e) {
+  if (!e.estimate) return "";
+  std::string text =
+      fmt::format("What follows is predicted by {}, and held against what that says of the scenario: {}.",
+                  name(e.estimate->fidelity), format_seconds(e.estimate->time()));
+  if (e.estimate->fidelity == Fidelity::estimate) {
+    text += fmt::format(" As if no two transfers met, that is; --what-ifs {} simulates them, which takes minutes.",
+                        name(e.result.fidelity));
+  }
+  return "\n" + wrap(text, page_width(), 0) + "\n";
+}
+
 std::string spread_text(const Explanation& e) {
   if (!e.spread) return "";
   const bool own = e.result.train && e.result.train->spread;
@@ -140,8 +153,8 @@ std::string to_text(const Explanation& e) {
       fmt::format("{}  [{}]: {}", e.result.scenario, name(e.result.fidelity), format_seconds(e.result.time()));
   if (e.result.train) head += fmt::format(", {} samples/s", format_count(e.result.train->samples_per_second));
   const std::string failures = e.result.train ? goodput_section(*e.result.train) : "";
-  return head + "\n" + diagnosis_text(e) + path_text(e) + spread_text(e) + sensitivity_text(e) + remedies_text(e) +
-         servers_text(e) + failures;
+  return head + "\n" + diagnosis_text(e) + path_text(e) + what_ifs_text(e) + spread_text(e) + sensitivity_text(e) +
+         remedies_text(e) + servers_text(e) + failures;
 }
 
 std::string to_json(const Explanation& e) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/graph/execution.hpp"
 #include "model/scenario/scenario.hpp"
 
 namespace foretrain {
@@ -27,6 +28,10 @@ std::vector<WhatIf> scaled_resources(const Scenario& scenario);
 /// does not train.
 std::optional<Scenario> with_usual_jitter(const Scenario& scenario);
 inline constexpr Jitter usual_jitter = {.compute = 0.02, .network = 0.05};
+
+/// The fidelity of some sixty what-ifs about a scenario that is predicted by `own`: the same, but estimates where a
+/// simulation has many flows.
+Fidelity what_if_fidelity(const Scenario& scenario, Fidelity own);
 
 /// Loads the scenario with further overrides. Throws as load_scenario.
 using Reload = std::function<Scenario(const std::vector<std::string>& overrides)>;

@@ -2,6 +2,7 @@
 #include <array>
 #include <utility>
 
+#include "model/job/job.hpp"
 #include "reports/explain/what_if.hpp"
 
 namespace foretrain {
@@ -138,6 +139,11 @@ std::optional<Scenario> with_usual_jitter(const Scenario& scenario) {
   Scenario jittery = scenario;
   jittery.cluster.jitter = usual_jitter;
   return jittery;
+}
+
+Fidelity what_if_fidelity(const Scenario& scenario, Fidelity own) {
+  if (own == Fidelity::estimate) return own;
+  return flows_of(make_job(scenario, own)->graph()) > many_flows ? Fidelity::estimate : own;
 }
 
 }  // namespace foretrain

@@ -159,6 +159,16 @@ TEST_CASE("the critical path goes back from the last task by what each waited fo
   CHECK(critical_path({}).empty());
 }
 
+TEST_CASE("the critical path does not lead to another resource that nothing waited for") {
+  const std::vector<PathPart> path =
+      critical_path({{.resource = "a", .name = "early", .start = Seconds(0.0), .duration = Seconds(1.0)},
+                     {.resource = "b", .name = "late", .start = Seconds(3.0), .duration = Seconds(2.0)}});
+  REQUIRE(path.size() == 2);
+  CHECK(path[0].name == "waiting");
+  CHECK(path[0].time == Seconds(3.0));
+  CHECK(path[1].name == "late");
+}
+
 TEST_CASE("a predicted step is as long as its critical path") {
   for (const char* change : {"plan.sync.overlap=true", "plan.sync.overlap=false", "plan={ data: 4, pipeline: 4 }"}) {
     INFO(change);
@@ -181,6 +191,28 @@ TEST_CASE("spread by chance is told for scenarios without jitter, too") {
   CHECK(e.spread->p50 <= e.spread->p90);
   CHECK(e.spread->p90 <= e.spread->p99);
   CHECK_THAT(to_text(e), Catch::Contains("By chance") && Catch::Contains("P99"));
+}
+
+TEST_CASE("What-ifs are estimates where simulating each would take minutes, and the text says so") {
+  CHECK(what_if_fidelity(load_scenario("deepseek-v3-2048-h100"), Fidelity::flows) == Fidelity::estimate);
+  const Scenario scenario = gpt();
+  CHECK(what_if_fidelity(scenario, Fidelity::flows) == Fidelity::flows);
+  CHECK(what_if_fidelity(scenario, Fidelity::estimate) == Fidelity::estimate);
+
+  Result result, estimate, with_jitter;
+  result.train.emplace().step_time = Seconds(3.0);
+  estimate.train.emplace().step_time = Seconds(2.0);
+  with_jitter.train.emplace().spread = TrainResult::Spread{Seconds(2.2), Seconds(2.4), Seconds(2.6)};
+  estimate.fidelity = Fidelity::estimate;
+  Explanation e = explain(scenario, result, {}, {}, estimate);
+  set_spread(e, with_jitter);
+  REQUIRE(e.spread);  // times 3 / 2
+  CHECK(e.spread->p50.value() == Approx(3.3));
+  CHECK(e.spread->p90.value() == Approx(3.6));
+  CHECK(e.spread->p99.value() == Approx(3.9));
+  const std::string text = to_text(e);
+  CHECK_THAT(text, Catch::Contains("What follows is predicted by estimate") && Catch::Contains("2.00 s"));
+  CHECK_THAT(text, Catch::Contains("--what-ifs flows"));
 }
 
 TEST_CASE("how many times faster, with the range of two independent errors") {

@@ -1,0 +1,72 @@
+#include "reports/explain/comparison.hpp"
+
+#include <cmath>
+
+#include "tests/catch.hpp"
+#include "tests/reports/sample_results.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+/// A step without an interval: 60 s of computing and 20 s of communication for 8 samples, that is 10 s for one.
+Result step_of_eight_samples() {
+  Result result;
+  result.scenario = "eight samples";
+  TrainResult& train = result.train.emplace();
+  train.step_time = Seconds(80.0);
+  train.samples_per_second = 8.0 / 80.0;
+  train.breakdown.compute = Seconds(60.0);
+  train.breakdown.exposed_communication = Seconds(20.0);
+  return result;
+}
+
+/// Twice the batch in a step of 64 s, 4 s for a sample: computing takes 3.5, communication 0.5.
+Result step_of_sixteen_samples() {
+  Result result = step_of_eight_samples();
+  result.scenario = "sixteen samples";
+  result.train->step_time = Seconds(64.0);
+  result.train->samples_per_second = 16.0 / 64.0;
+  result.train->breakdown.compute = Seconds(56.0);
+  result.train->breakdown.exposed_communication = Seconds(8.0);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("Steps with different batches are compared by their samples") {
+  // In 64 s 16 samples instead of 8 in 80 s: 2.5 times as fast, not 80 / 64.
+  CHECK(speedup_of(step_of_sixteen_samples(), step_of_eight_samples()).factor == Approx(2.5));
+  // Where one of them does not train, by their times.
+  Result half = collective();
+  half.collective->time = Seconds(0.03);
+  CHECK(speedup_of(collective(), half).factor == Approx(2.0));
+}
+
+TEST_CASE("A comparison's interval takes the errors of both predictions as independent") {
+  Result result = step_of_sixteen_samples(), reference = step_of_eight_samples();
+  // Without intervals there is none; with those of a third and a quarter to each side: 0.3 and 0.4 in logarithms, 0.5.
+  CHECK(speedup_of(result, reference).low == speedup_of(result, reference).high);
+  result.uncertainty_low = Seconds(64.0 * std::exp(-0.3));
+  result.uncertainty_high = Seconds(64.0 * std::exp(0.3));
+  reference.uncertainty_low = Seconds(80.0 * std::exp(-0.4));
+  reference.uncertainty_high = Seconds(80.0 * std::exp(0.4));
+  const Speedup speedup = speedup_of(result, reference);
+  CHECK(speedup.low == Approx(2.5 * std::exp(-0.5)));
+  CHECK(speedup.high == Approx(2.5 * std::exp(0.5)));
+  CHECK_THAT(comparison_text({reference, result}), Catch::Contains("2.5 times as fast as [1] (1.52 to 4.12)"));
+  CHECK_THAT(comparison_text({result, reference}), Catch::Contains("2.5 times as slow as [1] (1.52 to 4.12)"));
+}
+
+TEST_CASE("What makes the difference is told in shares of the time that a sample takes") {
+  // A sample: computing 7.5 -> 3.5 s of 10 s, communication 2.5 -> 0.5 s.
+  CHECK_THAT(comparison_text({step_of_eight_samples(), step_of_sixteen_samples()}),
+             Catch::Contains("[2] is 2.5 times as fast as [1]. Of the time") &&
+                 Catch::Contains("compute -40.0 %, exposed communication -20.0 %."));
+  // The other way round, of 4 s: +4 and +2 s.
+  CHECK_THAT(comparison_text({step_of_sixteen_samples(), step_of_eight_samples()}),
+             Catch::Contains("[2] is 2.5 times as slow as [1]. Of the time") &&
+                 Catch::Contains("compute +100.0 %, exposed communication +50.0 %."));
+}
+
+}  // namespace foretrain::test

@@ -1,0 +1,44 @@
+// Copies that a host thread starts: which ones it waits for.
+#include "model/job/job.hpp"
+#include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+/// A thread that copies 64 MB home, then launches a product of 4,096 cubed; only those of the two that are named.
+Seconds time_of(const std::string& memory, bool copies, bool multiplies) {
+  std::string text = "cluster: { node: v100-workstation-x2 }\nworkload:\n  tasks:\n";
+  if (copies) {
+    text += "    - { id: home, on: \"gpu0:d2h\", enqueued_by: cpu, run: { copy: { from: gpu0, to: cpu, size: 64 MB, " +
+            memory + " } } }\n";
+  }
+  if (multiplies) {
+    text += "    - { id: product, on: gpu0, enqueued_by: cpu, run: { matmul: { m: 4096, n: 4096, k: 4096 } } }\n";
+  }
+  return estimate(load_scenario_text(text, "test.yaml")).time();
+}
+
+}  // namespace
+
+TEST_CASE("Sockets are counted from zero on; one more than there are is refused with those that are there") {
+  const auto copied_to = [](const std::string& socket) {
+    return estimate(
+        load_scenario_text("cluster: { node: dgx-a100-80gb }\nworkload:\n  tasks:\n    - { id: home, on: \"gpu0:d2h\", "
+                           "run: { copy: { from: gpu0, to: " +
+                               socket + ", size: 64 MB } } }\n",
+                           "test.yaml"));
+  };
+  CHECK(copied_to("cpu1").time() > Seconds(0.0));
+  CHECK_THROWS_WITH(copied_to("cpu2"), Catch::Contains("cpu2 does not exist; cpu0 to cpu1"));
+}
+
+TEST_CASE("A thread waits for copies to pageable memory before it launches what comes next, and for no others") {
+  const Seconds product = time_of("", false, true);
+  const Seconds pageable = time_of("pinned: false", true, false), pinned = time_of("pinned: true", true, false);
+  CHECK(pageable > pinned);
+  CHECK(time_of("pinned: false", true, true) / (pageable + product) == Approx(1.0).epsilon(0.01));
+  // 10 us are launched in front of the longer of the two.
+  CHECK(time_of("pinned: true", true, true) / std::max(pinned, product) == Approx(1.0).epsilon(0.01));
+}
