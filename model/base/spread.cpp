@@ -1,5 +1,6 @@
 #include "model/base/spread.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -41,6 +42,51 @@ double exponential(double x) {
   return sum;
 }
 
+/// Irwin–Hall, see compute_factor().
+double next_normal(std::uint64_t& state) {
+  double normal = -6.0;
+  for (int i = 0; i < 12; ++i) normal += next_uniform(state);
+  return normal;
+}
+
+/// How likely a deviate is to lie above 6 - y, y from 0 to 6: the sum over k of (-1)^k C(12, k) (y - k)^12 / 12!, as
+/// long as y > k.
+double tail_from(double y) {
+  double sum = 0.0, ways = 1.0;
+  for (int k = 0; y > k; ++k) {
+    double power = 1.0;
+    for (int i = 1; i <= 12; ++i) power *= (y - k) / i;
+    sum += ways * power;
+    ways *= -(12.0 - k) / (k + 1);
+  }
+  return sum;
+}
+
+/// The deviate above which others lie with probability `tail`, from 0 to 1/2.
+double deviate_exceeded_by(double tail) {
+  double low = 0.0, high = 6.0;
+  for (int i = 0; i < 50; ++i) {
+    const double middle = 0.5 * (low + high);
+    (tail_from(middle) < tail ? low : high) = middle;
+  }
+  return 6.0 - low;
+}
+
+/// The largest deviate of so many workers; of very many one draw from the distribution of their largest.
+double largest_normal(int first, int count, int iteration) {
+  constexpr int most_drawn = 65'536;  // one by one they take a millisecond
+  if (count > most_drawn) {
+    std::uint64_t state = seed_of(first, iteration);
+    return deviate_exceeded_by(next_waiting(state) / count);
+  }
+  double largest = -6.0;
+  for (int worker = first; worker < first + count; ++worker) {
+    std::uint64_t state = seed_of(worker, iteration);
+    largest = std::max(largest, next_normal(state));
+  }
+  return largest;
+}
+
 /// Compilers may fuse a multiplication with an addition, which changes last bits: 40 binary places are kept.
 double without_last_bits(double x) { return std::round(x * 0x1.0p40) * 0x1.0p-40; }
 
@@ -60,13 +106,12 @@ double uniform(int first, int second) {
   return next_uniform(state);
 }
 
-double compute_factor(int worker, int iteration, double spread) {
+double compute_factor(int worker, int iteration, double spread) { return largest_factor(worker, 1, iteration, spread); }
+
+double largest_factor(int first, int count, int iteration, double spread) {
   if (!(spread > 0.0)) return 1.0;
-  std::uint64_t state = seed_of(worker, iteration);
-  double normal = -6.0;
-  for (int i = 0; i < 12; ++i) normal += next_uniform(state);
   const double variance = log_of_one_plus(spread * spread);
-  return without_last_bits(exponential(std::sqrt(variance) * normal - variance / 2.0));
+  return without_last_bits(exponential(std::sqrt(variance) * largest_normal(first, count, iteration) - variance / 2.0));
 }
 
 double expected_largest(int count) {

@@ -13,6 +13,10 @@ namespace foretrain {
 /// `spread` from 0 (always 1) to below 1.
 double compute_factor(int worker, int iteration, double spread);
 
+/// The largest of the factors of workers `first` to `first + count - 1`, the same bits as one by one; of more than
+/// 65,536 one draw from the distribution of their largest.
+double largest_factor(int first, int count, int iteration, double spread);
+
 /// A number from 0 to below 1, a function of its arguments alone.
 double uniform(int first, int second);
 

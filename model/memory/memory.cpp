@@ -91,16 +91,12 @@ struct SmallestGpu {
 SmallestGpu smallest_gpu(const Scenario& scenario, int stage) {
   const Cluster& cluster = scenario.cluster;
   if (cluster.groups.empty()) return {cluster.node.gpu.memory, 0};
-  const RankLayout layout(scenario.plan, cluster);
-  const bool laid_out = layout.gpus() == plan_gpus(scenario.plan, cluster);  // not what remedies try
-  const std::vector<int> stage_of_gpu = laid_out ? layout.stage_of_gpu() : std::vector<int>();
+  const bool laid_out = RankLayout(scenario.plan).gpus() == plan_gpus(scenario.plan, cluster);  // not what remedies try
   SmallestGpu smallest{Bytes::infinity(), 0};
-  for (const int node : nodes_of(scenario.plan, cluster)) {
-    const auto first = stage_of_gpu.begin() + cluster.first_gpu(node);
-    const bool here =
-        !laid_out || std::find(first, first + cluster.gpus_on(node), stage) != first + cluster.gpus_on(node);
+  for (const int node :
+       laid_out ? nodes_of_stages(scenario.plan, cluster)[at_index(stage)] : nodes_of(scenario.plan, cluster)) {
     const Bytes memory = cluster.node_at(node).gpu.memory;
-    if (here && memory < smallest.memory) smallest = {memory, node};
+    if (memory < smallest.memory) smallest = {memory, node};
   }
   return smallest;
 }

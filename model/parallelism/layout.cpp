@@ -247,4 +247,18 @@ std::vector<std::vector<int>> RankLayout::groups_within(GroupKind kind, int stag
   return groups;
 }
 
+std::vector<std::vector<int>> nodes_of_stages(const Plan& plan, const Cluster& cluster) {
+  const std::vector<int> stage_of_gpu = RankLayout(plan, cluster).stage_of_gpu();
+  std::vector<std::vector<int>> nodes_of_stage(at_index(plan.pipeline));
+  for (const int node : nodes_of(plan, cluster)) {
+    const std::size_t first = at_index(cluster.first_gpu(node)), end = first + at_index(cluster.gpus_on(node));
+    for (std::size_t gpu = first; gpu < std::min(end, stage_of_gpu.size()); ++gpu) {
+      if (stage_of_gpu[gpu] < 0) continue;
+      std::vector<int>& nodes = nodes_of_stage[at_index(stage_of_gpu[gpu])];
+      if (nodes.empty() || nodes.back() != node) nodes.push_back(node);
+    }
+  }
+  return nodes_of_stage;
+}
+
 }  // namespace foretrain

@@ -91,4 +91,7 @@ class RankLayout {
   std::vector<int> gpu_of_rank_;  ///< empty where rank r is GPU r
 };
 
+/// For each stage the nodes that hold some of its ranks, in the order of ranks; machines of servers hold none.
+std::vector<std::vector<int>> nodes_of_stages(const Plan& plan, const Cluster& cluster);
+
 }  // namespace foretrain

@@ -8,6 +8,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/memo.hpp"
+#include "model/base/number.hpp"
 
 namespace foretrain {
 
@@ -32,36 +33,37 @@ std::vector<int> even_split(int layers, int chunks) {
   return sizes;
 }
 
-/// Contiguous division of `cost` into `chunks` parts with the least maximum (dynamic programme, O(chunks · n²)).
+/// Contiguous division of `cost` into `chunks` parts with the least maximum (dynamic programme, O(chunks · n)).
 std::vector<int> balanced_split(const std::vector<double>& cost, int chunks) {
   static thread_local Memo<std::pair<std::vector<double>, int>, std::vector<int>> memo(64);
   if (const std::vector<int>* known = memo.find({cost, chunks})) return *known;
-  const int n = static_cast<int>(cost.size());
-  std::vector<double> prefix(static_cast<std::size_t>(n) + 1, 0.0);
-  for (int i = 0; i < n; ++i)
-    prefix[static_cast<std::size_t>(i) + 1] = prefix[static_cast<std::size_t>(i)] + cost[static_cast<std::size_t>(i)];
-  const double inf = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> best(static_cast<std::size_t>(chunks) + 1,
-                                        std::vector<double>(static_cast<std::size_t>(n) + 1, inf));
-  std::vector<std::vector<int>> cut(best.size(), std::vector<int>(static_cast<std::size_t>(n) + 1, 0));
-  best[0][0] = 0.0;
-  for (std::size_t k = 1; k < best.size(); ++k) {
-    for (int end = static_cast<int>(k); end <= n; ++end) {
-      for (int begin = static_cast<int>(k) - 1; begin < end; ++begin) {
-        const auto e = static_cast<std::size_t>(end);
-        const auto b = static_cast<std::size_t>(begin);
-        const double worst = std::max(best[k - 1][b], prefix[e] - prefix[b]);
-        if (worst < best[k][e]) {
-          best[k][e] = worst;
-          cut[k][e] = begin;
-        }
-      }
+  const std::size_t n = cost.size(), parts = at_index(chunks);
+  std::vector<double> prefix(n + 1, 0.0);
+  std::partial_sum(cost.begin(), cost.end(), prefix.begin() + 1);
+  // best[end]: the least maximum of the first k parts over layers before `end`; cut[k][end]: where the k-th begins.
+  std::vector<double> best(n + 1, std::numeric_limits<double>::infinity());
+  best[0] = 0.0;
+  std::vector<std::vector<int>> cut(parts + 1, std::vector<int>(n + 1, 0));
+  for (std::size_t k = 1; k <= parts; ++k) {
+    std::vector<double> longer(n + 1, std::numeric_limits<double>::infinity());
+    // The later the last part begins, the less it costs and the more do those before it: the best place is where the
+    // two cross, which moves on with `end`.
+    std::size_t begin = k - 1;
+    for (std::size_t end = k; end <= n; ++end) {
+      while (begin + 1 < end && best[begin] < prefix[end] - prefix[begin]) ++begin;
+      const double crossed = std::max(best[begin], prefix[end] - prefix[begin]);
+      std::size_t at = begin;
+      if (begin + 1 > k && prefix[end] - prefix[begin - 1] <= crossed) --at;
+      while (at + 1 > k && prefix[at - 1] == prefix[at]) --at;  // layers that cost nothing go with what follows them
+      longer[end] = std::max(best[at], prefix[end] - prefix[at]);
+      cut[k][end] = static_cast<int>(at);
     }
+    best = std::move(longer);
   }
-  std::vector<int> sizes(static_cast<std::size_t>(chunks));
-  for (int k = chunks, end = n; k > 0; --k) {
-    const int begin = cut[static_cast<std::size_t>(k)][static_cast<std::size_t>(end)];
-    sizes[static_cast<std::size_t>(k) - 1] = end - begin;
+  std::vector<int> sizes(parts);
+  for (std::size_t k = parts, end = n; k > 0; --k) {
+    const std::size_t begin = at_index(cut[k][end]);
+    sizes[k - 1] = static_cast<int>(end - begin);
     end = begin;
   }
   return memo.add({cost, chunks}, std::move(sizes));

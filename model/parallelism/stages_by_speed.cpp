@@ -47,6 +47,7 @@ std::vector<int> layers_by_speed(const std::vector<StageTimes>& stages) {
       Seconds own = (s == 0 ? stage.before : Seconds(0.0)) + (s + 1 == stages.size() ? stage.behind : Seconds(0.0));
       for (std::size_t begin = end; begin-- > s;) {
         own += stage.layers[begin];
+        if (own >= least[s + 1][end]) break;  // and longer the earlier it begins
         const Seconds slowest = std::max(least[s][begin], own);
         if (!(slowest < least[s + 1][end])) continue;
         least[s + 1][end] = slowest;
@@ -65,17 +66,12 @@ std::vector<int> layers_by_speed(const std::vector<StageTimes>& stages) {
 
 std::vector<int> layers_by_speed(const Model& model, const Plan& plan, const Cluster& cluster,
                                  const Calibration& calibration) {
-  std::vector<std::set<int>> groups(at_index(plan.pipeline));
-  const std::vector<int> stage_of_gpu = RankLayout(plan, cluster).stage_of_gpu();
-  for (const int node : nodes_of(plan, cluster)) {
-    for (int i = 0; i < cluster.gpus_on(node); ++i) {
-      groups[at_index(stage_of_gpu[at_index(cluster.first_gpu(node) + i)])].insert(cluster.group_of_node(node));
-    }
-  }
   std::vector<StageTimes> stages;
-  for (const std::set<int>& of_stage : groups) {
+  for (const std::vector<int>& nodes : nodes_of_stages(plan, cluster)) {
+    std::set<int> groups;
+    for (const int node : nodes) groups.insert(cluster.group_of_node(node));
     StageTimes& slowest = stages.emplace_back();
-    for (const int group : of_stage) {
+    for (const int group : groups) {
       const Node& node = cluster.groups.empty() ? cluster.node : cluster.groups[at_index(group)].node;
       StageTimes times = times_on(model, node.gpu, calibration);
       const auto sum = [](const StageTimes& t) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "model/base/memo.hpp"
@@ -19,6 +20,8 @@ namespace foretrain {
 namespace {
 
 constexpr std::int64_t most_gpus_per_node = 1024;
+// Five times the largest machines of 2025, of which a prediction still takes seconds.
+constexpr std::int64_t most_nodes = 131'072, most_gpus = 1'048'576;
 
 /// Complains about what only the whole node shows, at the key to which it belongs.
 void require_possible(const Node& result, const MappingReader& node) {
@@ -82,7 +85,7 @@ namespace {
 NodeGroup read_group(const MappingReader& keys, const std::optional<Field>& general, const Field& cluster) {
   NodeGroup group;
   group.node = read_node(keys["node"]);
-  group.nodes = keys.int_or("nodes", 1, {1, 1'000'000});
+  group.nodes = keys.int_or("nodes", 1, {1, most_nodes});
   group.gpus_per_node = keys.int_or("gpus_per_node", group.node.gpus, {1, most_gpus_per_node});
   if (group.gpus_per_node > group.node.gpus) {
     keys.fail("gpus_per_node",
@@ -106,6 +109,17 @@ void require_network(const NodeGroup& group, int nodes, const MappingReader& key
             "network: { nics_per_node: …, nic_bandwidth: …, latency: … }, or one node");
 }
 
+void require_possible_size(std::span<const NodeGroup> groups, const Field& nodes) {
+  std::int64_t all_nodes = 0, all_gpus = 0;
+  for (const NodeGroup& group : groups) {
+    all_nodes += group.nodes;
+    all_gpus += std::int64_t{group.nodes} * group.gpus_per_node;
+  }
+  if (all_nodes <= most_nodes && all_gpus <= most_gpus) return;
+  nodes.fail(fmt::format("{} nodes with {} GPUs", all_nodes, all_gpus),
+             fmt::format("at most {} nodes and {} GPUs", most_nodes, most_gpus));
+}
+
 /// `groups:`, and the cluster's `network:`, which holds for all of them.
 std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
   for (const char* key : {"node", "nodes", "gpus_per_node"}) {
@@ -114,7 +128,6 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
   std::vector<NodeGroup> groups;
   const std::vector<Field> list = cluster["groups"].list();
   if (list.empty()) cluster.fail("groups", "no groups", "at least one: [ { node: dgx-h100, nodes: 4 } ]");
-  int nodes = 0;
   for (const Field& entry : list) {
     const MappingReader keys = entry.mapping(keys::group);
     if (const auto network = keys.find("network"); network && network->is_mapping()) {
@@ -124,8 +137,10 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
       }
     }
     groups.push_back(read_group(keys, cluster.find("network"), cluster.field()));
-    nodes += groups.back().nodes;
   }
+  require_possible_size(groups, cluster["groups"]);
+  int nodes = 0;
+  for (const NodeGroup& group : groups) nodes += group.nodes;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     groups[i].network.fabric = groups.front().network.fabric;
     require_network(groups[i], nodes, list[i].mapping(keys::group));
@@ -146,6 +161,7 @@ Cluster read_cluster(const Field& field) {
     for (const NodeGroup& group : result.groups) first.nodes += group.nodes;
   } else {
     first = read_group(cluster, std::nullopt, field);
+    if (const auto nodes = cluster.find("nodes")) require_possible_size({&first, 1}, *nodes);
     require_network(first, first.nodes, cluster);
   }
   result.node = std::move(first.node);

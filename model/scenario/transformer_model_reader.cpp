@@ -88,7 +88,7 @@ TransformerConfig read_transformer(const Field& field, TransformerFamily family)
   const FamilyDefaults& defaults = family_defaults[static_cast<std::size_t>(family)];
   TransformerConfig config;
   config.family = family;
-  config.layers = model["layers"].integer({1, 100'000});
+  config.layers = model["layers"].integer({1, 10'000});
   config.hidden = model["hidden"].integer({1, largest_transformer_dimension});
   config.heads = model["heads"].integer({1, 1'000'000});
   config.kv_heads = model.integer_or("kv_heads", config.heads, {1, 1'000'000});

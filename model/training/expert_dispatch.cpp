@@ -3,8 +3,6 @@
 #include <cmath>
 #include <set>
 
-#include "model/parallelism/layout.hpp"
-
 namespace foretrain {
 
 namespace {
@@ -27,10 +25,10 @@ bool hides_dispatch(const Plan& plan, const std::vector<int>& group, const Topol
   return plan.sync.overlap && plan.interleave > 1 && nodes_of(group, topology) > 1;
 }
 
-LayerCollective dispatched(LayerCollective call, const Scenario& scenario, int stage, const Topology& topology) {
+LayerCollective dispatched(LayerCollective call, const Plan& plan, const RankLayout& layout, int stage,
+                           const Topology& topology) {
   if (call.copies == 1) return call;
-  const Plan& plan = scenario.plan;
-  const std::vector<int> group = RankLayout(plan, scenario.cluster).groups(GroupKind::expert, stage).front();
+  const std::vector<int> group = layout.groups(GroupKind::expert, stage).front();
   call.size *= dispatched_share(call.copies, group, topology, plan.folded_experts ? plan.tensor : 1);
   call.overlappable = hides_dispatch(plan, group, topology);
   return call;

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "model/hardware/topology.hpp"
+#include "model/parallelism/layout.hpp"
 #include "model/parallelism/plan.hpp"
-#include "model/scenario/scenario.hpp"
 #include "model/workload/model.hpp"
 
 namespace foretrain {
@@ -26,6 +26,7 @@ bool hides_dispatch(const Plan& plan, const std::vector<int>& group, const Topol
 
 /// A layer's collective as the ranks of `stage` carry it out: of an exchange of tokens what has to travel, and whether
 /// it is hidden.
-LayerCollective dispatched(LayerCollective call, const Scenario& scenario, int stage, const Topology& topology);
+LayerCollective dispatched(LayerCollective call, const Plan& plan, const RankLayout& layout, int stage,
+                           const Topology& topology);
 
 }  // namespace foretrain

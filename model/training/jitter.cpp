@@ -11,12 +11,6 @@ namespace {
 
 constexpr int steps_drawn = 40;
 
-double slowest_factor(int first, int count, int draw, double spread) {
-  double slowest = 0.0;
-  for (int i = first; i < first + count; ++i) slowest = std::max(slowest, compute_factor(i, draw, spread));
-  return slowest;
-}
-
 void stretch(std::vector<Piece>& pieces, double factor) {
   for (Piece& piece : pieces) piece.work *= factor;
 }
@@ -59,7 +53,7 @@ std::vector<Seconds> steps_with_jitter(const Step& step, const Jitter& jitter,
     const int draw = jitter.seed * steps_drawn + i;
     Step drawn = step;
     for (Step::Lane& lane : drawn.lanes) {
-      slow_down(lane, slowest_factor(lane.first_rank, lane.ranks, draw, jitter.compute));
+      slow_down(lane, largest_factor(lane.first_rank, lane.ranks, draw, jitter.compute));
     }
     int flows = 0;
     for (Step::Transfer& transfer : drawn.transfers) {
@@ -68,9 +62,9 @@ std::vector<Seconds> steps_with_jitter(const Step& step, const Jitter& jitter,
         for (const LoweredCollective::Phase& phase : part.lowered.phases) {
           own = std::max(own, static_cast<int>(phase.flows.size()));
         }
-        const double factor = slowest_factor(-1 - flows - own, own, draw, jitter.network);
-        flows += own;
         if (own == 0) continue;
+        const double factor = largest_factor(-1 - flows - own, own, draw, jitter.network);
+        flows += own;
         slow_down(part.lowered, factor);
         part.uncontended *= factor;
       }

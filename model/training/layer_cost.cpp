@@ -96,8 +96,8 @@ namespace {
 double stretch_of(const Scenario& scenario) {
   const StepConstants& constants = scenario.calibration.step;
   if (!scenario.plan.sync.waits_for_slowest()) return constants.kernel_stretch;
-  const auto devices = static_cast<int>(plan_gpus(scenario.plan, scenario.cluster));
-  return constants.kernel_stretch * (1.0 + constants.device_spread * expected_largest(devices));
+  return constants.kernel_stretch *
+         (1.0 + constants.device_spread * expected_largest(RankLayout(scenario.plan).gpus()));
 }
 
 }  // namespace
@@ -233,7 +233,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
   };
   LayerCalls::Calls calls;
   for (const LayerCollective& stated : collectives) {
-    const LayerCollective collective = dispatched(stated, scenario_, stage, topology_);
+    const LayerCollective collective = dispatched(stated, scenario_.plan, transfers.layout(), stage, topology_);
     CollectiveCall call;
     call.operation = operation_of(collective.kind);
     call.size = collective.size;

@@ -48,6 +48,8 @@ class TransferTable {
   /// they share a link and the ranks of both are not the same, or where one belongs to gradients and the other does
   /// not. On one lane gradients cannot start before the first pass that makes them.
   [[nodiscard]] std::vector<Step::Lane::Cut> meetings() const;
+  /// Of all ranks, also where nodes differ.
+  [[nodiscard]] const RankLayout& layout() const { return layout_; }
 
  private:
   /// Groups of one kind on one stage, and which of them each part of the transfers carries out.

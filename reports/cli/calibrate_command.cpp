@@ -55,8 +55,8 @@ bool is_complete(const std::string& path) {
   }
 }
 
-void measure_all(const CalibrateCommand& command, const Node& node, CalibrationReport& report) {
-  const bool keeps_earlier = is_complete(command.output);
+/// What is measured is kept from part to part, unless an earlier calibration stands there until this one is complete.
+void measure_all(const CalibrateCommand& command, const Node& node, bool keeps_earlier, CalibrationReport& report) {
   const double start = now();
   for (const HostBenchmark& benchmark : host_benchmarks()) {
     if (!wanted(command, benchmark)) continue;
@@ -140,15 +140,16 @@ ExitStatus run(const CalibrateCommand& command) {
   report.machine = this_machine();
   report.devices.push_back({"cpu", "cpu", node.cpu.name});
   report.quick = command.quick;
+  const bool keeps_earlier = is_complete(command.output);
   try {
-    measure_all(command, node, report);
+    measure_all(command, node, keeps_earlier, report);
     report.complete = true;
   } catch (const Interrupted&) {
     warn(fmt::format("interrupted; {} holds what was measured {}", command.output,
-                     is_complete(command.output) ? "before" : "until now"));
+                     keeps_earlier ? "before" : "until now"));
   }
   predict_rows(report, node);
-  if (report.complete || !is_complete(command.output)) write_file(command.output, to_json(report));
+  if (report.complete || !keeps_earlier) write_file(command.output, to_json(report));
   const bool rests_on_caches = std::any_of(report.rows.begin(), report.rows.end(), [](const BenchmarkRow& row) {
     const HostBenchmark* benchmark = find_benchmark(row.benchmark);
     return benchmark != nullptr && of_processor(benchmark->part) && row.samples > 0;

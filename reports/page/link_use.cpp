@@ -83,17 +83,6 @@ std::string common_name(const std::string& name, bool several_nodes) {
 
 }  // namespace
 
-double flows_of(const Scenario& scenario) {
-  const std::unique_ptr<Job> job = make_job(scenario, Fidelity::flows);
-  double count = 0.0;
-  for (const Task& task : job->graph().tasks()) {
-    const std::optional<LoweredCollective>& flows = job->graph().blocks()[at_index(task.block)].flows;
-    if (!flows) continue;
-    for (const LoweredCollective::Phase& phase : flows->phases) count += static_cast<double>(phase.flows.size());
-  }
-  return count;
-}
-
 LinkUses link_uses(const Scenario& scenario, Fidelity fidelity) {
   const std::unique_ptr<Job> job = make_job(scenario, fidelity);
   const Topology& topology = job->topology();

@@ -33,7 +33,4 @@ struct LinkUses {
 /// hidden behind kernels is not.
 LinkUses link_uses(const Scenario& scenario, Fidelity fidelity);
 
-/// How many flows a simulation of the scenario has: a measure of its length that is the same on every machine.
-double flows_of(const Scenario& scenario);
-
 }  // namespace foretrain

@@ -107,6 +107,7 @@ TEST_CASE("More workers than cores switch, start longer and leave the page cache
   CHECK(many.hit_share < few.hit_share);
   CHECK(loader("workers: 8, persistent: true" + set, 256).restart.value() == 0.0);
   CHECK(many.restart > few.restart);
+  CHECK(loader("workers: 0" + set, 256).restart.value() == 0.0);  // nobody to start
 }
 
 TEST_CASE("Pageable memory is copied through the host, pinned memory over the link") {

@@ -26,6 +26,15 @@ std::vector<FitRow> reduced(std::size_t step) {
 
 }  // namespace
 
+TEST_CASE("A GPU's mean error is that of its rows, whatever groups they are in") {
+  std::vector<GroupError> errors(3);
+  errors[0] = {.group = "a", .gpu = "one", .rows = 3, .mape = 0.1};
+  errors[1] = {.group = "b", .gpu = "one", .rows = 1, .mape = 0.5};
+  errors[2] = {.group = "c", .gpu = "other", .rows = 9, .mape = 0.9};
+  CHECK(mape_of_gpu(errors, "one") == Approx((3 * 0.1 + 0.5) / 4));
+  CHECK(mape_of_gpu(errors, "third") == 0.0);
+}
+
 TEST_CASE("Constants that made the measurements are found again") {
   // The measured times are replaced by the model's own under other constants: the fit must return to these.
   Calibration truth = load_default_calibration();

@@ -33,7 +33,7 @@ Gpu some_gpu() {
 std::vector<Observation> kernels(const Calibration& truth, double noise, std::uint64_t seed, int outlier_every = 0) {
   std::vector<Observation> points;
   std::mt19937_64 random(seed);
-  std::normal_distribution<double> normal(0.0, noise);
+  std::normal_distribution<double> normal(0.0, 1.0);
   const Gpu gpu = some_gpu();
   for (int i = 0; i < 60; ++i) {
     Streaming work;
@@ -41,7 +41,7 @@ std::vector<Observation> kernels(const Calibration& truth, double noise, std::ui
     work.read = Bytes(std::exp2(10.0 + i / 3.0));
     work.written = work.read;
     const Operator op{"kernel", work, Precision::fp32, 1};
-    Seconds time = operator_cost(op, gpu, truth).device * std::exp(normal(random));
+    Seconds time = operator_cost(op, gpu, truth).device * std::exp(noise * normal(random));
     if (outlier_every > 0 && i % outlier_every == 0) time *= 4.0;
     points.push_back({"kernel", "kernels", time, [op, gpu](const Calibration& calibration) {
                         return operator_cost(op, gpu, calibration).device;
@@ -132,6 +132,13 @@ TEST_CASE("A constant that large kernels hardly show is not determined by them")
   CHECK(fit.undetermined.front().name == "streaming.kernel_us");
   CHECK(fit.undetermined.front().why.find("standard error") == 0);
   CHECK(fit.calibration.streaming.kernel_us == start.streaming.kernel_us);
+}
+
+TEST_CASE("As many points as constants leave nothing to judge an error by, and that is the reason given") {
+  const std::vector<Observation> all = kernels(truth_of(0.72, 4.5), 0.02, 13);
+  const RobustFit fit = robust_fit({all[2], all[55]}, both, load_default_calibration(), 200);
+  REQUIRE_FALSE(fit.undetermined.empty());
+  CHECK(fit.undetermined.front().why == "too few measured points");
 }
 
 TEST_CASE("No point, one point and points that contradict each other give numbers or nothing") {

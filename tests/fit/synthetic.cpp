@@ -160,10 +160,10 @@ RawMeasurements measurements(const Calibration& truth, const Design& design) {
   const PredictedPoints predicted = predicted_points(raw, node);
   if (!predicted.not_understood.empty()) throw std::runtime_error(predicted.not_understood.front());
   std::mt19937_64 random(design.seed);
-  std::normal_distribution<double> normal(0.0, design.noise);
+  std::normal_distribution<double> normal(0.0, 1.0);
   for (std::size_t i = 0; i < predicted.points.size(); ++i) {
     Record& made = raw.points[i].record;
-    double time = predicted_time(predicted.points[i], truth).value() * std::exp(normal(random));
+    double time = predicted_time(predicted.points[i], truth).value() * std::exp(design.noise * normal(random));
     if (design.outlier_every > 0 && static_cast<int>(i) % design.outlier_every == 1) time *= 3.0;
     made.values = {time, time * 1.001, time * 0.999};
     if (design.hold_out && i % 4 == 2) made.parameters["held_out"] = "true";

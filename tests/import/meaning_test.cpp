@@ -52,6 +52,13 @@ TEST_CASE("a script of Megatron-LM becomes the training that it starts") {
   CHECK(scenario.plan.sync.overlap);
 }
 
+TEST_CASE("Megatron-LM counts a bucket of gradients in numbers of four bytes") {
+  ImportInput input = input_of({"megatron", "megatron_mixtral.txt"});
+  input.text += " --ddp-bucket-size 40000000\n";
+  const Scenario scenario = load_scenario_text(import_with("megatron", input), "imported.yaml");
+  CHECK(scenario.plan.sync.bucket == Bytes(160e6));
+}
+
 TEST_CASE("what a script has as a comment does not count, and quotes of defaults go") {
   const Scenario scenario = imported("megatron", "megatron_arrays.sh");
   const auto& train = std::get<TrainWorkload>(scenario.workload);

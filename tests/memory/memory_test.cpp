@@ -124,6 +124,19 @@ TEST_CASE("gradients of weights wait with 32 bytes for each token and hidden uni
   CHECK(kept_for_weight_gradients(model.layers[1].layer).value() == Approx((8.0 + 24.0 / 8.0) * 2048 * 12288));
 }
 
+TEST_CASE("Each group that a GPU communicates in has a communicator beside the context") {
+  // GPT-2 XL on 16 GPUs: 800 MiB, and 300 MiB for each group of more than one.
+  const auto groups = [](const std::vector<std::string>& overrides) {
+    const MemoryTimeline timeline = Training("gpt2-xl-dgx-a100", overrides).timeline();
+    return (timeline.moments.front().parts[MemoryPart::context].value() / 1048576.0 - 800.0) / 300.0;
+  };
+  CHECK(groups({"cluster.nodes=1", "cluster.gpus_per_node=1", "plan.data=1"}) == Approx(0.0).margin(1e-9));
+  CHECK(groups({}) == Approx(1.0));                                          // replicas
+  CHECK(groups({"plan={ data: 8, pipeline: 2 }"}) == Approx(2.0));           // and stages
+  CHECK(groups({"plan={ zero: { stage: 3, shard: 8 } }"}) == Approx(2.0));   // replicas, and two copies of each shard
+  CHECK(groups({"plan={ zero: { stage: 3, shard: 16 } }"}) == Approx(1.0));  // one copy
+}
+
 TEST_CASE("ZeRO-1 divides fp32 copies of short weights with the states") {
   // 4 bytes of weights beside 8 of states, over 16 replicas; fp32 weights are their own master copy.
   const double states = footprint({"plan.zero=1", "workload.train.master_weights=false"}).optimizer.value();

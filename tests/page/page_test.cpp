@@ -165,27 +165,27 @@ TEST_CASE("The template asks nobody for anything, is small, and has its licences
   }
 }
 
-TEST_CASE("Slices are joined where there are too many, and take as long together") {
+TEST_CASE("Slices are joined where there are too many, with the gaps between them") {
   std::vector<TimelineEntry> entries;
   for (int i = 0; i < 1000; ++i) {
     entries.push_back({.resource = "gpu",
                        .name = i % 2 == 0 ? "forward" : "backward",
                        .start = Seconds(i),
-                       .duration = Seconds(1.0),
+                       .duration = Seconds(0.75),
                        .category = "compute"});
   }
   CHECK(slices_of(entries, 1000).size() == 1000);
   const std::vector<Slice> few = slices_of(entries, 100);
   CHECK(few.size() <= 100);
   CHECK(few.size() >= 25);
+  // Each lasts from the start of its first task to the end of its last one: the gaps between are too narrow to be seen.
   std::size_t tasks = 0;
-  Seconds busy;
   for (const Slice& slice : few) {
+    CHECK(slice.start.value() == Approx(static_cast<double>(tasks)));
+    CHECK(slice.duration.value() == Approx(static_cast<double>(slice.tasks) - 0.25));
     tasks += slice.tasks;
-    busy += slice.duration;
   }
   CHECK(tasks == 1000);
-  CHECK(busy.value() == Approx(1000.0));
 }
 
 TEST_CASE("A ring keeps the links that it uses busy, and no others") {
@@ -201,6 +201,26 @@ TEST_CASE("A ring keeps the links that it uses busy, and no others") {
   }
   CHECK(most == Approx(1.0).epsilon(0.01));
   CHECK(idle);
+}
+
+TEST_CASE("Links of one name are told as one, with the mean of all machines and the busiest") {
+  // A broadcast from one of four machines: every card sends but the last one's; a ring: all do alike.
+  const auto uses = [](const char* operation) {
+    const std::string text = std::string("cluster: { node: p3.16xlarge, nodes: 4, gpus_per_node: 1 }\n") +
+                             "workload: { collective: { operation: " + operation +
+                             ", size: 160 MB, algorithm: ring } }\n";
+    return link_uses(load_scenario_text(text, "four.yaml"), Fidelity::flows).links;
+  };
+  const auto of_cards = [](const std::vector<LinkUse>& links) {
+    const auto busiest = std::ranges::max_element(links, {}, [](const LinkUse& use) { return use.most; });
+    REQUIRE(busiest->links == 4);
+    return *busiest;
+  };
+  const LinkUse ring = of_cards(uses("all_reduce")), chain = of_cards(uses("broadcast"));
+  CHECK(ring.most > 0.5);
+  CHECK(ring.mean == Approx(ring.most));
+  CHECK(chain.most > 0.5);
+  CHECK(chain.mean == Approx(0.75 * chain.most));
 }
 
 TEST_CASE("Collectives inside layers count, though passes hold them") {

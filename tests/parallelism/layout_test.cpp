@@ -111,6 +111,23 @@ TEST_CASE("ranks fill the nodes of a placement one after the other") {
   CHECK(layout.stage_of_gpu() == std::vector<int>{-1, -1, 0, 0, 0, 0, -1, -1, -1, -1, 0, 0});
 }
 
+TEST_CASE("stages lie on the nodes of their ranks, machines of servers hold none") {
+  // Two stages of four ranks on machines of two GPUs; the machines 4 and 5 serve.
+  Cluster cluster;
+  cluster.nodes = 6;
+  cluster.gpus_per_node = 2;
+  Plan plan = plan_of(4, 1, 2);
+  CHECK(nodes_of_stages(plan, cluster) == std::vector<std::vector<int>>{{0, 1}, {2, 3}});
+  plan.placement = {5, 1, 2, 0};
+  CHECK(nodes_of_stages(plan, cluster) == std::vector<std::vector<int>>{{5, 1}, {2, 0}});
+}
+
+TEST_CASE("layers by speed beside machines that serve parameters alone") {
+  const Scenario scenario = load_scenario("servers-sharded-servers", {"plan.stage_layers=by_speed"});
+  REQUIRE(scenario.plan.stage_layers.size() == 1);
+  CHECK(scenario.plan.stage_layers.front() == 18);  // of ResNet-50, all that a pipeline could divide
+}
+
 TEST_CASE("the peak of GPUs of two kinds is the mean of those that take part") {
   const Scenario scenario = load_scenario_text(
       "cluster: { groups: [ { node: dgx-a100-80gb, nodes: 1 }, { node: dgx-h100, nodes: 3 } ] }\n"

@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "model/base/error.hpp"
+#include "model/base/hash.hpp"
+#include "model/base/number.hpp"
 #include "model/parallelism/pipeline_order.hpp"
 #include "model/parallelism/stages.hpp"
 #include "tests/catch.hpp"
@@ -48,6 +50,51 @@ TEST_CASE("layers that do not divide leave the first and the last stage lighter"
   CHECK(blocks_in(chunks[1]) == 8);
   CHECK(blocks_in(chunks[2]) == 8);
   CHECK(blocks_in(chunks[3]) == 7);
+}
+
+TEST_CASE("no division of unequal layers has a lighter heaviest stage, and layers without a cost are no exception") {
+  std::uint64_t state = 1;
+  for (int round = 0; round < 200; ++round) {
+    // Up to nine layers of 0 to 9, as all their divisions can be tried.
+    const int layers = 3 + static_cast<int>(split_mix(state) % 7), stages = 2 + static_cast<int>(split_mix(state) % 2);
+    std::vector<double> cost;
+    Model model;
+    for (int i = 0; i < layers; ++i) {
+      cost.push_back(static_cast<double>(split_mix(state) % 10));
+      model.layers.push_back({layer_of("layer" + std::to_string(i), true, cost.back()), 1});
+    }
+    const auto heaviest = [&](const std::vector<int>& sizes) {
+      double most = 0.0;
+      for (int k = 0, i = 0; k < static_cast<int>(sizes.size()); ++k) {
+        double sum = 0.0;
+        for (const int end = i + sizes[at_index(k)]; i < end; ++i) sum += cost[at_index(i)];
+        most = std::max(most, sum);
+      }
+      return most;
+    };
+    double least = 1e9;
+    for (int a = 1; a < layers; ++a) {
+      if (stages == 2) least = std::min(least, heaviest({a, layers - a}));
+      for (int b = 1; stages == 3 && a + b < layers; ++b) least = std::min(least, heaviest({a, b, layers - a - b}));
+    }
+    std::vector<int> sizes;
+    for (const auto& chunk : split_layers(model, stages, 1)) sizes.push_back(static_cast<int>(chunk.size()));
+    CAPTURE(cost, sizes);
+    CHECK(heaviest(sizes) == least);
+    CHECK(*std::ranges::min_element(sizes) >= 1);
+  }
+}
+
+TEST_CASE("ten thousand unequal layers are divided at once") {
+  Model model = transformer_of(5000);
+  model.layers.push_back({layer_of("wide", true, 20), 5000});
+  const auto chunks = split_layers(model, 50, 2);
+  REQUIRE(chunks.size() == 100);
+  for (const auto& chunk : chunks) {
+    double cost = 0.0;
+    for (const LayerRun& run : chunk) cost += run.count * (run.group == 3 ? 20.0 : run.group == 1 ? 10.0 : 0.0);
+    CHECK(cost <= 1500.0);  // 150,000 over a hundred
+  }
 }
 
 TEST_CASE("unequal layers are cut where the heaviest stage is lightest") {

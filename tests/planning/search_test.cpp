@@ -195,6 +195,29 @@ TEST_CASE("The best on several kinds of hardware are the best of each together")
   for (std::size_t i = 0; i < 10; ++i) CHECK(search.best[i].value == values[i]);
 }
 
+TEST_CASE("A schedule or a number of chunks that is fixed leaves the other free; both fixed are the scenario's") {
+  using enum PlanDimension;
+  YamlNode document = training("dgx-a100-80gb", 1, small_gpt, 16);
+  const auto ways = [&](std::initializer_list<PlanDimension> fixed) {
+    const PlanSpace space(document, "searched", without(fixed));
+    for (const PlanPoint& layout : space.layouts()) {
+      if (layout.pipeline == 2) return space.pipelinings(layout);
+    }
+    return std::vector<PlanSpace::Pipelining>();
+  };
+  apply_override(document, parse_override("plan.schedule=zero_bubble"));
+  const auto both = ways({schedule, interleave});
+  REQUIRE(both.size() == 1);
+  CHECK(both[0].schedule == PipelineSchedule::zero_bubble);
+  CHECK(both[0].interleave == 1);
+  const auto any_chunks = ways({schedule});
+  REQUIRE(any_chunks.size() == 2);  // one and two chunks
+  for (const PlanSpace::Pipelining& one : any_chunks) CHECK(one.schedule == PipelineSchedule::zero_bubble);
+  const auto any_schedule = ways({interleave});
+  REQUIRE(any_schedule.size() > 2);  // 1F1B, GPipe, zero bubble, DualPipe where the batch allows
+  for (const PlanSpace::Pipelining& one : any_schedule) CHECK(one.interleave == 1);
+}
+
 TEST_CASE("A point's time is that of the scenario that its keys make") {
   const PlanSpace space(training("dgx-a100-80gb", 2, small_gpt, 16), "searched", PlanDimensions::all());
   PlanPrices prices;

@@ -56,6 +56,19 @@ TEST_CASE("An anchor takes one factor from the first cases of each group, which 
   CHECK(report.overall.bias == Approx(0.2));
 }
 
+TEST_CASE("The text names the groups that have a factor, and no others") {
+  const AccuracyReport report = accuracy_report({{"a", "twice", "step_time", 2.0, 1.0},
+                                                 {"b", "twice", "step_time", 5.0, 3.0},
+                                                 {"c", "memory", "memory_per_gpu", 5.0, 3.0}},
+                                                {}, 1);
+  const std::string text = to_text(report);
+  INFO(text);
+  CHECK_THAT(text, Catch::Contains("1 cases were spent on one factor per group") && Catch::Contains("twice × 2.000"));
+  CHECK_THAT(text, !Catch::Contains("memory ×"));
+  CHECK_THAT(to_text(accuracy_report({{"a", "g", "step_time", 2.0, 1.0}}, {}, 0)),
+             !Catch::Contains("factor per group"));
+}
+
 TEST_CASE("A group that has only anchors has no errors left") {
   const AccuracyReport report = accuracy_report({{"a", "g", "step_time", 2.0, 1.0}}, {}, 3);
   CHECK(report.overall.n == 0);

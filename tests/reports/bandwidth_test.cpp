@@ -1,6 +1,8 @@
 #include "reports/figure/bandwidth.hpp"
 
+#include <set>
 #include <stdexcept>
+#include <string_view>
 
 #include "tests/catch.hpp"
 
@@ -37,6 +39,18 @@ TEST_CASE("A bandwidth plot names curves and measured points, and is the same tw
     CHECK_THAT(svg, Catch::Contains(piece));
   }
   CHECK(svg == to_svg(to_figure(figure())));
+}
+
+TEST_CASE("No curve has the colour of the measured points, and none of the first six another's") {
+  BandwidthFigure six = figure();
+  const BandwidthCurve one = six.panels[0].curves[0];
+  six.panels[0].curves.assign(6, one);
+  std::set<std::string_view> colours;
+  const Figure drawn = to_figure(six);
+  const std::vector<Series>& series = drawn.panels.front().series;
+  for (const Series& of : series) colours.insert(of.colour);
+  CHECK(series.size() == 7);
+  CHECK(colours.size() == 7);
 }
 
 TEST_CASE("A panel without any point cannot be drawn") {

@@ -16,7 +16,7 @@ namespace {
 /// 90 % of the time are steps that last; checkpoints of 20 s, one failure in 10,000 s.
 Result training_with_failures() {
   Result result = large_step();
-  TrainResult::Goodput& goodput = result.train->goodput.emplace();
+  TrainResult::Goodput& goodput = result.train->goodput.emplace(TrainResult::Goodput{});
   goodput.mtbf = Seconds(10'000.0);
   goodput.recovery = Seconds(100.0);
   goodput.blocked = Seconds(20.0);

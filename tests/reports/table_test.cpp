@@ -2,7 +2,6 @@
 
 #include "model/base/text.hpp"
 #include "reports/csv.hpp"
-#include "reports/figure/axis.hpp"
 #include "tests/catch.hpp"
 #include "tests/reports/sample_results.hpp"
 
@@ -39,33 +38,6 @@ TEST_CASE("A table that is wider than a page breaks its words, then its columns"
   CHECK(text.find("first") != text.rfind("first"));
 }
 
-TEST_CASE("Numbers take the prefix that leaves one to three digits; seconds none above one") {
-  CHECK(si_text(1e-5, "s") == "10 µs");
-  CHECK(si_text(0.1, "s") == "100 ms");
-  CHECK(si_text(5000.0, "s") == "5000 s");
-  CHECK(si_text(2e6, "") == "2 M");
-  CHECK(si_text(5000.0, "") == "5000");
-  CHECK(si_text(0.05, "") == "0.05");
-  CHECK(si_text(1e11, "B") == "100 GB");
-  CHECK(logarithmic_tics(1e-6, 1.0, "s").front().label == "1 µs");
-}
-
-TEST_CASE("Values grow by factors or by steps") {
-  CHECK(grow_by_factors({1.0, 2.0, 4.0, 8.0}));
-  CHECK(grow_by_factors({100.0, 1000.0}));
-  CHECK_FALSE(grow_by_factors({1.0, 2.0, 3.0, 4.0}));
-  CHECK_FALSE(grow_by_factors({2.0, 3.0}));
-  CHECK_FALSE(grow_by_factors({0.0, 5.0}));
-}
-
-TEST_CASE("A unit that all labels have moves to the axis") {
-  std::vector<std::string> same = {"1 MB", "25 MB"}, different = {"1 MB", "1 GB"};
-  CHECK(common_unit(same) == "MB");
-  CHECK(same == std::vector<std::string>{"1", "25"});
-  CHECK(common_unit(different).empty());
-  CHECK(different.back() == "1 GB");
-}
-
 TEST_CASE("A bar is as long as its share, in eighths") {
   CHECK(bar(0.0, 10).empty());
   CHECK(bar(0.5, 4) == "██");
@@ -77,34 +49,6 @@ TEST_CASE("A bar is as long as its share, in eighths") {
 TEST_CASE("Text is wrapped between words") {
   CHECK(wrap("one two three", 7, 2) == "one two\n  three");
   CHECK(wrap("indivisible", 4, 2) == "indivisible");
-}
-
-TEST_CASE("Axes take the largest unit that makes the largest time at least one") {
-  CHECK(time_unit(Seconds(1.0)).name == "s");
-  CHECK(time_unit(Seconds(0.999)).name == "ms");
-  CHECK(time_unit(Seconds(2e-5)).name == "µs");
-  CHECK(time_unit(Seconds(1e-9)).name == "µs");
-}
-
-TEST_CASE("Labels that do not collide stay where they are") {
-  CHECK(spread({0.1, 0.9, 0.5}, 0.2, 0.0, 1.0) == std::vector<double>{0.1, 0.9, 0.5});
-}
-
-TEST_CASE("Colliding labels move apart around their middle") {
-  // Both want 0.5 and need 0.2 between them: 0.4 and 0.6.
-  const std::vector<double> places = spread({0.5, 0.5}, 0.2, 0.0, 1.0);
-  CHECK(places[0] == Approx(0.4));
-  CHECK(places[1] == Approx(0.6));
-}
-
-TEST_CASE("Labels stay inside, and share the room where there is too little") {
-  const std::vector<double> at_top = spread({0.98, 1.0}, 0.1, 0.0, 1.0);
-  CHECK(at_top[0] == Approx(0.9));
-  CHECK(at_top[1] == Approx(1.0));
-  const std::vector<double> crowded = spread({0.5, 0.5, 0.5}, 5.0, 0.0, 1.0);
-  CHECK(crowded[0] == Approx(0.0).margin(1e-12));
-  CHECK(crowded[1] == Approx(0.5));
-  CHECK(crowded[2] == Approx(1.0));
 }
 
 TEST_CASE("A result has one cell per predicted column, plain numbers whose unit is in the column's name") {

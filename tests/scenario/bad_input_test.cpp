@@ -30,6 +30,7 @@ constexpr BadLine bad_lines[] = {
     // whole numbers, words
     {4, "  nodes: ^0", "cluster.nodes", "out of range", "from 1"},
     {4, "  nodes: ^-2", "cluster.nodes", "out of range", "from 1"},
+    {4, "  nodes: ^131073", "cluster.nodes", "out of range", "to 131072"},
     {4, "  nodes: ^two", "cluster.nodes", "not a whole number", "from 1"},
     {4, "  nodes: ^2.5", "cluster.nodes", "not a whole number", "from 1"},
     {4, "  nodes: ^99999999999999999999", "cluster.nodes", "too large", "from 1"},
@@ -49,11 +50,15 @@ constexpr BadLine bad_lines[] = {
     {3, "  node: ^dgx-a100-80g", "cluster.node", "unknown node", "dgx-a100-80gb"},
     {3, "  node: { preset: dgx-a100-80gb, gpu: ^a100-sxm-81gb }", "cluster.node.gpu", "unknown GPU", "a100-sxm-80gb"},
     {3, "  node: ^nodes/none.yaml", "cluster.node", "no file", "relative to this one"},
+    {8, "    model: { family: gpt, layers: ^10001, hidden: 1024, heads: 16, vocabulary: 51200, sequence: 1024 }",
+     "workload.train.model.layers", "out of range", "to 10000"},
     {8, "    model: ^resnet-5", "workload.train.model", "unknown model", "resnet-50"},
     {8, "    model: { family: ^gtp, layers: 24 }", "workload.train.model.family", "unknown value", "did you mean gpt?"},
     {8, "    model: ^{ layers: 24 }", "workload.train.model", "no family", "family: gpt"},
     // combinations
     {13, "  data: ^8", "plan.data", "= 32, but the cluster has 16 GPUs", "data: 4"},
+    {9, "    global_batch: ^2000008", "workload.train.global_batch",
+     "250001 micro-batches in a step through 2 model chunks", "a larger micro_batch, or global_batch: 2000000"},
     {9, "    global_batch: ^60", "workload.train.global_batch", "not divisible by data 4 x micro_batch 2 = 8",
      "56 or 64"},
     {9, "    global_batch: 64\n    global_batch_per_gpu: ^4", "workload.train.global_batch_per_gpu", "says it already",
@@ -111,6 +116,13 @@ constexpr BadLine bad_lines[] = {
 };
 
 }  // namespace
+
+TEST_CASE("What no machine is large enough for is refused: too many GPUs in all groups") {
+  check_complaint(
+      "cluster: { groups: ^[ { node: dgx-a100-80gb, nodes: 131072 }, { node: dgx-h100, nodes: 1 } ] }\n"
+      "workload: { collective: { operation: all_reduce, size: 1 MB } }\n",
+      "cluster.groups", "131073 nodes with 1048584 GPUs", "at most 131072 nodes and 1048576 GPUs");
+}
 
 TEST_CASE("The scenario that the bad ones start from is good") {
   CHECK_NOTHROW(load_scenario_text(good_text(), "good.yaml"));

@@ -264,6 +264,20 @@ TEST_CASE("Shapes of the other operators") {
   CHECK(attention.kv_heads == 8);
   CHECK(attention.key_length == 512);
   CHECK(attention.causal);
+  // Standard attention: two products and a softmax, going back four products and a softmax, a kernel of dropout; a mask
+  // is one of its own unless the softmax knows it.
+  const auto kernels = [&](const std::string& keys) {
+    return std::get<OperatorWorkload>(
+               load(node + "{ kind: attention, batch: 2, heads: 8, sequence: 512, head_dim: 64, " + keys + " } }")
+                   .workload)
+        .op.kernels;
+  };
+  CHECK(kernels("attention: flash, causal: true, precision: bf16") == 1);
+  CHECK(kernels("attention: standard") == 3);
+  CHECK(kernels("attention: standard, causal: true") == 4);
+  CHECK(kernels("attention: standard, causal: true, fused_softmax: true") == 3);
+  CHECK(kernels("attention: standard, backward: true") == 5);
+  CHECK(kernels("attention: standard, backward: true, causal: true, dropout: true") == 6);
   // 2 inputs and 1 output of 1000 bf16 numbers
   const auto add = std::get<Streaming>(work("{ kind: elementwise, elements: 1000, inputs: 2, precision: bf16 }"));
   CHECK(add.read.value() == 4000.0);
