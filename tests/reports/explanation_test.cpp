@@ -160,9 +160,10 @@ TEST_CASE("the critical path goes back from the last task by what each waited fo
 }
 
 TEST_CASE("the critical path does not lead to another resource that nothing waited for") {
-  const std::vector<PathPart> path =
-      critical_path({{.resource = "a", .name = "early", .start = Seconds(0.0), .duration = Seconds(1.0)},
-                     {.resource = "b", .name = "late", .start = Seconds(3.0), .duration = Seconds(2.0)}});
+  const std::vector<TimelineEntry> timeline = {
+      {.resource = "a", .name = "early", .start = Seconds(0.0), .duration = Seconds(1.0), .category = "communication"},
+      {.resource = "b", .name = "late", .start = Seconds(3.0), .duration = Seconds(2.0), .category = "communication"}};
+  const std::vector<PathPart> path = critical_path(timeline);
   REQUIRE(path.size() == 2);
   CHECK(path[0].name == "waiting");
   CHECK(path[0].time == Seconds(3.0));
