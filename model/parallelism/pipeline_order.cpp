@@ -13,29 +13,42 @@ namespace {
 
 using Part = PipelinePass::Part;
 
+/// Micro-batches that go through one chunk before the next one takes them: as many as there are stages (arXiv
+/// 2104.04473, section 2.2). What is left over is spread over all groups, as PyTorch's ScheduleInterleaved1F1B has it:
+/// a group shorter than the pipeline would have stages wait for each other for ever, which Megatron-LM refuses. Longer
+/// groups come first.
+std::vector<int> group_sizes(int stages, int micro_batches) {
+  const int groups = std::max(1, micro_batches / stages);
+  std::vector<int> sizes(at_index(groups), micro_batches / groups);
+  for (int i = 0; i < micro_batches % groups; ++i) ++sizes[at_index(i)];
+  return sizes;
+}
+
 /// Forward passes before the first backward pass that one alternates with.
-int forward_passes_ahead(PipelineSchedule schedule, int stages, int stage, int interleave) {
+int forward_passes_ahead(PipelineSchedule schedule, int stages, int stage, int interleave, int group) {
   if (schedule == PipelineSchedule::gpipe) return std::numeric_limits<int>::max();
-  if (schedule == PipelineSchedule::interleaved) return 2 * (stages - stage - 1) + (interleave - 1) * stages;
+  if (schedule == PipelineSchedule::interleaved) return 2 * (stages - stage - 1) + (interleave - 1) * group;
   return stages - stage - 1;
 }
 
 std::vector<PipelinePass> alternating_order(PipelineSchedule schedule, int stages, int stage, int interleave,
                                             int micro_batches) {
-  // The k-th forward pass: micro-batches go in groups of `stages` through one chunk after the other.
+  // The k-th forward pass: micro-batches go in groups through one chunk after the other.
+  const std::vector<int> groups = group_sizes(stages, micro_batches);
   std::vector<PipelinePass> forward;
   std::vector<PipelinePass> backward;
-  for (int first = 0; first < micro_batches; first += stages) {
-    const int last = std::min(first + stages, micro_batches);
+  int first = 0;
+  for (const int group : groups) {
     for (int chunk = 0; chunk < interleave; ++chunk) {
-      for (int m = first; m < last; ++m) {
+      for (int m = first; m < first + group; ++m) {
         forward.push_back({false, chunk, m});
         backward.push_back({true, interleave - 1 - chunk, m});
       }
     }
+    first += group;
   }
   const int total = micro_batches * interleave;
-  const int ahead = std::min(forward_passes_ahead(schedule, stages, stage, interleave), total);
+  const int ahead = std::min(forward_passes_ahead(schedule, stages, stage, interleave, groups.front()), total);
   std::vector<PipelinePass> order(forward.begin(), forward.begin() + ahead);
   order.reserve(2 * static_cast<std::size_t>(total));
   for (int k = ahead; k < total; ++k) {

@@ -1,6 +1,7 @@
 #include "model/training/step_graph.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "model/base/memo.hpp"
@@ -295,6 +296,7 @@ StepTasks StepGraphBuilder::run() && {
   }
   std::vector<std::size_t> position(order.size(), 0);
   while (left > 0) {
+    const std::size_t left_before = left;
     for (std::size_t s = 0; s < order.size(); ++s) {
       while (position[s] < order[s].size()) {
         const std::size_t together = order[s][position[s]].beside_next ? 2 : 1;
@@ -303,6 +305,7 @@ StepTasks StepGraphBuilder::run() && {
         left -= together;
       }
     }
+    if (left == left_before) throw std::logic_error("the stages' orders of passes wait for each other");
   }
 
   std::vector<TaskId> all_done;

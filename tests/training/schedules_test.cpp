@@ -176,6 +176,42 @@ TEST_CASE("fewer micro-batches than ZB-V is laid out for are left out of its ord
   }
 }
 
+TEST_CASE("micro-batches that are no multiple of the stages are spread over interleaved groups") {
+  // Stages 4, chunks 4, every pass a quarter of 1 and 2 s. Groups of five go through without a gap as groups of four
+  // do, and only the pipeline's filling and draining idles: (p - 1)(F + B) / v (arXiv 2104.04473, section 2.2).
+  const auto interleaved = PipelineSchedule::interleaved;
+  for (const int micro_batches : {4, 5, 8, 10}) {
+    CAPTURE(micro_batches);
+    CHECK(uncontended_times(step_of(interleaved, 4, 4, micro_batches, {})).backward_done.value() ==
+          Approx(micro_batches * 3.0 + 3 * 3.0 / 4));
+  }
+  // Nine micro-batches are a group of five and one of four. The first stage begins 2 * 3 + 3 * 5 passes ahead.
+  const std::vector<PipelinePass> order = pipeline_order(interleaved, 4, 0, 4, 9);
+  CHECK(std::ranges::find(order, true, &PipelinePass::backward) - order.begin() == 2 * 3 + 3 * 5 + 1);
+  CHECK(order[4].micro_batch == 4);
+  CHECK(order[4].chunk == 0);
+  CHECK(order[5].micro_batch == 0);
+  CHECK(order[5].chunk == 1);
+  CHECK(order[20].micro_batch == 5);
+  CHECK(order[20].chunk == 0);
+}
+
+TEST_CASE("no schedule's stages wait for each other for ever, whatever the number of micro-batches") {
+  for (const auto& [schedule, interleave] : {std::pair{PipelineSchedule::interleaved, 2},
+                                             {PipelineSchedule::interleaved, 3},
+                                             {PipelineSchedule::interleaved, 5},
+                                             {zero_bubble, 1},
+                                             {zero_bubble, 2}}) {
+    for (const int stages : {2, 3, 4, 7}) {
+      for (int micro_batches = 1; micro_batches <= 16; ++micro_batches) {
+        CAPTURE(stages, interleave, micro_batches);
+        CHECK(uncontended_times(step_of(schedule, stages, interleave, micro_batches, {})).backward_done.value() >=
+              micro_batches * 3.0);
+      }
+    }
+  }
+}
+
 TEST_CASE("micro-batches in flight: p on every stage under ZB-H1 and ZB-V, p + 1 under DualPipe") {
   // 1F1B holds p on its first stage and one on the last; ZB-H1 as many on each (arXiv 2401.10241, section 2.2). ZB-V's
   // chunks are half as large, so that 2 p of them are p micro-batches. DualPipe: p + 1 (arXiv 2412.19437, table 2).
