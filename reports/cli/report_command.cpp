@@ -65,7 +65,7 @@ ScenarioPart scenario_part(const std::string& file, const ReportOptions& options
   const YamlNode document = scenario_document(file, shared.overrides);
   const Scenario scenario = read_scenario(document, std::filesystem::path(file).stem().string());
   PlotOptions varied = shared;
-  varied.fidelity = options.what_ifs.value_or(what_if_fidelity(scenario, shared.fidelity));
+  varied.fidelity = options.what_ifs ? *options.what_ifs : what_if_fidelity(scenario, shared.fidelity);
   ScenarioPart part{.explanation = explanation_of(shared, varied.fidelity), .gpus = scenario.cluster.gpus()};
   set_calibrated_uncertainty(scenario, part.explanation.result);
   part.explanation.result.settings = settings_of(scenario, document);
