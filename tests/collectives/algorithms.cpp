@@ -206,6 +206,21 @@ TEST_CASE("levels: the same bytes in fewer steps") {
   CHECK(milliseconds(three, topology) == Approx(8 * 0.002 + 6 * 0.005));
 }
 
+TEST_CASE("levels go round the NVLink rings inside nodes, whatever the order in which ranks are named") {
+  const Topology one(cluster_of(dgx1_node())), two(cluster_of(dgx1_node(), 2));
+  // Eight GPUs of a cube mesh in the order of their numbers would pass PCIe. A ring through double lanes: 50 GB/s.
+  for (const auto operation : {CollectiveOperation::all_gather, CollectiveOperation::reduce_scatter}) {
+    CHECK(milliseconds(call_of(SyncAlgorithm::hierarchical, 800.0_MB, iota(8), operation), one) ==
+          Approx(7.0 / 8.0 * 800.0 / 50.0).epsilon(0.01));
+  }
+  std::vector<int> mixed;
+  for (int i = 0; i < 8; ++i) mixed.push_back(i), mixed.push_back(8 + i);
+  for (const auto operation : {CollectiveOperation::all_gather, CollectiveOperation::all_to_all}) {
+    CHECK(milliseconds(call_of(SyncAlgorithm::hierarchical, 800.0_MB, mixed, operation), two) ==
+          Approx(milliseconds(call_of(SyncAlgorithm::hierarchical, 800.0_MB, iota(16), operation), two)));
+  }
+}
+
 TEST_CASE("hierarchical reduce-scatter, all-gather, broadcast and reduce use all cards") {
   const Topology topology(cluster_of(nvswitch_node(), 2));
   const auto time = [&](CollectiveOperation operation) {

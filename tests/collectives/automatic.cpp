@@ -187,6 +187,21 @@ TEST_CASE("small messages go by LL, large ones by Simple or through the switch")
   CHECK(chosen(Topology(cluster_of(pcie_switch_node(8))), 1.0_GB) == "ring/Simple");
 }
 
+TEST_CASE("switches reduce only where those of every group can") {
+  Cluster cluster = cluster_of(hopper_node());
+  cluster.groups = {{hopper_node(), 1, 8, cluster.network}, {nvswitch_node(), 1, 8, cluster.network}};
+  cluster.nodes = 2;
+  const Topology topology(cluster);
+  const auto lowered = [&](std::vector<std::vector<int>> groups) {
+    return lower(automatic_call(CollectiveOperation::all_reduce, 1.0_GB, std::move(groups)), topology, published());
+  };
+  CHECK(lowered({iota(8)}).chosen_algorithm == "nvls");
+  const LoweredCollective other = lowered({iota(8, 8)}), both = lowered({iota(8), iota(8, 8)});
+  CHECK(other.chosen_algorithm == "ring/Simple");
+  CHECK(both.chosen_algorithm == "ring/Simple");
+  CHECK(uncontended_time(both, topology).value() == Approx(uncontended_time(other, topology).value()));
+}
+
 TEST_CASE("a tree over two nodes passes two bytes for each through the ring's channels") {
   // Sixteen GPUs, eight cards of 25 GB/s a node. A ring sends 2 · 15/16 of 8 GB over 200 GB/s, 75 ms; trees, which
   // would have to cross the network once, run at the ring's bandwidth and take 80 ms.

@@ -101,6 +101,15 @@ TEST_CASE("Before Volta, address arithmetic takes turns with fp32: the more so, 
   CHECK(cost.flops / cost.device / m.gpu.matrix_rate(Precision::fp32) == Approx(1.0 / 1.51).epsilon(0.1));
 }
 
+TEST_CASE("What goes back to an image has as many thread blocks as what came from it, upright or lying") {
+  Convolution work = square(8, 128, 14, 128, 3);
+  work.w = work.q = 112;
+  const double forward = thread_blocks(work);
+  work.pass = ConvolutionPass::data_gradient;
+  CHECK(thread_blocks(work) == forward);
+  CHECK(forward > thread_blocks(square(8, 128, 14, 128, 3)));
+}
+
 TEST_CASE("With many channels Winograd beats the peak of the plain algorithm, with three it does not") {
   const Machine& m = machine("dgx1-p100");
   const auto rate = [&](const Convolution& work) {

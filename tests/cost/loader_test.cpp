@@ -110,6 +110,15 @@ TEST_CASE("More workers than cores switch, start longer and leave the page cache
   CHECK(loader("workers: 0" + set, 256).restart.value() == 0.0);  // nobody to start
 }
 
+TEST_CASE("Processes of one machine have its cores in equal parts, and no less than one each") {
+  LoaderUse use;
+  use.processes = 8;
+  CHECK(loader("workers: 4, decode: 1 ms", 10, use).cores == 16);
+  CHECK(loader("workers: 4, cores: 5, decode: 1 ms", 10, use).cores == 5);
+  use.processes = 200;
+  CHECK(loader("workers: 4, decode: 1 ms", 10, use).cores == 1);
+}
+
 TEST_CASE("Pageable memory is copied through the host, pinned memory over the link") {
   const Calibration calibration = load_default_calibration();
   const HostConstants& host = calibration.host;

@@ -71,6 +71,7 @@ TEST_CASE("A smaller working set is read from a faster level") {
   const auto random = [](double working_set) {
     return nanoseconds_per_read({AccessPattern::random, 1e9, Bytes(4), {}, Bytes(working_set)});
   };
+  CHECK(random(0.5e6) == Approx(4.0 / 1280.0).epsilon(1e-3));  // more than one L1 holds, less than ten
   CHECK(random(5e6) == Approx(0.008).epsilon(1e-3));
   CHECK(random(20e6) == Approx(0.5 * 0.008 + 0.5 * 0.032).epsilon(1e-3));  // half of the working set is in the L2
 }

@@ -1,6 +1,7 @@
 // From folders of SYNTHETIC measurements (synthetic.hpp) to calibrations that predict.
 #include "validate/fit/gpu_fit.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -109,6 +110,42 @@ TEST_CASE("Points held out are predicted within the noise, and were not fitted")
   // The spread is a quantile that a few outliers do not move.
   CHECK(fitted().spread.at("streaming") < 0.045);
   CHECK(fitted().spread.at("streaming") > 0.008);
+}
+
+TEST_CASE("A group's errors are of what was predicted over what was measured, the worst with its name") {
+  // Points made three times as long are predicted at a third, -67 %: each is the worst of its group, and its group's
+  // bias is below zero.
+  std::size_t points = 0;
+  int disturbed = 0;
+  for (const PointErrors& group : fitted().errors) {
+    INFO(group.group << (group.held_out ? ", held out" : ""));
+    points += static_cast<std::size_t>(group.points);
+    CHECK(group.mape >= std::abs(group.bias));
+    CHECK(std::abs(group.worst) >= group.mape);
+    CHECK(group.worst >= -0.72);
+    CHECK(group.worst <= 0.2);
+    if (group.worst > -0.4) continue;
+    ++disturbed;
+    CHECK(group.worst == Approx(-2.0 / 3.0).margin(0.05));
+    CHECK(group.bias < 0.0);
+    const auto named = std::ranges::find(fitted().pairs, group.worst_point, &PointPair::name);
+    REQUIRE(named != fitted().pairs.end());
+    CHECK(named->predicted / named->measured - 1.0 == Approx(group.worst));
+  }
+  CHECK(points == fitted().pairs.size());
+  CHECK(disturbed >= 3);
+}
+
+TEST_CASE("What ran beside something else is nothing to fit to") {
+  synthetic::Design design;
+  design.suites = {"gemm"};
+  RawMeasurements raw = synthetic::measurements(chosen_truth(), design);
+  const std::size_t alone = fit_gpu(raw).pairs.size();
+  for (std::size_t i = 0; i < 10; ++i) {
+    raw.points.push_back(raw.points[i]);
+    raw.points.back().record.suite = "overlap";
+  }
+  CHECK(fit_gpu(raw).pairs.size() == alone);
 }
 
 TEST_CASE("What was not measured stays published and is listed") {

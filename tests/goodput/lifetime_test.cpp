@@ -102,6 +102,8 @@ TEST_CASE("off Daly's formula in the direction in which its assumptions fail") {
     // A spare that is back before the next failure is as good as endlessly many.
     life.spares = 20;
     CHECK(goodput_of(life) == Approx(goodput_of(textbook())).epsilon(0.005));
+    life.spares.reset();
+    CHECK(goodput_of(life) == goodput_of(textbook()));
   }
   SECTION("Young's first order overstates the waste where failures come within an interval") {
     Lifetime life = textbook();

@@ -240,6 +240,11 @@ TEST_CASE("A slow fabric link") {
   const Topology topology(cluster);
   CHECK(topology.route(8, 0).bandwidth.value() == Approx(10e9));  // 8 · 25 GB/s · 5 %
   CHECK(topology.route(0, 8).bandwidth.value() == Approx(25e9));
+  // Of cards that reach nine tenths of their rate; the leaf's cables carry as much of theirs.
+  cluster.network.efficiency = 0.9;
+  const Topology real(cluster);
+  CHECK(real.route(8, 0).bandwidth.value() == Approx(9e9));
+  CHECK(real.route(0, 8).bandwidth.value() == Approx(22.5e9));
 }
 
 TEST_CASE("A leaf's cables upward are those that the cards below it need") {

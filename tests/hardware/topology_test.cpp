@@ -244,6 +244,8 @@ TEST_CASE("nodes of several kinds: everything is numbered node by node") {
   CHECK(topology.gpus() == 2 * of_first + 12);
   CHECK(topology.gpus() == cluster.gpus());
   CHECK(topology.first_gpu(3) == 2 * of_first + 4);
+  CHECK(cluster.first_gpu(1) == of_first);
+  CHECK(cluster.first_gpu(4) == 2 * of_first + 8);
   CHECK(topology.node_of(2 * of_first + 5) == 3);
   CHECK(topology.group_of_node(1) == 0);
   CHECK(topology.group_of_node(2) == 1);

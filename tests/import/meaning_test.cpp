@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "model/job/job.hpp"
 #include "model/scenario/cases.hpp"
 #include "model/scenario/hardware_reader.hpp"
@@ -216,6 +218,24 @@ TEST_CASE("tables of nccl-tests have two cases for each size") {
                           .front())
               .workload)
           .operation == CollectiveOperation::all_gather);
+}
+
+TEST_CASE("a collective that no program names is told by its reduction, its root and what the bus carries") {
+  const ImportInput all_reduce = input_of({"nccl-tests", "nccl_tests_all_reduce.txt"});
+  const auto operation_of = [&](const char* redop, const char* root, double bus_share) {
+    ImportInput input = all_reduce;
+    const std::size_t rows = input.text.find("           8             2");
+    input.text.resize(rows);
+    input.text += fmt::format("1073741824 268435456 float {} {} 4000.0 268.44 {:.2f} 0 4000.0 268.44 {:.2f} 0\n", redop,
+                              root, 268.44 * bus_share, 268.44 * bus_share);
+    const std::vector<Case> cases = read_cases_text(import_with("nccl-tests", input), "table.csv");
+    return std::get<CollectiveWorkload>(scenario_of(cases.front()).workload).operation;
+  };
+  CHECK(operation_of("sum", "-1", 1.75) == CollectiveOperation::all_reduce);
+  CHECK(operation_of("sum", "-1", 0.875) == CollectiveOperation::reduce_scatter);
+  CHECK(operation_of("sum", "0", 1.0) == CollectiveOperation::reduce);
+  CHECK(operation_of("none", "0", 1.0) == CollectiveOperation::broadcast);
+  CHECK_THROWS_WITH(operation_of("none", "-1", 0.875), Catch::Contains("does not tell what was measured"));
 }
 
 TEST_CASE("a trace of a GPU is summed up by kinds of kernels, for one step") {

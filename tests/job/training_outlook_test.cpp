@@ -1,5 +1,8 @@
 // R17: whole trainings, with failures, money and electricity.
 #include "model/job/training_outlook.hpp"
+
+#include <cmath>
+
 #include "model/job/job.hpp"
 #include "model/scenario/load.hpp"
 #include "tests/catch.hpp"
@@ -89,6 +92,10 @@ TEST_CASE("days, money and electricity come with their uncertainty, and include 
   CHECK(*bill.usd_high / *result.cost_usd == Approx(bill.longest / time));
   // The step's own interval is all but the failures' part.
   CHECK(bill.longest / time >= result.uncertainty_high / result.train->step_time);
+  // Both intervals, of the step and of failures, as independent spreads on a logarithmic scale.
+  const LifetimeResult& lengths = result.train->goodput->simulated;
+  const double of_step = std::log(result.train->step_time / result.uncertainty_low);
+  CHECK(std::log(time / bill.shortest) == Approx(std::hypot(of_step, std::log(lengths.mean / lengths.p5))));
   // Boards of 400 W at a quarter when idle, 3.3 kW beside them, a quarter more for the building.
   const Breakdown& parts = result.train->breakdown;
   const double busy = goodput_of(result) * ((parts.compute + parts.optimizer) / result.train->step_time);

@@ -109,6 +109,16 @@ TEST_CASE("a list of operators keeps every other product") {
   CHECK(kept("compiled") == Approx(2 * (4096 + 4096 + 1024 + 4096 + 14336) + 32 * 4));
 }
 
+TEST_CASE("of a list of operators, what is not kept runs again: k of q, k and v, up of gate and up") {
+  const Training training("fit-fsdp-llama3-8b");
+  std::vector<std::string> again;
+  for (const Operator& op : training.model.layers[1].layer.operators_recompute) {
+    if (std::holds_alternative<Matmul>(op.work)) again.push_back(op.name);
+  }
+  // The last product, down, needs no rerun: what it gives is the next block's input, which is kept.
+  CHECK(again == std::vector<std::string>{"qkv projection", "attention output", "ffn up"});
+}
+
 TEST_CASE("frozen parameters are weights and nothing else") {
   Training training("fit-memory-7b");
   const MemoryFootprint trained = training.footprint();

@@ -40,3 +40,15 @@ TEST_CASE("What repeats an even transfer is even if it does so whole nodes furth
   CHECK_FALSE(even({transfer(0, 1), transfer(1, 2)}));
   CHECK_FALSE(even({transfer(0, 1), transfer(9, 10)}));
 }
+
+TEST_CASE("What repeats an even transfer on another kind of node is looked at anew") {
+  // GPUs 0 and 1 of a DGX-1 are joined with 25 GB/s, those behind the other node's switch with 300.
+  Cluster cluster = cluster_of(dgx1_node(), 1);
+  cluster.groups = {{dgx1_node(), 1, 8, cluster.network}, {nvswitch_node(), 1, 8, cluster.network}};
+  cluster.nodes = 2;
+  Step step;
+  step.transfers = {transfer(0, 1)};
+  CHECK(transfers_are_even(step, Topology(cluster)));
+  step.transfers.push_back(transfer(8, 9));
+  CHECK_FALSE(transfers_are_even(step, Topology(cluster)));
+}

@@ -129,6 +129,24 @@ TEST_CASE("a remedy is the scenario with its key set, or says why it cannot be")
   CHECK(std::ranges::none_of(list, [](const WhatIf& one) { return one.name == "synchronisation by auto"; }));
 }
 
+TEST_CASE("what helps is told apart from what makes no difference, what is slower and what cannot be") {
+  const Scenario scenario = gpt();
+  Explanation e = explain(scenario, predict(scenario, Fidelity::estimate), {}, {});
+  const auto add = [&](const char* name, double speedup) { e.remedies.push_back({name, {}, speedup, e.result, {}}); };
+  add("first", 1.25), add("second", 1.004), add("third", 0.996), add("fourth", 0.8);
+  e.remedies.push_back({"fifth", {}, 0.0, std::nullopt, "there are no such units"});
+  const std::string text = to_text(e);
+  const std::size_t helps = text.find("What would help");
+  REQUIRE(helps != std::string::npos);
+  const std::size_t same = text.find("No difference: second, third\n", helps);
+  CHECK(text.find("first", helps) < same);
+  CHECK(text.substr(helps, same - helps).find("+25.0 %") != std::string::npos);
+  CHECK_THAT(text, Catch::Contains("Slower: fourth (-20.0 %)\n") && Catch::Contains("Not possible here:\n") &&
+                       Catch::Contains("    fifth: there are no such units\n"));
+  e.remedies.erase(e.remedies.begin());
+  CHECK_THAT(to_text(e), Catch::Contains("nothing of what was tried"));
+}
+
 TEST_CASE("the critical path goes back from the last task by what each waited for") {
   // On the GPU: forward 0 to 2 s, backward 2 to 5 s, optimizer 8 to 9 s; beside it an all-reduce from 3 to 8 s, which
   // waited for the forward pass alone (it began a second late) and which the optimizer waits for.

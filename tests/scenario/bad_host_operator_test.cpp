@@ -29,6 +29,8 @@ TEST_CASE("Bad operators on a processor") {
       {"{ kind: ^attention, on: cpu }", "workload.operator.kind", "no operator attention on a CPU", "memory_walk"},
       {"{ kind: memory_walk, working_set: ^1 TiB }", "workload.operator.working_set", "has 488 GiB", "fits"},
       {"{ kind: memory_walk, working_set: ^32 B }", "workload.operator.working_set", "less than a line", "64 B"},
+      {"{ kind: memory_walk, working_set: ^960 B, threads: 16 }", "workload.operator.working_set", "less than a line",
+       "64 B a thread"},
       {"{ kind: memory_walk, working_set: ^8 }", "workload.operator.working_set", "no unit", ""},
       {"{ kind: memory_walk, working_set: 1 MiB, threads: ^17 }", "workload.operator.threads", "17 threads",
        "at most 16"},

@@ -215,6 +215,21 @@ TEST_CASE("formulas agree with sampling") {
   CHECK(excess > 0.02);
 }
 
+TEST_CASE("full sequences differ by what does not go with their samples' lengths, by hand") {
+  // One or three tokens, 2 work a pair: 2 or 18, on average 10 for two tokens, 5 a token. What is left is 2 - 5 = -3
+  // and 18 - 15 = 3: of four samples a standard deviation of 6. On average they have 40 of it, and 8 tokens' 10 each,
+  // where sequences are full. E[max of two normal variables] = σ/√π.
+  constexpr double root_of_pi = 1.7724538509;
+  const SampleMix mix{{{1.0, 0.0, 0.5}, {3.0, 2.0, 0.5}}, 3.0};
+  const Batching packing = batching(Batching::Kind::packing, 4);
+  const double excess = slowest_replica(pass_variation(mix, packing, 4, {10.0, 2.0, 0.0}), 1, 2) - 1.0;
+  CHECK(excess == Approx(6.0 / root_of_pi / (40.0 + 80.0 / packed_share(mix, 4))).epsilon(1e-3));
+  // Padded to three tokens each, four samples differ by their images alone: no or two of 50, ±50 each, in all ±100.
+  const Batching maximum = batching(Batching::Kind::maximum);
+  const double of_images = slowest_replica(pass_variation(mix, maximum, 4, {10.0, 2.0, 50.0}), 1, 2) - 1.0;
+  CHECK(of_images == Approx(100.0 / root_of_pi / (200.0 + 4 * (30.0 + 18.0))).epsilon(1e-3));
+}
+
 TEST_CASE("packing and bucketing make replicas more alike") {
   const SampleMix mix = text_only(lognormal(500, 0.8), 4096);
   const WorkWeights work{1.0, 0.0002, 0.0};

@@ -137,7 +137,9 @@ TEST_CASE("activation memory follows the published formula") {
   BuildOptions options;
   options.attention = AttentionKind::standard;
   const double expected = 1024.0 * 1024.0 * (34.0 + 5.0 * 16 * 1024 / 1024.0);
-  CHECK(build_transformer(c, "gpt", options).layers[1].layer.saved.value() == Approx(expected));
+  const Layer block = build_transformer(c, "gpt", options).layers[1].layer;
+  CHECK(block.saved.value() == Approx(expected));
+  CHECK(block.output.value() == 2.0 * 1024 * 1024);  // what the next stage of a pipeline receives
   options.tensor = 4;
   options.sequence_parallel = true;
   CHECK(build_transformer(c, "gpt", options).layers[1].layer.saved.value() == Approx(expected / 4.0));
