@@ -108,6 +108,21 @@ TEST_CASE("PowerSGD passes over a gradient three times, and eight more times for
   CHECK(traffic(compression_work(powersgd(1, true), square, Precision::fp32, 8)) == Approx(11 * size).epsilon(0.01));
 }
 
+TEST_CASE("PowerSGD packs vectors together, a read and a write, and unpacks what comes back") {
+  const CompressionWork work = compression_work(powersgd(1), layer, Precision::fp32, 8);
+  const auto traffic_of = [](const std::vector<Operator>& kernels, const char* name) {
+    const auto found = std::ranges::find(kernels, name, &Operator::name);
+    REQUIRE(found != kernels.end());
+    return minimum_traffic(*found).value();
+  };
+  // 1000 numbers of 4 bytes.
+  CHECK(traffic_of(work.messages.front().kernels, "pack vectors") == 8000.0);
+  CHECK(traffic_of(work.restore, "unpack vectors") == 8000.0);
+  // Top-k's threshold is that of a hundredth of a million gradients: read once and sorted in four passes.
+  const CompressionWork sparse = compression_work(top_k(0.001), layer, Precision::fp32, 8);
+  CHECK(traffic_of(sparse.messages.front().kernels, "sample threshold") == Approx(2 * 5 * 4 * 10'000.0));
+}
+
 TEST_CASE("orthogonalising takes 2 n r² operations in kernels that follow each other") {
   const GradientSet tall = {1000.0 * 2000.0, {{2000, 1000, 1}}};
   const auto orthogonalise = [&](int rank, Precision precision) {

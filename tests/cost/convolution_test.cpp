@@ -70,6 +70,18 @@ TEST_CASE("Fourier transforms save most with long filters: AlexNet's 5x5 on 27 x
   CHECK(transform_saving(flat, Precision::fp32) == 1.0);
 }
 
+TEST_CASE("No algorithm beats the GPU's peak for the multiplications that are left") {
+  // AlexNet's second layer: by Fourier transforms 8.4 times fewer, of complex numbers; all of Winograd's are real.
+  const Machine& m = machine("dgx1-v100-16gb");
+  for (const Convolution& work : {square(128, 64, 27, 192, 5), square(64, 256, 28, 256, 3)}) {
+    const OperatorCost cost = m.cost(work, Precision::fp32);
+    const double left = cost.flops.value() / transform_saving(work, Precision::fp32);
+    CAPTURE(work.r);
+    CHECK(left / cost.device.value() < m.gpu.matrix_rate(Precision::fp32).value());
+    CHECK(left / cost.device.value() > 0.3 * m.gpu.matrix_rate(Precision::fp32).value());
+  }
+}
+
 TEST_CASE("A small image is transformed in a tile of 16 x 16") {
   // 14 + 3 - 1 = 16 fits: 16 · 9 points of four multiplications, 576, as many as Winograd's 4² tiles of 36.
   CHECK(transform_saving(square(1, 384, 14, 384, 3), Precision::fp32) == Approx(14.0 * 14.0 * 9.0 / 576.0));

@@ -79,6 +79,17 @@ TEST_CASE("Opening a file on a server costs round trips, also where its data are
   CHECK(loader(nfs, 10.0, four).batch.disk.value() == Approx(4 * 10 * served));
 }
 
+TEST_CASE("A mapped file is read fault by fault, as much ahead as the storage reads") {
+  // 1 MiB of an archive, in windows of 128 KiB: eight requests, each waits for the flash and moves its bytes.
+  const LoaderPipeline mapped =
+      loader("workers: 1, storage: nvme-pcie4, dataset: { sample: 1 MiB, layout: archives, mapped: true }");
+  const LoaderPipeline window =
+      loader("workers: 1, storage: nvme-pcie4, dataset: { sample: 128 KiB, layout: archives, mapped: true }");
+  CHECK(mapped.batch.wait.value() == Approx(8 * window.batch.wait.value()));
+  CHECK(mapped.batch.disk.value() == Approx(8 * window.batch.disk.value()));
+  CHECK(window.batch.wait.value() == Approx(10 * 45e-6));
+}
+
 TEST_CASE("A warm epoch copies from memory, or faults where the file is mapped") {
   const LoaderConstants constants = load_default_calibration().loader;
   const std::string warm = "workers: 1, epoch: warm, storage: hdd-10k, dataset: { sample: 100 KB, samples: 1000, ";

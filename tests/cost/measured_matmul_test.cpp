@@ -82,3 +82,16 @@ TEST_CASE("Rows of another GPU are dropped") {
   adopt_measured_matmuls(m.calibration, m.gpu);
   CHECK(m.calibration.measured_matmuls.empty());
 }
+
+TEST_CASE("No product is faster than the peak with 15 % to spare, a batch of them neither") {
+  const Machine& m = machine("dgx-a100-80gb");
+  MeasuredMatmul row;
+  row.precision = Precision::fp16;
+  row.m = 4000;
+  row.n = 5000;
+  row.k = 1000;
+  // 40 GFLOP at 312 TFLOP/s, and 15 % more.
+  CHECK(least_possible_time(row, m.gpu).value() == Approx(40e9 / (1.15 * 312e12)).epsilon(1e-3));
+  row.batch = 16;
+  CHECK(least_possible_time(row, m.gpu).value() == Approx(16 * 40e9 / (1.15 * 312e12)).epsilon(1e-3));
+}

@@ -130,6 +130,21 @@ TEST_CASE("Cores share what lies beyond them") {
   CHECK(gigabytes_per_second(walk) == Approx(4 * 64.0));
 }
 
+TEST_CASE("Memory of the other socket is farther away, and all cores share the link to it") {
+  Cpu cpu = round_cpu();
+  cpu.sockets = 2;
+  cpu.hierarchy->remote_latency = Seconds(200e-9);
+  cpu.hierarchy->remote_bandwidth = BytesPerSecond(16e9);
+  MemoryWalk walk = chase(32 * mib);
+  walk.remote = true;
+  CHECK(nanoseconds(walk, cpu) == Approx(200.0));
+  walk = in_order(64 * mib);
+  walk.remote = true;
+  CHECK(gigabytes_per_second(walk, cpu) == Approx(6.4));  // 20 lines in 200 ns
+  walk.threads = 4;
+  CHECK(gigabytes_per_second(walk, cpu) == Approx(16.0));
+}
+
 TEST_CASE("A stride beyond the prefetchers costs a latency per fill buffer") {
   MemoryWalk walk = in_order(1024 * mib);
   walk.pattern = WalkPattern::strided;

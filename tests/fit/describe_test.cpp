@@ -1,5 +1,7 @@
 #include "validate/fit/describe.hpp"
 
+#include <algorithm>
+
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/hardware_reader.hpp"
 #include "tests/catch.hpp"
@@ -118,6 +120,31 @@ TEST_CASE("GPUs on switches and GPUs linked straight are wired as such") {
   CHECK_FALSE(machine.has_nvswitch());
   const auto straight = vertices();
   CHECK(std::none_of(straight.begin(), straight.end(), is_switch));
+}
+
+TEST_CASE("An NVLink is a part of what large copies reach; through switches rings have a share of it") {
+  Machine machine = read_machine_text(synthetic::machine_json(4), "machine.json");
+  for (MeasuredGpu& gpu : machine.gpus) gpu.nvlinks = 12;
+  for (MeasuredLink& link : machine.links) link.nvlinks = 12;
+  MeasuredFigures figures;
+  figures.peer_bandwidth = BytesPerSecond(300e9);
+  figures.peer_latency = Seconds(2e-6);
+  figures.ring_bandwidth = BytesPerSecond(150e9);
+  const auto nvlink = [&] {
+    const Node node = read_node(Field(parse_yaml(node_document(machine, figures), "node.json"), ""));
+    const auto found = std::ranges::find(node.link_types, LinkKind::nvlink, &LinkType::kind);
+    REQUIRE(found != node.link_types.end());
+    return *found;
+  };
+  const LinkType switched = nvlink();  // twelve links, and into the switch and out of it
+  CHECK(switched.bandwidth.value() == Approx(25e9));
+  CHECK(switched.latency.value() == Approx(1e-6));
+  CHECK(switched.collective_efficiency == Approx(0.5));
+  for (MeasuredLink& link : machine.links) link.nvlinks = 4;
+  const LinkType straight = nvlink();  // a ring uses several neighbours' links: their share is the catalogue's
+  CHECK(straight.bandwidth.value() == Approx(75e9));
+  CHECK(straight.latency.value() == Approx(2e-6));
+  CHECK(straight.collective_efficiency == Approx(0.81));
 }
 
 TEST_CASE("A compute capability between two of the table is priced as the older one") {

@@ -134,6 +134,16 @@ TEST_CASE("A group's errors are of what was predicted over what was measured, th
   }
   CHECK(points == fitted().pairs.size());
   CHECK(disturbed >= 3);
+  // A bar's error is the mean over points, not over groups.
+  double sum = 0.0;
+  int products = 0;
+  for (const PointPair& pair : fitted().pairs) {
+    if (pair.family != "matmul" || !pair.held_out) continue;
+    sum += std::abs(pair.predicted / pair.measured - 1.0);
+    ++products;
+  }
+  CHECK(fitted().bars.front().points == products);
+  CHECK(fitted().bars.front().mape == Approx(sum / products));
 }
 
 TEST_CASE("What ran beside something else is nothing to fit to") {

@@ -118,6 +118,20 @@ TEST_CASE("off Daly's formula in the direction in which its assumptions fail") {
   }
 }
 
+TEST_CASE("a failure that takes a part of the work with it loses that part of what was not saved") {
+  const auto lost = [](double share) {
+    Lifetime life = textbook();
+    life.every = 2000;
+    life.interruptions[0].loses = share;
+    return simulate_lifetime(life, 300, 1).shares.lost;
+  };
+  // Of a tenth of the time that all would cost, as a checkpoint every 2000 s and a failure every 10,000 s make it.
+  CHECK(lost(1.0) == Approx(0.1).epsilon(0.2));
+  CHECK(lost(0.75) == Approx(0.75 * lost(1.0)).epsilon(0.1));
+  CHECK(lost(0.25) == Approx(0.25 * lost(1.0)).epsilon(0.1));
+  CHECK(lost(0.0) == 0.0);
+}
+
 TEST_CASE("without failures a training takes its steps and checkpoints") {
   Lifetime life = textbook();
   life.interruptions[0].mtbf = Seconds(1e15);

@@ -39,6 +39,15 @@ TEST_CASE("A message is cut into packets of the MTU") {
   CHECK(wire_bytes(1.0_MB, udp).value() == 1e6 + 680 * 66);
 }
 
+TEST_CASE("A transfer is cut into messages, the last one as long as what is left") {
+  Transport roce = of(Protocol::roce, 4096);
+  roce.message = 8192.0_B;
+  // Two packets of 4178 B and 16 B for each message; then one packet of 4096 B, with 16 B of its own.
+  CHECK(wire_bytes(8192.0_B, roce).value() == 2 * 4178.0 + 16.0);
+  CHECK(wire_bytes(Bytes(2.5 * 8192), roce).value() == 5 * 4178.0 + 3 * 16.0);
+  CHECK(wire_bytes(4096.0_B, roce).value() == 4178.0 + 16.0);
+}
+
 TEST_CASE("Shares of the line rate are those that textbooks derive") {
   // TCP with timestamps over 1500 B frames: 1448 of 1538; jumbo frames: 8948 of 9038.
   CHECK(payload_share(of(Protocol::tcp, 1500)) == Approx(1448.0 / 1538.0));

@@ -124,6 +124,15 @@ TEST_CASE("gradients of weights wait with 32 bytes for each token and hidden uni
   CHECK(kept_for_weight_gradients(model.layers[1].layer).value() == Approx((8.0 + 24.0 / 8.0) * 2048 * 12288));
 }
 
+TEST_CASE("what gradients of weights wait with counts each product of a batch") {
+  Layer layer;
+  // Eight experts of 100 tokens: inputs 100 x 32 and gradients 100 x 64 of two bytes.
+  layer.backward.push_back(
+      {"experts", Matmul{.batch = 8, .m = 32, .n = 64, .k = 100, .transpose_a = true}, Precision::bf16, 1});
+  layer.backward.push_back({"inputs", Matmul{.batch = 8, .m = 100, .n = 32, .k = 64}, Precision::bf16, 1});
+  CHECK(kept_for_weight_gradients(layer).value() == 2.0 * 8 * 100 * (32 + 64));
+}
+
 TEST_CASE("Each group that a GPU communicates in has a communicator beside the context") {
   // GPT-2 XL on 16 GPUs: 800 MiB, and 300 MiB for each group of more than one.
   const auto groups = [](const std::vector<std::string>& overrides) {

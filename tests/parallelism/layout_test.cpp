@@ -128,6 +128,22 @@ TEST_CASE("layers by speed beside machines that serve parameters alone") {
   CHECK(scenario.plan.stage_layers.front() == 18);  // of ResNet-50, all that a pipeline could divide
 }
 
+TEST_CASE("layers by speed: a stage on faster GPUs has more of them, whichever stage it is") {
+  const auto layers = [](const std::string& groups) {
+    return load_scenario_text("cluster: { groups: [ " + groups +
+                                  " ] }\nworkload: { train: { model: gpt2-xl, global_batch: 64, micro_batch: 4, "
+                                  "precision: bf16 } }\nplan: { data: 8, pipeline: 2, stage_layers: by_speed }\n",
+                              "groups.yaml")
+        .plan.stage_layers;
+  };
+  const std::string slow = "{ node: dgx-a100-80gb, nodes: 1 }", fast = "{ node: dgx-h100, nodes: 1 }";
+  const std::vector<int> slow_first = layers(slow + ", " + fast), fast_first = layers(fast + ", " + slow);
+  REQUIRE(slow_first.size() == 2);
+  CHECK(slow_first[0] + slow_first[1] == 48);
+  CHECK(slow_first[0] < 22);  // H100 is about twice as fast
+  CHECK(fast_first[1] < 22);
+}
+
 TEST_CASE("the peak of GPUs of two kinds is the mean of those that take part") {
   const Scenario scenario = load_scenario_text(
       "cluster: { groups: [ { node: dgx-a100-80gb, nodes: 1 }, { node: dgx-h100, nodes: 3 } ] }\n"

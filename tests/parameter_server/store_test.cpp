@@ -74,6 +74,28 @@ TEST_CASE("the bounds are what one step's bytes and sums take") {
   CHECK(bounds.compute >= built.store.compute().total());
 }
 
+TEST_CASE("the busiest link bounds a step, wherever it stands among all") {
+  // One server beside the first of five workers: its card brings what the four others push, all other cards a quarter.
+  const Built built(small({"plan.sync.servers=1", "plan.sync.placement=colocated"}));
+  REQUIRE(built.topology.node_of(built.store.pull_from.front()) == 0);
+  const ParameterStore::Bounds bounds = store_bounds(built.store, built.topology);
+  CHECK(bounds.link.value() == Approx(4.0 * 4.0 * 138.357544e6 / 16e9).epsilon(0.01));
+}
+
+TEST_CASE("pairs of GPUs in a machine add up their gradients before they push, and gather after they pull") {
+  const auto local = [](const char* gpus) {
+    return Built(small({std::string("cluster.gpus_per_node=") + gpus,
+                        "plan.sync.algorithm=hierarchical_parameter_server"}))
+        .store;
+  };
+  CHECK(local("1").reduce.empty());
+  for (const char* gpus : {"2", "4"}) {
+    const ParameterStore store = local(gpus);
+    CHECK(store.reduce.size() == store.groups.size());
+    CHECK(store.gather.size() == store.groups.size());
+  }
+}
+
 TEST_CASE("an update reads gradient and weight and writes the weight, at the rate of the server's memory") {
   const Built built(small());
   for (const ParameterStore::KeyGroup& group : built.store.groups) {

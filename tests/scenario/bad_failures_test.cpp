@@ -36,3 +36,10 @@ constexpr BadLine bad_lines[] = {
 }  // namespace
 
 TEST_CASE("Bad failures, prices and splits: where, what is wrong, what would be right") { check_bad_lines(bad_lines); }
+
+TEST_CASE("The memory of the next machine keeps no checkpoint where there is none") {
+  check_complaint(
+      "cluster: { node: dgx-a100-80gb }\n"
+      "workload: { train: { model: gpt2, global_batch: 8, checkpoint: { every: 100, mode: ^in_memory } } }\n",
+      "workload.train.checkpoint.mode", "without a neighbour", "two nodes");
+}

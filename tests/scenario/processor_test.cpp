@@ -42,3 +42,15 @@ TEST_CASE("A processor that trains dispatches and sends by itself") {
   CHECK(load_scenario("resnet-50-dgx1-v100").calibration.host.dispatch_us > 0.0);
   CHECK(std::get<TrainWorkload>(whole.workload).kernels == KernelSet::plain);
 }
+
+TEST_CASE("Latencies in cycles and bandwidths in bytes a cycle are of the core's clock") {
+  const Scenario scenario = load_scenario_text(
+      "cluster:\n  node: { preset: p2.8xlarge, cpu: { boost_clock: 2.5 GHz, hierarchy: { preset: broadwell-ep, caches: "
+      "{ "
+      "L1: { latency: 5 cycles, read: 48 B/cycle } } } } }\n"
+      "workload: { operator: { kind: memory_walk, on: cpu, working_set: 1 MiB } }\n",
+      "walk.yaml");
+  const CacheLevel& l1 = scenario.cluster.node.cpu.hierarchy->caches.front();
+  CHECK(l1.latency.value() == Approx(2e-9));
+  CHECK(l1.read.value() == Approx(120e9));
+}

@@ -32,6 +32,8 @@ TEST_CASE("Sockets are counted from zero on; one more than there are is refused 
   };
   CHECK(copied_to("cpu1").time() > Seconds(0.0));
   CHECK_THROWS_WITH(copied_to("cpu2"), Catch::Contains("cpu2 does not exist; cpu0 to cpu1"));
+  CHECK(copied_to("gpu7").time() > Seconds(0.0));
+  CHECK_THROWS(copied_to("gpu8"));
 }
 
 TEST_CASE("A thread waits for copies to pageable memory before it launches what comes next, and for no others") {

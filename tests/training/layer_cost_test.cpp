@@ -87,6 +87,11 @@ TEST_CASE("FSDP2 copies a layer's weights out of the gathered buffer before each
   // 10 % for the kernels' start and for what the L2 still holds.
   CHECK((cost.forward_kernels - p.pricer.kernels(p.block.forward)).value() == Approx(copies).epsilon(0.10));
   CHECK((cost.backward_kernels - p.pricer.kernels(p.block.backward)).value() == Approx(copies).epsilon(0.10));
+  // Weights that are not trained are gathered and copied as well.
+  Layer frozen = p.block;
+  frozen.frozen_parameters = p.block.parameters;
+  const Seconds twice = p.pricer.price(frozen).forward_kernels - p.pricer.kernels(p.block.forward);
+  CHECK(twice.value() == Approx(2.0 * copies).epsilon(0.10));
   const Priced whole({"plan.zero=3"});
   CHECK(whole.pricer.price(whole.block).forward_kernels.value() ==
         Approx(whole.pricer.kernels(whole.block.forward).value()));

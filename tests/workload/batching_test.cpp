@@ -94,7 +94,10 @@ TEST_CASE("padding waste of a small histogram, by hand") {
   CHECK(batch_shape(mix, batching(Batching::Kind::padding), 1, false).computed_per_sample == 200.0);
   CHECK(batch_shape(mix, batching(Batching::Kind::bucketing, 0, 2), 2, false).computed_per_sample == 200.0);
   // Padded to the limit of the model: 4096 for 200.
-  CHECK(batch_shape(mix, batching(Batching::Kind::maximum), 2, false).computed_per_sample == 4096.0);
+  const BatchShape longest = batch_shape(mix, batching(Batching::Kind::maximum), 2, false);
+  CHECK(longest.computed_per_sample == 4096.0);
+  CHECK(longest.mean.language == PassTokens{2 * 4096, 2, 4096});
+  CHECK(longest.largest.language == PassTokens{2 * 4096, 2, 4096});
 }
 
 TEST_CASE("packing: how full sequences are, by hand") {

@@ -140,6 +140,8 @@ TEST_CASE("activation memory follows the published formula") {
   const Layer block = build_transformer(c, "gpt", options).layers[1].layer;
   CHECK(block.saved.value() == Approx(expected));
   CHECK(block.output.value() == 2.0 * 1024 * 1024);  // what the next stage of a pipeline receives
+  CHECK(block.saved_full.value() == 2.0 * 1024 * 1024);
+  CHECK(build_transformer(c, "gpt", options).layers[0].layer.output.value() == 2.0 * 1024 * 1024);
   options.tensor = 4;
   options.sequence_parallel = true;
   CHECK(build_transformer(c, "gpt", options).layers[1].layer.saved.value() == Approx(expected / 4.0));

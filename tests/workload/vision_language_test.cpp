@@ -127,6 +127,20 @@ TEST_CASE("a resampler's attention: queries against patches") {
   const double patches = 2.0 * 1024 * (1664.0 * 4096 + 2 * 4096.0 * 4096);
   const double queries = 2.0 * 256 * (3 * 4096.0 * 4096);
   CHECK(flops_of(projector_of(model).forward) == Approx(3 * (patches + queries + 4.0 * 256 * 1024 * 4096)));
+  // A fused attention is one kernel forward and two backward, products, softmax and copies by themselves four and five.
+  const auto kernels = [&](AttentionKind kind) {
+    options.attention = kind;
+    const Model built = build_vision_language(qwen, "qwen", options);
+    std::vector<int> numbers;
+    for (const auto* pass : {&projector_of(built).forward, &projector_of(built).backward}) {
+      for (const Operator& op : *pass) {
+        if (std::holds_alternative<Attention>(op.work)) numbers.push_back(op.kernels);
+      }
+    }
+    return numbers;
+  };
+  CHECK(kernels(AttentionKind::flash) == std::vector<int>{1, 2});
+  CHECK(kernels(AttentionKind::standard) == std::vector<int>{4, 5});
 }
 
 TEST_CASE("memory is that of the largest pass, time that of the mean one") {
