@@ -182,6 +182,24 @@ TEST_CASE("the graph of a synchronous step: pulls wait for all workers, asynchro
   }
 }
 
+TEST_CASE("a slow worker's passes take as much longer as it is slower, and nobody else's do") {
+  const auto computing = [](const std::vector<std::string>& overrides) {
+    const Built built(small(overrides));
+    const ServerGraph::Iterations iterations{1, {3, 3, 3}};
+    const ServerGraph server = build_server_graph(built.store, built.topology, iterations, a_lane_each(built.store));
+    Seconds sum;
+    for (TaskId task = 0; task < static_cast<TaskId>(server.graph.tasks().size()); ++task) {
+      const Block& block = server.graph.block_of(task);
+      if (block.name.starts_with("forward") || block.name.starts_with("backward")) sum += block.uncontended;
+    }
+    return sum.value();
+  };
+  // Three workers, three iterations each; one takes two and a half times as long.
+  const double alike = computing({});
+  CHECK(alike > 0.0);
+  CHECK(computing({"plan.sync.slow_workers={ count: 1, factor: 2.5 }"}) == Approx(alike * (2 + 2.5) / 3));
+}
+
 TEST_CASE("a lane of three asynchronous workers does the updates of three, each two updates behind") {
   const Built built(small({"plan.sync.consistency=asynchronous"}));
   const ServerGraph::Iterations iterations = usual_iterations(built.store);
