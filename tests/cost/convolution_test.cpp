@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "model/cost/gemm.hpp"
 #include "model/cost/kernels.hpp"
 #include "tests/catch.hpp"
@@ -121,6 +123,11 @@ TEST_CASE("What goes back to an image has as many thread blocks as what came fro
   const double forward = thread_blocks(work);
   work.pass = ConvolutionPass::data_gradient;
   CHECK(thread_blocks(work) == forward);
+  Convolution upright = work;
+  std::swap(upright.w, upright.h);
+  std::swap(upright.p, upright.q);
+  const Machine& m = machine("dgx-a100-80gb");
+  CHECK(m.time(work, Precision::fp16).value() == Approx(m.time(upright, Precision::fp16).value()));
   CHECK(forward > thread_blocks(square(8, 128, 14, 128, 3)));
 }
 

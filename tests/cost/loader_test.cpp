@@ -31,6 +31,13 @@ TEST_CASE("Stages are counted per sample, or per batch where the loader says so"
   CHECK(loader("workers: 2, per_sample: 1 ms").batch.worker().value() == Approx(0.01));
 }
 
+TEST_CASE("Decoding on the device takes its time for each sample, or for the batch") {
+  const std::string gpu = "workers: 1, read: 1 ms, decode_on: gpu, device_decode: 2 ms";
+  CHECK(loader(gpu, 10).batch.device.value() == Approx(0.02));
+  CHECK(loader(gpu + ", per: batch", 10).batch.device.value() == Approx(0.002));
+  CHECK(loader("workers: 1, read: 1 ms, decode: 2 ms", 10).batch.device.value() == 0.0);
+}
+
 TEST_CASE("Without workers everything is the step's own; with workers what blocks it") {
   const std::string stages = "per: batch, read: 50 ms, decode: 30 ms, preprocess: 40 ms, transfer: 20 ms";
   CHECK(loader("workers: 0, " + stages).serial().value() == Approx(0.14));

@@ -171,6 +171,10 @@ TEST_CASE("Sites are as far apart as light needs") {
   // 10,000 km ÷ (2/3 · 299,792.458 km/s) = 50.0346 ms; two switches and the hosts' 5 us.
   CHECK(microseconds(sites, 0, 24) == Approx(50034.6 + 6.0).epsilon(1e-6));
   CHECK(sites.route(0, 24).bandwidth.value() == Approx(10e9));
+  // Of a line that reaches nine tenths of its rate.
+  Cluster cluster = behind({Sites{2, 1e7, 10.0_GBps}, {}}, 5);
+  cluster.network.efficiency = 0.9;
+  CHECK(Topology(cluster).route(0, 24).bandwidth.value() == Approx(9e9));
 }
 
 TEST_CASE("Every fabric: what append_route appends, route states") {

@@ -28,6 +28,20 @@ TEST_CASE("reading from a disk takes as long as its blocks, one after the other"
   CHECK(many.flops.value() == 0.0);
 }
 
+TEST_CASE("groups of neighbouring ranks stay inside their machines, strided ones reach across") {
+  const auto time = [](const std::string& ranks) {
+    return estimate(load_scenario_text("cluster: { node: dgx-a100-80gb, nodes: 2 }\n"
+                                       "workload: { collective: { operation: all_reduce, size: 1 GB, " +
+                                           ranks + " } }\n",
+                                       "groups.yaml"))
+        .collective->time.value();
+  };
+  const double one_machine = time("ranks: 8");
+  CHECK(time("ranks: 16, groups: 2") == Approx(one_machine));
+  CHECK(time("ranks: 16, groups: 2, layout: strided") > 1.5 * one_machine);
+  CHECK(time("ranks: 16") > 1.1 * one_machine);
+}
+
 TEST_CASE("an operator three times takes three times as long, as many operations and as many bytes") {
   for (const std::string op :
        {"kind: matmul, m: 4096, n: 2048, k: 1024, precision: bf16", "kind: matmul, on: cpu, m: 512, n: 256, k: 128",
@@ -43,4 +57,17 @@ TEST_CASE("an operator three times takes three times as long, as many operations
   // Two operations for each of m · n · k; of attention two products, over all pairs of positions.
   CHECK(result_of("{ kind: matmul, m: 4096, n: 2048, k: 1024, precision: bf16 }").flops.value() ==
         2.0 * 4096 * 2048 * 1024);
+}
+
+TEST_CASE("compute of a step with sharded weights is that of all its micro-batches") {
+  const auto compute = [](int micro_batches) {
+    const Result result = estimate(
+        load_scenario_text("cluster: { node: dgx-a100-80gb }\nworkload: { train: { model: { family: gpt, layers: 8, "
+                           "hidden: 2048, heads: 16, "
+                           "vocabulary: 51200, sequence: 1024 }, micro_batch: 8, precision: bf16, global_batch: " +
+                               std::to_string(64 * micro_batches) + " } }\nplan: { zero: 3 }\n",
+                           "sharded.yaml"));
+    return result.train->breakdown.compute.value();
+  };
+  CHECK(compute(4) == Approx(4.0 * compute(1)).epsilon(0.02));
 }

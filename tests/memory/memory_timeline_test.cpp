@@ -148,6 +148,15 @@ TEST_CASE("frozen weights are gathered like those that are trained") {
   CHECK(last_block[P::gathered].value() == Approx(2 * (root + 2 * block)));
   // The stream of the gathers has memory of its own, for two blocks or for the larger rest.
   CHECK(last_block[P::communication].value() == Approx(2 * root));
+  // Kept gathered through the step, they are a whole replica.
+  Training kept("fit-fsdp-llama3-8b", {"plan.reshard_after_forward=false"});
+  for (LayerGroup& group : kept.model.layers) {
+    group.layer.frozen_parameters = group.layer.parameters;
+    group.layer.parameters = 0.0;
+    group.layer.matrices.clear();
+  }
+  const MemoryTimeline whole = kept.timeline();
+  CHECK(whole.moments[32].parts[P::gathered].value() == Approx(2 * (root + 32 * block)));
 }
 
 TEST_CASE("weights of experts lie whole on ranks that alone have them, in segments of whole tensors") {

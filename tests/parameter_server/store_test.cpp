@@ -105,6 +105,22 @@ TEST_CASE("an update reads gradient and weight and writes the weight, at the rat
   }
 }
 
+TEST_CASE("an update of weights that workers hold in two bytes writes these beside its own") {
+  const auto per_parameter = [](const char* precision) {
+    const Built built(small({std::string("workload.train.precision=") + precision, "cluster.node=dgx-a100-80gb"}));
+    double seconds = 0.0, parameters = 0.0;
+    for (const ParameterStore::KeyGroup& group : built.store.groups) {
+      for (std::size_t s = 0; s < group.update.size(); ++s) {
+        seconds += group.update[s].value();
+        parameters += group.parameters[s];
+      }
+    }
+    return seconds / parameters;
+  };
+  // Four bytes of gradient and four of weight are read, four are written, and two more for workers in bf16.
+  CHECK(per_parameter("bf16") == Approx(14.0 / 12.0 * per_parameter("fp32")));
+}
+
 TEST_CASE("few cores add up more slowly than their memory could") {
   // Two cores of 8 GB/s each move 16 GB/s, three bytes per byte added: 5.3 GB/s, less than a card of 16 GB/s brings.
   Scenario scenario = small();
