@@ -64,7 +64,7 @@ def main():
             resumed += before > 0
             process = subprocess.Popen([*sweep, output], **quiet)
             time.sleep(random.uniform(0.0, 0.25))
-            victims = workers_of(process) if number % 4 == 3 else []
+            victims = workers_of(process) if of_workers < (number + 1) // 4 else []
             if victims:
                 of_workers += 1
                 os.kill(random.choice(victims), signal.SIGKILL)
