@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "tests/catch.hpp"
 
@@ -40,6 +41,13 @@ double traffic(const CompressionWork& work) {
   double total = traffic(work.restore);
   for (const CompressedMessage& message : work.messages) total += traffic(message.kernels);
   return total;
+}
+
+/// The first of that name.
+Operator kernel(const std::vector<Operator>& kernels, std::string_view name) {
+  const auto found = std::ranges::find(kernels, name, &Operator::name);
+  REQUIRE(found != kernels.end());
+  return *found;
 }
 
 // A layer of a million numbers, of which 1000 are vectors.
@@ -110,28 +118,20 @@ TEST_CASE("PowerSGD passes over a gradient three times, and eight more times for
 
 TEST_CASE("PowerSGD packs vectors together, a read and a write, and unpacks what comes back") {
   const CompressionWork work = compression_work(powersgd(1), layer, Precision::fp32, 8);
-  const auto traffic_of = [](const std::vector<Operator>& kernels, const char* name) {
-    const auto found = std::ranges::find(kernels, name, &Operator::name);
-    REQUIRE(found != kernels.end());
-    return minimum_traffic(*found).value();
-  };
   // 1000 numbers of 4 bytes.
-  CHECK(traffic_of(work.messages.front().kernels, "pack vectors") == 8000.0);
-  CHECK(traffic_of(work.restore, "unpack vectors") == 8000.0);
+  CHECK(minimum_traffic(kernel(work.messages.front().kernels, "pack vectors")).value() == 8000.0);
+  CHECK(minimum_traffic(kernel(work.restore, "unpack vectors")).value() == 8000.0);
   // Top-k's threshold is that of a hundredth of a million gradients: read once and sorted in four passes.
   const CompressionWork sparse = compression_work(top_k(0.001), layer, Precision::fp32, 8);
-  CHECK(traffic_of(sparse.messages.front().kernels, "sample threshold") == Approx(2 * 5 * 4 * 10'000.0));
+  CHECK(minimum_traffic(kernel(sparse.messages.front().kernels, "sample threshold")).value() ==
+        Approx(2 * 5 * 4 * 10'000.0));
 }
 
 TEST_CASE("orthogonalising takes 2 n r² operations in kernels that follow each other") {
   const GradientSet tall = {1000.0 * 2000.0, {{2000, 1000, 1}}};
   const auto orthogonalise = [&](int rank, Precision precision) {
     const CompressionWork work = compression_work(powersgd(rank), tall, precision, 8);
-    const std::vector<Operator>& kernels = work.messages.back().kernels;
-    const auto found =
-        std::find_if(kernels.begin(), kernels.end(), [](const Operator& op) { return op.name == "orthogonalise"; });
-    REQUIRE(found != kernels.end());
-    return *found;
+    return kernel(work.messages.back().kernels, "orthogonalise");
   };
   CHECK(flops(orthogonalise(4, Precision::fp32)) == Flops(2.0 * 2000 * 16));
   // Column by column: three kernels for each, four more for all but the last.

@@ -147,9 +147,7 @@ TEST_CASE("A group's errors are of what was predicted over what was measured, th
 }
 
 TEST_CASE("What ran beside something else is nothing to fit to") {
-  synthetic::Design design;
-  design.suites = {"gemm"};
-  RawMeasurements raw = synthetic::measurements(chosen_truth(), design);
+  RawMeasurements raw = synthetic::measurements(chosen_truth(), {.suites = {"gemm"}});
   const std::size_t alone = fit_gpu(raw).pairs.size();
   for (std::size_t i = 0; i < 10; ++i) {
     raw.points.push_back(raw.points[i]);

@@ -1,4 +1,6 @@
-// Single operators: what is asked for several times, or of many blocks, is that many times one.
+// Jobs of one operator, several times or over many blocks, and of one collective in several groups.
+#include <string>
+
 #include "model/job/job.hpp"
 #include "model/scenario/load.hpp"
 #include "tests/catch.hpp"
@@ -54,20 +56,7 @@ TEST_CASE("an operator three times takes three times as long, as many operations
     CHECK(thrice.bytes.value() == Approx(3.0 * once.bytes.value()));
     CHECK(thrice.bound == once.bound);
   }
-  // Two operations for each of m · n · k; of attention two products, over all pairs of positions.
+  // Two operations for each of m · n · k.
   CHECK(result_of("{ kind: matmul, m: 4096, n: 2048, k: 1024, precision: bf16 }").flops.value() ==
         2.0 * 4096 * 2048 * 1024);
-}
-
-TEST_CASE("compute of a step with sharded weights is that of all its micro-batches") {
-  const auto compute = [](int micro_batches) {
-    const Result result = estimate(
-        load_scenario_text("cluster: { node: dgx-a100-80gb }\nworkload: { train: { model: { family: gpt, layers: 8, "
-                           "hidden: 2048, heads: 16, "
-                           "vocabulary: 51200, sequence: 1024 }, micro_batch: 8, precision: bf16, global_batch: " +
-                               std::to_string(64 * micro_batches) + " } }\nplan: { zero: 3 }\n",
-                           "sharded.yaml"));
-    return result.train->breakdown.compute.value();
-  };
-  CHECK(compute(4) == Approx(4.0 * compute(1)).epsilon(0.02));
 }

@@ -27,10 +27,8 @@ struct Predicted {
 };
 
 Predicted one_gpu(const std::string& node, const std::string& training) {
-  return Predicted("cluster: { node: " + node +
-                   ", gpus_per_node: 1 }\nworkload: { train: { global_batch: 8, micro_batch: "
-                   "8, " +
-                   training + " } }\n");
+  return Predicted("cluster: { node: " + node + ", gpus_per_node: 1 }\n" +
+                   "workload: { train: { global_batch: 8, micro_batch: 8, " + training + " } }\n");
 }
 
 constexpr const char* gpt = "model: { family: gpt, layers: 8, hidden: 2048, heads: 16, vocabulary: 51200, sequence: ";

@@ -12,6 +12,15 @@ namespace {
 
 const MemoryTimeline::Moment& peak_of(const MemoryTimeline& timeline) { return timeline.moments[timeline.peak]; }
 
+/// All parameters of a model that was trained are held as they are.
+void freeze(Model& model) {
+  for (LayerGroup& group : model.layers) {
+    group.layer.frozen_parameters = group.layer.parameters;
+    group.layer.parameters = 0.0;
+    group.layer.matrices.clear();
+  }
+}
+
 }  // namespace
 
 TEST_CASE("the timeline's fullest moment is the footprint") {
@@ -122,11 +131,7 @@ TEST_CASE("of a list of operators, what is not kept runs again: k of q, k and v,
 TEST_CASE("frozen parameters are weights and nothing else") {
   Training training("fit-memory-7b");
   const MemoryFootprint trained = training.footprint();
-  for (LayerGroup& group : training.model.layers) {
-    group.layer.frozen_parameters = group.layer.parameters;
-    group.layer.parameters = 0.0;
-    group.layer.matrices.clear();
-  }
+  freeze(training.model);
   const MemoryFootprint frozen = training.footprint();
   CHECK(frozen.weights == trained.weights);
   CHECK(frozen.gradients.value() == 0.0);
@@ -135,11 +140,7 @@ TEST_CASE("frozen parameters are weights and nothing else") {
 
 TEST_CASE("frozen weights are gathered like those that are trained") {
   Training training("fit-fsdp-llama3-8b");
-  for (LayerGroup& group : training.model.layers) {
-    group.layer.frozen_parameters = group.layer.parameters;
-    group.layer.parameters = 0.0;
-    group.layer.matrices.clear();
-  }
+  freeze(training.model);
   const MemoryTimeline timeline = training.timeline();
   const MemoryParts& last_block = timeline.moments[32].parts;
   // Embedding, output and norm, 2 bytes each, and two blocks of 4096 · (2 · 4096 + 2 · 1024 + 3 · 14336) and two norms.
@@ -150,11 +151,7 @@ TEST_CASE("frozen weights are gathered like those that are trained") {
   CHECK(last_block[P::communication].value() == Approx(2 * root));
   // Kept gathered through the step, they are a whole replica.
   Training kept("fit-fsdp-llama3-8b", {"plan.reshard_after_forward=false"});
-  for (LayerGroup& group : kept.model.layers) {
-    group.layer.frozen_parameters = group.layer.parameters;
-    group.layer.parameters = 0.0;
-    group.layer.matrices.clear();
-  }
+  freeze(kept.model);
   const MemoryTimeline whole = kept.timeline();
   CHECK(whole.moments[32].parts[P::gathered].value() == Approx(2 * (root + 32 * block)));
 }

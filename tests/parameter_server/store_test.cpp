@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <string_view>
 
 #include "model/parameter_server/server_graph.hpp"
 #include "model/scenario/load.hpp"
@@ -34,6 +35,15 @@ struct Built : test::BuiltStep {
       : BuiltStep(from), store(build_store(scenario, train(), model, topology, step)) {}
   ParameterStore store;
 };
+
+/// Of all blocks of that name.
+double seconds_of(std::string_view name, const ServerGraph& graph) {
+  Seconds sum;
+  for (TaskId task = 0; task < static_cast<TaskId>(graph.graph.tasks().size()); ++task) {
+    if (graph.graph.block_of(task).name == name) sum += graph.graph.block_of(task).uncontended;
+  }
+  return sum.value();
+}
 
 }  // namespace
 
@@ -203,12 +213,7 @@ TEST_CASE("a slow worker's passes take as much longer as it is slower, and nobod
     const Built built(small(overrides));
     const ServerGraph::Iterations iterations{1, {3, 3, 3}};
     const ServerGraph server = build_server_graph(built.store, built.topology, iterations, a_lane_each(built.store));
-    Seconds sum;
-    for (TaskId task = 0; task < static_cast<TaskId>(server.graph.tasks().size()); ++task) {
-      const Block& block = server.graph.block_of(task);
-      if (block.name.starts_with("forward") || block.name.starts_with("backward")) sum += block.uncontended;
-    }
-    return sum.value();
+    return seconds_of("forward", server) + seconds_of("backward", server);
   };
   // Three workers, three iterations each; one takes two and a half times as long.
   const double alike = computing({});
@@ -219,17 +224,10 @@ TEST_CASE("a slow worker's passes take as much longer as it is slower, and nobod
 TEST_CASE("a lane of three asynchronous workers does the updates of three, each two updates behind") {
   const Built built(small({"plan.sync.consistency=asynchronous"}));
   const ServerGraph::Iterations iterations = usual_iterations(built.store);
-  const auto updating = [](const ServerGraph& graph) {
-    Seconds sum;
-    for (TaskId task = 0; task < static_cast<TaskId>(graph.graph.tasks().size()); ++task) {
-      if (graph.graph.block_of(task).name == "update") sum += graph.graph.block_of(task).uncontended;
-    }
-    return sum.value();
-  };
   const ServerGraph together =
       build_server_graph(built.store, built.topology, iterations, all_in_one_lane(built.store));
   const ServerGraph apart = build_server_graph(built.store, built.topology, iterations, a_lane_each(built.store));
-  CHECK(updating(together) == Approx(updating(apart)));
+  CHECK(seconds_of("update", together) == Approx(seconds_of("update", apart)));
   // Between a worker's pull and its own update each of the other two applies one.
   const auto staleness = times_of(built.store, together, run(together.graph)).staleness;
   REQUIRE(staleness);

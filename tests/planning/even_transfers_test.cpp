@@ -16,10 +16,10 @@ Step::Transfer transfer(int from, int to, const char* name = "gradient all-reduc
   return {name, {part}};
 }
 
-bool even(std::vector<Step::Transfer> transfers) {
+bool even(std::vector<Step::Transfer> transfers, const Cluster& cluster = cluster_of(dgx1_node(), 2)) {
   Step step;
   step.transfers = std::move(transfers);
-  return transfers_are_even(step, Topology(cluster_of(dgx1_node(), 2)));
+  return transfers_are_even(step, Topology(cluster));
 }
 
 }  // namespace
@@ -46,9 +46,6 @@ TEST_CASE("What repeats an even transfer on another kind of node is looked at an
   Cluster cluster = cluster_of(dgx1_node(), 1);
   cluster.groups = {{dgx1_node(), 1, 8, cluster.network}, {nvswitch_node(), 1, 8, cluster.network}};
   cluster.nodes = 2;
-  Step step;
-  step.transfers = {transfer(0, 1)};
-  CHECK(transfers_are_even(step, Topology(cluster)));
-  step.transfers.push_back(transfer(8, 9));
-  CHECK_FALSE(transfers_are_even(step, Topology(cluster)));
+  CHECK(even({transfer(0, 1)}, cluster));
+  CHECK_FALSE(even({transfer(0, 1), transfer(8, 9)}, cluster));
 }

@@ -2,6 +2,10 @@
 #include "reports/measured/measured_figures.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "model/base/error.hpp"
 #include "tests/catch.hpp"
@@ -26,10 +30,10 @@ class Measured {
     point.record.values = {seconds, seconds, seconds};
     raw_.points.push_back(std::move(point));
   }
-  void add_operator(const std::string& suite, double seconds, Keys fields, Keys parameters = {}) {
+  void add_operator(const std::string& suite, double seconds, const Keys& fields) {
     Keys scenario;
-    for (auto& [key, value] : fields) scenario["workload.operator." + key] = value;
-    add(suite, std::move(parameters), seconds, std::move(scenario));
+    for (const auto& [key, value] : fields) scenario["workload.operator." + key] = value;
+    add(suite, {}, seconds, std::move(scenario));
   }
   [[nodiscard]] const RawMeasurements& raw() const { return raw_; }
   [[nodiscard]] std::vector<PredictedPoint> points() const {
@@ -49,20 +53,14 @@ const Panel& panel_of(const Figure& figure, const std::string& title) {
   return *found;
 }
 
-/// The only point of a curve.
-Point point_of(const Panel& panel, const std::string& name) {
+/// A curve of one point.
+void check_point(const Panel& panel, const std::string& name, double x, double y) {
   CAPTURE(panel.title, name);
   const auto found = std::ranges::find(panel.series, name, &Series::name);
   REQUIRE(found != panel.series.end());
   REQUIRE(found->points.size() == 1);
-  return found->points.front();
-}
-
-void check_point(const Panel& panel, const std::string& name, double x, double y) {
-  const Point point = point_of(panel, name);
-  CAPTURE(name);
-  CHECK(point.x == Approx(x));
-  CHECK(point.y == Approx(y));
+  CHECK(found->points.front().x == Approx(x));
+  CHECK(found->points.front().y == Approx(y));
 }
 
 }  // namespace

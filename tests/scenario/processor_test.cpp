@@ -45,9 +45,8 @@ TEST_CASE("A processor that trains dispatches and sends by itself") {
 
 TEST_CASE("Latencies in cycles and bandwidths in bytes a cycle are of the core's clock") {
   const Scenario scenario = load_scenario_text(
-      "cluster:\n  node: { preset: p2.8xlarge, cpu: { boost_clock: 2.5 GHz, hierarchy: { preset: broadwell-ep, caches: "
-      "{ "
-      "L1: { latency: 5 cycles, read: 48 B/cycle } } } } }\n"
+      "cluster:\n  node:\n    preset: p2.8xlarge\n    cpu:\n      boost_clock: 2.5 GHz\n"
+      "      hierarchy: { preset: broadwell-ep, caches: { L1: { latency: 5 cycles, read: 48 B/cycle } } }\n"
       "workload: { operator: { kind: memory_walk, on: cpu, working_set: 1 MiB } }\n",
       "walk.yaml");
   const CacheLevel& l1 = scenario.cluster.node.cpu.hierarchy->caches.front();

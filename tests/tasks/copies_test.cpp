@@ -22,18 +22,18 @@ Seconds time_of(const std::string& memory, bool copies, bool multiplies) {
 
 }  // namespace
 
-TEST_CASE("Sockets are counted from zero on; one more than there are is refused with those that are there") {
-  const auto copied_to = [](const std::string& socket) {
+TEST_CASE("Sockets and GPUs are counted from zero on; one more than there are is refused with those that are there") {
+  const auto copied_to = [](const std::string& device) {
     return estimate(
         load_scenario_text("cluster: { node: dgx-a100-80gb }\nworkload:\n  tasks:\n    - { id: home, on: \"gpu0:d2h\", "
                            "run: { copy: { from: gpu0, to: " +
-                               socket + ", size: 64 MB } } }\n",
+                               device + ", size: 64 MB } } }\n",
                            "test.yaml"));
   };
   CHECK(copied_to("cpu1").time() > Seconds(0.0));
   CHECK_THROWS_WITH(copied_to("cpu2"), Catch::Contains("cpu2 does not exist; cpu0 to cpu1"));
   CHECK(copied_to("gpu7").time() > Seconds(0.0));
-  CHECK_THROWS(copied_to("gpu8"));
+  CHECK_THROWS_WITH(copied_to("gpu8"), Catch::Contains("gpu8 does not exist; gpu0 to gpu7"));
 }
 
 TEST_CASE("A thread waits for copies to pageable memory before it launches what comes next, and for no others") {
