@@ -51,8 +51,8 @@ struct Bar {
   Category category = Category::compute;
 };
 
-/// The tasks' bars. A pass with collectives that are no tasks of their own has a bar for its kernels and one for its
-/// collectives some times in turns: how many kernels lie between two of them is not known any more.
+/// The tasks' bars. Of a pass with collectives that are no tasks of their own, what is drawn is its kernels and then the
+/// collectives together, those that kernels hide beside their end: where each one lies is not known any more.
 class Bars {
  public:
   Bars(const TaskGraph& graph, const Execution& execution) : graph_(graph) {
@@ -75,23 +75,14 @@ class Bars {
     if (block.inside == Inside{}) return bars_.push_back({task, own, start, end, nullptr, block.category});
     // An execution for real takes as long as it takes.
     const Inside inside = block.inside * (block.uncontended > Seconds(0.0) ? (end - start) / block.uncontended : 0.0);
-    const Seconds kernels = end - start - inside.exposed - inside.exposed_copies - inside.host;
     const auto bar = [&](std::size_t resource, Seconds from, Seconds to, const char* name, Category category) {
-      if (to > from) bars_.push_back({task, resource, from, to, name, category});
+      if (to - from > 1e-12 * to) bars_.push_back({task, resource, from, to, name, category});
     };
-    constexpr Category moving = Category::communication;
-    const bool collectives = inside.exposed + inside.hidden > Seconds(0.0);
-    const int turns = collectives ? 4 : 1;
-    for (int turn = 0; turn < turns; ++turn) {
-      const Seconds rest = start + kernels / turns, next = rest + inside.exposed / turns;
-      bar(own, start, rest, nullptr, block.category);
-      if (collectives) bar(beside(own, " inside layers"), rest - inside.hidden / turns, next, inside_layers, moving);
-      start = next;
-    }
-    const Seconds copied = start + inside.exposed_copies;
-    if (inside.exposed_copies + inside.hidden_copies > Seconds(0.0)) {
-      bar(beside(own, " copies"), start - inside.hidden_copies, copied, copies_of_offloading, moving);
-    }
+    const Seconds kernels = start + (end - start - inside.exposed - inside.exposed_copies - inside.host);
+    const Seconds moved = kernels + inside.exposed, copied = moved + inside.exposed_copies;
+    bar(own, start, kernels, nullptr, block.category);
+    bar(beside(own, " inside layers"), kernels - inside.hidden, moved, inside_layers, Category::communication);
+    bar(beside(own, " copies"), moved - inside.hidden_copies, copied, copies_of_offloading, Category::communication);
     if (inside.host > Seconds(0.0)) bar(own, copied, end, "dispatch", Category::host);
   }
 
