@@ -51,6 +51,22 @@ bool was_read(const Constant& constant, const ReadSet& reads) {
   return true;
 }
 
+/// Whether work on the GPUs alone, or on one machine, changes with a figure of its node: not with storage that it does
+/// not read, the host's cores that it does not compute on, and cards that it does not send over.
+bool concerns(const Constant& figure, const Scenario& scenario) {
+  const Cluster& cluster = scenario.cluster;
+  const auto is_of = [&](std::string_view part) { return figure.name.find(part) != std::string::npos; };
+  const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
+  if (train == nullptr && !std::holds_alternative<CollectiveWorkload>(scenario.workload)) {
+    return !std::holds_alternative<OperatorWorkload>(scenario.workload) || figure.name.starts_with(cluster.node.gpu.name);
+  }
+  if (cluster.node.gpu.processor || (train != nullptr && (train->loader || uses_store(scenario)))) return true;
+  if (is_of(".storage.")) return false;
+  if (is_of(".network.")) return cluster.nodes > 1 || !cluster.groups.empty();
+  const bool host_works = train != nullptr && scenario.plan.offload.any();
+  return host_works || !is_of(".cpu.") || is_of(".cpu.memory_bandwidth");
+}
+
 }  // namespace
 
 Result Job::named_result() const {
@@ -66,6 +82,7 @@ Result Job::named_result() const {
   };
   if (scenario_.cluster.groups.empty()) add(scenario_.cluster.node.constants);  // those of its GPU among them
   for (const NodeGroup& group : scenario_.cluster.groups) add(group.node.constants);
+  std::erase_if(result.provenance, [&](const Constant& figure) { return !concerns(figure, scenario_); });
   if (std::holds_alternative<HostWorkload>(scenario_.workload)) add(scenario_.cluster.node.cpu.hierarchy_constants);
   if (const Storage* storage = storage_of(scenario_.workload)) add(storage->constants);
   if (const auto* train = std::get_if<TrainWorkload>(&scenario_.workload); train != nullptr && train->checkpoint) {

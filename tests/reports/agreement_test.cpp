@@ -7,8 +7,7 @@
 #include <random>
 #include <set>
 
-#include "model/base/error.hpp"
-#include "model/base/units.hpp"
+#include "model/base/format.hpp"
 #include "model/scenario/load.hpp"
 #include "reports/csv.hpp"
 #include "reports/explain/comparison.hpp"
