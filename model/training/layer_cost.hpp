@@ -14,6 +14,8 @@ struct LayerCost {
   Seconds forward_collectives, backward_collectives;  ///< exposed part
   Seconds recompute_kernels, recompute_dispatch, recompute_collectives;
   Seconds forward_copies, backward_copies;  ///< exposed part of offloading
+  /// What hides behind kernels of collectives and of offloading.
+  Seconds forward_hidden, backward_hidden, recompute_hidden, forward_hidden_copies, backward_hidden_copies;
 
   LayerCost& operator+=(const LayerCost& other);
   friend LayerCost operator*(LayerCost cost, double n);

@@ -231,8 +231,13 @@ Seconds norm_time(const Scenario& scenario, const Topology& topology) {
   if (scenario.background.empty()) {
     const auto known =
         KnownTransfers::on(topology, RankLayout(scenario.plan, scenario.cluster), scenario.calibration.collective);
-    if (!known->norm) known->norm = automatic_time(norm, topology, scenario.calibration);
-    return *known->norm;
+    if (!known->norm) {
+      const Reading reading;
+      const Seconds time = automatic_time(norm, topology, scenario.calibration);
+      known->norm = {time, reads_so_far()};
+    }
+    note_reads(known->norm->reads);
+    return known->norm->time;
   }
   return uncontended_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
 }

@@ -213,7 +213,10 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
                                          call.algorithm, call.size,  call.servers,
                                          call.placement, call.levels};
     const KnownTransfers::Transfer* lowered = shared_->find(shared_key);
-    if (lowered == nullptr) lowered = &shared_->add(shared_key, parts_of(key, grouping, call), topology_);
+    if (lowered == nullptr) {
+      lowered = &shared_->add(shared_key, [&] { return parts_of(key, grouping, call); }, topology_);
+    }
+    note_reads(lowered->reads);
     fresh.parts = lowered->parts;
     pattern = lowered->pattern;
   }
