@@ -25,9 +25,15 @@ namespace {
 /// What a trainer may state. Earlier rows are added first, since later ones may hang on them.
 struct HabitRow {
   std::string_view key;
-  enum class Belongs { everywhere, to_servers, to_transformers, to_tensor_ranks } belongs = Belongs::everywhere;
+  enum class Belongs {
+    everywhere,
+    to_servers,
+    to_transformers,
+    to_tensor_ranks,
+    to_experts
+  } belongs = Belongs::everywhere;
 };
-constexpr std::array<HabitRow, 21> habit_rows = {{{"plan.zero"},
+constexpr std::array<HabitRow, 23> habit_rows = {{{"plan.zero"},
                                                   {"plan.sync.algorithm"},
                                                   {"plan.sync.bucket"},
                                                   {"plan.sync.first_bucket"},
@@ -42,6 +48,8 @@ constexpr std::array<HabitRow, 21> habit_rows = {{{"plan.zero"},
                                                   {"plan.sync.local_reduce", HabitRow::Belongs::to_servers},
                                                   {"plan.sync.consistency", HabitRow::Belongs::to_servers},
                                                   {"plan.tensor_overlap", HabitRow::Belongs::to_tensor_ranks},
+                                                  {"plan.expert_dispatch", HabitRow::Belongs::to_experts},
+                                                  {"plan.expert_overlap", HabitRow::Belongs::to_experts},
                                                   {"plan.execution"},
                                                   {"plan.processes"},
                                                   {"workload.train.kernels", HabitRow::Belongs::to_transformers},
@@ -73,6 +81,12 @@ bool trains_transformer(const YamlNode& document) {
   constexpr const char* key = "workload.train.model";
   const YamlNode* model = document.at(key);
   return model != nullptr && !std::holds_alternative<NetworkConfig>(read_model(Field(*model, key)).shape);
+}
+
+bool trains_experts(const YamlNode& document) {
+  constexpr const char* key = "workload.train.model";
+  const YamlNode* model = document.at(key);
+  return model != nullptr && read_model(Field(*model, key)).has_experts();
 }
 
 /// A factor of the plan; 1 where it is left out or is no number yet.
@@ -124,6 +138,8 @@ bool belongs(const HabitRow& row, const YamlNode& document) {
       return trains_transformer(document);
     case HabitRow::Belongs::to_tensor_ranks:
       return hides_tensor_collectives(document);
+    case HabitRow::Belongs::to_experts:
+      return trains_experts(document);
     case HabitRow::Belongs::everywhere:
       break;
   }

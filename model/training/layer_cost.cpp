@@ -6,7 +6,6 @@
 #include "model/base/number.hpp"
 #include "model/base/spread.hpp"
 #include "model/cost/launches.hpp"
-#include "model/training/expert_dispatch.hpp"
 #include "model/training/tensor_overlap.hpp"
 
 namespace foretrain {
@@ -57,6 +56,7 @@ LayerCost& LayerCost::operator+=(const LayerCost& other) {
   forward_dispatch += other.forward_dispatch;
   backward_dispatch += other.backward_dispatch;
   forward_collectives += other.forward_collectives;
+  hidden_exchanges += other.hidden_exchanges;
   backward_collectives += other.backward_collectives;
   recompute_kernels += other.recompute_kernels;
   recompute_dispatch += other.recompute_dispatch;
@@ -70,7 +70,7 @@ LayerCost operator*(LayerCost cost, double n) {
   for (Seconds* part :
        {&cost.forward_kernels, &cost.backward_kernels, &cost.forward_dispatch, &cost.backward_dispatch,
         &cost.forward_collectives, &cost.backward_collectives, &cost.recompute_kernels, &cost.recompute_dispatch,
-        &cost.recompute_collectives, &cost.forward_copies, &cost.backward_copies}) {
+        &cost.recompute_collectives, &cost.forward_copies, &cost.backward_copies, &cost.hidden_exchanges}) {
     *part *= n;
   }
   return cost;
@@ -232,11 +232,15 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
     return kernels(products) * (whole ? 1.0 : chunks);
   };
   LayerCalls::Calls calls;
-  for (const LayerCollective& stated : collectives) {
-    const LayerCollective collective = dispatched(stated, scenario_.plan, transfers.layout(), stage, topology_);
+  const Plan& plan = scenario_.plan;
+  for (const LayerCollective& collective : collectives) {
+    const bool of_tokens = collective.group == LayerCollective::Group::expert;
+    const bool hidden = of_tokens && hides_exchanges(plan);
     CollectiveCall call;
     call.operation = operation_of(collective.kind);
     call.size = collective.size;
+    if (of_tokens) call.tokens = {plan.expert_dispatch, collective.copies, collective.imbalance};
+    calls.hidden_by_others = calls.hidden_by_others || hidden;
     const int transfer = transfers.collective(stage, group_of(collective.group), std::move(call), 1.0,
                                               "collectives inside layers", nullptr);
     const auto& products = collective.kind == Kind::all_gather ? overlapped.gathers : overlapped.scatters;
@@ -247,7 +251,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
       if (behind && at_index(i) < products.size()) {
         calls.behind.push_back({transfer, hidden_by(products[at_index(i)], whole) / of_pass});
       } else {
-        (collective.overlappable ? calls.beside : calls.between).push_back(transfer);
+        (collective.overlappable || hidden ? calls.beside : calls.between).push_back(transfer);
       }
     }
   }
@@ -267,7 +271,7 @@ LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& tran
 double LayerCalls::Calls::share_beside() const {
   double free = 1.0;
   for (const Behind& call : behind) free -= call.share;
-  return std::min(hiding_share, free);
+  return hidden_by_others ? free : std::min(hiding_share, free);
 }
 
 LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
@@ -288,12 +292,14 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
       longer += std::min(transfers.time(transfer, lane), kernels * own) * transfers.slowdown(transfer);
     }
     kernels += longer;
+    if (of_pass.hidden_by_others) cost.hidden_exchanges += std::min(beside.time(), kernels * share);
     Seconds waits = total(of_pass.between) + std::max(beside.time() - kernels * share, Seconds(0.0));
     for (const auto& [transfer, own] : of_pass.behind) {
       waits += std::max(transfers.time(transfer, lane) - kernels * own, Seconds(0.0));
     }
     return waits;
   };
+  cost.hidden_exchanges = Seconds(0.0);
   cost.forward_collectives = exposed(calls.forward, cost.forward_kernels);
   cost.recompute_collectives = exposed(calls.recompute, cost.recompute_kernels);
   cost.backward_collectives = exposed(calls.backward, cost.backward_kernels);
