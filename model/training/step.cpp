@@ -169,7 +169,8 @@ class LaneBuilder {
     lane.saved_parameters =
         (layers.parameters - layers.in_experts) / copies + layers.in_experts / (copies / plan_.expert);
     set_optimizer(kind, place, lane, layers);
-    lane.optimizer.communication += exchanges_alone(step_, lane, plan_);
+    lane.exchanges_alone = exchanges_alone(step_, lane, plan_);
+    lane.optimizer.communication += lane.exchanges_alone;
     gather_parameters(kind, place, lane, layers);
   }
 

@@ -134,6 +134,7 @@ struct Step {
     std::vector<Chunk> chunks;
     Segment optimizer;
     Seconds exposed_gather;         ///< of its communication, what ZeRO-1/2 waits for updated weights under overlap
+    Seconds exchanges_alone;        ///< of its communication, hidden exchanges that have nothing to hide behind
     double saved_parameters = 0.0;  ///< whose state a rank writes into a checkpoint
     std::vector<int> parameter_gathers;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer
     RecipePointer optimizer_recipe = nullptr;

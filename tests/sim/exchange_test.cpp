@@ -29,7 +29,10 @@ CollectiveCall exchange(Bytes part, int ranks, SyncAlgorithm algorithm) {
 }
 
 BackgroundFlow stranger(int from, int to) {
-  return {{BackgroundFlow::Place::Kind::gpu, from, 0}, {BackgroundFlow::Place::Kind::gpu, to, 0}, {}, {}};
+  return {{BackgroundFlow::Place::Kind::gpu, from, 0},
+          {BackgroundFlow::Place::Kind::gpu, to, 0},
+          BytesPerSecond::infinity(),
+          {}};
 }
 
 /// A message for each pair, one connection each.
@@ -122,10 +125,6 @@ TEST_CASE("one message beside 56 flows has 1/57, half or a lane of its own, as t
     cluster.network.sharing = {fairness, queue_pairs};
     cluster.network.latency = Seconds(0.0);
     const Topology topology(cluster);
-    CollectiveCall pair;
-    pair.operation = CollectiveOperation::send_receive;
-    pair.algorithm = SyncAlgorithm::naive;
-    pair.size = 10.0_MB;
     LoweredCollective hop = flows_at_once(Seconds(0.0), {{0, 8, 10.0_MB}});
     share_links(hop, CollectiveOperation::send_receive, topology);
     GraphMaker make(topology);
