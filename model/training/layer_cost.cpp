@@ -7,7 +7,6 @@
 #include "model/base/number.hpp"
 #include "model/base/spread.hpp"
 #include "model/cost/launches.hpp"
-#include "model/training/expert_dispatch.hpp"
 #include "model/training/tensor_overlap.hpp"
 
 namespace foretrain {
@@ -61,7 +60,8 @@ constexpr std::array cost_parts = {&LayerCost::forward_kernels,       &LayerCost
                                    &LayerCost::recompute_collectives, &LayerCost::forward_copies,
                                    &LayerCost::backward_copies,       &LayerCost::forward_hidden,
                                    &LayerCost::backward_hidden,       &LayerCost::recompute_hidden,
-                                   &LayerCost::forward_hidden_copies, &LayerCost::backward_hidden_copies};
+                                   &LayerCost::forward_hidden_copies, &LayerCost::backward_hidden_copies,
+                                   &LayerCost::hidden_exchanges};
 static_assert(sizeof(LayerCost) == cost_parts.size() * sizeof(Seconds), "a part of LayerCost that sums leave out");
 
 }  // namespace
@@ -234,11 +234,15 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
     return kernels(products) * (whole ? 1.0 : chunks);
   };
   LayerCalls::Calls calls;
-  for (const LayerCollective& stated : collectives) {
-    const LayerCollective collective = dispatched(stated, scenario_.plan, transfers.layout(), stage, topology_);
+  const Plan& plan = scenario_.plan;
+  for (const LayerCollective& collective : collectives) {
+    const bool of_tokens = collective.group == LayerCollective::Group::expert;
+    const bool hidden = of_tokens && hides_exchanges(plan);
     CollectiveCall call;
     call.operation = operation_of(collective.kind);
     call.size = collective.size;
+    if (of_tokens) call.tokens = {plan.expert_dispatch, collective.copies, collective.imbalance};
+    calls.hidden_by_others = calls.hidden_by_others || hidden;
     const int transfer = transfers.collective(stage, group_of(collective.group), std::move(call), 1.0,
                                               inside_layers, nullptr);
     const auto& products = collective.kind == Kind::all_gather ? overlapped.gathers : overlapped.scatters;
@@ -249,7 +253,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
       if (behind && at_index(i) < products.size()) {
         calls.behind.push_back({transfer, hidden_by(products[at_index(i)], whole) / of_pass});
       } else {
-        (collective.overlappable ? calls.beside : calls.between).push_back(transfer);
+        (collective.overlappable || hidden ? calls.beside : calls.between).push_back(transfer);
       }
     }
   }
@@ -269,7 +273,7 @@ LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& tran
 double LayerCalls::Calls::share_beside() const {
   double free = 1.0;
   for (const Behind& call : behind) free -= call.share;
-  return std::min(hiding_share, free);
+  return hidden_by_others ? free : std::min(hiding_share, free);
 }
 
 LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
@@ -296,8 +300,10 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
       exposed += std::max(time - hiding, Seconds(0.0));
     };
     run_beside(beside.time(), kernels * share);
+    if (of_pass.hidden_by_others) cost.hidden_exchanges += std::min(beside.time(), kernels * share);
     for (const auto& [transfer, own] : of_pass.behind) run_beside(transfers.time(transfer, lane), kernels * own);
   };
+  cost.hidden_exchanges = Seconds(0.0);
   hide(calls.forward, cost.forward_kernels, cost.forward_collectives, cost.forward_hidden);
   hide(calls.recompute, cost.recompute_kernels, cost.recompute_collectives, cost.recompute_hidden);
   hide(calls.backward, cost.backward_kernels, cost.backward_collectives, cost.backward_hidden);

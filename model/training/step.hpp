@@ -119,6 +119,7 @@ struct Step {
     /// of the chunk makes the gradients of weights alone.
     std::vector<GradientBucket> buckets;
     std::vector<ShardedUnit> units;  ///< only with ZeRO-3
+    Seconds hidden_exchanges;        ///< of tokens, of both passes, behind those of others
     RecipePointer forward_recipe = nullptr, backward_recipe = nullptr;
   };
 
@@ -137,6 +138,7 @@ struct Step {
     std::vector<Chunk> chunks;
     Segment optimizer;
     Seconds exposed_gather;         ///< of its communication, what ZeRO-1/2 waits for updated weights under overlap
+    Seconds exchanges_alone;        ///< of its communication, hidden exchanges that have nothing to hide behind
     double saved_parameters = 0.0;  ///< whose state a rank writes into a checkpoint
     std::vector<int> parameter_gathers;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer
     RecipePointer optimizer_recipe = nullptr;
