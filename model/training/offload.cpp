@@ -1,14 +1,18 @@
 #include "model/training/offload.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 
+#include "model/base/memo.hpp"
 #include "model/memory/stage_memory.hpp"
 #include "model/parallelism/layout.hpp"
 
 namespace foretrain {
 
-BytesPerSecond offload_bandwidth(const Topology& topology) {
+namespace {
+
+BytesPerSecond least_host_share(const Topology& topology) {
   std::map<LinkId, int> users;
   for (int g = 0; g < topology.gpus_per_node(); ++g) {
     for (const LinkId link : topology.route(topology.host_of_gpu(g), topology.gpu(g)).links) ++users[link];
@@ -16,6 +20,14 @@ BytesPerSecond offload_bandwidth(const Topology& topology) {
   BytesPerSecond least = BytesPerSecond::infinity();
   for (const auto& [link, count] : users) least = std::min(least, topology.link_bandwidth(link) / count);
   return least;
+}
+
+}  // namespace
+
+BytesPerSecond offload_bandwidth(const Topology& topology) {
+  static thread_local Memo<std::uint64_t, BytesPerSecond> known(64);  // asked for by every layer of every step
+  const BytesPerSecond* share = known.find(topology.serial());
+  return share != nullptr ? *share : known.add(topology.serial(), least_host_share(topology));
 }
 
 void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, const TrainWorkload& train,
