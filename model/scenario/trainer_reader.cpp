@@ -27,7 +27,7 @@ struct HabitRow {
   std::string_view key;
   enum class Belongs { everywhere, to_servers, to_transformers, to_tensor_ranks } belongs = Belongs::everywhere;
 };
-constexpr std::array<HabitRow, 21> habit_rows = {{{"plan.zero"},
+constexpr std::array<HabitRow, 23> habit_rows = {{{"plan.zero"},
                                                   {"plan.sync.algorithm"},
                                                   {"plan.sync.bucket"},
                                                   {"plan.sync.first_bucket"},
@@ -35,6 +35,8 @@ constexpr std::array<HabitRow, 21> habit_rows = {{{"plan.zero"},
                                                   {"plan.sync.overlap"},
                                                   {"plan.sync.every_micro_batch"},
                                                   {"plan.sync.gradient_precision"},
+                                                  {"plan.sync.gather"},
+                                                  {"plan.sync.gather_overlap"},
                                                   {"plan.sync.assignment", HabitRow::Belongs::to_servers},
                                                   {"plan.sync.split", HabitRow::Belongs::to_servers},
                                                   {"plan.sync.priority", HabitRow::Belongs::to_servers},

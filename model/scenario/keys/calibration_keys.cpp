@@ -96,6 +96,8 @@ constexpr Key habits_keys[] = {
     {"plan.sync.overlap", a_habit, "", of_the_key},
     {"plan.sync.every_micro_batch", a_habit, "", of_the_key},
     {"plan.sync.gradient_precision", a_habit, "", of_the_key},
+    {"plan.sync.gather", a_habit, "", of_the_key},
+    {"plan.sync.gather_overlap", a_habit, "", of_the_key},
     {"plan.sync.assignment", a_habit, "", of_the_key},
     {"plan.sync.split", a_habit, "", of_the_key},
     {"plan.sync.priority", a_habit, "", of_the_key},
