@@ -46,12 +46,12 @@ class PlanBlocks {
   using Synchronised = std::tuple<int, SyncAlgorithm, int, ServerPlacement, int, bool>;
   /// What a reader makes of these where the scenario leaves it open.
   using Habits =
-      std::tuple<Bytes, Bytes, Sync::Bucketing, Precision, bool, ExecutionMode, bool, bool, Sync::Gather, bool>;
+      std::tuple<Bytes, Bytes, Sync::Bucketing, Precision, bool, ExecutionMode, bool, bool, Sync::Gather, bool, ZeroBy>;
   [[nodiscard]] Habits habits() const {
     const Plan& plan = scenario_.plan;
     const Sync& sync = plan.sync;
     return {sync.bucket,    sync.first_bucket,   sync.bucketing,        sync.gradient_precision, sync.every_micro_batch,
-            plan.execution, plan.single_process, train().master_weights, sync.gather, sync.gather_overlap};
+            plan.execution, plan.single_process, train().master_weights, sync.gather, sync.gather_overlap, plan.zero_by};
   }
   /// ZeRO-1 and 2 differ in memory alone, and in what a reader makes of them.
   [[nodiscard]] static int zero_in_time(int zero) { return zero == 2 ? 1 : zero; }

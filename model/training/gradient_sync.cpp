@@ -219,7 +219,7 @@ void GradientSync::synchronise(const Place& place, const Holders& holders, const
                                double collectives, GradientBucket& bucket) const {
   if (holders.replicas < 2 || !(gradients.elements > 0.0)) return;
   const Sync& sync = scenario_.plan.sync;
-  const bool sharded = scenario_.plan.zero >= 1;
+  const bool sharded = scenario_.plan.zero >= 1 && scenario_.plan.zero_by == ZeroBy::scatter;
   const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, holders.replicas);
   const auto add = [&](GroupKind kind, CollectiveOperation operation, Bytes size, const char* name,
                        const std::vector<Operator>& kernels) {
