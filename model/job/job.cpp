@@ -61,6 +61,8 @@ Result Job::named_result() const {
   if (scenario_.cluster.energy) add(scenario_.cluster.energy->constants);
   add(scenario_.calibration.constants);
   result.warnings = scenario_.calibration.warnings;
+  result.trainer = scenario_.trainer;
+  result.traits = scenario_.traits;
   if (fidelity_ == Fidelity::estimate && !scenario_.jobs.empty()) {
     result.warnings.emplace_back("an estimate does not see the other jobs on the fabric: use --fidelity flows");
   }

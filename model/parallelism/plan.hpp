@@ -38,8 +38,8 @@ struct Sync {
     int count = 0;
     double factor = 1.0;  ///< of compute time
   } slow_workers;
-  /// Who says how large a bucket is: the scenario, or a trainer's rule. automatic: the rule that suits the plan, until
-  /// that is known. whole: all gradients at once. layer: ZeRO-3 knows no buckets.
+  /// Who says how large a bucket is: the scenario, or a trainer's rule. automatic: 25 MiB, or a million elements for
+  /// each rank where that is more. whole: all gradients at once. layer: ZeRO-3 knows no buckets.
   enum class BucketRule { stated, automatic, ddp, megatron, deepspeed, whole, layer } bucket_rule = BucketRule::stated;
   Bytes bucket = Bytes(25e6);
   Bytes first_bucket;  ///< the first one to become ready, where it has a size of its own; zero: as the others

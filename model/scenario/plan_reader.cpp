@@ -280,7 +280,6 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
               "zero: 3, or leave the key out");
   }
   if (const auto offload = keys.find("offload")) plan.offload = read_offload(*offload);
-  plan.sync.gradient_precision = usual_gradient_precision(train, plan.zero);
   plan.sync.bucket_rule = Sync::BucketRule::automatic;
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   if (const auto placement = keys.find("placement"); placement || !taken.empty()) {
@@ -311,22 +310,6 @@ Plan read_collective_plan(const Field& field, const ReadWorkload& workload) {
 }
 
 }  // namespace
-
-Precision usual_gradient_precision(const TrainWorkload& train, int zero) {
-  const bool network = std::holds_alternative<NetworkConfig>(train.model.shape);
-  switch (train.precision) {
-    case Precision::fp16:
-      // Megatron-LM, apex: gradients have the parameters' type; where weights are cast in every pass, that is fp32.
-      return network || train.kernels == KernelSet::plain ? Precision::fp32 : Precision::fp16;
-    case Precision::bf16:
-    case Precision::fp8:
-    case Precision::mxfp8:
-    case Precision::nvfp4:
-      return zero == 3 ? Precision::bf16 : Precision::fp32;  // FSDP reduces in bf16; Megatron in fp32
-    default:
-      return Precision::fp32;
-  }
-}
 
 int zero_level(const Field& field) {
   constexpr IntegerRange levels{0, 3};

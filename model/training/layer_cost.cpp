@@ -155,7 +155,7 @@ Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {
 /// FSDP1's parameters are views of the gathered buffer. What becomes of gradients: GradientSync::add_sharded_units.
 std::vector<Operator> LayerPricer::weight_copies(const Layer& layer, bool backward) const {
   const Plan& plan = scenario_.plan;
-  if (plan.zero != 3 || train_.kernels != KernelSet::plain || shards_of(plan) == 1) return {};
+  if (plan.zero != 3 || !plan.sync.copied || shards_of(plan) == 1) return {};
   if (backward && !plan.reshard_after_forward) return {};
   const Precision precision = storage_precision(train_.precision);
   const Bytes weights = bytes_per_element(precision) * (layer.parameters + layer.frozen_parameters);
@@ -193,9 +193,7 @@ LayerCost LayerPricer::with_recomputation(LayerCost cost, const Layer& layer) co
   if (&again == &layer.forward) {
     cost.recompute_kernels = cost.forward_kernels;
     cost.recompute_dispatch = cost.forward_dispatch;
-    if (scenario_.plan.zero == 3) {
-      // FSDP's layers are checkpointed by PyTorch, which stops as soon as all saved tensors are there again
-      // (torch.utils.checkpoint, set_checkpoint_early_stop); Megatron-LM runs the whole layer again.
+    if (train_.recompute_early_stop) {
       const std::vector<Operator> tail(layer.forward.end() - static_cast<std::ptrdiff_t>(layer.unread_tail),
                                        layer.forward.end());
       cost.recompute_kernels -= kernels(tail);

@@ -151,7 +151,7 @@ struct Step {
   int interleave = 1;
   int micro_batches = 1;
   bool overlap = true;             ///< gradients are synchronised beside the backward pass; else after it
-  bool every_micro_batch = false;  ///< every micro-batch's gradients are; needs one stage of one chunk
+  bool every_micro_batch = false;  ///< every micro-batch's gradients are; not where backward passes have two parts
   bool gather_overlap = false;     ///< the step before leaves its gathers to this one's first forward passes
   std::vector<Transfer> transfers;
   /// By chunk and stage (hop_index()): what the chunk's forward pass sends on, and what comes back. None where the next

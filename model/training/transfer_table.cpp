@@ -262,7 +262,7 @@ Seconds TransferTable::time(int transfer, int lane) const {
 std::optional<KnownTransfers::Shape> TransferTable::shape() const {
   if (shared_ == nullptr) return std::nullopt;
   const Plan& plan = scenario_.plan;
-  std::vector<std::uint64_t> shape{plan.zero == 3, plan.sync.every_micro_batch, plan.sync.overlap,
+  std::vector<std::uint64_t> shape{plan.zero == 3, synchronises_every_micro_batch(plan), plan.sync.overlap,
                                    plan.sync.gather_overlap};
   std::set<std::array<std::uint64_t, 3>> seen;
   for (const Entry& entry : entries_) {

@@ -51,8 +51,8 @@ constexpr Key plan_keys[] = {
      "Layers of each stage, or as many as suit the speed of its GPUs.", "With pipeline above 1, interleave 1."},
     {"placement", words(placement_words) | one_or_list(text), "packed",
      "The machines in the order of ranks: packed, scattered over a fabric's leaves, or a list such as [0..7, 12]."},
-    {"trainer", named(Catalogue::trainer), "none",
-     "Whose habits hold for keys that are left out: a name from `foretrain trainers list`."},
+    {"trainer", named(Catalogue::trainer), "well-tuned",
+     "Whose habits hold for keys that are left out: a name from `foretrain trainers list`, or a file."},
 };
 
 constexpr Key collective_plan_keys[] = {
@@ -90,7 +90,8 @@ constexpr Key sync_keys[] = {
     {"copied", flag, "false", "Whether gradients are copied into buckets that have memory of their own."},
     {"summed_apart", flag, "false",
      "Whether micro-batches are added up in fp32 beside the gradients of a pass, which stay."},
-    {"gradient_precision", word_among<gradient_precisions>, "the trainer's", "The format in which gradients are sent."},
+    {"gradient_precision", word_among<gradient_precisions>, "the trainer's, else fp32",
+     "The format in which gradients are sent."},
     {"parameter_precision", word_among<gradient_precisions>, "that of the weights",
      "The format in which ZeRO gathers weights, and workers pull them."},
     {"gather", word<Sync::Gather>, "buckets",
