@@ -20,7 +20,9 @@ class LaneBound {
   [[nodiscard]] Seconds sent(const GradientBucket& bucket) const;
   [[nodiscard]] Seconds gathered(const WeightGather& gather) const;
   /// The part of the first forward pass that waits for them.
-  [[nodiscard]] Seconds beside_gathers(const WeightGather& gather) const { return least(gather.forward, gather.pieces); }
+  [[nodiscard]] Seconds beside_gathers(const WeightGather& gather) const {
+    return least(gather.forward, gather.pieces);
+  }
   [[nodiscard]] Seconds transfer(int index) const { return index < 0 ? Seconds(0.0) : transfers_[at_index(index)]; }
 
  private:

@@ -322,8 +322,8 @@ Seconds synchronised_by(const Step& step, const Step::Lane& lane, const LaneBoun
   return std::max(sent, walked.end);
 }
 
-/// By how much the first forward pass of a lane ends later than it takes, whichever of the chunks it is of: each part of
-/// it waits for its weights, and these for those before.
+/// By how much the first forward pass of a lane ends later than it takes, whichever of the chunks it is of: each part
+/// of it waits for its weights, and these for those before.
 Seconds late_begin(const Step::Lane& lane, const LaneBound& times) {
   Seconds least = Seconds::infinity();
   for (std::size_t chunk = 0; chunk < lane.chunks.size(); ++chunk) {
@@ -370,7 +370,8 @@ Seconds step_bound(const Step& step, const Plan& plan) {
     }
     after = std::max(after, updated);
   }
-  return late + synchronised + step.slowest_replica + step.gradient_norm + after + step.once_per_step + step.loader_serial;
+  return late + synchronised + step.slowest_replica + step.gradient_norm + after + step.once_per_step +
+         step.loader_serial;
 }
 
 }  // namespace foretrain

@@ -26,12 +26,12 @@ std::vector<Row> rows_of(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   const Sync& sync = plan.sync;
   if (std::holds_alternative<CollectiveWorkload>(scenario.workload)) {
-    return {{true,
-             "a collective by itself has algorithm, levels, servers and placement alone",
-             {"sync.bucket", "sync.first_bucket", "sync.bucketing", "sync.overlap", "sync.every_micro_batch",
-              "sync.copied", "sync.summed_apart", "sync.gradient_precision", "sync.gather", "sync.gather_overlap",
-              "sync.consistency", "sync.assignment", "sync.split", "sync.priority", "sync.barrier", "sync.local_reduce",
-              "sync.slow_workers"}}};
+    return {
+        {true,
+         "a collective by itself has algorithm, levels, servers and placement alone",
+         {"sync.bucket", "sync.first_bucket", "sync.bucketing", "sync.overlap", "sync.every_micro_batch", "sync.copied",
+          "sync.summed_apart", "sync.gradient_precision", "sync.gather", "sync.gather_overlap", "sync.consistency",
+          "sync.assignment", "sync.split", "sync.priority", "sync.barrier", "sync.local_reduce", "sync.slow_workers"}}};
   }
   if (!std::holds_alternative<TrainWorkload>(scenario.workload)) return {};
   if (replicas_of(plan) == 1 && !servers_update(plan)) {
@@ -47,14 +47,17 @@ std::vector<Row> rows_of(const Scenario& scenario) {
           {plan.zero == 3,
            "ZeRO-3 sends the gradients of each layer by themselves",
            {"sync.bucket", "sync.first_bucket", "sync.bucketing"}},
-          {plan.zero == 3 && !sync.overlap, "ZeRO-3 sends a layer's gradients beside the next one's kernels",
+          {plan.zero == 3 && !sync.overlap,
+           "ZeRO-3 sends a layer's gradients beside the next one's kernels",
            {"sync.overlap"}},
-          {plan.zero == 3 && !sync.every_micro_batch, "ZeRO-3 scatters the gradients of every micro-batch",
+          {plan.zero == 3 && !sync.every_micro_batch,
+           "ZeRO-3 scatters the gradients of every micro-batch",
            {"sync.every_micro_batch"}},
           {plan.zero == 3 && plan.sync.algorithm != SyncAlgorithm::automatic && copies_of_shard(plan) == 1,
            "ZeRO-3 gathers and scatters, and all-reduces nothing",
            {"sync.algorithm", "sync.levels"}},
-          {!updates, fmt::format("ZeRO-{} has no updated weights that come back", plan.zero),
+          {!updates,
+           fmt::format("ZeRO-{} has no updated weights that come back", plan.zero),
            {"sync.gather", "sync.gather_overlap"}},
           {scenario.cluster.groups.empty(), "all nodes are alike", {"split"}}};
 }

@@ -34,9 +34,9 @@ class GradientSync {
   /// weights stay gathered from the beginning of the forward pass to the end of the backward pass.
   void add_sharded_units(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk);
 
-  /// Fills chunk.gathers: what ZeRO-1 and 2 updated comes back in the buckets of the gradients, those of the first layers
-  /// first; `chunk.forward` is known. Beside passes the first eight come one by one. Then neighbours are merged, one in
-  /// eight of those before: no layer waits for weights that come back more than that share later than its own.
+  /// Fills chunk.gathers: what ZeRO-1 and 2 updated comes back in the buckets of the gradients, those of the first
+  /// layers first; `chunk.forward` is known. Beside passes the first eight come one by one. Then neighbours are merged,
+  /// one in eight of those before: no layer waits for weights that come back more than that share later than its own.
   void add_gathers(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk);
 
   static constexpr std::size_t most_buckets = 16, gathers_before_one_more = 8;
@@ -46,8 +46,8 @@ class GradientSync {
   struct Ready {
     Segment backward;
     Bytes size;
-    GradientSet gradients, experts;  ///< experts: where expert parallelism spreads them
-    double collectives = 0.0;        ///< one after the other, that carry them
+    GradientSet gradients, experts;      ///< experts: where expert parallelism spreads them
+    double collectives = 0.0;            ///< one after the other, that carry them
     std::vector<LayerPart> layers = {};  ///< in the order of the backward pass
     Ready& operator+=(const Ready& earlier);
   };

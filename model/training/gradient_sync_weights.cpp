@@ -55,7 +55,8 @@ void GradientSync::add_gathers(const Place& place, const std::vector<PricedLayer
     const auto add = [&](const Holders& holders, const GradientSet& weights, const GradientSet& of_chunk) {
       if (holders.in_shards < 2 || !(weights.elements > 0.0)) return;
       const auto operation = sync.has_owners() ? CollectiveOperation::broadcast : CollectiveOperation::all_gather;
-      gather.transfers.push_back(transfer_of(place.stage, holders.shards, operation, gathered_weight_ * weights.elements,
+      gather.transfers.push_back(transfer_of(place.stage, holders.shards, operation,
+                                             gathered_weight_ * weights.elements,
                                              messages_of(weights, of_chunk, together.collectives, holders),
                                              sync.has_owners() ? "weight broadcast" : "weight all-gather"));
     };

@@ -31,7 +31,7 @@ struct StepGraph {
   std::vector<Seconds> merged;        ///< by lane: collectives inside layers that are a part of its passes, not tasks
   std::vector<TaskId> last_backward;  ///< by lane
   TaskId synchronised = -1;           ///< all gradients of all stages are there
-  std::vector<BlockId> arrivals;      ///< what a pipeline's passes wait for: activations, their gradients, updated weights
+  std::vector<BlockId> arrivals;  ///< what a pipeline's passes wait for: activations, their gradients, updated weights
 };
 StepGraph step_graph(const Step& step);
 

@@ -79,9 +79,8 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_first_forward(int stage, const P
   PerLane done;
   for (std::size_t g = 0; g < gathered.size(); ++g) {
     for (std::size_t i = 0; i < after.size(); ++i) after[i].push_back(gathered[g][lane_in(stage, i)]);
-    done = add_work(stage, pass, std::move(after), [&](const auto& chunks) -> const Work& {
-      return chunks[at_index(pass.chunk)].gathered[g];
-    });
+    done = add_work(stage, pass, std::move(after),
+                    [&](const auto& chunks) -> const Work& { return chunks[at_index(pass.chunk)].gathered[g]; });
     after.clear();
     for (const TaskId task : done) after.push_back({task});
   }
