@@ -66,6 +66,42 @@ void add_plan_settings(const Plan& plan, SettingList& list) {
   }
 }
 
+/// How wide numbers are on their way.
+std::string on_wire(Precision precision) {
+  return fmt::format("{} ({:g} bytes a parameter)", name(precision), bytes_per_element(precision).value());
+}
+
+std::string_view words_of(Sync::Gather gather) {
+  switch (gather) {
+    case Sync::Gather::buckets:
+      return "gathered in the gradients' buckets";
+    case Sync::Gather::whole:
+      return "gathered at once";
+    case Sync::Gather::owners:
+      return "broadcast by one owner after another";
+    case Sync::Gather::tensors:
+      return "broadcast tensor by tensor";
+  }
+  return "";
+}
+
+/// Those of updated weights on their way back to the ranks.
+void add_weight_settings(const Scenario& scenario, SettingList& list) {
+  const Plan& plan = scenario.plan;
+  const Sync& sync = plan.sync;
+  const Precision kept = storage_precision(std::get<TrainWorkload>(scenario.workload).precision);
+  const std::string in = on_wire(sync.parameter_precision.value_or(kept));
+  const bool pulled = servers_update(plan);
+  if (!pulled && plan.zero == 0) return;
+  list.begin("Weights");
+  if (plan.zero == 1 || plan.zero == 2) {
+    list.add("", std::string(words_of(sync.gather)), {"plan.sync.gather"});
+    list.add("", sync.gather_overlap ? "beside the next forward pass" : "behind the update",
+             {"plan.sync.gather_overlap"});
+  }
+  list.add(pulled ? "pulled in" : "in", in, {"plan.sync.parameter_precision"});
+}
+
 void add_sync_settings(const Scenario& scenario, SettingList& list) {
   const Plan& plan = scenario.plan;
   if (replicas_of(plan) < 2) return;
@@ -81,7 +117,9 @@ void add_sync_settings(const Scenario& scenario, SettingList& list) {
     list.add("buckets", stated ? format_bytes(sync.bucket) : "by the trainer's rule", {"plan.sync.bucket"});
   }
   list.add("sent", sync.overlap ? "beside the backward pass" : "after the backward pass", {"plan.sync.overlap"});
-  list.add("in", std::string(name(sync.gradient_precision)), {"plan.sync.gradient_precision"});
+  list.add(servers_update(plan) ? "pushed in" : "in", on_wire(sync.gradient_precision),
+           {"plan.sync.gradient_precision"});
+  add_weight_settings(scenario, list);
 }
 
 void add_training(const Scenario& scenario, const TrainWorkload& train, SettingList& list) {

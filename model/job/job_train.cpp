@@ -17,6 +17,7 @@
 #include "model/memory/memory.hpp"
 #include "model/memory/memory_remedies.hpp"
 #include "model/parallelism/layout.hpp"
+#include "model/scenario/unheeded_keys.hpp"
 #include "model/tasks/model_call.hpp"
 #include "model/training/batch_split.hpp"
 #include "model/training/breakdown.hpp"
@@ -253,6 +254,7 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
   }
   warn_of_memory(result, scenario, step);
   warn_of_mfu(result, scenario, model);
+  for (std::string& sentence : unheeded_keys(scenario)) result.warnings.push_back(std::move(sentence));
   set_published_uncertainty(scenario, result);
 }
 

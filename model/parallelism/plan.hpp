@@ -51,8 +51,15 @@ struct Sync {
   bool copied = false;             ///< gradients are copied into buckets, which have memory of their own (key copied)
   bool summed_apart = false;  ///< micro-batches add up beside the gradients of a pass, which stay (key summed_apart)
   Precision gradient_precision = Precision::fp32;
-  /// What ZeRO gathers weights in; else what they are kept in (bf16 in trainings that cast operands).
+  /// What ZeRO gathers and workers pull weights in; else what they are kept in (bf16 in trainings that cast operands).
   std::optional<Precision> parameter_precision = std::nullopt;
+  /// How updated weights of ZeRO-1 and 2 come back. All-gathers: one for each of the gradients' buckets
+  /// (Megatron-Core), or one (DeepSpeed). Broadcasts, where whole tensors have an owner that updates them: one by each
+  /// owner (InternEvo), or one of each tensor (PyTorch's ZeroRedundancyOptimizer).
+  enum class Gather { buckets, whole, owners, tensors } gather = Gather::buckets;
+  /// Beside the next step's first forward passes, which wait for the weights of their layers; else behind the update.
+  bool gather_overlap = false;
+  [[nodiscard]] bool has_owners() const { return gather == Gather::owners || gather == Gather::tensors; }
   Compression compression;
 };
 

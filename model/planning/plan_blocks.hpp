@@ -45,7 +45,8 @@ class PlanBlocks {
   /// ZeRO, the algorithm with servers and where they stand, buckets, overlap.
   using Synchronised = std::tuple<int, SyncAlgorithm, int, ServerPlacement, int, bool>;
   /// What a reader makes of these where the scenario leaves it open.
-  using Habits = std::tuple<Bytes, Bytes, Sync::Bucketing, Precision, bool, ExecutionMode, bool, bool>;
+  using Habits =
+      std::tuple<Bytes, Bytes, Sync::Bucketing, Precision, bool, ExecutionMode, bool, bool, Sync::Gather, bool, ZeroBy>;
   [[nodiscard]] Habits habits() const {
     const Plan& plan = scenario_.plan;
     const Sync& sync = plan.sync;
@@ -56,7 +57,10 @@ class PlanBlocks {
             synchronises_every_micro_batch(plan),
             plan.execution,
             plan.single_process,
-            train().master_weights};
+            train().master_weights,
+            sync.gather,
+            sync.gather_overlap,
+            plan.zero_by};
   }
   /// ZeRO-1 and 2 differ in memory alone, in what a reader makes of them, and in when gradients leave (Habits).
   [[nodiscard]] static int zero_in_time(int zero) { return zero == 2 ? 1 : zero; }

@@ -131,6 +131,8 @@ void read_gradients(const MappingReader& keys, Sync& sync) {
   if (const auto gathered = keys.find("parameter_precision")) {
     sync.parameter_precision = gathered->choice<Precision>(gradient_precisions);
   }
+  sync.gather = keys.choice_or("gather", sync.gather);
+  sync.gather_overlap = keys.flag_or("gather_overlap", sync.gather_overlap);
   if (const auto compression = keys.find("compression")) read_compression(*compression, sync.compression);
   sync.compression.error_feedback = keys.flag_or("error_feedback", sync.compression.error_feedback);
   if (keys.has("error_feedback") && sync.compression.kind == Compression::Kind::none) {

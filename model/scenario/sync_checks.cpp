@@ -100,8 +100,9 @@ void check_gathered_weights(const Scenario& scenario) {
   if (!gathered) return;
   constexpr const char* key = "plan.sync.parameter_precision";
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
-  if (train == nullptr || scenario.plan.zero == 0) {
-    fail(scenario, key, "nobody gathers weights", "plan.zero: 1, 2 or 3, or leave the key out");
+  if (train == nullptr || (scenario.plan.zero == 0 && !servers_update(scenario.plan))) {
+    fail(scenario, key, "nobody gathers or pulls weights",
+         "plan.zero: 1, 2 or 3, a parameter server, or leave the key out");
   }
   const bool one_scale = train->precision == Precision::fp8 && train->recipe.scaling != Fp8Scaling::block;
   if (*gathered == Precision::fp8 && !one_scale) {

@@ -32,6 +32,7 @@ enum class Belongs {
   to_experts,            ///< models that have any
   to_divided_gradients,  ///< ZeRO-2's
   to_divided_states,     ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up
+  to_updated_parts,      ///< ZeRO-1's and 2's, whose weights come back to all ranks
   to_short_weights       ///< fewer than four bytes each, updated in fp32
 };
 
@@ -52,6 +53,8 @@ constexpr HabitRow habit_rows[] = {{"plan.zero"},
                                    {"plan.sync.copied"},
                                    {"plan.sync.summed_apart"},
                                    {"plan.sync.gradient_precision"},
+                                   {"plan.sync.gather", Belongs::to_updated_parts},
+                                   {"plan.sync.gather_overlap", Belongs::to_updated_parts},
                                    {"plan.sync.assignment", Belongs::to_servers},
                                    {"plan.sync.split", Belongs::to_servers},
                                    {"plan.sync.priority", Belongs::to_servers},
@@ -163,6 +166,8 @@ bool belongs(const HabitRow& row, const YamlNode& document, const Cluster& clust
     case Belongs::to_divided_states:
       return zero_of(document) == 1 ||
              (zero_of(document) == 2 && word_at(document, "plan.zero.gradients", "") == name(ZeroGradients::kept));
+    case Belongs::to_updated_parts:
+      return zero_of(document) == 1 || zero_of(document) == 2;
     case Belongs::to_short_weights:
       return has_short_weights(document);
     case Belongs::to_experts:

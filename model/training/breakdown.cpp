@@ -44,6 +44,14 @@ Segment last_pass(const Step& step, const Step::Chunk& chunk, const Segment& und
   return sum;
 }
 
+/// The first forward pass, which may wait for updated weights and is slowed by what brings them.
+Segment first_pass(const Step& step, const Step::Chunk& chunk) {
+  if (!step.gather_overlap || chunk.gathers.empty()) return chunk.forward;
+  Segment sum;
+  for (const WeightGather& gather : chunk.gathers) sum += gather.forward;
+  return sum;
+}
+
 /// How often a stage does each kind of pass of one of its chunks; the last that makes gradients of weights apart.
 struct PassCounts {
   double forward = 0.0, backward = 0.0, inputs = 0.0, weights = 0.0, paired = 0.0;
@@ -82,7 +90,9 @@ Segment passes_of(const Step& step, std::size_t s) {
     const Step::Chunk& chunk = lane.chunks[k];
     const PassCounts& count = counts[k];
     if (chunk.units.empty()) {
-      work += chunk.forward * (count.forward - lane.skipped);
+      const double first = lane.skipped > 0 ? 0.0 : 1.0;
+      work += first_pass(step, chunk) * first;
+      work += chunk.forward * (count.forward - lane.skipped - first);
       const Segment last = last_pass(step, chunk, count.last_is_whole ? chunk.backward : chunk.weights);
       work += (step.every_micro_batch ? last : chunk.backward) * (count.backward - lane.skipped);
       work += last;

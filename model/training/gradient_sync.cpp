@@ -86,6 +86,16 @@ void GradientSync::add_gradients(double elements, double in_experts, std::vector
   ready.experts += {in_experts, {experts, matrices.end()}};
 }
 
+GradientSync::Ready& GradientSync::Ready::operator+=(const Ready& other) {
+  backward += other.backward;
+  size += other.size;
+  gradients += other.gradients;
+  experts += other.experts;
+  collectives += other.collectives;
+  layers.insert(layers.begin(), other.layers.begin(), other.layers.end());
+  return *this;
+}
+
 std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<PricedLayer>& layers) const {
   const Sync& sync = scenario_.plan.sync;
   std::vector<Item> items;
@@ -208,7 +218,7 @@ void GradientSync::synchronise(const Place& place, const Holders& holders, const
                                double collectives, GradientBucket& bucket) const {
   if (holders.replicas < 2 || !(gradients.elements > 0.0)) return;
   const Sync& sync = scenario_.plan.sync;
-  const bool sharded = scenario_.plan.zero >= 1;
+  const bool sharded = scenario_.plan.zero >= 1 && scenario_.plan.zero_by == ZeroBy::scatter;
   const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, holders.replicas);
   const auto add = [&](GroupKind kind, CollectiveOperation operation, Bytes size, const char* name,
                        const std::vector<Operator>& kernels) {
@@ -379,19 +389,6 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
     }
     chunk.units.push_back(unit);
   }
-}
-
-std::vector<int> GradientSync::parameter_gathers(int stage, double parameters, double in_experts) {
-  std::vector<int> gathers;
-  const auto add = [&](const Holders& holders, double held) {
-    if (holders.in_shards < 2 || !(held > 0.0)) return;
-    gathers.push_back(transfer_of(stage, holders.shards, CollectiveOperation::all_gather, gathered_weight_ * held, 1,
-                                  "weight all-gather"));
-  };
-  const double apart = scenario_.plan.expert > 1 ? in_experts : 0.0;
-  add(holders_, parameters - apart);
-  add(expert_holders_, apart);
-  return gathers;
 }
 
 }  // namespace foretrain

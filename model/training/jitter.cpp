@@ -28,6 +28,10 @@ void slow_down(Step::Lane& lane, double factor) {
       slow(bucket.backward);
       stretch(bucket.pieces, factor);
     }
+    for (WeightGather& gather : chunk.gathers) {
+      slow(gather.forward);
+      stretch(gather.pieces, factor);
+    }
     for (ShardedUnit& unit : chunk.units) {
       slow(unit.forward);
       slow(unit.backward);

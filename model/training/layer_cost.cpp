@@ -342,8 +342,8 @@ void append_pieces(std::vector<Piece>& pieces, Seconds work, const LayerCalls::C
 
 }  // namespace
 
-void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer) {
-  append_pieces(pieces, layer.cost.forward_kernels, layer.calls->forward, 0.0, 1.0);
+void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer, double from, double to) {
+  append_pieces(pieces, layer.cost.forward_kernels, layer.calls->forward, from, to);
 }
 
 void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, double from, double to) {

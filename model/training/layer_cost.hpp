@@ -93,9 +93,9 @@ class LayerPricer {
   double stretch_;  ///< of kernels, over the same alone
 };
 
-/// A layer's forward pass in pieces, its collectives evenly spread.
-void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer);
-/// The part of its backward pass, recomputation first, between two moments of it (0 to 1).
+/// The part of a layer's forward pass between two moments of it (0 to 1), in pieces, its collectives evenly spread.
+void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer, double from = 0.0, double to = 1.0);
+/// The same of its backward pass, recomputation first.
 void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, double from = 0.0, double to = 1.0);
 /// A pass of some layers as DualPipe runs it beside another: all its collectives may hide behind the other's kernels.
 struct PassWork {

@@ -171,13 +171,14 @@ class LaneBuilder {
     set_optimizer(kind, place, lane, layers);
     lane.exchanges_alone = exchanges_alone(step_, lane, plan_);
     lane.optimizer.communication += lane.exchanges_alone;
-    gather_parameters(kind, place, lane, layers);
   }
 
   void set_optimizer(const Kind& kind, const GradientSync::Place& place, Step::Lane& lane,
                      const StageLayers& layers) const {
-    const double parameters =
+    double parameters =
         plan_.zero >= 1 ? parameters_of_shard(plan_, layers.parameters, layers.in_experts) : layers.parameters;
+    const bool owned = (plan_.zero == 1 || plan_.zero == 2) && plan_.sync.has_owners();
+    if (owned) parameters = std::max(parameters, layers.largest_tensor);  // its owner updates all of it
     const Operator update = optimizer_operator(train_, plan_, parameters, layers.layers, layers.tensors);
     if (plan_.offload.optimizer) {
       Seconds backward;
@@ -193,23 +194,6 @@ class LaneBuilder {
       lane.optimizer_recipe = std::make_shared<const Recipe>(
           kernels_of({update}, ExecutionMode::eager, 1.0, gpu, kind.scenario.calibration));
     }
-  }
-
-  /// ZeRO-1 and 2: updated weights go back to all replicas.
-  void gather_parameters(Kind& kind, const GradientSync::Place& place, Step::Lane& lane, const StageLayers& layers) {
-    if (plan_.zero != 1 && plan_.zero != 2) return;
-    std::vector<int> gathers = kind.chunks.sync().parameter_gathers(place.stage, layers.parameters, layers.in_experts);
-    if (!plan_.sync.overlap) {
-      lane.parameter_gathers = std::move(gathers);
-      return;
-    }
-    // Runs beside the next step's first forward pass; only its first part and what does not fit there is waited for.
-    Seconds time;
-    for (const int gather : gathers) time += transfers_.time(gather, place.lane);
-    const Seconds forward = lane.chunks.front().forward.total();
-    const Seconds first = time / static_cast<double>(GradientSync::most_buckets);
-    lane.exposed_gather = first + std::max(time - first - forward, Seconds(0.0));
-    lane.optimizer.communication += lane.exposed_gather;  // beside what an optimizer on the host copies
   }
 
   void add_hop(int stage, int chunk) {
@@ -305,6 +289,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.interleave = plan.interleave;
   step.micro_batches = micro_batches(train, plan);
   step.overlap = plan.sync.overlap;
+  step.gather_overlap = plan.sync.gather_overlap && (plan.zero == 1 || plan.zero == 2);
   step.every_micro_batch = synchronises_every_micro_batch(plan);
   build_lanes(scenario, topology, symmetry, LaneBuilder(scenario, train, model, topology, step, recipes));
 

@@ -11,7 +11,9 @@ StepBlocks::StepBlocks(const Step& step) {
   blocks.reserve(about * (step.lanes.size() + 1) + step.transfers.size());
   for (const Step::Lane& lane : step.lanes) {
     std::vector<Chunk>& of_lane = chunks.emplace_back();
-    for (const Step::Chunk& chunk : lane.chunks) of_lane.push_back(add_chunk(chunk, splits_backward(step.schedule)));
+    for (const Step::Chunk& chunk : lane.chunks) {
+      of_lane.push_back(add_chunk(chunk, splits_backward(step.schedule), step.gather_overlap));
+    }
   }
   passes = blocks.size();
   for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
@@ -71,7 +73,7 @@ StepBlocks::Work StepBlocks::add_work(const char* name, const Segment& time, con
   return work;
 }
 
-StepBlocks::Chunk StepBlocks::add_chunk(const Step::Chunk& chunk, bool split) {
+StepBlocks::Chunk StepBlocks::add_chunk(const Step::Chunk& chunk, bool split, bool gather_overlap) {
   Chunk added;
   if (chunk.units.empty()) {
     added.forward = add_work("forward", chunk.forward, chunk.forward_pieces, chunk.forward_recipe);
@@ -85,6 +87,9 @@ StepBlocks::Chunk StepBlocks::add_chunk(const Step::Chunk& chunk, bool split) {
   for (const GradientBucket& bucket : chunk.buckets) {
     Bucket& own = added.buckets.emplace_back();
     own.backward = add_work("backward", bucket.backward, bucket.pieces, bucket.backward_recipe);
+  }
+  for (const WeightGather& gather : chunk.gathers) {
+    if (gather_overlap) added.gathered.push_back(add_work("forward", gather.forward, gather.pieces, nullptr));
   }
   for (const ShardedUnit& unit : chunk.units) {
     added.unit_forward.push_back(add_work("forward", unit.forward, unit.forward_pieces, nullptr));
@@ -127,6 +132,11 @@ class ShapeWriter {
         add_kernels(part.kernels);
       }
     }
+    add(std::ssize(chunk.gathers));
+    for (const WeightGather& gather : chunk.gathers) {
+      add(gather.transfers);
+      add(gather.pieces);
+    }
     add(std::ssize(chunk.units));
     for (const ShardedUnit& unit : chunk.units) {
       add(unit.forward_pieces);
@@ -137,7 +147,6 @@ class ShapeWriter {
   void add(const Step::Lane& lane) {
     for (const int number : {lane.stage, lane.first_rank, lane.skipped, static_cast<int>(lane.cut)}) add(number);
     add(lane.companions);
-    add(lane.parameter_gathers);
     add(std::ssize(lane.chunks));
     for (const Step::Chunk& chunk : lane.chunks) add(chunk);
   }
@@ -153,9 +162,9 @@ class ShapeWriter {
 
 std::vector<std::int64_t> shape_of(const Step& step) {
   ShapeWriter shape;
-  for (const int number :
-       {static_cast<int>(step.schedule), step.interleave, step.micro_batches, step.overlap ? 1 : 0,
-        step.every_micro_batch ? 1 : 0, step.checkpoint ? 1 : 0, step.slowest_replica > Seconds(0.0) ? 1 : 0}) {
+  for (const int number : {static_cast<int>(step.schedule), step.interleave, step.micro_batches, step.overlap ? 1 : 0,
+                           step.every_micro_batch ? 1 : 0, step.gather_overlap ? 1 : 0, step.checkpoint ? 1 : 0,
+                           step.slowest_replica > Seconds(0.0) ? 1 : 0}) {
     shape.add(number);
   }
   shape.add(std::ssize(step.lanes));

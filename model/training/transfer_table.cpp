@@ -268,7 +268,8 @@ Seconds TransferTable::time(int transfer, int lane) const {
 std::optional<KnownTransfers::Shape> TransferTable::shape() const {
   if (shared_ == nullptr) return std::nullopt;
   const Plan& plan = scenario_.plan;
-  std::vector<std::uint64_t> shape{plan.zero == 3, synchronises_every_micro_batch(plan), plan.sync.overlap};
+  std::vector<std::uint64_t> shape{plan.zero == 3, synchronises_every_micro_batch(plan), plan.sync.overlap,
+                                   plan.sync.gather_overlap};
   std::set<std::array<std::uint64_t, 3>> seen;
   for (const Entry& entry : entries_) {
     if (!entry.pattern) return std::nullopt;

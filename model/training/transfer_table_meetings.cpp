@@ -88,6 +88,7 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
     }
   }
 
+  const Sync& sync = scenario_.plan.sync;
   const bool gradients_all_along = scenario_.plan.zero == 3 || synchronises_every_micro_batch(scenario_.plan);
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
     const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];
@@ -102,7 +103,7 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
                                      !is_inside_layers(users[at_index(other)].kind) &&
                                      std::ranges::includes(users[at_index(other)].lanes, part.lanes);
           if (own_gradients && !gradients_all_along) {
-            if (scenario_.plan.sync.overlap) cut = std::max(cut, Cut::last);
+            if (sync.overlap || sync.gather_overlap) cut = std::max(cut, Cut::ends);
           } else {
             cut = Cut::all;
           }

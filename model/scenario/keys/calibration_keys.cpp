@@ -101,6 +101,8 @@ constexpr Key habits_keys[] = {
     {"plan.sync.copied", a_habit, "", of_the_key},
     {"plan.sync.summed_apart", a_habit, "", of_the_key},
     {"plan.sync.gradient_precision", a_habit, "", of_the_key},
+    {"plan.sync.gather", a_habit, "", of_the_key},
+    {"plan.sync.gather_overlap", a_habit, "", of_the_key},
     {"plan.sync.assignment", a_habit, "", of_the_key},
     {"plan.sync.split", a_habit, "", of_the_key},
     {"plan.sync.priority", a_habit, "", of_the_key},
