@@ -97,6 +97,8 @@ Result Job::named_result() const {
   const std::vector<Constant>& of_models = scenario_.calibration.constants;
   result.provenance.insert(result.provenance.end(), of_models.begin(), of_models.end());
   result.warnings = scenario_.calibration.warnings;
+  result.trainer = scenario_.trainer;
+  result.traits = scenario_.traits;
   if (fidelity_ == Fidelity::estimate && !scenario_.jobs.empty()) {
     result.warnings.emplace_back("an estimate does not see the other jobs on the fabric: use --fidelity flows");
   }

@@ -233,6 +233,10 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
     table["compression kernels"] = {all, exposed};
     unexplained -= exposed;
   }
+  if (const Seconds alone = std::min(step.lanes[lane].exchanges_alone, unexplained); alone > Seconds(0.0)) {
+    table["collectives inside layers"].exposed += alone;
+    unexplained -= alone;
+  }
   if (unexplained > Seconds(0.0)) table["waiting for other ranks"] = {unexplained, unexplained};
   if (waiting > Seconds(0.0)) table["waiting for the slowest replica"] = {waiting, waiting};
   const auto add_merged = [&table](const char* name, Seconds exposed, Seconds hidden) {

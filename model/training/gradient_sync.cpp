@@ -147,10 +147,10 @@ Seconds GradientSync::kernel_time(const std::vector<Operator>& ops) const {
   return ops.empty() ? Seconds(0.0) : std::max(pricer_.kernels(ops), pricer_.dispatch(ops));
 }
 
-/// Plain trainers copy each gradient into the bucket that is sent (DistributedDataParallel without bucket views,
-/// Horovod's fusion buffer); tuned ones let the backward pass write there.
+/// Some trainers copy each gradient into the bucket that is sent (DistributedDataParallel without bucket views,
+/// Horovod's fusion buffer); with others the backward pass writes there.
 std::vector<Operator> GradientSync::copies_into_bucket(Bytes gradients) const {
-  if (std::get<TrainWorkload>(scenario_.workload).kernels != KernelSet::plain) return {};
+  if (!scenario_.plan.sync.copied) return {};
   const Streaming copy{StreamingKind::elementwise, gradients, gradients, Flops(0.0), false};
   return {{"copy into bucket", copy, Precision::fp32, 1}};
 }
@@ -328,6 +328,7 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
   // FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
   // divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).
   const auto flat_buffer = [&](double parameters) {
+    if (!sync.copied) return Seconds(0.0);
     const Bytes pass = weight_ * parameters;
     const Streaming copy{StreamingKind::elementwise, pass, pass, Flops(0.0), false};
     return pricer_.kernels(

@@ -39,12 +39,13 @@ class KnownTransfers {
     int servers = 1;
     ServerPlacement placement;
     std::vector<int> levels;
+    TokenRouting tokens;
     auto operator<=>(const Key&) const = default;
   };
   struct Transfer {
     std::vector<Step::Transfer::Part> parts;  ///< without their lanes
-    /// A hash of its flows' ends, of which of them are equally large, and of their algorithms; nothing where some flow
-    /// is not between two GPUs.
+    /// A hash of its flows' ends, of which of them are equally large and heavy, and of their algorithms; nothing where
+    /// some flow is not between two GPUs.
     std::optional<std::uint64_t> pattern;
     ReadSet reads;  ///< constants that it rests on
   };

@@ -7,7 +7,6 @@
 #include "model/base/number.hpp"
 #include "model/base/spread.hpp"
 #include "model/cost/launches.hpp"
-#include "model/training/expert_dispatch.hpp"
 #include "model/training/tensor_overlap.hpp"
 
 namespace foretrain {
@@ -61,7 +60,8 @@ constexpr std::array cost_parts = {&LayerCost::forward_kernels,       &LayerCost
                                    &LayerCost::recompute_collectives, &LayerCost::forward_copies,
                                    &LayerCost::backward_copies,       &LayerCost::forward_hidden,
                                    &LayerCost::backward_hidden,       &LayerCost::recompute_hidden,
-                                   &LayerCost::forward_hidden_copies, &LayerCost::backward_hidden_copies};
+                                   &LayerCost::forward_hidden_copies, &LayerCost::backward_hidden_copies,
+                                   &LayerCost::hidden_exchanges};
 static_assert(sizeof(LayerCost) == cost_parts.size() * sizeof(Seconds), "a part of LayerCost that sums leave out");
 
 }  // namespace
@@ -159,7 +159,7 @@ Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {
 /// FSDP1's parameters are views of the gathered buffer. What becomes of gradients: GradientSync::add_sharded_units.
 std::vector<Operator> LayerPricer::weight_copies(const Layer& layer, bool backward) const {
   const Plan& plan = scenario_.plan;
-  if (plan.zero != 3 || train_.kernels != KernelSet::plain || shards_of(plan) == 1) return {};
+  if (plan.zero != 3 || !plan.sync.copied || shards_of(plan) == 1) return {};
   if (backward && !plan.reshard_after_forward) return {};
   const Precision precision = storage_precision(train_.precision);
   const Bytes weights = bytes_per_element(precision) * (layer.parameters + layer.frozen_parameters);
@@ -197,9 +197,7 @@ LayerCost LayerPricer::with_recomputation(LayerCost cost, const Layer& layer) co
   if (&again == &layer.forward) {
     cost.recompute_kernels = cost.forward_kernels;
     cost.recompute_dispatch = cost.forward_dispatch;
-    if (scenario_.plan.zero == 3) {
-      // FSDP's layers are checkpointed by PyTorch, which stops as soon as all saved tensors are there again
-      // (torch.utils.checkpoint, set_checkpoint_early_stop); Megatron-LM runs the whole layer again.
+    if (train_.recompute_early_stop) {
       const std::vector<Operator> tail(layer.forward.end() - static_cast<std::ptrdiff_t>(layer.unread_tail),
                                        layer.forward.end());
       cost.recompute_kernels -= kernels(tail);
@@ -236,11 +234,15 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
     return kernels(products) * (whole ? 1.0 : chunks);
   };
   LayerCalls::Calls calls;
-  for (const LayerCollective& stated : collectives) {
-    const LayerCollective collective = dispatched(stated, scenario_.plan, transfers.layout(), stage, topology_);
+  const Plan& plan = scenario_.plan;
+  for (const LayerCollective& collective : collectives) {
+    const bool of_tokens = collective.group == LayerCollective::Group::expert;
+    const bool hidden = of_tokens && hides_exchanges(plan);
     CollectiveCall call;
     call.operation = operation_of(collective.kind);
     call.size = collective.size;
+    if (of_tokens) call.tokens = {plan.expert_dispatch, collective.copies, collective.imbalance};
+    calls.hidden_by_others = calls.hidden_by_others || hidden;
     const int transfer = transfers.collective(stage, group_of(collective.group), std::move(call), 1.0,
                                               inside_layers, nullptr);
     const auto& products = collective.kind == Kind::all_gather ? overlapped.gathers : overlapped.scatters;
@@ -251,7 +253,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
       if (behind && at_index(i) < products.size()) {
         calls.behind.push_back({transfer, hidden_by(products[at_index(i)], whole) / of_pass});
       } else {
-        (collective.overlappable ? calls.beside : calls.between).push_back(transfer);
+        (collective.overlappable || hidden ? calls.beside : calls.between).push_back(transfer);
       }
     }
   }
@@ -271,7 +273,7 @@ LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& tran
 double LayerCalls::Calls::share_beside() const {
   double free = 1.0;
   for (const Behind& call : behind) free -= call.share;
-  return std::min(hiding_share, free);
+  return hidden_by_others ? free : std::min(hiding_share, free);
 }
 
 LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
@@ -298,8 +300,10 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
       exposed += std::max(time - hiding, Seconds(0.0));
     };
     run_beside(beside.time(), kernels * share);
+    if (of_pass.hidden_by_others) cost.hidden_exchanges += std::min(beside.time(), kernels * share);
     for (const auto& [transfer, own] : of_pass.behind) run_beside(transfers.time(transfer, lane), kernels * own);
   };
+  cost.hidden_exchanges = Seconds(0.0);
   hide(calls.forward, cost.forward_kernels, cost.forward_collectives, cost.forward_hidden);
   hide(calls.recompute, cost.recompute_kernels, cost.recompute_collectives, cost.recompute_hidden);
   hide(calls.backward, cost.backward_kernels, cost.backward_collectives, cost.backward_hidden);
