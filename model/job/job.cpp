@@ -58,7 +58,8 @@ bool concerns(const Constant& figure, const Scenario& scenario) {
   const auto is_of = [&](std::string_view part) { return figure.name.find(part) != std::string::npos; };
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
   if (train == nullptr && !std::holds_alternative<CollectiveWorkload>(scenario.workload)) {
-    return !std::holds_alternative<OperatorWorkload>(scenario.workload) || figure.name.starts_with(cluster.node.gpu.name);
+    return !std::holds_alternative<OperatorWorkload>(scenario.workload) ||
+           figure.name.starts_with(cluster.node.gpu.name);
   }
   if (cluster.node.gpu.processor || (train != nullptr && (train->loader || uses_store(scenario)))) return true;
   if (is_of(".storage.")) return false;

@@ -62,6 +62,7 @@ std::optional<RooflineFigure> roofline_of(const Scenario& scenario) {
 ScenarioPart scenario_part(const std::string& file, const ReportOptions& options) {
   PlotOptions shared = options.shared;
   shared.files = {file};
+  shared.overrides = planned_overrides(file, shared.overrides, shared.fidelity);
   const YamlNode document = scenario_document(file, shared.overrides);
   const Scenario scenario = read_scenario(document, std::filesystem::path(file).stem().string());
   PlotOptions varied = shared;

@@ -38,8 +38,8 @@ Drawn random_plan(std::mt19937& random) {
   };
   const int tensor = one_of(1, 2, 4, 8), pipeline = one_of(1, 1, 2, 4), context = one_of(1, 1, 1, 2);
   const bool moe = random() % 4 == 0;
-  std::string plan = fmt::format("tensor: {}, pipeline: {}, context: {}, zero: {}", tensor, pipeline, context,
-                                 one_of(0, 0, 1, 3));
+  std::string plan =
+      fmt::format("tensor: {}, pipeline: {}, context: {}, zero: {}", tensor, pipeline, context, one_of(0, 0, 1, 3));
   if (tensor > 1 && random() % 2 == 0) plan += ", sequence_parallel: true, tensor_overlap: true";
   if (moe) plan += fmt::format(", expert: {}", one_of(2, 4));
   if (pipeline > 1) plan += one_of(", interleave: 2", ", schedule: gpipe", ", schedule: zero_bubble", "");
@@ -211,11 +211,10 @@ TEST_CASE("hidden collectives count in a table's total") {
 }
 
 TEST_CASE("text, JSON, CSV, comparisons and explanations print the same numbers") {
-  for (const char* run :
-       {"gpt2-xl-dgx-a100", "gpt3-175b-1024-a100", "fit-zero-1", "fit-zero-2", "fit-zero-3", "fit-fsdp-llama3-8b",
-        "fit-offload-optimizer", "gpt-oss-120b-64-h100", "gemma3-27b-64-h200", "deepseek-v2-lite-fp8-block-h100",
-        "execution-alexnet", "data-parallel-resnet18-two-gpus", "diagnosis-slow-network", "servers-sharded-servers",
-        "contention-data-loading"}) {
+  for (const char* run : {"gpt2-xl-dgx-a100", "gpt3-175b-1024-a100", "fit-zero-1", "fit-zero-2", "fit-zero-3",
+                          "fit-fsdp-llama3-8b", "fit-offload-optimizer", "gpt-oss-120b-64-h100", "gemma3-27b-64-h200",
+                          "deepseek-v2-lite-fp8-block-h100", "execution-alexnet", "data-parallel-resnet18-two-gpus",
+                          "diagnosis-slow-network", "servers-sharded-servers", "contention-data-loading"}) {
     INFO(run);
     const Scenario scenario = load_scenario(run);
     const Result result = predict(scenario, Fidelity::estimate, Timeline::fill);

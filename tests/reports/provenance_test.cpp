@@ -13,8 +13,7 @@ using namespace foretrain;
 
 namespace {
 
-const std::vector<std::pair<const char*, const char*>> asked = {
-    {"training, dense", R"(
+const std::vector<std::pair<const char*, const char*>> asked = {{"training, dense", R"(
 cluster: { node: dgx-a100-80gb, nodes: 2 }
 workload:
   train:
@@ -25,7 +24,7 @@ workload:
     optimizer: adamw
 plan: { tensor: 4, pipeline: 2 }
 )"},
-    {"training, experts in fp8", R"(
+                                                                {"training, experts in fp8", R"(
 cluster: { node: dgx-b200, nodes: 2 }
 workload:
   train:
@@ -37,7 +36,7 @@ workload:
     optimizer: adamw
 plan: { expert: 8 }
 )"},
-    {"training, ZeRO-3 in plain code", R"(
+                                                                {"training, ZeRO-3 in plain code", R"(
 cluster: { node: dgx-h100, nodes: 2 }
 workload:
   train:
@@ -48,7 +47,7 @@ workload:
     optimizer: adamw
 plan: { zero: 3, execution: compiled }
 )"},
-    {"training, a network on K80", R"(
+                                                                {"training, a network on K80", R"(
 cluster: { node: p2.8xlarge }
 workload:
   train:
@@ -59,7 +58,7 @@ workload:
     optimizer: momentum
 plan: {}
 )"},
-    {"training with servers", R"(
+                                                                {"training with servers", R"(
 cluster: { node: p3.16xlarge, nodes: 4 }
 workload:
   train:
@@ -70,15 +69,15 @@ workload:
     optimizer: momentum
 plan: { sync: { algorithm: parameter_server, servers: 2, placement: dedicated } }
 )"},
-    {"a collective", R"(
+                                                                {"a collective", R"(
 cluster: { node: dgx-a100-80gb, nodes: 4 }
 workload: { collective: { operation: all_reduce, size: 1 GB, ranks: 32, algorithm: auto } }
 )"},
-    {"a small collective in a node", R"(
+                                                                {"a small collective in a node", R"(
 cluster: { node: dgx-h100 }
 workload: { collective: { operation: all_gather, size: 64 KB, ranks: 8, algorithm: auto } }
 )"},
-    {"an operator", R"(
+                                                                {"an operator", R"(
 cluster: { node: dgx-a100-80gb }
 workload: { operator: { kind: matmul, m: 4096, n: 4096, k: 4096, precision: bf16 } }
 )"}};
@@ -124,8 +123,8 @@ TEST_CASE("no digit of a result changes with a constant that it does not list") 
       if (same) idle += " " + row.name;
       without_influence += same ? 1 : 0;
     }
-    // What loses a comparison was read, and is listed. These are few but for collectives alone: `auto` is the fastest of
-    // all algorithms and protocols, so that the constants of the others are just what it was held against.
+    // What loses a comparison was read, and is listed. These are few but for collectives alone: `auto` is the fastest
+    // of all algorithms and protocols, so that the constants of the others are just what it was held against.
     INFO(without_influence << " of " << all << " listed:" << idle);
     if (!result.collective) CHECK(without_influence <= 2 + all / 4);
   }
