@@ -97,8 +97,6 @@ TEST_CASE("Memory neither anchors nor is scaled") {
   CHECK(report.cases[1].predicted == 30.0);
 }
 
-}  // namespace foretrain::test
-
 TEST_CASE("A rate is scored as the time that it stands for, so that both ways to be wrong weigh the same") {
   // Measured 100 a second. Twice as fast is half the time: −50 %; half as fast is twice the time: +100 %. Steps of the
   // same times say the same, memory is compared as it is.
@@ -122,3 +120,5 @@ TEST_CASE("An anchor stretches times and rates of a group the same way") {
   CHECK(report.cases.front().predicted == Approx(50.0));
   CHECK(report.cases.front().error() == Approx(0.0).margin(1e-12));
 }
+
+}  // namespace foretrain::test
