@@ -30,7 +30,10 @@ namespace foretrain {
 
 namespace {
 
+/// Where each key was written, but for those that nobody wrote.
 void note_positions(const YamlNode& node, const std::string& path, std::map<std::string, SourcePosition>& where) {
+  static const std::string assumed = fmt::format("trainers/{}.yaml", default_trainer);
+  if (node.where.file.ends_with(assumed)) return;
   where.emplace(path, node.where);
   for (const YamlEntry& entry : node.entries) note_positions(entry.value, join_path(path, entry.key), where);
 }
@@ -96,7 +99,6 @@ Scenario read_with_habits(const YamlNode& document, std::string_view default_nam
   TrainedScenario trained = with_trainer(document, cluster);
   Scenario scenario = read_completed(trained.document, std::move(cluster), default_name);
   for (const Trait& trait : trained.traits) {
-    if (trait.from == Trait::From::assumed) scenario.where.erase(trait.key);
     // What ZeRO-2 would do is asked of plans with other levels, too.
     if (trait.key == "plan.zero.gradients") {
       scenario.plan.zero_gradients = value_of<ZeroGradients>(trait.value).value_or(scenario.plan.zero_gradients);

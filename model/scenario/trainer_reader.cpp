@@ -150,7 +150,8 @@ bool has_short_weights(const YamlNode& document) {
 
 /// Whether the trait is one of all plans, although some have nothing to which it means something.
 bool would_matter(Belongs to) {
-  return to == Belongs::to_divided_gradients || to == Belongs::to_tensor_ranks || to == Belongs::to_short_weights;
+  return to == Belongs::to_divided_gradients || to == Belongs::to_divided_states || to == Belongs::to_tensor_ranks ||
+         to == Belongs::to_short_weights;
 }
 
 bool belongs(const HabitRow& row, const YamlNode& document, const Cluster& cluster) {
@@ -226,13 +227,12 @@ void check_refusals(const MappingReader& file, const YamlNode& document, const S
   if (!refusals) return;
   for (const Field& one : refusals->list()) {
     const MappingReader refusal = one.mapping(keys::refusal);
-    if (!holds(refusal["when"], document)) continue;
-    const std::string key = refusal["key"].text();
-    if (factor_at(document, key) < 2) continue;
+    const std::string key = refusal["key"].text(), instead = refusal["instead"].text(),
+                      source = refusal["source"].text();
+    if (!holds(refusal["when"], document) || factor_at(document, key) < 2) continue;
     const YamlNode* guilty = document.at(key);
     throw ScenarioError(guilty != nullptr ? guilty->where : named, key,
-                        fmt::format("{} refuses this: {}", file["name"].text(), refusal["source"].text()),
-                        refusal["instead"].text());
+                        fmt::format("{} refuses this: {}", file["name"].text(), source), instead);
   }
 }
 
