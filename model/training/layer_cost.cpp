@@ -56,7 +56,8 @@ LayerCost& LayerCost::operator+=(const LayerCost& other) {
   forward_dispatch += other.forward_dispatch;
   backward_dispatch += other.backward_dispatch;
   forward_collectives += other.forward_collectives;
-  hidden_exchanges += other.hidden_exchanges;
+  forward_hidden += other.forward_hidden;
+  backward_hidden += other.backward_hidden;
   backward_collectives += other.backward_collectives;
   recompute_kernels += other.recompute_kernels;
   recompute_dispatch += other.recompute_dispatch;
@@ -67,10 +68,10 @@ LayerCost& LayerCost::operator+=(const LayerCost& other) {
 }
 
 LayerCost operator*(LayerCost cost, double n) {
-  for (Seconds* part :
-       {&cost.forward_kernels, &cost.backward_kernels, &cost.forward_dispatch, &cost.backward_dispatch,
-        &cost.forward_collectives, &cost.backward_collectives, &cost.recompute_kernels, &cost.recompute_dispatch,
-        &cost.recompute_collectives, &cost.forward_copies, &cost.backward_copies, &cost.hidden_exchanges}) {
+  for (Seconds* part : {&cost.forward_kernels, &cost.backward_kernels, &cost.forward_dispatch, &cost.backward_dispatch,
+                        &cost.forward_collectives, &cost.backward_collectives, &cost.recompute_kernels,
+                        &cost.recompute_dispatch, &cost.recompute_collectives, &cost.forward_copies,
+                        &cost.backward_copies, &cost.forward_hidden, &cost.backward_hidden}) {
     *part *= n;
   }
   return cost;
@@ -282,27 +283,28 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
     return time;
   };
   // What runs beside kernels hides behind them, but takes some of their speed.
-  const auto exposed = [&](const LayerCalls::Calls& of_pass, Seconds& kernels) {
+  const auto exposed = [&](const LayerCalls::Calls& of_pass, Seconds& kernels, Seconds& hidden) {
     kernels /= speed;
     Beside beside(transfers, lane);
     for (const int transfer : of_pass.beside) beside.add(transfer);
     const double share = of_pass.share_beside();
-    Seconds longer = beside.cost(kernels * share);
+    const Seconds slowed = beside.cost(kernels * share);
+    Seconds longer = slowed;
     for (const auto& [transfer, own] : of_pass.behind) {
       longer += std::min(transfers.time(transfer, lane), kernels * own) * transfers.slowdown(transfer);
     }
     kernels += longer;
-    if (of_pass.hidden_by_others) cost.hidden_exchanges += std::min(beside.time(), kernels * share);
+    if (of_pass.hidden_by_others) hidden += std::min(beside.time(), kernels * share) - slowed;
     Seconds waits = total(of_pass.between) + std::max(beside.time() - kernels * share, Seconds(0.0));
     for (const auto& [transfer, own] : of_pass.behind) {
       waits += std::max(transfers.time(transfer, lane) - kernels * own, Seconds(0.0));
     }
     return waits;
   };
-  cost.hidden_exchanges = Seconds(0.0);
-  cost.forward_collectives = exposed(calls.forward, cost.forward_kernels);
-  cost.recompute_collectives = exposed(calls.recompute, cost.recompute_kernels);
-  cost.backward_collectives = exposed(calls.backward, cost.backward_kernels);
+  cost.forward_hidden = cost.backward_hidden = Seconds(0.0);
+  cost.forward_collectives = exposed(calls.forward, cost.forward_kernels, cost.forward_hidden);
+  cost.recompute_collectives = exposed(calls.recompute, cost.recompute_kernels, cost.backward_hidden);
+  cost.backward_collectives = exposed(calls.backward, cost.backward_kernels, cost.backward_hidden);
   return cost;
 }
 

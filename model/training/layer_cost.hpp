@@ -14,7 +14,7 @@ struct LayerCost {
   Seconds forward_collectives, backward_collectives;  ///< exposed part
   Seconds recompute_kernels, recompute_dispatch, recompute_collectives;
   Seconds forward_copies, backward_copies;  ///< exposed part of offloading
-  Seconds hidden_exchanges;                 ///< of tokens, behind other passes, forward and backward together
+  Seconds forward_hidden, backward_hidden;  ///< by how much exchanges hidden behind other passes make these shorter
 
   LayerCost& operator+=(const LayerCost& other);
   friend LayerCost operator*(LayerCost cost, double n);

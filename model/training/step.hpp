@@ -115,7 +115,7 @@ struct Step {
     /// of the chunk makes the gradients of weights alone.
     std::vector<GradientBucket> buckets;
     std::vector<ShardedUnit> units;  ///< only with ZeRO-3
-    Seconds hidden_exchanges;        ///< of tokens, of both passes, behind those of others
+    Seconds hidden_exchanges;        ///< by which both passes are shorter as others hide exchanges of tokens
     RecipePointer forward_recipe = nullptr, backward_recipe = nullptr;
   };
 
