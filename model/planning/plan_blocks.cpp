@@ -257,7 +257,7 @@ MemoryFootprint PlanBlocks::least_memory() {
   const auto known = states_.find(stored());
   if (known != states_.end() && !known->second.fits_gpu()) return known->second;
   const Sync sync = scenario_.plan.sync;
-  scenario_.plan.sync.bucket_rule = Sync::BucketRule::megatron;  // parts of the gradients' own memory
+  scenario_.plan.sync.copied = false;
   scenario_.plan.sync.bucket = Bytes(0.0);
   const MemoryFootprint least = memory();
   scenario_.plan.sync = sync;

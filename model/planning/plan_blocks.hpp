@@ -49,10 +49,16 @@ class PlanBlocks {
   [[nodiscard]] Habits habits() const {
     const Plan& plan = scenario_.plan;
     const Sync& sync = plan.sync;
-    return {sync.bucket,    sync.first_bucket,   sync.bucketing,        sync.gradient_precision, sync.every_micro_batch,
-            plan.execution, plan.single_process, train().master_weights};
+    return {sync.bucket,
+            sync.first_bucket,
+            sync.bucketing,
+            sync.gradient_precision,
+            synchronises_every_micro_batch(plan),
+            plan.execution,
+            plan.single_process,
+            train().master_weights};
   }
-  /// ZeRO-1 and 2 differ in memory alone, and in what a reader makes of them.
+  /// ZeRO-1 and 2 differ in memory alone, in what a reader makes of them, and in when gradients leave (Habits).
   [[nodiscard]] static int zero_in_time(int zero) { return zero == 2 ? 1 : zero; }
   struct Variant {
     Plan plan;

@@ -131,8 +131,11 @@ const KnownTransfers::Transfer* KnownTransfers::find(const Key& key) const {
   return known == transfers_.end() ? nullptr : &known->second;
 }
 
-const KnownTransfers::Transfer& KnownTransfers::add(const Key& key, std::vector<Step::Transfer::Part> parts,
+const KnownTransfers::Transfer& KnownTransfers::add(const Key& key,
+                                                    const std::function<std::vector<Step::Transfer::Part>()>& lower,
                                                     const Topology& topology) {
+  const Reading reading;
+  std::vector<Step::Transfer::Part> parts = lower();
   constexpr std::size_t most_flows = 8'000'000;  // 130 MB: a few dozen steps of 16,384 GPUs
   if (flows_known > most_flows) {
     transfers_.clear();
@@ -143,7 +146,7 @@ const KnownTransfers::Transfer& KnownTransfers::add(const Key& key, std::vector<
   flows_ += more;
   flows_known += more;
   const std::optional<std::uint64_t> pattern = flow_pattern(parts, topology);
-  return transfers_.insert_or_assign(key, Transfer{std::move(parts), pattern}).first->second;
+  return transfers_.insert_or_assign(key, Transfer{std::move(parts), pattern, reads_so_far()}).first->second;
 }
 
 const KnownTransfers::Groups& KnownTransfers::groups(GroupKind kind, int stage, const Topology& topology) {

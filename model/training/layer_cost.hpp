@@ -14,7 +14,9 @@ struct LayerCost {
   Seconds forward_collectives, backward_collectives;  ///< exposed part
   Seconds recompute_kernels, recompute_dispatch, recompute_collectives;
   Seconds forward_copies, backward_copies;  ///< exposed part of offloading
-  Seconds forward_hidden, backward_hidden;  ///< by how much exchanges hidden behind other passes make these shorter
+  /// What hides behind kernels of collectives and of offloading.
+  Seconds forward_hidden, backward_hidden, recompute_hidden, forward_hidden_copies, backward_hidden_copies;
+  Seconds forward_gain, backward_gain;  ///< by how much exchanges of tokens behind other passes make these shorter
 
   LayerCost& operator+=(const LayerCost& other);
   friend LayerCost operator*(LayerCost cost, double n);

@@ -213,7 +213,10 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
                                          call.algorithm, call.size,   call.servers,
                                          call.placement, call.levels, call.tokens};
     const KnownTransfers::Transfer* lowered = shared_->find(shared_key);
-    if (lowered == nullptr) lowered = &shared_->add(shared_key, parts_of(key, grouping, call), topology_);
+    if (lowered == nullptr) {
+      lowered = &shared_->add(shared_key, [&] { return parts_of(key, grouping, call); }, topology_);
+    }
+    note_reads(lowered->reads);
     fresh.parts = lowered->parts;
     pattern = lowered->pattern;
   }
@@ -265,7 +268,7 @@ Seconds TransferTable::time(int transfer, int lane) const {
 std::optional<KnownTransfers::Shape> TransferTable::shape() const {
   if (shared_ == nullptr) return std::nullopt;
   const Plan& plan = scenario_.plan;
-  std::vector<std::uint64_t> shape{plan.zero == 3, plan.sync.every_micro_batch, plan.sync.overlap};
+  std::vector<std::uint64_t> shape{plan.zero == 3, synchronises_every_micro_batch(plan), plan.sync.overlap};
   std::set<std::array<std::uint64_t, 3>> seen;
   for (const Entry& entry : entries_) {
     if (!entry.pattern) return std::nullopt;
