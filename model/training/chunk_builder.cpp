@@ -154,7 +154,8 @@ Step::Chunk ChunkBuilder::chunk(const GradientSync::Place& place, int number, Pa
   const LayerCost cost = cost_of(layers);
   chunk.forward = cost.forward();
   chunk.backward = cost.backward();
-  chunk.hidden_exchanges = cost.hidden_exchanges;
+  chunk.hidden_exchanges = std::max(cost.forward_gain - chunk.forward.host, Seconds(0.0)) +
+                           std::max(cost.backward_gain - chunk.backward.host, Seconds(0.0));
   if (place.cut) {
     chunk.forward_pieces = fitted(forward_pieces(layers), chunk.forward);
     chunk.backward_pieces = fitted(backward_pieces(layers), chunk.backward);

@@ -59,7 +59,7 @@ constexpr std::array cost_parts = {
     &LayerCost::recompute_kernels,      &LayerCost::recompute_dispatch,  &LayerCost::recompute_collectives,
     &LayerCost::forward_copies,         &LayerCost::backward_copies,     &LayerCost::forward_hidden,
     &LayerCost::backward_hidden,        &LayerCost::recompute_hidden,    &LayerCost::forward_hidden_copies,
-    &LayerCost::backward_hidden_copies, &LayerCost::hidden_exchanges};
+    &LayerCost::backward_hidden_copies, &LayerCost::forward_gain,        &LayerCost::backward_gain};
 static_assert(sizeof(LayerCost) == cost_parts.size() * sizeof(Seconds), "a part of LayerCost that sums leave out");
 
 }  // namespace
@@ -282,12 +282,14 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
     return time;
   };
   // What runs beside kernels hides behind them, but takes some of their speed.
-  const auto hide = [&](const LayerCalls::Calls& of_pass, Seconds& kernels, Seconds& exposed, Seconds& hidden) {
+  const auto hide = [&](const LayerCalls::Calls& of_pass, Seconds& kernels, Seconds& exposed, Seconds& hidden,
+                        Seconds& gain) {
     kernels /= speed;
     Beside beside(transfers, lane);
     for (const int transfer : of_pass.beside) beside.add(transfer);
     const double share = of_pass.share_beside();
-    Seconds longer = beside.cost(kernels * share);
+    const Seconds slowed = beside.cost(kernels * share);
+    Seconds longer = slowed;
     for (const auto& [transfer, own] : of_pass.behind) {
       longer += std::min(transfers.time(transfer, lane), kernels * own) * transfers.slowdown(transfer);
     }
@@ -298,13 +300,13 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
       exposed += std::max(time - hiding, Seconds(0.0));
     };
     run_beside(beside.time(), kernels * share);
-    if (of_pass.hidden_by_others) cost.hidden_exchanges += std::min(beside.time(), kernels * share);
+    if (of_pass.hidden_by_others) gain += std::min(beside.time(), kernels * share) - slowed;
     for (const auto& [transfer, own] : of_pass.behind) run_beside(transfers.time(transfer, lane), kernels * own);
   };
-  cost.hidden_exchanges = Seconds(0.0);
-  hide(calls.forward, cost.forward_kernels, cost.forward_collectives, cost.forward_hidden);
-  hide(calls.recompute, cost.recompute_kernels, cost.recompute_collectives, cost.recompute_hidden);
-  hide(calls.backward, cost.backward_kernels, cost.backward_collectives, cost.backward_hidden);
+  cost.forward_gain = cost.backward_gain = Seconds(0.0);
+  hide(calls.forward, cost.forward_kernels, cost.forward_collectives, cost.forward_hidden, cost.forward_gain);
+  hide(calls.recompute, cost.recompute_kernels, cost.recompute_collectives, cost.recompute_hidden, cost.backward_gain);
+  hide(calls.backward, cost.backward_kernels, cost.backward_collectives, cost.backward_hidden, cost.backward_gain);
   return cost;
 }
 

@@ -128,7 +128,7 @@ struct Step {
     std::vector<GradientBucket> buckets;
     std::vector<ShardedUnit> units;     ///< only with ZeRO-3
     std::vector<WeightGather> gathers;  ///< in the order of its layers; only with ZeRO-1 and 2
-    Seconds hidden_exchanges;           ///< of tokens, of both passes, behind those of others
+    Seconds hidden_exchanges;           ///< by which both passes are shorter as others hide exchanges of tokens
     RecipePointer forward_recipe = nullptr, backward_recipe = nullptr;
   };
 
