@@ -5,6 +5,7 @@
 
 #include "model/collectives/collective.hpp"
 #include "model/collectives/exchange.hpp"
+#include "model/collectives/library.hpp"
 #include "model/collectives/placement.hpp"
 
 namespace foretrain {
@@ -14,8 +15,6 @@ namespace {
 /// On a path, one thread block of the library serves both directions, so that each gets half of what a ring gets (eight
 /// V100, first five: GPU 4 reaches the others only through GPU 0; 23 of 48 GB/s).
 constexpr double chain_inflation = 2.0;
-
-bool is_nvlink(LinkKind kind) { return kind == LinkKind::nvlink || kind == LinkKind::nvswitch; }
 
 bool flows_through_first_rank(CollectiveOperation operation) {
   return operation != CollectiveOperation::broadcast && operation != CollectiveOperation::reduce;
@@ -67,6 +66,14 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
     layout.nodes.push_back(std::move(part));
     known = &layout.nodes.back();
   }
+  layout.network_reduces = layout.nodes.size() > 1;
+  if (layout.network_reduces) {
+    links.clear();
+    topology.append_route(layout.nodes[0].ranks.front(), layout.nodes[1].ranks.front(), links);
+    layout.network_reduces = std::ranges::all_of(links, [&](LinkId link) {
+      return topology.link_kind(link) != LinkKind::network || topology.in_network_reduction(link);
+    });
+  }
   // Rings of a mesh may avoid the pairs that have no direct link; a single natural ring may not.
   const std::vector<NodeRing>& rings = layout.nodes.front().rings;
   layout.nvlink = layout.nvlink || rings.size() > 1 || rings.front().chain;
@@ -88,6 +95,7 @@ double TrafficBuilder::card_efficiency(LinkId card, int node) const {
 }
 
 double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Engine engine) {
+  if (topology_.nccl().none()) return 1.0;
   links_.clear();
   topology_.append_route(source, destination, links_);
   double nvlink = 1.0;
@@ -160,6 +168,35 @@ void TrafficBuilder::add_tree(const GroupLayout& layout) {
 }
 
 void TrafficBuilder::add_in_network(const GroupLayout& layout) {
+  add_to_switches(layout);
+  add_tree_between_nodes(layout);
+}
+
+void TrafficBuilder::add_in_network_switches(const GroupLayout& layout, CollectiveOperation operation) {
+  const bool reduces = operation == CollectiveOperation::all_reduce;
+  if (reduces && layout.in_network) {
+    add_to_switches(layout);
+  } else {
+    for (const GroupLayout::NodePart& part : layout.nodes) {
+      for (const NodeRing& ring : part.rings) {
+        const std::size_t length = ring.order.size();
+        const double bytes = (reduces ? 2.0 : 1.0) * static_cast<double>(length - 1) / static_cast<double>(length) *
+                             ring.share * (ring.chain ? chain_inflation : 1.0);
+        for (std::size_t i = 0; length > 1 && i < length; ++i) add(ring.order[i], ring.order[(i + 1) % length], bytes);
+      }
+    }
+  }
+  // Every card sends its ranks' shares up once and gets their sums once: a flow to the next node stands for both.
+  for (std::size_t k = 0; k < layout.nodes.size(); ++k) {
+    const std::vector<int>& here = layout.nodes[k].ranks;
+    const std::vector<int>& next = layout.nodes[(k + 1) % layout.nodes.size()].ranks;
+    for (std::size_t place = 0; place < here.size(); ++place) {
+      add(here[place], next[place % next.size()], 1.0 / static_cast<double>(here.size()));
+    }
+  }
+}
+
+void TrafficBuilder::add_to_switches(const GroupLayout& layout) {
   for (const GroupLayout::NodePart& part : layout.nodes) {
     // A port carries the rank's own message once and, once more, the 1/n of the result that the rank multicasts.
     const std::vector<int>& order = part.rings.front().order;
@@ -167,7 +204,6 @@ void TrafficBuilder::add_in_network(const GroupLayout& layout) {
     for (std::size_t i = 0; i < order.size(); ++i)
       add(order[i], order[(i + 1) % order.size()], bytes, Engine::switches);
   }
-  add_tree_between_nodes(layout);
 }
 
 void TrafficBuilder::add_tree_between_nodes(const GroupLayout& layout) {
@@ -192,18 +228,27 @@ void TrafficBuilder::add_direct(const std::vector<int>& group, CollectiveOperati
   const std::size_t ranks = group.size();
   for (std::size_t i = 0; i < ranks; ++i) {
     if (operation == CollectiveOperation::send_receive) {
-      add(group[i], group[(i + 1) % ranks], 1.0);
+      add_messages({{group[i], group[(i + 1) % ranks], Bytes(1.0)}});
       continue;
     }
+    std::vector<Flow> parts;
     for (std::size_t j = 0; j < ranks; ++j) {
-      if (i != j) add(group[i], group[j], 1.0 / static_cast<double>(ranks));
+      if (i != j) parts.push_back({group[i], group[j], Bytes(1.0 / static_cast<double>(ranks))});
     }
+    add_messages(std::move(parts));
   }
 }
 
 void TrafficBuilder::add_exchange(const std::vector<int>& group, Bytes size) {
-  for (const Flow& flow : exchange_flows(group, size / static_cast<double>(group.size()), topology_)) {
-    add(flow.source, flow.destination, flow.bytes / size);
+  std::vector<Flow> flows = exchange_flows(group, size / static_cast<double>(group.size()), topology_);
+  for (Flow& flow : flows) flow.bytes = Bytes(flow.bytes / size);
+  add_messages(std::move(flows));
+}
+
+void TrafficBuilder::add_messages(std::vector<Flow> messages) {
+  for (Flow& flow : forwarded_over_rails(std::move(messages), topology_)) {
+    flow.bytes /= efficiency(flow.source, flow.destination);
+    flows_.push_back(flow);
   }
 }
 

@@ -38,6 +38,7 @@ struct Topology::Impl {
   LinkId first_fabric_link = 0;
   bool switches_reduce = true;  ///< Network::in_network_reduction of all
   bool limits_connections = false;
+  NcclVersion nccl;
 
   struct Place {
     int node = 0;
@@ -209,6 +210,7 @@ Topology::Topology(const Cluster& cluster) {
   for (const NodeGroup& group : cluster.groups) {
     impl->add_group(group.node, group.network, group.nodes, group.gpus_per_node);
   }
+  impl->nccl = cluster.nccl;
   impl->fabric = make_fabric_routes(cluster);
   impl->add_faults(cluster);
   impl_ = impl;
@@ -345,6 +347,8 @@ Seconds Topology::latency(EndpointId source, EndpointId destination) const {
 }
 
 bool Topology::fabric_is_one_switch() const { return impl_->fabric->links() == 0; }
+
+NcclVersion Topology::nccl() const { return impl_->nccl; }
 
 bool Topology::limits_connections() const { return impl_->limits_connections; }
 
