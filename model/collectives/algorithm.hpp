@@ -33,6 +33,9 @@ struct Algorithm {
   std::vector<LoweredCollective::Phase> (*all_to_all_of_many)(const CollectiveCall& call,
                                                               const Topology& topology) = nullptr;
   bool has_servers = false;
+  /// How NCCL carries it out: as rings or in switches, in one call, or by point-to-point messages, a group for each
+  /// phase, where it has no such algorithm.
+  enum class Runs { messages, rings, switches } runs = Runs::messages;
   /// Numbers of pieces of which lower() takes the fastest, as the libraries that drive switches do; none: as the shape
   /// says.
   std::vector<int> pieces = {};

@@ -1,5 +1,6 @@
-// Explicit algorithms: the schedule as written, on the links' achieved bandwidth, without what a library's protocols
-// cost; only headers of small messages and hops of unequal length are added (network_effects.hpp).
+// Explicit algorithms: the schedule as written, with headers of small messages (network_effects.hpp) and what the
+// library loses in carrying it out (library_losses.hpp), the same as `auto` counts. Without a library it runs on the
+// links' achieved bandwidth alone, a ring's hops of unequal length averaged.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "model/collectives/collective.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/exchange.hpp"
+#include "model/collectives/library_losses.hpp"
 #include "model/collectives/network_effects.hpp"
 #include "model/collectives/placement.hpp"
 #include "model/collectives/repeated_groups.hpp"
@@ -189,10 +191,12 @@ void divide_lane(LoweredCollective::Phase& phase, const Topology& topology) {
   }
 }
 
-/// The fastest of several numbers of pieces.
+/// The fastest of several numbers of pieces, with what `finish` adds to each.
+template <typename Finish>
 std::vector<LoweredCollective::Phase> lower_in_best_pieces(std::vector<ScheduledGroups> all,
                                                            const std::vector<int>& numbers, Algorithm::Build build,
-                                                           Bytes message, const Topology& topology) {
+                                                           Bytes message, const Topology& topology,
+                                                           const Finish& finish) {
   std::vector<LoweredCollective::Phase> best;
   Seconds least = Seconds(std::numeric_limits<double>::infinity());
   for (const int pieces : numbers) {
@@ -200,7 +204,7 @@ std::vector<LoweredCollective::Phase> lower_in_best_pieces(std::vector<Scheduled
       groups.shape.pieces = pieces;
       groups.schedule = build(groups.schedule.ranks, groups.shape);
     }
-    LoweredCollective candidate{.chosen_algorithm = {}, .phases = lower_phases(all, message, topology)};
+    LoweredCollective candidate{.chosen_algorithm = {}, .phases = finish(lower_phases(all, message, topology))};
     const Seconds time = uncontended_time(candidate, topology);
     if (time < least) {
       least = time;
@@ -210,7 +214,7 @@ std::vector<LoweredCollective::Phase> lower_in_best_pieces(std::vector<Scheduled
   return best;
 }
 
-LoweredCollective lower_named(const CollectiveCall& call, const Topology& topology) {
+LoweredCollective lower_named(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
   const Algorithm& algorithm = algorithm_of(call.algorithm);
   const Algorithm::Build build = algorithm.build(call.operation);
   if (build == nullptr) {
@@ -218,17 +222,25 @@ LoweredCollective lower_named(const CollectiveCall& call, const Topology& topolo
                                             fmt::join(algorithms_for(call.operation), ", ")));
   }
   LoweredCollective lowered{.chosen_algorithm = std::string(name(call.algorithm)), .phases = {}};
+  const Library library(call, topology, calibration);
+  const auto finish = [&](std::vector<LoweredCollective::Phase> phases) {
+    add_network_effects(phases, topology);
+    add_losses(phases, algorithm, call, library, topology);
+    return phases;
+  };
   const bool many = call.groups.front().size() >= fewest_ranks_aggregated;
   if (many && call.operation == CollectiveOperation::all_to_all && algorithm.all_to_all_of_many != nullptr) {
     for (const std::vector<int>& group : call.groups) shape_of(call, group, topology);  // refuses what does not suit
-    lowered.phases = algorithm.all_to_all_of_many(call, topology);
+    std::vector<LoweredCollective::Phase> phases = algorithm.all_to_all_of_many(call, topology);
+    add_losses(phases, algorithm, call, library, topology);
+    lowered.phases = std::move(phases);
     return lowered;
   }
   std::vector<ScheduledGroups> groups = schedule_groups(call, build, topology);
+  const Bytes message = message_size(call);
   lowered.phases = algorithm.pieces.empty()
-                       ? lower_phases(groups, message_size(call), topology)
-                       : lower_in_best_pieces(std::move(groups), algorithm.pieces, build, message_size(call), topology);
-  add_network_effects(lowered, topology);
+                       ? finish(lower_phases(groups, message, topology))
+                       : lower_in_best_pieces(std::move(groups), algorithm.pieces, build, message, topology, finish);
   return lowered;
 }
 
@@ -246,7 +258,7 @@ LoweredCollective lower(const CollectiveCall& call, const Topology& topology, co
     }
   }
   LoweredCollective lowered = call.algorithm == SyncAlgorithm::automatic ? lower_automatic(call, topology, calibration)
-                                                                         : lower_named(call, topology);
+                                                                         : lower_named(call, topology, calibration);
   share_links(lowered, call.operation, topology);
   return lowered;
 }

@@ -255,6 +255,7 @@ const Algorithm in_network_algorithm = {
         },
     .shape = in_network_shape,
     .order = ring_order,
+    .runs = Algorithm::Runs::switches,
     .pieces = {1, 4, 16, 64},
 };
 

@@ -47,8 +47,9 @@ std::vector<Cycle> cycles_of(const std::vector<Flow>& flows, const Topology& top
   return cycles;
 }
 
-/// The longest way over `hops` consecutive hops, wherever it begins.
-Seconds longest_way(const Cycle& cycle, int hops) {
+}  // namespace
+
+Seconds longest_way(const std::vector<Seconds>& cycle, int hops) {
   const auto length = static_cast<int>(cycle.size());
   Seconds lap(0.0);
   for (const Seconds hop : cycle) lap += hop;
@@ -64,8 +65,6 @@ Seconds longest_way(const Cycle& cycle, int hops) {
   return lap * static_cast<double>(laps) + longest;
 }
 
-}  // namespace
-
 void add_headers(LoweredCollective::Phase& phase, const Topology& topology) {
   for (Flow& flow : phase.flows) flow.bytes = topology.carried_bytes(flow.source, flow.destination, flow.bytes);
 }
@@ -79,8 +78,8 @@ void average_ring_latency(LoweredCollective::Phase& phase, const Topology& topol
   if (mean > Seconds(0.0)) phase.latency = mean;
 }
 
-void add_network_effects(LoweredCollective& lowered, const Topology& topology) {
-  for (LoweredCollective::Phase& phase : lowered.phases) {
+void add_network_effects(std::vector<LoweredCollective::Phase>& phases, const Topology& topology) {
+  for (LoweredCollective::Phase& phase : phases) {
     add_headers(phase, topology);
     average_ring_latency(phase, topology);
   }

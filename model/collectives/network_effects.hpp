@@ -9,6 +9,9 @@ namespace foretrain {
 /// (Topology::carried_bytes). Each flow of a phase is one message.
 void add_headers(LoweredCollective::Phase& phase, const Topology& topology);
 
+/// The longest way over `hops` consecutive hops of a cycle, wherever it begins.
+Seconds longest_way(const std::vector<Seconds>& cycle, int hops);
+
 /// The latency of a repeated phase in which everybody passes on to its one neighbour what has just arrived: a ring. A
 /// chunk visits one hop after the other, so that `repeat` repetitions wait for the longest way over so many hops, not
 /// for the longest hop as often. The phase gets the mean per repetition. Other phases, and rings whose hops between
@@ -16,6 +19,6 @@ void add_headers(LoweredCollective::Phase& phase, const Topology& topology);
 void average_ring_latency(LoweredCollective::Phase& phase, const Topology& topology);
 
 /// Both, for all phases.
-void add_network_effects(LoweredCollective& lowered, const Topology& topology);
+void add_network_effects(std::vector<LoweredCollective::Phase>& phases, const Topology& topology);
 
 }  // namespace foretrain

@@ -27,6 +27,7 @@ Algorithm algorithm_over() {
                            const ScheduleShape& shape) { return rings_reduce_scatter(ranks, rings(ranks, shape)); },
       .broadcast = [](int ranks, const ScheduleShape& shape) { return chains_broadcast(ranks, rings(ranks, shape)); },
       .reduce = [](int ranks, const ScheduleShape& shape) { return chains_reduce(ranks, rings(ranks, shape)); },
+      .runs = Algorithm::Runs::rings,
   };
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/collectives/collective.hpp"
+#include "model/collectives/library.hpp"
 #include "model/collectives/placement.hpp"
 
 namespace foretrain {
@@ -13,8 +14,6 @@ namespace {
 /// On a path, one thread block of the library serves both directions, so that each gets half of what a ring gets (eight
 /// V100, first five: GPU 4 reaches the others only through GPU 0; 23 of 48 GB/s).
 constexpr double chain_inflation = 2.0;
-
-bool is_nvlink(LinkKind kind) { return kind == LinkKind::nvlink || kind == LinkKind::nvswitch; }
 
 bool flows_through_first_rank(CollectiveOperation operation) {
   return operation != CollectiveOperation::broadcast && operation != CollectiveOperation::reduce;
@@ -66,6 +65,14 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
     layout.nodes.push_back(std::move(part));
     known = &layout.nodes.back();
   }
+  layout.network_reduces = layout.nodes.size() > 1;
+  if (layout.network_reduces) {
+    links.clear();
+    topology.append_route(layout.nodes[0].ranks.front(), layout.nodes[1].ranks.front(), links);
+    layout.network_reduces = std::ranges::all_of(links, [&](LinkId link) {
+      return topology.link_kind(link) != LinkKind::network || topology.in_network_reduction(link);
+    });
+  }
   // Rings of a mesh may avoid the pairs that have no direct link; a single natural ring may not.
   const std::vector<NodeRing>& rings = layout.nodes.front().rings;
   layout.nvlink = layout.nvlink || rings.size() > 1 || rings.front().chain;
@@ -87,6 +94,7 @@ double TrafficBuilder::card_efficiency(LinkId card, int node) const {
 }
 
 double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Engine engine) {
+  if (topology_.nccl().none()) return 1.0;
   links_.clear();
   topology_.append_route(source, destination, links_);
   double nvlink = 1.0;
@@ -102,8 +110,8 @@ double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Eng
   return engine == Engine::switches ? constants_.nvls_efficiency : nvlink;
 }
 
-void TrafficBuilder::add(EndpointId source, EndpointId destination, double bytes, Engine engine, double weight) {
-  flows_.push_back({source, destination, Bytes(bytes / efficiency(source, destination, engine)), weight});
+void TrafficBuilder::add(EndpointId source, EndpointId destination, double bytes, Engine engine) {
+  flows_.push_back({source, destination, Bytes(bytes / efficiency(source, destination, engine))});
 }
 
 void TrafficBuilder::add_ring(const GroupLayout& layout, CollectiveOperation operation) {
@@ -159,6 +167,35 @@ void TrafficBuilder::add_tree(const GroupLayout& layout) {
 }
 
 void TrafficBuilder::add_in_network(const GroupLayout& layout) {
+  add_to_switches(layout);
+  add_tree_between_nodes(layout);
+}
+
+void TrafficBuilder::add_in_network_switches(const GroupLayout& layout, CollectiveOperation operation) {
+  const bool reduces = operation == CollectiveOperation::all_reduce;
+  if (reduces && layout.in_network) {
+    add_to_switches(layout);
+  } else {
+    for (const GroupLayout::NodePart& part : layout.nodes) {
+      for (const NodeRing& ring : part.rings) {
+        const std::size_t length = ring.order.size();
+        const double bytes = (reduces ? 2.0 : 1.0) * static_cast<double>(length - 1) / static_cast<double>(length) *
+                             ring.share * (ring.chain ? chain_inflation : 1.0);
+        for (std::size_t i = 0; length > 1 && i < length; ++i) add(ring.order[i], ring.order[(i + 1) % length], bytes);
+      }
+    }
+  }
+  // Every card sends its ranks' shares up once and gets their sums once: a flow to the next node stands for both.
+  for (std::size_t k = 0; k < layout.nodes.size(); ++k) {
+    const std::vector<int>& here = layout.nodes[k].ranks;
+    const std::vector<int>& next = layout.nodes[(k + 1) % layout.nodes.size()].ranks;
+    for (std::size_t place = 0; place < here.size(); ++place) {
+      add(here[place], next[place % next.size()], 1.0 / static_cast<double>(here.size()));
+    }
+  }
+}
+
+void TrafficBuilder::add_to_switches(const GroupLayout& layout) {
   for (const GroupLayout::NodePart& part : layout.nodes) {
     // A port carries the rank's own message once and, once more, the 1/n of the result that the rank multicasts.
     const std::vector<int>& order = part.rings.front().order;
@@ -166,7 +203,6 @@ void TrafficBuilder::add_in_network(const GroupLayout& layout) {
     for (std::size_t i = 0; i < order.size(); ++i)
       add(order[i], order[(i + 1) % order.size()], bytes, Engine::switches);
   }
-  add_tree_between_nodes(layout);
 }
 
 void TrafficBuilder::add_tree_between_nodes(const GroupLayout& layout) {
@@ -188,11 +224,21 @@ void TrafficBuilder::add_tree_between_nodes(const GroupLayout& layout) {
 }
 
 void TrafficBuilder::add_send_receive(const std::vector<int>& group) {
-  for (std::size_t i = 0; i < group.size(); ++i) add(group[i], group[(i + 1) % group.size()], 1.0);
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    add_messages({{group[i], group[(i + 1) % group.size()], Bytes(1.0)}});
+  }
 }
 
-void TrafficBuilder::add_exchange(const std::vector<Flow>& flows, Bytes size) {
-  for (const Flow& flow : flows) add(flow.source, flow.destination, flow.bytes / size, Engine::kernels, flow.weight);
+void TrafficBuilder::add_exchange(std::vector<Flow> flows, Bytes size) {
+  for (Flow& flow : flows) flow.bytes = Bytes(flow.bytes / size);
+  add_messages(std::move(flows));
+}
+
+void TrafficBuilder::add_messages(std::vector<Flow> messages) {
+  for (Flow& flow : forwarded_over_rails(std::move(messages), topology_)) {
+    flow.bytes /= efficiency(flow.source, flow.destination);
+    flows_.push_back(flow);
+  }
 }
 
 std::vector<Flow> TrafficBuilder::flows() { return merge_by_ends(std::exchange(flows_, {})); }

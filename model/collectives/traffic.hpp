@@ -8,6 +8,8 @@
 
 namespace foretrain {
 
+constexpr bool is_nvlink(LinkKind kind) { return kind == LinkKind::nvlink || kind == LinkKind::nvswitch; }
+
 /// One group of ranks as a collective sees it.
 struct GroupLayout {
   struct NodePart {
@@ -16,9 +18,10 @@ struct GroupLayout {
   };
   std::vector<NodePart> nodes;
   int ranks = 0;
-  int largest_node = 0;     ///< ranks on the node with the most
-  bool nvlink = false;      ///< ranks of one node reach each other over NVLink alone
-  bool in_network = false;  ///< and through switches that reduce
+  int largest_node = 0;          ///< ranks on the node with the most
+  bool nvlink = false;           ///< ranks of one node reach each other over NVLink alone
+  bool in_network = false;       ///< and through switches that reduce
+  bool network_reduces = false;  ///< the network's switches between its nodes do
 
   [[nodiscard]] int node_count() const { return static_cast<int>(nodes.size()); }
 };
@@ -43,17 +46,24 @@ class TrafficBuilder {
   /// Every rank to the next.
   void add_send_receive(const std::vector<int>& group);
   /// The flows of an all-to-all of buffers of `size` (exchange.hpp), which have their messages' headers already.
-  void add_exchange(const std::vector<Flow>& flows, Bytes size);
+  void add_exchange(std::vector<Flow> flows, Bytes size);
+  /// Reduction in the network's switches, a share of the message for each rank of a node; in the node's own inside it,
+  /// or else between its ranks.
+  void add_in_network_switches(const GroupLayout& layout, CollectiveOperation operation);
 
   /// One for each pair of ends. Leaves none.
   std::vector<Flow> flows();
 
- private:
   enum class Engine { kernels, switches };
-  void add(EndpointId source, EndpointId destination, double bytes, Engine engine = Engine::kernels,
-           double weight = 1.0);
+  /// What the library's kernels reach of the route's bandwidth, its links' own figures before the general ones.
+  double efficiency(EndpointId source, EndpointId destination, Engine engine = Engine::kernels);
+
+ private:
+  void add(EndpointId source, EndpointId destination, double bytes, Engine engine = Engine::kernels);
   void add_tree_between_nodes(const GroupLayout& layout);
-  double efficiency(EndpointId source, EndpointId destination, Engine engine);
+  void add_to_switches(const GroupLayout& layout);
+  /// Point to point, of a message of one byte; forwarded over rails where the library does that.
+  void add_messages(std::vector<Flow> messages);
   [[nodiscard]] double card_efficiency(LinkId card, int node) const;
 
   const Topology& topology_;

@@ -12,6 +12,7 @@
 #include "model/hardware/fabric.hpp"
 #include "model/hardware/failures.hpp"
 #include "model/hardware/gpu.hpp"
+#include "model/hardware/nccl_version.hpp"
 #include "model/hardware/storage.hpp"
 #include "model/hardware/transport.hpp"
 
@@ -107,6 +108,7 @@ struct Node {
   LinkType nic_attachment_link;     ///< how a card is attached (PCIe)
   Network network;
   Storage storage;
+  std::optional<NcclVersion> nccl = std::nullopt;  ///< where the machine decides it: textbook machines have none
   std::vector<Constant> constants;
   bool operator==(const Node&) const = default;
 };
@@ -157,6 +159,7 @@ struct Cluster {
   std::vector<Constant> price_constants = {};  ///< where the price is the catalogue's
   std::optional<Failures> failures = std::nullopt;
   std::optional<Energy> energy = std::nullopt;
+  NcclVersion nccl = {};
 
   [[nodiscard]] int gpus() const;
   /// The index of the node's group; 0 where all nodes are alike.

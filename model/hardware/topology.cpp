@@ -39,6 +39,7 @@ struct Topology::Impl {
   bool switches_reduce = true;  ///< Network::in_network_reduction of all
   bool limits_connections = false;
   Sharing sharing;
+  NcclVersion nccl;
 
   struct Place {
     int node = 0;
@@ -210,6 +211,7 @@ Topology::Topology(const Cluster& cluster) {
   for (const NodeGroup& group : cluster.groups) {
     impl->add_group(group.node, group.network, group.nodes, group.gpus_per_node);
   }
+  impl->nccl = cluster.nccl;
   impl->fabric = make_fabric_routes(cluster);
   impl->add_faults(cluster);
   impl->sharing = cluster.network.sharing;
@@ -349,6 +351,9 @@ Seconds Topology::latency(EndpointId source, EndpointId destination) const {
 bool Topology::fabric_is_one_switch() const { return impl_->fabric->links() == 0; }
 
 const Sharing& Topology::sharing() const { return impl_->sharing; }
+
+NcclVersion Topology::nccl() const { return impl_->nccl; }
+
 bool Topology::limits_connections() const { return impl_->limits_connections; }
 
 BytesPerSecond Topology::most_rate(EndpointId source, EndpointId destination) const {

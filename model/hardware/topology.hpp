@@ -106,6 +106,9 @@ class Topology {
   [[nodiscard]] const Gpu& gpu_model(int node) const;
   [[nodiscard]] const CardMessages& card_messages(int node) const;
 
+  /// The cluster's collective library.
+  [[nodiscard]] NcclVersion nccl() const;
+
   /// Connections side by side between two ends, where what passes between nodes is said to go over TCP; else 0.
   [[nodiscard]] int tcp_streams(int node) const;
 

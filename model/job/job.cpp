@@ -7,6 +7,7 @@
 #include "model/base/error.hpp"
 #include "model/base/words.hpp"
 #include "model/graph/timeline.hpp"
+#include "model/hardware/network_limits.hpp"
 #include "model/job/job_kinds.hpp"
 #include "model/parameter_server/store.hpp"
 
@@ -100,6 +101,7 @@ Result Job::named_result() const {
   result.warnings = scenario_.calibration.warnings;
   result.trainer = scenario_.trainer;
   result.traits = scenario_.traits;
+  for (std::string& limit : network_limits(scenario_.cluster, topology_)) result.warnings.push_back(std::move(limit));
   if (fidelity_ == Fidelity::estimate && !scenario_.jobs.empty()) {
     result.warnings.emplace_back("an estimate does not see the other jobs on the fabric: use --fidelity flows");
   }

@@ -10,6 +10,7 @@
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/failures_reader.hpp"
 #include "model/scenario/hardware_reader.hpp"
+#include "model/scenario/nccl_reader.hpp"
 #include "model/scenario/network_reader.hpp"
 #include "model/scenario/price_reader.hpp"
 #include "model/scenario/storage_reader.hpp"
@@ -51,6 +52,7 @@ Node read_node_document(const YamlNode& document, const Field& written) {
   result.gpus = static_cast<int>(node["gpus"].integer({1, most_gpus_per_node}));
   result.cpu = read_cpu(node["cpu"], log);
   result.peer_to_peer = node.flag_or("peer_to_peer", true);
+  if (const auto nccl = node.find("nccl")) result.nccl = read_nccl(*nccl);
   const std::optional<Field> link_types = node.find("link_types");
   read_wiring(node["wiring"], link_types, result, log);
   if (const auto nics = node.find("nics")) read_nic_attachment(*nics, link_types, result, log);
@@ -172,6 +174,10 @@ Cluster read_cluster(const Field& field) {
   result.gpus_per_node = first.gpus_per_node;
   result.network = std::move(first.network);
   if (result.groups.size() == 1) result.groups.clear();
+  // NCCL is for GPUs; between processors, and on machines that say so, collectives are plain copies.
+  if (result.node.gpu.processor) result.nccl = no_nccl;
+  if (result.node.nccl) result.nccl = *result.node.nccl;
+  if (const auto nccl = cluster.find("nccl")) result.nccl = read_nccl(*nccl);
   if (const auto faults = cluster.find("faults")) result.faults = read_faults(*faults);
   if (const auto jitter = cluster.find("jitter")) result.jitter = read_jitter(*jitter);
   require_possible_network(result, field);

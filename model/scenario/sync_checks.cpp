@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/base/words.hpp"
+#include "model/collectives/algorithm.hpp"
 #include "model/scenario/checks.hpp"
 
 namespace foretrain {
@@ -111,6 +112,26 @@ void check_gathered_weights(const Scenario& scenario) {
   }
 }
 
+/// What the plan exchanges beside all-reduces goes by the same algorithm, or not at all.
+void check_schedules(const Scenario& scenario) {
+  const Sync& sync = scenario.plan.sync;
+  if (!std::holds_alternative<TrainWorkload>(scenario.workload) || sync.algorithm == SyncAlgorithm::automatic) return;
+  const auto require = [&](CollectiveOperation operation, const std::string& why) {
+    if (algorithm_of(sync.algorithm).build(operation) != nullptr) return;
+    fail(scenario, "plan.sync.algorithm",
+         fmt::format("{} has no {}, which {}", name(sync.algorithm), name(operation), why),
+         fmt::format("auto, {}", fmt::join(algorithms_for(operation), ", ")));
+  };
+  if (scenario.plan.zero > 0) {
+    const std::string why = fmt::format("zero: {} needs", scenario.plan.zero);
+    require(CollectiveOperation::reduce_scatter, why);
+    require(CollectiveOperation::all_gather, why);
+  }
+  if (sync.compression.kind == Compression::Kind::top_k) {
+    require(CollectiveOperation::all_gather, fmt::format("compression: {} needs", name(sync.compression.kind)));
+  }
+}
+
 void check_placement(const Scenario& scenario) {
   if (scenario.plan.placement.empty() || !has_servers(scenario.plan.sync.algorithm)) return;
   fail(scenario, "plan.placement", "a list of nodes with parameter servers",
@@ -150,6 +171,7 @@ void check_servers(const Scenario& scenario) {
 void check_sync(const Scenario& scenario) {
   check_gathered_weights(scenario);
   check_servers(scenario);
+  check_schedules(scenario);
   check_placement(scenario);
   check_compression(scenario);
   if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) check_store(scenario, *train);

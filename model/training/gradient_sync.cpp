@@ -191,7 +191,7 @@ int GradientSync::transfer_of(int stage, GroupKind kind, CollectiveOperation ope
   CollectiveCall call;
   call.operation = operation;
   const Sync& sync = scenario_.plan.sync;
-  call.algorithm = operation == CollectiveOperation::all_reduce ? sync.algorithm : SyncAlgorithm::automatic;
+  call.algorithm = sync.algorithm;  // check_sync: one that has a schedule for the operation
   call.levels = sync.levels;
   call.servers = sync.servers;
   call.placement = sync.placement;

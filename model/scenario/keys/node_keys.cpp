@@ -15,6 +15,8 @@ constexpr Key node_keys[] = {
     {"gpus", whole, "needed", "How many GPUs the machine has."},
     {"cpu", mapping(cpu), "needed", "Its processors and their memory."},
     {"peer_to_peer", flag, "true", "Whether GPUs read each other's memory without the host."},
+    {"nccl", text, "the cluster's",
+     "The version of NCCL; none for a textbook machine, whose collectives lose nothing to a library."},
     {"link_types", by_name(mapping(link_type)), "", "Kinds of links that the catalogue does not have, by name."},
     {"wiring", list(mapping(link)), "needed", "The links between GPUs, switches and processors."},
     {"nics", mapping(nics), "on the processors", "Where the network cards hang."},

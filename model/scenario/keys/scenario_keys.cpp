@@ -28,6 +28,10 @@ constexpr Key cluster_keys[] = {
     {"groups", list(mapping(group)), "one kind of machine",
      "Machines of several kinds on one network, in the order of their ranks.",
      "Instead of node, nodes and gpus_per_node."},
+    {"nccl", text, "2.29, or the machine's; none between processors",
+     "The version of NCCL whose choices of algorithm, protocol and channels hold, for all GPUs.",
+     "none: no library; collectives are their schedules alone, at what large copies reach, and auto is the best of "
+     "them."},
     {"faults", list(mapping(fault)), "none", "Parts that are slow or have failed."},
     {"jitter", mapping(jitter), "none", "How much times vary from step to step."},
     {"price", quantity("USD/GPU/hour") | text | mapping(price), "",

@@ -1,0 +1,88 @@
+// What NCCL's kernels cost on given hardware, whosever schedule they carry out: launch, steps and protocols. One set
+// for `auto` and for every named algorithm; what the links themselves lose is in traffic.hpp.
+#pragma once
+
+#include <vector>
+
+#include "model/collectives/traffic.hpp"
+
+namespace foretrain {
+
+/// One of LL (a flag beside every word), LL128 (one per 128 bytes) and Simple (synchronisation once per chunk).
+struct LibraryProtocol {
+  const char* name = "";
+  double share = 1.0;  ///< of the bandwidth
+  Seconds step;        ///< inside a node
+  double network_us = 0.0;
+};
+
+class Library {
+ public:
+  Library(const CollectiveCall& call, const Topology& topology, const Calibration& calibration);
+
+  [[nodiscard]] const CollectiveConstants& constants() const { return constants_; }
+  [[nodiscard]] const std::vector<GroupLayout>& layouts() const { return layouts_; }
+  /// The group on the most nodes.
+  [[nodiscard]] const GroupLayout& slowest() const { return *slowest_; }
+  [[nodiscard]] NcclVersion version() const { return topology_.nccl(); }
+
+  /// Simple is the second one.
+  [[nodiscard]] std::vector<LibraryProtocol> protocols() const;
+  [[nodiscard]] LibraryProtocol simple() const;
+  [[nodiscard]] Seconds launch() const;
+  /// Peers that one call sends to: the first seven cost a set-up each; further ones are served in batches of eight.
+  [[nodiscard]] Seconds set_up(int peers) const;
+  /// Between nodes data and the news of its arrival travel the network once per step.
+  [[nodiscard]] Seconds network_step(const LibraryProtocol& protocol, Seconds inside, Seconds latency) const;
+  /// Over the longest hop between neighbouring nodes; zero on one node.
+  [[nodiscard]] Seconds longest_step(const LibraryProtocol& protocol, Seconds inside) const;
+  /// Mean step of a way up a tree: neighbours are close together, so that one level at most spans the longest hop.
+  [[nodiscard]] Seconds tree_step(const LibraryProtocol& protocol, Seconds inside) const;
+  /// Of a tree between the nodes.
+  [[nodiscard]] double levels() const;
+  /// All steps of rings through all ranks. A chunk crosses every hop but one in a round, the short ones among them.
+  [[nodiscard]] Seconds ring_latency(const LibraryProtocol& protocol) const;
+  /// A rank's own part passes through its memory once per round without a link to hide behind, under Simple.
+  [[nodiscard]] Seconds local_copies() const;
+  /// What one pair of point-to-point messages gets inside a node: 32 channels over the ranks of the communicator, more
+  /// when each then still has 16 MiB to move (H100 send-receive sweeps with 4 and 8 ranks: 158, 80 GB/s up to 64 MiB,
+  /// doubling with the size from there on).
+  [[nodiscard]] BytesPerSecond peer_bandwidth(Bytes message) const;
+
+  /// Messages between nodes: of rings two slots of 512 KiB at a time (NCCL_BUFFSIZE: 4 MiB in eight;
+  /// ALLREDUCE_SLICESTEPS; src/include/collectives.h), of trees one.
+  static constexpr Bytes ring_message = 1.0_MiB, tree_message = 0.5_MiB;
+  [[nodiscard]] Bytes largest_message() const { return largest_message_; }
+  /// NCCL halves the chunks of its trees of switches until enough of them are under way, in 16 channels and one lane
+  /// for each rank of a node: from 64 KiB on they double with every eightfold size (src/enqueue.cc, thresholds at 1, 4,
+  /// 16 and 32 chunks a lane; here without the steps).
+  [[nodiscard]] Bytes in_switch_message() const;
+
+  /// PAT is there: NCCL 2.23 and later, by default, over nodes of one rank each, on GPUs with 64-bit atomics (release
+  /// notes of 2.23.4; ncclPatEnable, src/graph/tuning.cc).
+  [[nodiscard]] bool has_parallel_trees() const;
+
+ private:
+  void find_slowest_parts();
+
+  const CollectiveCall& call_;
+  const Topology& topology_;
+  CollectiveConstants constants_;
+  std::vector<GroupLayout> layouts_;
+  const GroupLayout* slowest_ = nullptr;
+  double compute_capability_ = 1000.0;  ///< of the oldest GPU
+  BytesPerSecond memory_ = BytesPerSecond::infinity();
+  Seconds card_step_;
+  Bytes largest_message_ = Bytes::infinity();
+  std::vector<Seconds> hops_;  ///< latency from each node to the next, round the ring; empty for one node
+};
+
+/// The calibration's, or what loses nothing where the cluster has no library.
+CollectiveConstants library_constants(const Topology& topology, const Calibration& calibration);
+
+/// NCCL 2.12 and later: a message between nodes leaves through a GPU of the sender's node that sits on the receiver's
+/// rail, reached over NVLink (PXN; NCCL_P2P_PXN_LEVEL, src/graph/paths.cc), so that it need not change rails in the
+/// fabric. Behind one switch nothing depends on that, and messages stay as they are.
+std::vector<Flow> forwarded_over_rails(std::vector<Flow> flows, const Topology& topology);
+
+}  // namespace foretrain

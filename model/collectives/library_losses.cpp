@@ -1,0 +1,145 @@
+#include "model/collectives/library_losses.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "model/collectives/link_load.hpp"
+
+namespace foretrain {
+
+namespace {
+
+using Phase = LoweredCollective::Phase;
+
+class LossyPhases {
+ public:
+  LossyPhases(std::vector<Phase>& phases, const Algorithm& algorithm, const CollectiveCall& call,
+              const Library& library, const Topology& topology)
+      : phases_(phases), algorithm_(algorithm), call_(call), library_(library), topology_(topology), load_(topology) {}
+
+  void add() {
+    const bool by_messages = algorithm_.runs == Algorithm::Runs::messages || is_exchange(call_.operation);
+    if (by_messages) {
+      add_messages();
+    } else {
+      lose_on_links(algorithm_.runs == Algorithm::Runs::rings ? Library::ring_message : library_.in_switch_message());
+      algorithm_.runs == Algorithm::Runs::rings ? add_rings() : add_switches();
+    }
+  }
+
+ private:
+  void lose_on_links(Bytes message) {
+    TrafficBuilder builder(topology_, library_.constants(), message);
+    const bool in_switches = algorithm_.runs == Algorithm::Runs::switches && library_.slowest().in_network;
+    const auto engine = in_switches ? TrafficBuilder::Engine::switches : TrafficBuilder::Engine::kernels;
+    for (Phase& phase : phases_) {
+      for (Flow& flow : phase.flows) flow.bytes /= builder.efficiency(flow.source, flow.destination, engine);
+    }
+  }
+
+  /// The time of the phase's slowest hop.
+  [[nodiscard]] Seconds step(const Phase& phase, const LibraryProtocol& protocol) const {
+    Seconds longest = protocol.step;
+    for (const Flow& flow : phase.flows) {
+      if (topology_.node_of(flow.source) == topology_.node_of(flow.destination)) continue;
+      const Seconds latency = topology_.latency(flow.source, flow.destination);
+      longest = std::max(longest, library_.network_step(protocol, Seconds(0.0), latency));
+    }
+    return longest;
+  }
+
+  /// Once, whatever the number of phases.
+  void add_once(Seconds time) {
+    if (!phases_.empty()) phases_.front().latency += time / static_cast<double>(phases_.front().repeat);
+  }
+
+  void add_messages() {
+    // Where messages change rails is the transport's choice, of exchanges: a schedule of its own says its way.
+    for (Phase& phase : phases_) {
+      const Seconds set_up = library_.set_up(peers(phase.flows));
+      if (is_exchange(call_.operation)) phase.flows = forwarded_over_rails(std::move(phase.flows), topology_);
+      phase.latency = library_.launch() + set_up + step(phase, library_.simple());
+    }
+    const std::vector<Seconds> least = one_message_alone();
+    lose_on_links(library_.largest_message());
+    for (std::size_t i = 0; i < phases_.size(); ++i) {
+      const Seconds busiest = least[i] > Seconds(0.0) ? load_.busiest(phases_[i].flows) : Seconds(0.0);
+      if (busiest >= least[i] || busiest <= Seconds(0.0)) continue;
+      for (Flow& flow : phases_[i].flows) flow.bytes *= least[i] / busiest;
+    }
+    add_once(library_.local_copies());
+  }
+
+  /// How long the channels of a peer need for a phase's largest message where everybody has one, inside a node.
+  [[nodiscard]] std::vector<Seconds> one_message_alone() const {
+    std::vector<Seconds> times(phases_.size(), Seconds(0.0));
+    if (library_.slowest().node_count() > 1 || !library_.slowest().nvlink) return times;
+    for (std::size_t i = 0; i < phases_.size(); ++i) {
+      if (peers(phases_[i].flows) > 1) continue;
+      for (const Flow& flow : phases_[i].flows) {
+        times[i] = std::max(times[i], flow.bytes / library_.peer_bandwidth(flow.bytes));
+      }
+    }
+    return times;
+  }
+
+  /// The most that one endpoint sends to or receives from.
+  static int peers(const std::vector<Flow>& flows) {
+    std::unordered_map<EndpointId, double> sends, receives;
+    double most = 0.0;
+    for (const Flow& flow : flows) {
+      most = std::max({most, sends[flow.source] += flow.weight, receives[flow.destination] += flow.weight});
+    }
+    return static_cast<int>(most);
+  }
+
+  void add_rings() {
+    using enum CollectiveOperation;
+    Seconds busy;
+    int steps = 0;
+    for (const Phase& phase : phases_) {
+      busy += load_.busiest(phase.flows) * static_cast<double>(phase.repeat);
+      steps += phase.repeat;
+    }
+    if (steps == 0) return;
+    const bool chains = call_.operation == broadcast || call_.operation == reduce;
+    const auto latency_of = [&](const LibraryProtocol& protocol) {
+      Seconds latency = library_.launch();
+      if (protocol.name == std::string_view("Simple")) latency += library_.local_copies();
+      if (!chains) return latency + library_.ring_latency(protocol);
+      for (const Phase& phase : phases_) latency += step(phase, protocol) * static_cast<double>(phase.repeat);
+      return latency;
+    };
+    const auto time_of = [&](const LibraryProtocol& protocol) { return latency_of(protocol) + busy / protocol.share; };
+    const std::vector<LibraryProtocol> protocols = library_.protocols();
+    const LibraryProtocol best = *std::ranges::min_element(protocols, {}, time_of);
+    const Seconds each = latency_of(best) / static_cast<double>(steps);
+    for (Phase& phase : phases_) {
+      phase.latency = each;
+      for (Flow& flow : phase.flows) flow.bytes /= best.share;
+    }
+  }
+
+  void add_switches() {
+    for (Phase& phase : phases_) phase.latency = step(phase, library_.simple());
+    const bool inside = library_.slowest().in_network;
+    add_once(library_.launch() + (inside ? Seconds(library_.constants().nvls_us * 1e-6) : Seconds(0.0)));
+  }
+
+  std::vector<Phase>& phases_;
+  const Algorithm& algorithm_;
+  const CollectiveCall& call_;
+  const Library& library_;
+  const Topology& topology_;
+  LinkLoad load_;
+};
+
+}  // namespace
+
+void add_losses(std::vector<LoweredCollective::Phase>& phases, const Algorithm& algorithm, const CollectiveCall& call,
+                const Library& library, const Topology& topology) {
+  if (!library.version().none()) LossyPhases(phases, algorithm, call, library, topology).add();
+}
+
+}  // namespace foretrain
