@@ -25,9 +25,15 @@ namespace {
 /// What a trainer may state. Earlier rows are added first, since later ones may hang on them.
 struct HabitRow {
   std::string_view key;
-  enum class Belongs { everywhere, to_servers, to_transformers, to_tensor_ranks } belongs = Belongs::everywhere;
+  enum class Belongs {
+    everywhere,
+    to_servers,
+    to_transformers,
+    to_tensor_ranks,
+    to_pipelines
+  } belongs = Belongs::everywhere;
 };
-constexpr std::array<HabitRow, 21> habit_rows = {{{"plan.zero"},
+constexpr std::array<HabitRow, 22> habit_rows = {{{"plan.zero"},
                                                   {"plan.sync.algorithm"},
                                                   {"plan.sync.bucket"},
                                                   {"plan.sync.first_bucket"},
@@ -42,6 +48,7 @@ constexpr std::array<HabitRow, 21> habit_rows = {{{"plan.zero"},
                                                   {"plan.sync.local_reduce", HabitRow::Belongs::to_servers},
                                                   {"plan.sync.consistency", HabitRow::Belongs::to_servers},
                                                   {"plan.tensor_overlap", HabitRow::Belongs::to_tensor_ranks},
+                                                  {"plan.pipeline_messages", HabitRow::Belongs::to_pipelines},
                                                   {"plan.execution"},
                                                   {"plan.processes"},
                                                   {"workload.train.kernels", HabitRow::Belongs::to_transformers},
@@ -124,17 +131,22 @@ bool belongs(const HabitRow& row, const YamlNode& document) {
       return trains_transformer(document);
     case HabitRow::Belongs::to_tensor_ranks:
       return hides_tensor_collectives(document);
+    case HabitRow::Belongs::to_pipelines:
+      return factor_at(document, "plan.pipeline") > 1;
     case HabitRow::Belongs::everywhere:
       break;
   }
   return true;
 }
 
-/// `when: { zero: [0, 1], servers: false }`
+/// `when: { zero: [0, 1], servers: false, interleaved: true }`
 bool holds(const Field& when, const YamlNode& document) {
   const MappingReader keys = when.mapping(keys::condition);
   if (const auto servers = keys.find("servers")) {
     if (servers->flag() != synchronises_by_servers(document)) return false;
+  }
+  if (const auto interleaved = keys.find("interleaved")) {
+    if (interleaved->flag() != (factor_at(document, "plan.interleave") > 1)) return false;
   }
   const auto levels = keys.find("zero");
   if (!levels) return true;

@@ -93,6 +93,7 @@ constexpr Key habits_keys[] = {
     {"plan.sync.first_bucket", a_habit, "", of_the_key},
     {"plan.sync.bucketing", a_habit, "", of_the_key},
     {"plan.tensor_overlap", a_habit, "", of_the_key},
+    {"plan.pipeline_messages", a_habit, "", of_the_key},
     {"plan.sync.overlap", a_habit, "", of_the_key},
     {"plan.sync.every_micro_batch", a_habit, "", of_the_key},
     {"plan.sync.gradient_precision", a_habit, "", of_the_key},
@@ -120,6 +121,7 @@ constexpr Key habit_keys[] = {
 constexpr Key condition_keys[] = {
     {"zero", one_or_list(whole), "all", "Levels of ZeRO."},
     {"servers", flag, "both", "Whether gradients go to parameter servers."},
+    {"interleaved", flag, "both", "Whether a pipeline's stages have several chunks of layers each."},
 };
 
 }  // namespace
