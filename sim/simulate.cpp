@@ -194,6 +194,7 @@ Executor executor_of(const Job& job, Fidelity fidelity) {
 }
 
 Result predict(const Scenario& scenario, Fidelity fidelity, Timeline timeline) {
+  const Reading reading;
   if (!scenario.jobs.empty() && fidelity != Fidelity::estimate) return predict_together(scenario, fidelity, timeline);
   return beside_storage(scenario, [&](const Scenario& own, double longer) {
     const std::unique_ptr<Job> job = make_job(own, fidelity);

@@ -44,6 +44,7 @@ Topology::Topology(const Cluster& cluster, RouteDraw draw) {
   impl->draws_routes = foretrain::draws_routes(cluster) && !draw;
   impl->limits_connections = impl->limits_connections || impl->fabric->limits_connections();
   impl->add_faults(cluster);
+  impl->sharing = cluster.network.sharing;
   impl_ = impl;
 }
 
@@ -191,6 +192,8 @@ bool Topology::fabric_is_one_switch() const { return impl_->fabric->links() == 0
 bool Topology::draws_routes() const { return impl_->draws_routes; }
 
 LinkId Topology::first_fabric_link() const { return impl_->first_fabric_link; }
+
+const Sharing& Topology::sharing() const { return impl_->sharing; }
 
 bool Topology::limits_connections() const { return impl_->limits_connections; }
 

@@ -37,6 +37,7 @@ struct Topology::Impl {
   bool switches_reduce = true;  ///< Network::in_network_reduction of all
   bool limits_connections = false;
   bool draws_routes = false;
+  Sharing sharing;
 
   struct Place {
     int node = 0;
