@@ -66,7 +66,8 @@ void write_train(Json& json, const TrainResult& train) {
                            {"copy_s", seconds(checkpoints->copy)},
                            {"write_s", seconds(checkpoints->write)},
                            {"step_time_s", seconds(checkpoints->step_time)},
-                           {"mean_step_time_s", seconds(checkpoints->mean_step_time)}};
+                           {"mean_step_time_s", seconds(checkpoints->mean_step_time)},
+                           {"step_time_beside_write_s", seconds(checkpoints->beside_write)}};
   }
   json["samples_per_second"] = number(train.samples_per_second);
   json["tokens_per_second"] = number(train.tokens_per_second);
@@ -124,6 +125,19 @@ SharedFabric fabric_from(const Json& json) {
                              seconds_from(job.at("alone_step_time_s"))});
   }
   return fabric;
+}
+
+void write_routing(Json& json, const RoutingSpread& routing) {
+  json["routing"] = {{"rule", routing.rule},
+                     {"draws", routing.draws},
+                     {"p50_s", seconds(routing.p50)},
+                     {"p90_s", seconds(routing.p90)},
+                     {"p99_s", seconds(routing.p99)}};
+}
+
+RoutingSpread routing_from(const Json& json) {
+  return {json.at("rule"), json.at("draws"), seconds_from(json.at("p50_s")), seconds_from(json.at("p90_s")),
+          seconds_from(json.at("p99_s"))};
 }
 
 void write_servers(Json& json, const ParameterServerResult& servers) {
@@ -215,6 +229,7 @@ Json result_json(const Result& result) {
   if (result.collective) write_collective(json, *result.collective);
   if (result.op) write_operator(json, *result.op);
   if (result.tasks) write_tasks(json, *result.tasks);
+  if (result.routing) write_routing(json, *result.routing);
   json["cost"] = result.cost_usd ? number(*result.cost_usd) : Json(nullptr);
   json["uncertainty"] = {{"low_s", seconds(result.uncertainty_low)}, {"high_s", seconds(result.uncertainty_high)}};
   json["provenance"] = Json::array();
@@ -256,6 +271,7 @@ TrainResult train_from(const Json& json) {
         seconds_from(checkpoints.at("write_s")),
         seconds_from(checkpoints.at("step_time_s")),
         seconds_from(checkpoints.at("mean_step_time_s")),
+        seconds_from(checkpoints.at("step_time_beside_write_s")),
     };
   }
   if (json.contains("gradient_buckets")) {
@@ -336,6 +352,7 @@ Result result_from(const Json& json) {
       for (const auto& [id, call] : json.at("model_calls").items()) result.tasks->calls[id] = call_from(call);
     }
   }
+  if (json.contains("routing")) result.routing = routing_from(json.at("routing"));
   if (!json.at("cost").is_null()) result.cost_usd = number_from(json.at("cost"));
   result.uncertainty_low = seconds_from(json.at("uncertainty").at("low_s"));
   result.uncertainty_high = seconds_from(json.at("uncertainty").at("high_s"));

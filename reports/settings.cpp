@@ -21,6 +21,9 @@ class SettingList {
     for (const char* key : keys) said = said || scenario_.where.contains(key);
     list_.push_back({line_, std::move(name), std::move(value), *keys.begin(), !said});
   }
+  void add_known(std::string name, std::string value, std::string key, bool by_default) {
+    list_.push_back({line_, std::move(name), std::move(value), std::move(key), by_default});
+  }
   void add_fact(std::string name, std::string value) {
     list_.push_back({line_, std::move(name), std::move(value), "", false});
   }
@@ -42,6 +45,22 @@ void add_machines(const Cluster& cluster, SettingList& list) {
   for (const NodeGroup& group : cluster.groups) add(group.node, group.nodes, group.gpus_per_node);
 }
 
+/// Where there are several ways between two cards.
+void add_routing(const Cluster& cluster, SettingList& list) {
+  const auto add = [&](std::string ways, auto stated, std::string_view word) {
+    list.begin("Fabric");
+    list.add_fact("", std::move(ways));
+    list.add_known("routing", std::string(word), "cluster.network.fabric.routing", !stated.has_value());
+  };
+  const auto& shape = cluster.network.fabric.shape;
+  if (const auto* tree = std::get_if<FatTree>(&shape); tree != nullptr && tree->chooses(cluster)) {
+    add(fmt::format("{} uplinks a leaf", tree->uplinks_of(cluster)), tree->routing,
+        name(tree->routing.value_or(UplinkRouting::perfect)));
+  } else if (const auto* fly = std::get_if<Dragonfly>(&shape); fly != nullptr && fly->chooses(cluster)) {
+    add(fmt::format("{} groups", fly->groups), fly->routing, name(fly->routing.value_or(DragonflyRouting::minimal)));
+  }
+}
+
 void add_plan_settings(const Plan& plan, SettingList& list) {
   list.begin("Plan");
   const auto add_factor = [&](const char* word, int value, const char* key) {
@@ -50,6 +69,9 @@ void add_plan_settings(const Plan& plan, SettingList& list) {
   list.add("data", std::to_string(plan.data), {"plan.data"});
   add_factor("tensor", plan.tensor, "plan.tensor");
   add_factor("pipeline", plan.pipeline, "plan.pipeline");
+  if (plan.pipeline > 1) {
+    list.add("messages", std::string(name(plan.pipeline_messages)), {"plan.pipeline_messages"});
+  }
   if (plan.pipeline > 1) list.add("schedule", std::string(name(plan.schedule)), {"plan.schedule"});
   add_factor("interleave", plan.interleave, "plan.interleave");
   add_factor("context", plan.context, "plan.context");
@@ -144,6 +166,7 @@ void add_training(const Scenario& scenario, const TrainWorkload& train, SettingL
 std::vector<Setting> settings_of(const Scenario& scenario) {
   SettingList list(scenario);
   add_machines(scenario.cluster, list);
+  if (!std::holds_alternative<OperatorWorkload>(scenario.workload)) add_routing(scenario.cluster, list);
   if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     add_training(scenario, *train, list);
     list.begin("Trainer");

@@ -74,8 +74,17 @@ std::string anchor_lines(const Result& result) {
   return text;
 }
 
+std::string routing_line(const Result& result) {
+  if (!result.routing) return "";
+  const RoutingSpread& routing = *result.routing;
+  return line("By routes",
+              fmt::format("P50 {} · P90 {} · P99 {} of {} draws ({})", format_seconds(routing.p50),
+                          format_seconds(routing.p90), format_seconds(routing.p99), routing.draws, routing.rule));
+}
+
 std::string headline(const Result& result, const TrainResult& train) {
-  std::string text = line("Step time", format_seconds(train.step_time) + likely_range(result)) + anchor_lines(result);
+  std::string text = line("Step time", format_seconds(train.step_time) + likely_range(result)) + anchor_lines(result) +
+                     routing_line(result);
   if (train.spread) {
     text += line("By chance", fmt::format("P50 {} · P90 {} · P99 {}", format_seconds(train.spread->p50),
                                           format_seconds(train.spread->p90), format_seconds(train.spread->p99)));
@@ -86,6 +95,10 @@ std::string headline(const Result& result, const TrainResult& train) {
                              format_bytes(checkpoints->state), checkpoints->every,
                              format_seconds(checkpoints->step_time), format_seconds(checkpoints->mean_step_time),
                              format_seconds(checkpoints->copy), format_seconds(checkpoints->write)));
+    if (checkpoints->beside_write > train.step_time * (1.0 + 1e-6)) {
+      text += line("", fmt::format("over the cards that training uses: steps beside that take {}",
+                                   format_seconds(checkpoints->beside_write)));
+    }
   }
   std::string throughput = format_count(train.samples_per_second) + " samples/s";
   if (train.tokens_per_second > 0.0) {
@@ -294,7 +307,7 @@ std::string answer(const Result& result, bool verbose) {
   }
   if (result.collective) {
     const CollectiveResult& c = *result.collective;
-    return line("Time", format_seconds(c.time) + likely_range(result)) +
+    return line("Time", format_seconds(c.time) + likely_range(result)) + routing_line(result) +
            line("Bandwidth", fmt::format("{} algorithm · {} bus", format_bandwidth(c.algorithm_bandwidth),
                                          format_bandwidth(c.bus_bandwidth))) +
            line("Algorithm", c.chosen_algorithm);

@@ -22,6 +22,8 @@ EndpointId endpoint_of(const BackgroundFlow::Place& place, const Topology& topol
       return topology.host(place.number, place.socket);
     case BackgroundFlow::Place::Kind::memory_of_gpu:
       return topology.host_of_gpu(place.number);
+    case BackgroundFlow::Place::Kind::outside:
+      return topology.outside(place.number);
   }
   return 0;
 }

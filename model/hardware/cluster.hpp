@@ -130,8 +130,13 @@ struct Fault {
 };
 
 /// By how much times of equal work differ from device to device and from step to step: standard deviations, as shares.
+/// `node` and `rack` are those of factors that all GPUs of a node, of a rack share, beside each GPU's own.
 struct Jitter {
   double compute = 0.0, network = 0.0;
+  double node = 0.0, rack = 0.0;
+  int nodes_per_rack = 1;
+  double throttled = 0.0;        ///< share of the time in which a GPU is throttled, for minutes: through whole steps
+  double throttled_speed = 1.0;  ///< what is left of its speed then
   int seed = 1;
   bool operator==(const Jitter&) const = default;
 };

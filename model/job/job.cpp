@@ -9,6 +9,8 @@
 #include "model/graph/timeline.hpp"
 #include "model/hardware/network_limits.hpp"
 #include "model/job/job_kinds.hpp"
+#include "model/job/routing_draws.hpp"
+#include "model/job/storage_traffic.hpp"
 #include "model/parameter_server/store.hpp"
 
 namespace foretrain {
@@ -135,7 +137,13 @@ Result result_of(const Job& job, const Executor& execute, Timeline timeline) {
 
 Result estimate(const Scenario& scenario) {
   const Reading reading;
-  return result_of(*make_job(scenario, Fidelity::estimate), [](const TaskGraph& graph) { return run(graph); });
+  return beside_storage(scenario, [](const Scenario& own, double longer) {
+    const std::unique_ptr<Job> job = make_job(own, Fidelity::estimate);
+    job->set_writing(longer);
+    return result_over_fabric(*job, [&](const TaskGraph& graph, const Topology& topology) {
+      return run_uncontended(graph, job->topology(), topology, own.background);
+    });
+  });
 }
 
 }  // namespace foretrain

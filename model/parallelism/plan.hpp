@@ -74,6 +74,10 @@ constexpr std::string_view enumerator_word<PipelineSchedule::one_forward_one_bac
   return "1f1b";
 }
 
+/// What a stage does while its activations, or their gradients, are on their way to the next one (key
+/// plan.pipeline_messages): it goes on with its next pass, or waits for their arrival.
+enum class PipelineMessages { asynchronous, blocking };
+
 /// What ranks are divided by (words of key plan.order).
 enum class ParallelDimension { tensor, context, expert, data, pipeline };
 
@@ -98,6 +102,7 @@ struct Plan {
 
   int data = 1, tensor = 1, pipeline = 1, interleave = 1, context = 1, expert = 1;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  PipelineMessages pipeline_messages = PipelineMessages::asynchronous;
   /// Embedding and loss count as a layer each when layers are divided among stages (Megatron-LM:
   /// --account-for-embedding-in-pipeline-split and --account-for-loss-in-pipeline-split).
   bool embedding_in_pipeline = false;

@@ -64,13 +64,13 @@ LayerCost least_of(LayerCost a, const LayerCost& b) {
 
 PlanBlocks::PlanBlocks(const PlanSpace& space, const PlanPoint& layout, PlanPrices& prices)
     : space_(space), prices_(prices), scenario_(space.read(layout)) {
-  variants_.emplace(std::pair(synchronised(layout), layout.sequence_parallel),
+  variants_.emplace(std::tuple(synchronised(layout), layout.sequence_parallel, layout.interleave > 1),
                     Variant{scenario_.plan, train().master_weights});
   scenario_.cluster.failures.reset();  // no step depends on them, and trainings through failures take long
 }
 
 void PlanBlocks::take(const PlanPoint& point) {
-  const std::pair key{synchronised(point), point.sequence_parallel};
+  const std::tuple key{synchronised(point), point.sequence_parallel, point.interleave > 1};
   auto known = variants_.find(key);
   if (known == variants_.end()) {
     const Scenario read = space_.read(point);
@@ -290,6 +290,7 @@ std::optional<Seconds> PlanBlocks::estimate(const std::function<bool(Seconds bou
   const std::optional<Step> step = blocks();
   if (!step) return foretrain::estimate(scenario_).time();
   if (hopeless(step_bound(*step, scenario_.plan))) return std::nullopt;
+  if (space_.topology().draws_routes()) return estimates_[key] = foretrain::estimate(scenario_).time();
   StepGraph::Times times;
   times.end = run(step_graph(*step).graph).makespan;
   return estimates_[key] = step_time(*step, times, std::nullopt);

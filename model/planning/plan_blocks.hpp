@@ -135,7 +135,7 @@ class PlanBlocks {
   Scenario scenario_;
   Step scratch_;  ///< whose transfers the table fills
   std::optional<TransferTable> transfers_;
-  std::map<std::pair<Synchronised, bool>, Variant> variants_;  ///< and sequence parallelism
+  std::map<std::tuple<Synchronised, bool, bool>, Variant> variants_;  ///< and sequence parallelism
   PlanPoint point_;
   /// By schedule (one for all that lay out alike), chunks, whether the host updates, ZeRO, and how gradients are
   /// synchronised, beside the passes or not.

@@ -274,6 +274,7 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   plan.interleave = keys.int_or("interleave", 1, factor);
   plan.schedule = keys.choice_or(
       "schedule", plan.interleave > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward);
+  plan.pipeline_messages = keys.choice_or("pipeline_messages", PipelineMessages::asynchronous);
   plan.embedding_in_pipeline = keys.flag_or("embedding_in_pipeline", false);
   plan.context = keys.int_or("context", 1, factor);
   plan.expert = keys.int_or("expert", 1, factor);

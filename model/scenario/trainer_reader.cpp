@@ -29,6 +29,7 @@ enum class Belongs {
   to_servers,
   to_transformers,       ///< on GPUs: processors have plain kernels alone
   to_tensor_ranks,       ///< that divide the sequence, whose gathers and scatters could hide behind products
+  to_pipelines,          ///< of several stages
   to_experts,            ///< models that have any
   to_divided_gradients,  ///< ZeRO-2's
   to_divided_states,     ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up
@@ -62,6 +63,7 @@ constexpr HabitRow habit_rows[] = {{"plan.zero"},
                                    {"plan.sync.local_reduce", Belongs::to_servers},
                                    {"plan.sync.consistency", Belongs::to_servers},
                                    {"plan.tensor_overlap", Belongs::to_tensor_ranks},
+                                   {"plan.pipeline_messages", Belongs::to_pipelines},
                                    {"plan.expert_dispatch", Belongs::to_experts},
                                    {"plan.expert_overlap", Belongs::to_experts},
                                    {"plan.execution"},
@@ -117,12 +119,6 @@ std::int64_t factor_at(const YamlNode& document, std::string_view key) {
   return number && !node->scalar.empty() ? Field(*node, std::string(key)).integer() : 1;
 }
 
-/// Whether a single value stands there, and says this.
-bool says(const YamlNode& document, std::string_view key, std::string_view word) {
-  const YamlNode* node = document.at(key);
-  return node != nullptr && node->is_scalar() && node->scalar == word;
-}
-
 std::int64_t zero_of(const YamlNode& document) {
   const YamlNode* stated = document.at("plan.zero");
   return stated != nullptr ? zero_level(Field(*stated, "plan.zero")) : 0;
@@ -173,17 +169,22 @@ bool belongs(const HabitRow& row, const YamlNode& document, const Cluster& clust
       return has_short_weights(document);
     case Belongs::to_experts:
       return trains_experts(document);
+    case Belongs::to_pipelines:
+      return factor_at(document, "plan.pipeline") > 1;
     case Belongs::everywhere:
       break;
   }
   return true;
 }
 
-/// `when: { zero: [0, 1], servers: false, precision: fp16, adapters: false }`
+/// `when: { zero: [0, 1], servers: false, interleaved: true, precision: fp16, adapters: false }`
 bool holds(const Field& when, const YamlNode& document) {
   const MappingReader keys = when.mapping(keys::condition);
   if (const auto servers = keys.find("servers")) {
     if (servers->flag() != synchronises_by_servers(document)) return false;
+  }
+  if (const auto interleaved = keys.find("interleaved")) {
+    if (interleaved->flag() != (factor_at(document, "plan.interleave") > 1)) return false;
   }
   if (const auto adapters = keys.find("adapters")) {
     if (adapters->flag() != (document.at("workload.train.lora") != nullptr)) return false;

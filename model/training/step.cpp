@@ -97,6 +97,7 @@ class LaneBuilder {
   /// All lanes anew. `cuts`: by stage.
   void build(const RankClasses& classes, const std::vector<Step::Lane::Cut>& cuts) {
     step_.lanes.clear();
+    step_.lane_of_rank = classes.lane_of_rank;
     step_.activations.clear();
     step_.activation_gradients.clear();
     for (const RankClasses::Lane& lane : classes.lanes) {
@@ -288,6 +289,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.schedule = plan.schedule;
   step.interleave = plan.interleave;
   step.micro_batches = micro_batches(train, plan);
+  step.blocking_messages = plan.pipeline_messages == PipelineMessages::blocking;
   step.overlap = plan.sync.overlap;
   step.gather_overlap = plan.sync.gather_overlap && (plan.zero == 1 || plan.zero == 2);
   step.every_micro_batch = synchronises_every_micro_batch(plan);

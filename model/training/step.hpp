@@ -152,10 +152,12 @@ struct Step {
     RecipePointer optimizer_recipe = nullptr;
   };
 
-  std::vector<Lane> lanes;  ///< by stage
+  std::vector<Lane> lanes;        ///< by stage
+  std::vector<int> lane_of_rank;  ///< by GPU of the cluster; -1: not used
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int interleave = 1;
   int micro_batches = 1;
+  bool blocking_messages = false;  ///< between stages: the sender's next pass waits for their arrival
   bool overlap = true;             ///< gradients are synchronised beside the backward pass; else after it
   bool every_micro_batch = false;  ///< every micro-batch's gradients are; not where backward passes have two parts
   bool gather_overlap = false;     ///< the step before leaves its gathers to this one's first forward passes

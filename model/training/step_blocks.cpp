@@ -163,8 +163,8 @@ class ShapeWriter {
 std::vector<std::int64_t> shape_of(const Step& step) {
   ShapeWriter shape;
   for (const int number : {static_cast<int>(step.schedule), step.interleave, step.micro_batches, step.overlap ? 1 : 0,
-                           step.every_micro_batch ? 1 : 0, step.gather_overlap ? 1 : 0, step.checkpoint ? 1 : 0,
-                           step.slowest_replica > Seconds(0.0) ? 1 : 0}) {
+                           step.every_micro_batch ? 1 : 0, step.gather_overlap ? 1 : 0, step.blocking_messages ? 1 : 0,
+                           step.checkpoint ? 1 : 0, step.slowest_replica > Seconds(0.0) ? 1 : 0}) {
     shape.add(number);
   }
   shape.add(std::ssize(step.lanes));

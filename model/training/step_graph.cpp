@@ -36,6 +36,7 @@ StepGraphBuilder::StepGraphBuilder(const Step& step, const StepBlocks& blocks)
       forward_(step.lanes.size(), std::vector<TaskId>(at(placement_.chunks(), 0), -1)),
       input_(forward_),
       gradient_input_(forward_),
+      awaited_(step.lanes.size()),
       gradient_tasks_(step.lanes.size()),
       last_gradients_(step.lanes.size(), {-1, -1}),
       gradients_begun_(at_index(stages_)),
@@ -206,6 +207,7 @@ bool StepGraphBuilder::advance(int stage, std::span<const PipelinePass> passes) 
   for (const PipelinePass& pass : passes) {
     if (!add_inputs(stage, pass, after)) return false;
   }
+  wait_for_messages(stage, after);
   wait_for_companions(stage, after);
 
   const PipelinePass& pass = passes.front();
@@ -294,8 +296,8 @@ StepTasks StepGraphBuilder::run() && {
 
   std::vector<TaskId> all_done;
   for (int s = 0; s < stages_; ++s) {
-    const PerLane last(result_.last_backward.begin() + first_lane(s),
-                       result_.last_backward.begin() + first_lane(s + 1));
+    PerLane last(result_.last_backward.begin() + first_lane(s), result_.last_backward.begin() + first_lane(s + 1));
+    wait_for_messages(s, last);
     for (int k = placement_.chunks(); !step_.overlap && k-- > 0;) {
       for (std::size_t b = 0; b < chunk_of(s, k).buckets.size(); ++b) add_bucket(s, k, b, last);
     }

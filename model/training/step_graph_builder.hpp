@@ -68,6 +68,8 @@ class StepGraphBuilder {
   void gather_weights(int stage, int chunk, const AfterPerLane& after);
   void gather_before_passes(const std::vector<std::vector<PipelinePass>>& orders);
   PerLane add_first_forward(int stage, const PipelinePass& pass, AfterPerLane after);
+  void wait_for_messages(int stage, AfterPerLane& after);
+  void wait_for_messages(int stage, PerLane& last);
   PerLane add_sharded(int stage, const PipelinePass& pass, const AfterPerLane& after);
   PerLane add_synchronised_backward(int stage, const PipelinePass& pass, AfterPerLane after);
   void add_bucket(int stage, int chunk, std::size_t bucket, const PerLane& ready);
@@ -106,6 +108,7 @@ class StepGraphBuilder {
   std::vector<TaskId> previous_pass_;                        // by lane
   std::vector<std::vector<TaskId>> forward_;                 // by lane and pass: done; −1 = not yet
   std::vector<std::vector<TaskId>> input_, gradient_input_;  // by lane and pass: arrived from the neighbour
+  std::vector<std::vector<TaskId>> awaited_;                 // by lane: blocking messages of the last pass
   std::vector<std::vector<TaskId>> gradient_tasks_;          // by lane
   std::vector<std::pair<TaskId, ResourceId>> last_gradients_;  // by lane
   std::vector<bool> gradients_begun_;                          // by stage

@@ -89,6 +89,11 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
   }
 
   const Sync& sync = scenario_.plan.sync;
+  const auto draws_route = [&, crossed = std::vector<LinkId>()](const Flow& flow) mutable {
+    crossed.clear();
+    topology_.append_route(flow.source, flow.destination, crossed);
+    return std::ranges::any_of(crossed, [&](LinkId link) { return link >= topology_.first_fabric_link(); });
+  };
   const bool gradients_all_along = scenario_.plan.zero == 3 || synchronises_every_micro_batch(scenario_.plan);
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
     const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];
@@ -96,6 +101,10 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
     for (const Step::Transfer::Part& part : transfers_[i].parts) {
       const int own = user_of(i, part);
       Cut& cut = cuts[static_cast<std::size_t>(grouping.stage)];
+      // Collectives whose routes are drawn must be seen, even where they meet themselves alone.
+      for (const LoweredCollective::Phase& phase : part.lowered.phases) {
+        if (topology_.draws_routes() && std::ranges::any_of(phase.flows, draws_route)) cut = Cut::all;
+      }
       visit_links(part.lowered, [&](const std::pair<int, int>& link) {
         for (const int other : {link.first, link.second}) {
           if (other == none || other == own) continue;

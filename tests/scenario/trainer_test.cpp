@@ -97,6 +97,25 @@ TEST_CASE("Habits belong to plans: DeepSpeed reduces every micro-batch with ZeRO
   CHECK(with("deepspeed", {"plan.zero=3"}).plan.sync.overlap);
 }
 
+TEST_CASE(
+    "Habits of pipelines belong to plans that have one: Megatron-LM waits for messages unless chunks interleave") {
+  const auto messages = [](const char* trainer, std::vector<std::string> plan) {
+    return with(trainer, std::move(plan)).plan.pipeline_messages;
+  };
+  constexpr auto blocking = PipelineMessages::blocking, asynchronous = PipelineMessages::asynchronous;
+  CHECK(messages("megatron", {"plan.pipeline=2"}) == blocking);
+  CHECK(messages("megatron", {"plan.pipeline=2", "plan.interleave=2"}) == asynchronous);
+  CHECK(messages("deepspeed", {"plan.pipeline=2", "plan.interleave=2"}) == blocking);
+  CHECK(messages("horovod", {"plan.pipeline=2"}) == asynchronous);  // says nothing: the default
+  CHECK(messages("megatron", {"plan.pipeline=2", "plan.pipeline_messages=asynchronous"}) == asynchronous);
+  CHECK(load_scenario_text(silent, "silent.yaml", {"plan.pipeline=2"}).plan.pipeline_messages == asynchronous);
+  CHECK(provenance_of(with("megatron", {"plan.pipeline=2"}), "megatron.plan.pipeline_messages=blocking").kind ==
+        ConstantKind::datasheet);
+  // Without stages there is nothing to send.
+  const std::vector<Constant> all = with("megatron").calibration.constants;
+  CHECK(std::ranges::find(all, "megatron.plan.pipeline_messages=blocking", &Constant::name) == all.end());
+}
+
 TEST_CASE("Habits of parameter servers are kept where there are servers") {
   const Sync peers = with("tensorflow").plan.sync;
   CHECK_FALSE(peers.barrier);

@@ -85,12 +85,21 @@ TEST_CASE("training waits for a synchronous checkpoint, and for the last one bef
   Checkpoint checkpoint;
   checkpoint.every = 10;
   const auto step = [&](double with_copy) {
-    return checkpointed_step(checkpoint, cost, Seconds(1.0), Seconds(0.9), Seconds(with_copy));
+    return checkpointed_step(checkpoint, cost, Seconds(1.0), {Seconds(0.9), Seconds(with_copy)});
   };
   CHECK(step(0.95).step.value() == Approx(1.05));
   CHECK(step(0.95).mean.value() == Approx(1.005));
   cost.write = Seconds(20.0);  // two seconds for each of ten steps
   CHECK(step(0.95).mean.value() == Approx(2.0));
+  cost.write = Seconds(4.0);
+  // Beside the write steps take 1.25 s: its four seconds hold 3.2 steps, and cost 0.8 s of ten. A write that never ends
+  // makes all of them 1.25 s.
+  const auto beside = [&](double write) {
+    cost.write = Seconds(write);
+    return checkpointed_step(checkpoint, cost, Seconds(1.0), {Seconds(0.9), Seconds(0.9), 1.25}).mean.value();
+  };
+  CHECK(beside(4.0) == Approx(1.08));
+  CHECK(beside(12.5) == Approx(1.25));
   cost.write = Seconds(4.0);
   checkpoint.mode = Checkpoint::Mode::synchronous;
   CHECK(step(0.9 + 0.3).step.value() == Approx(1.0 + 0.3 + 4.0));

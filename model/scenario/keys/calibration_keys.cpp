@@ -96,6 +96,7 @@ constexpr Key habits_keys[] = {
     {"plan.sync.first_bucket", a_habit, "", of_the_key},
     {"plan.sync.bucketing", a_habit, "", of_the_key},
     {"plan.tensor_overlap", a_habit, "", of_the_key},
+    {"plan.pipeline_messages", a_habit, "", of_the_key},
     {"plan.sync.overlap", a_habit, "", of_the_key},
     {"plan.sync.every_micro_batch", a_habit, "", of_the_key},
     {"plan.sync.copied", a_habit, "", of_the_key},
@@ -130,6 +131,7 @@ constexpr Key habit_keys[] = {
 constexpr Key condition_keys[] = {
     {"zero", one_or_list(whole), "all", "Levels of ZeRO."},
     {"servers", flag, "both", "Whether gradients go to parameter servers."},
+    {"interleaved", flag, "both", "Whether a pipeline's stages have several chunks of layers each."},
     {"precision", one_or_list(word<Precision>), "all", "Formats of the training's products."},
     {"adapters", flag, "both", "Whether adapters are trained (lora)."},
 };

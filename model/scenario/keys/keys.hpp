@@ -7,7 +7,7 @@
 namespace foretrain::keys {
 
 // scenario_keys.cpp
-extern const Mapping scenario, cluster, group, network, transport, fault, jitter, background, job;
+extern const Mapping scenario, cluster, group, network, transport, fault, jitter, throttle, background, job;
 // node_keys.cpp
 extern const Mapping node, link, nics, link_type, links_file, cards_file, card, messages, storage_file, storage, source,
     fabric;
