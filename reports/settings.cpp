@@ -54,6 +54,10 @@ void add_plan_settings(const Plan& plan, SettingList& list) {
   add_factor("interleave", plan.interleave, "plan.interleave");
   add_factor("context", plan.context, "plan.context");
   add_factor("expert", plan.expert, "plan.expert");
+  if (plan.expert > 1 || plan.folded_experts) {
+    list.add("tokens", std::string(name(plan.expert_dispatch)), {"plan.expert_dispatch"});
+    list.add("hidden tokens", plan.expert_overlap ? "yes" : "no", {"plan.expert_overlap"});
+  }
   if (plan.tensor > 1) list.add("sequence parallel", plan.sequence_parallel ? "yes" : "no", {"plan.sequence_parallel"});
   list.add("ZeRO", std::to_string(plan.zero), {"plan.zero"});
   if (plan.zero == 2 && replicas_of(plan) > 1) {

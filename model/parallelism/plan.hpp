@@ -104,6 +104,8 @@ struct Plan {
   /// Tensor ranks hold different experts whole instead of a part of each (key expert_tensor: 1). `expert` then counts
   /// the ranks beside them among which experts are divided further, and the key all of them.
   bool folded_experts = false;
+  ExpertDispatch expert_dispatch = ExpertDispatch::all_to_all;
+  bool expert_overlap = false;  ///< tokens travel behind the kernels of another micro-batch or chunk
   bool sequence_parallel = false;
   bool tensor_overlap = false;  ///< gathers and scatters of tensor ranks run in chunks behind their products
   /// Which dimension runs over neighbouring ranks: the fastest first. Megatron-LM's own by default (arXiv 2104.04473,
@@ -129,6 +131,11 @@ struct Plan {
 /// Whether the schedule does a backward pass in two parts: gradients of inputs, and those of weights later.
 inline bool splits_backward(PipelineSchedule schedule) {
   return schedule == PipelineSchedule::zero_bubble || schedule == PipelineSchedule::dualpipe;
+}
+
+/// Whether exchanges of tokens count as hidden in each pass; DualPipe's pairs of passes hide all that is in them.
+inline bool hides_exchanges(const Plan& plan) {
+  return plan.expert_overlap && plan.schedule != PipelineSchedule::dualpipe;
 }
 
 /// Ranks that hold the same parameters and sum their gradients: data and context ranks, under DualPipe of two stages.

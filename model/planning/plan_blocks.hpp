@@ -87,8 +87,8 @@ class PlanBlocks {
   };
   /// Micro-batch, sequence parallelism, whether products hide its collectives, ZeRO-3.
   using Built = std::tuple<std::int64_t, bool, bool, bool>;
-  /// And recomputation, weights, what of a pass lies on the host, whether the dispatch to experts may hide.
-  using Costed = std::tuple<Built, Recompute, Weights, int, bool>;
+  /// And recomputation, weights, what of a pass lies on the host, how tokens reach experts and whether they hide.
+  using Costed = std::tuple<Built, Recompute, Weights, int, ExpertDispatch, bool>;
 
   static Synchronised synchronised(const PlanPoint& point) {
     return {point.zero, point.algorithm, point.servers, point.placement, point.bucket, point.overlap};
@@ -111,7 +111,8 @@ class PlanBlocks {
   [[nodiscard]] Costed costed(Weights weights) const {
     const Plan::Offload& offload = scenario_.plan.offload;
     const int on_host = weights == Weights::any ? 0 : (offload.parameters ? 1 : 0) + (offload.activations ? 2 : 0);
-    return {built(), train().recompute, weights, on_host, scenario_.plan.interleave > 1};
+    const Plan& plan = scenario_.plan;
+    return {built(), train().recompute, weights, on_host, plan.expert_dispatch, hides_exchanges(plan)};
   }
   [[nodiscard]] const Model& model();
   [[nodiscard]] const std::vector<std::vector<LayerRun>>& chunks();

@@ -76,6 +76,7 @@ Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_v
     keys.fail("calibration", "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
   }
   check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
+  const Reading reading;
   adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
   adapt_to_processor(scenario.calibration, scenario.cluster);
   if (!scenario.calibration.measured_matmuls.empty()) {
@@ -85,6 +86,7 @@ Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_v
     const Model model = build_model(train->model, build_options(*train, scenario.plan));
     scenario.plan.stage_layers = layers_by_speed(model, scenario.plan, scenario.cluster, scenario.calibration);
   }
+  scenario.calibration.read_before = reads_so_far();
   check_stage_layers(scenario);
   return scenario;
 }

@@ -215,8 +215,19 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
 
 /// Experts no wider than the hidden state, which nobody divides further.
 bool has_small_experts(const ModelConfig& model) {
-  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
-  return transformer != nullptr && transformer->experts > 1 && transformer->ffn_hidden <= transformer->hidden;
+  return model.has_experts() &&
+         std::get<TransformerConfig>(model.shape).ffn_hidden <= std::get<TransformerConfig>(model.shape).hidden;
+}
+
+/// How their tokens travel.
+void read_expert_exchange(const MappingReader& keys, const ModelConfig& model, Plan& plan) {
+  for (const std::string_view key : {"expert_dispatch", "expert_overlap"}) {
+    if (keys.has(key) && !model.has_experts()) {
+      keys.fail(key, "the model has no experts", "a model with experts, or leave the key out");
+    }
+  }
+  plan.expert_dispatch = keys.choice_or("expert_dispatch", plan.expert_dispatch);
+  plan.expert_overlap = keys.flag_or("expert_overlap", false);
 }
 
 /// Experts over more ranks than data and context have are held whole by tensor ranks (Megatron-Core, parallel folding:
@@ -292,6 +303,7 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   if (const auto split = keys.find("split")) plan.split = split->choice<BatchSplit>();
   if (const auto layers = keys.find("stage_layers")) read_stage_layers(*layers, plan);
   fold_experts(keys, train.model, plan);
+  read_expert_exchange(keys, train.model, plan);
   set_bucket(plan);
   plan.execution = read_execution(keys);
   plan.single_process = keys.flag_or("processes", false, "per_gpu", "single");

@@ -29,6 +29,7 @@ enum class Belongs {
   to_servers,
   to_transformers,       ///< on GPUs: processors have plain kernels alone
   to_tensor_ranks,       ///< that divide the sequence, whose gathers and scatters could hide behind products
+  to_experts,            ///< models that have any
   to_divided_gradients,  ///< ZeRO-2's
   to_divided_states,     ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up
   to_updated_parts,      ///< ZeRO-1's and 2's, whose weights come back to all ranks
@@ -61,6 +62,8 @@ constexpr HabitRow habit_rows[] = {{"plan.zero"},
                                    {"plan.sync.local_reduce", Belongs::to_servers},
                                    {"plan.sync.consistency", Belongs::to_servers},
                                    {"plan.tensor_overlap", Belongs::to_tensor_ranks},
+                                   {"plan.expert_dispatch", Belongs::to_experts},
+                                   {"plan.expert_overlap", Belongs::to_experts},
                                    {"plan.execution"},
                                    {"plan.processes"},
                                    {"workload.train.kernels", Belongs::to_transformers},
@@ -98,6 +101,12 @@ bool trains_transformer(const YamlNode& document) {
   constexpr const char* key = "workload.train.model";
   const YamlNode* model = document.at(key);
   return model != nullptr && !std::holds_alternative<NetworkConfig>(read_model(Field(*model, key)).shape);
+}
+
+bool trains_experts(const YamlNode& document) {
+  constexpr const char* key = "workload.train.model";
+  const YamlNode* model = document.at(key);
+  return model != nullptr && read_model(Field(*model, key)).has_experts();
 }
 
 /// A factor of the plan; 1 where it is left out or is no number yet.
@@ -161,6 +170,8 @@ bool belongs(const HabitRow& row, const YamlNode& document, const Cluster& clust
       return zero_of(document) == 1 || zero_of(document) == 2;
     case Belongs::to_short_weights:
       return has_short_weights(document);
+    case Belongs::to_experts:
+      return trains_experts(document);
     case Belongs::everywhere:
       break;
   }

@@ -113,9 +113,8 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<Priced
   for (const Item& item : items) whole += item.cost;
   const Segment pass = whole.backward();
   const auto segment_of = [&](const LayerCost& part) {
-    Segment segment{part.backward_kernels + part.recompute_kernels,
-                    part.backward_collectives + part.recompute_collectives + part.backward_copies, Seconds(0.0),
-                    part.backward_copies};
+    Segment segment = part.backward();
+    segment.host = Seconds(0.0);
     const Seconds device = pass.compute + pass.communication;
     if (device > Seconds(0.0)) segment.host = pass.host * (segment.total() / device);
     return segment;

@@ -62,6 +62,18 @@ Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& mod
   return longest * (excess * step.micro_batches / ends);
 }
 
+/// Exchanges of tokens that blocks count as hidden behind another micro-batch's passes where there is none: in the
+/// first forward pass down the pipeline and the last backward pass up, and in all chunks of a micro-batch that is
+/// alone.
+Seconds exchanges_alone(const Step& step, const Step::Lane& lane, const Plan& plan) {
+  Seconds longest, all;
+  for (const Step::Chunk& chunk : lane.chunks) {
+    longest = std::max(longest, chunk.hidden_exchanges);
+    all += chunk.hidden_exchanges;
+  }
+  return (step.micro_batches > 1 ? longest : all) * static_cast<double>(plan.pipeline);
+}
+
 /// One lane after the other: chunks and their synchronisation, the optimizer, what leaves for the next stage.
 class LaneBuilder {
  public:
@@ -157,6 +169,8 @@ class LaneBuilder {
     lane.saved_parameters =
         (layers.parameters - layers.in_experts) / copies + layers.in_experts / (copies / plan_.expert);
     set_optimizer(kind, place, lane, layers);
+    lane.exchanges_alone = exchanges_alone(step_, lane, plan_);
+    lane.optimizer.communication += lane.exchanges_alone;
   }
 
   void set_optimizer(const Kind& kind, const GradientSync::Place& place, Step::Lane& lane,
@@ -215,8 +229,13 @@ Seconds norm_time(const Scenario& scenario, const Topology& topology) {
   if (scenario.background.empty()) {
     const auto known =
         KnownTransfers::on(topology, RankLayout(scenario.plan, scenario.cluster), scenario.calibration.collective);
-    if (!known->norm) known->norm = automatic_time(norm, topology, scenario.calibration);
-    return *known->norm;
+    if (!known->norm) {
+      const Reading reading;
+      const Seconds time = automatic_time(norm, topology, scenario.calibration);
+      known->norm = {time, reads_so_far()};
+    }
+    note_reads(known->norm->reads);
+    return known->norm->time;
   }
   return uncontended_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
 }

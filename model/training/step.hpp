@@ -26,17 +26,21 @@ struct Segment {
   Seconds communication;
   Seconds host;
   Seconds copies = {};  ///< the part of `communication` that is no transfer of the step: offloading over PCIe
+  Seconds hidden = {}, hidden_copies = {};  ///< collectives and copies that run beside `compute`
 
   [[nodiscard]] Seconds total() const { return compute + communication + host; }
+  [[nodiscard]] Inside inside() const { return {communication - copies, hidden, copies, hidden_copies, host}; }
   Segment& operator+=(const Segment& other) {
     compute += other.compute;
     communication += other.communication;
     host += other.host;
     copies += other.copies;
+    hidden += other.hidden;
+    hidden_copies += other.hidden_copies;
     return *this;
   }
   friend Segment operator*(Segment s, double n) {
-    return {s.compute * n, s.communication * n, s.host * n, s.copies * n};
+    return {s.compute * n, s.communication * n, s.host * n, s.copies * n, s.hidden * n, s.hidden_copies * n};
   }
 };
 
@@ -124,6 +128,7 @@ struct Step {
     std::vector<GradientBucket> buckets;
     std::vector<ShardedUnit> units;     ///< only with ZeRO-3
     std::vector<WeightGather> gathers;  ///< in the order of its layers; only with ZeRO-1 and 2
+    Seconds hidden_exchanges;           ///< of tokens, of both passes, behind those of others
     RecipePointer forward_recipe = nullptr, backward_recipe = nullptr;
   };
 
@@ -142,6 +147,7 @@ struct Step {
     std::vector<int> companions;
     std::vector<Chunk> chunks;
     Segment optimizer;
+    Seconds exchanges_alone;        ///< of its communication, hidden exchanges that have nothing to hide behind
     double saved_parameters = 0.0;  ///< whose state a rank writes into a checkpoint
     RecipePointer optimizer_recipe = nullptr;
   };

@@ -109,6 +109,8 @@ constexpr Key habits_keys[] = {
     {"plan.sync.barrier", a_habit, "", of_the_key},
     {"plan.sync.local_reduce", a_habit, "", of_the_key},
     {"plan.sync.consistency", a_habit, "", of_the_key},
+    {"plan.expert_dispatch", a_habit, "", of_the_key},
+    {"plan.expert_overlap", a_habit, "", of_the_key},
     {"plan.execution", a_habit, "", of_the_key},
     {"plan.processes", a_habit, "", of_the_key},
     {"workload.train.kernels", a_habit, "", of_the_key},
