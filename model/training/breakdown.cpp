@@ -227,8 +227,8 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
 
   const Inside merged = merged_on(graph, lane);
   const Seconds waiting = std::min(step.slowest_replica, breakdown.exposed_communication);
-  const Seconds rest = std::max(
-      breakdown.exposed_communication - merged.exposed - merged.exposed_copies - waiting, Seconds(0.0));
+  const Seconds rest =
+      std::max(breakdown.exposed_communication - merged.exposed - merged.exposed_copies - waiting, Seconds(0.0));
   // A pipeline's bubble may have been counted out of moments in which its messages were on their way.
   const double counted = in_progress > rest ? rest / in_progress : 1.0;
   for (auto& [name, time] : table) time.exposed *= counted;

@@ -53,15 +53,13 @@ GroupKind group_of(LayerCollective::Group group) {
 
 namespace {
 
-constexpr std::array cost_parts = {&LayerCost::forward_kernels,       &LayerCost::backward_kernels,
-                                   &LayerCost::forward_dispatch,      &LayerCost::backward_dispatch,
-                                   &LayerCost::forward_collectives,   &LayerCost::backward_collectives,
-                                   &LayerCost::recompute_kernels,     &LayerCost::recompute_dispatch,
-                                   &LayerCost::recompute_collectives, &LayerCost::forward_copies,
-                                   &LayerCost::backward_copies,       &LayerCost::forward_hidden,
-                                   &LayerCost::backward_hidden,       &LayerCost::recompute_hidden,
-                                   &LayerCost::forward_hidden_copies, &LayerCost::backward_hidden_copies,
-                                   &LayerCost::hidden_exchanges};
+constexpr std::array cost_parts = {
+    &LayerCost::forward_kernels,        &LayerCost::backward_kernels,    &LayerCost::forward_dispatch,
+    &LayerCost::backward_dispatch,      &LayerCost::forward_collectives, &LayerCost::backward_collectives,
+    &LayerCost::recompute_kernels,      &LayerCost::recompute_dispatch,  &LayerCost::recompute_collectives,
+    &LayerCost::forward_copies,         &LayerCost::backward_copies,     &LayerCost::forward_hidden,
+    &LayerCost::backward_hidden,        &LayerCost::recompute_hidden,    &LayerCost::forward_hidden_copies,
+    &LayerCost::backward_hidden_copies, &LayerCost::hidden_exchanges};
 static_assert(sizeof(LayerCost) == cost_parts.size() * sizeof(Seconds), "a part of LayerCost that sums leave out");
 
 }  // namespace
@@ -243,8 +241,8 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
     call.size = collective.size;
     if (of_tokens) call.tokens = {plan.expert_dispatch, collective.copies, collective.imbalance};
     calls.hidden_by_others = calls.hidden_by_others || hidden;
-    const int transfer = transfers.collective(stage, group_of(collective.group), std::move(call), 1.0,
-                                              inside_layers, nullptr);
+    const int transfer =
+        transfers.collective(stage, group_of(collective.group), std::move(call), 1.0, inside_layers, nullptr);
     const auto& products = collective.kind == Kind::all_gather ? overlapped.gathers : overlapped.scatters;
     const bool behind = collective.group == LayerCollective::Group::tensor && !collective.overlappable &&
                         (collective.kind == Kind::all_gather || collective.kind == Kind::reduce_scatter);

@@ -16,7 +16,7 @@ struct LayerCost {
   Seconds forward_copies, backward_copies;  ///< exposed part of offloading
   /// What hides behind kernels of collectives and of offloading.
   Seconds forward_hidden, backward_hidden, recompute_hidden, forward_hidden_copies, backward_hidden_copies;
-  Seconds hidden_exchanges;                 ///< of tokens, behind other passes, forward and backward together
+  Seconds hidden_exchanges;  ///< of tokens, behind other passes, forward and backward together
 
   LayerCost& operator+=(const LayerCost& other);
   friend LayerCost operator*(LayerCost cost, double n);

@@ -214,7 +214,8 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
                                          call.placement, call.levels, call.tokens};
     const KnownTransfers::Transfer* lowered = shared_->find(shared_key);
     if (lowered == nullptr) {
-      lowered = &shared_->add(shared_key, [&] { return parts_of(key, grouping, call); }, topology_);
+      lowered = &shared_->add(
+          shared_key, [&] { return parts_of(key, grouping, call); }, topology_);
     }
     note_reads(lowered->reads);
     fresh.parts = lowered->parts;
