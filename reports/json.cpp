@@ -7,6 +7,7 @@
 
 #include "model/base/words.hpp"
 #include "reports/goodput_report.hpp"
+#include "reports/json_routing.hpp"
 #include "reports/print/names.hpp"
 
 namespace foretrain {
@@ -127,19 +128,6 @@ SharedFabric fabric_from(const Json& json) {
   return fabric;
 }
 
-void write_routing(Json& json, const RoutingSpread& routing) {
-  json["routing"] = {{"rule", routing.rule},
-                     {"draws", routing.draws},
-                     {"p50_s", seconds(routing.p50)},
-                     {"p90_s", seconds(routing.p90)},
-                     {"p99_s", seconds(routing.p99)}};
-}
-
-RoutingSpread routing_from(const Json& json) {
-  return {json.at("rule"), json.at("draws"), seconds_from(json.at("p50_s")), seconds_from(json.at("p90_s")),
-          seconds_from(json.at("p99_s"))};
-}
-
 void write_servers(Json& json, const ParameterServerResult& servers) {
   Json& block = json["parameter_server"];
   block = {{"workers", servers.workers},
@@ -229,7 +217,7 @@ Json result_json(const Result& result) {
   if (result.collective) write_collective(json, *result.collective);
   if (result.op) write_operator(json, *result.op);
   if (result.tasks) write_tasks(json, *result.tasks);
-  if (result.routing) write_routing(json, *result.routing);
+  if (result.routing) json["routing"] = routing_json(*result.routing);
   json["cost"] = result.cost_usd ? number(*result.cost_usd) : Json(nullptr);
   json["uncertainty"] = {{"low_s", seconds(result.uncertainty_low)}, {"high_s", seconds(result.uncertainty_high)}};
   json["provenance"] = Json::array();
