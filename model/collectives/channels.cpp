@@ -9,6 +9,7 @@ namespace foretrain {
 namespace {
 
 constexpr double on_nvlink = 24.0, between_nodes_at_most = 16.0;
+constexpr NcclVersion more_channels_since{2, 18};
 
 /// Whether every rank has one that it reaches over NVLink alone: rings need not go through all pairs.
 bool over_nvlink(const std::vector<int>& group, const Topology& topology) {
@@ -34,7 +35,8 @@ double channel_share(const std::vector<int>& group, const Topology& topology) {
   if (cards_of_node.size() == 1) return over_nvlink(group, topology) ? 1.0 : 2.0 / on_nvlink;
   std::size_t cards = 1;
   for (const auto& [node, used] : cards_of_node) cards = std::max(cards, used.size());
-  const bool twice = topology.gpu_model(topology.node_of(group.front())).compute_capability >= 9.0 &&
+  const bool twice = topology.nccl() >= more_channels_since &&
+                     topology.gpu_model(topology.node_of(group.front())).compute_capability >= 9.0 &&
                      topology.route(group.front(), elsewhere).bandwidth >= BytesPerSecond(25e9);
   return std::min((twice ? 4.0 : 2.0) * static_cast<double>(cards), between_nodes_at_most) / on_nvlink;
 }

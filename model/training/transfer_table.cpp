@@ -10,6 +10,7 @@
 #include "model/base/number.hpp"
 #include "model/collectives/channels.hpp"
 #include "model/collectives/contention.hpp"
+#include "model/collectives/library.hpp"
 #include "model/collectives/link_load.hpp"
 #include "model/collectives/repeated_groups.hpp"
 
@@ -245,6 +246,7 @@ LoweredCollective TransferTable::message_of(const Key& key, const CollectiveCall
     const Flow& flow = phase.flows.back();
     phase.latency = std::max(phase.latency, topology_.latency(flow.source, flow.destination));
   }
+  phase.flows = forwarded_over_rails(std::move(phase.flows), topology_);
   LoweredCollective message{"send/receive", {std::move(phase)}};
   share_links(message, pairs.operation, topology_);
   return message;

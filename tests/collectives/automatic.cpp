@@ -18,6 +18,13 @@ using namespace foretrain::test_nodes;
 
 namespace {
 
+/// With the library of today.
+Cluster nccl_cluster(Node node, int nodes = 1) {
+  Cluster cluster = cluster_of(std::move(node), nodes);
+  cluster.nccl = NcclVersion{};
+  return cluster;
+}
+
 /// Every link reaches its full bandwidth: traffic can be worked out from bytes alone.
 CollectiveConstants lossless() {
   CollectiveConstants constants;
@@ -69,7 +76,7 @@ const std::vector<CollectiveOperation> operations = {
 }  // namespace
 
 TEST_CASE("rings use all NVLink lanes of a hybrid cube mesh in both directions") {
-  const Topology topology(cluster_of(dgx1_node()));
+  const Topology topology(nccl_cluster(dgx1_node()));
   // Eight GPUs have six lanes of 25 GB/s each: one ring of double links and one of single links, each both ways.
   CHECK(ring_bandwidth(topology, iota(8)) == Approx(150.0));
   // In a quad every GPU has four lanes: two rings of single lanes, both ways.
@@ -82,7 +89,7 @@ TEST_CASE("rings use all NVLink lanes of a hybrid cube mesh in both directions")
 }
 
 TEST_CASE("GPUs that form no NVLink ring are joined by a path") {
-  const Topology topology(cluster_of(dgx1_node()));
+  const Topology topology(nccl_cluster(dgx1_node()));
   // GPU 4 reaches the first four through GPU 0 only.
   const std::vector<NodeRing> rings = node_rings(topology, iota(5));
   REQUIRE(rings.size() == 1);
@@ -99,21 +106,21 @@ TEST_CASE("a full mesh of equal links is used entirely") {
     for (int b = a + 1; b < 4; ++b) node.links.push_back({a, b, 0, 6});
     node.links.push_back({a, 4, 1, 1});
   }
-  CHECK(ring_bandwidth(Topology(cluster_of(node)), iota(4)) == Approx(450.0));
+  CHECK(ring_bandwidth(Topology(nccl_cluster(node)), iota(4)) == Approx(450.0));
 }
 
 TEST_CASE("rings between nodes use every network card") {
   // NVSwitch nodes with eight cards of 25 GB/s: 200 GB/s, less than the ports' 300 GB/s.
-  CHECK(ring_bandwidth(Topology(cluster_of(nvswitch_node(), 4)), iota(32)) == Approx(200.0));
+  CHECK(ring_bandwidth(Topology(nccl_cluster(nvswitch_node(), 4)), iota(32)) == Approx(200.0));
   // DGX-1 with four cards of 12.5 GB/s, two GPUs at each.
-  CHECK(ring_bandwidth(Topology(cluster_of(dgx1_node(), 2)), iota(16)) == Approx(50.0));
+  CHECK(ring_bandwidth(Topology(nccl_cluster(dgx1_node(), 2)), iota(16)) == Approx(50.0));
   // One rank per node: its own card.
-  CHECK(ring_bandwidth(Topology(cluster_of(nvswitch_node(), 4)), {3, 11, 19, 27}) == Approx(25.0));
+  CHECK(ring_bandwidth(Topology(nccl_cluster(nvswitch_node(), 4)), {3, 11, 19, 27}) == Approx(25.0));
 }
 
 TEST_CASE("rings between nodes leave each node from every place in turn") {
   // Sixteen GPUs on two nodes: each passes on 2 · 15/16 of a byte, an eighth of it to the other node.
-  const Topology topology(cluster_of(nvswitch_node(), 2));
+  const Topology topology(nccl_cluster(nvswitch_node(), 2));
   const CollectiveConstants constants = lossless();
   TrafficBuilder builder(topology, constants);
   builder.add_ring(lay_out(iota(16), topology), CollectiveOperation::all_reduce);
@@ -128,7 +135,7 @@ TEST_CASE("rings between nodes leave each node from every place in turn") {
 TEST_CASE("a chunk crosses every hop of a ring but one, the short ones among them") {
   // Four nodes on two leaves, a millisecond a switch, 5 us beside them: hops of 1.005 and 3.005 ms in turn. An
   // all-gather's three steps cross one of the first and two of the others.
-  Cluster cluster = cluster_of(nvswitch_node(), 4);
+  Cluster cluster = nccl_cluster(nvswitch_node(), 4);
   cluster.network.fabric.shape = FatTree{2, 0, 1.0, 1.0, false};
   cluster.network.fabric.switch_latency = 1000.0_us;
   const Topology topology(cluster);
@@ -140,7 +147,7 @@ TEST_CASE("a chunk crosses every hop of a ring but one, the short ones among the
 TEST_CASE("what a card takes for each message is lost, of small messages the most") {
   // Eight cards of 25 GB/s, of which endless messages get 0.8: 20 GB/s. A message of 1 MB takes 50 us and its own 5 us,
   // one of 125 kB 6.25 us and 5 us: 10/11 and 5/9 of the 160 GB/s of a node.
-  Cluster cluster = cluster_of(nvswitch_node(), 4);
+  Cluster cluster = nccl_cluster(nvswitch_node(), 4);
   cluster.network.messages = {.efficiency = 0.8, .message_time = 5.0_us, .step = 100.0_us};
   const Topology topology(cluster);
   const CollectiveConstants constants = lossless();
@@ -153,20 +160,20 @@ TEST_CASE("what a card takes for each message is lost, of small messages the mos
   // Nothing to send from one node to the next: the launch and one step of the card, not the shorter one of a protocol.
   const LoweredCollective empty =
       lower(automatic_call(CollectiveOperation::all_gather, 0.0_B, {{0, 8}}), topology, published());
-  CHECK(empty.phases.front().latency.value() == Approx(1e-6 * (published().collective.early_launch_us + 100.0)));
+  CHECK(empty.phases.front().latency.value() == Approx(1e-6 * (published().collective.launch_us + 100.0)));
 }
 
 TEST_CASE("reductions in the switch pass every port once, and trees the network") {
   const CollectiveConstants constants = lossless();
   // A port carries the message and 1/8 of the result: 9/8 bytes at 300 GB/s.
-  const Topology one(cluster_of(hopper_node()));
+  const Topology one(nccl_cluster(hopper_node()));
   TrafficBuilder inside(one, constants);
   inside.add_in_network(lay_out(iota(8), one));
   CHECK(busiest(inside, one).value() * 300e9 == Approx(9.0 / 8.0));
   // Trees: with more than two nodes the busiest one sends the message twice, at 8 · 25 GB/s. Two nodes exchange it
   // once, and the chains inside them are slower: a port carries 7/8 of it up and 7/8 down at 300 GB/s, 7/6 of 1/200.
   for (const auto& [nodes, messages] : {std::pair(2, 7.0 / 6.0), std::pair(5, 2.0)}) {
-    const Topology topology(cluster_of(hopper_node(), nodes));
+    const Topology topology(nccl_cluster(hopper_node(), nodes));
     TrafficBuilder between(topology, constants);
     between.add_tree(lay_out(iota(8 * nodes), topology));
     CHECK(busiest(between, topology).value() * 200e9 == Approx(messages));
@@ -174,8 +181,8 @@ TEST_CASE("reductions in the switch pass every port once, and trees the network"
 }
 
 TEST_CASE("small messages go by LL, large ones by Simple or through the switch") {
-  const Topology hopper(cluster_of(hopper_node()));
-  const Topology older(cluster_of(nvswitch_node()));
+  const Topology hopper(nccl_cluster(hopper_node()));
+  const Topology older(nccl_cluster(nvswitch_node()));
   const auto chosen = [](const Topology& topology, Bytes size) {
     return lower(automatic_call(CollectiveOperation::all_reduce, size, {iota(topology.gpus())}), topology, published())
         .chosen_algorithm;
@@ -183,12 +190,12 @@ TEST_CASE("small messages go by LL, large ones by Simple or through the switch")
   CHECK(chosen(older, 8.0_B) == "ring/LL");
   CHECK(chosen(older, 1.0_GB) == "ring/Simple");
   CHECK(chosen(hopper, 1.0_GB) == "nvls");
-  CHECK(chosen(Topology(cluster_of(hopper_node(), 2)), 8.0_GB) == "nvls_tree");
-  CHECK(chosen(Topology(cluster_of(pcie_switch_node(8))), 1.0_GB) == "ring/Simple");
+  CHECK(chosen(Topology(nccl_cluster(hopper_node(), 2)), 8.0_GB) == "nvls_tree");
+  CHECK(chosen(Topology(nccl_cluster(pcie_switch_node(8))), 1.0_GB) == "ring/Simple");
 }
 
 TEST_CASE("switches reduce only where those of every group can") {
-  Cluster cluster = cluster_of(hopper_node());
+  Cluster cluster = nccl_cluster(hopper_node());
   cluster.groups = {{hopper_node(), 1, 8, cluster.network}, {nvswitch_node(), 1, 8, cluster.network}};
   cluster.nodes = 2;
   const Topology topology(cluster);
@@ -205,7 +212,7 @@ TEST_CASE("switches reduce only where those of every group can") {
 TEST_CASE("a tree over two nodes passes two bytes for each through the ring's channels") {
   // Sixteen GPUs, eight cards of 25 GB/s a node. A ring sends 2 · 15/16 of 8 GB over 200 GB/s, 75 ms; trees, which
   // would have to cross the network once, run at the ring's bandwidth and take 80 ms.
-  const Topology topology(cluster_of(nvswitch_node(), 2));
+  const Topology topology(nccl_cluster(nvswitch_node(), 2));
   Calibration calibration = published();
   calibration.collective.network_efficiency = calibration.collective.nvlink_efficiency = 1.0;
   calibration.collective.tree_efficiency = 1.0;
@@ -216,7 +223,7 @@ TEST_CASE("a tree over two nodes passes two bytes for each through the ring's ch
 }
 
 TEST_CASE("automatic collectives: zero bytes cost latency only, and time never falls as bytes grow") {
-  Cluster cluster = cluster_of(hopper_node(), 2);
+  Cluster cluster = nccl_cluster(hopper_node(), 2);
   const bool messages = GENERATE(false, true);  // whether each takes the card some time
   if (messages) cluster.network.messages = {.efficiency = 0.8, .message_time = 5.0_us, .step = 50.0_us};
   const Topology topology(cluster);
@@ -240,7 +247,7 @@ TEST_CASE("automatic collectives: zero bytes cost latency only, and time never f
 }
 
 TEST_CASE("automatic collectives of one rank take no time") {
-  const Topology topology(cluster_of(hopper_node()));
+  const Topology topology(nccl_cluster(hopper_node()));
   const LoweredCollective alone =
       lower(automatic_call(CollectiveOperation::all_reduce, 1.0_GB, {{3}}), topology, published());
   CHECK(uncontended_time(alone, topology).value() == 0.0);
@@ -248,7 +255,7 @@ TEST_CASE("automatic collectives of one rank take no time") {
 
 TEST_CASE("groups that run at once share the network cards") {
   // DGX-1: two GPUs at each card. One group of one rank per node has a card alone; eight groups share four cards.
-  const Topology topology(cluster_of(dgx1_node(), 4));
+  const Topology topology(nccl_cluster(dgx1_node(), 4));
   std::vector<std::vector<int>> groups;
   for (int local = 0; local < 8; ++local) groups.push_back({local, local + 8, local + 16, local + 24});
   const auto time = [&](const std::vector<std::vector<int>>& some) {
@@ -290,7 +297,7 @@ TEST_CASE("published NCCL sweeps are met") {
 
 TEST_CASE("groups that repeat each other, and long rounds, give what looking at every node gives") {
   // A fault that takes nothing away makes its node one of another kind, so that nothing is taken over from others.
-  Cluster cluster = cluster_of(nvswitch_node(), 12);
+  Cluster cluster = nccl_cluster(nvswitch_node(), 12);
   const Topology alike(cluster);
   Fault harmless;
   harmless.node = 7;

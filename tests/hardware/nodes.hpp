@@ -99,8 +99,10 @@ inline Node staged_node() {
 }
 
 /// `nodes` of a kind, all their GPUs, with their own network.
+/// Without a collective library: times are bytes over bandwidth.
 inline Cluster cluster_of(Node node, int nodes = 1) {
   Cluster cluster;
+  cluster.nccl = no_nccl;
   cluster.gpus_per_node = node.gpus;
   cluster.network = node.network;
   cluster.nodes = nodes;

@@ -1,0 +1,140 @@
+// The losses of NCCL's kernels: one set for `auto` and for every named algorithm, by the version of the library.
+#include <stdexcept>
+
+#include "model/collectives/contention.hpp"
+#include "model/scenario/calibration_reader.hpp"
+#include "tests/catch.hpp"
+#include "tests/collectives/ranks.hpp"
+#include "tests/collectives/rows.hpp"
+#include "tests/hardware/nodes.hpp"
+
+using namespace foretrain;
+using namespace foretrain::test_nodes;
+
+namespace {
+
+/// With the library of today.
+Cluster nccl_cluster(Node node, int nodes = 1) {
+  Cluster cluster = cluster_of(std::move(node), nodes);
+  cluster.nccl = NcclVersion{};
+  return cluster;
+}
+
+CollectiveCall automatic_call(CollectiveOperation operation, Bytes size, std::vector<std::vector<int>> groups) {
+  CollectiveCall call;
+  call.operation = operation;
+  call.size = size;
+  call.groups = std::move(groups);
+  return call;
+}
+
+Node hopper_node() {
+  Node node = nvswitch_node();
+  node.gpu.compute_capability = 9.0;
+  node.gpu.memory_bandwidth = 3350.0_GBps;
+  node.link_types[0].in_network_reduction = true;
+  return node;
+}
+
+const Calibration& published() {
+  static const Calibration calibration = load_default_calibration();
+  return calibration;
+}
+
+}  // namespace
+
+TEST_CASE("auto is never slower than a named algorithm: all carry one set of losses") {
+  Cluster sharp = nccl_cluster(hopper_node(), 4);
+  sharp.network.in_network_reduction = true;
+  const std::vector<Cluster> clusters = {nccl_cluster(nvswitch_node()),     nccl_cluster(nvswitch_node(), 4),
+                                         nccl_cluster(hopper_node()),       nccl_cluster(hopper_node(), 4),
+                                         nccl_cluster(dgx1_node()),         nccl_cluster(dgx1_node(), 3),
+                                         nccl_cluster(pcie_switch_node(8)), sharp};
+  for (const Cluster& cluster : clusters) {
+    const Topology topology(cluster);
+    for (const AlgorithmRow& row : algorithm_table()) {
+      for (const Bytes size : {8.0_B, 64.0_KB, 1.0_MB, 32.0_MB, 1.0_GB}) {
+        CollectiveCall call = automatic_call(row.operation, size, {iota(topology.gpus())});
+        const Seconds best = uncontended_time(lower(call, topology, published()), topology);
+        call.algorithm = row.algorithm;
+        call.placement = ServerPlacement::gpu;
+        LoweredCollective named;
+        try {
+          named = lower(call, topology, published());
+        } catch (const std::invalid_argument&) {
+          continue;  // the hardware cannot carry it out
+        }
+        INFO(row.name << ", " << name(row.operation) << " of " << size.value() << " B on " << cluster.nodes << " "
+                      << cluster.node.name);
+        CHECK(best.value() <= uncontended_time(named, topology).value() * 1.001);
+      }
+    }
+  }
+}
+
+TEST_CASE("several rings by name and rings by auto are the same, launch, steps and protocol included") {
+  // All NVLink lanes, or all cards, by the same rings: the same bytes, 0.92 of the links, and the same 2 · 7 steps.
+  const Topology topology(nccl_cluster(nvswitch_node()));
+  CollectiveCall call = automatic_call(CollectiveOperation::all_reduce, 1.0_GB, {iota(8)});
+  const double automatic = uncontended_time(lower(call, topology, published()), topology).value();
+  for (const SyncAlgorithm algorithm : {SyncAlgorithm::ring, SyncAlgorithm::multi_ring}) {
+    call.algorithm = algorithm;
+    CHECK(uncontended_time(lower(call, topology, published()), topology).value() == Approx(automatic).epsilon(0.001));
+  }
+}
+
+TEST_CASE("switches of the network that reduce are tried where the description says so") {
+  // Four nodes, eight cards of 25 GB/s: a ring sends 2 · 31/32 of 4 GB over 200 GB/s, 38.8 ms; through the switches
+  // every card sends an eighth once, 4 GB over 200 GB/s, 20 ms, at 0.97 of the cards.
+  Cluster cluster = nccl_cluster(nvswitch_node(), 4);
+  const CollectiveCall call = automatic_call(CollectiveOperation::all_reduce, 4.0_GB, {iota(32)});
+  const auto lowered = [&] { return lower(call, Topology(cluster), published()); };
+  CHECK(lowered().chosen_algorithm == "ring/Simple");
+  cluster.network.in_network_reduction = true;
+  // Inside the nodes 2 · 7/8 of 4 GB at 0.92 of 300 GB/s, 25.4 ms, is now what takes longest.
+  CHECK(lowered().chosen_algorithm == "collnet");
+  CHECK(uncontended_time(lowered(), Topology(cluster)).value() == Approx(0.0254).epsilon(0.01));
+  cluster.nccl = {2, 4};  // before network collectives
+  CHECK(lowered().chosen_algorithm == "ring/Simple");
+}
+
+TEST_CASE("messages to another rail leave through the GPU on it, from NCCL 2.12 on") {
+  // Two nodes a leaf group of rails, spine 8 times too thin: 8 cards of 25 GB/s a node. What stays on rails is 7/8
+  // more.
+  Cluster cluster = nccl_cluster(nvswitch_node(), 2);
+  cluster.network.fabric.shape = FatTree{2, 0, 8.0, 1.0, true};
+  const CollectiveCall call = automatic_call(CollectiveOperation::all_to_all, 1.0_GB, {iota(16)});
+  const auto time = [&](NcclVersion version) {
+    cluster.nccl = version;
+    const Topology topology(cluster);
+    return uncontended_time(lower(call, topology, published()), topology).value();
+  };
+  // Half of 1 GB leaves each GPU by its card: 20 ms at 25 GB/s, 0.97 of it. Directly seven eighths of that cross the
+  // spine.
+  CHECK(time({2, 12}) == Approx(0.0206).epsilon(0.02));
+  CHECK(time({2, 11}) > 2.0 * time({2, 12}));
+}
+
+TEST_CASE("what depends on the library's version does so on every GPU alike") {
+  for (const double capability : {7.0, 8.0, 9.0}) {
+    Node node = nvswitch_node();
+    node.gpu.compute_capability = capability;
+    const auto latency = [&](NcclVersion version, std::vector<int> ranks, CollectiveOperation operation) {
+      Cluster cluster = nccl_cluster(node, 16);
+      cluster.nccl = version;
+      return lower(automatic_call(operation, 1.0_KB, {std::move(ranks)}), Topology(cluster), published());
+    };
+    const std::vector<int> one_each = [] {
+      std::vector<int> ranks;
+      for (int i = 0; i < 16; ++i) ranks.push_back(8 * i);
+      return ranks;
+    }();
+    using enum CollectiveOperation;
+    // The launch of 2.21 and of 2.22, and nothing else.
+    const double difference = latency({2, 21}, iota(8), all_reduce).phases.front().latency.value() -
+                              latency({2, 22}, iota(8), all_reduce).phases.front().latency.value();
+    CHECK(difference == Approx(1e-6 * (published().collective.early_launch_us - published().collective.launch_us)));
+    CHECK(latency({2, 22}, one_each, all_gather).chosen_algorithm == "ring/LL");
+    CHECK(latency({2, 23}, one_each, all_gather).chosen_algorithm == "pat/Simple");
+  }
+}
