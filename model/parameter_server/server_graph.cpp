@@ -52,6 +52,7 @@ class GraphBuilder {
 
   void add_lane(WorkerLane workers);
   void add_updates(std::size_t workers);
+  TaskId write(std::size_t workers, int g, int s, std::vector<TaskId> pushes, int iteration);
   void add_messages(Lane& lane, bool push, LinkLoad& load);
   BlockId local_block(const Lane& lane, const char* name, LoweredCollective lowered);
   BlockId fixed_block(const char* name, Seconds duration, Category category) {
@@ -77,8 +78,9 @@ class GraphBuilder {
   TaskGraph::Builder builder_;
   std::vector<Lane> lanes_;
   std::vector<ResourceId> cpu_, receiver_;  // by server; receiver_ where pushes come one at a time
-  // Applying what so many workers sent, by group and server.
-  std::map<std::size_t, std::vector<std::vector<BlockId>>> update_block_;
+  // Writing what so many workers sent under the variables' locks, and applying it; by group and server.
+  std::map<std::size_t, std::vector<std::vector<BlockId>>> lock_block_, update_block_;
+  std::vector<std::vector<ResourceId>> lock_;  // by group and server; empty where calls take no time
   BlockId nothing_ = 0;
   // bounded: [iteration][group][server], when every worker's update is in.
   std::vector<std::vector<std::vector<TaskId>>> complete_;
@@ -101,20 +103,43 @@ GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology
     receiver_.push_back(builder_.add_resource(
         {"to server " + std::to_string(s), Resource::Kind::communication_stream, s, Resource::Order::urgent}));
   }
-  add_updates(1);
+  const auto takes_time = [](const ParameterStore::Calls& calls) { return calls.lock > Seconds(0.0); };
+  for (int g = 0; g < groups_; ++g) {
+    if (std::ranges::none_of(store.groups[at_index(g)].calls, takes_time)) continue;
+    lock_.resize(at_index(groups_));
+    for (int s = 0; s < servers_; ++s) {
+      lock_[at_index(g)].push_back(builder_.add_resource(
+          {"variable of server " + std::to_string(s), Resource::Kind::host_thread, s, Resource::Order::urgent}));
+    }
+  }
+  add_updates(at_index(store.worker_count()));
   for (WorkerLane& lane : lanes) add_lane(std::move(lane));
 }
 
-/// One after the other, where updates are not added up first.
+/// One after the other: updates, where they are not added up first, and writers of one variable. The first writer's time
+/// is part of its message's.
 void GraphBuilder::add_updates(std::size_t workers) {
   const auto [blocks, is_new] = update_block_.try_emplace(workers);
   if (!is_new) return;
+  const bool sums = store_.consistency == Sync::Consistency::synchronous;
+  auto& locked = lock_block_[workers];
   for (const ParameterStore::KeyGroup& group : store_.groups) {
     auto& of_group = blocks->second.emplace_back();
     for (const Seconds time : group.update) {
-      of_group.push_back(fixed_block("update", time * static_cast<double>(workers), Category::optimizer));
+      of_group.push_back(fixed_block("update", time * (sums ? 1.0 : number(workers)), Category::optimizer));
+    }
+    auto& writing = locked.emplace_back();
+    for (const ParameterStore::Calls& calls : group.calls) {
+      writing.push_back(fixed_block("calls", calls.lock * (number(workers) - (sums ? 1.0 : 0.0)), Category::host));
     }
   }
+}
+
+/// The moment at which what `workers` sent stands in the variables of a group on a server.
+TaskId GraphBuilder::write(std::size_t workers, int g, int s, std::vector<TaskId> pushes, int iteration) {
+  const BlockId block = lock_block_.at(workers)[at_index(g)][at_index(s)];
+  if (lock_.empty() || lock_[at_index(g)].empty() || pushes.empty()) return -1;
+  return add(block, lock_[at_index(g)][at_index(s)], std::move(pushes), iteration, g);
 }
 
 void GraphBuilder::add_lane(WorkerLane workers) {
@@ -168,6 +193,7 @@ BlockId GraphBuilder::local_block(const Lane& lane, const char* name, LoweredCol
 }
 
 void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
+  const bool sums = store_.consistency == Sync::Consistency::synchronous;
   auto& blocks = push ? lane.push_block : lane.pull_block;
   blocks.assign(at_index(groups_), std::vector<BlockId>(at_index(servers_), -1));
   for (int g = 0; g < groups_; ++g) {
@@ -191,6 +217,8 @@ void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
     for (int s = 0; s < servers_; ++s) {
       if (!holds(g, s)) continue;
       LoweredCollective::Phase phase = at_once(std::move(flows[at_index(s)]), topology_);
+      const ParameterStore::Calls& calls = store_.groups[at_index(g)].calls[at_index(s)];
+      phase.latency += push ? calls.push - (sums ? Seconds(0.0) : calls.lock) : calls.pull;
       const Seconds uncontended = phase.latency + together * (parameters[at_index(s)] / most);
       blocks[at_index(g)][at_index(s)] =
           builder_.add_block({push ? "gradient push" : "weight pull", Category::communication, uncontended,
@@ -287,8 +315,12 @@ ServerGraph GraphBuilder::run() && {
         for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
           const TaskId push = pushes[lane][at_index(g)][at_index(s)];
           if (push < 0) continue;
-          applied[lane] =
-              one_by_one ? add(update(lanes_[lane].workers.size(), g, s), cpu_[at_index(s)], {push}, i, g) : push;
+          applied[lane] = push;
+          if (one_by_one) {
+            const std::size_t workers = lanes_[lane].workers.size();
+            const TaskId written = write(workers, g, s, {push}, i);
+            applied[lane] = add(update(workers, g, s), cpu_[at_index(s)], {written < 0 ? push : written}, i, g);
+          }
           all.push_back(applied[lane]);
           if (one_by_one) {
             result_.exchanges.push_back(
@@ -297,7 +329,9 @@ ServerGraph GraphBuilder::run() && {
         }
         TaskId& complete = complete_.back()[at_index(g)][at_index(s)];
         if (!one_by_one) {
-          complete = add(update(1, g, s), cpu_[at_index(s)], all, i, g);
+          const auto workers = at_index(store_.worker_count());
+          const TaskId written = write(workers, g, s, all, i);
+          complete = add(update(workers, g, s), cpu_[at_index(s)], written < 0 ? all : std::vector{written}, i, g);
         } else if (bounded) {
           complete = add(nothing_, builder_.add_resource({"complete", Resource::Kind::host_thread, s}), all, i);
         }

@@ -2,8 +2,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <ctime>
-#include <cstdio>
 #include <utility>
 
 #include "model/base/error.hpp"
@@ -285,19 +283,13 @@ Violation parts_add_up(const Settings& settings) {
 }
 
 Violation memory_follows_zero_and_batch(const Settings& settings) {
+  // What ZeRO divides; buffers for gathers and scatters may outweigh it in the smallest models.
+  const auto states = [](const Settings& of) {
+    const MemoryFootprint memory = estimate(scenario_of(of)).train->memory;
+    return memory.weights + memory.gradients + memory.optimizer;
+  };
   const auto memory = [](const Settings& of) { return estimate(scenario_of(of)).train->memory.total(); };
   const Bytes own = memory(settings);
-  const auto compare = [&](const char* key, const std::string& value, bool grows) {
-    Settings changed = settings;
-    changed[key] = value;
-    return check(
-        [&](const Settings& other) -> Violation {
-          const Bytes then = memory(other);
-          if (grows ? then >= own : then <= own) return std::nullopt;
-          return fmt::format("{}: {}: {:.0f} -> {:.0f} B", key, value, own.value(), then.value());
-        },
-        changed);
-  };
   const auto batch = settings.find("workload.train.micro_batch");
   const auto global = settings.find("workload.train.global_batch");
   if (batch != settings.end() && global != settings.end()) {
@@ -317,7 +309,15 @@ Violation memory_follows_zero_and_batch(const Settings& settings) {
   }
   const auto zero = settings.find("plan.zero");
   if (zero != settings.end() && zero->second < "3") {
-    return compare("plan.zero", std::to_string(std::stoi(zero->second) + 1), false);
+    Settings changed = settings;
+    changed["plan.zero"] = std::to_string(std::stoi(zero->second) + 1);
+    return check(
+        [&](const Settings& other) -> Violation {
+          const Bytes before = states(settings), after = states(other);
+          if (after <= before) return std::nullopt;
+          return fmt::format("one stage of ZeRO more: states {:.0f} -> {:.0f} B", before.value(), after.value());
+        },
+        changed);
   }
   return std::nullopt;
 }
@@ -338,10 +338,7 @@ void hold_for_all(std::span<const NamedProperty> properties, Settings (*random_s
   for (int i = 0; i < scenarios; ++i) {
     const Settings settings = random_settings(random);
     for (const NamedProperty& property : properties) {
-      const std::clock_t dbg = std::clock();
       const Violation violation = check(property.property, settings);
-      const double secs = double(std::clock() - dbg) / CLOCKS_PER_SEC;
-      if (std::getenv("FV") && secs > 0.2) std::fprintf(stderr, "SLOW %d %s %.2f\n%s\n", i, property.name, secs, yaml_of(settings).c_str());
       if (!violation) continue;
       const Settings smallest = shrink(settings, property.property);
       const Violation shown = check(property.property, smallest);
