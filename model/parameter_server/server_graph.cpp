@@ -43,7 +43,7 @@ class GraphBuilder {
   struct Lane {
     WorkerLane workers;
     ResourceId compute = 0, reduce = 0, gather = 0, barrier = 0;
-    std::vector<ResourceId> push, pull;                        // by server
+    std::vector<ResourceId> push, pull, calls;                 // by server
     std::vector<std::vector<BlockId>> push_block, pull_block;  // by group and server; −1: nothing to send
     std::vector<std::vector<TaskId>> pulled;                   // the coming iteration's pulls, by group and server
     std::vector<BlockId> reduce_block, gather_block;           // by group; empty: one GPU a worker
@@ -52,6 +52,7 @@ class GraphBuilder {
 
   void add_lane(WorkerLane workers);
   void add_updates(std::size_t workers);
+  TaskId call(const Lane& lane, bool push, int g, int s, const std::vector<TaskId>& after, int iteration);
   TaskId write(std::size_t workers, int g, int s, std::vector<TaskId> pushes, int iteration);
   void add_messages(Lane& lane, bool push, LinkLoad& load);
   BlockId local_block(const Lane& lane, const char* name, LoweredCollective lowered);
@@ -116,8 +117,7 @@ GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology
   for (WorkerLane& lane : lanes) add_lane(std::move(lane));
 }
 
-/// One after the other: updates, where they are not added up first, and writers of one variable. The first writer's time
-/// is part of its message's.
+/// One after the other: updates, where they are not added up first, and writers of a variable beyond the first.
 void GraphBuilder::add_updates(std::size_t workers) {
   const auto [blocks, is_new] = update_block_.try_emplace(workers);
   if (!is_new) return;
@@ -133,6 +133,15 @@ void GraphBuilder::add_updates(std::size_t workers) {
       writing.push_back(fixed_block("calls", calls.lock * (number(workers) - (sums ? 1.0 : 0.0)), Category::host));
     }
   }
+}
+
+/// Calls on each connection of the lane; without the time of the lock where updates wait for that alone. -1: no time.
+TaskId GraphBuilder::call(const Lane& lane, bool push, int g, int s, const std::vector<TaskId>& after, int iteration) {
+  const ParameterStore::Calls& calls = store_.groups[at_index(g)].calls[at_index(s)];
+  const bool alone = store_.consistency != Sync::Consistency::synchronous;
+  const Seconds time = push ? calls.push - calls.lock * (alone ? 1.0 : 0.0) : calls.pull;
+  if (!(time > Seconds(0.0))) return -1;
+  return add(fixed_block("connection", time, Category::host), lane.calls[at_index(s)], after, iteration, g);
 }
 
 /// The moment at which what `workers` sent stands in the variables of a group on a server.
@@ -159,6 +168,7 @@ void GraphBuilder::add_lane(WorkerLane workers) {
                             ? receiver_[at_index(s)]
                             : stream("to " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
     lane.pull.push_back(stream("from " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
+    lane.calls.push_back(stream("calls of " + server, Resource::Kind::host_thread, Resource::Order::urgent));
   }
   if (store_.consistency != Sync::Consistency::synchronous) add_updates(workers.size());
   lane.workers = std::move(workers);
@@ -193,7 +203,6 @@ BlockId GraphBuilder::local_block(const Lane& lane, const char* name, LoweredCol
 }
 
 void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
-  const bool sums = store_.consistency == Sync::Consistency::synchronous;
   auto& blocks = push ? lane.push_block : lane.pull_block;
   blocks.assign(at_index(groups_), std::vector<BlockId>(at_index(servers_), -1));
   for (int g = 0; g < groups_; ++g) {
@@ -217,8 +226,6 @@ void GraphBuilder::add_messages(Lane& lane, bool push, LinkLoad& load) {
     for (int s = 0; s < servers_; ++s) {
       if (!holds(g, s)) continue;
       LoweredCollective::Phase phase = at_once(std::move(flows[at_index(s)]), topology_);
-      const ParameterStore::Calls& calls = store_.groups[at_index(g)].calls[at_index(s)];
-      phase.latency += push ? calls.push - (sums ? Seconds(0.0) : calls.lock) : calls.pull;
       const Seconds uncontended = phase.latency + together * (parameters[at_index(s)] / most);
       blocks[at_index(g)][at_index(s)] =
           builder_.add_block({push ? "gradient push" : "weight pull", Category::communication, uncontended,
@@ -262,7 +269,10 @@ void GraphBuilder::add_passes(int lane_number, int iteration, std::vector<std::v
     }
     for (int s = 0; s < servers_; ++s) {
       const BlockId block = lane.push_block[at_index(g)][at_index(s)];
-      if (block >= 0) pushes[at_index(g)][at_index(s)] = add(block, lane.push[at_index(s)], {sendable}, iteration, g);
+      if (block < 0) continue;
+      const TaskId sent = add(block, lane.push[at_index(s)], {sendable}, iteration, g);
+      const TaskId handled = call(lane, true, g, s, {sent}, iteration);
+      pushes[at_index(g)][at_index(s)] = handled < 0 ? sent : handled;
     }
   }
 }
@@ -286,6 +296,7 @@ void GraphBuilder::add_pulls(Lane& lane, const std::vector<std::vector<TaskId>>&
       if (!holds(g, s)) continue;
       std::vector<TaskId> after = {updated[at_index(g)][at_index(s)], barrier};
       if (bounded) after.push_back(complete_[at_index(bound)][at_index(g)][at_index(s)]);
+      if (const TaskId called = call(lane, false, g, s, after, iteration); called >= 0) after = {called};
       lane.pulled[at_index(g)][at_index(s)] =
           add(lane.pull_block[at_index(g)][at_index(s)], lane.pull[at_index(s)], std::move(after), iteration, g);
     }

@@ -154,14 +154,13 @@ ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology&
   }
   for (const auto& [server, time] : updating) bounds.server = std::max(bounds.server, time);
   for (int s = 0; s < store.server_count(); ++s) {
-    Seconds pushes, pulls;
+    Seconds connection;
     for (const ParameterStore::KeyGroup& group : store.groups) {
       const ParameterStore::Calls& calls = group.calls[at_index(s)];
-      pushes += calls.push - (one_by_one ? calls.lock : Seconds(0.0));
-      pulls += calls.pull;
+      connection += calls.push + calls.pull - (one_by_one ? calls.lock : Seconds(0.0));
       bounds.server = std::max(bounds.server, calls.lock * (number(store.worker_count()) - (one_by_one ? 0.0 : 1.0)));
     }
-    bounds.server = std::max({bounds.server, pushes, pulls});
+    bounds.server = std::max(bounds.server, connection);
   }
   for (LinkId link = 0; link < topology.links(); ++link) {
     if (!(load[at_index(link)] > Bytes(0.0))) continue;
