@@ -211,10 +211,8 @@ bool can_be_predicted(const Settings& settings) {
     const Scenario scenario = scenario_of(settings);
     estimate(scenario);
     return true;
-  } catch (const ScenarioError& e) {
-    if (getenv("FW")) fprintf(stderr, "REJ %s\n", e.what());
-  } catch (const UsageError& e) {
-    if (getenv("FW")) fprintf(stderr, "REJ %s\n", e.what());
+  } catch (const ScenarioError&) {
+  } catch (const UsageError&) {
   }
   return false;
 }
