@@ -40,7 +40,7 @@ TEST_CASE("Machines whose GPUs are no power of two are tried with fewer, and wit
 
 TEST_CASE("Whole machines are paid for, however many of their GPUs train") {
   // 72 GPUs at 4 USD are 288 USD a rack and hour.
-  YamlNode document = training("node: gb200-nvl72, nodes: 2, price: 4 USD/GPU/hour", 128);
+  YamlNode document = training("node: gb200-nvl72, nodes: 2, price: 4 USD/GPU/hour", 144);
   for (const MachineUse& use : machine_uses(document)) {
     YamlNode own = document;
     for (const std::string& change : use.overrides) apply_override(own, parse_override(change));
