@@ -8,6 +8,7 @@
 
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
+#include "model/base/trait.hpp"
 #include "model/cost/attention.hpp"
 #include "model/goodput/checkpoint_interval.hpp"
 #include "model/graph/timeline.hpp"
@@ -140,6 +141,7 @@ struct SharedFabric {
 struct Setting {
   std::string line;         ///< what it belongs to: "Batch", "Plan"
   std::string name, value;  ///< "tensor", "8"; the name may be empty
+  std::string key;          ///< of the scenario, by which it would be said; empty for facts
   bool by_default = false;  ///< the scenario does not say it
 };
 
@@ -155,6 +157,8 @@ struct Result {
   Seconds uncertainty_low, uncertainty_high;
   std::vector<Constant> provenance;
   std::vector<std::string> warnings;
+  std::string trainer;                                    ///< of trainings: its name, or what is assumed in its place
+  std::vector<Trait> traits;                              ///< of that trainer, as this training has them
   std::vector<Setting> settings;                          ///< what was predicted, where the caller asked for it
   std::optional<ParameterServerResult> parameter_server;  ///< beside `train`
   std::optional<SharedFabric> shared_fabric;              ///< beside `train`, where there are other jobs

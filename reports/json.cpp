@@ -194,6 +194,19 @@ void write_tasks(Json& json, const TasksResult& tasks) {
   for (const auto& [id, call] : tasks.calls) json["model_calls"][id] = call_json(call);
 }
 
+/// What nobody states: traits of trainers, and defaults of the scenario.
+Json assumed_json(const Result& result) {
+  Json assumed = Json::array();
+  for (const Trait& t : result.traits) {
+    if (t.from == Trait::From::assumed) assumed.push_back({{"key", t.key}, {"value", t.value}, {"source", t.source}});
+  }
+  for (const Setting& s : result.settings) {
+    const bool is_trait = std::ranges::find(result.traits, s.key, &Trait::key) != result.traits.end();
+    if (s.by_default && !is_trait) assumed.push_back({{"key", s.key}, {"value", s.value}});
+  }
+  return assumed;
+}
+
 Json result_json(const Result& result) {
   Json json = {{"scenario", result.scenario}, {"fidelity", name(result.fidelity)}};
   if (result.train) write_train(json, *result.train);
@@ -210,8 +223,17 @@ Json result_json(const Result& result) {
         {{"name", c.name}, {"value", number(c.value)}, {"unit", c.unit}, {"kind", name(c.kind)}, {"source", c.source}});
   }
   json["warnings"] = result.warnings;
+  if (result.train) {
+    json["trainer"] = result.trainer;
+    json["traits"] = Json::array();
+    for (const Trait& t : result.traits) {
+      json["traits"].push_back({{"key", t.key}, {"value", t.value}, {"from", name(t.from)}, {"source", t.source}});
+    }
+  }
+  json["assumed"] = assumed_json(result);
   for (const Setting& s : result.settings) {
-    json["settings"].push_back({{"of", s.line}, {"name", s.name}, {"value", s.value}, {"default", s.by_default}});
+    json["settings"].push_back(
+        {{"of", s.line}, {"name", s.name}, {"value", s.value}, {"key", s.key}, {"default", s.by_default}});
   }
   return json;
 }
@@ -323,9 +345,15 @@ Result result_from(const Json& json) {
                                  c.at("source").get<std::string>()});
   }
   result.warnings = json.at("warnings").get<std::vector<std::string>>();
+  if (json.contains("trainer")) result.trainer = json.at("trainer");
+  if (json.contains("traits")) {
+    for (const Json& t : json.at("traits")) {
+      result.traits.push_back({t.at("key"), t.at("value"), named_by<Trait::From>(t.at("from")), t.at("source")});
+    }
+  }
   if (json.contains("settings")) {
     for (const Json& s : json.at("settings")) {
-      result.settings.push_back({s.at("of"), s.at("name"), s.at("value"), s.at("default")});
+      result.settings.push_back({s.at("of"), s.at("name"), s.at("value"), s.value("key", ""), s.at("default")});
     }
   }
   return result;

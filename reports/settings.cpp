@@ -19,10 +19,10 @@ class SettingList {
   void add(std::string name, std::string value, std::initializer_list<const char*> keys) {
     bool said = false;
     for (const char* key : keys) said = said || scenario_.where.contains(key);
-    list_.push_back({line_, std::move(name), std::move(value), !said});
+    list_.push_back({line_, std::move(name), std::move(value), *keys.begin(), !said});
   }
   void add_fact(std::string name, std::string value) {
-    list_.push_back({line_, std::move(name), std::move(value), false});
+    list_.push_back({line_, std::move(name), std::move(value), "", false});
   }
   std::vector<Setting> take() { return std::move(list_); }
 
@@ -54,8 +54,16 @@ void add_plan_settings(const Plan& plan, SettingList& list) {
   add_factor("interleave", plan.interleave, "plan.interleave");
   add_factor("context", plan.context, "plan.context");
   add_factor("expert", plan.expert, "plan.expert");
+  if (plan.expert > 1 || plan.folded_experts) {
+    list.add("tokens", std::string(name(plan.expert_dispatch)), {"plan.expert_dispatch"});
+    list.add("hidden tokens", plan.expert_overlap ? "yes" : "no", {"plan.expert_overlap"});
+  }
   if (plan.tensor > 1) list.add("sequence parallel", plan.sequence_parallel ? "yes" : "no", {"plan.sequence_parallel"});
   list.add("ZeRO", std::to_string(plan.zero), {"plan.zero"});
+  if (plan.zero == 2 && replicas_of(plan) > 1) {
+    list.add("gradients", divides_gradients(plan) ? "scattered after every micro-batch" : "kept until the last one",
+             {"plan.zero.gradients"});
+  }
 }
 
 void add_sync_settings(const Scenario& scenario, SettingList& list) {
@@ -98,14 +106,13 @@ void add_training(const Scenario& scenario, const TrainWorkload& train, SettingL
 
 }  // namespace
 
-std::vector<Setting> settings_of(const Scenario& scenario, const YamlNode& document) {
+std::vector<Setting> settings_of(const Scenario& scenario) {
   SettingList list(scenario);
   add_machines(scenario.cluster, list);
   if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     add_training(scenario, *train, list);
-    const YamlNode* trainer = document.at("plan.trainer");
     list.begin("Trainer");
-    list.add("", trainer != nullptr && trainer->is_scalar() ? trainer->scalar : "a well-tuned one", {"plan.trainer"});
+    list.add("", scenario.trainer, {"plan.trainer"});
   } else if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
     list.begin("Collective");
     list.add_fact("", fmt::format("{} of {}", name(collective->operation), format_bytes(collective->size)));

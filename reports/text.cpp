@@ -216,6 +216,23 @@ std::string provenance_section(const Result& result, bool verbose) {
   return heading("Rests on " + text) + table.text(page_indent);
 }
 
+/// What the trainer does, or is assumed to do where nobody says.
+std::string traits_section(const Result& result, bool verbose) {
+  if (result.traits.empty()) return "";
+  const auto assumed = std::ranges::count(result.traits, Trait::From::assumed, &Trait::from);
+  const std::string text = fmt::format("{} of {} traits of trainers", assumed, result.traits.size());
+  if (!verbose) {
+    return assumed > 0 ? line("Assumed", text + ", which nobody states; --verbose lists them all") : "";
+  }
+  static constexpr std::array<std::string_view, names_of<Trait::From>.size()> whose = {"stated", "the trainer's",
+                                                                                       "assumed"};
+  TextTable table("llll");
+  for (const Trait& t : result.traits) {
+    table.add_row({t.key, t.value, std::string(whose[static_cast<std::size_t>(t.from)]), t.source});
+  }
+  return heading(fmt::format("Trainer {}: assumed are {}", result.trainer, text)) + table.text(page_indent);
+}
+
 std::string warnings_section(const Result& result) {
   if (result.warnings.empty()) return "";
   std::string text = heading("Please note");
@@ -320,7 +337,8 @@ std::string answer(const Result& result, bool verbose) {
 std::string to_text(const Result& result, const TextOptions& options) {
   const std::string title = fmt::format("{}  [{}]", result.scenario, name(result.fidelity));
   return title + "\n\n" + memory_verdict(result) + settings_section(result) + answer(result, options.verbose) +
-         warnings_section(result) + provenance_section(result, options.verbose);
+         warnings_section(result) + provenance_section(result, options.verbose) +
+         traits_section(result, options.verbose);
 }
 
 }  // namespace foretrain

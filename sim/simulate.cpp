@@ -186,6 +186,7 @@ Executor executor_of(const Job& job, Fidelity fidelity) {
 }
 
 Result predict(const Scenario& scenario, Fidelity fidelity, Timeline timeline) {
+  const Reading reading;
   if (!scenario.jobs.empty() && fidelity != Fidelity::estimate) return predict_together(scenario, fidelity, timeline);
   const std::unique_ptr<Job> job = make_job(scenario, fidelity);
   return result_of(*job, executor_of(*job, fidelity), timeline);

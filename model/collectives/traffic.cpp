@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "model/collectives/collective.hpp"
-#include "model/collectives/exchange.hpp"
 #include "model/collectives/placement.hpp"
 
 namespace foretrain {
@@ -103,8 +102,8 @@ double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Eng
   return engine == Engine::switches ? constants_.nvls_efficiency : nvlink;
 }
 
-void TrafficBuilder::add(EndpointId source, EndpointId destination, double bytes, Engine engine) {
-  flows_.push_back({source, destination, Bytes(bytes / efficiency(source, destination, engine))});
+void TrafficBuilder::add(EndpointId source, EndpointId destination, double bytes, Engine engine, double weight) {
+  flows_.push_back({source, destination, Bytes(bytes / efficiency(source, destination, engine)), weight});
 }
 
 void TrafficBuilder::add_ring(const GroupLayout& layout, CollectiveOperation operation) {
@@ -188,23 +187,12 @@ void TrafficBuilder::add_tree_between_nodes(const GroupLayout& layout) {
   }
 }
 
-void TrafficBuilder::add_direct(const std::vector<int>& group, CollectiveOperation operation) {
-  const std::size_t ranks = group.size();
-  for (std::size_t i = 0; i < ranks; ++i) {
-    if (operation == CollectiveOperation::send_receive) {
-      add(group[i], group[(i + 1) % ranks], 1.0);
-      continue;
-    }
-    for (std::size_t j = 0; j < ranks; ++j) {
-      if (i != j) add(group[i], group[j], 1.0 / static_cast<double>(ranks));
-    }
-  }
+void TrafficBuilder::add_send_receive(const std::vector<int>& group) {
+  for (std::size_t i = 0; i < group.size(); ++i) add(group[i], group[(i + 1) % group.size()], 1.0);
 }
 
-void TrafficBuilder::add_exchange(const std::vector<int>& group, Bytes size) {
-  for (const Flow& flow : exchange_flows(group, size / static_cast<double>(group.size()), topology_)) {
-    add(flow.source, flow.destination, flow.bytes / size);
-  }
+void TrafficBuilder::add_exchange(const std::vector<Flow>& flows, Bytes size) {
+  for (const Flow& flow : flows) add(flow.source, flow.destination, flow.bytes / size, Engine::kernels, flow.weight);
 }
 
 std::vector<Flow> TrafficBuilder::flows() { return merge_by_ends(std::exchange(flows_, {})); }

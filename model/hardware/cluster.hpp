@@ -64,6 +64,18 @@ struct CardMessages {
   bool operator==(const CardMessages&) const = default;
 };
 
+/// Who gets equal parts of a full link (key network.fairness). flow: each connection between two ends. traffic_class:
+/// messages of pipelines, each collective and what others send have a virtual lane each, whatever the number of their
+/// connections.
+enum class Fairness { flow, traffic_class };
+struct Sharing {
+  Fairness fairness = Fairness::flow;
+  /// Connections of a message between two ranks; collectives have one for each pair of ranks that send to each other.
+  /// As traffic classes: the weight of the messages' lane against any other.
+  int queue_pairs = 1;
+  bool operator==(const Sharing&) const = default;
+};
+
 /// Network cards of a node and the fabric behind them.
 struct Network {
   int nics_per_node = 0;
@@ -77,6 +89,7 @@ struct Network {
   CardMessages messages = {};
   Fabric fabric = {};
   std::optional<Transport> transport = std::nullopt;  ///< nothing: `efficiency` says it all
+  Sharing sharing = {};
   bool operator==(const Network&) const = default;
 };
 

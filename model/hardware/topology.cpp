@@ -38,6 +38,7 @@ struct Topology::Impl {
   LinkId first_fabric_link = 0;
   bool switches_reduce = true;  ///< Network::in_network_reduction of all
   bool limits_connections = false;
+  Sharing sharing;
 
   struct Place {
     int node = 0;
@@ -211,6 +212,7 @@ Topology::Topology(const Cluster& cluster) {
   }
   impl->fabric = make_fabric_routes(cluster);
   impl->add_faults(cluster);
+  impl->sharing = cluster.network.sharing;
   impl_ = impl;
 }
 
@@ -346,6 +348,7 @@ Seconds Topology::latency(EndpointId source, EndpointId destination) const {
 
 bool Topology::fabric_is_one_switch() const { return impl_->fabric->links() == 0; }
 
+const Sharing& Topology::sharing() const { return impl_->sharing; }
 bool Topology::limits_connections() const { return impl_->limits_connections; }
 
 BytesPerSecond Topology::most_rate(EndpointId source, EndpointId destination) const {

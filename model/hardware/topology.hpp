@@ -121,6 +121,7 @@ class Topology {
   [[nodiscard]] bool fabric_is_one_switch() const;
   /// Whether most_rate() is finite for some pair.
   [[nodiscard]] bool limits_connections() const;
+  [[nodiscard]] const Sharing& sharing() const;  ///< as in Network
   /// What a message counts on the links of its route, whose bandwidth is in payload of large messages: its own bytes,
   /// and between nodes with a transport the headers that it needs beyond those of a large message.
   [[nodiscard]] Bytes carried_bytes(EndpointId source, EndpointId destination, Bytes message) const;

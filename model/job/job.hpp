@@ -48,6 +48,7 @@ std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recip
 /// Whether a result says what ran when (Result::timeline). A single operator has no timeline.
 enum class Timeline { leave_out, fill };
 
+/// What the result rests on is what has been read since the caller's Reading began, which is to begin before the job.
 Result result_of(const Job& job, const Executor& execute, Timeline timeline = Timeline::leave_out);
 
 /// The graph over an uncontended network.

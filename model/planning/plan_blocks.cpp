@@ -122,8 +122,6 @@ std::vector<LayerCost> PlanBlocks::kernels(Weights weights) {
 
 /// The same with copies to the host, collectives inside layers and under ZeRO-3 those of their weights.
 const std::vector<PlanBlocks::LayerTimes>& PlanBlocks::costs(Weights weights) {
-  // How gradients are synchronised may be open still: with overlap more hides than without.
-  const bool overlap = std::exchange(scenario_.plan.sync.overlap, true);
   auto known = costs_.find(costed(weights));
   if (known == costs_.end()) {
     std::vector<LayerTimes> costs;
@@ -150,7 +148,6 @@ const std::vector<PlanBlocks::LayerTimes>& PlanBlocks::costs(Weights weights) {
     }
     known = costs_.emplace(costed(weights), std::move(costs)).first;
   }
-  scenario_.plan.sync.overlap = overlap;
   return known->second;
 }
 
@@ -231,7 +228,6 @@ void PlanBlocks::add_parts(PassTimes& times, Weights weights) {
   const LayerPricer pricer(scenario_, train(), space_.topology());
   const int zero =
       std::exchange(scenario_.plan.zero, weights == Weights::sharded ? 3 : std::min(scenario_.plan.zero, 2));
-  const bool overlap = std::exchange(scenario_.plan.sync.overlap, true);  // as in costs()
   std::vector<LayerCost> inputs, weight_gradients;
   for (const LayerGroup& group : model().layers) {
     const Layer layer = without_weight_gradients(group.layer);
@@ -246,7 +242,6 @@ void PlanBlocks::add_parts(PassTimes& times, Weights weights) {
     weight_gradients.push_back(pricer.price(weight_gradients_alone(group.layer)));
   }
   scenario_.plan.zero = zero;
-  scenario_.plan.sync.overlap = overlap;
   for (const std::vector<LayerRun>& chunk : chunks()) {
     LayerCost of_inputs, of_weights;
     for (const LayerRun& run : chunk) {
@@ -262,7 +257,7 @@ MemoryFootprint PlanBlocks::least_memory() {
   const auto known = states_.find(stored());
   if (known != states_.end() && !known->second.fits_gpu()) return known->second;
   const Sync sync = scenario_.plan.sync;
-  scenario_.plan.sync.bucket_rule = Sync::BucketRule::megatron;  // parts of the gradients' own memory
+  scenario_.plan.sync.copied = false;
   scenario_.plan.sync.bucket = Bytes(0.0);
   const MemoryFootprint least = memory();
   scenario_.plan.sync = sync;

@@ -292,6 +292,8 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   if (result.nics_per_node > 0 && !(result.nic_bandwidth.value() > 0.0)) {
     network.fail("nic_bandwidth", "network cards without a bandwidth", "nic_bandwidth, for example 200 Gbit/s");
   }
+  result.sharing.fairness = network.choice_or("fairness", base.sharing.fairness);
+  result.sharing.queue_pairs = network.int_or("queue_pairs", base.sharing.queue_pairs, {1, 1024});
   if (const auto fabric = network.find("fabric")) result.fabric = read_fabric(*fabric, result.nic_bandwidth, log);
   return result;
 }

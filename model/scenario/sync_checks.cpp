@@ -65,9 +65,14 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
 void check_compression(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   const Sync& sync = plan.sync;
-  if (sync.every_micro_batch && plan.pipeline > 1) {
-    fail(scenario, "plan.sync.every_micro_batch", "a pipeline that stops to synchronise after each micro-batch",
-         "false, or pipeline: 1");
+  if (sync.every_micro_batch && plan.zero == 2 && plan.zero_gradients == ZeroGradients::kept) {
+    fail(scenario, "plan.sync.every_micro_batch", "gradients that are kept until the last micro-batch, yet scattered",
+         "false, or plan.zero: { stage: 2, gradients: scattered }");
+  }
+  if (synchronises_every_micro_batch(plan) && splits_backward(plan.schedule)) {
+    fail(scenario, divides_gradients(plan) ? "plan.zero" : "plan.sync.every_micro_batch",
+         fmt::format("gradients that leave after every micro-batch, with {}", name(plan.schedule)),
+         divides_gradients(plan) ? "{ stage: 2, gradients: kept }, or schedule: 1f1b" : "false, or schedule: 1f1b");
   }
   if (std::holds_alternative<CollectiveWorkload>(scenario.workload) &&
       sync.compression.kind != Compression::Kind::none) {

@@ -215,9 +215,10 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
     in_progress += time;
   }
 
-  const Seconds merged = graph.merged[lane];
+  const Inside merged = merged_on(graph, lane);
   const Seconds waiting = std::min(step.slowest_replica, breakdown.exposed_communication);
-  const Seconds rest = std::max(breakdown.exposed_communication - merged - waiting, Seconds(0.0));
+  const Seconds rest = std::max(
+      breakdown.exposed_communication - merged.exposed - merged.exposed_copies - waiting, Seconds(0.0));
   // A pipeline's bubble may have been counted out of moments in which its messages were on their way.
   const double counted = in_progress > rest ? rest / in_progress : 1.0;
   for (auto& [name, time] : table) time.exposed *= counted;
@@ -232,13 +233,19 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
     table["compression kernels"] = {all, exposed};
     unexplained -= exposed;
   }
+  if (const Seconds alone = std::min(step.lanes[lane].exchanges_alone, unexplained); alone > Seconds(0.0)) {
+    table["collectives inside layers"].exposed += alone;
+    unexplained -= alone;
+  }
   if (unexplained > Seconds(0.0)) table["waiting for other ranks"] = {unexplained, unexplained};
   if (waiting > Seconds(0.0)) table["waiting for the slowest replica"] = {waiting, waiting};
-  if (merged > Seconds(0.0)) {
-    CommunicationTime& inside = table["collectives inside layers"];
-    inside.total += merged;
-    inside.exposed += merged;
-  }
+  const auto add_merged = [&table](const char* name, Seconds exposed, Seconds hidden) {
+    if (!(exposed + hidden > Seconds(0.0))) return;
+    table[name].total += exposed + hidden;
+    table[name].exposed += exposed;
+  };
+  add_merged(inside_layers, merged.exposed, merged.hidden);
+  add_merged(copies_of_offloading, merged.exposed_copies, merged.hidden_copies);
   return table;
 }
 

@@ -147,6 +147,7 @@ Step::Chunk ChunkBuilder::chunk(const GradientSync::Place& place, int number, Pa
   const LayerCost cost = cost_of(layers);
   chunk.forward = cost.forward();
   chunk.backward = cost.backward();
+  chunk.hidden_exchanges = cost.hidden_exchanges;
   if (place.cut) {
     chunk.forward_pieces = fitted(forward_pieces(layers), chunk.forward);
     chunk.backward_pieces = fitted(backward_pieces(layers), chunk.backward);

@@ -103,9 +103,8 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<Priced
   for (const Item& item : items) whole += item.cost;
   const Segment pass = whole.backward();
   const auto segment_of = [&](const LayerCost& part) {
-    Segment segment{part.backward_kernels + part.recompute_kernels,
-                    part.backward_collectives + part.recompute_collectives + part.backward_copies, Seconds(0.0),
-                    part.backward_copies};
+    Segment segment = part.backward();
+    segment.host = Seconds(0.0);
     const Seconds device = pass.compute + pass.communication;
     if (device > Seconds(0.0)) segment.host = pass.host * (segment.total() / device);
     return segment;
@@ -148,10 +147,10 @@ Seconds GradientSync::kernel_time(const std::vector<Operator>& ops) const {
   return ops.empty() ? Seconds(0.0) : std::max(pricer_.kernels(ops), pricer_.dispatch(ops));
 }
 
-/// Plain trainers copy each gradient into the bucket that is sent (DistributedDataParallel without bucket views,
-/// Horovod's fusion buffer); tuned ones let the backward pass write there.
+/// Some trainers copy each gradient into the bucket that is sent (DistributedDataParallel without bucket views,
+/// Horovod's fusion buffer); with others the backward pass writes there.
 std::vector<Operator> GradientSync::copies_into_bucket(Bytes gradients) const {
-  if (std::get<TrainWorkload>(scenario_.workload).kernels != KernelSet::plain) return {};
+  if (!scenario_.plan.sync.copied) return {};
   const Streaming copy{StreamingKind::elementwise, gradients, gradients, Flops(0.0), false};
   return {{"copy into bucket", copy, Precision::fp32, 1}};
 }
@@ -329,6 +328,7 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
   // FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
   // divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).
   const auto flat_buffer = [&](double parameters) {
+    if (!sync.copied) return Seconds(0.0);
     const Bytes pass = weight_ * parameters;
     const Streaming copy{StreamingKind::elementwise, pass, pass, Flops(0.0), false};
     return pricer_.kernels(

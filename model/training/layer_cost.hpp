@@ -14,6 +14,9 @@ struct LayerCost {
   Seconds forward_collectives, backward_collectives;  ///< exposed part
   Seconds recompute_kernels, recompute_dispatch, recompute_collectives;
   Seconds forward_copies, backward_copies;  ///< exposed part of offloading
+  /// What hides behind kernels of collectives and of offloading.
+  Seconds forward_hidden, backward_hidden, recompute_hidden, forward_hidden_copies, backward_hidden_copies;
+  Seconds hidden_exchanges;                 ///< of tokens, behind other passes, forward and backward together
 
   LayerCost& operator+=(const LayerCost& other);
   friend LayerCost operator*(LayerCost cost, double n);
@@ -32,6 +35,8 @@ struct LayerCalls {
     std::vector<int> beside;     ///< one after the other, from the pass's beginning, beside its first kernels
     std::vector<int> between;    ///< among the kernels after these, which wait for them
     std::vector<Behind> behind;  ///< one after the other, each beside its product
+    /// Of those `beside`, exchanges of tokens: another pass's kernels hide these, taken to be as long as this one's.
+    bool hidden_by_others = false;
     /// Share of the pass's kernels that hide those `beside`.
     [[nodiscard]] double share_beside() const;
   };

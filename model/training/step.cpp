@@ -26,7 +26,7 @@ namespace {
 /// Bytes that one parameter's update reads and writes, and the passes over gradients before it (unscaling or norm, then
 /// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end. Fused optimizers
 /// take a layer's tensors at once; plain ones launch unscaling, norm, clipping and update for each tensor, on fp32
-/// gradients, which between replicas they first copy out of their bucket and divide.
+/// gradients. Gradients that were copied into buckets are first copied out of them and divided.
 Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double parameters, int layers, int tensors) {
   const bool plain = train.kernels == KernelSet::plain;
   const double gradient = plain ? 4.0 : bytes_per_element(plan.sync.gradient_precision).value();
@@ -34,7 +34,7 @@ Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double
   const double states = optimizer_state(train.optimizer).value();
   const bool adaptive = states == 8.0;
   const double unscaled = plain && train.precision == Precision::fp16 ? gradient : 0.0;
-  const double averaged = plain && plan.data > 1 && plan.zero < 3 ? 2.0 * gradient : 0.0;
+  const double averaged = plan.sync.copied && plan.data > 1 && plan.zero < 3 ? 2.0 * gradient : 0.0;
   const double clipping = adaptive ? 2.0 * gradient : 0.0;
   const double copy = weight < 4.0 && !plain ? weight : 0.0;
   const double read = gradient + 4.0 + states + clipping + unscaled + averaged;
@@ -60,6 +60,18 @@ Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& mod
   }
   const double ends = step.schedule == PipelineSchedule::dualpipe ? 2.0 : 1.0;  // at which micro-batches enter
   return longest * (excess * step.micro_batches / ends);
+}
+
+/// Exchanges of tokens that blocks count as hidden behind another micro-batch's passes where there is none: in the
+/// first forward pass down the pipeline and the last backward pass up, and in all chunks of a micro-batch that is
+/// alone.
+Seconds exchanges_alone(const Step& step, const Step::Lane& lane, const Plan& plan) {
+  Seconds longest, all;
+  for (const Step::Chunk& chunk : lane.chunks) {
+    longest = std::max(longest, chunk.hidden_exchanges);
+    all += chunk.hidden_exchanges;
+  }
+  return (step.micro_batches > 1 ? longest : all) * static_cast<double>(plan.pipeline);
 }
 
 /// One lane after the other: chunks and their synchronisation, the optimizer, what leaves for the next stage.
@@ -157,6 +169,8 @@ class LaneBuilder {
     lane.saved_parameters =
         (layers.parameters - layers.in_experts) / copies + layers.in_experts / (copies / plan_.expert);
     set_optimizer(kind, place, lane, layers);
+    lane.exchanges_alone = exchanges_alone(step_, lane, plan_);
+    lane.optimizer.communication += lane.exchanges_alone;
     gather_parameters(kind, place, lane, layers);
   }
 
@@ -231,8 +245,13 @@ Seconds norm_time(const Scenario& scenario, const Topology& topology) {
   if (scenario.background.empty()) {
     const auto known =
         KnownTransfers::on(topology, RankLayout(scenario.plan, scenario.cluster), scenario.calibration.collective);
-    if (!known->norm) known->norm = automatic_time(norm, topology, scenario.calibration);
-    return *known->norm;
+    if (!known->norm) {
+      const Reading reading;
+      const Seconds time = automatic_time(norm, topology, scenario.calibration);
+      known->norm = {time, reads_so_far()};
+    }
+    note_reads(known->norm->reads);
+    return known->norm->time;
   }
   return uncontended_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
 }
@@ -286,7 +305,7 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.interleave = plan.interleave;
   step.micro_batches = micro_batches(train, plan);
   step.overlap = plan.sync.overlap;
-  step.every_micro_batch = plan.sync.every_micro_batch && plan.zero < 3;  // ZeRO-3 does so anyway
+  step.every_micro_batch = synchronises_every_micro_batch(plan);
   build_lanes(scenario, topology, symmetry, LaneBuilder(scenario, train, model, topology, step, recipes));
 
   const bool clips = train.optimizer != Optimizer::sgd && train.optimizer != Optimizer::momentum;

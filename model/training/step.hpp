@@ -26,17 +26,21 @@ struct Segment {
   Seconds communication;
   Seconds host;
   Seconds copies = {};  ///< the part of `communication` that is no transfer of the step: offloading over PCIe
+  Seconds hidden = {}, hidden_copies = {};  ///< collectives and copies that run beside `compute`
 
   [[nodiscard]] Seconds total() const { return compute + communication + host; }
+  [[nodiscard]] Inside inside() const { return {communication - copies, hidden, copies, hidden_copies, host}; }
   Segment& operator+=(const Segment& other) {
     compute += other.compute;
     communication += other.communication;
     host += other.host;
     copies += other.copies;
+    hidden += other.hidden;
+    hidden_copies += other.hidden_copies;
     return *this;
   }
   friend Segment operator*(Segment s, double n) {
-    return {s.compute * n, s.communication * n, s.host * n, s.copies * n};
+    return {s.compute * n, s.communication * n, s.host * n, s.copies * n, s.hidden * n, s.hidden_copies * n};
   }
 };
 
@@ -115,6 +119,7 @@ struct Step {
     /// of the chunk makes the gradients of weights alone.
     std::vector<GradientBucket> buckets;
     std::vector<ShardedUnit> units;  ///< only with ZeRO-3
+    Seconds hidden_exchanges;        ///< of tokens, of both passes, behind those of others
     RecipePointer forward_recipe = nullptr, backward_recipe = nullptr;
   };
 
@@ -133,6 +138,7 @@ struct Step {
     std::vector<Chunk> chunks;
     Segment optimizer;
     Seconds exposed_gather;         ///< of its communication, what ZeRO-1/2 waits for updated weights under overlap
+    Seconds exchanges_alone;        ///< of its communication, hidden exchanges that have nothing to hide behind
     double saved_parameters = 0.0;  ///< whose state a rank writes into a checkpoint
     std::vector<int> parameter_gathers;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer
     RecipePointer optimizer_recipe = nullptr;
@@ -143,7 +149,7 @@ struct Step {
   int interleave = 1;
   int micro_batches = 1;
   bool overlap = true;             ///< gradients are synchronised beside the backward pass; else after it
-  bool every_micro_batch = false;  ///< every micro-batch's gradients are; needs one stage of one chunk
+  bool every_micro_batch = false;  ///< every micro-batch's gradients are; not where backward passes have two parts
   std::vector<Transfer> transfers;
   /// By chunk and stage (hop_index()): what the chunk's forward pass sends on, and what comes back. None where the next
   /// chunk is on the same stage.

@@ -19,6 +19,7 @@ StepBlocks::StepBlocks(const Step& step) {
   }
   for (const Step::Lane& lane : step.lanes) {
     optimizers.push_back(add("optimizer", lane.optimizer.total(), Category::optimizer, lane.optimizer_recipe));
+    blocks.back().inside = {.exposed_copies = lane.optimizer.copies, .hidden_copies = lane.optimizer.hidden_copies};
   }
   for (const Step::Transfer& transfer : step.transfers) {
     std::vector<BlockId>& parts = transfers.emplace_back();
@@ -40,7 +41,6 @@ StepBlocks::StepBlocks(const Step& step) {
 
 BlockId StepBlocks::add(const char* name, Seconds duration, Category category, RecipePointer recipe) {
   blocks.push_back({name, category, duration, {}, {}, std::move(recipe)});
-  inside.emplace_back();
   return static_cast<BlockId>(blocks.size() - 1);
 }
 
@@ -61,8 +61,13 @@ void StepBlocks::add_kernels(const Step::Chunk& chunk, Chunk& added) {
 StepBlocks::Work StepBlocks::add_work(const char* name, const Segment& time, const std::vector<Piece>& pieces,
                                       RecipePointer recipe) {
   Work work{add(name, time.total(), Category::compute, std::move(recipe)), {}, &pieces};
-  inside.back() = time.communication;
+  blocks.back().inside = time.inside();
   for (const Piece& piece : pieces) work.cut.push_back(add(name, piece.work, Category::compute));
+  // The last one is what dispatching and copies take longer (fit_pieces); collectives are tasks of their own.
+  if (!pieces.empty()) {
+    blocks.back().inside = time.inside();
+    blocks.back().inside.exposed = blocks.back().inside.hidden = Seconds(0.0);
+  }
   return work;
 }
 

@@ -32,7 +32,6 @@ struct StepBlocks {
 
   std::vector<Block> blocks;
   std::size_t passes = 0;                       ///< the first so many are those of `chunks`
-  std::vector<Seconds> inside;                  ///< by block: collectives inside layers that are a part of it
   std::vector<std::vector<Chunk>> chunks;       ///< by lane
   std::vector<std::vector<BlockId>> transfers;  ///< by part
   std::vector<BlockId> optimizers;              ///< by lane

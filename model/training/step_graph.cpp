@@ -38,8 +38,7 @@ StepGraphBuilder::StepGraphBuilder(const Step& step, const StepBlocks& blocks)
       gradient_input_(forward_),
       gradient_tasks_(step.lanes.size()),
       last_gradients_(step.lanes.size(), {-1, -1}),
-      gradients_begun_(at_index(stages_)),
-      whole_passes_(step.lanes.size()) {
+      gradients_begun_(at_index(stages_)) {
   result_.last_backward.resize(step.lanes.size(), -1);
   for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
     while (std::cmp_less_equal(first_lane_.size(), step.lanes[lane].stage)) {
@@ -111,7 +110,6 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_work(int stage, const PipelinePa
     for (std::size_t i = 0; i < lanes; ++i) {
       const bool skips = pass.micro_batch < step_.lanes[lane_in(stage, i)].skipped;
       done[i] = add(skips ? blocks_.pass_done : work(i).whole, compute(i), std::move(after[i]), pass.micro_batch);
-      if (!skips) whole_passes_[lane_in(stage, i)].push_back(work(i).whole);
     }
     return done;
   }
@@ -345,7 +343,7 @@ StepTasks StepGraphBuilder::run() && {
     }
   }
   result_.graph = std::move(builder_).build();
-  return {std::move(result_), std::move(whole_passes_), std::move(used_)};
+  return {std::move(result_), std::move(used_)};
 }
 
 StepGraph step_graph(const Step& step) {
@@ -366,15 +364,18 @@ StepGraph step_graph(const Step& step) {
   StepGraph graph{known.graph.with_blocks(std::move(used)),
                   known.compute,
                   known.transfers,
-                  {},
                   known.last_backward,
                   known.synchronised,
                   known.hops};
-  for (const std::vector<BlockId>& passes : tasks->whole_passes) {
-    Seconds& merged = graph.merged.emplace_back();
-    for (const BlockId pass : passes) merged += blocks.inside[at_index(pass)];
-  }
   return graph;
+}
+
+Inside merged_on(const StepGraph& step, std::size_t lane) {
+  Inside merged;
+  for (const Task& task : step.graph.tasks()) {
+    if (task.resource == step.compute[lane]) merged += step.graph.blocks()[at_index(task.block)].inside;
+  }
+  return merged;
 }
 
 StepGraph::Times times_of(const StepGraph& step, const Execution& execution) {

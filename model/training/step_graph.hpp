@@ -28,12 +28,14 @@ struct StepGraph {
   TaskGraph graph;
   std::vector<ResourceId> compute;  ///< by lane
   std::vector<Transfer> transfers;
-  std::vector<Seconds> merged;        ///< by lane: collectives inside layers that are a part of its passes, not tasks
   std::vector<TaskId> last_backward;  ///< by lane
   TaskId synchronised = -1;           ///< all gradients of all stages are there
   std::vector<BlockId> hops;          ///< activations and their gradients between stages
 };
 StepGraph step_graph(const Step& step);
+
+/// What the tasks on a lane's compute stream hold that is no task.
+Inside merged_on(const StepGraph& step, std::size_t lane);
 
 StepGraph::Times times_of(const StepGraph& step, const Execution& execution);
 

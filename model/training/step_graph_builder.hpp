@@ -15,8 +15,7 @@ namespace foretrain {
 
 /// A step's tasks, for all steps of its shape.
 struct StepTasks {
-  StepGraph graph;                                 ///< its blocks stand for those of any such step
-  std::vector<std::vector<BlockId>> whole_passes;  ///< by lane: those that are not cut, each time
+  StepGraph graph;              ///< its blocks stand for those of any such step
   std::vector<BlockId> blocks;  ///< by their numbers in the graph: passes, then the others in the order of their use
 };
 
@@ -103,7 +102,6 @@ class StepGraphBuilder {
   std::vector<std::vector<PipelinePass>> last_gradients_of_;   // by stage and chunk
   /// By chunk of the model and bucket: ready on one of the stages that hold it.
   std::map<std::pair<int, std::size_t>, ReadyOn> ready_elsewhere_;
-  std::vector<std::vector<BlockId>> whole_passes_;  // by lane
   StepGraph result_;
 };
 

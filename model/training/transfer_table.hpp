@@ -78,6 +78,7 @@ class TransferTable {
     Bytes size;
     double pieces = 1.0;
     bool back = false;
+    TokenRouting tokens = {};
     auto operator<=>(const Key&) const = default;
   };
   /// What the model of these groups does, on their own links. False where it does nothing of the kind, or crosses host

@@ -88,7 +88,7 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
     }
   }
 
-  const bool gradients_all_along = scenario_.plan.zero == 3 || scenario_.plan.sync.every_micro_batch;
+  const bool gradients_all_along = scenario_.plan.zero == 3 || synchronises_every_micro_batch(scenario_.plan);
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
     const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];
     if (!is_inside_layers(grouping.kind)) continue;

@@ -68,7 +68,7 @@ ScenarioPart scenario_part(const std::string& file, const ReportOptions& options
   varied.fidelity = options.what_ifs ? *options.what_ifs : what_if_fidelity(scenario, shared.fidelity);
   ScenarioPart part{.explanation = explanation_of(shared, varied.fidelity), .gpus = scenario.cluster.gpus()};
   set_calibrated_uncertainty(scenario, part.explanation.result);
-  part.explanation.result.settings = settings_of(scenario, document);
+  part.explanation.result.settings = settings_of(scenario);
   if (std::holds_alternative<TrainWorkload>(scenario.workload)) part.memory = memory_report(file, shared.overrides);
   part.scaling = scaling_part(varied, options, scenario);
   if (options.plan && std::holds_alternative<TrainWorkload>(scenario.workload)) part.plans = plan_report(varied);

@@ -226,6 +226,8 @@ const std::vector<std::pair<std::string, std::string>> changes = {
     {"cluster.network", "{ gpu_direct: false }"},
     {"cluster.network", "{ fabric: { kind: fat_tree, nodes_per_leaf: 2, oversubscription: 2 } }"},
     {"cluster.network", "{ transport: { protocol: tcp, mtu: 1500 B, window: 4 MB } }"},
+    {"cluster.network", "{ fairness: traffic_class }"},
+    {"cluster.network", "{ queue_pairs: 4 }"},
     {"cluster.node", "dgx-h100"},
     {"cluster.node.gpu.memory_bandwidth", "1 TB/s"},
     {"cluster.faults", "[ { node: 3, card: 2, bandwidth: 20 % } ]"},

@@ -170,6 +170,9 @@ TEST_CASE("The same for random experts, contexts, formats and what lies on the h
                                      ", experts: " + std::to_string(experts) + ", experts_per_token: 2 }",
                                  16);
     INFO("round " << round);
+    const char* dispatches[] = {"all_to_all", "deduplicated", "forwarded"};
+    apply_override(document, parse_override(std::string("plan.expert_dispatch=") + dispatches[round]));
+    apply_override(document, parse_override(std::string("plan.expert_overlap=") + (round > 0 ? "true" : "false")));
     check_against_enumeration(document, without({tensor, recompute, algorithm, bucket, sequence_parallel}));
     check_against_enumeration(document, without({expert, offload, recompute, micro_batch, algorithm, bucket}));
   }

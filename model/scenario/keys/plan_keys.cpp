@@ -28,6 +28,11 @@ constexpr Key plan_keys[] = {
      "expert-parallel GPUs"},
     {"expert_tensor", whole, "tensor; 1 where experts are small",
      "GPUs that share the matrices of an expert: 1, or as many as tensor."},
+    {"expert_dispatch", word<ExpertDispatch>, "all_to_all",
+     "How tokens reach experts: every copy by itself, once to each node, or so over the sender's own rail.",
+     "A model with experts."},
+    {"expert_overlap", flag, "false", "Whether tokens travel behind the kernels of another micro-batch or chunk.",
+     "A model with experts."},
     {"schedule", word<PipelineSchedule>, "1f1b; interleaved with interleave",
      "In which order a stage takes its micro-batches.", "With pipeline above 1."},
     {"embedding_in_pipeline", flag, "false", "Whether embedding and loss count as a layer each when stages are cut."},
@@ -51,8 +56,8 @@ constexpr Key plan_keys[] = {
      "Layers of each stage, or as many as suit the speed of its GPUs.", "With pipeline above 1, interleave 1."},
     {"placement", words(placement_words) | one_or_list(text), "packed",
      "The machines in the order of ranks: packed, scattered over a fabric's leaves, or a list such as [0..7, 12]."},
-    {"trainer", named(Catalogue::trainer), "none",
-     "Whose habits hold for keys that are left out: a name from `foretrain trainers list`."},
+    {"trainer", named(Catalogue::trainer), "well-tuned",
+     "Whose habits hold for keys that are left out: a name from `foretrain trainers list`, or a file."},
 };
 
 constexpr Key collective_plan_keys[] = {
@@ -65,6 +70,10 @@ constexpr Key execution_plan_keys[] = {
 constexpr Key zero_keys[] = {
     {"stage", whole, "needed", "As plan.zero: what is divided."},
     {"shard", whole, "all replicas", "Replicas over which it is divided, as often as there are such groups (HSDP)."},
+    {"gradients", word<ZeroGradients>, "scattered",
+     "Whether each micro-batch's gradients are scattered, or kept whole until the last one's are.", "stage: 2"},
+    {"by", word<ZeroBy>, "scatter", "Whether a rank is sent its part of the summed gradients, or all of them.",
+     "stage: 1, or 2 with gradients: kept"},
 };
 
 constexpr std::string_view with_servers = "algorithm: parameter_server and its kinds";
@@ -83,7 +92,11 @@ constexpr Key sync_keys[] = {
     {"overlap", flag, "true", "Whether gradients are sent while others are computed."},
     {"every_micro_batch", flag, "false",
      "Whether gradients are sent after each micro-batch, not after the last alone."},
-    {"gradient_precision", word_among<gradient_precisions>, "the trainer's", "The format in which gradients are sent."},
+    {"copied", flag, "false", "Whether gradients are copied into buckets that have memory of their own."},
+    {"summed_apart", flag, "false",
+     "Whether micro-batches are added up in fp32 beside the gradients of a pass, which stay."},
+    {"gradient_precision", word_among<gradient_precisions>, "the trainer's, else fp32",
+     "The format in which gradients are sent."},
     {"parameter_precision", word_among<gradient_precisions>, "that of the weights",
      "The format in which ZeRO gathers weights."},
     {"compression", text, "none",
