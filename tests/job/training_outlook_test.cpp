@@ -27,7 +27,7 @@ TEST_CASE("a synchronous job of 512 GPUs is where Young and Daly are right") {
   CHECK(goodput.blocked.value() ==
         Approx((result.train->checkpoints->copy + result.train->checkpoints->write).value()));
   CHECK(goodput_of(result) == Approx(goodput.by_daly).epsilon(0.02));
-  CHECK(goodput.intervals->best.goodput == Approx(goodput.intervals->daly.goodput).epsilon(0.005));
+  CHECK(goodput.intervals->best.goodput == Approx(goodput.intervals->daly->goodput).epsilon(0.005));
   // The interval that was asked for as the best is taken.
   CHECK(goodput.every == goodput.intervals->best.every);
   CHECK(result.train->checkpoints->every == goodput.every);
