@@ -8,6 +8,7 @@
 
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
+#include "model/base/trait.hpp"
 #include "model/cost/attention.hpp"
 #include "model/goodput/checkpoint_interval.hpp"
 #include "model/graph/timeline.hpp"
@@ -48,6 +49,7 @@ struct TrainResult {
     Seconds copy;   ///< of the GPUs' parts to their hosts, by itself
     Seconds write;  ///< from there to storage
     Seconds step_time, mean_step_time;
+    Seconds beside_write;  ///< a step while the checkpoint is on its way over the cards that training uses
   };
 
   /// What failures leave of the time, of a training of thirty days where its length is not stated.
@@ -136,10 +138,19 @@ struct SharedFabric {
   std::vector<OtherJob> others;
 };
 
+/// Of times that differ by the routes that chance chooses (Topology::draws_routes); the result is that of the draw in
+/// the middle.
+struct RoutingSpread {
+  std::string rule;  ///< "hash", "valiant"
+  int draws = 0;
+  Seconds p50, p90, p99;
+};
+
 /// One resolved value of the scenario.
 struct Setting {
   std::string line;         ///< what it belongs to: "Batch", "Plan"
   std::string name, value;  ///< "tensor", "8"; the name may be empty
+  std::string key;          ///< of the scenario, by which it would be said; empty for facts
   bool by_default = false;  ///< the scenario does not say it
 };
 
@@ -155,9 +166,12 @@ struct Result {
   Seconds uncertainty_low, uncertainty_high;
   std::vector<Constant> provenance;
   std::vector<std::string> warnings;
+  std::string trainer;                                    ///< of trainings: its name, or what is assumed in its place
+  std::vector<Trait> traits;                              ///< of that trainer, as this training has them
   std::vector<Setting> settings;                          ///< what was predicted, where the caller asked for it
   std::optional<ParameterServerResult> parameter_server;  ///< beside `train`
   std::optional<SharedFabric> shared_fabric;              ///< beside `train`, where there are other jobs
+  std::optional<RoutingSpread> routing;                   ///< where the fabric draws routes
   std::vector<TimelineEntry> timeline;                    ///< only when asked for
 
   /// The time that the scenario asks about, whatever its kind.

@@ -7,6 +7,7 @@
 
 #include "model/base/words.hpp"
 #include "reports/goodput_report.hpp"
+#include "reports/json_routing.hpp"
 #include "reports/print/names.hpp"
 
 namespace foretrain {
@@ -66,7 +67,8 @@ void write_train(Json& json, const TrainResult& train) {
                            {"copy_s", seconds(checkpoints->copy)},
                            {"write_s", seconds(checkpoints->write)},
                            {"step_time_s", seconds(checkpoints->step_time)},
-                           {"mean_step_time_s", seconds(checkpoints->mean_step_time)}};
+                           {"mean_step_time_s", seconds(checkpoints->mean_step_time)},
+                           {"step_time_beside_write_s", seconds(checkpoints->beside_write)}};
   }
   json["samples_per_second"] = number(train.samples_per_second);
   json["tokens_per_second"] = number(train.tokens_per_second);
@@ -194,6 +196,19 @@ void write_tasks(Json& json, const TasksResult& tasks) {
   for (const auto& [id, call] : tasks.calls) json["model_calls"][id] = call_json(call);
 }
 
+/// What nobody states: traits of trainers, and defaults of the scenario.
+Json assumed_json(const Result& result) {
+  Json assumed = Json::array();
+  for (const Trait& t : result.traits) {
+    if (t.from == Trait::From::assumed) assumed.push_back({{"key", t.key}, {"value", t.value}, {"source", t.source}});
+  }
+  for (const Setting& s : result.settings) {
+    const bool is_trait = std::ranges::find(result.traits, s.key, &Trait::key) != result.traits.end();
+    if (s.by_default && !is_trait) assumed.push_back({{"key", s.key}, {"value", s.value}});
+  }
+  return assumed;
+}
+
 Json result_json(const Result& result) {
   Json json = {{"scenario", result.scenario}, {"fidelity", name(result.fidelity)}};
   if (result.train) write_train(json, *result.train);
@@ -202,6 +217,7 @@ Json result_json(const Result& result) {
   if (result.collective) write_collective(json, *result.collective);
   if (result.op) write_operator(json, *result.op);
   if (result.tasks) write_tasks(json, *result.tasks);
+  if (result.routing) json["routing"] = routing_json(*result.routing);
   json["cost"] = result.cost_usd ? number(*result.cost_usd) : Json(nullptr);
   json["uncertainty"] = {{"low_s", seconds(result.uncertainty_low)}, {"high_s", seconds(result.uncertainty_high)}};
   json["provenance"] = Json::array();
@@ -210,8 +226,17 @@ Json result_json(const Result& result) {
         {{"name", c.name}, {"value", number(c.value)}, {"unit", c.unit}, {"kind", name(c.kind)}, {"source", c.source}});
   }
   json["warnings"] = result.warnings;
+  if (result.train) {
+    json["trainer"] = result.trainer;
+    json["traits"] = Json::array();
+    for (const Trait& t : result.traits) {
+      json["traits"].push_back({{"key", t.key}, {"value", t.value}, {"from", name(t.from)}, {"source", t.source}});
+    }
+  }
+  json["assumed"] = assumed_json(result);
   for (const Setting& s : result.settings) {
-    json["settings"].push_back({{"of", s.line}, {"name", s.name}, {"value", s.value}, {"default", s.by_default}});
+    json["settings"].push_back(
+        {{"of", s.line}, {"name", s.name}, {"value", s.value}, {"key", s.key}, {"default", s.by_default}});
   }
   return json;
 }
@@ -234,6 +259,7 @@ TrainResult train_from(const Json& json) {
         seconds_from(checkpoints.at("write_s")),
         seconds_from(checkpoints.at("step_time_s")),
         seconds_from(checkpoints.at("mean_step_time_s")),
+        seconds_from(checkpoints.at("step_time_beside_write_s")),
     };
   }
   if (json.contains("gradient_buckets")) {
@@ -314,6 +340,7 @@ Result result_from(const Json& json) {
       for (const auto& [id, call] : json.at("model_calls").items()) result.tasks->calls[id] = call_from(call);
     }
   }
+  if (json.contains("routing")) result.routing = routing_from(json.at("routing"));
   if (!json.at("cost").is_null()) result.cost_usd = number_from(json.at("cost"));
   result.uncertainty_low = seconds_from(json.at("uncertainty").at("low_s"));
   result.uncertainty_high = seconds_from(json.at("uncertainty").at("high_s"));
@@ -323,9 +350,15 @@ Result result_from(const Json& json) {
                                  c.at("source").get<std::string>()});
   }
   result.warnings = json.at("warnings").get<std::vector<std::string>>();
+  if (json.contains("trainer")) result.trainer = json.at("trainer");
+  if (json.contains("traits")) {
+    for (const Json& t : json.at("traits")) {
+      result.traits.push_back({t.at("key"), t.at("value"), named_by<Trait::From>(t.at("from")), t.at("source")});
+    }
+  }
   if (json.contains("settings")) {
     for (const Json& s : json.at("settings")) {
-      result.settings.push_back({s.at("of"), s.at("name"), s.at("value"), s.at("default")});
+      result.settings.push_back({s.at("of"), s.at("name"), s.at("value"), s.value("key", ""), s.at("default")});
     }
   }
   return result;

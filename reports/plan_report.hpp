@@ -1,6 +1,7 @@
 // The outcome of a search for plans: those that were ranked, why each loses, and which no other beats in everything.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,14 @@ struct RankedPlan {
   [[nodiscard]] const TrainResult& train() const { return *result.train; }
 };
 
+/// A batch that the best plan's machines divide better.
+struct BetterBatch {
+  std::int64_t instead_of = 0, batch = 0;
+  int gpus_per_node = 0;  ///< that it lets train
+  Seconds step;           ///< of its best plan, over an uncontended network
+  double speedup = 1.0;   ///< in samples a second, over the best plan's estimate
+};
+
 struct PlanReport {
   std::string scenario;
   PlanGoal goal = PlanGoal::time;
@@ -32,6 +41,7 @@ struct PlanReport {
   std::string file;                ///< as the user named it
   std::vector<RankedPlan> ranked;  ///< the best first
   std::vector<RankedPlan> misses;  ///< promising plans that do not fit
+  std::optional<BetterBatch> better_batch = std::nullopt;
 };
 
 /// Sorts the ranked plans, finds the front and says why plans lose.

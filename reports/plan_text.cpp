@@ -64,6 +64,19 @@ std::string best_text(const PlanReport& report) {
   return text + "\n";
 }
 
+std::string better_batch_text(const PlanReport& report) {
+  if (!report.better_batch) return "";
+  const BetterBatch& better = *report.better_batch;
+  std::string text = fmt::format(
+      "\nA batch of {} instead of {} would let all {} GPUs of each node train:\n  step {}, {} more samples a second",
+      better.batch, better.instead_of, better.gpus_per_node, format_seconds(better.step),
+      format_percent(better.speedup - 1.0));
+  if (const auto usd = report.ranked.front().result.cost_usd) {
+    text += fmt::format(", {:.0f} USD to train instead of {:.0f}", *usd / better.speedup, *usd);
+  }
+  return text + "; by estimate\n";
+}
+
 /// Plans that differ in more than how gradients are synchronised.
 auto kind_of(const RankedPlan& plan) {
   const PlanPoint& point = plan.point;
@@ -135,7 +148,7 @@ std::string to_text(const PlanReport& report) {
                                  report.ranked.empty() ? "nothing ranked" : name(report.ranked.front().result.fidelity),
                                  space_text(report.search));
   if (report.ranked.empty()) return text + "\n  No plan fits.\n";
-  return text + best_text(report) + runners_up_text(report) + front_text(report) + misses_text(report);
+  return text + best_text(report) + better_batch_text(report) + runners_up_text(report) + front_text(report) + misses_text(report);
 }
 
 std::string to_json(const PlanReport& report) {
@@ -151,6 +164,13 @@ std::string to_json(const PlanReport& report) {
                    {"do_not_fit", search.counts.unfit},
                    {"impossible", search.counts.impossible},
                    {"complete", search.complete}};
+  if (const auto& better = report.better_batch) {
+    json["better_batch"] = {{"global_batch", better->batch},
+                            {"instead_of", better->instead_of},
+                            {"gpus_per_node", better->gpus_per_node},
+                            {"estimate_s", better->step.value()},
+                            {"speedup", better->speedup}};
+  }
   json["plans"] = nlohmann::ordered_json::array();
   for (const RankedPlan& plan : report.ranked) json["plans"].push_back(plan_json(plan));
   json["do_not_fit"] = nlohmann::ordered_json::array();

@@ -19,10 +19,13 @@ class SettingList {
   void add(std::string name, std::string value, std::initializer_list<const char*> keys) {
     bool said = false;
     for (const char* key : keys) said = said || scenario_.where.contains(key);
-    list_.push_back({line_, std::move(name), std::move(value), !said});
+    list_.push_back({line_, std::move(name), std::move(value), *keys.begin(), !said});
+  }
+  void add_known(std::string name, std::string value, std::string key, bool by_default) {
+    list_.push_back({line_, std::move(name), std::move(value), std::move(key), by_default});
   }
   void add_fact(std::string name, std::string value) {
-    list_.push_back({line_, std::move(name), std::move(value), false});
+    list_.push_back({line_, std::move(name), std::move(value), "", false});
   }
   std::vector<Setting> take() { return std::move(list_); }
 
@@ -42,6 +45,22 @@ void add_machines(const Cluster& cluster, SettingList& list) {
   for (const NodeGroup& group : cluster.groups) add(group.node, group.nodes, group.gpus_per_node);
 }
 
+/// Where there are several ways between two cards.
+void add_routing(const Cluster& cluster, SettingList& list) {
+  const auto add = [&](std::string ways, auto stated, std::string_view word) {
+    list.begin("Fabric");
+    list.add_fact("", std::move(ways));
+    list.add_known("routing", std::string(word), "cluster.network.fabric.routing", !stated.has_value());
+  };
+  const auto& shape = cluster.network.fabric.shape;
+  if (const auto* tree = std::get_if<FatTree>(&shape); tree != nullptr && tree->chooses(cluster)) {
+    add(fmt::format("{} uplinks a leaf", tree->uplinks_of(cluster)), tree->routing,
+        name(tree->routing.value_or(UplinkRouting::perfect)));
+  } else if (const auto* fly = std::get_if<Dragonfly>(&shape); fly != nullptr && fly->chooses(cluster)) {
+    add(fmt::format("{} groups", fly->groups), fly->routing, name(fly->routing.value_or(DragonflyRouting::minimal)));
+  }
+}
+
 void add_plan_settings(const Plan& plan, SettingList& list) {
   list.begin("Plan");
   const auto add_factor = [&](const char* word, int value, const char* key) {
@@ -50,12 +69,59 @@ void add_plan_settings(const Plan& plan, SettingList& list) {
   list.add("data", std::to_string(plan.data), {"plan.data"});
   add_factor("tensor", plan.tensor, "plan.tensor");
   add_factor("pipeline", plan.pipeline, "plan.pipeline");
+  if (plan.pipeline > 1) {
+    list.add("messages", std::string(name(plan.pipeline_messages)), {"plan.pipeline_messages"});
+  }
   if (plan.pipeline > 1) list.add("schedule", std::string(name(plan.schedule)), {"plan.schedule"});
   add_factor("interleave", plan.interleave, "plan.interleave");
   add_factor("context", plan.context, "plan.context");
   add_factor("expert", plan.expert, "plan.expert");
+  if (plan.expert > 1 || plan.folded_experts) {
+    list.add("tokens", std::string(name(plan.expert_dispatch)), {"plan.expert_dispatch"});
+    list.add("hidden tokens", plan.expert_overlap ? "yes" : "no", {"plan.expert_overlap"});
+  }
   if (plan.tensor > 1) list.add("sequence parallel", plan.sequence_parallel ? "yes" : "no", {"plan.sequence_parallel"});
   list.add("ZeRO", std::to_string(plan.zero), {"plan.zero"});
+  if (plan.zero == 2 && replicas_of(plan) > 1) {
+    list.add("gradients", divides_gradients(plan) ? "scattered after every micro-batch" : "kept until the last one",
+             {"plan.zero.gradients"});
+  }
+}
+
+/// How wide numbers are on their way.
+std::string on_wire(Precision precision) {
+  return fmt::format("{} ({:g} bytes a parameter)", name(precision), bytes_per_element(precision).value());
+}
+
+std::string_view words_of(Sync::Gather gather) {
+  switch (gather) {
+    case Sync::Gather::buckets:
+      return "gathered in the gradients' buckets";
+    case Sync::Gather::whole:
+      return "gathered at once";
+    case Sync::Gather::owners:
+      return "broadcast by one owner after another";
+    case Sync::Gather::tensors:
+      return "broadcast tensor by tensor";
+  }
+  return "";
+}
+
+/// Those of updated weights on their way back to the ranks.
+void add_weight_settings(const Scenario& scenario, SettingList& list) {
+  const Plan& plan = scenario.plan;
+  const Sync& sync = plan.sync;
+  const Precision kept = storage_precision(std::get<TrainWorkload>(scenario.workload).precision);
+  const std::string in = on_wire(sync.parameter_precision.value_or(kept));
+  const bool pulled = servers_update(plan);
+  if (!pulled && plan.zero == 0) return;
+  list.begin("Weights");
+  if (plan.zero == 1 || plan.zero == 2) {
+    list.add("", std::string(words_of(sync.gather)), {"plan.sync.gather"});
+    list.add("", sync.gather_overlap ? "beside the next forward pass" : "behind the update",
+             {"plan.sync.gather_overlap"});
+  }
+  list.add(pulled ? "pulled in" : "in", in, {"plan.sync.parameter_precision"});
 }
 
 void add_sync_settings(const Scenario& scenario, SettingList& list) {
@@ -73,7 +139,9 @@ void add_sync_settings(const Scenario& scenario, SettingList& list) {
     list.add("buckets", stated ? format_bytes(sync.bucket) : "by the trainer's rule", {"plan.sync.bucket"});
   }
   list.add("sent", sync.overlap ? "beside the backward pass" : "after the backward pass", {"plan.sync.overlap"});
-  list.add("in", std::string(name(sync.gradient_precision)), {"plan.sync.gradient_precision"});
+  list.add(servers_update(plan) ? "pushed in" : "in", on_wire(sync.gradient_precision),
+           {"plan.sync.gradient_precision"});
+  add_weight_settings(scenario, list);
 }
 
 void add_training(const Scenario& scenario, const TrainWorkload& train, SettingList& list) {
@@ -95,14 +163,14 @@ void add_training(const Scenario& scenario, const TrainWorkload& train, SettingL
 
 }  // namespace
 
-std::vector<Setting> settings_of(const Scenario& scenario, const YamlNode& document) {
+std::vector<Setting> settings_of(const Scenario& scenario) {
   SettingList list(scenario);
   add_machines(scenario.cluster, list);
+  if (!std::holds_alternative<OperatorWorkload>(scenario.workload)) add_routing(scenario.cluster, list);
   if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     add_training(scenario, *train, list);
-    const YamlNode* trainer = document.at("plan.trainer");
     list.begin("Trainer");
-    list.add("", trainer != nullptr && trainer->is_scalar() ? trainer->scalar : "a well-tuned one", {"plan.trainer"});
+    list.add("", scenario.trainer, {"plan.trainer"});
   } else if (const auto* collective = std::get_if<CollectiveWorkload>(&scenario.workload)) {
     list.begin("Collective");
     list.add_fact("", fmt::format("{} of {}", name(collective->operation), format_bytes(collective->size)));

@@ -6,11 +6,9 @@
 
 #include "model/result.hpp"
 #include "model/scenario/scenario.hpp"
-#include "model/scenario/yaml_document.hpp"
 
 namespace foretrain {
 
-/// `document`: the scenario's, overrides applied, whose trainer becomes values before a scenario is made.
-std::vector<Setting> settings_of(const Scenario& scenario, const YamlNode& document);
+std::vector<Setting> settings_of(const Scenario& scenario);
 
 }  // namespace foretrain

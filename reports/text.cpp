@@ -74,8 +74,17 @@ std::string anchor_lines(const Result& result) {
   return text;
 }
 
+std::string routing_line(const Result& result) {
+  if (!result.routing) return "";
+  const RoutingSpread& routing = *result.routing;
+  return line("By routes",
+              fmt::format("P50 {} · P90 {} · P99 {} of {} draws ({})", format_seconds(routing.p50),
+                          format_seconds(routing.p90), format_seconds(routing.p99), routing.draws, routing.rule));
+}
+
 std::string headline(const Result& result, const TrainResult& train) {
-  std::string text = line("Step time", format_seconds(train.step_time) + likely_range(result)) + anchor_lines(result);
+  std::string text = line("Step time", format_seconds(train.step_time) + likely_range(result)) + anchor_lines(result) +
+                     routing_line(result);
   if (train.spread) {
     text += line("By chance", fmt::format("P50 {} · P90 {} · P99 {}", format_seconds(train.spread->p50),
                                           format_seconds(train.spread->p90), format_seconds(train.spread->p99)));
@@ -86,6 +95,10 @@ std::string headline(const Result& result, const TrainResult& train) {
                              format_bytes(checkpoints->state), checkpoints->every,
                              format_seconds(checkpoints->step_time), format_seconds(checkpoints->mean_step_time),
                              format_seconds(checkpoints->copy), format_seconds(checkpoints->write)));
+    if (checkpoints->beside_write > train.step_time * (1.0 + 1e-6)) {
+      text += line("", fmt::format("over the cards that training uses: steps beside that take {}",
+                                   format_seconds(checkpoints->beside_write)));
+    }
   }
   std::string throughput = format_count(train.samples_per_second) + " samples/s";
   if (train.tokens_per_second > 0.0) {
@@ -216,6 +229,23 @@ std::string provenance_section(const Result& result, bool verbose) {
   return heading("Rests on " + text) + table.text(page_indent);
 }
 
+/// What the trainer does, or is assumed to do where nobody says.
+std::string traits_section(const Result& result, bool verbose) {
+  if (result.traits.empty()) return "";
+  const auto assumed = std::ranges::count(result.traits, Trait::From::assumed, &Trait::from);
+  const std::string text = fmt::format("{} of {} traits of trainers", assumed, result.traits.size());
+  if (!verbose) {
+    return assumed > 0 ? line("Assumed", text + ", which nobody states; --verbose lists them all") : "";
+  }
+  static constexpr std::array<std::string_view, names_of<Trait::From>.size()> whose = {"stated", "the trainer's",
+                                                                                       "assumed"};
+  TextTable table("llll");
+  for (const Trait& t : result.traits) {
+    table.add_row({t.key, t.value, std::string(whose[static_cast<std::size_t>(t.from)]), t.source});
+  }
+  return heading(fmt::format("Trainer {}: assumed are {}", result.trainer, text)) + table.text(page_indent);
+}
+
 std::string warnings_section(const Result& result) {
   if (result.warnings.empty()) return "";
   std::string text = heading("Please note");
@@ -277,7 +307,7 @@ std::string answer(const Result& result, bool verbose) {
   }
   if (result.collective) {
     const CollectiveResult& c = *result.collective;
-    return line("Time", format_seconds(c.time) + likely_range(result)) +
+    return line("Time", format_seconds(c.time) + likely_range(result)) + routing_line(result) +
            line("Bandwidth", fmt::format("{} algorithm · {} bus", format_bandwidth(c.algorithm_bandwidth),
                                          format_bandwidth(c.bus_bandwidth))) +
            line("Algorithm", c.chosen_algorithm);
@@ -320,7 +350,8 @@ std::string answer(const Result& result, bool verbose) {
 std::string to_text(const Result& result, const TextOptions& options) {
   const std::string title = fmt::format("{}  [{}]", result.scenario, name(result.fidelity));
   return title + "\n\n" + memory_verdict(result) + settings_section(result) + answer(result, options.verbose) +
-         warnings_section(result) + provenance_section(result, options.verbose);
+         warnings_section(result) + provenance_section(result, options.verbose) +
+         traits_section(result, options.verbose);
 }
 
 }  // namespace foretrain

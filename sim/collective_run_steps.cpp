@@ -112,18 +112,16 @@ class StepsProgram final : public CollectiveProgram {
 };
 
 StepsPhase make_phase(const LoweredCollective::Phase& lowered, NetworkPlan& plan) {
-  std::map<std::pair<EndpointId, EndpointId>, Bytes> bytes_of_pair;
-  for (const Flow& flow : lowered.flows) bytes_of_pair[{flow.source, flow.destination}] += flow.bytes;
   std::map<EndpointId, Endpoint> endpoints;
   const auto local = [&](EndpointId endpoint) {
     return endpoints.try_emplace(endpoint, static_cast<Endpoint>(endpoints.size())).first->second;
   };
   StepsPhase phase{lowered.latency, lowered.repeat, {}, {}};
-  for (const auto& [pair, bytes] : bytes_of_pair) {
+  for (const Flow& flow : merge_by_ends(lowered.flows)) {
     const auto number = static_cast<std::int32_t>(phase.messages.size());
-    const Endpoint source = local(pair.first);
-    const Endpoint destination = local(pair.second);
-    phase.messages.push_back({source, destination, plan.add_set({{pair.first, pair.second, bytes}})});
+    const Endpoint source = local(flow.source);
+    const Endpoint destination = local(flow.destination);
+    phase.messages.push_back({source, destination, plan.add_set({flow})});
     phase.messages_of.resize(endpoints.size());
     phase.messages_of[static_cast<std::size_t>(source)].push_back(number);
     if (source != destination) phase.messages_of[static_cast<std::size_t>(destination)].push_back(number);

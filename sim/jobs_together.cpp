@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/base/number.hpp"
+#include "model/hardware/fabric_routes.hpp"
 #include "sim/simulate.hpp"
 
 namespace foretrain {
@@ -126,10 +127,12 @@ Execution execution_of(const RunningJob& running, std::size_t step, const Execut
 
 class Together {
  public:
-  Together(const Scenario& scenario, Fidelity fidelity) : scenario_(scenario), fidelity_(fidelity) {
-    const Topology topology(scenario.cluster);
+  Together(const Scenario& scenario, Fidelity fidelity)
+      : scenario_(scenario),
+        fidelity_(fidelity),
+        topology_(draws_routes(scenario.cluster) ? Topology(scenario.cluster, 0) : Topology(scenario.cluster)) {
     const Executor alone = [&](const TaskGraph& graph) {
-      return simulate(graph, topology, fidelity, scenario.background);
+      return simulate(graph, topology_, fidelity, scenario.background);
     };
     jobs_.emplace_back(scenario, fidelity, alone);
     for (const Scenario& other : scenario.jobs) jobs_.emplace_back(other, fidelity, alone);
@@ -149,7 +152,7 @@ class Together {
     const Job& own = *jobs_.front().job;
     const Execution step = execution_of(jobs_.front(), median_step(jobs_.front(), all_, horizon()), all_);
     const Executor execute = [&](const TaskGraph& graph) {
-      return &graph == &own.graph() ? step : simulate(graph, own.topology(), fidelity_, scenario_.background);
+      return &graph == &own.graph() ? step : simulate(graph, topology_, fidelity_, scenario_.background);
     };
     Result result = result_of(own, execute, timeline);
     SharedFabric& fabric = result.shared_fabric.emplace();
@@ -164,6 +167,10 @@ class Together {
       result.warnings.push_back(fmt::format("{} has stopped after {} steps; the longest job's went on without it",
                                             running.job->scenario().name, running.steps));
     }
+    if (draws_routes(scenario_.cluster)) {
+      result.warnings.emplace_back(
+          "beside other jobs the fabric's routes are drawn once: another seed is another step");
+    }
     return result;
   }
 
@@ -172,7 +179,7 @@ class Together {
     TaskGraph::Builder builder;
     int devices = 0;
     for (RunningJob& running : jobs_) Repeater(running, builder, devices).add_steps();
-    all_ = simulate(std::move(builder).build(), jobs_.front().job->topology(), fidelity_, scenario_.background);
+    all_ = simulate(std::move(builder).build(), topology_, fidelity_, scenario_.background);
   }
 
   /// When the longest job has done its steps.
@@ -193,6 +200,7 @@ class Together {
 
   const Scenario& scenario_;
   Fidelity fidelity_;
+  Topology topology_;
   std::vector<RunningJob> jobs_;  ///< the scenario's own first
   std::size_t longest_ = 0;
   Execution all_;

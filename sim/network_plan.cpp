@@ -135,13 +135,13 @@ SharingSystem NetworkPlan::sharing_system() const {
   std::vector<LinkIndex> crossed;
   std::int32_t kinds = 0;
   for (const NetworkPlan::FlowSet& set : sets_) {
-    std::map<Bytes, std::int32_t> kind_of_size;
+    std::map<Bytes, std::int32_t> kind_of_size;  // classes tell weights apart themselves
     for (const Flow& flow : set.flows) {
       const auto [kind, is_new] = kind_of_size.try_emplace(flow.bytes, kinds);
       if (is_new) ++kinds;
       crossed.clear();
       append_route(flow.source, flow.destination, crossed);
-      system.add_flow(kind->second, crossed);
+      system.add_flow(kind->second, crossed, flow.weight);
     }
   }
   for (const Background& flow : background_) {

@@ -56,24 +56,26 @@ void Platform::load() { make_platform(); }
 std::unique_ptr<Platform> Platform::make(const Plan& plan) { return std::unique_ptr<Platform>(make_platform()(plan)); }
 
 void check_platform() {
-  // The first route has a link of its own, the next two share one, the last crosses its own twice.
+  // The first route has a link of its own, the next two share one, one crosses its own twice; of the last two, one has
+  // three quarters of a link, and the other the rest until it can have all: (3/4) · t = 1, then 1 − t/4 more.
   const BytesPerSecond bandwidth = 450.0_GBps;
   const Bytes bytes = 450.0_MB;
   const Seconds once = bytes / bandwidth;
-  const Platform::Plan plan{{bandwidth, bandwidth, bandwidth}, {{0}, {1}, {1}, {2, 2}}};
+  const Platform::Plan plan{
+      {bandwidth, bandwidth, bandwidth, bandwidth}, {{0}, {1}, {1}, {2, 2}, {3}, {3}}, {1.0, 1.0, 1.0, 1.0, 3.0, 1.0}};
   const std::unique_ptr<Platform> platform = Platform::make(plan);
-  std::vector<Seconds> ended(4);
+  std::vector<Seconds> ended(plan.routes.size());
   platform->set_alarm(Seconds(0.0));
   platform->run([&, started = false]() mutable {
     if (!started) {
-      for (const RouteIndex route : {0, 1, 2, 3}) platform->start(route, bytes);
+      for (const RouteIndex route : {0, 1, 2, 3, 4, 5}) platform->start(route, bytes);
       started = true;
     }
     for (const Platform::FlowId flow : platform->take_finished()) {
       ended[static_cast<std::size_t>(flow)] = platform->now();
     }
   });
-  const std::array<Seconds, 4> expected = {once, 2.0 * once, 2.0 * once, 2.0 * once};
+  const std::array<Seconds, 6> expected = {once, 2.0 * once, 2.0 * once, 2.0 * once, once * (4.0 / 3.0), 2.0 * once};
   for (std::size_t flow = 0; flow < ended.size(); ++flow) {
     if (std::abs(ended[flow] / expected[flow] - 1.0) < 1e-6) continue;
     throw std::runtime_error(fmt::format(

@@ -19,10 +19,12 @@ using RouteIndex = std::int32_t;
 /// made in a process (run_in_child gives it one of its own).
 class Platform {
  public:
-  /// A route lists the links that it crosses by number; one listed twice carries every byte twice.
+  /// A route lists the links that it crosses by number; one listed twice carries every byte twice. On a full link flows
+  /// get rates in proportion to the weights of their routes.
   struct Plan {
     std::vector<BytesPerSecond> links;
     std::vector<std::vector<std::int32_t>> routes;
+    std::vector<double> weights = {};  ///< of each route; empty: all alike
   };
 
   /// Identifies a flow from its start until take_finished() has reported it; then the number is used again.
@@ -51,7 +53,8 @@ class Platform {
 };
 
 /// Throws std::runtime_error unless SimGrid, as set up here, shares bandwidth exactly: one flow takes bytes over
-/// bandwidth, two flows over one link take twice that, a link listed twice counts twice. Needs a process of its own.
+/// bandwidth, two flows over one link take twice that, a link listed twice counts twice, weights 3 and 1 share 3 to 1.
+/// Needs a process of its own.
 void check_platform();
 
 }  // namespace foretrain

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <deque>
 #include <simgrid/kernel/Timer.hpp>
+#include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <string>
@@ -101,9 +102,12 @@ class SimGridPlatform final : public Platform {
   struct HostPair {
     s4u::Host* source;
     s4u::Host* destination;
+    double weight = 1.0;
   };
+  s4u::CommPtr send(RouteIndex route, std::uint64_t bytes);
 
   s4u::Engine& engine_ = make_engine();
+  simgrid::kernel::resource::Model* network_ = nullptr;
   std::vector<HostPair> routes_;
   std::vector<s4u::CommPtr> background_;
   std::deque<Flow> flows_;  // a deque: communications point to their entry
@@ -127,7 +131,8 @@ SimGridPlatform::SimGridPlatform(const Plan& plan) {
   }
   for (const std::vector<std::int32_t>& route : plan.routes) {
     const std::size_t number = routes_.size();
-    routes_.push_back({sources[number / sources.size()], destinations[number % sources.size()]});
+    routes_.push_back({sources[number / sources.size()], destinations[number % sources.size()],
+                       plan.weights.empty() ? 1.0 : plan.weights[number]});
     if (route.empty()) continue;
     // Bypass routes are looked up in a map: no table of all pairs of hosts, and repeated links are kept.
     std::vector<s4u::LinkInRoute> crossed;
@@ -137,12 +142,25 @@ SimGridPlatform::SimGridPlatform(const Plan& plan) {
                            nullptr, crossed);
   }
   zone->seal();
+  for (simgrid::kernel::resource::Model* model : engine_.get_all_models()) {
+    if (model->get_name().starts_with("Network")) network_ = model;
+  }
+  if (network_ == nullptr) throw std::logic_error("this SimGrid has no model of networks");
   s4u::Comm::on_completion_cb([this](const s4u::Activity& activity) {
     const auto* flow = activity.get_data<Flow>();
     if (flow == nullptr) return;  // background
     finished_.push_back(flow->id);
     set_alarm(now());
   });
+}
+
+/// SimGrid divides a full link in inverse proportion to what it calls penalties. The action that has just begun is the
+/// last one of its model.
+s4u::CommPtr SimGridPlatform::send(RouteIndex route, std::uint64_t bytes) {
+  const auto [source, destination, weight] = routes_[static_cast<std::size_t>(route)];
+  s4u::CommPtr communication = s4u::Comm::sendto_async(source, destination, bytes);
+  if (weight != 1.0) network_->get_started_action_set()->back().set_sharing_penalty(1.0 / weight);
+  return communication;
 }
 
 Platform::FlowId SimGridPlatform::start(RouteIndex route, Bytes bytes) {
@@ -153,17 +171,15 @@ Platform::FlowId SimGridPlatform::start(RouteIndex route, Bytes bytes) {
   const FlowId id = free_flows_.back();
   free_flows_.pop_back();
   Flow& flow = flows_[static_cast<std::size_t>(id)];
-  const auto [source, destination] = routes_[static_cast<std::size_t>(route)];
   const auto whole_bytes = static_cast<std::uint64_t>(std::max(1.0, std::round(bytes.value())));
-  flow.communication = s4u::Comm::sendto_async(source, destination, whole_bytes);
+  flow.communication = send(route, whole_bytes);
   flow.communication->set_data(&flow);
   return id;
 }
 
 void SimGridPlatform::start_background(RouteIndex route) {
   constexpr std::uint64_t endless = 10'000'000'000'000'000'000U;
-  const auto [source, destination] = routes_[static_cast<std::size_t>(route)];
-  background_.push_back(s4u::Comm::sendto_async(source, destination, endless));
+  background_.push_back(send(route, endless));
 }
 
 int SimGridPlatform::flows_in_progress() const {

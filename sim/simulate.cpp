@@ -11,6 +11,7 @@
 
 #include "model/base/error.hpp"
 #include "model/base/number.hpp"
+#include "model/job/storage_traffic.hpp"
 #include "sim/child_process.hpp"
 #include "sim/collective_run.hpp"
 #include "sim/folding.hpp"
@@ -178,17 +179,28 @@ Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fi
   return run(graph, interconnect);
 }
 
-Executor executor_of(const Job& job, Fidelity fidelity) {
-  if (fidelity == Fidelity::estimate) return [](const TaskGraph& graph) { return run(graph); };
-  return [&job, fidelity](const TaskGraph& graph) {
-    return simulate(graph, job.topology(), fidelity, job.scenario().background);
+ExecutorOn executor_on(const Job& job, Fidelity fidelity) {
+  return [&job, fidelity](const TaskGraph& graph, const Topology& topology) {
+    const std::vector<BackgroundFlow>& background = job.scenario().background;
+    if (fidelity == Fidelity::estimate) return run_uncontended(graph, job.topology(), topology, background);
+    return simulate(graph, topology, fidelity, background);
   };
 }
 
+Executor executor_of(const Job& job, Fidelity fidelity) {
+  const ExecutorOn execute = executor_on(job, fidelity);
+  const Topology topology = job.topology().draws_routes() ? draw_routes(job, execute).median : job.topology();
+  return [execute, topology](const TaskGraph& graph) { return execute(graph, topology); };
+}
+
 Result predict(const Scenario& scenario, Fidelity fidelity, Timeline timeline) {
+  const Reading reading;
   if (!scenario.jobs.empty() && fidelity != Fidelity::estimate) return predict_together(scenario, fidelity, timeline);
-  const std::unique_ptr<Job> job = make_job(scenario, fidelity);
-  return result_of(*job, executor_of(*job, fidelity), timeline);
+  return beside_storage(scenario, [&](const Scenario& own, double longer) {
+    const std::unique_ptr<Job> job = make_job(own, fidelity);
+    job->set_writing(longer);
+    return result_over_fabric(*job, executor_on(*job, fidelity), timeline);
+  });
 }
 
 }  // namespace foretrain

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "model/job/job.hpp"
+#include "model/job/routing_draws.hpp"
 
 namespace foretrain {
 
@@ -21,6 +21,8 @@ Execution simulate(const TaskGraph& graph, const Topology& topology, Fidelity fi
 
 /// run() without contention for an estimate, else simulate() over the job's topology beside its background traffic. The
 /// job must outlive the executor.
+ExecutorOn executor_on(const Job& job, Fidelity fidelity);
+/// The same over the topology that the job's result is of: where routes are drawn, over the middle one of the draws.
 Executor executor_of(const Job& job, Fidelity fidelity);
 
 /// One call from a scenario to its result. Throws ScenarioError or UsageError when the scenario cannot be predicted.

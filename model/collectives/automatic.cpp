@@ -82,7 +82,7 @@ class AutomaticCollective {
     const Candidate best = fastest();
     LoweredCollective::Phase phase{.latency = best.latency, .flows = best.traffic->flows(), .repeat = 1};
     for (Flow& flow : phase.flows) flow.bytes *= (call_.size / Bytes(1.0)) / best.share;
-    if (is_exchange(call_.operation) && !is_aggregated()) add_headers(phase, topology_);
+    if (call_.operation == CollectiveOperation::send_receive) add_headers(phase, topology_);
     return {.chosen_algorithm = best.name, .phases = {std::move(phase)}};
   }
 
@@ -157,22 +157,26 @@ class AutomaticCollective {
                 [of, this] { return of(library_.layouts()); });
   }
 
-  /// Whether flows stand for many messages each.
-  bool is_aggregated() const {
-    return call_.operation == all_to_all && call_.groups.front().size() >= fewest_ranks_aggregated &&
-           call_.size > Bytes(0.0);
-  }
-
   Load direct_traffic() {
-    TrafficBuilder builder(topology_, library_.constants(), library_.largest_message());
-    for (const std::vector<int>& group : call_.groups) {
-      if (is_aggregated()) {
-        builder.add_exchange(group, call_.size);
-      } else {
-        builder.add_direct(group, call_.operation);
+    TrafficBuilder builder(topology_, library_.constants(), library_.largest_message()), uneven = builder;
+    const bool exchanges = call_.operation == CollectiveOperation::all_to_all && call_.size > Bytes(0.0);
+    const std::size_t members = call_.groups.front().size();
+    for (std::size_t group = 0; group < call_.groups.size(); ++group) {
+      const std::vector<int>& ranks = call_.groups[group];
+      if (!exchanges) {
+        builder.add_send_receive(ranks);
+        continue;
       }
+      const std::vector<Flow> even = exchange_flows(ranks, ExchangeParts(call_, ranks, topology_), topology_);
+      builder.add_exchange(even, call_.size);
+      if (call_.tokens.imbalance <= 1.0) continue;
+      uneven.add_exchange(unevenly(even, ranks, group % members, call_.tokens, topology_), call_.size);
     }
-    const std::vector<Flow> flows = builder.flows();
+    std::vector<Flow> flows = builder.flows();
+    // Which rank is the hottest changes from layer to layer, and all wait for it: each link is as busy as the busiest.
+    const std::vector<Flow> hot = uneven.flows();
+    const double longer = hot.empty() ? 1.0 : std::max(1.0, load_.busiest(hot) / load_.busiest(flows));
+    for (Flow& flow : flows) flow.bytes *= longer;
     return load(flows, [flows] { return flows; });
   }
 

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "model/base/number.hpp"
 #include "model/collectives/algorithm.hpp"
 #include "model/collectives/automatic.hpp"
 #include "model/collectives/collective.hpp"
@@ -171,6 +172,25 @@ std::vector<LoweredCollective::Phase> lower_phases(const std::vector<ScheduledGr
   return lowered;
 }
 
+/// Flows of a phase share what one flow has: each has its part of the link that it shares with most others.
+void divide_lane(LoweredCollective::Phase& phase, const Topology& topology) {
+  phase.flows = merge_by_ends(std::move(phase.flows));
+  std::vector<double> weight(static_cast<std::size_t>(topology.links()));
+  std::vector<LinkId> crossed;
+  for (const Flow& flow : phase.flows) {
+    crossed.clear();
+    topology.append_route(flow.source, flow.destination, crossed);
+    for (const LinkId link : crossed) weight[at_index(link)] += flow.weight;
+  }
+  for (Flow& flow : phase.flows) {
+    crossed.clear();
+    topology.append_route(flow.source, flow.destination, crossed);
+    double most = flow.weight;
+    for (const LinkId link : crossed) most = std::max(most, weight[at_index(link)]);
+    flow.weight /= most;
+  }
+}
+
 /// The fastest of several numbers of pieces, with what `finish` adds to each.
 template <typename Finish>
 std::vector<LoweredCollective::Phase> lower_in_best_pieces(std::vector<ScheduledGroups> all,
@@ -194,21 +214,7 @@ std::vector<LoweredCollective::Phase> lower_in_best_pieces(std::vector<Scheduled
   return best;
 }
 
-}  // namespace
-
-LoweredCollective lower(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
-  check_call(call, topology);
-  if (const std::vector<int> shifts = shifts_of_first(call.groups, topology); !shifts.empty()) {
-    CollectiveCall first = call;
-    first.groups.resize(1);
-    LoweredCollective lowered = lower(first, topology, calibration);
-    if (is_between_gpus(lowered, topology)) {
-      repeat_flows(lowered, shifts);
-      return lowered;
-    }
-  }
-  if (call.algorithm == SyncAlgorithm::automatic) return lower_automatic(call, topology, calibration);
-
+LoweredCollective lower_named(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
   const Algorithm& algorithm = algorithm_of(call.algorithm);
   const Algorithm::Build build = algorithm.build(call.operation);
   if (build == nullptr) {
@@ -238,13 +244,42 @@ LoweredCollective lower(const CollectiveCall& call, const Topology& topology, co
   return lowered;
 }
 
+}  // namespace
+
+LoweredCollective lower(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
+  check_call(call, topology);
+  if (const std::vector<int> shifts = shifts_of_first(call.groups, topology); !shifts.empty()) {
+    CollectiveCall first = call;
+    first.groups.resize(1);
+    LoweredCollective lowered = lower(first, topology, calibration);
+    if (is_between_gpus(lowered, topology)) {
+      repeat_flows(lowered, shifts);
+      return lowered;
+    }
+  }
+  LoweredCollective lowered = call.algorithm == SyncAlgorithm::automatic ? lower_automatic(call, topology, calibration)
+                                                                         : lower_named(call, topology, calibration);
+  share_links(lowered, call.operation, topology);
+  return lowered;
+}
+
+void share_links(LoweredCollective& lowered, CollectiveOperation operation, const Topology& topology) {
+  const Sharing& sharing = topology.sharing();
+  const double connections = operation == CollectiveOperation::send_receive ? sharing.queue_pairs : 1.0;
+  if (sharing.fairness == Fairness::flow && connections == 1.0) return;
+  for (LoweredCollective::Phase& phase : lowered.phases) {
+    if (sharing.fairness == Fairness::traffic_class) divide_lane(phase, topology);
+    for (Flow& flow : phase.flows) flow.weight *= connections;
+  }
+}
+
 std::vector<Flow> merge_by_ends(std::vector<Flow> flows) {
   const auto ends = [](const Flow& flow) { return std::pair(flow.source, flow.destination); };
   if (!std::ranges::is_sorted(flows, {}, ends)) std::ranges::stable_sort(flows, {}, ends);
   std::size_t kept = 0;
   for (const Flow& flow : flows) {
     if (kept > 0 && ends(flows[kept - 1]) == ends(flow)) {
-      flows[kept - 1].bytes += flow.bytes;
+      flows[kept - 1] = flows[kept - 1].joined(flow);
     } else {
       flows[kept++] = flow;
     }

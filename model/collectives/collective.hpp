@@ -2,6 +2,7 @@
 // and the simulator runs. `auto` picks algorithm and protocol as NCCL does.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,14 @@
 
 namespace foretrain {
 
+/// What an all-to-all of tokens among the ranks of experts is, beside its size.
+struct TokenRouting {
+  ExpertDispatch dispatch = ExpertDispatch::all_to_all;
+  int copies = 1;          ///< of each token, for as many experts
+  double imbalance = 1.0;  ///< what the hottest rank receives over the mean
+  auto operator<=>(const TokenRouting&) const = default;
+};
+
 /// The same collective carried out at the same time by several disjoint groups of GPU ranks (e.g. one data-parallel
 /// group per tensor-parallel index).
 struct CollectiveCall {
@@ -23,12 +32,23 @@ struct CollectiveCall {
   int servers = 1;                       ///< parameter servers
   ServerPlacement placement = ServerPlacement::cpu;
   std::vector<int> levels = {};  ///< hierarchical: as in Sync
+  TokenRouting tokens = {};      ///< all_to_all by `automatic`
 };
 
+/// Bytes that move between two ends at the same time. On a link that is full, flows get rates in proportion to their
+/// weights: a weight is the number of connections that the flow stands for. Connections between different ends add up
+/// (a flow that stands for messages to many ranks has the weight of all); messages of a collective between the same two
+/// ends use one connection, one after the other (joined).
 struct Flow {
   EndpointId source = 0;
   EndpointId destination = 0;
   Bytes bytes;  ///< as links count them: payload with what the library's protocol and small messages' headers add
+  double weight = 1.0;
+
+  /// Both over the connections of the one that has more.
+  [[nodiscard]] Flow joined(const Flow& other) const {
+    return {source, destination, bytes + other.bytes, std::max(weight, other.weight)};
+  }
 };
 
 struct LoweredCollective {
@@ -47,7 +67,11 @@ struct LoweredCollective {
 /// stand twice, or that the table has no schedule for, and where the hardware cannot carry the algorithm out.
 LoweredCollective lower(const CollectiveCall& call, const Topology& topology, const Calibration& calibration);
 
-/// One flow for each pair of ends, with the bytes of all, ordered by source and destination. Bytes are added in the
+/// Weights as the network shares its links (Sharing): messages between two ranks have queue_pairs connections each; as
+/// traffic classes, a phase's flows divide among them the lane that they have on every link. lower() does so.
+void share_links(LoweredCollective& lowered, CollectiveOperation operation, const Topology& topology);
+
+/// One flow for each pair of ends, all joined, ordered by source and destination. Bytes are added in the
 /// flows' own order.
 std::vector<Flow> merge_by_ends(std::vector<Flow> flows);
 

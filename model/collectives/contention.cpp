@@ -22,6 +22,8 @@ EndpointId endpoint_of(const BackgroundFlow::Place& place, const Topology& topol
       return topology.host(place.number, place.socket);
     case BackgroundFlow::Place::Kind::memory_of_gpu:
       return topology.host_of_gpu(place.number);
+    case BackgroundFlow::Place::Kind::outside:
+      return topology.outside(place.number);
   }
   return 0;
 }
@@ -33,7 +35,7 @@ class SystemBuilder {
       : topology_(topology), number_(static_cast<std::size_t>(topology.links()), -1) {}
 
   /// `rate` narrows the flow by a link of its own, as the transport's connections do.
-  void add(std::int32_t kind, EndpointId source, EndpointId destination,
+  void add(std::int32_t kind, EndpointId source, EndpointId destination, double weight = 1.0,
            BytesPerSecond rate = BytesPerSecond::infinity()) {
     crossed_.clear();
     topology_.append_route(source, destination, crossed_);
@@ -44,7 +46,7 @@ class SystemBuilder {
     }
     rate = std::min(rate, topology_.most_rate(source, destination));
     if (is_finite(rate)) crossed_.push_back(new_link(rate));
-    system_.add_flow(kind, crossed_);
+    system_.add_flow(kind, crossed_, weight);
   }
   [[nodiscard]] const SharingSystem& system() const { return system_; }
 
@@ -118,12 +120,12 @@ class ContendedPhases {
     for (const Flow& flow : merge_by_ends(phase.flows)) {
       if (flow.bytes <= Bytes(0.0) || flow.source == flow.destination) continue;
       const auto kind = kinds.try_emplace(flow.bytes, static_cast<std::int32_t>(kinds.size())).first->second;
-      builder.add(kind, flow.source, flow.destination);
+      builder.add(kind, flow.source, flow.destination, flow.weight);
       left_of_flow.push_back(flow.bytes);
     }
     auto kind = static_cast<std::int32_t>(kinds.size());
     for (const BackgroundFlow::Route& route : background_) {
-      builder.add(kind++, route.source, route.destination, route.rate);
+      builder.add(kind++, route.source, route.destination, 1.0, route.rate);
       left_of_flow.push_back(Bytes::infinity());
     }
     const SharingSystem::Folded folded = fold(builder.system());

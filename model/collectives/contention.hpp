@@ -20,9 +20,10 @@ struct BackgroundFlow {
 
   /// One end of background traffic.
   struct Place {
-    enum class Kind { gpu, node_memory, memory_of_gpu };  ///< memory_of_gpu: of the socket that is nearest to the GPU
+    /// memory_of_gpu: of the socket that is nearest to the GPU. outside: of no node (Topology::outside).
+    enum class Kind { gpu, node_memory, memory_of_gpu, outside };
     Kind kind = Kind::gpu;
-    int number = 0;  ///< GPU rank, or node
+    int number = 0;  ///< GPU rank, node, or turn
     int socket = 0;  ///< node_memory
   };
 

@@ -7,13 +7,43 @@
 
 namespace foretrain {
 
-/// Flows that load every link by the bytes that it carries when each of `members` sends `part` to each other one,
-/// headers included. Pairs on one node are as they are. Behind a switch that does not block, a message's route between
-/// nodes is its source's way out and its destination's way in, whichever rank is at the other end, so that only what a
-/// rank sends and receives in all matters: each sends to one or two ranks of other nodes what it owes all of them. Over
-/// fabrics whose links depend on the pair, and where the transport limits connections, every pair has a flow; beyond
-/// 1,024 ranks every rank and node.
-std::vector<Flow> exchange_flows(const std::vector<int>& members, Bytes part, const Topology& topology);
+/// What each rank of an exchange owes others.
+struct ExchangeParts {
+  Bytes near;          ///< to each other rank of its node
+  Bytes far;           ///< to each rank of other nodes; on rails, to the one at its own place in each of them
+  bool rails = false;  ///< what crosses the network stays among ranks at the same place of their nodes
+
+  /// The same to all.
+  explicit ExchangeParts(Bytes part) : near(part), far(part) {}
+  /// An all-to-all of tokens among `members`, each of which has `call.size` of copies to send. T bytes of tokens, k
+  /// copies of each at places chosen at random, over N nodes of g members, n in all: a token has experts on a given
+  /// rank with probability r = 1 − (1 − 1/n)^k, on a given node with q = 1 − (1 − 1/N)^k.
+  ///
+  ///   all_to_all    k·T/n to every rank
+  ///   deduplicated  T·q to a node, of which g·r/q ranks want it: one has it, the others get it from that one
+  ///   forwarded     T·q to a node, at the sender's own place, from where every other rank that wants it gets it
+  ///
+  /// and T·r to each other rank of the own node.
+  ExchangeParts(const CollectiveCall& call, const std::vector<int>& members, const Topology& topology);
+};
+
+/// Flows that load every link by the bytes that it carries when each of `members` sends its parts, headers included,
+/// with the weight of the messages that they stand for. Pairs on one node are as they are. Among many behind a switch
+/// that does not block, a message's route between nodes is its source's way out and its destination's way in, whichever
+/// rank is at the other end, so that only what a rank sends and receives in all matters: each sends to one or two ranks
+/// of other nodes what it owes all of them. Over fabrics whose links depend on the pair, and where the transport limits
+/// connections, every pair has a flow; beyond 1,024 ranks every rank and node.
+std::vector<Flow> exchange_flows(const std::vector<int>& members, const ExchangeParts& parts, const Topology& topology);
+
+/// What such flows carry where tokens are not spread evenly: those to the hottest rank and to the hottest node (that of
+/// the member `hottest`) more, the others less. The hottest rank has I = `tokens.imbalance` times the mean. Loads of
+/// ranks are taken for independent and normal, so that the largest of n lies I − 1 above the mean where one standard
+/// deviation is (I − 1)/z(n), and the largest of N nodes' means (I − 1) · z(N)/(z(n) · √g) above it; z(n), the mean of
+/// the largest of n, is the quantile of (n − 3/8)/(n + 1/4) (Blom, "Statistical estimates and transformed
+/// beta-variables", 1958). A token that travels once to a rank or node does so however hot that is: no more than all
+/// tokens do.
+std::vector<Flow> unevenly(std::vector<Flow> flows, const std::vector<int>& members, std::size_t hottest,
+                           const TokenRouting& tokens, const Topology& topology);
 
 /// The all-to-all of a call as phases of such flows (Algorithm::all_to_all_of_many): in one phase, or inside the nodes
 /// and then between equal places, which need nodes with equally many ranks.

@@ -15,11 +15,14 @@ namespace foretrain {
 
 namespace {
 
-/// Flows first, then links; colours by kind of flow and by bandwidth.
+/// Flows first, then links; colours by kind and weight of flow and by bandwidth.
 ColouredGraph graph_of(const SharingSystem& system) {
   ColouredGraph graph;
   const auto flows = static_cast<std::int32_t>(system.flows());
-  std::vector<std::int32_t> kinds = system.kind;
+  std::vector<std::pair<std::int32_t, double>> kinds;
+  kinds.reserve(system.flows());
+  for (std::size_t flow = 0; flow < system.flows(); ++flow) kinds.emplace_back(system.kind[flow], system.weight[flow]);
+  const std::vector<std::pair<std::int32_t, double>> kind_of_flow = kinds;
   std::ranges::sort(kinds);
   kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
   std::vector<BytesPerSecond> bandwidths = system.bandwidth;
@@ -29,7 +32,7 @@ ColouredGraph graph_of(const SharingSystem& system) {
     return static_cast<std::int32_t>(std::ranges::lower_bound(sorted, value) - sorted.begin());
   };
   graph.colour.reserve(system.flows() + system.links());
-  for (const std::int32_t kind : system.kind) graph.add_vertex(place(kinds, kind));
+  for (const auto& kind : kind_of_flow) graph.add_vertex(place(kinds, kind));
   const auto of_links = static_cast<std::int32_t>(kinds.size());
   for (const BytesPerSecond bandwidth : system.bandwidth) graph.add_vertex(of_links + place(bandwidths, bandwidth));
   graph.edges.reserve(system.link.size());
@@ -80,22 +83,26 @@ Classes classes_between(const std::vector<std::int32_t>& class_of, const Neighbo
 
 }  // namespace
 
-void SharingSystem::add_flow(std::int32_t kind_of_flow, std::span<const std::int32_t> links_crossed) {
+void SharingSystem::add_flow(std::int32_t kind_of_flow, std::span<const std::int32_t> links_crossed,
+                             double weight_of_flow) {
   kind.push_back(kind_of_flow);
+  weight.push_back(weight_of_flow);
   link.insert(link.end(), links_crossed.begin(), links_crossed.end());
   first_crossing.push_back(link.size());
 }
 
 namespace {
 
-/// The classes of a system's graph, whatever the bandwidths: links of a class share one that is divided.
+/// The classes of a system's graph, whatever the bandwidths and weights: links of a class share a bandwidth that is
+/// divided, flows a weight.
 struct FoldedGraph {
   struct LinkClass {
     std::size_t representative = 0;
     std::int32_t divisor = 1;
   };
-  SharingSystem::Folded folded;  ///< without bandwidths
+  SharingSystem::Folded folded;  ///< without bandwidths and weights
   std::vector<LinkClass> links;
+  std::vector<std::size_t> flows;  ///< of each class: a representative
 };
 
 FoldedGraph fold_graph(const SharingSystem& system, const ColouredGraph& graph, std::size_t most_classes) {
@@ -140,6 +147,7 @@ FoldedGraph fold_graph(const SharingSystem& system, const ColouredGraph& graph, 
           "where this was steps");
     }
   }
+  result.flows = std::move(flows.representatives);
   return result;
 }
 
@@ -167,11 +175,12 @@ SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes
   for (const FoldedGraph::LinkClass& link : known->links) {
     folded.bandwidth.push_back(system.bandwidth[link.representative] / link.divisor);
   }
+  for (const std::size_t flow : known->flows) folded.weight.push_back(system.weight[flow]);
   return folded;
 }
 
 SharingSystem::Folded keep_apart(const SharingSystem& system) {
-  SharingSystem::Folded folded{system.bandwidth, std::vector<std::int32_t>(system.flows()), {}};
+  SharingSystem::Folded folded{system.bandwidth, std::vector<std::int32_t>(system.flows()), {}, system.weight};
   std::iota(folded.class_of_flow.begin(), folded.class_of_flow.end(), 0);
   for (std::size_t flow = 0; flow < system.flows(); ++flow) {
     std::vector<SharingSystem::Folded::Crossing>& own = folded.crossings.emplace_back();
@@ -190,7 +199,8 @@ SharingSystem::Folded keep_apart(const SharingSystem& system) {
 std::vector<BytesPerSecond> max_min_rates(const SharingSystem::Folded& system, const std::vector<bool>& active) {
   std::vector<BytesPerSecond> rates(system.classes());
   std::vector<BytesPerSecond> free = system.bandwidth;
-  std::vector<double> growing(free.size());  // flows on each link whose rate is not settled
+  std::vector<double> growing(free.size());  // weight of the flows on each link whose rate is not settled
+  std::vector<int> unsettled(free.size());   // classes of these
   std::vector<std::vector<std::int32_t>> classes_on(free.size());
   std::vector<bool> settled(system.classes(), true);
   for (std::size_t id = 0; id < system.classes(); ++id) {
@@ -201,7 +211,8 @@ std::vector<BytesPerSecond> max_min_rates(const SharingSystem::Folded& system, c
     }
     settled[id] = false;
     for (const SharingSystem::Folded::Crossing& crossing : system.crossings[id]) {
-      growing[at_index(crossing.link)] += crossing.flows;
+      growing[at_index(crossing.link)] += crossing.flows * system.weight[id];
+      ++unsettled[at_index(crossing.link)];
       classes_on[at_index(crossing.link)].push_back(static_cast<std::int32_t>(id));
     }
   }
@@ -209,7 +220,7 @@ std::vector<BytesPerSecond> max_min_rates(const SharingSystem::Folded& system, c
     BytesPerSecond share = BytesPerSecond::infinity();
     std::size_t fullest = free.size();
     for (std::size_t link = 0; link < free.size(); ++link) {
-      if (growing[link] < 0.5 || free[link] / growing[link] >= share) continue;
+      if (unsettled[link] == 0 || free[link] / growing[link] >= share) continue;
       share = free[link] / growing[link];
       fullest = link;
     }
@@ -217,11 +228,12 @@ std::vector<BytesPerSecond> max_min_rates(const SharingSystem::Folded& system, c
     for (const std::int32_t id : classes_on[fullest]) {
       if (settled[at_index(id)]) continue;
       settled[at_index(id)] = true;
-      rates[at_index(id)] = share;
+      rates[at_index(id)] = share * system.weight[at_index(id)];
       for (const SharingSystem::Folded::Crossing& crossing : system.crossings[at_index(id)]) {
-        growing[at_index(crossing.link)] -= crossing.flows;
-        free[at_index(crossing.link)] =
-            std::max(free[at_index(crossing.link)] - share * static_cast<double>(crossing.flows), BytesPerSecond(0.0));
+        const double weight = crossing.flows * system.weight[at_index(id)];
+        growing[at_index(crossing.link)] -= weight;
+        --unsettled[at_index(crossing.link)];
+        free[at_index(crossing.link)] = std::max(free[at_index(crossing.link)] - share * weight, BytesPerSecond(0.0));
       }
     }
   }

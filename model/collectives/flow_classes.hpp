@@ -1,8 +1,8 @@
 // Flows that must fare alike are simulated once. Flows and links are put into classes such that every link of a class
 // has the same bandwidth and is crossed by equally many flows of each class, and every flow of a class has the same
-// kind (who starts it, how many bytes) and crosses equally many links of each class: the coarsest equitable partition
-// of the graph of flows and links. Max–min fair rates are then equal within a class, whichever kinds are moving, so
-// that one flow and one link can stand for each class, and no result changes (but see fold()).
+// kind (who starts it, how many bytes) and weight and crosses equally many links of each class: the coarsest equitable
+// partition of the graph of flows and links. Max–min fair rates are then equal within a class, whichever kinds are
+// moving, so that one flow and one link can stand for each class, and no result changes (but see fold()).
 #pragma once
 
 #include <cstddef>
@@ -27,12 +27,14 @@ struct SharingSystem {
     std::vector<BytesPerSecond> bandwidth;
     std::vector<std::int32_t> class_of_flow;
     std::vector<std::vector<Crossing>> crossings;  ///< of every class of flows
+    std::vector<double> weight;                    ///< of a flow of every class
 
     [[nodiscard]] std::size_t classes() const { return crossings.size(); }
   };
 
   std::vector<BytesPerSecond> bandwidth;       ///< of every link
   std::vector<std::int32_t> kind;              ///< of every flow: only flows of the same kind may share a class
+  std::vector<double> weight;                  ///< of every flow (Flow::weight)
   std::vector<std::size_t> first_crossing{0};  ///< flow f crosses link[first_crossing[f]] … [first_crossing[f + 1])
   std::vector<std::int32_t> link;
 
@@ -41,7 +43,7 @@ struct SharingSystem {
   [[nodiscard]] std::span<const std::int32_t> links_of(std::size_t flow) const {
     return std::span(link).subspan(first_crossing[flow], first_crossing[flow + 1] - first_crossing[flow]);
   }
-  void add_flow(std::int32_t kind_of_flow, std::span<const std::int32_t> links_crossed);
+  void add_flow(std::int32_t kind_of_flow, std::span<const std::int32_t> links_crossed, double weight_of_flow = 1.0);
 };
 
 /// The coarsest classes (equitable_partition.hpp). Where these are more than `most_classes` of flows, as when one slow
@@ -52,9 +54,10 @@ SharingSystem::Folded fold(const SharingSystem& system, std::size_t most_classes
 /// Every flow in a class of its own.
 SharingSystem::Folded keep_apart(const SharingSystem& system);
 
-/// Max–min fair rate of a flow of each class while the classes with `active` move; zero for the others, infinite for a
-/// flow that crosses no link. Progressive filling: all rates grow together; when a link is full, the flows that cross
-/// it keep their rate. Source: Bertsekas and Gallager, "Data Networks", 2nd ed. (1992), section 6.5.2.
+/// Weighted max–min fair rate of a flow of each class while the classes with `active` move; zero for the others,
+/// infinite for a flow that crosses no link. Progressive filling: all rates grow together, in proportion to their
+/// weights; when a link is full, the flows that cross it keep their rate. Source: Bertsekas and Gallager, "Data
+/// Networks", 2nd ed. (1992), section 6.5.2.
 std::vector<BytesPerSecond> max_min_rates(const SharingSystem::Folded& system, const std::vector<bool>& active);
 
 }  // namespace foretrain

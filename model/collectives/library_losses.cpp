@@ -86,10 +86,12 @@ class LossyPhases {
 
   /// The most that one endpoint sends to or receives from.
   static int peers(const std::vector<Flow>& flows) {
-    std::unordered_map<EndpointId, int> sends, receives;
-    int most = 0;
-    for (const Flow& flow : flows) most = std::max({most, ++sends[flow.source], ++receives[flow.destination]});
-    return most;
+    std::unordered_map<EndpointId, double> sends, receives;
+    double most = 0.0;
+    for (const Flow& flow : flows) {
+      most = std::max({most, sends[flow.source] += flow.weight, receives[flow.destination] += flow.weight});
+    }
+    return static_cast<int>(most);
   }
 
   void add_rings() {

@@ -58,8 +58,9 @@ void repeat_flows(LoweredCollective& lowered, const std::vector<int>& shifts) {
     phase.flows.reserve(flows * (shifts.size() + 1));
     for (const int shift : shifts) {
       for (std::size_t i = 0; i < flows; ++i) {
-        const Flow flow = phase.flows[i];
-        phase.flows.push_back({flow.source + shift, flow.destination + shift, flow.bytes});
+        Flow flow = phase.flows[i];
+        flow.source += shift, flow.destination += shift;
+        phase.flows.push_back(flow);
       }
     }
   }

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "model/collectives/collective.hpp"
-#include "model/collectives/exchange.hpp"
 #include "model/collectives/library.hpp"
 #include "model/collectives/placement.hpp"
 
@@ -224,23 +223,13 @@ void TrafficBuilder::add_tree_between_nodes(const GroupLayout& layout) {
   }
 }
 
-void TrafficBuilder::add_direct(const std::vector<int>& group, CollectiveOperation operation) {
-  const std::size_t ranks = group.size();
-  for (std::size_t i = 0; i < ranks; ++i) {
-    if (operation == CollectiveOperation::send_receive) {
-      add_messages({{group[i], group[(i + 1) % ranks], Bytes(1.0)}});
-      continue;
-    }
-    std::vector<Flow> parts;
-    for (std::size_t j = 0; j < ranks; ++j) {
-      if (i != j) parts.push_back({group[i], group[j], Bytes(1.0 / static_cast<double>(ranks))});
-    }
-    add_messages(std::move(parts));
+void TrafficBuilder::add_send_receive(const std::vector<int>& group) {
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    add_messages({{group[i], group[(i + 1) % group.size()], Bytes(1.0)}});
   }
 }
 
-void TrafficBuilder::add_exchange(const std::vector<int>& group, Bytes size) {
-  std::vector<Flow> flows = exchange_flows(group, size / static_cast<double>(group.size()), topology_);
+void TrafficBuilder::add_exchange(std::vector<Flow> flows, Bytes size) {
   for (Flow& flow : flows) flow.bytes = Bytes(flow.bytes / size);
   add_messages(std::move(flows));
 }

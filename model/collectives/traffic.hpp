@@ -43,14 +43,13 @@ class TrafficBuilder {
   void add_tree(const GroupLayout& layout);
   /// Reduction and multicast in the switches of a node; between nodes, trees.
   void add_in_network(const GroupLayout& layout);
+  /// Every rank to the next.
+  void add_send_receive(const std::vector<int>& group);
+  /// The flows of an all-to-all of buffers of `size` (exchange.hpp), which have their messages' headers already.
+  void add_exchange(std::vector<Flow> flows, Bytes size);
   /// Reduction in the network's switches, a share of the message for each rank of a node; in the node's own inside it,
   /// or else between its ranks.
   void add_in_network_switches(const GroupLayout& layout, CollectiveOperation operation);
-  /// Every rank to every other (all_to_all), or to the next (send_receive).
-  void add_direct(const std::vector<int>& group, CollectiveOperation operation);
-  /// All-to-all of buffers of `size` among many: as few flows as load every link alike (exchange.hpp), with the headers
-  /// of their messages.
-  void add_exchange(const std::vector<int>& group, Bytes size);
 
   /// One for each pair of ends. Leaves none.
   std::vector<Flow> flows();

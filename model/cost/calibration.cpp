@@ -18,13 +18,13 @@ std::vector<ConstantRow> make_rows() {
     const auto part_of = [](Calibration& c) -> Type& { return c.part; };
 #define CONSTANT(name, unit, minimum, maximum) \
   add(                                         \
-      prefix + #name, unit, [=](Calibration& c) -> double& { return part_of(c).name; }, minimum, maximum);
+      prefix + #name, unit, [=](Calibration& c) -> NotedNumber& { return part_of(c).name; }, minimum, maximum);
 #define GENERATIONS(minimum, most_vector, most_tensor)                                               \
   for (std::size_t i = 0; i < chip_generations.size(); ++i) {                                        \
     const auto watts = [=](Calibration& c) -> GenerationPower& { return part_of(c).generation[i]; }; \
     const std::string generation = prefix + std::string(chip_generations[i].name);                   \
-    const auto vector = [=](Calibration& c) -> double& { return watts(c).vector_watts; };            \
-    const auto tensor = [=](Calibration& c) -> double& { return watts(c).tensor_watts; };            \
+    const auto vector = [=](Calibration& c) -> NotedNumber& { return watts(c).vector_watts; };       \
+    const auto tensor = [=](Calibration& c) -> NotedNumber& { return watts(c).tensor_watts; };       \
     add(generation + "_vector_watts", "", vector, minimum, most_vector);                             \
     add(generation + "_tensor_watts", "", tensor, minimum, most_tensor);                             \
   }
@@ -38,6 +38,11 @@ std::vector<ConstantRow> make_rows() {
 const std::vector<ConstantRow>& calibration_rows() {
   static const std::vector<ConstantRow> rows = make_rows();
   return rows;
+}
+
+void number_constants(Calibration& calibration) {
+  std::size_t number = 0;
+  for (const ConstantRow& row : calibration_rows()) row.noted(calibration).set_number(number++);
 }
 
 const ConstantRow* find_constant(std::string_view name) {

@@ -13,6 +13,7 @@
 #include "model/base/constant.hpp"
 #include "model/base/error.hpp"
 #include "model/base/quantity.hpp"
+#include "model/base/reads.hpp"
 #include "model/hardware/precision.hpp"
 
 namespace foretrain {
@@ -39,14 +40,14 @@ inline constexpr std::array<ChipGeneration, 10> chip_generations = {{{"kepler", 
 
 /// Watts per TFLOP/s (picojoules per operation) at the boost clock's voltage.
 struct GenerationPower {
-  double vector_watts = 0.0;  ///< CUDA cores, fp32
-  double tensor_watts = 0.0;  ///< tensor cores, 2-byte operands
+  NotedNumber vector_watts{0.0};  ///< CUDA cores, fp32
+  NotedNumber tensor_watts{0.0};  ///< tensor cores, 2-byte operands
   bool operator==(const GenerationPower&) const = default;
 };
 
 // A struct for each part of calibration.def.
 #define PART(Type, part) struct Type {
-#define CONSTANT(name, unit, minimum, maximum) double name = minimum;
+#define CONSTANT(name, unit, minimum, maximum) NotedNumber name{minimum};
 #define GENERATIONS(minimum, most_vector, most_tensor) \
   std::array<GenerationPower, chip_generations.size()> generation{};
 #define END_PART(Type, part)                    \
@@ -104,19 +105,24 @@ struct Calibration {
   std::optional<CalibratedGpu> calibrated;
   std::optional<FittedUncertainty> fitted;
   std::vector<std::string> warnings;  ///< what a user should know of its use
+  ReadSet read_before;                ///< constants that decided the scenario itself, beside what is predicted of it
 };
 
 /// One constant of the table: where its value goes, and what is sensible.
 struct ConstantRow {
   std::string name;  ///< dotted, "matmul.tensor_efficiency"
   std::string unit;
-  std::function<double&(Calibration&)> field;
+  std::function<NotedNumber&(Calibration&)> noted;
+  [[nodiscard]] double& field(Calibration& calibration) const { return noted(calibration).unnoted(); }
   double minimum;
   double maximum;
 };
 
 /// Every constant that a calibration file must state, in the order of calibration.def.
 const std::vector<ConstantRow>& calibration_rows();
+
+/// Has each constant note its reads by its place in calibration_rows().
+void number_constants(Calibration& calibration);
 
 /// Nothing where none has this name.
 const ConstantRow* find_constant(std::string_view name);

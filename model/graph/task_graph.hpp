@@ -50,6 +50,31 @@ struct Resource {
   int servers = 1;  ///< tasks at a time; more than one needs Order::urgent
 };
 
+/// What a block's time holds beside its kernels: moments in which these rest, and what runs beside them unseen. Merged
+/// collectives are no tasks of their own; whoever adds up what moved, or draws it, finds them here.
+struct Inside {
+  Seconds exposed, hidden;                ///< collectives inside layers
+  Seconds exposed_copies, hidden_copies;  ///< of offloading
+  Seconds host;                           ///< by which dispatching outlasts the kernels
+
+  Inside& operator+=(const Inside& other) {
+    exposed += other.exposed;
+    hidden += other.hidden;
+    exposed_copies += other.exposed_copies;
+    hidden_copies += other.hidden_copies;
+    host += other.host;
+    return *this;
+  }
+  bool operator==(const Inside&) const = default;
+  friend Inside operator*(const Inside& i, double n) {
+    return {i.exposed * n, i.hidden * n, i.exposed_copies * n, i.hidden_copies * n, i.host * n};
+  }
+};
+
+/// What results call the two, be they tasks or inside one.
+inline constexpr const char* inside_layers = "collectives inside layers";
+inline constexpr const char* copies_of_offloading = "copies of offloading";
+
 /// A piece of work built and costed once and referred to by many tasks: one layer's forward, one bucket's collective.
 struct Block {
   std::string name;
@@ -58,6 +83,7 @@ struct Block {
   std::optional<LoweredCollective> flows = {};     ///< data that it moves over the topology, and that may meet others'
   DeviceShare share = {0.0, 0.0};                  ///< on streams that share a device; of blocks without flows
   std::shared_ptr<const Recipe> recipe = nullptr;  ///< what it does, where that was asked for
+  Inside inside = {};                              ///< parts of `uncontended`, and what they hide
 };
 
 struct Task {

@@ -45,9 +45,17 @@ class FaultCheck {
   [[nodiscard]] Problem check_fabric_link(const Fault& fault) const {
     const std::unique_ptr<FabricRoutes> fabric = make_fabric_routes(cluster_);
     std::vector<std::string> names;
-    for (LinkId link = 0; link < fabric->links(); ++link) names.push_back(fabric->link_name(link));
-    if (auto problem = require_known(fault, names, "the fabric")) return problem;
+    bool known = false;
+    for (LinkId link = 0; link < fabric->links(); ++link) {
+      names.push_back(fabric->link_name(link));
+      known = known || fabric->share_of(fault, link) > 0.0;
+    }
+    if (!known) return require_known(fault, names, "the fabric");
     if (!fault.failed) return std::nullopt;
+    fabric->apply(cluster_.faults, cluster_.network.efficiency);
+    bool all_carry = true;
+    for (LinkId link = 0; link < fabric->links(); ++link) all_carry = all_carry && carries(fabric->bandwidth(link));
+    if (all_carry) return std::nullopt;  // one of several cables
     // Links are all cables between two places, and routing is minimal: no traffic goes round.
     return about("link", fmt::format("without {} the fabric falls into islands: there is no other way", fault.link),
                  "the bandwidth that is left, for example 50 %");

@@ -65,6 +65,18 @@ struct CardMessages {
   bool operator==(const CardMessages&) const = default;
 };
 
+/// Who gets equal parts of a full link (key network.fairness). flow: each connection between two ends. traffic_class:
+/// messages of pipelines, each collective and what others send have a virtual lane each, whatever the number of their
+/// connections.
+enum class Fairness { flow, traffic_class };
+struct Sharing {
+  Fairness fairness = Fairness::flow;
+  /// Connections of a message between two ranks; collectives have one for each pair of ranks that send to each other.
+  /// As traffic classes: the weight of the messages' lane against any other.
+  int queue_pairs = 1;
+  bool operator==(const Sharing&) const = default;
+};
+
 /// Network cards of a node and the fabric behind them.
 struct Network {
   int nics_per_node = 0;
@@ -78,6 +90,7 @@ struct Network {
   CardMessages messages = {};
   Fabric fabric = {};
   std::optional<Transport> transport = std::nullopt;  ///< nothing: `efficiency` says it all
+  Sharing sharing = {};
   bool operator==(const Network&) const = default;
 };
 
@@ -117,8 +130,13 @@ struct Fault {
 };
 
 /// By how much times of equal work differ from device to device and from step to step: standard deviations, as shares.
+/// `node` and `rack` are those of factors that all GPUs of a node, of a rack share, beside each GPU's own.
 struct Jitter {
   double compute = 0.0, network = 0.0;
+  double node = 0.0, rack = 0.0;
+  int nodes_per_rack = 1;
+  double throttled = 0.0;        ///< share of the time in which a GPU is throttled, for minutes: through whole steps
+  double throttled_speed = 1.0;  ///< what is left of its speed then
   int seed = 1;
   bool operator==(const Jitter&) const = default;
 };

@@ -8,7 +8,8 @@
 //   read     each of its keys in scenarios, and the member that this fills (scenario/network_reader.cpp)
 //
 // Wherever several cables join the same two places they are one link of their bandwidths together: traffic is taken to
-// be spread over them ideally, as packet spraying does. Flows that a hash puts on the same cable fare worse.
+// be spread over them ideally, as packet spraying does. Two shapes have ways to choose among (`routing`): where chance
+// chooses, `draws` says so, and `routes` takes the number of a draw; without one, routes are what a planner sees.
 #pragma once
 
 #include <memory>
@@ -25,11 +26,23 @@ struct Cluster;
 struct HardwareProblem;
 class FabricRoutes;
 
+/// The number of one of the draws that a seed gives.
+using RouteDraw = std::optional<int>;
+inline constexpr int routes_drawn = 40;
+
+/// Which of a leaf's uplinks a connection takes. perfect: all of them, however many connections there are; adaptive:
+/// whichever is free, but one at a time; hash: the one that a hash of its ends names (ECMP: RFC 2992), at each tier.
+enum class UplinkRouting { perfect, adaptive, hash };
+
+/// minimal: by the links between the two groups. valiant: by way of another group, drawn for each connection, as which
+/// any pattern of traffic is a random one (Valiant and Brebner, STOC 1981; Kim et al., below).
+enum class DragonflyRouting { minimal, valiant };
+
 /// Every card on one switch (or a fabric that behaves so): nothing blocks.
 struct SingleSwitch {
   static constexpr std::string_view word = "single_switch";
 
-  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster) const;
+  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster, RouteDraw draw = {}) const;
   [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
   template <typename Keys>
   void read(Keys& /*none*/) {}
@@ -46,8 +59,15 @@ struct FatTree {
   /// Rail-optimised: card i of every node of a group hangs on the group's leaf i. false: all cards of a node hang on
   /// the same leaf.
   bool rails = false;
+  int uplinks = 0;  ///< of a leaf, each to a spine of its own; 0: as many as are as wide as a card
+  std::optional<UplinkRouting> routing = std::nullopt;  ///< nothing: not stated
+  int seed = 1;
 
-  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster) const;
+  [[nodiscard]] int uplinks_of(const Cluster& cluster) const;
+  /// Whether some traffic has uplinks to choose among.
+  [[nodiscard]] bool chooses(const Cluster& cluster) const;
+  [[nodiscard]] bool draws(const Cluster& cluster) const { return routing == UplinkRouting::hash && chooses(cluster); }
+  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster, RouteDraw draw = {}) const;
   [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
   template <typename Keys>
   void read(Keys& keys) {
@@ -58,23 +78,34 @@ struct FatTree {
     if (nodes_per_pod == 0)
       keys.refuse("pod_oversubscription", "there are no pods", "nodes_per_pod, or leave the key out");
     keys.flag("rails", rails);
+    keys.count_or("uplinks", uplinks, 0);
+    keys.choice("routing", routing);
+    keys.count_or("seed", seed, 1);
+    if (routing != UplinkRouting::hash) keys.refuse("seed", "nothing is drawn", "routing: hash, or leave the key out");
   }
   bool operator==(const FatTree&) const = default;
 };
 
 /// Groups of routers that are all joined to each other; every two groups are joined by global links, evenly spread over
 /// their routers (Kim, Dally, Scott and Abts, Technology-driven, highly-scalable dragonfly topology, ISCA 2008).
-/// Routing is minimal: at most local, global, local.
+/// Minimal routing: at most local, global, local.
 struct Dragonfly {
   static constexpr std::string_view word = "dragonfly";
   int nodes_per_router = 1;
   int routers_per_group = 1;
   int global_links_per_router = 1;
   int groups = 1;
-  BytesPerSecond local_bandwidth;   ///< between two routers of a group, one direction, line rate
-  BytesPerSecond global_bandwidth;  ///< of one global link
+  BytesPerSecond local_bandwidth;                          ///< between two routers of a group, one direction, line rate
+  BytesPerSecond global_bandwidth;                         ///< of one global link
+  std::optional<DragonflyRouting> routing = std::nullopt;  ///< nothing: not stated
+  int seed = 1;
 
-  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster) const;
+  /// Whether some traffic has groups to go round by.
+  [[nodiscard]] bool chooses(const Cluster& cluster) const;
+  [[nodiscard]] bool draws(const Cluster& cluster) const {
+    return routing == DragonflyRouting::valiant && chooses(cluster);
+  }
+  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster, RouteDraw draw = {}) const;
   [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
   template <typename Keys>
   void read(Keys& keys) {
@@ -85,6 +116,10 @@ struct Dragonfly {
     keys.count_or("global_links_per_router", global_links_per_router, nodes_per_router);
     keys.bandwidth_or_card("local_bandwidth", local_bandwidth);
     keys.bandwidth_or_card("global_bandwidth", global_bandwidth);
+    keys.choice("routing", routing);
+    keys.count_or("seed", seed, 1);
+    if (routing != DragonflyRouting::valiant)
+      keys.refuse("seed", "nothing is drawn", "routing: valiant, or leave the key out");
   }
   bool operator==(const Dragonfly&) const = default;
 };
@@ -96,7 +131,7 @@ struct Torus {
   std::vector<int> dimensions;
   BytesPerSecond link_bandwidth;  ///< to one neighbour, one direction, line rate
 
-  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster) const;
+  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster, RouteDraw draw = {}) const;
   [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
   template <typename Keys>
   void read(Keys& keys) {
@@ -114,7 +149,7 @@ struct Sites {
   double distance_metres = 0.0;  ///< of cable, between any two
   BytesPerSecond bandwidth;      ///< of a site's line, one direction
 
-  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster) const;
+  [[nodiscard]] std::unique_ptr<FabricRoutes> routes(const Cluster& cluster, RouteDraw draw = {}) const;
   [[nodiscard]] std::optional<HardwareProblem> problem(const Cluster& cluster) const;
   template <typename Keys>
   void read(Keys& keys) {

@@ -1,8 +1,12 @@
 // Dragonflies. A group's routers have routers · global_links_per_router global ports, in order; the ports are dealt out
 // to the other groups in order, equally many to each. Where a pair of groups has several links, flows are spread over
-// them by their routers' numbers.
+// them by their routers' numbers. With a draw of Valiant's routing a connection between groups goes by way of a third
+// one, and over any of the links to and from it.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "model/base/hash.hpp"
 #include "model/base/number.hpp"
 #include "model/hardware/fabric_routes.hpp"
 
@@ -11,8 +15,14 @@ namespace {
 
 class DragonflyRoutes final : public FabricRoutes {
  public:
-  DragonflyRoutes(const Dragonfly& shape, const Cluster& cluster)
-      : shape_(shape), switch_latency_(cluster.network.fabric.switch_latency) {
+  DragonflyRoutes(const Dragonfly& shape, const Cluster& cluster, RouteDraw draw)
+      : shape_(shape),
+        switch_latency_(cluster.network.fabric.switch_latency),
+        goes_round_(shape.draws(cluster)),
+        draw_(draw && goes_round_) {
+    if (draw_) {
+      salt_ = summable_hash(static_cast<std::uint64_t>(shape.seed) * routes_drawn + static_cast<std::uint64_t>(*draw));
+    }
     const int routers = shape.routers_per_group;
     links_per_pair_ = shape.groups > 1 ? routers * shape.global_links_per_router / (shape.groups - 1) : 0;
     const double efficiency = cluster.network.efficiency;
@@ -34,26 +44,34 @@ class DragonflyRoutes final : public FabricRoutes {
     return fmt::format("group{}>group{}.{}", from, to, global % links_per_pair_);
   }
 
-  void append(FabricPort from, FabricPort to, LinkId first, std::vector<LinkId>& links) const override {
-    const Way way = find(from, to);
-    if (way.from.group == way.to.group) {
-      append_local(way.from, way.to.router, first, links);
-      return;
+  void append(FabricPort from, FabricPort to, std::uint64_t connection, LinkId first,
+              std::vector<LinkId>& links) const override {
+    const Router source = router_of(from.node), target = router_of(to.node);
+    if (source.group == target.group) return append_local(source, target.router, first, links);
+    if (!draw_) {
+      const Leg leg = leg_of(source, target.group, source.router + target.router);
+      append_leg(source, target.group, leg, first, links);
+      return append_local({target.group, leg.entry}, target.router, first, links);
     }
-    append_local(way.from, way.exit, first, links);
-    links.push_back(first + first_global_ +
-                    (way.from.group * (shape_.groups - 1) + slot(way.from.group, way.to.group)) * links_per_pair_ +
-                    way.lane);
-    append_local({way.to.group, way.entry}, way.to.router, first, links);
+    std::uint64_t state = connection ^ salt_;
+    const Router middle{other_group(split_mix(state), source.group, target.group), 0};
+    const Leg out = leg_of(source, middle.group, any_lane(state));
+    append_leg(source, middle.group, out, first, links);
+    const Router turning{middle.group, out.entry};
+    const Leg in = leg_of(turning, target.group, any_lane(state));
+    append_leg(turning, target.group, in, first, links);
+    append_local({target.group, in.entry}, target.router, first, links);
   }
 
+  /// Of the minimal way; of Valiant's it has two routers more, those of the group between.
   [[nodiscard]] Seconds delay(FabricPort from, FabricPort to) const override {
-    const Way way = find(from, to);
+    const Router source = router_of(from.node), target = router_of(to.node);
     int routers = 1;
-    if (way.from.group == way.to.group) {
-      routers += way.from.router != way.to.router ? 1 : 0;
+    if (source.group == target.group) {
+      routers += source.router != target.router ? 1 : 0;
     } else {
-      routers += 1 + (way.from.router != way.exit ? 1 : 0) + (way.entry != way.to.router ? 1 : 0);
+      const Leg leg = leg_of(source, target.group, source.router + target.router);
+      routers += 1 + (source.router != leg.exit ? 1 : 0) + (leg.entry != target.router ? 1 : 0) + (goes_round_ ? 2 : 0);
     }
     return switch_latency_ * number(routers);
   }
@@ -63,8 +81,8 @@ class DragonflyRoutes final : public FabricRoutes {
     int group = 0;
     int router = 0;  ///< in its group
   };
-  struct Way {
-    Router from, to;
+  /// A way from one group to another.
+  struct Leg {
     int lane = 0;   ///< which of the links between the groups
     int exit = 0;   ///< router of the first group on which it begins
     int entry = 0;  ///< router of the other group on which it ends
@@ -77,18 +95,29 @@ class DragonflyRoutes final : public FabricRoutes {
   /// The place of another group in a group's order of peers.
   [[nodiscard]] int slot(int group, int other) const { return (other - group - 1 + shape_.groups) % shape_.groups; }
 
-  [[nodiscard]] Way find(FabricPort from, FabricPort to) const {
-    Way way{router_of(from.node), router_of(to.node)};
-    if (way.from.group == way.to.group) return way;
-    way.lane = (way.from.router + way.to.router) % links_per_pair_;
-    const auto holder = [&](int group, int other) {
-      return (slot(group, other) * links_per_pair_ + way.lane) / shape_.global_links_per_router;
+  [[nodiscard]] Leg leg_of(Router from, int group, int turn) const {
+    const int lane = turn % links_per_pair_;
+    const auto holder = [&](int here, int other) {
+      return (slot(here, other) * links_per_pair_ + lane) / shape_.global_links_per_router;
     };
-    way.exit = holder(way.from.group, way.to.group);
-    way.entry = holder(way.to.group, way.from.group);
-    return way;
+    return {lane, holder(from.group, group), holder(group, from.group)};
+  }
+  [[nodiscard]] int any_lane(std::uint64_t& state) const {
+    return static_cast<int>(split_mix(state) % static_cast<std::uint64_t>(links_per_pair_));
+  }
+  /// One of the groups but two.
+  [[nodiscard]] int other_group(std::uint64_t hash, int first, int second) const {
+    int group = static_cast<int>(hash % static_cast<std::uint64_t>(shape_.groups - 2));
+    for (const int skipped : {std::min(first, second), std::max(first, second)}) group += group >= skipped ? 1 : 0;
+    return group;
   }
 
+  /// To the router at the other end.
+  void append_leg(Router from, int group, const Leg& leg, LinkId first, std::vector<LinkId>& links) const {
+    append_local(from, leg.exit, first, links);
+    const int pair = from.group * (shape_.groups - 1) + slot(from.group, group);
+    links.push_back(first + first_global_ + pair * links_per_pair_ + leg.lane);
+  }
   void append_local(Router from, int to, LinkId first, std::vector<LinkId>& links) const {
     if (from.router == to) return;
     const int others = shape_.routers_per_group - 1;
@@ -98,14 +127,21 @@ class DragonflyRoutes final : public FabricRoutes {
 
   Dragonfly shape_;
   Seconds switch_latency_;
+  bool goes_round_;  ///< by another group
+  bool draw_;        ///< and by which is drawn; else ways are minimal
+  std::uint64_t salt_ = 0;
   int links_per_pair_ = 0;
   int first_global_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<FabricRoutes> Dragonfly::routes(const Cluster& cluster) const {
-  return std::make_unique<DragonflyRoutes>(*this, cluster);
+bool Dragonfly::chooses(const Cluster& cluster) const {
+  return groups > 2 && cluster.nodes > nodes_per_router * routers_per_group;
+}
+
+std::unique_ptr<FabricRoutes> Dragonfly::routes(const Cluster& cluster, RouteDraw draw) const {
+  return std::make_unique<DragonflyRoutes>(*this, cluster, draw);
 }
 
 std::optional<HardwareProblem> Dragonfly::problem(const Cluster& cluster) const {

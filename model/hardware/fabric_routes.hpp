@@ -30,13 +30,30 @@ class FabricRoutes {
   void set_bandwidth(LinkId link, BytesPerSecond value) { bandwidths_[at_index(link)] = value; }
   [[nodiscard]] virtual std::string link_name(LinkId link) const = 0;
 
-  /// Appends `first` + the number of every link between two cards of different nodes.
-  virtual void append(FabricPort from, FabricPort to, LinkId first, std::vector<LinkId>& links) const = 0;
+  /// Appends `first` + the number of every link between two cards of different nodes. `connection`: of its two ends,
+  /// for routes that differ from connection to connection.
+  virtual void append(FabricPort from, FabricPort to, std::uint64_t connection, LinkId first,
+                      std::vector<LinkId>& links) const = 0;
   /// Time that switches and distance add on that way.
   [[nodiscard]] virtual Seconds delay(FabricPort from, FabricPort to) const = 0;
+  /// What one connection gets, however wide the links are.
+  [[nodiscard]] virtual BytesPerSecond most_rate(FabricPort /*from*/, FabricPort /*to*/) const {
+    return BytesPerSecond::infinity();
+  }
+  /// Whether most_rate() is below a card's bandwidth for some pair.
+  [[nodiscard]] virtual bool limits_connections() const { return false; }
+  /// How much of the link the fault concerns: 0 nothing, 1/8 one of its eight cables, 8 where the link is one of eight
+  /// that the fault names together.
+  [[nodiscard]] virtual double share_of(const Fault& fault, LinkId link) const {
+    return fault.concerns(link_name(link)) ? 1.0 : 0.0;
+  }
+  /// Narrows the links that the faults of the fabric name. `efficiency`: of line rates.
+  void apply(const std::vector<Fault>& faults, double efficiency);
 
  protected:
   FabricRoutes() = default;
+  /// Bandwidths have been narrowed: what carries nothing may be gone round.
+  virtual void note_failed() {}
   void add_links(int count, BytesPerSecond bandwidth) {
     bandwidths_.insert(bandwidths_.end(), at_index(count), bandwidth);
   }
@@ -47,7 +64,9 @@ class FabricRoutes {
 
 /// The cluster's fabric. All bandwidths are line rates times the network's efficiency. `cluster` has passed
 /// check_network().
-std::unique_ptr<FabricRoutes> make_fabric_routes(const Cluster& cluster);
+std::unique_ptr<FabricRoutes> make_fabric_routes(const Cluster& cluster, RouteDraw draw = {});
+/// Whether chance chooses routes, so that draws of them differ.
+bool draws_routes(const Cluster& cluster);
 
 // What the shapes' checks share.
 /// More links than this are no machine, and their ids would overflow.

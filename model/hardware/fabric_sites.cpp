@@ -22,7 +22,8 @@ class SiteRoutes final : public FabricRoutes {
     return link % 2 == 0 ? fmt::format("site{}>line", link / 2) : fmt::format("line>site{}", link / 2);
   }
 
-  void append(FabricPort from, FabricPort to, LinkId first, std::vector<LinkId>& links) const override {
+  void append(FabricPort from, FabricPort to, std::uint64_t /*connection*/, LinkId first,
+              std::vector<LinkId>& links) const override {
     if (site(from.node) == site(to.node)) return;
     links.push_back(first + 2 * site(from.node));
     links.push_back(first + 2 * site(to.node) + 1);
@@ -41,7 +42,7 @@ class SiteRoutes final : public FabricRoutes {
 
 }  // namespace
 
-std::unique_ptr<FabricRoutes> Sites::routes(const Cluster& cluster) const {
+std::unique_ptr<FabricRoutes> Sites::routes(const Cluster& cluster, RouteDraw /*none*/) const {
   return std::make_unique<SiteRoutes>(*this, cluster);
 }
 

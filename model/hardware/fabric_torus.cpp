@@ -21,7 +21,8 @@ class TorusRoutes final : public FabricRoutes {
     return fmt::format("node{}>dimension{}{}", node, way / 2, way % 2 == 0 ? "+" : "-");
   }
 
-  void append(FabricPort from, FabricPort to, LinkId first, std::vector<LinkId>& links) const override {
+  void append(FabricPort from, FabricPort to, std::uint64_t /*connection*/, LinkId first,
+              std::vector<LinkId>& links) const override {
     walk(from.node, to.node, [&](int node, int way) { links.push_back(first + node * ways() + way); });
   }
 
@@ -58,7 +59,7 @@ class TorusRoutes final : public FabricRoutes {
 
 }  // namespace
 
-std::unique_ptr<FabricRoutes> Torus::routes(const Cluster& cluster) const {
+std::unique_ptr<FabricRoutes> Torus::routes(const Cluster& cluster, RouteDraw /*none*/) const {
   return std::make_unique<TorusRoutes>(*this, cluster);
 }
 

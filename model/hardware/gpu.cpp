@@ -29,7 +29,9 @@ Precision Gpu::arithmetic_precision(Precision p) const {
 
 FlopsPerSecond Gpu::matrix_rate(Precision p) const {
   const auto unit = static_cast<std::size_t>(arithmetic_precision(p));
-  return p != Precision::fp32 && tensor_rate[unit].value() > 0.0 ? tensor_rate[unit] : vector_rate[unit];
+  const bool tensor = p != Precision::fp32 && tensor_rate[unit].value() > 0.0;
+  note_read(rate_number(unit, tensor));
+  return tensor ? tensor_rate[unit] : vector_rate[unit];
 }
 
 }  // namespace foretrain

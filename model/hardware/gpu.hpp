@@ -8,6 +8,7 @@
 
 #include "model/base/constant.hpp"
 #include "model/base/quantity.hpp"
+#include "model/base/reads.hpp"
 #include "model/hardware/precision.hpp"
 #include "model/hardware/processor.hpp"
 
@@ -32,6 +33,12 @@ struct Gpu {
   int copy_engines = 2;
   std::optional<Processor> processor = std::nullopt;  ///< where it is no GPU but a processor that trains
   std::vector<Constant> constants;                    ///< every figure above with its source
+
+  /// What a rate is numbered by where it notes that it was read (model/base/reads.hpp).
+  static constexpr std::size_t rate_number(std::size_t unit, bool tensor) {
+    return 448 + 2 * unit + (tensor ? 1U : 0U);
+  }
+  static_assert(448 + 2 * precision_count <= ReadSet{}.size());
 
   /// The fastest dense rate for a matrix product in `p`: tensor cores where they support it, else CUDA cores.
   /// fp32 means plain fp32 (tensor cores enter only with tf32). Formats without any unit are converted on the way to

@@ -41,6 +41,8 @@ struct Storage {
   double round_trips_per_open = 0.0;                           ///< finding, opening and closing one file
   BytesPerSecond link_bandwidth = BytesPerSecond::infinity();  ///< of one machine's way to the server
   int clients = 1;                                             ///< machines that use it at the same time
+  /// Whether machines reach it by the cards that training uses, or by others.
+  enum class Network { shared, separate } network = Network::shared;
 
   /// Where it is no node's, whose constants would hold them: its figures with their sources.
   std::vector<Constant> constants;

@@ -49,9 +49,15 @@ class Topology {
   /// Throws std::invalid_argument naming the unconnected vertices when the node is not connected, and when there are
   /// more GPUs per node asked for than the node has, several nodes without network cards, or a fabric or faults that
   /// cut an endpoint off. check_node() and check_network() find such problems with the keys of the data file.
-  explicit Topology(const Cluster& cluster);
+  explicit Topology(const Cluster& cluster, RouteDraw draw = {});
   /// The cluster's, made once for those that a process asks for again and again.
   static Topology of(const Cluster& cluster);
+
+  /// Whether chance chooses routes through the fabric: those of this topology are then what a planner sees, and each
+  /// draw gives a topology of its own.
+  [[nodiscard]] bool draws_routes() const;
+  /// The links of the fabric are those from here on.
+  [[nodiscard]] LinkId first_fabric_link() const;
 
   /// Copies share it; others that this process makes have other serials.
   [[nodiscard]] std::uint64_t serial() const { return serial_; }
@@ -76,6 +82,9 @@ class Topology {
   [[nodiscard]] EndpointId host_of_server(EndpointId endpoint) const {
     return endpoint >= gpus() + hosts() ? endpoint - hosts() : endpoint;
   }
+  /// What lies behind the fabric and belongs to no node: a server of files. Data to and from it crosses the half of a
+  /// route that is in the node, by the card whose turn `number` is.
+  [[nodiscard]] EndpointId outside(int number) const { return gpus() + 2 * hosts() + number; }
   /// Memory traffic that the cores of a server's socket can cause: the memory's bandwidth, or what the cores reach.
   [[nodiscard]] BytesPerSecond summing_traffic_rate() const;
   /// The card (0 … nics_per_node-1) through which a GPU leaves its node: the nearest; GPUs with the same nearest cards
@@ -124,6 +133,7 @@ class Topology {
   [[nodiscard]] bool fabric_is_one_switch() const;
   /// Whether most_rate() is finite for some pair.
   [[nodiscard]] bool limits_connections() const;
+  [[nodiscard]] const Sharing& sharing() const;  ///< as in Network
   /// What a message counts on the links of its route, whose bandwidth is in payload of large messages: its own bytes,
   /// and between nodes with a transport the headers that it needs beyond those of a large message.
   [[nodiscard]] Bytes carried_bytes(EndpointId source, EndpointId destination, Bytes message) const;

@@ -25,6 +25,8 @@ class Job {
   [[nodiscard]] virtual const TaskGraph& graph() const = 0;
   [[nodiscard]] const Topology& topology() const { return topology_; }
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
+  /// A step takes so many times as long while a checkpoint is written over the cards that training uses.
+  virtual void set_writing(double /*longer*/) {}
   /// What an execution of graph() says. `execute` runs what depends on its times: the input pipeline of a training
   /// step, which waits for the step.
   [[nodiscard]] virtual Result read(const Execution& execution, const Executor& execute) const = 0;
@@ -48,6 +50,7 @@ std::unique_ptr<Job> make_job(const Scenario& scenario, Fidelity fidelity, Recip
 /// Whether a result says what ran when (Result::timeline). A single operator has no timeline.
 enum class Timeline { leave_out, fill };
 
+/// What the result rests on is what has been read since the caller's Reading began, which is to begin before the job.
 Result result_of(const Job& job, const Executor& execute, Timeline timeline = Timeline::leave_out);
 
 /// The graph over an uncontended network.

@@ -17,6 +17,7 @@
 #include "model/memory/memory.hpp"
 #include "model/memory/memory_remedies.hpp"
 #include "model/parallelism/layout.hpp"
+#include "model/scenario/unheeded_keys.hpp"
 #include "model/tasks/model_call.hpp"
 #include "model/training/batch_split.hpp"
 #include "model/training/breakdown.hpp"
@@ -111,6 +112,7 @@ class TrainJob final : public Job {
         graph_(step_graph(step_)) {}
 
   [[nodiscard]] const TaskGraph& graph() const override { return graph_.graph; }
+  void set_writing(double longer) override { longer_beside_write_ = longer; }
 
   [[nodiscard]] Result read(const Execution& execution, const Executor& execute) const override {
     StepGraph::Times times = times_of(graph_, execution);
@@ -137,9 +139,9 @@ class TrainJob final : public Job {
  private:
   /// Where a simulation has many flows, some forty of them are estimates, held against that of the step without chance.
   [[nodiscard]] std::vector<Seconds> draw_steps(const Jitter& jitter, Seconds step, const Executor& execute) const {
-    if (flows_of(graph()) <= many_flows) return steps_with_jitter(step_, jitter, execute);
+    if (flows_of(graph()) <= many_flows) return steps_with_jitter(step_, jitter, topology_, execute);
     const auto estimate = [](const TaskGraph& graph) { return run(graph); };
-    std::vector<Seconds> steps = steps_with_jitter(step_, jitter, estimate);
+    std::vector<Seconds> steps = steps_with_jitter(step_, jitter, topology_, estimate);
     const double longer = step / times_of(graph_, estimate(graph())).end;
     for (Seconds& drawn : steps) drawn *= longer;
     return steps;
@@ -178,7 +180,9 @@ class TrainJob final : public Job {
       with_copy = execute(step_graph(step).graph).makespan;
     }
     TrainResult& train = *result.train;
-    const auto checkpointed = [&] { return checkpointed_step(checkpoint, cost, train.step_time, alone, with_copy); };
+    const auto checkpointed = [&] {
+      return checkpointed_step(checkpoint, cost, train.step_time, {alone, with_copy, longer_beside_write_});
+    };
     std::optional<Lifetime> life;
     std::optional<IntervalSearch> intervals;
     if (scenario_.cluster.failures) {
@@ -188,8 +192,8 @@ class TrainJob final : public Job {
     }
     const CheckpointedStep step = checkpointed();
     train.checkpoints = TrainResult::Checkpoints{
-        checkpoint.every, std::string(name(checkpoint.mode)), cost.state, cost.copy_time, cost.write, step.step,
-        step.mean};
+        checkpoint.every, std::string(name(checkpoint.mode)),    cost.state, cost.copy_time, cost.write, step.step,
+        step.mean,        train.step_time * longer_beside_write_};
     if (life) return add_goodput(scenario_, *life, std::move(intervals), result);
     const double longer = step.mean / train.step_time;
     if (train.time_to_train) *train.time_to_train *= longer;
@@ -209,6 +213,7 @@ class TrainJob final : public Job {
   Step step_;
   std::vector<ReplicaKind> replica_kinds_;
   StepGraph graph_;
+  double longer_beside_write_ = 1.0;
 };
 
 }  // namespace
@@ -253,6 +258,7 @@ void fill_training(Result& result, const Scenario& scenario, const Topology& top
   }
   warn_of_memory(result, scenario, step);
   warn_of_mfu(result, scenario, model);
+  for (std::string& sentence : unheeded_keys(scenario)) result.warnings.push_back(std::move(sentence));
   set_published_uncertainty(scenario, result);
 }
 

@@ -35,11 +35,12 @@ double kernels_share(const Scenario& scenario, const TrainWorkload& train) {
     return uses_tensor_cores(gpu, train.precision) ? c.mixed_network : c.network;
   }
   double share = c.train;
-  if (bytes_per_element(train.precision) < bytes_per_element(Precision::fp16)) share = std::max(share, c.narrow);
-  if (is_blackwell(gpu)) share = std::max(share, c.blackwell);
-  if (train.kernels == KernelSet::plain) share = std::max(share, c.plain);
+  const auto at_least = [&share](double other) { share = std::max(share, other); };
+  if (bytes_per_element(train.precision) < bytes_per_element(Precision::fp16)) at_least(c.narrow);
+  if (is_blackwell(gpu)) at_least(c.blackwell);
+  if (train.kernels == KernelSet::plain) at_least(c.plain);
   const auto* transformer = std::get_if<TransformerConfig>(&train.model.shape);
-  if (transformer != nullptr && transformer->sequence >= long_sequence) share = std::max(share, c.long_sequence);
+  if (transformer != nullptr && transformer->sequence >= long_sequence) at_least(c.long_sequence);
   return share;
 }
 
@@ -59,7 +60,8 @@ double collective_share(const Scenario& scenario, const CollectiveWorkload& work
 double step_share(const Scenario& scenario, const TrainWorkload& train, Result& result) {
   const double waits = result.train->breakdown.exposed_communication / std::max(result.time(), Seconds(1e-12));
   const double kernels = kernels_share(scenario, train);
-  const double share = kernels + std::clamp(waits, 0.0, 1.0) * (communication_share(scenario) - kernels);
+  const double share =
+      waits > 0.0 ? kernels + std::min(waits, 1.0) * (communication_share(scenario) - kernels) : kernels;
   const Gpu& gpu = scenario.cluster.node.gpu;
   const std::string_view architecture = chip_generations[generation_of(gpu)].name;
   if (gpu.processor || std::ranges::find(measured_architectures, architecture) != measured_architectures.end()) {

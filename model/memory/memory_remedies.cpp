@@ -99,7 +99,8 @@ class Remedies {
   // Over the replicas that there are, or over more cards of the same kind.
   void sharding() {
     if (has_servers(scenario_.plan.sync.algorithm)) return;  // the servers hold the optimizer's states
-    const int highest = splits_backward(scenario_.plan.schedule) ? 2 : 3;
+    const int parted = scenario_.plan.zero_gradients == ZeroGradients::kept ? 2 : 1;  // which scatter once a step
+    const int highest = splits_backward(scenario_.plan.schedule) ? parted : 3;
     for (int zero = std::max(scenario_.plan.zero, 1); zero <= highest; ++zero) {
       for (int replicas = std::max(scenario_.plan.data, 2); replicas <= 512; replicas *= 2) {
         if (sharded(zero, replicas)) break;

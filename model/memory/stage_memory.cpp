@@ -163,26 +163,24 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
   // FSDP shards the fp32 weights themselves and gathers them in the shorter format: there is no second copy.
   const bool fp32_shards = sharded_ && train.master_weights;
   const Bytes held = fp32_shards ? fp32 : weight;
-  // DeepSpeed's bf16 optimizer adds gradients up in fp32 and leaves those of the backward pass where they are
-  // (runtime/bf16_optimizer.py, update_hp_grads without clear_lp_grads; runtime/pipe/engine.py, _exec_backward_pass).
-  const bool added_apart = plan.sync.bucket_rule == Sync::BucketRule::deepspeed && plan.zero < 2 &&
-                           weight < bytes_per_element(plan.sync.gradient_precision);
+  const bool added_apart =
+      plan.sync.summed_apart && plan.zero < 2 && weight < bytes_per_element(plan.sync.gradient_precision);
   const Bytes gradient =
       fp32_shards ? fp32 : bytes_per_element(plan.sync.gradient_precision) + (added_apart ? weight : Bytes(0.0));
   const bool on_servers = servers_update(plan);
   const Bytes master = train.master_weights && !fp32_shards && !on_servers ? fp32 : Bytes(0.0);
   const Bytes state = on_servers ? Bytes(0.0) : optimizer_state(train.optimizer);
   const double own = parameters_of_shard(plan, parameters_, in_experts_);
-  const auto held_at = [&](int level) { return plan.zero >= level ? own : parameters_; };
+  const auto kept = [&](bool divided) { return divided ? own : parameters_; };
 
-  fixed_[MemoryPart::weights] = held * held_at(3) + weight * frozen_ / (sharded_ ? shards_ : 1.0);
-  fixed_[MemoryPart::gradients] = gradient * held_at(2);
+  fixed_[MemoryPart::weights] = held * kept(sharded_) + weight * frozen_ / (sharded_ ? shards_ : 1.0);
+  fixed_[MemoryPart::gradients] = gradient * kept(divides_gradients(plan));
   // Stages of pipelines scatter after their last micro-batch and add up whole gradients until then
   // (torch.distributed.pipelining, stage.py: set_requires_gradient_sync(False); FSDP2: to_accumulated_grad_if_needed).
   if (sharded_ && shards_ > 1.0 && plan.pipeline > 1 && micro_batches(train, plan) > 1) {
     fixed_[MemoryPart::gradients] += gradient * parameters_;
   }
-  fixed_[MemoryPart::optimizer] = (state + master) * held_at(1);
+  fixed_[MemoryPart::optimizer] = (state + master) * kept(plan.zero >= 1);
   if (on_servers) add_server(plan, train);
   const Plan::Offload& offload = plan.offload;
   const auto to_host = [&](MemoryPart part) {
@@ -209,12 +207,13 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
       for (const WeightMatrix& matrix : run.layer->matrices) {
         const double count = static_cast<double>(matrix.count) * run.count;
         const double elements = matrix.elements();
-        const double shards = shards_ / (matrix.of_experts ? plan.expert : 1);
-        const auto over = [&](int level) { return plan.zero >= level ? shards : 1.0; };
-        if (weights) add(elements / over(3), held, count);
-        if (!offload.optimizer) add(elements / over(2), gradient, count);
-        if (states > 0) add(elements / over(1), fp32, count * states);
-        if (!offload.optimizer && master.value() > 0.0) add(elements / over(1), master, count);
+        const auto held_of = [&](bool divided) {
+          return divided ? elements / (shards_ / (matrix.of_experts ? plan.expert : 1)) : elements;
+        };
+        if (weights) add(held_of(sharded_), held, count);
+        if (!offload.optimizer) add(held_of(divides_gradients(plan)), gradient, count);
+        if (states > 0) add(held_of(plan.zero >= 1), fp32, count * states);
+        if (!offload.optimizer && master.value() > 0.0) add(held_of(plan.zero >= 1), master, count);
       }
     }
   }
@@ -249,13 +248,13 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
       if (!streams || !plan.reshard_after_forward) run.gathered = Bytes(0.0);
     }
   }
-  // Megatron's buckets are parts of the gradients' own memory.
+  // Buckets are parts of the gradients' own memory where nothing is copied and a rank has all of it.
   const Bytes all = bytes_per_element(plan.sync.gradient_precision) * parameters_;
   const bool processor = scenario.cluster.node.gpu.processor.has_value();
   // On processors all buckets are counted (DistributedDataParallel keeps them all). On GPUs one is, with which the
   // other parts were compared to measurements.
   const Bytes bucket = processor ? all : std::min(plan.sync.bucket, all);
-  const bool in_place = plan.sync.bucket_rule == Sync::BucketRule::megatron;
+  const bool in_place = !plan.sync.copied && !divides_gradients(plan);
   const bool sums = plan.data > 1 || plan.schedule == PipelineSchedule::dualpipe;
   if (processor && has_servers(plan.sync.algorithm)) {
     communication += all * 2.0;  // what is pushed and what is pulled

@@ -98,6 +98,16 @@ std::vector<std::vector<int>> across_blocks(const std::vector<std::vector<int>>&
   return across;
 }
 
+/// The groups from `first` on become one, their first members first.
+void join_groups(std::vector<std::vector<int>>& groups, std::size_t first) {
+  std::vector<int> joined;
+  for (std::size_t member = 0; member < groups[first].size(); ++member) {
+    for (std::size_t group = first; group < groups.size(); ++group) joined.push_back(groups[group][member]);
+  }
+  groups.resize(first);
+  groups.push_back(std::move(joined));
+}
+
 bool is_of_gradients(GroupKind kind) { return kind == GroupKind::gradients || kind == GroupKind::expert_gradients; }
 
 }  // namespace
@@ -109,6 +119,7 @@ RankLayout::RankLayout(const Plan& plan)
       pipeline_{plan.pipeline},
       expert_(plan.expert),
       shard_(shards_of(plan)),
+      folded_experts_(plan.folded_experts),
       placement_(plan) {
   using enum ParallelDimension;
   int stride = 1;
@@ -215,9 +226,11 @@ std::vector<std::vector<int>> RankLayout::groups_within(GroupKind kind, int stag
       break;
     case GroupKind::expert:
       for (int set = 0; set < sets; ++set) {
+        const std::size_t first = groups.size();
         for (int t = 0; t < tensor_.size; ++t) {
           experts_on_neighbours_ ? add_replicas(set * expert_, expert_, 1, t) : add_replicas(set, expert_, sets, t);
         }
+        if (folded_experts_) join_groups(groups, first);
       }
       break;
     case GroupKind::gradients:

@@ -47,7 +47,9 @@ enum class GroupKind {
 /// They fill the nodes of plan.placement one after the other.
 ///
 /// Experts are spread over the replicas (data and context) of a stage and tensor index: over those with neighbouring
-/// ranks where `expert` stands before `data` in the order, else over those that are as far apart as possible.
+/// ranks where `expert` stands before `data` in the order, else over those that are as far apart as possible. Where
+/// they are folded (Plan::folded_experts), the tensor ranks beside these hold others, and all exchange tokens with each
+/// other.
 class RankLayout {
  public:
   /// Rank r is GPU r.
@@ -86,6 +88,7 @@ class RankLayout {
 
   Dimension tensor_, context_, data_, pipeline_;
   int expert_, shard_;
+  bool folded_experts_ = false;
   ChunkPlacement placement_;
   bool experts_on_neighbours_ = true;
   std::vector<int> gpu_of_rank_;  ///< empty where rank r is GPU r

@@ -38,8 +38,8 @@ struct Sync {
     int count = 0;
     double factor = 1.0;  ///< of compute time
   } slow_workers;
-  /// Who says how large a bucket is: the scenario, or a trainer's rule. automatic: the rule that suits the plan, until
-  /// that is known. whole: all gradients at once. layer: ZeRO-3 knows no buckets.
+  /// Who says how large a bucket is: the scenario, or a trainer's rule. automatic: 25 MiB, or a million elements for
+  /// each rank where that is more. whole: all gradients at once. layer: ZeRO-3 knows no buckets.
   enum class BucketRule { stated, automatic, ddp, megatron, deepspeed, whole, layer } bucket_rule = BucketRule::stated;
   Bytes bucket = Bytes(25e6);
   Bytes first_bucket;  ///< the first one to become ready, where it has a size of its own; zero: as the others
@@ -48,9 +48,18 @@ struct Sync {
   enum class Bucketing { by_layer, by_tensor } bucketing = Bucketing::by_layer;
   bool overlap = true;
   bool every_micro_batch = false;  ///< gradients are synchronised after each micro-batch, not after the last alone
+  bool copied = false;             ///< gradients are copied into buckets, which have memory of their own (key copied)
+  bool summed_apart = false;  ///< micro-batches add up beside the gradients of a pass, which stay (key summed_apart)
   Precision gradient_precision = Precision::fp32;
-  /// What ZeRO gathers weights in; else what they are kept in (bf16 in trainings that cast operands).
+  /// What ZeRO gathers and workers pull weights in; else what they are kept in (bf16 in trainings that cast operands).
   std::optional<Precision> parameter_precision = std::nullopt;
+  /// How updated weights of ZeRO-1 and 2 come back. All-gathers: one for each of the gradients' buckets
+  /// (Megatron-Core), or one (DeepSpeed). Broadcasts, where whole tensors have an owner that updates them: one by each
+  /// owner (InternEvo), or one of each tensor (PyTorch's ZeroRedundancyOptimizer).
+  enum class Gather { buckets, whole, owners, tensors } gather = Gather::buckets;
+  /// Beside the next step's first forward passes, which wait for the weights of their layers; else behind the update.
+  bool gather_overlap = false;
+  [[nodiscard]] bool has_owners() const { return gather == Gather::owners || gather == Gather::tensors; }
   Compression compression;
 };
 
@@ -65,12 +74,22 @@ constexpr std::string_view enumerator_word<PipelineSchedule::one_forward_one_bac
   return "1f1b";
 }
 
+/// What a stage does while its activations, or their gradients, are on their way to the next one (key
+/// plan.pipeline_messages): it goes on with its next pass, or waits for their arrival.
+enum class PipelineMessages { asynchronous, blocking };
+
 /// What ranks are divided by (words of key plan.order).
 enum class ParallelDimension { tensor, context, expert, data, pipeline };
 
 /// How a step's samples are divided among replicas on nodes of several kinds (key plan.split): to each as many; as the
 /// peak rates of their GPUs; so that the passes of all are over as early as can be.
 enum class BatchSplit { equal, proportional, best };
+
+/// How ZeRO-1 sums gradients (key by of plan.zero): each rank is sent its part, or all of them as without ZeRO.
+enum class ZeroBy { scatter, all_reduce };
+/// What ZeRO-2 does with gradients (key gradients of plan.zero): each micro-batch's are scattered, and a rank adds up
+/// its part alone; or all are kept whole until the last one, which is ZeRO-1's memory and traffic.
+enum class ZeroGradients { scattered, kept };
 
 struct Plan {
   /// What is kept in host memory between its uses (key plan.offload: a word or a list of them).
@@ -83,12 +102,15 @@ struct Plan {
 
   int data = 1, tensor = 1, pipeline = 1, interleave = 1, context = 1, expert = 1;
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  PipelineMessages pipeline_messages = PipelineMessages::asynchronous;
   /// Embedding and loss count as a layer each when layers are divided among stages (Megatron-LM:
   /// --account-for-embedding-in-pipeline-split and --account-for-loss-in-pipeline-split).
   bool embedding_in_pipeline = false;
   /// Tensor ranks hold different experts whole instead of a part of each (key expert_tensor: 1). `expert` then counts
   /// the ranks beside them among which experts are divided further, and the key all of them.
   bool folded_experts = false;
+  ExpertDispatch expert_dispatch = ExpertDispatch::all_to_all;
+  bool expert_overlap = false;  ///< tokens travel behind the kernels of another micro-batch or chunk
   bool sequence_parallel = false;
   bool tensor_overlap = false;  ///< gathers and scatters of tensor ranks run in chunks behind their products
   /// Which dimension runs over neighbouring ranks: the fastest first. Megatron-LM's own by default (arXiv 2104.04473,
@@ -101,6 +123,8 @@ struct Plan {
   std::vector<int> stage_layers;    ///< by stage, where it is stated or follows from their speed; empty: as many each
   std::vector<int> placement;       ///< nodes in the order of ranks; empty: all of the cluster's, as they are numbered
   int zero = 0;
+  ZeroBy zero_by = ZeroBy::scatter;
+  ZeroGradients zero_gradients = ZeroGradients::scattered;
   int shard = 0;  ///< ranks over which `zero` divides, as often as there are replicas of these (HSDP); 0: all of them
   bool reshard_after_forward = true;  ///< zero 3: weights are gathered again for the backward pass
   Offload offload;
@@ -114,6 +138,11 @@ inline bool splits_backward(PipelineSchedule schedule) {
   return schedule == PipelineSchedule::zero_bubble || schedule == PipelineSchedule::dualpipe;
 }
 
+/// Whether exchanges of tokens count as hidden in each pass; DualPipe's pairs of passes hide all that is in them.
+inline bool hides_exchanges(const Plan& plan) {
+  return plan.expert_overlap && plan.schedule != PipelineSchedule::dualpipe;
+}
+
 /// Ranks that hold the same parameters and sum their gradients: data and context ranks, under DualPipe of two stages.
 inline int replicas_of(const Plan& plan) {
   return plan.data * plan.context * (plan.schedule == PipelineSchedule::dualpipe ? 2 : 1);
@@ -122,6 +151,16 @@ inline int replicas_of(const Plan& plan) {
 /// Ranks over which ZeRO divides what they hold, and how many such groups hold the same.
 inline int shards_of(const Plan& plan) { return plan.shard > 0 ? plan.shard : replicas_of(plan); }
 inline int copies_of_shard(const Plan& plan) { return replicas_of(plan) / shards_of(plan); }
+
+/// Whether a rank holds its part of the gradients alone.
+inline bool divides_gradients(const Plan& plan) {
+  return plan.zero == 3 || (plan.zero == 2 && plan.zero_gradients == ZeroGradients::scattered);
+}
+
+/// Whether gradients leave after every micro-batch; so do ZeRO-3's, unit by unit.
+inline bool synchronises_every_micro_batch(const Plan& plan) {
+  return plan.zero < 3 && (plan.sync.every_micro_batch || divides_gradients(plan));
+}
 
 /// What one rank holds of a stage's `parameters` where ZeRO divides them; those in experts over fewer ranks, as expert
 /// parallelism has divided them already.

@@ -331,7 +331,7 @@ ParameterStore build_store(const Scenario& scenario, const TrainWorkload& train,
   store.barrier = sync.barrier;
   store.first_layer_first = sync.priority == Sync::Priority::first_layer;
   store.gradient = cast_bytes(sync.compression, sync.gradient_precision);
-  store.weight = bytes_per_element(storage_precision(train.precision));
+  store.weight = bytes_per_element(sync.parameter_precision.value_or(storage_precision(train.precision)));
   store.compute_spread = train.compute_spread;
   store.slow = sync.slow_workers;
   store.background = scenario.background;

@@ -1,5 +1,8 @@
 #include "model/planning/auto_plan.hpp"
 
+#include <optional>
+#include <utility>
+
 #include "model/planning/plan_search.hpp"
 
 namespace foretrain {
@@ -15,28 +18,48 @@ PlanDimensions auto_dimensions(const YamlNode& document) {
   return chosen;
 }
 
-Scenario read_planned_scenario(const YamlNode& document, const std::string& name, const StepTimeOf& step_time,
-                               std::size_t finalists) {
-  const PlanDimensions chosen = auto_dimensions(document);
-  if (!chosen.any()) return read_scenario(document, name);
+namespace {
+
+struct Chosen {
+  PlanSpace space;
+  PlanPoint point;
+};
+
+/// Nothing where the document leaves nothing open.
+std::optional<Chosen> choose(const YamlNode& document, const std::string& name, const StepTimeOf& step_time,
+                             std::size_t finalists) {
+  const PlanDimensions dimensions = auto_dimensions(document);
+  if (!dimensions.any()) return std::nullopt;
   std::vector<PlanSpace> spaces;
-  spaces.emplace_back(document, name, chosen);
+  spaces.emplace_back(document, name, dimensions);
   const PlanSearch search = search_plans(spaces, {PlanObjective{}}, finalists);
   if (search.best.empty()) {
     throw ScenarioError(document.where, "plan", "no plan fits the GPUs' memory",
                         "auto for more keys, more nodes or a smaller model");
   }
-  Scenario best = spaces.front().read(search.best.front().point);
-  if (search.best.size() == 1) return best;
-  Seconds least = step_time(best);
-  for (std::size_t i = 1; i < search.best.size(); ++i) {
-    Scenario other = spaces.front().read(search.best[i].point);
-    const Seconds time = step_time(other);
+  Chosen chosen{std::move(spaces.front()), search.best.front().point};
+  Seconds least = Seconds::infinity();
+  for (std::size_t i = 0; search.best.size() > 1 && i < search.best.size(); ++i) {
+    const Seconds time = step_time(chosen.space.read(search.best[i].point));
     if (!(time < least)) continue;
     least = time;
-    best = std::move(other);
+    chosen.point = search.best[i].point;
   }
-  return best;
+  return chosen;
+}
+
+}  // namespace
+
+std::vector<std::string> auto_overrides(const YamlNode& document, const std::string& name, const StepTimeOf& step_time,
+                                        std::size_t finalists) {
+  const std::optional<Chosen> chosen = choose(document, name, step_time, finalists);
+  return chosen ? chosen->space.overrides(chosen->point) : std::vector<std::string>();
+}
+
+Scenario read_planned_scenario(const YamlNode& document, const std::string& name, const StepTimeOf& step_time,
+                               std::size_t finalists) {
+  const std::optional<Chosen> chosen = choose(document, name, step_time, finalists);
+  return chosen ? chosen->space.read(chosen->point) : read_scenario(document, name);
 }
 
 }  // namespace foretrain

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "model/planning/plan_space.hpp"
 
@@ -14,8 +15,12 @@ PlanDimensions auto_dimensions(const YamlNode& document);
 /// How long a scenario's step takes, by the means of the caller.
 using StepTimeOf = std::function<Seconds(const Scenario&)>;
 
-/// The document's scenario; where it has `auto`, with the plan that is best of the `finalists` best by estimate. Throws
+/// What `auto` stands for, as for --set: the plan that is best of the `finalists` best by estimate. Throws
 /// ScenarioError where no plan fits.
+std::vector<std::string> auto_overrides(const YamlNode& document, const std::string& name, const StepTimeOf& step_time,
+                                        std::size_t finalists);
+
+/// The document's scenario with these.
 Scenario read_planned_scenario(const YamlNode& document, const std::string& name, const StepTimeOf& step_time,
                                std::size_t finalists);
 

@@ -72,7 +72,7 @@ bool repeats(const Step::Transfer::Part& part, const Step::Transfer::Part& other
   const auto shifted = [&](const Flow& a, const Flow& b) {
     if (!shift) shift = a.source - b.source;
     return a.source - b.source == *shift && a.destination - b.destination == *shift && a.bytes == b.bytes &&
-           topology.is_gpu(a.source) && topology.is_gpu(a.destination);
+           a.weight == b.weight && topology.is_gpu(a.source) && topology.is_gpu(a.destination);
   };
   const auto same = [&](const LoweredCollective::Phase& a, const LoweredCollective::Phase& b) {
     return a.latency == b.latency && a.repeat == b.repeat && std::ranges::equal(a.flows, b.flows, shifted);

@@ -37,6 +37,12 @@ Seconds LaneBound::sent(const GradientBucket& bucket) const {
   return time;
 }
 
+Seconds LaneBound::gathered(const WeightGather& gather) const {
+  Seconds time;
+  for (const int index : gather.transfers) time += transfer(index);
+  return time;
+}
+
 Seconds LaneBound::least(const Segment& whole, const std::vector<Piece>& pieces) const {
   if (pieces.empty()) return whole.total();
   Seconds time;

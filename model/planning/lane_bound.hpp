@@ -18,6 +18,11 @@ class LaneBound {
   [[nodiscard]] Seconds of_bucket(const GradientBucket& bucket) const { return least(bucket.backward, bucket.pieces); }
   /// Its transfers, one after the other.
   [[nodiscard]] Seconds sent(const GradientBucket& bucket) const;
+  [[nodiscard]] Seconds gathered(const WeightGather& gather) const;
+  /// The part of the first forward pass that waits for them.
+  [[nodiscard]] Seconds beside_gathers(const WeightGather& gather) const {
+    return least(gather.forward, gather.pieces);
+  }
   [[nodiscard]] Seconds transfer(int index) const { return index < 0 ? Seconds(0.0) : transfers_[at_index(index)]; }
 
  private:

@@ -64,13 +64,13 @@ LayerCost least_of(LayerCost a, const LayerCost& b) {
 
 PlanBlocks::PlanBlocks(const PlanSpace& space, const PlanPoint& layout, PlanPrices& prices)
     : space_(space), prices_(prices), scenario_(space.read(layout)) {
-  variants_.emplace(std::pair(synchronised(layout), layout.sequence_parallel),
+  variants_.emplace(std::tuple(synchronised(layout), layout.sequence_parallel, layout.interleave > 1),
                     Variant{scenario_.plan, train().master_weights});
   scenario_.cluster.failures.reset();  // no step depends on them, and trainings through failures take long
 }
 
 void PlanBlocks::take(const PlanPoint& point) {
-  const std::pair key{synchronised(point), point.sequence_parallel};
+  const std::tuple key{synchronised(point), point.sequence_parallel, point.interleave > 1};
   auto known = variants_.find(key);
   if (known == variants_.end()) {
     const Scenario read = space_.read(point);
@@ -122,8 +122,6 @@ std::vector<LayerCost> PlanBlocks::kernels(Weights weights) {
 
 /// The same with copies to the host, collectives inside layers and under ZeRO-3 those of their weights.
 const std::vector<PlanBlocks::LayerTimes>& PlanBlocks::costs(Weights weights) {
-  // How gradients are synchronised may be open still: with overlap more hides than without.
-  const bool overlap = std::exchange(scenario_.plan.sync.overlap, true);
   auto known = costs_.find(costed(weights));
   if (known == costs_.end()) {
     std::vector<LayerTimes> costs;
@@ -150,7 +148,6 @@ const std::vector<PlanBlocks::LayerTimes>& PlanBlocks::costs(Weights weights) {
     }
     known = costs_.emplace(costed(weights), std::move(costs)).first;
   }
-  scenario_.plan.sync.overlap = overlap;
   return known->second;
 }
 
@@ -231,7 +228,6 @@ void PlanBlocks::add_parts(PassTimes& times, Weights weights) {
   const LayerPricer pricer(scenario_, train(), space_.topology());
   const int zero =
       std::exchange(scenario_.plan.zero, weights == Weights::sharded ? 3 : std::min(scenario_.plan.zero, 2));
-  const bool overlap = std::exchange(scenario_.plan.sync.overlap, true);  // as in costs()
   std::vector<LayerCost> inputs, weight_gradients;
   for (const LayerGroup& group : model().layers) {
     const Layer layer = without_weight_gradients(group.layer);
@@ -246,7 +242,6 @@ void PlanBlocks::add_parts(PassTimes& times, Weights weights) {
     weight_gradients.push_back(pricer.price(weight_gradients_alone(group.layer)));
   }
   scenario_.plan.zero = zero;
-  scenario_.plan.sync.overlap = overlap;
   for (const std::vector<LayerRun>& chunk : chunks()) {
     LayerCost of_inputs, of_weights;
     for (const LayerRun& run : chunk) {
@@ -262,7 +257,7 @@ MemoryFootprint PlanBlocks::least_memory() {
   const auto known = states_.find(stored());
   if (known != states_.end() && !known->second.fits_gpu()) return known->second;
   const Sync sync = scenario_.plan.sync;
-  scenario_.plan.sync.bucket_rule = Sync::BucketRule::megatron;  // parts of the gradients' own memory
+  scenario_.plan.sync.copied = false;
   scenario_.plan.sync.bucket = Bytes(0.0);
   const MemoryFootprint least = memory();
   scenario_.plan.sync = sync;
@@ -295,6 +290,7 @@ std::optional<Seconds> PlanBlocks::estimate(const std::function<bool(Seconds bou
   const std::optional<Step> step = blocks();
   if (!step) return foretrain::estimate(scenario_).time();
   if (hopeless(step_bound(*step, scenario_.plan))) return std::nullopt;
+  if (space_.topology().draws_routes()) return estimates_[key] = foretrain::estimate(scenario_).time();
   StepGraph::Times times;
   times.end = run(step_graph(*step).graph).makespan;
   return estimates_[key] = step_time(*step, times, std::nullopt);

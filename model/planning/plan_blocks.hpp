@@ -45,14 +45,24 @@ class PlanBlocks {
   /// ZeRO, the algorithm with servers and where they stand, buckets, overlap.
   using Synchronised = std::tuple<int, SyncAlgorithm, int, ServerPlacement, int, bool>;
   /// What a reader makes of these where the scenario leaves it open.
-  using Habits = std::tuple<Bytes, Bytes, Sync::Bucketing, Precision, bool, ExecutionMode, bool, bool>;
+  using Habits =
+      std::tuple<Bytes, Bytes, Sync::Bucketing, Precision, bool, ExecutionMode, bool, bool, Sync::Gather, bool, ZeroBy>;
   [[nodiscard]] Habits habits() const {
     const Plan& plan = scenario_.plan;
     const Sync& sync = plan.sync;
-    return {sync.bucket,    sync.first_bucket,   sync.bucketing,        sync.gradient_precision, sync.every_micro_batch,
-            plan.execution, plan.single_process, train().master_weights};
+    return {sync.bucket,
+            sync.first_bucket,
+            sync.bucketing,
+            sync.gradient_precision,
+            synchronises_every_micro_batch(plan),
+            plan.execution,
+            plan.single_process,
+            train().master_weights,
+            sync.gather,
+            sync.gather_overlap,
+            plan.zero_by};
   }
-  /// ZeRO-1 and 2 differ in memory alone, and in what a reader makes of them.
+  /// ZeRO-1 and 2 differ in memory alone, in what a reader makes of them, and in when gradients leave (Habits).
   [[nodiscard]] static int zero_in_time(int zero) { return zero == 2 ? 1 : zero; }
   struct Variant {
     Plan plan;
@@ -77,8 +87,8 @@ class PlanBlocks {
   };
   /// Micro-batch, sequence parallelism, whether products hide its collectives, ZeRO-3.
   using Built = std::tuple<std::int64_t, bool, bool, bool>;
-  /// And recomputation, weights, what of a pass lies on the host, whether the dispatch to experts may hide.
-  using Costed = std::tuple<Built, Recompute, Weights, int, bool>;
+  /// And recomputation, weights, what of a pass lies on the host, how tokens reach experts and whether they hide.
+  using Costed = std::tuple<Built, Recompute, Weights, int, ExpertDispatch, bool>;
 
   static Synchronised synchronised(const PlanPoint& point) {
     return {point.zero, point.algorithm, point.servers, point.placement, point.bucket, point.overlap};
@@ -101,7 +111,8 @@ class PlanBlocks {
   [[nodiscard]] Costed costed(Weights weights) const {
     const Plan::Offload& offload = scenario_.plan.offload;
     const int on_host = weights == Weights::any ? 0 : (offload.parameters ? 1 : 0) + (offload.activations ? 2 : 0);
-    return {built(), train().recompute, weights, on_host, scenario_.plan.interleave > 1};
+    const Plan& plan = scenario_.plan;
+    return {built(), train().recompute, weights, on_host, plan.expert_dispatch, hides_exchanges(plan)};
   }
   [[nodiscard]] const Model& model();
   [[nodiscard]] const std::vector<std::vector<LayerRun>>& chunks();
@@ -124,7 +135,7 @@ class PlanBlocks {
   Scenario scenario_;
   Step scratch_;  ///< whose transfers the table fills
   std::optional<TransferTable> transfers_;
-  std::map<std::pair<Synchronised, bool>, Variant> variants_;  ///< and sequence parallelism
+  std::map<std::tuple<Synchronised, bool, bool>, Variant> variants_;  ///< and sequence parallelism
   PlanPoint point_;
   /// By schedule (one for all that lay out alike), chunks, whether the host updates, ZeRO, and how gradients are
   /// synchronised, beside the passes or not.

@@ -91,14 +91,12 @@ std::optional<StepEnds> PlanBlocks::ends() {
     const bool undisturbed = scenario_.cluster.faults.empty() && scenario_.background.empty();
     std::optional<Step> step = blocks(undisturbed ? Symmetry::assumed : Symmetry::used);
     if (undisturbed && step && !transfers_are_even(*step, space_.topology())) step = blocks();
-    if (step) known = ends_.emplace(key, ends_of(*step, plan)).first;
+    if (step) known = ends_.emplace(key, ends_of(*step)).first;
   }
   plan.sync.overlap = overlap;
   if (known == ends_.end()) return std::nullopt;
   StepEnds ends = known->second;
-  if (overlap) return ends;
-  ends.overlap = false;
-  for (StepEnds::Stage& stage : ends.stages) stage.first_gather = Seconds(0.0);
+  ends.overlap = overlap;
   return ends;
 }
 
@@ -106,7 +104,11 @@ Seconds PlanBlocks::ends_bound(bool any_synchronisation) {
   std::optional<StepEnds> own = ends();
   if (own && any_synchronisation) {
     own->overlap = true;
-    for (StepEnds::Stage& stage : own->stages) stage.gradients.clear();
+    for (StepEnds::Stage& stage : own->stages) {
+      stage.gradients.clear();
+      stage.updated = stage.optimizer;
+      stage.first_gather = stage.first_gathers = Seconds(0.0);
+    }
   }
   return least_of_both(any_synchronisation && scenario_.plan.tensor_overlap, [&] {
     return bound_by({pass_times(own_weights()), walk(), own ? &*own : nullptr, gradients_to_host()});

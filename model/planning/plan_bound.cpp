@@ -9,7 +9,6 @@
 #include "model/base/number.hpp"
 #include "model/parallelism/pipeline_order.hpp"
 #include "model/planning/lane_bound.hpp"
-#include "model/training/gradient_sync.hpp"
 
 namespace foretrain {
 
@@ -126,9 +125,7 @@ Seconds lane_bound(const Step& step, const Step::Lane& lane, const LaneBound& ti
 
 }  // namespace
 
-StepEnds ends_of(const Step& step, const Plan& plan) {
-  const bool gathers = (plan.zero == 1 || plan.zero == 2) && step.overlap;
-  constexpr auto parts = static_cast<double>(GradientSync::most_buckets);
+StepEnds ends_of(const Step& step) {
   StepEnds ends;
   ends.overlap = step.overlap;
   ends.stages.resize(at_index(step.stage_count()));
@@ -145,10 +142,15 @@ StepEnds ends_of(const Step& step, const Plan& plan) {
       }
     }
     here.optimizer = own.optimizer.compute + own.optimizer.host;
-    // exposed = first + max((parts - 1) · first - forward, 0), solved for the first
-    const Seconds exposed = own.exposed_gather, forward = own.chunks.front().forward.total();
-    const bool hidden = exposed * (parts - 1.0) <= forward;
-    if (gathers) here.first_gather = hidden ? exposed : (exposed + forward) / parts;
+    here.updated = here.optimizer;
+    for (const Step::Chunk& chunk : own.chunks) {
+      Seconds all;
+      for (const WeightGather& gather : chunk.gathers) all += times.gathered(gather);
+      const Seconds first = chunk.gathers.empty() ? all : times.gathered(chunk.gathers.front());
+      here.first_gather = std::min(here.first_gather, first);
+      here.first_gathers = std::min(here.first_gathers, all);
+      if (!step.gather_overlap) here.updated += all;
+    }
     StepEnds::Stage& stage = ends.stages[at_index(own.stage)];
     stage.gradients.resize(here.gradients.size());
     for (std::size_t chunk = 0; chunk < here.gradients.size(); ++chunk) {
@@ -156,7 +158,9 @@ StepEnds ends_of(const Step& step, const Plan& plan) {
     }
     stage.weights = std::max(stage.weights, here.weights);
     stage.optimizer = std::max(stage.optimizer, here.optimizer);
-    stage.first_gather = std::max(stage.first_gather, here.first_gather);
+    stage.updated = std::max(stage.updated, here.updated);
+    stage.first_gather = std::min(stage.first_gather, step.gather_overlap ? here.first_gather : Seconds(0.0));
+    stage.first_gathers = std::min(stage.first_gathers, step.gather_overlap ? here.first_gathers : Seconds(0.0));
   }
   ends.after = step.gradient_norm + step.once_per_step + step.loader_serial;
   return ends;
@@ -206,12 +210,11 @@ std::optional<PipelineWalk> walk_of(const Plan& plan, int micro_batches, const P
 
 Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts& known) {
   const auto& [times, walk, ends, to_host] = known;
-  constexpr auto parts = static_cast<double>(GradientSync::most_buckets);
   const ChunkPlacement placement(plan);
   const Paths paths = paths_of(placement, plan.pipeline, times);
   const bool parted = splits_backward(plan.schedule);
   const double each = micro_batches * (plan.schedule == PipelineSchedule::dualpipe ? 0.5 : 1.0);
-  Seconds longest, optimizer, with_optimizer;
+  Seconds longest, updated, with_update, late_begin = Seconds::infinity();
   for (int stage = 0; stage < plan.pipeline; ++stage) {
     Seconds work, weights, late, head = Seconds::infinity(), tail = Seconds::infinity();
     for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
@@ -247,24 +250,23 @@ Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts&
           passes = std::max(passes, sent);
         }
       }
-      // The longer the first pass, the less is gathered in sight, but by no more than it is longer; copies and pairs
-      // may hide what makes it longer.
-      const bool certain =
-          !plan.offload.parameters && !plan.offload.activations && (times.pairs.empty() || times.exact);
-      const Seconds forward = times.forward[at_index(placement.position(stage, 0))];
-      const Seconds rest = certain ? own.first_gather * (parts - 1.0) - forward : Seconds(0.0);
-      const Seconds gathers = own.first_gather + std::max(rest, Seconds(0.0));
-      optimizer = std::max(optimizer, own.optimizer);
-      with_optimizer = std::max(with_optimizer, passes + own.optimizer + gathers);
+      for (int chunk = 0; chunk < placement.chunks(); ++chunk) {
+        const Seconds forward = times.forward[at_index(placement.position(stage, chunk))];
+        late_begin = std::min(late_begin, std::max(own.first_gather, own.first_gathers - forward));
+      }
+      updated = std::max(updated, own.updated);
+      with_update = std::max(with_update, passes + own.updated);
     }
     longest = std::max(longest, passes);
     // Gradients that outlast their backward pass: the longer it is, the less, but by no more than it is longer; pairs
     // may hide what makes it longer.
     if (times.pairs.empty() || times.exact) {
-      with_optimizer = std::max(with_optimizer, head + work + late * static_cast<double>(micro_batches));
+      with_update = std::max(with_update, head + work + late * static_cast<double>(micro_batches));
     }
   }
-  return std::max(longest + optimizer, with_optimizer) + (ends != nullptr ? ends->after : Seconds(0.0));
+  const Seconds passed = std::max(longest + updated, with_update);
+  // No stage's first pass ends earlier than that after the moment at which it could.
+  return ends != nullptr ? passed + late_begin + ends->after : passed;
 }
 
 namespace {
@@ -320,6 +322,21 @@ Seconds synchronised_by(const Step& step, const Step::Lane& lane, const LaneBoun
   return std::max(sent, walked.end);
 }
 
+/// By how much the first forward pass of a lane ends later than it takes, whichever of the chunks it is of: each part
+/// of it waits for its weights, and these for those before.
+Seconds late_begin(const Step::Lane& lane, const LaneBound& times) {
+  Seconds least = Seconds::infinity();
+  for (std::size_t chunk = 0; chunk < lane.chunks.size(); ++chunk) {
+    Seconds gathered, done;
+    for (const WeightGather& gather : lane.chunks[chunk].gathers) {
+      gathered += times.gathered(gather);
+      done = std::max(done, gathered) + times.beside_gathers(gather);
+    }
+    least = std::min(least, std::max(done - times.pass({.chunk = static_cast<int>(chunk)}), Seconds(0.0)));
+  }
+  return least;
+}
+
 }  // namespace
 
 Seconds step_bound(const Step& step, const Plan& plan) {
@@ -332,7 +349,7 @@ Seconds step_bound(const Step& step, const Plan& plan) {
     walk = walk_pipeline(placement, *orders, step.micro_batches, quickest_passes(step, lanes), least.hop);
   }
   const Paths paths = paths_of(placement, step.stage_count(), least);
-  Seconds synchronised, after;
+  Seconds synchronised, after, late = Seconds::infinity();
   std::vector<PipelinePass> order;
   int stage = -1;
   for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
@@ -344,11 +361,17 @@ Seconds step_bound(const Step& step, const Plan& plan) {
       if (std::exchange(stage, own.stage) != own.stage) order = step.order_of(own.stage);
       synchronised = std::max(synchronised, lane_bound(step, own, lanes[lane], paths, order));
     }
-    Seconds optimizer = own.optimizer.total();
-    for (const int gather : own.parameter_gathers) optimizer += lanes[lane].transfer(gather);
-    after = std::max(after, optimizer);
+    late = std::min(late, step.gather_overlap ? late_begin(own, lanes[lane]) : Seconds(0.0));
+    Seconds updated = own.optimizer.total();
+    for (const Step::Chunk& chunk : own.chunks) {
+      for (const WeightGather& gather : chunk.gathers) {
+        updated += step.gather_overlap ? Seconds(0.0) : lanes[lane].gathered(gather);
+      }
+    }
+    after = std::max(after, updated);
   }
-  return synchronised + step.slowest_replica + step.gradient_norm + after + step.once_per_step + step.loader_serial;
+  return late + synchronised + step.slowest_replica + step.gradient_norm + after + step.once_per_step +
+         step.loader_serial;
 }
 
 }  // namespace foretrain

@@ -31,15 +31,15 @@ struct StepEnds {
     std::vector<Seconds> gradients;  ///< by chunk: collectives of gradients after the last micro-batch
     Seconds weights;                 ///< collectives in the passes of each micro-batch, under ZeRO-3
     Seconds optimizer;
-    /// The first of the equal parts in which updated weights are gathered: the others hide behind the next step's first
-    /// pass as far as it reaches.
-    Seconds first_gather;
+    Seconds updated;  ///< the same, and weights gathered behind it
+    /// Where they are gathered beside the next step's first pass: before it can begin, and before it can end.
+    Seconds first_gather = Seconds::infinity(), first_gathers = Seconds::infinity();
   };
   std::vector<Stage> stages;
   Seconds after;  ///< norm, what happens once per step
   bool overlap = true;
 };
-StepEnds ends_of(const Step& step, const Plan& plan);
+StepEnds ends_of(const Step& step);
 
 /// When each stage can be done with its passes; nothing where there are too many.
 std::optional<PipelineWalk> walk_of(const Plan& plan, int micro_batches, const PassTimes& times);

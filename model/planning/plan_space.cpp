@@ -83,6 +83,7 @@ PlanSpace::PlanSpace(YamlNode document, std::string name, const PlanDimensions& 
   refuse_what_is_not_searched(cluster);
   if (chosen_.has(PlanDimension::algorithm)) without_servers_ = sync_without_servers(document_);
   erase_chosen(document_, chosen_);
+  ask_trainer(cluster);
   const YamlNode* overlapped = document_.at("plan.tensor_overlap");
   tensor_overlap_ = overlapped != nullptr && overlapped->scalar == "true";
   const ReadWorkload workload = read_workload(Field(*document_.at("workload"), "workload"), cluster);
@@ -302,7 +303,7 @@ std::vector<PlanSpace::Sharding> PlanSpace::shardings(const PlanPoint& point) co
   }
   std::vector<Sharding> all;
   for (const int zero : levels) {
-    if (zero == 3 && splits_backward(point.schedule)) continue;
+    if (!runs(zero, point)) continue;
     for (const int offload : offloads) {
       const Plan::Offload parts = offload < 0 ? Plan::Offload{} : offload_of(offload);
       const bool in_passes = parts.parameters || parts.activations;

@@ -3,6 +3,7 @@
 // they are interleaved, experts are divided evenly; what checks.hpp refuses is no plan.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -70,6 +71,8 @@ class PlanSpace {
   void add_layouts(const Cluster& cluster, std::int64_t gpus, PlanPoint point);
   [[nodiscard]] std::vector<Synchronisation> server_choices(const Cluster& cluster) const;
   static std::string sync_without_servers(const YamlNode& document);
+  void ask_trainer(const Cluster& cluster);
+  [[nodiscard]] bool runs(int zero, const PlanPoint& point) const;
   [[nodiscard]] std::vector<Synchronisation> methods(const PlanPoint& point) const;
   [[nodiscard]] std::int64_t batch_of_replica(const PlanPoint& point) const { return global_batch_ / point.data; }
 
@@ -83,7 +86,9 @@ class PlanSpace {
   std::optional<SyncAlgorithm> algorithm_;     ///< where it is not chosen
   std::string without_servers_;  ///< the override that leaves out what the document says of servers; empty: nothing
   std::int64_t global_batch_ = 0;
-  int layers_ = 1;  ///< that a pipeline divides
+  int layers_ = 1;                                               ///< that a pipeline divides
+  std::array<bool, 4> in_pipelines_ = {true, true, true, true};  ///< levels of ZeRO that the trainer runs there
+  bool scatters_ = false;                                        ///< ZeRO-2 scatters every micro-batch's gradients
   bool transformer_ = false, tensor_overlap_ = false;
 };
 

@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <array>
 
+#include "model/base/number.hpp"
+#include "model/base/words.hpp"
 #include "model/planning/plan_space.hpp"
+#include "model/scenario/overrides.hpp"
+#include "model/scenario/trainer_reader.hpp"
 
 namespace foretrain {
 
@@ -24,6 +28,30 @@ std::string PlanSpace::sync_without_servers(const YamlNode& document) {
     kept += fmt::format("{}{}: {}", kept.empty() ? "" : ", ", entry.key, entry.value.scalar);
   }
   return any ? "plan.sync={" + kept + "}" : "";
+}
+
+/// What the scenario's trainer, or what is assumed in its place, makes of the levels of ZeRO that divide gradients.
+void PlanSpace::ask_trainer(const Cluster& cluster) {
+  if (!chosen_.has(PlanDimension::zero)) return;
+  for (const int level : {2, 3}) {
+    YamlNode asked = document_;
+    for (const std::string& text : {fmt::format("plan.zero={}", level), std::string("plan.pipeline=2")}) {
+      apply_override(asked, parse_override(text));
+    }
+    try {
+      const YamlNode answer = with_trainer(asked, cluster).document;
+      const YamlNode* gradients = answer.at("plan.zero.gradients");
+      scatters_ = scatters_ || (gradients != nullptr && gradients->scalar == foretrain::name(ZeroGradients::scattered));
+    } catch (const ScenarioError&) {
+      in_pipelines_[at_index(level)] = false;
+    }
+  }
+}
+
+/// Backward passes in two parts have no gradients of weights to scatter, and no weights that come and go.
+bool PlanSpace::runs(int zero, const PlanPoint& point) const {
+  if (point.pipeline > 1 && !in_pipelines_[at_index(zero)]) return false;
+  return !splits_backward(point.schedule) || zero < 2 || (zero == 2 && !scatters_);
 }
 
 /// By whom gradients are added up. An algorithm is that of all-reduces, which ZeRO does without. Servers update whole

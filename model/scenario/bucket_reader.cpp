@@ -30,26 +30,27 @@ void read_bucket(const Field& field, Sync& sync) {
 // Sources: DistributedDataParallel, torch/csrc/distributed/c10d/reducer.hpp (kDefaultBucketBytes and
 // kDefaultFirstBucketBytes); Megatron-Core, distributed_data_parallel.py (bucket_size: at least 40 million parameters
 // and a million for each data-parallel rank; one bucket where gradients do not overlap); DeepSpeed,
-// runtime/zero/config.py (reduce_bucket_size, in elements).
+// runtime/zero/config.py (reduce_bucket_size, in elements). What is assumed where no trainer is named is as small as
+// the first, so that little is left behind the backward pass, and grows with the ranks as the second does, so that a
+// bucket never takes a ring longer to start than to send.
 void set_bucket(Plan& plan) {
   using Rule = Sync::BucketRule;
   Sync& sync = plan.sync;
-  const bool model_parallel = plan.tensor * plan.pipeline * plan.context * plan.expert > 1;
   if (plan.zero == 3) {
     sync.bucket_rule = Rule::layer;
     return;
   }
-  if (sync.bucket_rule == Rule::automatic) {
-    sync.bucket_rule = model_parallel || plan.zero > 0 ? Rule::megatron : Rule::ddp;
-  }
   const Bytes each = bytes_per_element(sync.gradient_precision);
+  const double ranks = static_cast<double>(plan.data) * plan.context;
+  // Where nothing runs beside them, cutting gains nothing but memory.
+  const bool whole = !sync.overlap && !divides_gradients(plan);
   switch (sync.bucket_rule) {
     case Rule::ddp:
       sync.bucket = 25.0_MiB;
       if (!(sync.first_bucket > Bytes(0.0))) sync.first_bucket = 1.0_MiB;
       break;
     case Rule::megatron:
-      sync.bucket = sync.overlap ? each * std::max(40e6, 1e6 * plan.data * plan.context) : Bytes::infinity();
+      sync.bucket = whole ? Bytes::infinity() : each * std::max(40e6, 1e6 * ranks);
       break;
     case Rule::deepspeed:
       sync.bucket = each * 5e8;
@@ -57,8 +58,10 @@ void set_bucket(Plan& plan) {
     case Rule::whole:
       sync.bucket = Bytes::infinity();
       break;
-    case Rule::stated:
     case Rule::automatic:
+      sync.bucket = whole ? Bytes::infinity() : std::max(25.0_MiB, each * 1e6 * ranks);
+      break;
+    case Rule::stated:
     case Rule::layer:
       break;
   }

@@ -89,6 +89,7 @@ Calibration read_calibration(const Field& document) {
     calibration.constants.push_back(
         {row.name, value, row.unit, keys["kind"].choice<ConstantKind>(), keys["source"].text()});
   }
+  number_constants(calibration);
   if (const auto rows = file.find("measured_matmuls")) calibration.measured_matmuls = read_measured_matmuls(*rows);
   return calibration;
 }

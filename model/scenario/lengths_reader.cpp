@@ -15,16 +15,6 @@ constexpr IntegerRange count_range{1, 100'000};
 
 enum class Distribution { uniform, normal, lognormal, exponential };
 
-// The normal distribution's quantile by bisection of its distribution function: exact to a thousandth of a token.
-double normal_quantile(double p) {
-  double low = -10.0, high = 10.0;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = 0.5 * (low + high);
-    (normal_cumulative(middle) < p ? low : high) = middle;
-  }
-  return 0.5 * (low + high);
-}
-
 std::vector<std::int64_t> read_quantiles(const Field& field) {
   const MappingReader keys = field.mapping(keys::lengths);
   const auto kind = keys["distribution"].choice<Distribution>();

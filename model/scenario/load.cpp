@@ -8,6 +8,7 @@
 
 #include "model/base/files.hpp"
 #include "model/base/number.hpp"
+#include "model/base/words.hpp"
 #include "model/cost/measured_matmul.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/parallelism/stages.hpp"
@@ -29,17 +30,12 @@ namespace foretrain {
 
 namespace {
 
+/// Where each key was written, but for those that nobody wrote.
 void note_positions(const YamlNode& node, const std::string& path, std::map<std::string, SourcePosition>& where) {
+  static const std::string assumed = fmt::format("trainers/{}.yaml", default_trainer);
+  if (node.where.file.ends_with(assumed)) return;
   where.emplace(path, node.where);
   for (const YamlEntry& entry : node.entries) note_positions(entry.value, join_path(path, entry.key), where);
-}
-
-/// ZeRO-1 and 2 divide the states of optimizers that keep fp32 weights beside short ones (Megatron-Core,
-/// optimizer/distrib_optimizer.py; DeepSpeed, runtime/zero/stage_1_and_2.py: single_partition_of_fp32_groups).
-bool shards_master_weights(const TrainWorkload& train, const Plan& plan) {
-  const bool adaptive = train.optimizer == Optimizer::adam || train.optimizer == Optimizer::adamw;
-  const bool narrow = bytes_per_element(storage_precision(train.precision)) < bytes_per_element(Precision::fp32);
-  return adaptive && narrow && (plan.zero == 1 || plan.zero == 2);
 }
 
 /// What `global_batch_per_gpu` samples come to on all GPUs that train.
@@ -54,14 +50,14 @@ std::int64_t batch_over_gpus(const Scenario& scenario, double per_gpu) {
   return static_cast<std::int64_t>(batch);
 }
 
-/// A scenario whose trainer's habits are in the document, if it has one.
-Scenario read_completed(const YamlNode& document, std::string_view default_name) {
+/// A scenario whose trainer's habits are in the document.
+Scenario read_completed(const YamlNode& document, Cluster cluster, std::string_view default_name) {
   const MappingReader keys = Field(document, "").mapping(keys::scenario);
   Scenario scenario;
   note_positions(document, "", scenario.where);
   scenario.name = keys.text_or("name", default_name);
   scenario.description = keys.text_or("description", "");
-  scenario.cluster = read_cluster(keys["cluster"]);
+  scenario.cluster = std::move(cluster);
   ReadWorkload workload = read_workload(keys["workload"], scenario.cluster);
   if (const auto jobs = keys.find("jobs")) {
     scenario.jobs = read_jobs(*jobs, keys["cluster"].node(), scenario.cluster);
@@ -71,7 +67,6 @@ Scenario read_completed(const YamlNode& document, std::string_view default_name)
   if (auto* train = std::get_if<TrainWorkload>(&scenario.workload)) {
     if (!workload.states_global_batch) train->global_batch = train->micro_batch * scenario.plan.data;
     if (workload.global_batch_per_gpu) train->global_batch = batch_over_gpus(scenario, *workload.global_batch_per_gpu);
-    if (!workload.states_master_weights) train->master_weights = shards_master_weights(*train, scenario.plan);
   }
   if (const auto background = keys.find("background")) {
     scenario.background = read_background(*background, scenario.cluster);
@@ -84,6 +79,7 @@ Scenario read_completed(const YamlNode& document, std::string_view default_name)
     keys.fail("calibration", "the calibration of one machine for several kinds", "leave the key out, or cluster.node");
   }
   check_measured_matmuls(scenario.calibration, scenario.cluster.node.gpu);
+  const Reading reading;
   adapt_calibration(scenario.calibration, scenario.cluster.node.gpu);
   adapt_to_processor(scenario.calibration, scenario.cluster);
   if (!scenario.calibration.measured_matmuls.empty()) {
@@ -93,17 +89,26 @@ Scenario read_completed(const YamlNode& document, std::string_view default_name)
     const Model model = build_model(train->model, build_options(*train, scenario.plan));
     scenario.plan.stage_layers = layers_by_speed(model, scenario.plan, scenario.cluster, scenario.calibration);
   }
+  scenario.calibration.read_before = reads_so_far();
   check_stage_layers(scenario);
   return scenario;
 }
 
 Scenario read_with_habits(const YamlNode& document, std::string_view default_name) {
-  if (!has_trainer(document)) return read_completed(document, default_name);
-  const TrainedScenario trained = with_trainer(document);
-  Scenario scenario = read_completed(trained.document, default_name);
+  Cluster cluster = read_cluster(Field(document, "").mapping(keys::scenario)["cluster"]);
+  TrainedScenario trained = with_trainer(document, cluster);
+  Scenario scenario = read_completed(trained.document, std::move(cluster), default_name);
+  for (const Trait& trait : trained.traits) {
+    // What ZeRO-2 would do is asked of plans with other levels, too.
+    if (trait.key == "plan.zero.gradients") {
+      scenario.plan.zero_gradients = value_of<ZeroGradients>(trait.value).value_or(scenario.plan.zero_gradients);
+    }
+  }
   // The calibration's constants are those of a result's provenance that belong to no piece of hardware.
   std::vector<Constant>& constants = scenario.calibration.constants;
   constants.insert(constants.end(), trained.habits.begin(), trained.habits.end());
+  scenario.trainer = std::move(trained.trainer);
+  scenario.traits = std::move(trained.traits);
   return scenario;
 }
 

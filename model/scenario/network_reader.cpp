@@ -89,6 +89,11 @@ class ShapeKeys {
   void flag(std::string_view key, bool& value) {
     if (known(key)) value = mapping_->flag_or(key, value);
   }
+  template <typename E>
+  void choice(std::string_view key, std::optional<E>& value) {
+    if (!known(key)) return;
+    if (const auto stated = mapping_->find(key)) value = stated->choice<E>();
+  }
   void at_least_one(std::string_view key, double& value) {
     if (!known(key)) return;
     if (const auto stated = mapping_->find(key)) log_.add(*stated);
@@ -292,6 +297,8 @@ Network read_network(const Field& field, const Network& base, FigureLog& log) {
   if (result.nics_per_node > 0 && !(result.nic_bandwidth.value() > 0.0)) {
     network.fail("nic_bandwidth", "network cards without a bandwidth", "nic_bandwidth, for example 200 Gbit/s");
   }
+  result.sharing.fairness = network.choice_or("fairness", base.sharing.fairness);
+  result.sharing.queue_pairs = network.int_or("queue_pairs", base.sharing.queue_pairs, {1, 1024});
   if (const auto fabric = network.find("fabric")) result.fabric = read_fabric(*fabric, result.nic_bandwidth, log);
   return result;
 }
@@ -313,7 +320,24 @@ Jitter read_jitter(const Field& field) {
     }
     return parts.number / 100.0;
   };
-  return {spread("compute"), spread("network"), keys.int_or("seed", 1, {0, 1'000'000})};
+  Jitter jitter;
+  jitter.compute = spread("compute");
+  jitter.network = spread("network");
+  jitter.node = spread("node");
+  jitter.rack = spread("rack");
+  if (jitter.rack > 0.0) jitter.nodes_per_rack = static_cast<int>(keys["nodes_per_rack"].integer({1, most}));
+  if (const auto throttle = keys.find("throttle")) {
+    const MappingReader parts = throttle->mapping(keys::throttle);
+    const auto share = [&](const char* key, const char* expected) {
+      const auto stated = percentage(parts[key]);
+      if (!stated) parts.fail(key, "no share", expected);
+      return *stated;
+    };
+    jitter.throttled = share("share", "of the time, for example 1 %");
+    jitter.throttled_speed = share("speed", "of a GPU's speed, for example 80 %");
+  }
+  jitter.seed = keys.int_or("seed", 1, {0, 1'000'000});
+  return jitter;
 }
 
 void require_possible_network(const Cluster& cluster, const Field& field) {

@@ -133,9 +133,12 @@ std::vector<NodeGroup> read_groups(const MappingReader& cluster) {
   for (const Field& entry : list) {
     const MappingReader keys = entry.mapping(keys::group);
     if (const auto network = keys.find("network"); network && network->is_mapping()) {
-      if (const YamlEntry* fabric = network->node().find("fabric")) {
-        Field(fabric->value, join_path(network->path(), "fabric"))
-            .fail("a fabric of its own", "cluster.network.fabric: one fabric joins all nodes");
+      for (const char* key : {"fabric", "fairness", "queue_pairs"}) {
+        const YamlEntry* own = network->node().find(key);
+        if (own == nullptr) continue;
+        Field(own->value, join_path(network->path(), key))
+            .fail(fmt::format("a {} of its own", key),
+                  fmt::format("cluster.network.{}: one fabric joins all nodes", key));
       }
     }
     groups.push_back(read_group(keys, cluster.find("network"), cluster.field()));

@@ -125,10 +125,14 @@ void read_gradients(const MappingReader& keys, Sync& sync) {
   sync.bucketing = keys.choice_or("bucketing", sync.bucketing);
   sync.overlap = keys.flag_or("overlap", sync.overlap);
   sync.every_micro_batch = keys.flag_or("every_micro_batch", sync.every_micro_batch);
+  sync.copied = keys.flag_or("copied", sync.copied);
+  sync.summed_apart = keys.flag_or("summed_apart", sync.summed_apart);
   sync.gradient_precision = keys.choice_or("gradient_precision", sync.gradient_precision, gradient_precisions);
   if (const auto gathered = keys.find("parameter_precision")) {
     sync.parameter_precision = gathered->choice<Precision>(gradient_precisions);
   }
+  sync.gather = keys.choice_or("gather", sync.gather);
+  sync.gather_overlap = keys.flag_or("gather_overlap", sync.gather_overlap);
   if (const auto compression = keys.find("compression")) read_compression(*compression, sync.compression);
   sync.compression.error_feedback = keys.flag_or("error_feedback", sync.compression.error_feedback);
   if (keys.has("error_feedback") && sync.compression.kind == Compression::Kind::none) {
@@ -175,7 +179,7 @@ Plan::Offload read_offload(const Field& field) {
   return offload;
 }
 
-/// A level, or `{ stage: 3, shard: 8 }`.
+/// A level, or `{ stage: 2, shard: 8, gradients: kept, by: scatter }`.
 void read_zero(const Field& field, Plan& plan) {
   plan.zero = zero_level(field);
   if (!field.is_mapping()) return;
@@ -183,6 +187,20 @@ void read_zero(const Field& field, Plan& plan) {
   plan.shard = keys.int_or("shard", 0, factor);
   if (plan.shard > 0 && plan.zero == 0) {
     keys.fail("shard", "stage 0 divides nothing", "stage: 1, 2 or 3, or leave the key out");
+  }
+  plan.zero_gradients = keys.choice_or("gradients", plan.zero_gradients);
+  if (keys.has("gradients") && plan.zero != 2) {
+    keys.fail("gradients", fmt::format("stage {} leaves no choice of when gradients are scattered", plan.zero),
+              "stage: 2, or leave the key out");
+  }
+  plan.zero_by = keys.choice_or("by", plan.zero_by);
+  if (keys.has("by") && (plan.zero == 0 || plan.zero == 3)) {
+    keys.fail("by", fmt::format("stage {} leaves no choice of how gradients are summed", plan.zero),
+              "stage: 1, or leave the key out");
+  }
+  if (plan.zero_by == ZeroBy::all_reduce && divides_gradients(plan)) {
+    keys.fail("by", "gradients of which a rank keeps its part alone, summed for all ranks",
+              "by: scatter, gradients: kept or stage: 1");
   }
 }
 
@@ -197,8 +215,19 @@ int replicas_left(const Plan& plan, const Cluster& cluster) {
 
 /// Experts no wider than the hidden state, which nobody divides further.
 bool has_small_experts(const ModelConfig& model) {
-  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
-  return transformer != nullptr && transformer->experts > 1 && transformer->ffn_hidden <= transformer->hidden;
+  return model.has_experts() &&
+         std::get<TransformerConfig>(model.shape).ffn_hidden <= std::get<TransformerConfig>(model.shape).hidden;
+}
+
+/// How their tokens travel.
+void read_expert_exchange(const MappingReader& keys, const ModelConfig& model, Plan& plan) {
+  for (const std::string_view key : {"expert_dispatch", "expert_overlap"}) {
+    if (keys.has(key) && !model.has_experts()) {
+      keys.fail(key, "the model has no experts", "a model with experts, or leave the key out");
+    }
+  }
+  plan.expert_dispatch = keys.choice_or("expert_dispatch", plan.expert_dispatch);
+  plan.expert_overlap = keys.flag_or("expert_overlap", false);
 }
 
 /// Experts over more ranks than data and context have are held whole by tensor ranks (Megatron-Core, parallel folding:
@@ -245,6 +274,7 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   plan.interleave = keys.int_or("interleave", 1, factor);
   plan.schedule = keys.choice_or(
       "schedule", plan.interleave > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_forward_one_backward);
+  plan.pipeline_messages = keys.choice_or("pipeline_messages", PipelineMessages::asynchronous);
   plan.embedding_in_pipeline = keys.flag_or("embedding_in_pipeline", false);
   plan.context = keys.int_or("context", 1, factor);
   plan.expert = keys.int_or("expert", 1, factor);
@@ -262,7 +292,6 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
               "zero: 3, or leave the key out");
   }
   if (const auto offload = keys.find("offload")) plan.offload = read_offload(*offload);
-  plan.sync.gradient_precision = usual_gradient_precision(train, plan.zero);
   plan.sync.bucket_rule = Sync::BucketRule::automatic;
   if (const auto sync = keys.find("sync")) read_sync(*sync, plan.sync);
   if (const auto placement = keys.find("placement"); placement || !taken.empty()) {
@@ -275,6 +304,7 @@ Plan read_training_plan(const Field& field, const TrainWorkload& train, const Cl
   if (const auto split = keys.find("split")) plan.split = split->choice<BatchSplit>();
   if (const auto layers = keys.find("stage_layers")) read_stage_layers(*layers, plan);
   fold_experts(keys, train.model, plan);
+  read_expert_exchange(keys, train.model, plan);
   set_bucket(plan);
   plan.execution = read_execution(keys);
   plan.single_process = keys.flag_or("processes", false, "per_gpu", "single");
@@ -293,22 +323,6 @@ Plan read_collective_plan(const Field& field, const ReadWorkload& workload) {
 }
 
 }  // namespace
-
-Precision usual_gradient_precision(const TrainWorkload& train, int zero) {
-  const bool network = std::holds_alternative<NetworkConfig>(train.model.shape);
-  switch (train.precision) {
-    case Precision::fp16:
-      // Megatron-LM, apex: gradients have the parameters' type; where weights are cast in every pass, that is fp32.
-      return network || train.kernels == KernelSet::plain ? Precision::fp32 : Precision::fp16;
-    case Precision::bf16:
-    case Precision::fp8:
-    case Precision::mxfp8:
-    case Precision::nvfp4:
-      return zero == 3 ? Precision::bf16 : Precision::fp32;  // FSDP reduces in bf16; Megatron in fp32
-    default:
-      return Precision::fp32;
-  }
-}
 
 int zero_level(const Field& field) {
   constexpr IntegerRange levels{0, 3};

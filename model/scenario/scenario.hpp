@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/base/error.hpp"
+#include "model/base/trait.hpp"
 #include "model/base/work.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/cost/calibration.hpp"
@@ -113,6 +114,8 @@ struct Scenario {
   Workload workload;
   Plan plan;
   Calibration calibration;
+  std::string trainer;        ///< of trainings: its name, or that of the file which holds where none is named
+  std::vector<Trait> traits;  ///< what that trainer could decide, whoever decided it
   std::vector<BackgroundFlow> background;
   std::vector<Scenario> jobs = {};  ///< others on the same cluster, each on nodes of its own (Plan::placement)
   std::map<std::string, SourcePosition> where;  ///< dotted key → where it was written

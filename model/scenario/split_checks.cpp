@@ -40,9 +40,9 @@ void check_split(const Scenario& scenario) {
   if (has_servers(plan.sync.algorithm)) {
     fail(scenario, "plan.split", "a split with parameter servers", "plan.sync.slow_workers, or a collective");
   }
-  if (plan.sync.every_micro_batch) {
+  if (synchronises_every_micro_batch(plan)) {
     fail(scenario, "plan.split", "a split with gradients that are synchronised after every micro-batch",
-         "plan.sync.every_micro_batch: false");
+         divides_gradients(plan) ? "plan.zero: { stage: 2, gradients: kept }" : "plan.sync.every_micro_batch: false");
   }
 }
 

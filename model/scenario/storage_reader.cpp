@@ -60,8 +60,9 @@ class StorageReader {
     if (result.kind == StorageKind::network) {
       read_network(result);
     } else {
-      refuse_of_others(result.kind, StorageKind::network,
-                       {"round_trip", "round_trips_per_open", "stream_bandwidth", "link_bandwidth", "clients"});
+      refuse_of_others(
+          result.kind, StorageKind::network,
+          {"round_trip", "round_trips_per_open", "stream_bandwidth", "link_bandwidth", "clients", "network"});
     }
     return result;
   }
@@ -114,6 +115,7 @@ class StorageReader {
     server.stream_bandwidth = optional("stream_bandwidth", server.stream_bandwidth);
     server.link_bandwidth = optional("link_bandwidth", server.link_bandwidth);
     server.clients = keys_.int_or("clients", 1, {1, 1'000'000});
+    server.network = keys_.choice_or("network", Storage::Network::shared);
   }
 
   const MappingReader& keys_;

@@ -66,9 +66,14 @@ void check_store(const Scenario& scenario, const TrainWorkload& train) {
 void check_compression(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   const Sync& sync = plan.sync;
-  if (sync.every_micro_batch && plan.pipeline > 1) {
-    fail(scenario, "plan.sync.every_micro_batch", "a pipeline that stops to synchronise after each micro-batch",
-         "false, or pipeline: 1");
+  if (sync.every_micro_batch && plan.zero == 2 && plan.zero_gradients == ZeroGradients::kept) {
+    fail(scenario, "plan.sync.every_micro_batch", "gradients that are kept until the last micro-batch, yet scattered",
+         "false, or plan.zero: { stage: 2, gradients: scattered }");
+  }
+  if (synchronises_every_micro_batch(plan) && splits_backward(plan.schedule)) {
+    fail(scenario, divides_gradients(plan) ? "plan.zero" : "plan.sync.every_micro_batch",
+         fmt::format("gradients that leave after every micro-batch, with {}", name(plan.schedule)),
+         divides_gradients(plan) ? "{ stage: 2, gradients: kept }, or schedule: 1f1b" : "false, or schedule: 1f1b");
   }
   if (std::holds_alternative<CollectiveWorkload>(scenario.workload) &&
       sync.compression.kind != Compression::Kind::none) {
@@ -96,8 +101,9 @@ void check_gathered_weights(const Scenario& scenario) {
   if (!gathered) return;
   constexpr const char* key = "plan.sync.parameter_precision";
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
-  if (train == nullptr || scenario.plan.zero == 0) {
-    fail(scenario, key, "nobody gathers weights", "plan.zero: 1, 2 or 3, or leave the key out");
+  if (train == nullptr || (scenario.plan.zero == 0 && !servers_update(scenario.plan))) {
+    fail(scenario, key, "nobody gathers or pulls weights",
+         "plan.zero: 1, 2 or 3, a parameter server, or leave the key out");
   }
   const bool one_scale = train->precision == Precision::fp8 && train->recipe.scaling != Fp8Scaling::block;
   if (*gathered == Precision::fp8 && !one_scale) {

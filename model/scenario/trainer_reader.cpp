@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,47 +12,78 @@
 #include "model/base/units.hpp"
 #include "model/base/words.hpp"
 #include "model/collectives/operation.hpp"
+#include "model/parallelism/plan.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/model_reader.hpp"
 #include "model/scenario/plan_reader.hpp"
 #include "model/scenario/yaml_reader.hpp"
+#include "model/workload/training.hpp"
 
 namespace foretrain {
 
 namespace {
 
+/// Plans and trainings to which a habit means something.
+enum class Belongs {
+  everywhere,
+  to_servers,
+  to_transformers,       ///< on GPUs: processors have plain kernels alone
+  to_tensor_ranks,       ///< that divide the sequence, whose gathers and scatters could hide behind products
+  to_pipelines,          ///< of several stages
+  to_experts,            ///< models that have any
+  to_divided_gradients,  ///< ZeRO-2's
+  to_divided_states,     ///< gradients that ZeRO-1's ranks, or ZeRO-2's which keep them whole, sum up
+  to_updated_parts,      ///< ZeRO-1's and 2's, whose weights come back to all ranks
+  to_short_weights       ///< fewer than four bytes each, updated in fp32
+};
+
 /// What a trainer may state. Earlier rows are added first, since later ones may hang on them.
 struct HabitRow {
   std::string_view key;
-  enum class Belongs { everywhere, to_servers, to_transformers, to_tensor_ranks } belongs = Belongs::everywhere;
+  Belongs belongs = Belongs::everywhere;
 };
-constexpr std::array<HabitRow, 21> habit_rows = {{{"plan.zero"},
-                                                  {"plan.sync.algorithm"},
-                                                  {"plan.sync.bucket"},
-                                                  {"plan.sync.first_bucket"},
-                                                  {"plan.sync.bucketing"},
-                                                  {"plan.sync.overlap"},
-                                                  {"plan.sync.every_micro_batch"},
-                                                  {"plan.sync.gradient_precision"},
-                                                  {"plan.sync.assignment", HabitRow::Belongs::to_servers},
-                                                  {"plan.sync.split", HabitRow::Belongs::to_servers},
-                                                  {"plan.sync.priority", HabitRow::Belongs::to_servers},
-                                                  {"plan.sync.barrier", HabitRow::Belongs::to_servers},
-                                                  {"plan.sync.local_reduce", HabitRow::Belongs::to_servers},
-                                                  {"plan.sync.consistency", HabitRow::Belongs::to_servers},
-                                                  {"plan.tensor_overlap", HabitRow::Belongs::to_tensor_ranks},
-                                                  {"plan.execution"},
-                                                  {"plan.processes"},
-                                                  {"workload.train.kernels", HabitRow::Belongs::to_transformers},
-                                                  {"workload.train.master_weights"},
-                                                  {"workload.train.layer_overhead"},
-                                                  {"workload.train.reserved_memory"}}};
+constexpr HabitRow habit_rows[] = {{"plan.zero"},
+                                   {"plan.zero.gradients", Belongs::to_divided_gradients},
+                                   {"plan.zero.by", Belongs::to_divided_states},
+                                   {"plan.sync.algorithm"},
+                                   {"plan.sync.bucket"},
+                                   {"plan.sync.first_bucket"},
+                                   {"plan.sync.bucketing"},
+                                   {"plan.sync.overlap"},
+                                   {"plan.sync.every_micro_batch"},
+                                   {"plan.sync.copied"},
+                                   {"plan.sync.summed_apart"},
+                                   {"plan.sync.gradient_precision"},
+                                   {"plan.sync.gather", Belongs::to_updated_parts},
+                                   {"plan.sync.gather_overlap", Belongs::to_updated_parts},
+                                   {"plan.sync.assignment", Belongs::to_servers},
+                                   {"plan.sync.split", Belongs::to_servers},
+                                   {"plan.sync.priority", Belongs::to_servers},
+                                   {"plan.sync.barrier", Belongs::to_servers},
+                                   {"plan.sync.local_reduce", Belongs::to_servers},
+                                   {"plan.sync.consistency", Belongs::to_servers},
+                                   {"plan.tensor_overlap", Belongs::to_tensor_ranks},
+                                   {"plan.pipeline_messages", Belongs::to_pipelines},
+                                   {"plan.expert_dispatch", Belongs::to_experts},
+                                   {"plan.expert_overlap", Belongs::to_experts},
+                                   {"plan.execution"},
+                                   {"plan.processes"},
+                                   {"workload.train.kernels", Belongs::to_transformers},
+                                   {"workload.train.master_weights", Belongs::to_short_weights},
+                                   {"workload.train.recompute_early_stop"},
+                                   {"workload.train.layer_overhead"},
+                                   {"workload.train.reserved_memory"}};
 
 /// Adds the value unless the key is there. Where a single value stands in the way, the reader complains later.
 bool add_missing(YamlNode& document, std::string_view key, const YamlNode& value) {
   if (document.at(key) != nullptr) return false;
   YamlNode* node = &document;
   for (const std::string& word : split(key, '.')) {
+    if (node->is_scalar() && key.starts_with("plan.zero.")) {  // a level by itself: `zero: 2`
+      const YamlNode level = *node;
+      *node = yaml_mapping(level.where);
+      node->entries.push_back(YamlEntry{"stage", level.where, level});
+    }
     if (!node->is_mapping()) return false;
     YamlEntry* entry = node->find(word);
     if (entry == nullptr) entry = &node->entries.emplace_back(YamlEntry{word, value.where, yaml_mapping(value.where)});
@@ -75,6 +105,12 @@ bool trains_transformer(const YamlNode& document) {
   return model != nullptr && !std::holds_alternative<NetworkConfig>(read_model(Field(*model, key)).shape);
 }
 
+bool trains_experts(const YamlNode& document) {
+  constexpr const char* key = "workload.train.model";
+  const YamlNode* model = document.at(key);
+  return model != nullptr && read_model(Field(*model, key)).has_experts();
+}
+
 /// A factor of the plan; 1 where it is left out or is no number yet.
 std::int64_t factor_at(const YamlNode& document, std::string_view key) {
   const YamlNode* node = document.at(key);
@@ -83,66 +119,89 @@ std::int64_t factor_at(const YamlNode& document, std::string_view key) {
   return number && !node->scalar.empty() ? Field(*node, std::string(key)).integer() : 1;
 }
 
-/// Whether a single value stands there, and says this.
-bool says(const YamlNode& document, std::string_view key, std::string_view word) {
+std::int64_t zero_of(const YamlNode& document) {
+  const YamlNode* stated = document.at("plan.zero");
+  return stated != nullptr ? zero_level(Field(*stated, "plan.zero")) : 0;
+}
+
+std::string_view word_at(const YamlNode& document, std::string_view key, std::string_view otherwise) {
   const YamlNode* node = document.at(key);
-  return node != nullptr && node->is_scalar() && node->scalar == word;
+  return node != nullptr && node->is_scalar() ? std::string_view(node->scalar) : otherwise;
 }
 
-/// Whether gathers and scatters of tensor ranks could hide behind products: not without sequence parallelism, in nvfp4,
-/// for which Transformer Engine has no user buffers, and beside adapters.
-bool hides_tensor_collectives(const YamlNode& document) {
-  return factor_at(document, "plan.tensor") > 1 && says(document, "plan.sequence_parallel", "true") &&
-         !says(document, "workload.train.precision", "nvfp4") && document.at("workload.train.lora") == nullptr;
+/// The format of the training's products, or of what a mapping names as their preset.
+Precision precision_of(const YamlNode& document) {
+  constexpr std::string_view key = "workload.train.precision";
+  const YamlNode* stated = document.at(key);
+  const bool parts = stated != nullptr && stated->is_mapping();
+  const std::string_view word = word_at(document, parts ? "workload.train.precision.preset" : key, "bf16");
+  return value_of<Precision>(word).value_or(Precision::bf16);  // the reader complains about unknown ones
 }
 
-/// Of those who name no trainer: tensor and pipeline parallelism together with ZeRO-1 or 2 in fp16 is what Megatron-LM
-/// with DeepSpeed's engine offers; Megatron-LM's own distributed optimizer came later, and with bf16. Who hides its
-/// gradients and has sequence parallelism as well trains as NVIDIA's recipes do.
-std::optional<std::string> usual_trainer(const YamlNode& document) {
-  constexpr const char* precision = "workload.train.precision";
-  const bool first = says(document, "plan.zero", "1");
-  if (!first && !says(document, "plan.zero", "2")) return std::nullopt;
-  std::optional<std::string> usual;
-  if (says(document, precision, "fp16")) {
-    if (factor_at(document, "plan.tensor") > 1 && factor_at(document, "plan.pipeline") > 1)
-      usual = "megatron-deepspeed";
-  } else if (first && hides_tensor_collectives(document) && says(document, "plan.sync.overlap", "true") &&
-             !says(document, "workload.train.kernels", "plain")) {
-    const bool short_format =
-        says(document, precision, "bf16") || says(document, precision, "fp8") || says(document, precision, "mxfp8");
-    if (short_format) usual = "nemo";
-  }
-  return usual && trains_transformer(document) ? usual : std::nullopt;
+bool has_short_weights(const YamlNode& document) {
+  const Precision kept = storage_precision(precision_of(document));
+  return bytes_per_element(kept) < bytes_per_element(Precision::fp32) &&
+         word_at(document, "workload.train.optimizer", "adamw") != name(Optimizer::adamw_8bit);
 }
 
-bool belongs(const HabitRow& row, const YamlNode& document) {
+/// Whether the trait is one of all plans, although some have nothing to which it means something.
+bool would_matter(Belongs to) {
+  return to == Belongs::to_divided_gradients || to == Belongs::to_divided_states || to == Belongs::to_tensor_ranks ||
+         to == Belongs::to_short_weights;
+}
+
+bool belongs(const HabitRow& row, const YamlNode& document, const Cluster& cluster) {
   switch (row.belongs) {
-    case HabitRow::Belongs::to_servers:
+    case Belongs::to_servers:
       return synchronises_by_servers(document);
-    case HabitRow::Belongs::to_transformers:
-      return trains_transformer(document);
-    case HabitRow::Belongs::to_tensor_ranks:
-      return hides_tensor_collectives(document);
-    case HabitRow::Belongs::everywhere:
+    case Belongs::to_transformers:
+      return trains_transformer(document) && !cluster.node.gpu.processor;
+    case Belongs::to_tensor_ranks:
+      return factor_at(document, "plan.tensor") > 1 && word_at(document, "plan.sequence_parallel", "") == "true";
+    case Belongs::to_divided_gradients:
+      return zero_of(document) == 2;
+    case Belongs::to_divided_states:
+      return zero_of(document) == 1 ||
+             (zero_of(document) == 2 && word_at(document, "plan.zero.gradients", "") == name(ZeroGradients::kept));
+    case Belongs::to_updated_parts:
+      return zero_of(document) == 1 || zero_of(document) == 2;
+    case Belongs::to_short_weights:
+      return has_short_weights(document);
+    case Belongs::to_experts:
+      return trains_experts(document);
+    case Belongs::to_pipelines:
+      return factor_at(document, "plan.pipeline") > 1;
+    case Belongs::everywhere:
       break;
   }
   return true;
 }
 
-/// `when: { zero: [0, 1], servers: false }`
+/// `when: { zero: [0, 1], servers: false, interleaved: true, precision: fp16, adapters: false }`
 bool holds(const Field& when, const YamlNode& document) {
   const MappingReader keys = when.mapping(keys::condition);
   if (const auto servers = keys.find("servers")) {
     if (servers->flag() != synchronises_by_servers(document)) return false;
   }
+  if (const auto interleaved = keys.find("interleaved")) {
+    if (interleaved->flag() != (factor_at(document, "plan.interleave") > 1)) return false;
+  }
+  if (const auto overlap = keys.find("overlap")) {
+    if (overlap->flag() != (word_at(document, "plan.sync.overlap", "") == "true")) return false;
+  }
+  if (const auto adapters = keys.find("adapters")) {
+    if (adapters->flag() != (document.at("workload.train.lora") != nullptr)) return false;
+  }
+  if (const auto formats = keys.find("precision")) {
+    const std::vector<Field> list = formats->list_or_one();
+    const Precision own = precision_of(document);
+    if (std::ranges::none_of(list, [&](const Field& one) { return one.choice<Precision>() == own; })) return false;
+  }
   const auto levels = keys.find("zero");
   if (!levels) return true;
   constexpr IntegerRange zero_range{0, 3};
-  const YamlNode* stated = document.at("plan.zero");
-  const std::int64_t zero = stated != nullptr ? zero_level(Field(*stated, "plan.zero")) : 0;
   const std::vector<Field> list = levels->list_or_one();
-  return std::ranges::any_of(list, [&](const Field& level) { return level.integer(zero_range) == zero; });
+  return std::ranges::any_of(list, [&](const Field& level) { return level.integer(zero_range) == zero_of(document); });
 }
 
 /// A size as its number; of a word or a flag, that it holds.
@@ -160,35 +219,89 @@ Constant provenance(const std::string& habit, const MappingReader& keys) {
   return constant;
 }
 
-Field habits_of(const YamlNode& trainer) {
-  const MappingReader file = Field(trainer, "").mapping(keys::trainer);
+MappingReader file_of(const YamlNode& trainer) {
+  MappingReader file = Field(trainer, "").mapping(keys::trainer);
   if (file["kind"].text() != "trainer") file.fail("kind", "this file is no trainer", "kind: trainer");
-  return file["habits"];
+  return file;
+}
+
+/// What the trainer refuses to run, with its reason.
+void check_refusals(const MappingReader& file, const YamlNode& document, const SourcePosition& named) {
+  const auto refusals = file.find("refuses");
+  if (!refusals) return;
+  for (const Field& one : refusals->list()) {
+    const MappingReader refusal = one.mapping(keys::refusal);
+    const std::string key = refusal["key"].text(), instead = refusal["instead"].text(),
+                      source = refusal["source"].text();
+    if (!holds(refusal["when"], document) || factor_at(document, key) < 2) continue;
+    const YamlNode* guilty = document.at(key);
+    throw ScenarioError(guilty != nullptr ? guilty->where : named, key,
+                        fmt::format("{} refuses this: {}", file["name"].text(), source), instead);
+  }
+}
+
+std::string written(const YamlNode& node) {
+  if (node.is_scalar()) return node.scalar;
+  std::string text;
+  for (const YamlEntry& entry : node.entries) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", entry.key, written(entry.value));
+  }
+  return "{ " + text + " }";
+}
+
+/// The first of the key's habits that holds: a habit, or a list of them for different trainings.
+std::optional<Field> holding(const Field& habits, const YamlNode& document) {
+  const std::vector<Field> all = habits.is_mapping() ? std::vector{habits} : habits.list();
+  for (const Field& one : all) {
+    const auto when = one.mapping(keys::habit).find("when");
+    if (!when || holds(*when, document)) return one;
+  }
+  return std::nullopt;
+}
+
+/// Adds what the trainer's file says of keys that the document leaves out.
+void add_habits(const std::filesystem::path& path, Trait::From from, const Cluster& cluster, TrainedScenario& result) {
+  const MappingReader file = file_of(cached_yaml_file(path.string()));
+  const MappingReader habits = file["habits"].mapping(keys::habits);
+  for (const HabitRow& row : habit_rows) {
+    const auto stated = habits.find(row.key);
+    if (!stated) continue;
+    const auto habit = holding(*stated, result.document);
+    if (!habit) continue;
+    const MappingReader keys = habit->mapping(keys::habit);
+    const Constant constant = provenance(fmt::format("{}.{}", path.stem().string(), row.key), keys);
+    if (std::ranges::find(result.traits, row.key, &Trait::key) != result.traits.end()) continue;
+    const Trait trait{std::string(row.key), keys["value"].text(), from, constant.source};
+    if (!belongs(row, result.document, cluster)) {
+      if (would_matter(row.belongs)) result.traits.push_back(trait);
+    } else if (add_missing(result.document, row.key, keys["value"].node())) {
+      result.traits.push_back(trait);
+      if (from == Trait::From::trainer) result.habits.push_back(constant);
+    }
+  }
 }
 
 }  // namespace
 
-bool has_trainer(const YamlNode& document) {
-  if (document.at("workload.train") == nullptr) return false;
-  return document.at("plan.trainer") != nullptr || usual_trainer(document).has_value();
-}
-
-TrainedScenario with_trainer(const YamlNode& document) {
-  const YamlNode* stated = document.at("plan.trainer");
-  const YamlNode usual = yaml_scalar(usual_trainer(document).value_or(""), document.where);
-  const Field name(stated != nullptr ? *stated : usual, "plan.trainer");
-  const std::filesystem::path path = catalogue_file(CatalogueSection::trainer, name);
-  const MappingReader habits = habits_of(cached_yaml_file(path.string())).mapping(keys::habits);
-  TrainedScenario result{document, {}};
+TrainedScenario with_trainer(const YamlNode& document, const Cluster& cluster) {
+  TrainedScenario result{document, {}, {}, {}};
+  if (document.at("workload.train") == nullptr) return result;
   for (const HabitRow& row : habit_rows) {
-    const auto habit = habits.find(row.key);
-    if (!habit) continue;
-    const MappingReader keys = habit->mapping(keys::habit);
-    const Constant constant = provenance(fmt::format("{}.{}", path.stem().string(), row.key), keys);
-    const auto when = keys.find("when");
-    if (!belongs(row, result.document) || (when && !holds(*when, result.document))) continue;
-    if (add_missing(result.document, row.key, keys["value"].node())) result.habits.push_back(constant);
+    const YamlNode* stated = document.at(row.key);
+    if (stated != nullptr) result.traits.push_back({std::string(row.key), written(*stated), Trait::From::scenario, ""});
   }
+  const YamlNode assumed = yaml_scalar(default_trainer, {});
+  const YamlNode* named = document.at("plan.trainer");
+  if (named != nullptr) {
+    const std::filesystem::path path = catalogue_file(CatalogueSection::trainer, Field(*named, "plan.trainer"));
+    add_habits(path, Trait::From::trainer, cluster, result);
+    check_refusals(file_of(cached_yaml_file(path.string())), result.document, named->where);
+    result.trainer = path.stem().string();
+  } else {
+    result.trainer = default_trainer;
+  }
+  const std::filesystem::path rest = catalogue_file(CatalogueSection::trainer, Field(assumed, "plan.trainer"));
+  add_habits(rest, Trait::From::assumed, cluster, result);
   return result;
 }
 

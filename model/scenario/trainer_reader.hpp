@@ -1,29 +1,34 @@
 // scenarios/trainers/*.yaml: what a trainer (Megatron-LM, DistributedDataParallel, …) does unless it is told otherwise.
 // A file maps keys of a scenario to habits: `plan.sync.overlap: { value: false, when: { zero: [0, 1, 2] }, kind:
-// datasheet, source: "…" }`. `when` limits a habit to levels of plan.zero, or to plans with or without parameter
-// servers (`servers: true`).
+// datasheet, source: "…" }`, or to a list of them for different trainings. `when` limits a habit to levels of
+// plan.zero, to formats, to plans with or without parameter servers (`servers: true`) or adapters. `refuses` lists
+// factors of a plan that the trainer does not run. What a trainer's file does not say, `default_trainer`'s does.
 #pragma once
 
 #include <vector>
 
 #include "model/base/constant.hpp"
+#include "model/base/trait.hpp"
+#include "model/hardware/cluster.hpp"
 #include "model/scenario/yaml_document.hpp"
 
 namespace foretrain {
 
+/// Whose habits hold where nobody says otherwise: one file, the same for all formats, ZeRO stages and machines.
+inline constexpr const char* default_trainer = "well-tuned";
+
 /// A scenario with its trainer's habits.
 struct TrainedScenario {
   YamlNode document;
-  std::vector<Constant> habits;  ///< those that were added, each with its source
+  std::string trainer;           ///< empty where nothing is trained
+  std::vector<Trait> traits;     ///< stated, of the trainer and assumed, that the scenario's plan can have
+  std::vector<Constant> habits;  ///< of the trainer that the scenario names, for its provenance
 };
 
-/// Whether the scenario trains and names a trainer (`plan.trainer`), or trains as only one of them can.
-bool has_trainer(const YamlNode& document);
-
-/// The scenario with the habits of its trainer for the keys that it leaves out. They keep their own positions, so that
-/// complaints about them name the trainer's file. Left out are habits that `when:` limits to other plans, those of
-/// parameter servers where there are none, and `kernels` for a network, which has none to choose. Throws ScenarioError
-/// for an unknown trainer and for a file that states what no trainer decides.
-TrainedScenario with_trainer(const YamlNode& document);
+/// The scenario with the habits of its trainer, and then with what is assumed, for the keys that it leaves out. They
+/// keep their own positions, so that complaints about them name the trainer's file. Left out are habits that `when:`
+/// limits to other plans and those that mean nothing here. Throws ScenarioError for an unknown trainer, for a file that
+/// states what no trainer decides, and for a plan that the trainer refuses.
+TrainedScenario with_trainer(const YamlNode& document, const Cluster& cluster);
 
 }  // namespace foretrain

@@ -53,13 +53,6 @@ AttentionKind usual_attention(const Cluster& cluster) {
   return old ? AttentionKind::standard : AttentionKind::flash;
 }
 
-/// BERT's trainers date from before fused kernels; on processors there are no others.
-KernelSet usual_kernels(const ModelConfig& model, const Gpu& gpu) {
-  const auto* transformer = std::get_if<TransformerConfig>(&model.shape);
-  const bool bert = transformer != nullptr && transformer->family == TransformerFamily::bert;
-  return bert || gpu.processor ? KernelSet::plain : KernelSet::fused;
-}
-
 /// For the whole cluster or for each GPU. What a table of cases or the command line states replaces the other key of
 /// the scenario's file.
 void read_global_batch(const MappingReader& train, TrainWorkload& workload, ReadWorkload& result) {
@@ -86,7 +79,7 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
   workload.optimizer = train.choice_or("optimizer", Optimizer::adamw);
   workload.recompute = train.choice_or("recompute", Recompute::none);
   workload.attention = train.choice_or("attention", usual_attention(cluster));
-  workload.kernels = train.choice_or("kernels", usual_kernels(workload.model, cluster.node.gpu));
+  workload.kernels = train.choice_or("kernels", cluster.node.gpu.processor ? KernelSet::plain : KernelSet::fused);
   if (train.has("kernels") && std::holds_alternative<NetworkConfig>(workload.model.shape)) {
     train.fail("kernels", fmt::format("{} is a network of layers, each with its own kernels", workload.model.name),
                "a transformer, or leave the key out");
@@ -95,8 +88,8 @@ void read_train(const Field& field, const Cluster& cluster, ReadWorkload& result
     check_training_precision(train, workload, *gpu);
     check_attention(workload.model, workload.attention, workload.precision, *gpu, field);
   }
-  result.states_master_weights = train.has("master_weights");
   workload.master_weights = train.flag_or("master_weights", false);
+  workload.recompute_early_stop = train.flag_or("recompute_early_stop", false);
   workload.fused_loss = train.flag_or("loss", false, "eager", "fused");
   if (const auto data = train.find("data")) workload.data = read_data(*data, workload.model);
   if (const auto freeze = train.find("freeze")) read_freeze(*freeze, workload.model, workload.parts);

@@ -11,7 +11,6 @@ struct ReadWorkload {
   Workload workload;
   bool states_global_batch = false;
   std::optional<double> global_batch_per_gpu;  ///< instead of it
-  bool states_master_weights = false;
   std::optional<SyncAlgorithm> algorithm;
   std::vector<int> levels;
   std::optional<int> servers;

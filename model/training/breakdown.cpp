@@ -44,6 +44,14 @@ Segment last_pass(const Step& step, const Step::Chunk& chunk, const Segment& und
   return sum;
 }
 
+/// The first forward pass, which may wait for updated weights and is slowed by what brings them.
+Segment first_pass(const Step& step, const Step::Chunk& chunk) {
+  if (!step.gather_overlap || chunk.gathers.empty()) return chunk.forward;
+  Segment sum;
+  for (const WeightGather& gather : chunk.gathers) sum += gather.forward;
+  return sum;
+}
+
 /// How often a stage does each kind of pass of one of its chunks; the last that makes gradients of weights apart.
 struct PassCounts {
   double forward = 0.0, backward = 0.0, inputs = 0.0, weights = 0.0, paired = 0.0;
@@ -82,7 +90,9 @@ Segment passes_of(const Step& step, std::size_t s) {
     const Step::Chunk& chunk = lane.chunks[k];
     const PassCounts& count = counts[k];
     if (chunk.units.empty()) {
-      work += chunk.forward * (count.forward - lane.skipped);
+      const double first = lane.skipped > 0 ? 0.0 : 1.0;
+      work += first_pass(step, chunk) * first;
+      work += chunk.forward * (count.forward - lane.skipped - first);
       const Segment last = last_pass(step, chunk, count.last_is_whole ? chunk.backward : chunk.weights);
       work += (step.every_micro_batch ? last : chunk.backward) * (count.backward - lane.skipped);
       work += last;
@@ -215,9 +225,10 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
     in_progress += time;
   }
 
-  const Seconds merged = graph.merged[lane];
+  const Inside merged = merged_on(graph, lane);
   const Seconds waiting = std::min(step.slowest_replica, breakdown.exposed_communication);
-  const Seconds rest = std::max(breakdown.exposed_communication - merged - waiting, Seconds(0.0));
+  const Seconds rest =
+      std::max(breakdown.exposed_communication - merged.exposed - merged.exposed_copies - waiting, Seconds(0.0));
   // A pipeline's bubble may have been counted out of moments in which its messages were on their way.
   const double counted = in_progress > rest ? rest / in_progress : 1.0;
   for (auto& [name, time] : table) time.exposed *= counted;
@@ -232,13 +243,19 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
     table["compression kernels"] = {all, exposed};
     unexplained -= exposed;
   }
+  if (const Seconds alone = std::min(step.lanes[lane].exchanges_alone, unexplained); alone > Seconds(0.0)) {
+    table["collectives inside layers"].exposed += alone;
+    unexplained -= alone;
+  }
   if (unexplained > Seconds(0.0)) table["waiting for other ranks"] = {unexplained, unexplained};
   if (waiting > Seconds(0.0)) table["waiting for the slowest replica"] = {waiting, waiting};
-  if (merged > Seconds(0.0)) {
-    CommunicationTime& inside = table["collectives inside layers"];
-    inside.total += merged;
-    inside.exposed += merged;
-  }
+  const auto add_merged = [&table](const char* name, Seconds exposed, Seconds hidden) {
+    if (!(exposed + hidden > Seconds(0.0))) return;
+    table[name].total += exposed + hidden;
+    table[name].exposed += exposed;
+  };
+  add_merged(inside_layers, merged.exposed, merged.hidden);
+  add_merged(copies_of_offloading, merged.exposed_copies, merged.hidden_copies);
   return table;
 }
 

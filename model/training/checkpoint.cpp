@@ -123,14 +123,17 @@ CheckpointCost checkpoint_cost(const Scenario& scenario, const TrainWorkload& tr
 }
 
 CheckpointedStep checkpointed_step(const Checkpoint& checkpoint, const CheckpointCost& cost, Seconds step,
-                                   Seconds plain, Seconds with_copy) {
+                                   const CheckpointedStep::Beside& beside) {
   const double every = checkpoint.every;
-  CheckpointedStep result{step + (with_copy - plain), {}};
+  CheckpointedStep result{step + (beside.with_copy - beside.plain), {}};
   const bool waits = checkpoint.mode == Checkpoint::Mode::synchronous;
   if (waits) result.step += cost.write;
   result.mean = step + (result.step - step) / every;
   // The next copy overwrites the host's buffers, which must have been written by then.
-  if (!waits) result.mean = std::max(result.mean, cost.write / every);
+  if (!waits) {
+    result.mean += std::min(cost.write / every, step * beside.write) * (1.0 - 1.0 / beside.write);
+    result.mean = std::max(result.mean, cost.write / every);
+  }
   return result;
 }
 

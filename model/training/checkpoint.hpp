@@ -33,12 +33,18 @@ CheckpointCost checkpoint_cost(const Scenario& scenario, const TrainWorkload& tr
 
 /// A step that has a checkpoint, and the mean of `every` steps. Synchronous: training waits for the copy and the write.
 /// Asynchronous: the copy begins with the step and must be done when the optimizer changes the weights; the write goes
-/// on beside the next steps, and the next checkpoint waits for its end. `plain` and `with_copy`: the step's graph to
-/// its end, without and with the copy beside it.
+/// on beside the next steps, which take longer where it meets their messages, and the next checkpoint waits for its
+/// end.
 struct CheckpointedStep {
+  /// What steps take beside a checkpoint: the graph to its end, without and with the copy beside it; and how many times
+  /// as long a step takes beside the write.
+  struct Beside {
+    Seconds plain, with_copy;
+    double write = 1.0;
+  };
   Seconds step, mean;
 };
 CheckpointedStep checkpointed_step(const Checkpoint& checkpoint, const CheckpointCost& cost, Seconds step,
-                                   Seconds plain, Seconds with_copy);
+                                   const CheckpointedStep::Beside& beside);
 
 }  // namespace foretrain

@@ -18,6 +18,12 @@ int tensors_of(const Layer& layer) {
   return static_cast<int>(std::max<std::int64_t>(2 * matrices, 1));
 }
 
+double largest_tensor(const Layer& layer) {
+  double largest = 0.0;
+  for (const WeightMatrix& matrix : layer.matrices) largest = std::max(largest, matrix.elements());
+  return largest;
+}
+
 /// Calls visit(layer, how many of it follow each other).
 template <typename Visit>
 void visit_runs(const std::vector<PricedLayer>& layers, const Visit& visit) {
@@ -139,6 +145,7 @@ Step::Chunk ChunkBuilder::chunk(const GradientSync::Place& place, int number, Pa
   visit_runs(layers, [&](const PricedLayer& priced, int count) {
     stage.parameters += priced.layer->parameters * count;
     stage.in_experts += priced.layer->expert_parameters * count;
+    stage.largest_tensor = std::max(stage.largest_tensor, largest_tensor(*priced.layer));
     if (priced.layer->parameters > 0.0) {
       stage.layers += count;
       stage.tensors += count * tensors_of(*priced.layer);
@@ -147,6 +154,8 @@ Step::Chunk ChunkBuilder::chunk(const GradientSync::Place& place, int number, Pa
   const LayerCost cost = cost_of(layers);
   chunk.forward = cost.forward();
   chunk.backward = cost.backward();
+  chunk.hidden_exchanges = std::max(cost.forward_gain - chunk.forward.host, Seconds(0.0)) +
+                           std::max(cost.backward_gain - chunk.backward.host, Seconds(0.0));
   if (place.cut) {
     chunk.forward_pieces = fitted(forward_pieces(layers), chunk.forward);
     chunk.backward_pieces = fitted(backward_pieces(layers), chunk.backward);
@@ -157,6 +166,7 @@ Step::Chunk ChunkBuilder::chunk(const GradientSync::Place& place, int number, Pa
     sync_.add_sharded_units(place, layers, chunk);
   } else {
     sync_.add_buckets(place, last == Part::whole ? layers : layers_of(place, number, last), chunk);
+    if (plan_.zero > 0) sync_.add_gathers(place, layers, chunk);
   }
   return chunk;
 }

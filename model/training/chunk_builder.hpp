@@ -12,7 +12,7 @@ namespace foretrain {
 
 /// What a stage's chunks add up to.
 struct StageLayers {
-  double parameters = 0.0, in_experts = 0.0;
+  double parameters = 0.0, in_experts = 0.0, largest_tensor = 0.0;
   int layers = 0, tensors = 0;  ///< that hold parameters, and are trained
 };
 

@@ -86,6 +86,16 @@ void GradientSync::add_gradients(double elements, double in_experts, std::vector
   ready.experts += {in_experts, {experts, matrices.end()}};
 }
 
+GradientSync::Ready& GradientSync::Ready::operator+=(const Ready& other) {
+  backward += other.backward;
+  size += other.size;
+  gradients += other.gradients;
+  experts += other.experts;
+  collectives += other.collectives;
+  layers.insert(layers.begin(), other.layers.begin(), other.layers.end());
+  return *this;
+}
+
 std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<PricedLayer>& layers) const {
   const Sync& sync = scenario_.plan.sync;
   std::vector<Item> items;
@@ -103,9 +113,8 @@ std::vector<GradientSync::Ready> GradientSync::parts_of(const std::vector<Priced
   for (const Item& item : items) whole += item.cost;
   const Segment pass = whole.backward();
   const auto segment_of = [&](const LayerCost& part) {
-    Segment segment{part.backward_kernels + part.recompute_kernels,
-                    part.backward_collectives + part.recompute_collectives + part.backward_copies, Seconds(0.0),
-                    part.backward_copies};
+    Segment segment = part.backward();
+    segment.host = Seconds(0.0);
     const Seconds device = pass.compute + pass.communication;
     if (device > Seconds(0.0)) segment.host = pass.host * (segment.total() / device);
     return segment;
@@ -148,10 +157,10 @@ Seconds GradientSync::kernel_time(const std::vector<Operator>& ops) const {
   return ops.empty() ? Seconds(0.0) : std::max(pricer_.kernels(ops), pricer_.dispatch(ops));
 }
 
-/// Plain trainers copy each gradient into the bucket that is sent (DistributedDataParallel without bucket views,
-/// Horovod's fusion buffer); tuned ones let the backward pass write there.
+/// Some trainers copy each gradient into the bucket that is sent (DistributedDataParallel without bucket views,
+/// Horovod's fusion buffer); with others the backward pass writes there.
 std::vector<Operator> GradientSync::copies_into_bucket(Bytes gradients) const {
-  if (std::get<TrainWorkload>(scenario_.workload).kernels != KernelSet::plain) return {};
+  if (!scenario_.plan.sync.copied) return {};
   const Streaming copy{StreamingKind::elementwise, gradients, gradients, Flops(0.0), false};
   return {{"copy into bucket", copy, Precision::fp32, 1}};
 }
@@ -209,7 +218,7 @@ void GradientSync::synchronise(const Place& place, const Holders& holders, const
                                double collectives, GradientBucket& bucket) const {
   if (holders.replicas < 2 || !(gradients.elements > 0.0)) return;
   const Sync& sync = scenario_.plan.sync;
-  const bool sharded = scenario_.plan.zero >= 1;
+  const bool sharded = scenario_.plan.zero >= 1 && scenario_.plan.zero_by == ZeroBy::scatter;
   const CompressionWork work = compression_work(sync.compression, gradients, sync.gradient_precision, holders.replicas);
   const auto add = [&](GroupKind kind, CollectiveOperation operation, Bytes size, const char* name,
                        const std::vector<Operator>& kernels) {
@@ -329,6 +338,7 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
   // FSDP keeps a unit's weights in one flat buffer: the backward pass concatenates the gradients of its views and
   // divides the result by the number of ranks, before it is scattered (torch.distributed.fsdp, _post_backward_hook).
   const auto flat_buffer = [&](double parameters) {
+    if (!sync.copied) return Seconds(0.0);
     const Bytes pass = weight_ * parameters;
     const Streaming copy{StreamingKind::elementwise, pass, pass, Flops(0.0), false};
     return pricer_.kernels(
@@ -379,19 +389,6 @@ void GradientSync::add_sharded_units(const Place& place, const std::vector<Price
     }
     chunk.units.push_back(unit);
   }
-}
-
-std::vector<int> GradientSync::parameter_gathers(int stage, double parameters, double in_experts) {
-  std::vector<int> gathers;
-  const auto add = [&](const Holders& holders, double held) {
-    if (holders.in_shards < 2 || !(held > 0.0)) return;
-    gathers.push_back(transfer_of(stage, holders.shards, CollectiveOperation::all_gather, gathered_weight_ * held, 1,
-                                  "weight all-gather"));
-  };
-  const double apart = scenario_.plan.expert > 1 ? in_experts : 0.0;
-  add(holders_, parameters - apart);
-  add(expert_holders_, apart);
-  return gathers;
 }
 
 }  // namespace foretrain

@@ -34,19 +34,22 @@ class GradientSync {
   /// weights stay gathered from the beginning of the forward pass to the end of the backward pass.
   void add_sharded_units(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk);
 
-  /// All-gathers of a stage's updated weights (ZeRO-1 and 2).
-  std::vector<int> parameter_gathers(int stage, double parameters, double in_experts);
+  /// Fills chunk.gathers: what ZeRO-1 and 2 updated comes back in the buckets of the gradients, those of the first
+  /// layers first; `chunk.forward` is known. Beside passes the first eight come one by one. Then neighbours are merged,
+  /// one in eight of those before: no layer waits for weights that come back more than that share later than its own.
+  void add_gathers(const Place& place, const std::vector<PricedLayer>& layers, Step::Chunk& chunk);
 
-  static constexpr std::size_t most_buckets = 16;
+  static constexpr std::size_t most_buckets = 16, gathers_before_one_more = 8;
 
  private:
   /// Gradients that become ready together.
   struct Ready {
     Segment backward;
     Bytes size;
-    GradientSet gradients, experts;  ///< experts: where expert parallelism spreads them
-    double collectives = 0.0;        ///< one after the other, that carry them
-    std::vector<LayerPart> layers = {};
+    GradientSet gradients, experts;      ///< experts: where expert parallelism spreads them
+    double collectives = 0.0;            ///< one after the other, that carry them
+    std::vector<LayerPart> layers = {};  ///< in the order of the backward pass
+    Ready& operator+=(const Ready& earlier);
   };
   [[nodiscard]] std::vector<Ready> parts_of(const std::vector<PricedLayer>& layers) const;
   [[nodiscard]] double collectives_of(const Ready& part) const;
@@ -63,6 +66,10 @@ class GradientSync {
     GroupKind all, shards, copies;
     int replicas = 1, in_shards = 1, of_shard = 1;
   };
+  [[nodiscard]] double messages_of(const GradientSet& weights, const GradientSet& of_chunk, double buckets,
+                                   const Holders& holders) const;
+  void set_forward(const Place& place, const std::vector<LayerPart>& parts, const Segment& whole,
+                   WeightGather& gather) const;
   void synchronise(const Place& place, const Ready& part, GradientBucket& bucket) const;
   void synchronise(const Place& place, const Holders& holders, const GradientSet& gradients, double collectives,
                    GradientBucket& bucket) const;

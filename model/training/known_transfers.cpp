@@ -37,7 +37,7 @@ std::vector<std::int64_t> network_pattern(const Topology& topology) {
 std::optional<std::uint64_t> flow_pattern(const std::vector<Step::Transfer::Part>& parts, const Topology& topology) {
   std::uint64_t hash = fnv_1a_start;
   const auto add = [&hash](std::uint64_t number) { hash = summable_hash(hash ^ number); };
-  std::map<Bytes, std::uint64_t> sizes;
+  std::map<std::pair<Bytes, double>, std::uint64_t> sizes;  // and weights
   for (const Step::Transfer::Part& part : parts) {
     add(fnv_1a(part.lowered.chosen_algorithm));
     add(part.lowered.phases.size());
@@ -46,7 +46,7 @@ std::optional<std::uint64_t> flow_pattern(const std::vector<Step::Transfer::Part
       for (const Flow& flow : phase.flows) {
         if (!topology.is_gpu(flow.source) || !topology.is_gpu(flow.destination)) return std::nullopt;
         add(static_cast<std::uint64_t>(flow.source) << 32U | static_cast<std::uint64_t>(flow.destination));
-        add(flow.bytes > Bytes(0.0) ? 1 + sizes.try_emplace(flow.bytes, sizes.size()).first->second : 0);
+        add(flow.bytes > Bytes(0.0) ? 1 + sizes.try_emplace({flow.bytes, flow.weight}, sizes.size()).first->second : 0);
       }
     }
   }
@@ -131,8 +131,11 @@ const KnownTransfers::Transfer* KnownTransfers::find(const Key& key) const {
   return known == transfers_.end() ? nullptr : &known->second;
 }
 
-const KnownTransfers::Transfer& KnownTransfers::add(const Key& key, std::vector<Step::Transfer::Part> parts,
+const KnownTransfers::Transfer& KnownTransfers::add(const Key& key,
+                                                    const std::function<std::vector<Step::Transfer::Part>()>& lower,
                                                     const Topology& topology) {
+  const Reading reading;
+  std::vector<Step::Transfer::Part> parts = lower();
   constexpr std::size_t most_flows = 8'000'000;  // 130 MB: a few dozen steps of 16,384 GPUs
   if (flows_known > most_flows) {
     transfers_.clear();
@@ -143,7 +146,7 @@ const KnownTransfers::Transfer& KnownTransfers::add(const Key& key, std::vector<
   flows_ += more;
   flows_known += more;
   const std::optional<std::uint64_t> pattern = flow_pattern(parts, topology);
-  return transfers_.insert_or_assign(key, Transfer{std::move(parts), pattern}).first->second;
+  return transfers_.insert_or_assign(key, Transfer{std::move(parts), pattern, reads_so_far()}).first->second;
 }
 
 const KnownTransfers::Groups& KnownTransfers::groups(GroupKind kind, int stage, const Topology& topology) {

@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/base/reads.hpp"
 #include "model/parallelism/layout.hpp"
 #include "model/training/rank_classes.hpp"
 #include "model/training/step.hpp"
@@ -37,13 +39,15 @@ class KnownTransfers {
     int servers = 1;
     ServerPlacement placement;
     std::vector<int> levels;
+    TokenRouting tokens;
     auto operator<=>(const Key&) const = default;
   };
   struct Transfer {
     std::vector<Step::Transfer::Part> parts;  ///< without their lanes
-    /// A hash of its flows' ends, of which of them are equally large, and of their algorithms; nothing where some flow
-    /// is not between two GPUs.
+    /// A hash of its flows' ends, of which of them are equally large and heavy, and of their algorithms; nothing where
+    /// some flow is not between two GPUs.
     std::optional<std::uint64_t> pattern;
+    ReadSet reads;  ///< constants that it rests on
   };
 
   /// Those of a layout on a network; a memo of the process, keyed by both and by the library's constants.
@@ -57,7 +61,9 @@ class KnownTransfers {
 
   /// Null where it is not known; valid until the next add().
   [[nodiscard]] const Transfer* find(const Key& key) const;
-  const Transfer& add(const Key& key, std::vector<Step::Transfer::Part> parts, const Topology& topology);
+  /// `lower` makes the parts; what it reads is remembered with them.
+  const Transfer& add(const Key& key, const std::function<std::vector<Step::Transfer::Part>()>& lower,
+                      const Topology& topology);
   struct Groups {
     SharedVector<std::vector<int>> ranks;
     SharedVector<std::vector<int>> alike;  ///< as alike_groups() says
@@ -66,8 +72,12 @@ class KnownTransfers {
   const Groups& groups(GroupKind kind, int stage, const Topology& topology);
   /// By how many ranks, whole nodes, one stage's groups are shifted against another's; nothing where they differ.
   std::optional<int> shift(GroupKind kind, int from, int to, const Topology& topology);
-  /// Time of the gradients' norm.
-  std::optional<Seconds> norm;
+  /// Time of the gradients' norm, and the constants that it rests on.
+  struct Norm {
+    Seconds time;
+    ReadSet reads;
+  };
+  std::optional<Norm> norm;
 
   /// Everything that decides whether ranks of a stage differ, and whether its passes are cut. `step`: which transfers
   /// there are, by their kinds, stages and patterns, and in which way gradients move beside the passes.

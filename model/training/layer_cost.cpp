@@ -1,12 +1,12 @@
 #include "model/training/layer_cost.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "model/base/number.hpp"
 #include "model/base/spread.hpp"
 #include "model/cost/launches.hpp"
-#include "model/training/expert_dispatch.hpp"
 #include "model/training/tensor_overlap.hpp"
 
 namespace foretrain {
@@ -51,34 +51,34 @@ GroupKind group_of(LayerCollective::Group group) {
 
 }  // namespace
 
+namespace {
+
+constexpr std::array cost_parts = {
+    &LayerCost::forward_kernels,        &LayerCost::backward_kernels,    &LayerCost::forward_dispatch,
+    &LayerCost::backward_dispatch,      &LayerCost::forward_collectives, &LayerCost::backward_collectives,
+    &LayerCost::recompute_kernels,      &LayerCost::recompute_dispatch,  &LayerCost::recompute_collectives,
+    &LayerCost::forward_copies,         &LayerCost::backward_copies,     &LayerCost::forward_hidden,
+    &LayerCost::backward_hidden,        &LayerCost::recompute_hidden,    &LayerCost::forward_hidden_copies,
+    &LayerCost::backward_hidden_copies, &LayerCost::forward_gain,        &LayerCost::backward_gain};
+static_assert(sizeof(LayerCost) == cost_parts.size() * sizeof(Seconds), "a part of LayerCost that sums leave out");
+
+}  // namespace
+
 LayerCost& LayerCost::operator+=(const LayerCost& other) {
-  forward_kernels += other.forward_kernels;
-  backward_kernels += other.backward_kernels;
-  forward_dispatch += other.forward_dispatch;
-  backward_dispatch += other.backward_dispatch;
-  forward_collectives += other.forward_collectives;
-  backward_collectives += other.backward_collectives;
-  recompute_kernels += other.recompute_kernels;
-  recompute_dispatch += other.recompute_dispatch;
-  recompute_collectives += other.recompute_collectives;
-  forward_copies += other.forward_copies;
-  backward_copies += other.backward_copies;
+  for (const auto part : cost_parts) this->*part += other.*part;
   return *this;
 }
 
 LayerCost operator*(LayerCost cost, double n) {
-  for (Seconds* part :
-       {&cost.forward_kernels, &cost.backward_kernels, &cost.forward_dispatch, &cost.backward_dispatch,
-        &cost.forward_collectives, &cost.backward_collectives, &cost.recompute_kernels, &cost.recompute_dispatch,
-        &cost.recompute_collectives, &cost.forward_copies, &cost.backward_copies}) {
-    *part *= n;
-  }
+  for (const auto part : cost_parts) cost.*part *= n;
   return cost;
 }
 
 Segment LayerCost::forward() const {
   Segment pass = joined(forward_kernels, forward_dispatch, forward_collectives + forward_copies);
   pass.copies = forward_copies;
+  pass.hidden = forward_hidden;
+  pass.hidden_copies = forward_hidden_copies;
   return pass;
 }
 
@@ -86,6 +86,8 @@ Segment LayerCost::backward() const {
   Segment pass = joined(backward_kernels + recompute_kernels, backward_dispatch + recompute_dispatch,
                         backward_collectives + recompute_collectives + backward_copies);
   pass.copies = backward_copies;
+  pass.hidden = backward_hidden + recompute_hidden;
+  pass.hidden_copies = backward_hidden_copies;
   return pass;
 }
 
@@ -155,7 +157,7 @@ Seconds LayerPricer::dispatch(const std::vector<Operator>& ops) const {
 /// FSDP1's parameters are views of the gathered buffer. What becomes of gradients: GradientSync::add_sharded_units.
 std::vector<Operator> LayerPricer::weight_copies(const Layer& layer, bool backward) const {
   const Plan& plan = scenario_.plan;
-  if (plan.zero != 3 || train_.kernels != KernelSet::plain || shards_of(plan) == 1) return {};
+  if (plan.zero != 3 || !plan.sync.copied || shards_of(plan) == 1) return {};
   if (backward && !plan.reshard_after_forward) return {};
   const Precision precision = storage_precision(train_.precision);
   const Bytes weights = bytes_per_element(precision) * (layer.parameters + layer.frozen_parameters);
@@ -193,9 +195,7 @@ LayerCost LayerPricer::with_recomputation(LayerCost cost, const Layer& layer) co
   if (&again == &layer.forward) {
     cost.recompute_kernels = cost.forward_kernels;
     cost.recompute_dispatch = cost.forward_dispatch;
-    if (scenario_.plan.zero == 3) {
-      // FSDP's layers are checkpointed by PyTorch, which stops as soon as all saved tensors are there again
-      // (torch.utils.checkpoint, set_checkpoint_early_stop); Megatron-LM runs the whole layer again.
+    if (train_.recompute_early_stop) {
       const std::vector<Operator> tail(layer.forward.end() - static_cast<std::ptrdiff_t>(layer.unread_tail),
                                        layer.forward.end());
       cost.recompute_kernels -= kernels(tail);
@@ -232,13 +232,17 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
     return kernels(products) * (whole ? 1.0 : chunks);
   };
   LayerCalls::Calls calls;
-  for (const LayerCollective& stated : collectives) {
-    const LayerCollective collective = dispatched(stated, scenario_.plan, transfers.layout(), stage, topology_);
+  const Plan& plan = scenario_.plan;
+  for (const LayerCollective& collective : collectives) {
+    const bool of_tokens = collective.group == LayerCollective::Group::expert;
+    const bool hidden = of_tokens && hides_exchanges(plan);
     CollectiveCall call;
     call.operation = operation_of(collective.kind);
     call.size = collective.size;
-    const int transfer = transfers.collective(stage, group_of(collective.group), std::move(call), 1.0,
-                                              "collectives inside layers", nullptr);
+    if (of_tokens) call.tokens = {plan.expert_dispatch, collective.copies, collective.imbalance};
+    calls.hidden_by_others = calls.hidden_by_others || hidden;
+    const int transfer =
+        transfers.collective(stage, group_of(collective.group), std::move(call), 1.0, inside_layers, nullptr);
     const auto& products = collective.kind == Kind::all_gather ? overlapped.gathers : overlapped.scatters;
     const bool behind = collective.group == LayerCollective::Group::tensor && !collective.overlappable &&
                         (collective.kind == Kind::all_gather || collective.kind == Kind::reduce_scatter);
@@ -247,7 +251,7 @@ LayerCalls::Calls LayerPricer::pass_calls(const std::vector<LayerCollective>& co
       if (behind && at_index(i) < products.size()) {
         calls.behind.push_back({transfer, hidden_by(products[at_index(i)], whole) / of_pass});
       } else {
-        (collective.overlappable ? calls.beside : calls.between).push_back(transfer);
+        (collective.overlappable || hidden ? calls.beside : calls.between).push_back(transfer);
       }
     }
   }
@@ -267,7 +271,7 @@ LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& tran
 double LayerCalls::Calls::share_beside() const {
   double free = 1.0;
   for (const Behind& call : behind) free -= call.share;
-  return std::min(hiding_share, free);
+  return hidden_by_others ? free : std::min(hiding_share, free);
 }
 
 LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double speed, int lane,
@@ -278,25 +282,31 @@ LayerCost LayerPricer::on_lane(LayerCost cost, const LayerCalls& calls, double s
     return time;
   };
   // What runs beside kernels hides behind them, but takes some of their speed.
-  const auto exposed = [&](const LayerCalls::Calls& of_pass, Seconds& kernels) {
+  const auto hide = [&](const LayerCalls::Calls& of_pass, Seconds& kernels, Seconds& exposed, Seconds& hidden,
+                        Seconds& gain) {
     kernels /= speed;
     Beside beside(transfers, lane);
     for (const int transfer : of_pass.beside) beside.add(transfer);
     const double share = of_pass.share_beside();
-    Seconds longer = beside.cost(kernels * share);
+    const Seconds slowed = beside.cost(kernels * share);
+    Seconds longer = slowed;
     for (const auto& [transfer, own] : of_pass.behind) {
       longer += std::min(transfers.time(transfer, lane), kernels * own) * transfers.slowdown(transfer);
     }
     kernels += longer;
-    Seconds waits = total(of_pass.between) + std::max(beside.time() - kernels * share, Seconds(0.0));
-    for (const auto& [transfer, own] : of_pass.behind) {
-      waits += std::max(transfers.time(transfer, lane) - kernels * own, Seconds(0.0));
-    }
-    return waits;
+    exposed = total(of_pass.between);
+    const auto run_beside = [&](Seconds time, Seconds hiding) {
+      hidden += std::min(time, hiding);
+      exposed += std::max(time - hiding, Seconds(0.0));
+    };
+    run_beside(beside.time(), kernels * share);
+    if (of_pass.hidden_by_others) gain += std::min(beside.time(), kernels * share) - slowed;
+    for (const auto& [transfer, own] : of_pass.behind) run_beside(transfers.time(transfer, lane), kernels * own);
   };
-  cost.forward_collectives = exposed(calls.forward, cost.forward_kernels);
-  cost.recompute_collectives = exposed(calls.recompute, cost.recompute_kernels);
-  cost.backward_collectives = exposed(calls.backward, cost.backward_kernels);
+  cost.forward_gain = cost.backward_gain = Seconds(0.0);
+  hide(calls.forward, cost.forward_kernels, cost.forward_collectives, cost.forward_hidden, cost.forward_gain);
+  hide(calls.recompute, cost.recompute_kernels, cost.recompute_collectives, cost.recompute_hidden, cost.backward_gain);
+  hide(calls.backward, cost.backward_kernels, cost.backward_collectives, cost.backward_hidden, cost.backward_gain);
   return cost;
 }
 
@@ -332,8 +342,8 @@ void append_pieces(std::vector<Piece>& pieces, Seconds work, const LayerCalls::C
 
 }  // namespace
 
-void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer) {
-  append_pieces(pieces, layer.cost.forward_kernels, layer.calls->forward, 0.0, 1.0);
+void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer, double from, double to) {
+  append_pieces(pieces, layer.cost.forward_kernels, layer.calls->forward, from, to);
 }
 
 void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, double from, double to) {
@@ -358,6 +368,7 @@ PassPair paired(const PassWork& forward, const PassWork& backward) {
                           std::max(backward.collectives - forward_kernels, Seconds(0.0));
   PassPair pair;
   pair.time = joined(forward_kernels + backward_kernels, forward.dispatch + backward.dispatch, exposed);
+  pair.time.hidden = forward.collectives + backward.collectives - exposed;
   pair.pieces = {{backward_kernels, forward.transfers, true}, {forward_kernels, backward.transfers, true}};
   fit_pieces(pair.pieces, pair.time);
   return pair;

@@ -14,6 +14,9 @@ struct LayerCost {
   Seconds forward_collectives, backward_collectives;  ///< exposed part
   Seconds recompute_kernels, recompute_dispatch, recompute_collectives;
   Seconds forward_copies, backward_copies;  ///< exposed part of offloading
+  /// What hides behind kernels of collectives and of offloading.
+  Seconds forward_hidden, backward_hidden, recompute_hidden, forward_hidden_copies, backward_hidden_copies;
+  Seconds forward_gain, backward_gain;  ///< by how much exchanges of tokens behind other passes make these shorter
 
   LayerCost& operator+=(const LayerCost& other);
   friend LayerCost operator*(LayerCost cost, double n);
@@ -32,6 +35,8 @@ struct LayerCalls {
     std::vector<int> beside;     ///< one after the other, from the pass's beginning, beside its first kernels
     std::vector<int> between;    ///< among the kernels after these, which wait for them
     std::vector<Behind> behind;  ///< one after the other, each beside its product
+    /// Of those `beside`, exchanges of tokens: another pass's kernels hide these, taken to be as long as this one's.
+    bool hidden_by_others = false;
     /// Share of the pass's kernels that hide those `beside`.
     [[nodiscard]] double share_beside() const;
   };
@@ -88,9 +93,9 @@ class LayerPricer {
   double stretch_;  ///< of kernels, over the same alone
 };
 
-/// A layer's forward pass in pieces, its collectives evenly spread.
-void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer);
-/// The part of its backward pass, recomputation first, between two moments of it (0 to 1).
+/// The part of a layer's forward pass between two moments of it (0 to 1), in pieces, its collectives evenly spread.
+void append_forward(std::vector<Piece>& pieces, const PricedLayer& layer, double from = 0.0, double to = 1.0);
+/// The same of its backward pass, recomputation first.
 void append_backward(std::vector<Piece>& pieces, const PricedLayer& layer, double from = 0.0, double to = 1.0);
 /// A pass of some layers as DualPipe runs it beside another: all its collectives may hide behind the other's kernels.
 struct PassWork {

@@ -1,14 +1,18 @@
 #include "model/training/offload.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 
+#include "model/base/memo.hpp"
 #include "model/memory/stage_memory.hpp"
 #include "model/parallelism/layout.hpp"
 
 namespace foretrain {
 
-BytesPerSecond offload_bandwidth(const Topology& topology) {
+namespace {
+
+BytesPerSecond least_host_share(const Topology& topology) {
   std::map<LinkId, int> users;
   for (int g = 0; g < topology.gpus_per_node(); ++g) {
     for (const LinkId link : topology.route(topology.host_of_gpu(g), topology.gpu(g)).links) ++users[link];
@@ -16,6 +20,14 @@ BytesPerSecond offload_bandwidth(const Topology& topology) {
   BytesPerSecond least = BytesPerSecond::infinity();
   for (const auto& [link, count] : users) least = std::min(least, topology.link_bandwidth(link) / count);
   return least;
+}
+
+}  // namespace
+
+BytesPerSecond offload_bandwidth(const Topology& topology) {
+  static thread_local Memo<std::uint64_t, BytesPerSecond> known(64);  // asked for by every layer of every step
+  const BytesPerSecond* share = known.find(topology.serial());
+  return share != nullptr ? *share : known.add(topology.serial(), least_host_share(topology));
 }
 
 void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, const TrainWorkload& train,
@@ -37,8 +49,13 @@ void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, 
   // PCIe carries both directions at once.
   const Seconds forward = std::max(in_forward, out_forward) / bandwidth;
   const Seconds backward = in_backward / bandwidth;
-  cost.forward_copies += std::max(forward - cost.forward_kernels, Seconds(0.0));
-  cost.backward_copies += std::max(backward - cost.backward_kernels - cost.recompute_kernels, Seconds(0.0));
+  const auto copy_beside = [](Seconds time, Seconds kernels, Seconds& exposed, Seconds& hidden) {
+    exposed += std::max(time - kernels, Seconds(0.0));
+    hidden += std::min(time, kernels);
+  };
+  copy_beside(forward, cost.forward_kernels, cost.forward_copies, cost.forward_hidden_copies);
+  copy_beside(backward, cost.backward_kernels + cost.recompute_kernels, cost.backward_copies,
+              cost.backward_hidden_copies);
 }
 
 Segment offloaded_optimizer(double parameters, Seconds backward, const Operator& update, const Scenario& scenario,
@@ -54,9 +71,10 @@ Segment offloaded_optimizer(double parameters, Seconds backward, const Operator&
   const Seconds on_host = traffic / (cpu.memory_bandwidth / scenario.cluster.gpus_per_node);
   Segment segment;
   segment.compute = on_host;
-  segment.communication =
-      std::max(gradients - backward, Seconds(0.0)) * static_cast<double>(micro_batches(train, plan));
-  segment.communication += std::max(weights - on_host, Seconds(0.0));
+  const auto passes = static_cast<double>(micro_batches(train, plan));
+  segment.copies = std::max(gradients - backward, Seconds(0.0)) * passes + std::max(weights - on_host, Seconds(0.0));
+  segment.hidden_copies = std::min(gradients, backward) * passes + std::min(weights, on_host);
+  segment.communication = segment.copies;
   return segment;
 }
 

@@ -38,7 +38,7 @@ class ClusterGraph {
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       const auto number = static_cast<int>(rank);
       const double own = symmetry == Symmetry::used ? topology.group_of_node(topology.node_of(number)) : number;
-      graph_.add_vertex(colour({Kind::rank, static_cast<double>(stage_of_rank[rank]), speed_of_rank[rank], own}));
+      graph_.add_vertex(colour({Kind::rank, static_cast<double>(stage_of_rank[rank]), speed_of_rank[rank], own, 0.0}));
     }
   }
 
@@ -56,7 +56,7 @@ class ClusterGraph {
     for (std::size_t p = 0; p < transfer.parts.size(); ++p) {
       for (const int group : transfer.parts[p].groups) {
         const Vertex vertex = graph_.add_vertex(
-            colour({Kind::group, static_cast<double>(transfer.grouping), static_cast<double>(p), 0.0}));
+            colour({Kind::group, static_cast<double>(transfer.grouping), static_cast<double>(p), 0.0, 0.0}));
         for (const int rank : (*transfer.groups)[at_index(group)]) graph_.edges.emplace_back(vertex_of(rank), vertex);
         known->second[at_index(group)] = vertex;
       }
@@ -79,11 +79,12 @@ class ClusterGraph {
           between_gpus_ = between_gpus_ && topology_.is_gpu(flow.source) && topology_.is_gpu(flow.destination);
           const int group = group_of_flow(flow, group_of);
           if (group < 0 && whole < 0) {
-            whole = graph_.add_vertex(colour({Kind::whole, number, 0.0, 0.0}));
+            whole = graph_.add_vertex(colour({Kind::whole, number, 0.0, 0.0, 0.0}));
             for (const Vertex other : groups) graph_.edges.emplace_back(whole, other);
           }
-          const Vertex vertex = add_flow(colour({Kind::flow, number, phase, flow.bytes.value()}), flow.source,
-                                         flow.destination, topology_.most_rate(flow.source, flow.destination));
+          const Vertex vertex =
+              add_flow(colour({Kind::flow, number, phase, flow.bytes.value(), flow.weight}), flow.source,
+                       flow.destination, topology_.most_rate(flow.source, flow.destination));
           graph_.edges.emplace_back(group < 0 ? whole : groups[at_index(group)], vertex);
         }
       }
@@ -93,7 +94,7 @@ class ClusterGraph {
   void add_background(std::span<const BackgroundFlow::Route> background) {
     for (const BackgroundFlow::Route& route : background) {
       const auto number = static_cast<double>(transfers_++);
-      add_flow(colour({Kind::flow, number, 0.0, 0.0}), route.source, route.destination,
+      add_flow(colour({Kind::flow, number, 0.0, 0.0, 0.0}), route.source, route.destination,
                std::min(route.rate, topology_.most_rate(route.source, route.destination)));
     }
   }
@@ -159,7 +160,7 @@ class ClusterGraph {
   }
 
   enum class Kind { rank, group, flow, link, connection, whole };
-  using Colour = std::tuple<Kind, double, double, double>;
+  using Colour = std::tuple<Kind, double, double, double, double>;
 
   std::int32_t colour(const Colour& of) {
     if (last_colour_ == nullptr || last_colour_->first != of) {
@@ -175,13 +176,13 @@ class ClusterGraph {
     for (const LinkId link : crossed_) {
       Vertex& vertex = link_vertex_[at_index(link) % link_vertex_.size()];
       if (vertex < 0) {
-        vertex = graph_.add_vertex(colour({Kind::link, topology_.link_bandwidth(link).value(), 0.0, 0.0}));
+        vertex = graph_.add_vertex(colour({Kind::link, topology_.link_bandwidth(link).value(), 0.0, 0.0, 0.0}));
       }
       graph_.edges.emplace_back(flow, vertex);
     }
     if (is_finite(most_rate)) {  // flows between the same two ends share a connection
       const auto [connection, is_new] = connections_.try_emplace(std::pair(source, destination), -1);
-      if (is_new) connection->second = graph_.add_vertex(colour({Kind::connection, most_rate.value(), 0.0, 0.0}));
+      if (is_new) connection->second = graph_.add_vertex(colour({Kind::connection, most_rate.value(), 0.0, 0.0, 0.0}));
       graph_.edges.emplace_back(flow, connection->second);
     }
     return flow;

@@ -26,7 +26,7 @@ namespace {
 /// Bytes that one parameter's update reads and writes, and the passes over gradients before it (unscaling or norm, then
 /// clipping). States and master weights are fp32; a 2-byte copy of the weights is written at the end. Fused optimizers
 /// take a layer's tensors at once; plain ones launch unscaling, norm, clipping and update for each tensor, on fp32
-/// gradients, which between replicas they first copy out of their bucket and divide.
+/// gradients. Gradients that were copied into buckets are first copied out of them and divided.
 Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double parameters, int layers, int tensors) {
   const bool plain = train.kernels == KernelSet::plain;
   const double gradient = plain ? 4.0 : bytes_per_element(plan.sync.gradient_precision).value();
@@ -34,7 +34,7 @@ Operator optimizer_operator(const TrainWorkload& train, const Plan& plan, double
   const double states = optimizer_state(train.optimizer).value();
   const bool adaptive = states == 8.0;
   const double unscaled = plain && train.precision == Precision::fp16 ? gradient : 0.0;
-  const double averaged = plain && plan.data > 1 && plan.zero < 3 ? 2.0 * gradient : 0.0;
+  const double averaged = plan.sync.copied && plan.data > 1 && plan.zero < 3 ? 2.0 * gradient : 0.0;
   const double clipping = adaptive ? 2.0 * gradient : 0.0;
   const double copy = weight < 4.0 && !plain ? weight : 0.0;
   const double read = gradient + 4.0 + states + clipping + unscaled + averaged;
@@ -62,6 +62,18 @@ Seconds waiting_for_slowest(const Step& step, const Plan& plan, const Model& mod
   return longest * (excess * step.micro_batches / ends);
 }
 
+/// Exchanges of tokens that blocks count as hidden behind another micro-batch's passes where there is none: in the
+/// first forward pass down the pipeline and the last backward pass up, and in all chunks of a micro-batch that is
+/// alone.
+Seconds exchanges_alone(const Step& step, const Step::Lane& lane, const Plan& plan) {
+  Seconds longest, all;
+  for (const Step::Chunk& chunk : lane.chunks) {
+    longest = std::max(longest, chunk.hidden_exchanges);
+    all += chunk.hidden_exchanges;
+  }
+  return (step.micro_batches > 1 ? longest : all) * static_cast<double>(plan.pipeline);
+}
+
 /// One lane after the other: chunks and their synchronisation, the optimizer, what leaves for the next stage.
 class LaneBuilder {
  public:
@@ -85,6 +97,7 @@ class LaneBuilder {
   /// All lanes anew. `cuts`: by stage.
   void build(const RankClasses& classes, const std::vector<Step::Lane::Cut>& cuts) {
     step_.lanes.clear();
+    step_.lane_of_rank = classes.lane_of_rank;
     step_.activations.clear();
     step_.activation_gradients.clear();
     for (const RankClasses::Lane& lane : classes.lanes) {
@@ -157,13 +170,16 @@ class LaneBuilder {
     lane.saved_parameters =
         (layers.parameters - layers.in_experts) / copies + layers.in_experts / (copies / plan_.expert);
     set_optimizer(kind, place, lane, layers);
-    gather_parameters(kind, place, lane, layers);
+    lane.exchanges_alone = exchanges_alone(step_, lane, plan_);
+    lane.optimizer.communication += lane.exchanges_alone;
   }
 
   void set_optimizer(const Kind& kind, const GradientSync::Place& place, Step::Lane& lane,
                      const StageLayers& layers) const {
-    const double parameters =
+    double parameters =
         plan_.zero >= 1 ? parameters_of_shard(plan_, layers.parameters, layers.in_experts) : layers.parameters;
+    const bool owned = (plan_.zero == 1 || plan_.zero == 2) && plan_.sync.has_owners();
+    if (owned) parameters = std::max(parameters, layers.largest_tensor);  // its owner updates all of it
     const Operator update = optimizer_operator(train_, plan_, parameters, layers.layers, layers.tensors);
     if (plan_.offload.optimizer) {
       Seconds backward;
@@ -179,23 +195,6 @@ class LaneBuilder {
       lane.optimizer_recipe = std::make_shared<const Recipe>(
           kernels_of({update}, ExecutionMode::eager, 1.0, gpu, kind.scenario.calibration));
     }
-  }
-
-  /// ZeRO-1 and 2: updated weights go back to all replicas.
-  void gather_parameters(Kind& kind, const GradientSync::Place& place, Step::Lane& lane, const StageLayers& layers) {
-    if (plan_.zero != 1 && plan_.zero != 2) return;
-    std::vector<int> gathers = kind.chunks.sync().parameter_gathers(place.stage, layers.parameters, layers.in_experts);
-    if (!plan_.sync.overlap) {
-      lane.parameter_gathers = std::move(gathers);
-      return;
-    }
-    // Runs beside the next step's first forward pass; only its first part and what does not fit there is waited for.
-    Seconds time;
-    for (const int gather : gathers) time += transfers_.time(gather, place.lane);
-    const Seconds forward = lane.chunks.front().forward.total();
-    const Seconds first = time / static_cast<double>(GradientSync::most_buckets);
-    lane.exposed_gather = first + std::max(time - first - forward, Seconds(0.0));
-    lane.optimizer.communication += lane.exposed_gather;  // beside what an optimizer on the host copies
   }
 
   void add_hop(int stage, int chunk) {
@@ -231,8 +230,13 @@ Seconds norm_time(const Scenario& scenario, const Topology& topology) {
   if (scenario.background.empty()) {
     const auto known =
         KnownTransfers::on(topology, RankLayout(scenario.plan, scenario.cluster), scenario.calibration.collective);
-    if (!known->norm) known->norm = automatic_time(norm, topology, scenario.calibration);
-    return *known->norm;
+    if (!known->norm) {
+      const Reading reading;
+      const Seconds time = automatic_time(norm, topology, scenario.calibration);
+      known->norm = {time, reads_so_far()};
+    }
+    note_reads(known->norm->reads);
+    return known->norm->time;
   }
   return uncontended_time(lower(norm, topology, scenario.calibration), topology, scenario.background);
 }
@@ -285,8 +289,10 @@ Step build_step(const Scenario& scenario, const TrainWorkload& train, const Mode
   step.schedule = plan.schedule;
   step.interleave = plan.interleave;
   step.micro_batches = micro_batches(train, plan);
+  step.blocking_messages = plan.pipeline_messages == PipelineMessages::blocking;
   step.overlap = plan.sync.overlap;
-  step.every_micro_batch = plan.sync.every_micro_batch && plan.zero < 3;  // ZeRO-3 does so anyway
+  step.gather_overlap = plan.sync.gather_overlap && (plan.zero == 1 || plan.zero == 2);
+  step.every_micro_batch = synchronises_every_micro_batch(plan);
   build_lanes(scenario, topology, symmetry, LaneBuilder(scenario, train, model, topology, step, recipes));
 
   const bool clips = train.optimizer != Optimizer::sgd && train.optimizer != Optimizer::momentum;

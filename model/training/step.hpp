@@ -26,17 +26,21 @@ struct Segment {
   Seconds communication;
   Seconds host;
   Seconds copies = {};  ///< the part of `communication` that is no transfer of the step: offloading over PCIe
+  Seconds hidden = {}, hidden_copies = {};  ///< collectives and copies that run beside `compute`
 
   [[nodiscard]] Seconds total() const { return compute + communication + host; }
+  [[nodiscard]] Inside inside() const { return {communication - copies, hidden, copies, hidden_copies, host}; }
   Segment& operator+=(const Segment& other) {
     compute += other.compute;
     communication += other.communication;
     host += other.host;
     copies += other.copies;
+    hidden += other.hidden;
+    hidden_copies += other.hidden_copies;
     return *this;
   }
   friend Segment operator*(Segment s, double n) {
-    return {s.compute * n, s.communication * n, s.host * n, s.copies * n};
+    return {s.compute * n, s.communication * n, s.host * n, s.copies * n, s.hidden * n, s.hidden_copies * n};
   }
 };
 
@@ -67,6 +71,14 @@ struct GradientBucket {
   std::vector<Stage> further;  ///< after the first transfer
   Seconds after;               ///< kernels that restore the gradients
   RecipePointer backward_recipe = nullptr, before_recipe = nullptr, after_recipe = nullptr;
+};
+
+/// Updated weights that come back together (ZeRO-1 and 2).
+struct WeightGather {
+  std::vector<int> transfers;  ///< one after the other, into Step::transfers
+  /// A chunk's first forward pass, from the first layer that needs them to the first one that waits for the next.
+  Segment forward;
+  std::vector<Piece> pieces;  ///< of that work, where it is cut
 };
 
 /// A group of layers whose weights are gathered and whose gradients are scattered together (ZeRO-3, FSDP).
@@ -114,14 +126,17 @@ struct Step {
     /// In order of readiness; their backward segments add up to `backward`, or to `weights` where the step's last pass
     /// of the chunk makes the gradients of weights alone.
     std::vector<GradientBucket> buckets;
-    std::vector<ShardedUnit> units;  ///< only with ZeRO-3
+    std::vector<ShardedUnit> units;     ///< only with ZeRO-3
+    std::vector<WeightGather> gathers;  ///< in the order of its layers; only with ZeRO-1 and 2
+    Seconds hidden_exchanges;           ///< by which both passes are shorter as others hide exchanges of tokens
     RecipePointer forward_recipe = nullptr, backward_recipe = nullptr;
   };
 
   /// A class of ranks of one stage that behave alike (rank_classes.hpp): what one of them does.
   struct Lane {
-    /// Which passes are cut into pieces: none, those from the first that makes gradients of the last micro-batch, all.
-    enum class Cut { none, last, all };
+    /// Which passes are cut into pieces: none, those at the step's ends (until updated weights are back where these
+    /// come beside forward passes, and from the first that makes gradients of the last micro-batch), all.
+    enum class Cut { none, ends, all };
 
     int stage = 0;
     int first_rank = 0, ranks = 1;
@@ -132,18 +147,20 @@ struct Step {
     std::vector<int> companions;
     std::vector<Chunk> chunks;
     Segment optimizer;
-    Seconds exposed_gather;         ///< of its communication, what ZeRO-1/2 waits for updated weights under overlap
+    Seconds exchanges_alone;        ///< of its communication, hidden exchanges that have nothing to hide behind
     double saved_parameters = 0.0;  ///< whose state a rank writes into a checkpoint
-    std::vector<int> parameter_gathers;  ///< ZeRO-1/2: updated weights to all replicas, after the optimizer
     RecipePointer optimizer_recipe = nullptr;
   };
 
-  std::vector<Lane> lanes;  ///< by stage
+  std::vector<Lane> lanes;        ///< by stage
+  std::vector<int> lane_of_rank;  ///< by GPU of the cluster; -1: not used
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   int interleave = 1;
   int micro_batches = 1;
+  bool blocking_messages = false;  ///< between stages: the sender's next pass waits for their arrival
   bool overlap = true;             ///< gradients are synchronised beside the backward pass; else after it
-  bool every_micro_batch = false;  ///< every micro-batch's gradients are; needs one stage of one chunk
+  bool every_micro_batch = false;  ///< every micro-batch's gradients are; not where backward passes have two parts
+  bool gather_overlap = false;     ///< the step before leaves its gathers to this one's first forward passes
   std::vector<Transfer> transfers;
   /// By chunk and stage (hop_index()): what the chunk's forward pass sends on, and what comes back. None where the next
   /// chunk is on the same stage.

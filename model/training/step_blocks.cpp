@@ -11,7 +11,9 @@ StepBlocks::StepBlocks(const Step& step) {
   blocks.reserve(about * (step.lanes.size() + 1) + step.transfers.size());
   for (const Step::Lane& lane : step.lanes) {
     std::vector<Chunk>& of_lane = chunks.emplace_back();
-    for (const Step::Chunk& chunk : lane.chunks) of_lane.push_back(add_chunk(chunk, splits_backward(step.schedule)));
+    for (const Step::Chunk& chunk : lane.chunks) {
+      of_lane.push_back(add_chunk(chunk, splits_backward(step.schedule), step.gather_overlap));
+    }
   }
   passes = blocks.size();
   for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
@@ -19,6 +21,7 @@ StepBlocks::StepBlocks(const Step& step) {
   }
   for (const Step::Lane& lane : step.lanes) {
     optimizers.push_back(add("optimizer", lane.optimizer.total(), Category::optimizer, lane.optimizer_recipe));
+    blocks.back().inside = {.exposed_copies = lane.optimizer.copies, .hidden_copies = lane.optimizer.hidden_copies};
   }
   for (const Step::Transfer& transfer : step.transfers) {
     std::vector<BlockId>& parts = transfers.emplace_back();
@@ -40,7 +43,6 @@ StepBlocks::StepBlocks(const Step& step) {
 
 BlockId StepBlocks::add(const char* name, Seconds duration, Category category, RecipePointer recipe) {
   blocks.push_back({name, category, duration, {}, {}, std::move(recipe)});
-  inside.emplace_back();
   return static_cast<BlockId>(blocks.size() - 1);
 }
 
@@ -61,12 +63,17 @@ void StepBlocks::add_kernels(const Step::Chunk& chunk, Chunk& added) {
 StepBlocks::Work StepBlocks::add_work(const char* name, const Segment& time, const std::vector<Piece>& pieces,
                                       RecipePointer recipe) {
   Work work{add(name, time.total(), Category::compute, std::move(recipe)), {}, &pieces};
-  inside.back() = time.communication;
+  blocks.back().inside = time.inside();
   for (const Piece& piece : pieces) work.cut.push_back(add(name, piece.work, Category::compute));
+  // The last one is what dispatching and copies take longer (fit_pieces); collectives are tasks of their own.
+  if (!pieces.empty()) {
+    blocks.back().inside = time.inside();
+    blocks.back().inside.exposed = blocks.back().inside.hidden = Seconds(0.0);
+  }
   return work;
 }
 
-StepBlocks::Chunk StepBlocks::add_chunk(const Step::Chunk& chunk, bool split) {
+StepBlocks::Chunk StepBlocks::add_chunk(const Step::Chunk& chunk, bool split, bool gather_overlap) {
   Chunk added;
   if (chunk.units.empty()) {
     added.forward = add_work("forward", chunk.forward, chunk.forward_pieces, chunk.forward_recipe);
@@ -80,6 +87,9 @@ StepBlocks::Chunk StepBlocks::add_chunk(const Step::Chunk& chunk, bool split) {
   for (const GradientBucket& bucket : chunk.buckets) {
     Bucket& own = added.buckets.emplace_back();
     own.backward = add_work("backward", bucket.backward, bucket.pieces, bucket.backward_recipe);
+  }
+  for (const WeightGather& gather : chunk.gathers) {
+    if (gather_overlap) added.gathered.push_back(add_work("forward", gather.forward, gather.pieces, nullptr));
   }
   for (const ShardedUnit& unit : chunk.units) {
     added.unit_forward.push_back(add_work("forward", unit.forward, unit.forward_pieces, nullptr));
@@ -122,6 +132,11 @@ class ShapeWriter {
         add_kernels(part.kernels);
       }
     }
+    add(std::ssize(chunk.gathers));
+    for (const WeightGather& gather : chunk.gathers) {
+      add(gather.transfers);
+      add(gather.pieces);
+    }
     add(std::ssize(chunk.units));
     for (const ShardedUnit& unit : chunk.units) {
       add(unit.forward_pieces);
@@ -132,7 +147,6 @@ class ShapeWriter {
   void add(const Step::Lane& lane) {
     for (const int number : {lane.stage, lane.first_rank, lane.skipped, static_cast<int>(lane.cut)}) add(number);
     add(lane.companions);
-    add(lane.parameter_gathers);
     add(std::ssize(lane.chunks));
     for (const Step::Chunk& chunk : lane.chunks) add(chunk);
   }
@@ -148,9 +162,9 @@ class ShapeWriter {
 
 std::vector<std::int64_t> shape_of(const Step& step) {
   ShapeWriter shape;
-  for (const int number :
-       {static_cast<int>(step.schedule), step.interleave, step.micro_batches, step.overlap ? 1 : 0,
-        step.every_micro_batch ? 1 : 0, step.checkpoint ? 1 : 0, step.slowest_replica > Seconds(0.0) ? 1 : 0}) {
+  for (const int number : {static_cast<int>(step.schedule), step.interleave, step.micro_batches, step.overlap ? 1 : 0,
+                           step.every_micro_batch ? 1 : 0, step.gather_overlap ? 1 : 0, step.blocking_messages ? 1 : 0,
+                           step.checkpoint ? 1 : 0, step.slowest_replica > Seconds(0.0) ? 1 : 0}) {
     shape.add(number);
   }
   shape.add(std::ssize(step.lanes));

@@ -25,6 +25,7 @@ struct StepBlocks {
   struct Chunk {
     Work forward, backward, inputs, weights, paired;
     std::vector<Bucket> buckets;
+    std::vector<Work> gathered;  ///< parts of the first forward pass, where they wait for weights
     std::vector<Work> unit_forward, unit_backward;
   };
 
@@ -32,7 +33,6 @@ struct StepBlocks {
 
   std::vector<Block> blocks;
   std::size_t passes = 0;                       ///< the first so many are those of `chunks`
-  std::vector<Seconds> inside;                  ///< by block: collectives inside layers that are a part of it
   std::vector<std::vector<Chunk>> chunks;       ///< by lane
   std::vector<std::vector<BlockId>> transfers;  ///< by part
   std::vector<BlockId> optimizers;              ///< by lane
@@ -42,7 +42,7 @@ struct StepBlocks {
   BlockId add(const char* name, Seconds duration, Category category, RecipePointer recipe = nullptr);
   void add_kernels(const Step::Chunk& chunk, Chunk& added);
   Work add_work(const char* name, const Segment& time, const std::vector<Piece>& pieces, RecipePointer recipe);
-  Chunk add_chunk(const Step::Chunk& chunk, bool split);
+  Chunk add_chunk(const Step::Chunk& chunk, bool split, bool gather_overlap);
 };
 
 /// All that decides which blocks and tasks the step's graph has, and in which order: two steps of the same shape differ

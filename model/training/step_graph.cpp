@@ -1,11 +1,11 @@
 #include "model/training/step_graph.hpp"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "model/base/memo.hpp"
-#include "model/training/sharded_order.hpp"
 #include "model/training/step_graph_builder.hpp"
 
 namespace foretrain {
@@ -36,10 +36,12 @@ StepGraphBuilder::StepGraphBuilder(const Step& step, const StepBlocks& blocks)
       forward_(step.lanes.size(), std::vector<TaskId>(at(placement_.chunks(), 0), -1)),
       input_(forward_),
       gradient_input_(forward_),
+      awaited_(step.lanes.size()),
       gradient_tasks_(step.lanes.size()),
       last_gradients_(step.lanes.size(), {-1, -1}),
       gradients_begun_(at_index(stages_)),
-      whole_passes_(step.lanes.size()) {
+      weights_awaited_(at_index(stages_), std::vector<bool>(at_index(placement_.chunks()))),
+      gathered_(at_index(stages_ * placement_.chunks())) {
   result_.last_backward.resize(step.lanes.size(), -1);
   for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) {
     while (std::cmp_less_equal(first_lane_.size(), step.lanes[lane].stage)) {
@@ -96,11 +98,11 @@ const StepBlocks::Work& work_of_pass(const StepBlocks::Chunk& chunk, const Pipel
 bool StepGraphBuilder::is_cut(int stage) const {
   using Cut = Step::Lane::Cut;
   const Cut cut = step_.lanes[at_index(first_lane(stage))].cut;
-  return cut == Cut::all || (cut == Cut::last && gradients_begun_[at_index(stage)]);
+  if (cut != Cut::ends) return cut == Cut::all;
+  return gradients_begun_[at_index(stage)] || awaits_weights(stage);
 }
 
 /// A stretch of work on every lane of the stage; where it is cut, with the collectives inside its layers.
-template <typename WorkOf>
 StepGraphBuilder::PerLane StepGraphBuilder::add_work(int stage, const PipelinePass& pass, AfterPerLane after,
                                                      const WorkOf& work_of) {
   const std::size_t lanes = lanes_in(stage);
@@ -111,7 +113,6 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_work(int stage, const PipelinePa
     for (std::size_t i = 0; i < lanes; ++i) {
       const bool skips = pass.micro_batch < step_.lanes[lane_in(stage, i)].skipped;
       done[i] = add(skips ? blocks_.pass_done : work(i).whole, compute(i), std::move(after[i]), pass.micro_batch);
-      if (!skips) whole_passes_[lane_in(stage, i)].push_back(work(i).whole);
     }
     return done;
   }
@@ -132,44 +133,6 @@ StepGraphBuilder::PerLane StepGraphBuilder::add_work(int stage, const PipelinePa
   }
   for (std::size_t i = 0; i < lanes; ++i) {
     done[i] = after[i].size() == 1 ? after[i].front() : meet(compute(i), std::move(after[i]), pass.micro_batch);
-  }
-  return done;
-}
-
-StepGraphBuilder::PerLane StepGraphBuilder::add_sharded(int stage, const PipelinePass& pass,
-                                                        const AfterPerLane& after) {
-  const std::size_t lanes = lanes_in(stage);
-  std::vector<PerLane> tasks;
-  AfterPerLane ends(lanes);
-  PerLane worked(lanes, -1);  // on the unit before; what runs beside the work is on streams that do not know of it
-  for (const ShardedUnit::Pass& part : sharded_order(chunk_of(stage, pass.chunk).units, pass.backward)) {
-    const ShardedUnit& unit = chunk_of(stage, pass.chunk).units[at_index(part.unit)];
-    AfterPerLane needs = after;
-    for (std::size_t i = 0; i < lanes; ++i) {
-      for (const int before : part.after) needs[i].push_back(tasks[at_index(before)][i]);
-    }
-    if (part.kind == ShardedUnit::Pass::Kind::compute) {
-      for (std::size_t i = 0; i < lanes; ++i) needs[i].push_back(worked[i]);
-      tasks.push_back(add_work(stage, pass, std::move(needs), [&](const auto& chunks) -> const Work& {
-        const StepBlocks::Chunk& own = chunks[at_index(pass.chunk)];
-        return (pass.backward ? own.unit_backward : own.unit_forward)[at_index(part.unit)];
-      }));
-      worked = tasks.back();
-    } else {
-      const bool among_copies = part.kind == ShardedUnit::Pass::Kind::reduce;
-      const int gather = pass.backward ? unit.gather_backward : unit.gather;
-      const int transfer = among_copies                                    ? unit.reduce
-                           : part.kind == ShardedUnit::Pass::Kind::scatter ? unit.scatter
-                                                                           : gather;
-      tasks.push_back(
-          add_transfer(stage, transfer, among_copies ? Traffic::copies : Traffic::gradients, needs, pass.micro_batch));
-    }
-    if (part.kind == ShardedUnit::Pass::Kind::gather) continue;
-    for (std::size_t i = 0; i < lanes; ++i) ends[i].push_back(tasks.back()[i]);
-  }
-  PerLane done;
-  for (std::size_t i = 0; i < lanes; ++i) {
-    done.push_back(meet(streams_[lane_in(stage, i)].compute, std::move(ends[i]), pass.micro_batch));
   }
   return done;
 }
@@ -244,6 +207,7 @@ bool StepGraphBuilder::advance(int stage, std::span<const PipelinePass> passes) 
   for (const PipelinePass& pass : passes) {
     if (!add_inputs(stage, pass, after)) return false;
   }
+  wait_for_messages(stage, after);
   wait_for_companions(stage, after);
 
   const PipelinePass& pass = passes.front();
@@ -256,6 +220,9 @@ bool StepGraphBuilder::advance(int stage, std::span<const PipelinePass> passes) 
   PerLane done;
   if (!chunk.units.empty()) {
     done = add_sharded(stage, pass, after);
+  } else if (!pass.backward && weights_awaited_[at_index(stage)][at_index(pass.chunk)]) {
+    done = add_first_forward(stage, pass, std::move(after));
+    weights_awaited_[at_index(stage)][at_index(pass.chunk)] = false;
   } else if (pass.makes_weight_gradients() && (last ? step_.overlap : step_.every_micro_batch)) {
     done = add_synchronised_backward(stage, pass, std::move(after));
   } else {
@@ -285,6 +252,24 @@ TaskId StepGraphBuilder::add_checkpoint() {
   return add(blocks_.checkpoint, engine, {});
 }
 
+void StepGraphBuilder::note_arrivals() {
+  std::set<BlockId> arrivals;
+  const auto note = [&](int transfer) {
+    if (transfer < 0) return;
+    for (const BlockId block : blocks_.transfers[at_index(transfer)]) {
+      if (numbers_[at_index(block)] >= 0) arrivals.insert(numbers_[at_index(block)]);
+    }
+  };
+  std::ranges::for_each(step_.activations, note);
+  std::ranges::for_each(step_.activation_gradients, note);
+  for (std::size_t lane = 0; step_.gather_overlap && lane < step_.lanes.size(); ++lane) {
+    for (const Step::Chunk& chunk : step_.lanes[lane].chunks) {
+      for (const WeightGather& gather : chunk.gathers) std::ranges::for_each(gather.transfers, note);
+    }
+  }
+  result_.arrivals.assign(arrivals.begin(), arrivals.end());
+}
+
 StepTasks StepGraphBuilder::run() && {
   const TaskId checkpoint = add_checkpoint();
   std::vector<std::vector<PipelinePass>> order;
@@ -294,6 +279,7 @@ StepTasks StepGraphBuilder::run() && {
     last_gradients_of_.push_back(last_gradients(order.back(), placement_.chunks()));
     left += order.back().size();
   }
+  if (step_.gather_overlap) gather_before_passes(order);
   std::vector<std::size_t> position(order.size(), 0);
   while (left > 0) {
     const std::size_t left_before = left;
@@ -310,8 +296,8 @@ StepTasks StepGraphBuilder::run() && {
 
   std::vector<TaskId> all_done;
   for (int s = 0; s < stages_; ++s) {
-    const PerLane last(result_.last_backward.begin() + first_lane(s),
-                       result_.last_backward.begin() + first_lane(s + 1));
+    PerLane last(result_.last_backward.begin() + first_lane(s), result_.last_backward.begin() + first_lane(s + 1));
+    wait_for_messages(s, last);
     for (int k = placement_.chunks(); !step_.overlap && k-- > 0;) {
       for (std::size_t b = 0; b < chunk_of(s, k).buckets.size(); ++b) add_bucket(s, k, b, last);
     }
@@ -329,23 +315,12 @@ StepTasks StepGraphBuilder::run() && {
   for (std::size_t i = 0; i < step_.lanes.size(); ++i) {
     updated.push_back({add(blocks_.optimizers[i], streams_[i].compute, {result_.synchronised, checkpoint})});
   }
-  for (int s = 0; s < stages_; ++s) {
-    if (placement_.mirror(s).value_or(s) < s) continue;  // the other stage's gathers are its own, too
-    const AfterPerLane from_here(updated.begin() + first_lane(s), updated.end());
-    for (const int gather : step_.lanes[at_index(first_lane(s))].parameter_gathers) {
-      add_transfer(s, gather, Traffic::gradients, from_here);
-    }
+  for (int s = 0; s < stages_ && !step_.gather_overlap; ++s) {
+    for (int k = 0; k < placement_.chunks(); ++k) gather_weights(s, k, updated);
   }
-  for (const std::vector<int>* boundaries : {&step_.activations, &step_.activation_gradients}) {
-    for (const int hop : *boundaries) {
-      if (hop < 0) continue;
-      for (const BlockId block : blocks_.transfers[at_index(hop)]) {
-        if (numbers_[at_index(block)] >= 0) result_.hops.push_back(numbers_[at_index(block)]);
-      }
-    }
-  }
+  if (stages_ > 1) note_arrivals();
   result_.graph = std::move(builder_).build();
-  return {std::move(result_), std::move(whole_passes_), std::move(used_)};
+  return {std::move(result_), std::move(used_)};
 }
 
 StepGraph step_graph(const Step& step) {
@@ -366,15 +341,18 @@ StepGraph step_graph(const Step& step) {
   StepGraph graph{known.graph.with_blocks(std::move(used)),
                   known.compute,
                   known.transfers,
-                  {},
                   known.last_backward,
                   known.synchronised,
-                  known.hops};
-  for (const std::vector<BlockId>& passes : tasks->whole_passes) {
-    Seconds& merged = graph.merged.emplace_back();
-    for (const BlockId pass : passes) merged += blocks.inside[at_index(pass)];
-  }
+                  known.arrivals};
   return graph;
+}
+
+Inside merged_on(const StepGraph& step, std::size_t lane) {
+  Inside merged;
+  for (const Task& task : step.graph.tasks()) {
+    if (task.resource == step.compute[lane]) merged += step.graph.blocks()[at_index(task.block)].inside;
+  }
+  return merged;
 }
 
 StepGraph::Times times_of(const StepGraph& step, const Execution& execution) {
@@ -386,7 +364,7 @@ StepGraph::Times times_of(const StepGraph& step, const Execution& execution) {
   StepGraph::Times times;
   times.backward_done = backward_done(execution);
   times.without_transfers = times.backward_done;
-  if (!step.hops.empty()) times.without_transfers = backward_done(run(step.graph, step.hops));
+  if (!step.arrivals.empty()) times.without_transfers = backward_done(run(step.graph, step.arrivals));
   times.synchronised = execution.start[at_index(step.synchronised)];
   times.end = execution.makespan;
   return times;

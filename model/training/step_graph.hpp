@@ -13,7 +13,7 @@ struct StepGraph {
   /// Moments since the step began.
   struct Times {
     Seconds backward_done;      ///< the last stage to finish its last backward pass
-    Seconds without_transfers;  ///< the same if activations moved between stages in no time: work and bubble alone
+    Seconds without_transfers;  ///< the same if activations and updated weights moved in no time: work and bubble alone
     Seconds synchronised;       ///< all gradients synchronised
     Seconds end;                ///< optimizer done, weights gathered
   };
@@ -28,12 +28,14 @@ struct StepGraph {
   TaskGraph graph;
   std::vector<ResourceId> compute;  ///< by lane
   std::vector<Transfer> transfers;
-  std::vector<Seconds> merged;        ///< by lane: collectives inside layers that are a part of its passes, not tasks
   std::vector<TaskId> last_backward;  ///< by lane
   TaskId synchronised = -1;           ///< all gradients of all stages are there
-  std::vector<BlockId> hops;          ///< activations and their gradients between stages
+  std::vector<BlockId> arrivals;  ///< what a pipeline's passes wait for: activations, their gradients, updated weights
 };
 StepGraph step_graph(const Step& step);
+
+/// What the tasks on a lane's compute stream hold that is no task.
+Inside merged_on(const StepGraph& step, std::size_t lane);
 
 StepGraph::Times times_of(const StepGraph& step, const Execution& execution);
 

@@ -1,6 +1,9 @@
-// How step_graph() builds its graph: passes in step_graph.cpp, what is sent in step_graph_transfers.cpp.
+// How step_graph() builds its graph: passes in step_graph.cpp, what is sent in step_graph_transfers.cpp, weights that
+// are gathered in step_graph_weights.cpp.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -15,8 +18,7 @@ namespace foretrain {
 
 /// A step's tasks, for all steps of its shape.
 struct StepTasks {
-  StepGraph graph;                                 ///< its blocks stand for those of any such step
-  std::vector<std::vector<BlockId>> whole_passes;  ///< by lane: those that are not cut, each time
+  StepGraph graph;              ///< its blocks stand for those of any such step
   std::vector<BlockId> blocks;  ///< by their numbers in the graph: passes, then the others in the order of their use
 };
 
@@ -52,7 +54,7 @@ class StepGraphBuilder {
   /// after what their lanes wait for.
   PerLane add_transfer(int stage, int transfer, Traffic traffic, const AfterPerLane& after, int micro_batch = -1);
   using Work = StepBlocks::Work;
-  template <typename WorkOf>
+  using WorkOf = std::function<const Work&(const std::vector<StepBlocks::Chunk>& of_lane)>;
   PerLane add_work(int stage, const PipelinePass& pass, AfterPerLane after, const WorkOf& work_of);
   /// Adds a pass, or two that run together, once their input is there; false when they have to wait for another stage
   /// to advance first.
@@ -63,12 +65,18 @@ class StepGraphBuilder {
            pass.micro_batch == last_gradients_of_[at_index(stage)][at_index(pass.chunk)].micro_batch;
   }
   void wait_for_companions(int stage, AfterPerLane& after) const;
+  void gather_weights(int stage, int chunk, const AfterPerLane& after);
+  void gather_before_passes(const std::vector<std::vector<PipelinePass>>& orders);
+  PerLane add_first_forward(int stage, const PipelinePass& pass, AfterPerLane after);
+  void wait_for_messages(int stage, AfterPerLane& after);
+  void wait_for_messages(int stage, PerLane& last);
   PerLane add_sharded(int stage, const PipelinePass& pass, const AfterPerLane& after);
   PerLane add_synchronised_backward(int stage, const PipelinePass& pass, AfterPerLane after);
   void add_bucket(int stage, int chunk, std::size_t bucket, const PerLane& ready);
   void synchronise(std::size_t bucket, const std::vector<ReadyOn>& ready);
   void send(int stage, const PipelinePass& pass, const PerLane& done);
   TaskId add_checkpoint();
+  void note_arrivals();
   TaskId meet(ResourceId resource, std::vector<TaskId> ends, int micro_batch);
 
   [[nodiscard]] std::size_t lanes_in(int stage) const { return at_index(first_lane(stage + 1) - first_lane(stage)); }
@@ -78,6 +86,9 @@ class StepGraphBuilder {
     return step_.lanes[at_index(first_lane(stage))].chunks[at_index(chunk)];
   }
   [[nodiscard]] bool is_cut(int stage) const;
+  [[nodiscard]] bool awaits_weights(int stage) const {
+    return std::ranges::find(weights_awaited_[at_index(stage)], true) != weights_awaited_[at_index(stage)].end();
+  }
   /// Of a lane's passes, by chunk and micro-batch.
   [[nodiscard]] std::size_t at(int chunk, int micro) const {
     return static_cast<std::size_t>(chunk) * static_cast<std::size_t>(step_.micro_batches) +
@@ -97,13 +108,15 @@ class StepGraphBuilder {
   std::vector<TaskId> previous_pass_;                        // by lane
   std::vector<std::vector<TaskId>> forward_;                 // by lane and pass: done; −1 = not yet
   std::vector<std::vector<TaskId>> input_, gradient_input_;  // by lane and pass: arrived from the neighbour
+  std::vector<std::vector<TaskId>> awaited_;                 // by lane: blocking messages of the last pass
   std::vector<std::vector<TaskId>> gradient_tasks_;          // by lane
   std::vector<std::pair<TaskId, ResourceId>> last_gradients_;  // by lane
   std::vector<bool> gradients_begun_;                          // by stage
   std::vector<std::vector<PipelinePass>> last_gradients_of_;   // by stage and chunk
+  std::vector<std::vector<bool>> weights_awaited_;             // by stage and chunk: by a first forward pass to come
+  std::vector<std::vector<PerLane>> gathered_;                 // by chunk of the model, then gather: by lane
   /// By chunk of the model and bucket: ready on one of the stages that hold it.
   std::map<std::pair<int, std::size_t>, ReadyOn> ready_elsewhere_;
-  std::vector<std::vector<BlockId>> whole_passes_;  // by lane
   StepGraph result_;
 };
 

@@ -1,6 +1,7 @@
 // What is sent: collectives of gradients and inside layers, messages between stages.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "model/training/step_graph_builder.hpp"
 
@@ -129,8 +130,29 @@ void StepGraphBuilder::send(int stage, const PipelinePass& pass, const PerLane& 
     const TaskId arrived = add(blocks_.transfers[at_index(hop)][p], stream, std::move(sent), pass.micro_batch);
     result_.transfers.push_back({arrived, hop, p});
     for (const int lane : parts[p].lanes) {
-      if (step_.lanes[at_index(lane)].stage == target->stage) input[at_index(lane)][arrival] = arrived;
+      if (step_.lanes[at_index(lane)].stage == target->stage) {
+        input[at_index(lane)][arrival] = arrived;
+      } else if (step_.blocking_messages) {
+        awaited_[at_index(lane)].push_back(arrived);
+      }
     }
+  }
+}
+
+/// Blocking messages of the stage's last pass have to arrive before whatever it does next.
+void StepGraphBuilder::wait_for_messages(int stage, AfterPerLane& after) {
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const std::vector<TaskId> awaited = std::exchange(awaited_[lane_in(stage, i)], {});
+    after[i].insert(after[i].end(), awaited.begin(), awaited.end());
+  }
+}
+
+void StepGraphBuilder::wait_for_messages(int stage, PerLane& last) {
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    std::vector<TaskId>& awaited = awaited_[lane_in(stage, i)];
+    if (awaited.empty()) continue;
+    awaited.push_back(last[i]);
+    last[i] = meet(streams_[lane_in(stage, i)].compute, std::exchange(awaited, {}), -1);
   }
 }
 

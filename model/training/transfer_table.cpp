@@ -209,12 +209,16 @@ int TransferTable::transfer(const Key& key, const CollectiveCall& call, std::str
     const int model = grouping.model < 0 ? -1 : groupings_[at_index(grouping.model)].stage;
     Key of_model = key;
     of_model.stage = model;
-    const KnownTransfers::Key shared_key{key.kind,       key.stage,  known_.contains(of_model) ? model : -1,
-                                         key.back,       key.pieces, call.operation,
-                                         call.algorithm, call.size,  call.servers,
-                                         call.placement, call.levels};
+    const KnownTransfers::Key shared_key{key.kind,       key.stage,   known_.contains(of_model) ? model : -1,
+                                         key.back,       key.pieces,  call.operation,
+                                         call.algorithm, call.size,   call.servers,
+                                         call.placement, call.levels, call.tokens};
     const KnownTransfers::Transfer* lowered = shared_->find(shared_key);
-    if (lowered == nullptr) lowered = &shared_->add(shared_key, parts_of(key, grouping, call), topology_);
+    if (lowered == nullptr) {
+      lowered = &shared_->add(
+          shared_key, [&] { return parts_of(key, grouping, call); }, topology_);
+    }
+    note_reads(lowered->reads);
     fresh.parts = lowered->parts;
     pattern = lowered->pattern;
   }
@@ -231,7 +235,8 @@ LoweredCollective TransferTable::lower_call(const Key& key, const CollectiveCall
 
 int TransferTable::collective(int stage, GroupKind kind, const CollectiveCall& call, double pieces, const char* name,
                               RecipePointer recipe) {
-  return transfer({kind, stage, call.operation, call.size * pieces, pieces}, call, name, std::move(recipe));
+  return transfer({kind, stage, call.operation, call.size * pieces, pieces, false, call.tokens}, call, name,
+                  std::move(recipe));
 }
 
 LoweredCollective TransferTable::message_of(const Key& key, const CollectiveCall& pairs) const {
@@ -242,7 +247,9 @@ LoweredCollective TransferTable::message_of(const Key& key, const CollectiveCall
     phase.latency = std::max(phase.latency, topology_.latency(flow.source, flow.destination));
   }
   phase.flows = forwarded_over_rails(std::move(phase.flows), topology_);
-  return LoweredCollective{"send/receive", {std::move(phase)}};
+  LoweredCollective message{"send/receive", {std::move(phase)}};
+  share_links(message, pairs.operation, topology_);
+  return message;
 }
 
 int TransferTable::hop(int stage, bool back, Bytes activation) {
@@ -264,7 +271,8 @@ Seconds TransferTable::time(int transfer, int lane) const {
 std::optional<KnownTransfers::Shape> TransferTable::shape() const {
   if (shared_ == nullptr) return std::nullopt;
   const Plan& plan = scenario_.plan;
-  std::vector<std::uint64_t> shape{plan.zero == 3, plan.sync.every_micro_batch, plan.sync.overlap};
+  std::vector<std::uint64_t> shape{plan.zero == 3, synchronises_every_micro_batch(plan), plan.sync.overlap,
+                                   plan.sync.gather_overlap};
   std::set<std::array<std::uint64_t, 3>> seen;
   for (const Entry& entry : entries_) {
     if (!entry.pattern) return std::nullopt;

@@ -46,7 +46,8 @@ class TransferTable {
   [[nodiscard]] std::vector<std::vector<int>> companions(std::size_t lanes) const;
   /// By stage: which passes have collectives inside layers that may meet other traffic. Two transfers may meet where
   /// they share a link and the ranks of both are not the same, or where one belongs to gradients and the other does
-  /// not. On one lane gradients cannot start before the first pass that makes them.
+  /// not. On one lane gradients cannot start before the first pass that makes them, and gathered weights are back
+  /// before the end of the first forward pass that needs them.
   [[nodiscard]] std::vector<Step::Lane::Cut> meetings() const;
   /// Of all ranks, also where nodes differ.
   [[nodiscard]] const RankLayout& layout() const { return layout_; }
@@ -78,6 +79,7 @@ class TransferTable {
     Bytes size;
     double pieces = 1.0;
     bool back = false;
+    TokenRouting tokens = {};
     auto operator<=>(const Key&) const = default;
   };
   /// What the model of these groups does, on their own links. False where it does nothing of the kind, or crosses host

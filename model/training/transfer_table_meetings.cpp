@@ -88,13 +88,23 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
     }
   }
 
-  const bool gradients_all_along = scenario_.plan.zero == 3 || scenario_.plan.sync.every_micro_batch;
+  const Sync& sync = scenario_.plan.sync;
+  const auto draws_route = [&, crossed = std::vector<LinkId>()](const Flow& flow) mutable {
+    crossed.clear();
+    topology_.append_route(flow.source, flow.destination, crossed);
+    return std::ranges::any_of(crossed, [&](LinkId link) { return link >= topology_.first_fabric_link(); });
+  };
+  const bool gradients_all_along = scenario_.plan.zero == 3 || synchronises_every_micro_batch(scenario_.plan);
   for (std::size_t i = 0; i < transfers_.size(); ++i) {
     const Grouping& grouping = groupings_[at_index(entries_[i].grouping)];
     if (!is_inside_layers(grouping.kind)) continue;
     for (const Step::Transfer::Part& part : transfers_[i].parts) {
       const int own = user_of(i, part);
       Cut& cut = cuts[static_cast<std::size_t>(grouping.stage)];
+      // Collectives whose routes are drawn must be seen, even where they meet themselves alone.
+      for (const LoweredCollective::Phase& phase : part.lowered.phases) {
+        if (topology_.draws_routes() && std::ranges::any_of(phase.flows, draws_route)) cut = Cut::all;
+      }
       visit_links(part.lowered, [&](const std::pair<int, int>& link) {
         for (const int other : {link.first, link.second}) {
           if (other == none || other == own) continue;
@@ -102,7 +112,7 @@ std::vector<Step::Lane::Cut> TransferTable::meetings() const {
                                      !is_inside_layers(users[at_index(other)].kind) &&
                                      std::ranges::includes(users[at_index(other)].lanes, part.lanes);
           if (own_gradients && !gradients_all_along) {
-            if (scenario_.plan.sync.overlap) cut = std::max(cut, Cut::last);
+            if (sync.overlap || sync.gather_overlap) cut = std::max(cut, Cut::ends);
           } else {
             cut = Cut::all;
           }

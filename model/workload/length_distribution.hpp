@@ -37,6 +37,8 @@ std::vector<WeightedValue> whole_values_of(const LengthDistribution& distributio
 /// Weights divided by their sum, values ascending, equal ones joined.
 std::vector<WeightedValue> normalised(std::vector<WeightedValue> values);
 
+/// The z that a standard normal variable stays below with this probability: to ten digits.
+double normal_quantile(double probability);
 /// Probability that a standard normal variable is at most z.
 double normal_cumulative(double z);
 

@@ -27,7 +27,8 @@ struct LayerCollective {
   Bytes size;  ///< nccl-tests' "size": the whole buffer (for all-gather and reduce-scatter: the gathered one)
   int count = 1;
   bool overlappable = false;
-  int copies = 1;  ///< of each token in it, for as many experts: those for one rank or one node need to travel but once
+  int copies = 1;          ///< of each token in it, for as many experts
+  double imbalance = 1.0;  ///< of tokens: what the hottest rank receives over the mean
   bool operator==(const LayerCollective&) const = default;
 };
 

@@ -140,6 +140,11 @@ struct VisionLanguageConfig {
 struct ModelConfig {
   std::string name;  ///< preset name or family
   std::variant<TransformerConfig, NetworkConfig, VisionLanguageConfig> shape;
+
+  [[nodiscard]] bool has_experts() const {
+    const auto* transformer = std::get_if<TransformerConfig>(&shape);
+    return transformer != nullptr && transformer->experts > 1;
+  }
 };
 
 }  // namespace foretrain

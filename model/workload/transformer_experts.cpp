@@ -35,7 +35,15 @@ void BlockBuilder::exchange_tokens(Layer& layer, double routed, double gathered)
   using Group = LayerCollective::Group;
   const auto both = [&](Kind kind, Group group, double elements, int count) {
     LayerCollective call{kind, group, element_ * elements, count, false};
-    if (kind == Kind::all_to_all) call.copies = static_cast<int>(config_.experts_per_token);
+    if (kind == Kind::all_to_all) {
+      call.copies = static_cast<int>(config_.experts_per_token);
+      // With a capacity every expert's part is as full as it may be; else the hottest one's is.
+      if (config_.expert_capacity > 0.0) {
+        call.size *= config_.expert_capacity;
+      } else {
+        call.imbalance = config_.expert_imbalance;
+      }
+    }
     layer.forward_collectives.push_back(call);
     layer.backward_collectives.push_back(call);
   };

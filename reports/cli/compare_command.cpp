@@ -26,7 +26,7 @@ ExitStatus run(const CompareOptions& options) {
     const YamlNode document = scenario_document(options.files[i], options.overrides);
     const Scenario scenario = planned_scenario(document, name, options.fidelity);
     Result result = predict(scenario, options.fidelity);
-    result.settings = settings_of(scenario, document);
+    result.settings = settings_of(scenario);
     set_calibrated_uncertainty(scenario, result);
     return result;
   });

@@ -67,6 +67,7 @@ void add_explain(CLI::App& app, ExitStatus& status) {
   add_picture(*command, "-o,--output", options->output, "draw the sensitivities as a tornado");
   command->add_flag("--json", *json, "for programs");
   command->callback([options, json, what_ifs, &status] {
+    options->overrides = planned_overrides(options->file(), options->overrides, options->fidelity);
     const Explanation explanation = explanation_of(*options, *what_ifs);
     if (!options->output.empty()) draw(*options, to_figure(explanation));
     *json ? print(to_json(explanation) + "\n") : print_page(to_text(explanation));

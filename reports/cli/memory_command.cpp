@@ -10,7 +10,7 @@
 namespace foretrain {
 
 MemoryReport memory_report(const std::string& file, const std::vector<std::string>& overrides) {
-  const Scenario scenario = load_scenario(file, overrides);
+  const Scenario scenario = planned_file(file, overrides, Fidelity::flows);
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
   if (train == nullptr) {
     throw ScenarioError(position_of(scenario, "workload"), "workload", "nothing that is trained",

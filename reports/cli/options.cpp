@@ -127,10 +127,32 @@ void Progress::advance_to(std::size_t done, std::size_t total) {
   }
 }
 
+namespace {
+
+StepTimeOf step_time_by(Fidelity fidelity) {
+  return [fidelity](const Scenario& scenario) { return predict(scenario, fidelity).time(); };
+}
+
+/// Found by estimate, and predicted as asked for.
+std::size_t finalists_by(Fidelity fidelity) { return fidelity == Fidelity::estimate ? 1 : 20; }
+
+}  // namespace
+
+std::vector<std::string> planned_overrides(const std::string& file, std::vector<std::string> overrides,
+                                           Fidelity fidelity) {
+  const YamlNode document = scenario_document(file, overrides);
+  const std::vector<std::string> chosen = auto_overrides(document, std::filesystem::path(file).stem().string(),
+                                                         step_time_by(fidelity), finalists_by(fidelity));
+  overrides.insert(overrides.end(), chosen.begin(), chosen.end());
+  return overrides;
+}
+
 Scenario planned_scenario(const YamlNode& document, const std::string& name, Fidelity fidelity) {
-  constexpr std::size_t finalists = 20;  // found by estimate, and predicted as asked for
-  const StepTimeOf step_time = [&](const Scenario& scenario) { return predict(scenario, fidelity).time(); };
-  return read_planned_scenario(document, name, step_time, fidelity == Fidelity::estimate ? 1 : finalists);
+  return read_planned_scenario(document, name, step_time_by(fidelity), finalists_by(fidelity));
+}
+
+Scenario planned_file(const std::string& file, const std::vector<std::string>& overrides, Fidelity fidelity) {
+  return planned_scenario(scenario_document(file, overrides), std::filesystem::path(file).stem().string(), fidelity);
 }
 
 Result predict_row(const Case& row, Fidelity fidelity) {

@@ -65,6 +65,13 @@ class Progress {
 /// (model/planning/auto_plan.hpp).
 Scenario planned_scenario(const YamlNode& document, const std::string& name, Fidelity fidelity);
 
+/// The same of a file.
+Scenario planned_file(const std::string& file, const std::vector<std::string>& overrides, Fidelity fidelity);
+
+/// The overrides, and those that say what the file leaves to `auto`: for commands that read it several times.
+std::vector<std::string> planned_overrides(const std::string& file, std::vector<std::string> overrides,
+                                           Fidelity fidelity);
+
 /// The prediction of a table's row, without its provenance: tables and pictures have no place for a hundred constants
 /// per row, and they would be nine tenths of what workers send. Throws as scenario_of and predict do.
 Result predict_row(const Case& row, Fidelity fidelity);

@@ -8,8 +8,10 @@
 
 #include "model/base/error.hpp"
 #include "model/base/files.hpp"
+#include "model/base/number.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
+#include "model/planning/machine_use.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/told.hpp"
@@ -35,8 +37,10 @@ struct PlanOptions {
 
 /// One kind of hardware, and the values by which it differs from the scenario's.
 struct Hardware {
-  std::vector<std::string> overrides;
+  std::vector<std::string> machines;   ///< overrides that say which these are
+  std::vector<std::string> overrides;  ///< these, and how many of their GPUs train
   std::string label;
+  int all_gpus = 0;  ///< of a machine that may train
 };
 
 /// "dgx-h100@2.5" → the node and what one of its GPUs costs an hour.
@@ -65,7 +69,7 @@ std::vector<Hardware> hardware_of(const PlanOptions& options) {
         Hardware next = so_far;
         const std::string change = fmt::format("{}={}", variation.key, value);
         const auto changes = variation.key == "cluster.node" ? node_overrides(value) : std::vector{change};
-        next.overrides.insert(next.overrides.end(), changes.begin(), changes.end());
+        next.machines.insert(next.machines.end(), changes.begin(), changes.end());
         const std::string word = variation.key == "cluster.nodes" ? value + " nodes" : value;
         next.label += (next.label.empty() ? "" : ", ") + word;
         longer.push_back(std::move(next));
@@ -76,11 +80,13 @@ std::vector<Hardware> hardware_of(const PlanOptions& options) {
   return all;
 }
 
+bool is_gpus_per_node(std::string_view key) { return key == "gpus_per_node" || key == "cluster.gpus_per_node"; }
+
 PlanDimensions dimensions_of(const PlanOptions& options) {
   PlanDimensions chosen = PlanDimensions::all();
   for (const std::string& key : options.fixed) {
-    std::vector<std::string> keys;
-    bool known = false;
+    std::vector<std::string> keys = {"gpus_per_node"};
+    bool known = is_gpus_per_node(key);
     for (std::size_t i = 0; i < plan_dimension_count; ++i) {
       const auto dimension = static_cast<PlanDimension>(i);
       const std::string_view full = key_of(dimension);
@@ -94,7 +100,10 @@ PlanDimensions dimensions_of(const PlanOptions& options) {
   return chosen;
 }
 
-double watts_of(const Cluster& cluster) { return cluster.node.gpu.board_power_watts * cluster.gpus(); }
+/// All boards of the machines: idle ones are powered, too, and none is known to take less.
+double watts_of(const Cluster& cluster) {
+  return cluster.node.gpu.board_power_watts * cluster.node.gpus * cluster.nodes;
+}
 double usd_per_second(const Cluster& cluster) {
   return cluster.usd_per_gpu_hour.value_or(0.0) * cluster.gpus() / 3600.0;
 }
@@ -186,40 +195,113 @@ std::vector<std::string> answers_of_tasks(std::size_t count, int workers, const 
   return answers;
 }
 
-PlanReport searched(const PlanOptions& options) {
-  const PlanDimensions chosen = dimensions_of(options);
+std::vector<std::string> all_overrides(const PlanOptions& options, const std::vector<std::string>& of_hardware) {
+  std::vector<std::string> overrides = options.overrides;
+  if (!options.calibration.empty()) overrides.push_back("calibration=" + options.calibration);
+  overrides.insert(overrides.end(), of_hardware.begin(), of_hardware.end());
+  return overrides;
+}
+
+/// The same machines, with all their GPUs or fewer.
+std::vector<Hardware> uses_of(const Hardware& hardware, const PlanOptions& options) {
+  std::vector<MachineUse> uses =
+      machine_uses(scenario_document(options.file, all_overrides(options, hardware.machines)));
+  if (std::ranges::any_of(options.fixed, is_gpus_per_node)) uses.resize(1);
+  std::vector<Hardware> all;
+  for (const MachineUse& use : uses) {
+    Hardware& one = all.emplace_back(hardware);
+    one.all_gpus = uses.front().used;
+    one.overrides = hardware.machines;
+    one.overrides.insert(one.overrides.end(), use.overrides.begin(), use.overrides.end());
+    if (uses.size() == 1) continue;
+    one.label += fmt::format("{}{} GPUs of each", one.label.empty() ? "" : ", ",
+                             use.used == use.of ? fmt::format("all {}", use.of)
+                                                : fmt::format("{} of {}", use.used, use.of));
+  }
+  return all;
+}
+
+/// Of plans of one training: what is searched, and where.
+struct Searched {
   std::vector<Hardware> hardware;
   std::vector<PlanSpace> spaces;
   std::vector<PlanObjective> objectives;
-  std::optional<ScenarioError> why;
-  for (const Hardware& one : hardware_of(options)) {
-    std::vector<std::string> overrides = options.overrides;
-    if (!options.calibration.empty()) overrides.push_back("calibration=" + options.calibration);
-    overrides.insert(overrides.end(), one.overrides.begin(), one.overrides.end());
-    try {
-      spaces.emplace_back(scenario_document(options.file, overrides), options.file, chosen);
-    } catch (const ScenarioError& error) {
-      if (one.label.empty()) throw;
-      warn(fmt::format("{}: {}", one.label, error.what()));
-      why = error;
-      continue;
-    }
-    hardware.push_back(one);
-    objectives.push_back(objective_of(options, spaces.back().example()));
-  }
-  if (spaces.empty()) throw *why;
+};
 
+/// Hardware on which no plan is possible is told, unless there is none else.
+Searched spaces_of(const PlanOptions& options) {
+  const PlanDimensions chosen = dimensions_of(options);
+  Searched all;
+  std::optional<ScenarioError> why;
+  const auto attempt = [&](const Hardware& hardware, const auto& work) {
+    try {
+      work();
+    } catch (const ScenarioError& error) {
+      if (hardware.label.empty()) throw;
+      warn(fmt::format("{}: {}", hardware.label, error.what()));
+      why = error;
+    }
+  };
+  const auto add = [&](const Hardware& one) {
+    const YamlNode document = scenario_document(options.file, all_overrides(options, one.overrides));
+    all.spaces.emplace_back(document, options.file, chosen);
+    all.hardware.push_back(one);
+    all.objectives.push_back(objective_of(options, all.spaces.back().example()));
+  };
+  for (const Hardware& machines : hardware_of(options)) {
+    attempt(machines, [&] {
+      for (const Hardware& one : uses_of(machines, options)) attempt(one, [&] { add(one); });
+    });
+  }
+  if (all.spaces.empty()) throw *why;
+  return all;
+}
+
+/// Whether the best plan's machines would train more samples a second with a batch that their GPUs divide.
+std::optional<BetterBatch> better_batch(const RankedPlan& best, const Searched& searched, const PlanOptions& options,
+                                        const RunTasks& run_tasks) {
+  if (options.goal == PlanGoal::memory) return std::nullopt;
+  const auto found = std::ranges::find(searched.hardware, best.hardware, &Hardware::label);
+  const Scenario& example = searched.spaces[at_index(found - searched.hardware.begin())].example();
+  BetterBatch better;
+  better.instead_of = std::get<TrainWorkload>(example.workload).global_batch;
+  better.gpus_per_node = found->all_gpus;
+  const auto batch = dividing_batch(better.instead_of, std::int64_t{example.cluster.nodes} * found->all_gpus);
+  if (!batch) return std::nullopt;
+  better.batch = *batch;
+  std::vector<std::string> overrides = all_overrides(options, found->machines);
+  overrides.push_back(fmt::format("workload.train.global_batch={}", better.batch));
+  try {
+    constexpr double worth_telling = 1.01;
+    const std::vector<PlanSpace> spaces = {
+        PlanSpace(scenario_document(options.file, overrides), options.file, dimensions_of(options))};
+    PlanObjective objective = objective_of(options, spaces.front().example());
+    const Seconds as_fast = best.estimate * (static_cast<double>(better.batch) / static_cast<double>(better.instead_of));
+    objective.limit = std::min(objective.limit, as_fast / worth_telling);
+    const PlanSearch search = search_plans(spaces, {objective}, 1, run_tasks);
+    if (search.best.empty()) return std::nullopt;
+    better.step = search.best.front().step;
+    better.speedup = as_fast / better.step;
+    return better;
+  } catch (const ScenarioError&) {
+    return std::nullopt;  // a batch that something else rules out
+  }
+}
+
+PlanReport searched(const PlanOptions& options) {
+  const Searched space = spaces_of(options);
+  const auto& [hardware, spaces, objectives] = space;
   catch_signals();
   PlanReport report;
   report.scenario = spaces.front().example().name;
   report.goal = options.goal;
   report.file = options.file;
   double seconds = 0.0;
+  const RunTasks run_tasks = [&](std::size_t count, const std::function<std::string(std::size_t)>& task) {
+    return answers_of_tasks(count, options.jobs, task);
+  };
   {
     Progress progress(0, "plans");
-    const RunTasks run_tasks = [&](std::size_t count, const std::function<std::string(std::size_t)>& task) {
-      return answers_of_tasks(count, options.jobs, task);
-    };
     report.search = search_plans(spaces, objectives, options.top, run_tasks, [&](const PlanSearch& search) {
       progress.advance_to(static_cast<std::size_t>(search.counts.plans), static_cast<std::size_t>(search.plans));
     });
@@ -234,6 +316,9 @@ PlanReport searched(const PlanOptions& options) {
   report.ranked = ranked(search.best, spaces, hardware, objectives, options);
   report.misses = ranked(search.misses, spaces, hardware, objectives, options);
   finish(report);
+  if (search.complete && !report.ranked.empty()) {
+    report.better_batch = better_batch(report.ranked.front(), space, options, run_tasks);
+  }
   return report;
 }
 

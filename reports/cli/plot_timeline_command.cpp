@@ -49,7 +49,8 @@ Seconds date(const std::string& option, const std::string& text) {
 }
 
 ExitStatus run(const PlotOptions& shared, const TimelineOptions& options) {
-  Result result = predict(load_scenario(shared.file(), shared.overrides), shared.fidelity, Timeline::fill);
+  Result result =
+      predict(planned_file(shared.file(), shared.overrides, shared.fidelity), shared.fidelity, Timeline::fill);
   TimelineFigure timeline;
   timeline.title = result.scenario;
   timeline.entries = std::move(result.timeline);

@@ -48,7 +48,7 @@ std::vector<Outcome> predict_files(const PredictOptions& options) {
     const Scenario scenario = planned_scenario(document, name, options.fidelity);
     Result result = runs ? predict_beside(*runs, scenario, options.fidelity) : predict(scenario, options.fidelity);
     if (!runs) set_calibrated_uncertainty(scenario, result);
-    result.settings = settings_of(scenario, document);
+    result.settings = settings_of(scenario);
     return result;
   };
   if (options.files.size() == 1) return {Outcome{predictor(0), "", false}};

@@ -62,13 +62,14 @@ std::optional<RooflineFigure> roofline_of(const Scenario& scenario) {
 ScenarioPart scenario_part(const std::string& file, const ReportOptions& options) {
   PlotOptions shared = options.shared;
   shared.files = {file};
+  shared.overrides = planned_overrides(file, shared.overrides, shared.fidelity);
   const YamlNode document = scenario_document(file, shared.overrides);
   const Scenario scenario = read_scenario(document, std::filesystem::path(file).stem().string());
   PlotOptions varied = shared;
   varied.fidelity = options.what_ifs ? *options.what_ifs : what_if_fidelity(scenario, shared.fidelity);
   ScenarioPart part{.explanation = explanation_of(shared, varied.fidelity), .gpus = scenario.cluster.gpus()};
   set_calibrated_uncertainty(scenario, part.explanation.result);
-  part.explanation.result.settings = settings_of(scenario, document);
+  part.explanation.result.settings = settings_of(scenario);
   if (std::holds_alternative<TrainWorkload>(scenario.workload)) part.memory = memory_report(file, shared.overrides);
   part.scaling = scaling_part(varied, options, scenario);
   if (options.plan && std::holds_alternative<TrainWorkload>(scenario.workload)) part.plans = plan_report(varied);

@@ -15,7 +15,8 @@ void run(const PlotOptions& options) {
                      ": a trace is written as .json or .json.gz; "
                      "`foretrain plot timeline` draws an .svg");
   }
-  const Result result = predict(load_scenario(options.file(), options.overrides), options.fidelity, Timeline::fill);
+  const Result result =
+      predict(planned_file(options.file(), options.overrides, options.fidelity), options.fidelity, Timeline::fill);
   if (result.timeline.empty()) throw UsageError("timeline: a single operator has no timeline");
   const std::string trace = to_trace(result.scenario, result.timeline);
   write_file(options.output, packed ? gzip(trace) : trace);

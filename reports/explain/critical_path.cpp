@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 
+#include "reports/print/names.hpp"
+
 namespace foretrain {
 
 namespace {
@@ -15,7 +17,31 @@ std::string part_of(const TimelineEntry& entry) {
   return entry.category == "communication" || entry.category.empty() ? entry.name : entry.category;
 }
 
+/// Without those that nobody would see.
+std::vector<PathPart> longest_first(const std::map<std::string, Seconds>& times, Seconds whole) {
+  std::vector<PathPart> parts;
+  for (const auto& [name, time] : times) {
+    if (time >= 1e-6 * whole) parts.push_back({name, time});
+  }
+  std::ranges::stable_sort(parts, std::ranges::greater{}, &PathPart::time);
+  return parts;
+}
+
 }  // namespace
+
+std::vector<PathPart> chain_of_step(const TrainResult& train) {
+  std::map<std::string, Seconds> times;
+  Seconds waits = train.breakdown.exposed_communication;
+  for (const auto& [name, time] : train.communication) {
+    times[name] = time.exposed;
+    waits -= time.exposed;
+  }
+  for (const BreakdownPart& part : breakdown_parts) {
+    const bool told = part.time == &Breakdown::exposed_communication && !train.communication.empty();
+    times[std::string(part.name)] += told ? waits : train.breakdown.*part.time;
+  }
+  return longest_first(times, train.step_time);
+}
 
 std::vector<PathPart> critical_path(const std::vector<TimelineEntry>& timeline) {
   if (timeline.empty()) return {};
@@ -37,11 +63,7 @@ std::vector<PathPart> critical_path(const std::vector<TimelineEntry>& timeline) 
     at = *std::ranges::max_element(before, {}, [&](std::size_t i) { return end_of(timeline[i]); });
     if (start > end_of(timeline[at])) times["waiting"] += start - end_of(timeline[at]);
   }
-  std::vector<PathPart> parts;
-  for (const auto& [name, time] : times) parts.push_back({name, time});
-  std::ranges::stable_sort(parts, std::ranges::greater{}, &PathPart::time);
-  std::erase_if(parts, [&](const PathPart& part) { return part.time < 1e-6 * end_of(*last); });
-  return parts;
+  return longest_first(times, end_of(*last));
 }
 
 }  // namespace foretrain

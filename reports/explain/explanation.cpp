@@ -120,7 +120,7 @@ Explanation explain(const Scenario& scenario, Result result, std::vector<Answer>
   }
   std::ranges::stable_sort(e.remedies, std::ranges::greater{}, &Remedy::speedup);
   if (e.result.train) diagnose(scenario, e);
-  e.critical_path = critical_path(e.result.timeline);
+  e.critical_path = e.result.train ? chain_of_step(*e.result.train) : critical_path(e.result.timeline);
   if (e.result.train) e.spread = e.result.train->spread;
   return e;
 }

@@ -220,7 +220,10 @@ void set_sharding(Settings& settings, Draft& draft) {
     const ForeignSetting* setting = settings.find(theirs);
     if (setting != nullptr) draft.set("plan.zero", level, setting->where, named(*setting));
   }
-  settings.find("--overlap-param-gather");
+  const ForeignSetting* beside = settings.find("--overlap-param-gather");
+  if (beside != nullptr && settings.find("--use-distributed-optimizer") != nullptr) {
+    draft.set("plan.sync.gather_overlap", "true", beside->where, named(*beside));
+  }
   settings.find("--account-for-loss-in-pipeline-split");
   if (const ForeignSetting* narrow = settings.find("--grad-reduce-in-bf16")) {
     draft.set("plan.sync.gradient_precision", "bf16", narrow->where, named(*narrow));

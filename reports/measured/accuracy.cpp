@@ -29,7 +29,7 @@ void anchor_group(std::vector<Comparison>& members, int anchor, GroupAccuracy& g
   std::vector<Comparison> rest;
   for (Comparison& c : members) {
     if (can_be_anchored(c) && static_cast<int>(ratios.size()) < anchor) {
-      ratios.push_back(c.measured / c.predicted);
+      ratios.push_back(1.0 / (1.0 + c.error()));
     } else {
       rest.push_back(std::move(c));
     }
@@ -39,7 +39,7 @@ void anchor_group(std::vector<Comparison>& members, int anchor, GroupAccuracy& g
   group.anchors = static_cast<int>(ratios.size());
   group.factor = median(std::move(ratios));
   for (Comparison& c : members) {
-    if (can_be_anchored(c)) c.predicted *= group.factor;
+    if (can_be_anchored(c)) c.predicted *= is_rate(c.quantity) ? 1.0 / group.factor : group.factor;
   }
 }
 

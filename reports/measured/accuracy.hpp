@@ -13,6 +13,9 @@
 
 namespace foretrain {
 
+/// Whether the quantity is so much a second; of times and memory the lower is better.
+bool is_rate(const std::string& quantity);
+
 /// One measured quantity of one case. Both numbers are in the quantity's base unit (s, 1/s, byte, byte/s).
 struct Comparison {
   std::string name;  ///< of the case
@@ -23,8 +26,9 @@ struct Comparison {
   std::optional<bool> covered = std::nullopt;  ///< whether the prediction's interval holds the measured time
   bool anchored = false;                       ///< predicted relative to measured runs of its model
 
-  /// (predicted − measured) / measured: positive when a time is predicted too long or a throughput too high.
-  [[nodiscard]] double error() const { return (predicted - measured) / measured; }
+  /// Of times, and of rates as the times that they stand for, so that both ways to be wrong weigh the same: predicted
+  /// time / measured time − 1, positive where a step is predicted too slow. Of memory predicted / measured − 1.
+  [[nodiscard]] double error() const { return (is_rate(quantity) ? measured / predicted : predicted / measured) - 1.0; }
 };
 
 /// A case without a prediction.
@@ -92,9 +96,9 @@ struct AccuracyReport {
 ErrorStatistics error_statistics(const std::vector<Comparison>& comparisons);
 
 /// Groups the comparisons. With `anchor` > 0, the first `anchor` comparisons of each group fix one factor, the median
-/// of their measured/predicted; it multiplies the group's other predictions, and the comparisons it came from leave the
-/// errors. Memory is compared as it is: an efficiency factor says nothing about it. What is anchored by runs of its
-/// model has no part in this.
+/// of their measured over predicted times; it stretches the group's other predictions, and the comparisons it came from
+/// leave the errors. Memory is compared as it is: an efficiency factor says nothing about it. What is anchored by runs
+/// of its model has no part in this.
 AccuracyReport accuracy_report(const std::vector<Comparison>& comparisons, std::vector<FailedCase> failed, int anchor);
 
 /// Predicted against measured, a panel for each dimension: the solid diagonal is a perfect prediction, the dashed ones

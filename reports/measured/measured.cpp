@@ -28,7 +28,7 @@ void scale(TrainResult& train, double factor) {
 
 }  // namespace
 
-bool higher_is_better(const std::string& quantity) {
+bool is_rate(const std::string& quantity) {
   return quantity == name(MeasuredQuantity::samples_per_second) ||
          quantity == name(MeasuredQuantity::tokens_per_second) || quantity == name(MeasuredQuantity::bus_bandwidth);
 }
@@ -62,8 +62,7 @@ namespace {
 std::optional<bool> covered(const Result& result, const Comparison& c) {
   if (c.quantity == name(MeasuredQuantity::memory_per_gpu)) return std::nullopt;
   if (!(result.uncertainty_high > result.uncertainty_low)) return std::nullopt;
-  const Seconds measured =
-      result.time() * (higher_is_better(c.quantity) ? c.predicted / c.measured : c.measured / c.predicted);
+  const Seconds measured = result.time() * (is_rate(c.quantity) ? c.predicted / c.measured : c.measured / c.predicted);
   return measured >= result.uncertainty_low && measured <= result.uncertainty_high;
 }
 
@@ -90,7 +89,7 @@ double time_factor(const std::vector<Comparison>& comparisons) {
   std::vector<double> factors;
   for (const Comparison& c : comparisons) {
     if (c.quantity == name(MeasuredQuantity::memory_per_gpu)) continue;
-    factors.push_back(higher_is_better(c.quantity) ? c.predicted / c.measured : c.measured / c.predicted);
+    factors.push_back(is_rate(c.quantity) ? c.predicted / c.measured : c.measured / c.predicted);
   }
   if (factors.empty()) throw UsageError("the anchoring runs measure no time and no throughput");
   return median(std::move(factors));

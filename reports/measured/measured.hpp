@@ -11,9 +11,6 @@
 
 namespace foretrain {
 
-/// Rates; of times and memory the lower is better.
-bool higher_is_better(const std::string& quantity);
-
 /// The result's value in base units; absent when it says nothing of the quantity.
 std::optional<double> predicted_value(const Result& result, MeasuredQuantity quantity);
 

@@ -37,7 +37,7 @@ SortedRival sorted(const Rival& rival, const std::vector<std::string>& keys) {
 }
 
 /// How many times as good `a` is as `b`.
-double advantage(const std::string& quantity, double a, double b) { return higher_is_better(quantity) ? a / b : b / a; }
+double advantage(const std::string& quantity, double a, double b) { return is_rate(quantity) ? a / b : b / a; }
 
 void check_keys(const std::vector<Rival>& rivals, const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {

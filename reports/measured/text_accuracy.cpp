@@ -123,7 +123,8 @@ std::string to_text(const AccuracyReport& report, const TextOptions& options) {
   table.add_rule();
   table.add_row(statistics_cells("all", report.overall));
   std::string text = "Predicted against measured\n\n" + table.text(page_indent) +
-                     "\n  MAPE and median are of absolute errors; bias is the mean error; + means predicted too high.\n"
+                     "\n  MAPE and median are of absolute errors; bias is the mean error. Rates count as the\n"
+                     "  times that they stand for: + means predicted too slow; of memory, too much.\n"
                      "  held: measurements of time within the interval that is meant to hold nine of ten.\n";
   if (report.anchored > 0) {
     text += anchor_section(report);

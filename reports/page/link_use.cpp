@@ -55,20 +55,19 @@ void add_merged(const Scenario& scenario, const Topology& topology, CarriedBytes
   const Model model = build_model(train->model, build_options(*train, scenario.plan));
   const Step step = build_step(scenario, *train, model, topology);
   const StepGraph graph = step_graph(step);
-  std::vector<bool> is_task(step.transfers.size());
-  for (const StepGraph::Transfer& task : graph.transfers) is_task[at_index(task.transfer)] = true;
   std::vector<const Step::Transfer::Part*> parts;
   std::vector<Seconds> once(step.lanes.size());  // by lane: each of them
-  for (std::size_t t = 0; t < step.transfers.size(); ++t) {
-    for (const Step::Transfer::Part& part : step.transfers[t].parts) {
-      if (is_task[t] || part.lanes.empty()) continue;
+  for (const Step::Transfer& transfer : step.transfers) {
+    for (const Step::Transfer::Part& part : transfer.parts) {
+      if (transfer.name != inside_layers || part.lanes.empty()) continue;
       parts.push_back(&part);
       for (const int lane : part.lanes) once[at_index(lane)] += part.uncontended;
     }
   }
   for (const Step::Transfer::Part* part : parts) {
     const std::size_t lane = at_index(part->lanes.front());
-    if (once[lane] > Seconds(0.0)) carried.add(part->lowered, graph.merged[lane] / once[lane]);
+    const Inside merged = merged_on(graph, lane);
+    if (once[lane] > Seconds(0.0)) carried.add(part->lowered, (merged.exposed + merged.hidden) / once[lane]);
   }
 }
 

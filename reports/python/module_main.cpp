@@ -70,7 +70,7 @@ std::pair<std::string, std::string> predict_file(const std::string& file, const 
   const Scenario scenario = planned_scenario(document, std::filesystem::path(file).stem().string(), fidelity);
   Result result = predict(scenario, fidelity);
   set_calibrated_uncertainty(scenario, result);
-  result.settings = settings_of(scenario, document);
+  result.settings = settings_of(scenario);
   return {to_json(result), to_text(result, {})};
 }
 

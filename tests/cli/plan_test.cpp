@@ -81,6 +81,26 @@ TEST_CASE("auto in a scenario asks the same search") {
   CHECK_THAT(result.output, Catch::Contains("Step time"));
 }
 
+TEST_CASE("explain, timeline and memory ask for what is left to auto as predict does, and tell of the same step") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("small.yaml", small_training);
+  const std::vector<std::string> open = {"--set", "plan.tensor=auto", "--set", "workload.train.micro_batch=auto"};
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.end(), open.begin(), open.end());
+    FilterResult result = run_program(words);
+    INFO(result.errors);
+    CHECK(result.status == 0);
+    return result.output;
+  };
+  const std::string predicted = run({"predict", file, "--fidelity", "estimate"});
+  const std::string explained = run({"explain", file, "--fidelity", "estimate"});
+  const std::size_t at = predicted.find("Step time") + 9, from = predicted.find_first_not_of(' ', at);
+  const std::string step = predicted.substr(from, predicted.find("  ", from) - from);
+  CHECK_THAT(explained.substr(0, explained.find('\n')), Catch::Contains(step));
+  run({"timeline", file, "--fidelity", "estimate", "-o", folder.file("trace.json")});
+  CHECK_THAT(run({"memory", file}), Catch::Contains("GB"));
+}
+
 TEST_CASE("The page on planning says what the program does") {
   std::ifstream file(FORETRAIN_SOURCE_DIR "/reports/docs/plan-a-cluster.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};

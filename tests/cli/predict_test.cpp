@@ -170,6 +170,19 @@ TEST_CASE("A plan that does not fit is told, and with --strict the exit status s
   CHECK(run_program({"predict", "gpt2-xl-dgx-a100", "--strict"}).status == 0);
 }
 
+TEST_CASE("predict says how connections find their uplinks, and that nobody said it") {
+  const auto fabric_line = [](const std::string& more) {
+    const FilterResult run = run_program({"predict", "gpt2-xl-dgx-a100", "--set",
+                                          "cluster.network.fabric={ kind: fat_tree, nodes_per_leaf: 1" + more + " }"});
+    CHECK(run.status == 0);
+    const std::size_t at = run.output.find("  Fabric ");
+    return at == std::string::npos ? std::string() : run.output.substr(at, run.output.find('\n', at) - at);
+  };
+  CHECK_THAT(fabric_line(""), Catch::Contains("8 uplinks a leaf · routing perfect*"));
+  CHECK_THAT(fabric_line(", uplinks: 4, routing: adaptive"), Catch::EndsWith("4 uplinks a leaf · routing adaptive"));
+  CHECK(fabric_line(", uplinks: 1").empty());  // nothing to choose
+}
+
 TEST_CASE("An answer says what was predicted, and marks what the scenario does not say") {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", small_step);
@@ -177,7 +190,7 @@ TEST_CASE("An answer says what was predicted, and marks what the scenario does n
   REQUIRE(result.status == 0);
   for (const char* text : {"1 x dgx-a100-80gb · 8 x a100-sxm-80gb", "samples 64 · micro-batches of 8",
                            "data 4* · tensor 2 ·", "precision bf16 · optimizer adamw · recompute none*",
-                           "by ring · buckets", "a well-tuned one*", "* by default"}) {
+                           "by ring · buckets", "well-tuned*", "* by default"}) {
     CHECK_THAT(result.output, Catch::Contains(text));
   }
   const FilterResult several =

@@ -54,12 +54,12 @@ TEST_CASE("R8: eight sequences a card fit only when they are recomputed") {
 
 TEST_CASE("R8: with LoRA the weights are all that is left of 84 GB") {
   // Adapters of rank 16 beside q, k, v and output: 4 · 16 · (4224 + 4224) numbers a layer, 17.3 million in all, with 2
-  // bytes of weight, 2 of gradient and 8 of states each.
+  // bytes of weight, 4 of gradient, 8 of states and 4 of an fp32 copy each.
   const double adapters = 32 * 4 * 16 * (4224.0 + 4224.0);
   const MemoryFootprint m = Training("fit-lora").footprint();
   CHECK(gb(m.weights) == Approx(14.0 + adapters * 2 / 1e9).epsilon(0.002));
-  CHECK(m.gradients.value() == Approx(adapters * 2).epsilon(0.01));
-  CHECK(m.optimizer.value() == Approx(adapters * 8).epsilon(0.01));
+  CHECK(m.gradients.value() == Approx(adapters * 4).epsilon(0.01));
+  CHECK(m.optimizer.value() == Approx(adapters * 12).epsilon(0.01));
   CHECK(m.fits());
 }
 

@@ -317,3 +317,25 @@ TEST_CASE("many unequal workers share lanes, each of one speed, and few have one
   CHECK(next == 1000);
   CHECK(usual_iterations(store).of_worker.size() == 1000);
 }
+
+TEST_CASE("pushes and pulls carry what is stated, as rings do; pulls what weights are kept in") {
+  // A parameter's gradient travels in plan.sync.gradient_precision, as in a ring's bucket; its weight in the format in
+  // which it is kept, or in plan.sync.parameter_precision. 4 and 2 bytes in bf16, 2 and 2 or 4 and 4 where that is
+  // said.
+  struct Row {
+    std::vector<std::string> stated;
+    double pushed, pulled;
+  };
+  for (const Row& row : {Row{{}, 4, 4}, Row{{"workload.train.precision=bf16"}, 4, 2},
+                         Row{{"workload.train.precision=bf16", "plan.sync.gradient_precision=bf16"}, 2, 2},
+                         Row{{"workload.train.precision=bf16", "plan.sync.parameter_precision=fp32"}, 4, 4},
+                         Row{{"workload.train.precision=fp16", "plan.sync.parameter_precision=fp16"}, 4, 2}}) {
+    CAPTURE(row.stated);
+    std::vector<std::string> stated = row.stated;
+    stated.emplace_back("workload.train.model=gpt2");
+    const Built built(small(stated));
+    CHECK(built.store.gradient.value() == row.pushed);
+    CHECK(built.store.weight.value() == row.pulled);
+    CHECK(bytes_per_element(built.scenario.plan.sync.gradient_precision).value() == row.pushed);
+  }
+}

@@ -111,6 +111,22 @@ TEST_CASE("The same where the trainer that is assumed hides collectives of tenso
       document, without({tensor, pipeline, context, expert, sequence_parallel, recompute, offload, algorithm}));
 }
 
+TEST_CASE("The same where updated weights come back beside the next step's forward passes, or by their owners") {
+  // 1 Gbit/s between nodes: the weights of four layers outlast their forward passes, so that all parts wait.
+  using enum PlanDimension;
+  for (const char* how : {"plan.trainer=nemo", "plan.sync={ gather: owners, gather_overlap: true }",
+                          "plan.sync={ gather: tensors }", "plan.sync={ bucket: 10 MB, gather_overlap: true }"}) {
+    for (const char* cards : {"200 Gbit/s", "1 Gbit/s"}) {
+      CAPTURE(how, cards);
+      YamlNode document = training("dgx-a100-80gb", 2, small_gpt, 32);
+      apply_override(document, parse_override(how));
+      apply_override(document, parse_override(std::string("cluster.network.nic_bandwidth=") + cards));
+      check_against_enumeration(document, without({tensor, context, expert, recompute, micro_batch, algorithm, order,
+                                                   offload, sequence_parallel}));
+    }
+  }
+}
+
 TEST_CASE("The same with parameter servers: key by key, bucket by bucket, on machines of their own") {
   using enum PlanDimension;
   // Two machines of eight GPUs, four of one: on processors, beside GPUs, and one or two machines that train nothing.
@@ -170,6 +186,9 @@ TEST_CASE("The same for random experts, contexts, formats and what lies on the h
                                      ", experts: " + std::to_string(experts) + ", experts_per_token: 2 }",
                                  16);
     INFO("round " << round);
+    const char* dispatches[] = {"all_to_all", "deduplicated", "forwarded"};
+    apply_override(document, parse_override(std::string("plan.expert_dispatch=") + dispatches[round]));
+    apply_override(document, parse_override(std::string("plan.expert_overlap=") + (round > 0 ? "true" : "false")));
     check_against_enumeration(document, without({tensor, recompute, algorithm, bucket, sequence_parallel}));
     check_against_enumeration(document, without({expert, offload, recompute, micro_batch, algorithm, bucket}));
   }

@@ -97,4 +97,28 @@ TEST_CASE("Memory neither anchors nor is scaled") {
   CHECK(report.cases[1].predicted == 30.0);
 }
 
+TEST_CASE("A rate is scored as the time that it stands for, so that both ways to be wrong weigh the same") {
+  // Measured 100 a second. Twice as fast is half the time: −50 %; half as fast is twice the time: +100 %. Steps of the
+  // same times say the same, memory is compared as it is.
+  const auto error = [](const char* quantity, double measured, double predicted) {
+    return Comparison{"case", "group", quantity, measured, predicted}.error();
+  };
+  for (const char* rate : {"samples_per_second", "tokens_per_second", "bus_bandwidth"}) {
+    CHECK(error(rate, 100.0, 200.0) == Approx(-0.5));
+    CHECK(error(rate, 100.0, 50.0) == Approx(1.0));
+    CHECK(error(rate, 100.0, 200.0) == Approx(error("step_time", 1.0 / 100.0, 1.0 / 200.0)));
+  }
+  CHECK(error("time", 1.0, 2.0) == Approx(1.0));
+  CHECK(error("memory_per_gpu", 100.0, 200.0) == Approx(1.0));
+}
+
+TEST_CASE("An anchor stretches times and rates of a group the same way") {
+  // The first step takes twice as long as predicted, so all do: 50 a second beside a predicted 100 is right.
+  const AccuracyReport report = accuracy_report(
+      {{"a", "group", "step_time", 2.0, 1.0}, {"b", "group", "samples_per_second", 50.0, 100.0}}, {}, 1);
+  REQUIRE(report.cases.size() == 1);
+  CHECK(report.cases.front().predicted == Approx(50.0));
+  CHECK(report.cases.front().error() == Approx(0.0).margin(1e-12));
+}
+
 }  // namespace foretrain::test

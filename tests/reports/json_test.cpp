@@ -35,14 +35,28 @@ TEST_CASE("Checkpoints are a block of their own in JSON, and are read back") {
   Result result = large_step();
   CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("checkpoints"));
   result.train->checkpoints = TrainResult::Checkpoints{50,           "asynchronous", Bytes(81e9),  Seconds(0.1),
-                                                       Seconds(0.2), Seconds(1.5),   Seconds(1.25)};
+                                                       Seconds(0.2), Seconds(1.5),   Seconds(1.25), Seconds(1.3)};
   const std::string text = to_json(result);
   const auto json = nlohmann::json::parse(text)["checkpoints"];
   CHECK(json["every"] == 50);
   CHECK(json["state_bytes"] == 81e9);
   CHECK(json["step_time_s"] == 1.5);
   CHECK(json["mean_step_time_s"] == 1.25);
+  CHECK(json["step_time_beside_write_s"] == 1.3);
   CHECK(to_json(result_from_json(text)) == text);
+}
+
+TEST_CASE("Draws of routes are a block of their own in JSON, and a line in the text") {
+  Result result = large_step();
+  CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("routing"));
+  CHECK(to_text(result, {}).find("By routes") == std::string::npos);
+  result.routing = RoutingSpread{"hash", 40, Seconds(1.2), Seconds(1.3), Seconds(1.4)};
+  const auto json = nlohmann::json::parse(to_json(result))["routing"];
+  CHECK(json["rule"] == "hash");
+  CHECK(json["draws"] == 40);
+  CHECK(json["p99_s"] == 1.4);
+  CHECK(to_json(result_from_json(to_json(result))) == to_json(result));
+  CHECK(to_text(result, {}).find("P50 1.20 s · P90 1.30 s · P99 1.40 s of 40 draws (hash)") != std::string::npos);
 }
 
 TEST_CASE("The breakdown in JSON adds up to the step") {

@@ -160,7 +160,7 @@ TEST_CASE("An accuracy plot has a panel per quantity and an entry per group") {
       accuracy_report({{"a", "alpha", "step_time", 1.0, 1.1}, {"b", "beta", "samples_per_second", 50.0, 45.0}}, {}, 0);
   const std::string svg = to_svg(to_figure(report));
   for (const char* label :
-       {"measured", ">1 s<", "Samples or tokens a second", "alpha: 10.0 %, n = 1", "beta: 10.0 %, n = 1"}) {
+       {"measured", ">1 s<", "Samples or tokens a second", "alpha: 10.0 %, n = 1", "beta: 11.1 %, n = 1"}) {
     INFO(label);
     CHECK(contains(svg, label));
   }

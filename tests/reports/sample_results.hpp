@@ -43,10 +43,14 @@ inline Result large_step() {
   train.bottleneck = "matrix products: 75 % of the step";
   train.time_to_train = Seconds(24.0 * 86400.0);
   result.cost_usd = 1.47e6;
-  result.settings = {{"Machines", "", "128 x dgx-a100-80gb", false},
-                     {"Plan", "data", "16", true},
-                     {"Plan", "tensor", "8", false},
-                     {"Gradients", "by", "ring", false}};
+  result.settings = {{"Machines", "", "128 x dgx-a100-80gb", "", false},
+                     {"Plan", "data", "16", "plan.data", true},
+                     {"Plan", "tensor", "8", "plan.tensor", false},
+                     {"Gradients", "by", "ring", "plan.sync.algorithm", false}};
+  result.trainer = "megatron";
+  result.traits = {{"plan.tensor_overlap", "false", Trait::From::scenario, ""},
+                   {"plan.sync.bucket", "megatron", Trait::From::trainer, "Megatron-Core's bucket_size"},
+                   {"plan.execution", "eager", Trait::From::assumed, "PyTorch, unless asked"}};
   result.uncertainty_low = Seconds(40.0);
   result.uncertainty_high = Seconds(48.0);
   result.provenance = {{"a100.memory", 80.0, "GiB", ConstantKind::datasheet, "NVIDIA A100 datasheet"},

@@ -113,6 +113,12 @@ constexpr BadLine bad_lines[] = {
     {16, "  zero: ^{ shard: 4 }", "plan.zero.stage", "missing", "a value"},
     {16, "  zero: { stage: 3, ^shards: 4 }", "plan.zero.shards", "unknown key", "did you mean shard?"},
     {16, "  expert: ^2", "plan.expert", "no experts", "expert: 1"},
+    {16, "  expert_dispatch: ^forwarded", "plan.expert_dispatch", "no experts", "leave the key out"},
+    {16, "  expert_overlap: ^true", "plan.expert_overlap", "no experts", "leave the key out"},
+    {5, "  network: { nics_per_node: 8, nic_bandwidth: 200 Gbit/s, fairness: ^per_flow }", "cluster.network.fairness",
+     "unknown value", "traffic_class"},
+    {5, "  network: { nics_per_node: 8, nic_bandwidth: 200 Gbit/s, queue_pairs: ^0 }", "cluster.network.queue_pairs",
+     "out of range", "from 1"},
 };
 
 }  // namespace

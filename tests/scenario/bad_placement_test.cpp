@@ -52,6 +52,8 @@ TEST_CASE("Bad groups of nodes") {
        "9 GPUs, but dgx-h100 has 8", "at most 8"},
       {"{ groups: [ { node: dgx-h100 }, { node: dgx-a100-80gb, network: { fabric: ^fat-tree } } ] }", train,
        "cluster.groups[1].network.fabric", "a fabric of its own", "cluster.network.fabric"},
+      {"{ groups: [ { node: dgx-h100 }, { node: dgx-a100-80gb, network: { queue_pairs: ^4 } } ] }", train,
+       "cluster.groups[1].network.queue_pairs", "a queue_pairs of its own", "cluster.network.queue_pairs"},
       {"{ groups: [ { node: dgx-h100 }, ^{ node: rtx4090-x1, network: { nics_per_node: 0 } } ] }", train,
        "cluster.groups[1].nodes", "2 nodes without a network", "nics_per_node"},
       {"{ groups: [ { node: dgx-h100 }, { node: dgx-a100-80gb } ], faults: [ { node: ^2, gpu: 1, speed: 50 % } ] }",

@@ -87,7 +87,7 @@ TEST_CASE("Bad precisions of operators, of calls and of gathered weights") {
   check_complaint(training("dgx-b200", "precision: mxfp8", "llama3-8b", "zero: 1, sync: { parameter_precision: ^fp8 }"),
                   "plan.sync.parameter_precision", "without one scale", "bf16");
   check_complaint(training("dgx-b200", "precision: fp8", "llama3-8b", "zero: 0, sync: { parameter_precision: ^fp8 }"),
-                  "plan.sync.parameter_precision", "nobody gathers", "plan.zero");
+                  "plan.sync.parameter_precision", "nobody gathers or pulls", "plan.zero");
   check_complaint(training("dgx-b200", "precision: fp8", "llama3-8b", "sync: { gradient_precision: ^nvfp4 }"),
                   "plan.sync.gradient_precision", "", "bf16");
 }

@@ -29,7 +29,6 @@ constexpr BadLine bad_lines[] = {
     {16, "  sync: { first_bucket: ^0 MB }", "plan.sync.first_bucket", "zero", "above zero"},
     {16, "  sync: { bucketing: ^by_size }", "plan.sync.bucketing", "unknown value", "by_tensor"},
     {16, "  sync: { every_micro_batch: ^yes please }", "plan.sync.every_micro_batch", "", "true or false"},
-    {16, "  sync: { every_micro_batch: ^true }", "plan.sync.every_micro_batch", "a pipeline that stops", "pipeline: 1"},
     {16, "  sync: { algorithm: parameter_server, compression: ^powersgd(2) }", "plan.sync.compression",
      "powersgd with a parameter server", "another algorithm"},
     {16, "  sync: { algorithm: parameter_server, consistency: asynchronous, compression: ^top_k(1 %) }",

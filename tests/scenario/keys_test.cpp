@@ -100,7 +100,8 @@ void read_everything() {
       "page_lock: { size: 1 MB } } }, { id: e, on: cpu, run: { sleep: 1 ms } }, { id: f, on: gpu0, run: { forward: { "
       "model: mlp-d2l } } }, { loop: 2, tasks: [ { id: g, on: gpu0, run: { matmul: { m: 1, n: 1, k: 1 } } } ] } ] }");
   load_scenario_text(
-      "cluster:\n  groups: [ { node: dgx-h100 }, { node: dgx-a100-80gb } ]\n  jitter: { compute: 1 % }\n"
+      "cluster:\n  groups: [ { node: dgx-h100 }, { node: dgx-a100-80gb } ]\n  jitter: { compute: 1 %, rack: 1 %, "
+      "nodes_per_rack: 1, throttle: { share: 1 %, speed: 80 % } }\n"
       "  faults: [ { node: 0, gpu: 1, speed: 50 % }, { node: 0, card: 1, failed: true } ]\n"
       "  network: { transport: { protocol: tcp } }\n"
       "workload: { train: { model: gpt2, global_batch: 16 } }\nbackground: [ { from: gpu0, to: gpu8 } ]\n",

@@ -1,10 +1,12 @@
 #include "model/scenario/load.hpp"
 
+#include <fmt/format.h>
 #include "model/base/words.hpp"
 #include "model/scenario/catalogue.hpp"
 #include "model/scenario/checks.hpp"
 #include "model/scenario/plan_reader.hpp"
 #include "tests/base/temporary_folder.hpp"
+
 #include "tests/catch.hpp"
 
 using namespace foretrain;
@@ -166,8 +168,8 @@ TEST_CASE("What is left out has the documented default") {
   CHECK(train_of(scenario).precision == Precision::bf16);
   CHECK(train_of(scenario).optimizer == Optimizer::adamw);
   CHECK(scenario.plan.sync.algorithm == SyncAlgorithm::automatic);
-  CHECK(scenario.plan.sync.bucket_rule == Sync::BucketRule::ddp);  // data parallelism alone
-  CHECK(scenario.plan.sync.bucket == 25.0_MiB);
+  CHECK(scenario.plan.sync.bucket_rule == Sync::BucketRule::automatic);
+  CHECK(scenario.plan.sync.bucket == Bytes(64e6));  // a million fp32 numbers for each of 16 ranks
   CHECK(scenario.plan.sync.overlap);
   CHECK(scenario.plan.execution == ExecutionMode::eager);
   CHECK_FALSE(scenario.cluster.usd_per_gpu_hour.has_value());
@@ -182,28 +184,29 @@ TEST_CASE("Layers need not divide by the stages") {
   CHECK(load(small_train, {"plan.pipeline=8", "workload.train.model.layers=12"}).plan.pipeline == 8);
 }
 
-TEST_CASE("Kernels are fused, except where BERT's trainers are meant or the scenario says so") {
-  CHECK(train_of(load(small_train)).kernels == KernelSet::plain);  // bert-base
+TEST_CASE("Kernels are fused, whatever the model, except where the scenario or its trainer says so") {
+  CHECK(train_of(load(small_train)).kernels == KernelSet::fused);  // bert-base
   CHECK(train_of(load(small_train, {"workload.train.model=gpt2"})).kernels == KernelSet::fused);
-  CHECK(train_of(load(small_train, {"workload.train.kernels=fused"})).kernels == KernelSet::fused);
+  CHECK(train_of(load(small_train, {"workload.train.kernels=plain"})).kernels == KernelSet::plain);
+  CHECK(train_of(load(small_train, {"plan.trainer=ddp"})).kernels == KernelSet::plain);
 }
 
-TEST_CASE("The precision in which gradients are usually summed") {
-  const auto usual = [](Precision training, int zero, KernelSet kernels = KernelSet::fused) {
-    TrainWorkload train;
-    train.precision = training;
-    train.kernels = kernels;
-    return usual_gradient_precision(train, zero);
+TEST_CASE("Gradients are summed in fp32 for all formats and ZeRO stages, unless the trainer does otherwise") {
+  const auto summed_in = [](const std::string& precision, int zero, const std::string& trainer = "") {
+    std::vector<std::string> keys = {"cluster.node=dgx-h100", "workload.train.precision=" + precision,
+                                     fmt::format("plan.zero={}", zero)};
+    if (!trainer.empty()) keys.push_back("plan.trainer=" + trainer);
+    return load(small_train, keys).plan.sync.gradient_precision;
   };
-  CHECK(usual(Precision::bf16, 0) == Precision::fp32);
-  CHECK(usual(Precision::fp16, 0) == Precision::fp16);
-  CHECK(usual(Precision::fp16, 0, KernelSet::plain) == Precision::fp32);  // fp32 weights, cast in every pass
-  CHECK(usual(Precision::bf16, 3) == Precision::bf16);
-  CHECK(usual(Precision::fp16, 3) == Precision::fp16);
-  CHECK(usual(Precision::fp8, 3) == Precision::bf16);
-  CHECK(usual(Precision::tf32, 3) == Precision::fp32);
-  CHECK(load(small_train, {"plan.zero=3"}).plan.sync.gradient_precision == Precision::bf16);
-  CHECK(load(small_train, {"plan.zero=3", "plan.sync.gradient_precision=fp32"}).plan.sync.gradient_precision ==
+  for (const char* precision : {"fp32", "tf32", "fp16", "bf16", "fp8"}) {
+    for (int zero = 0; zero <= 3; ++zero) CHECK(summed_in(precision, zero) == Precision::fp32);
+  }
+  CHECK(summed_in("fp16", 0, "megatron") == Precision::fp16);
+  CHECK(summed_in("bf16", 0, "megatron") == Precision::fp32);
+  CHECK(summed_in("bf16", 3, "fsdp") == Precision::bf16);
+  CHECK(summed_in("fp16", 3, "fsdp") == Precision::fp16);
+  CHECK(summed_in("tf32", 3, "fsdp") == Precision::fp32);
+  CHECK(load(small_train, {"plan.trainer=fsdp", "plan.sync.gradient_precision=fp32"}).plan.sync.gradient_precision ==
         Precision::fp32);
 }
 

@@ -1,6 +1,8 @@
 // plan.trainer: habits of a trainer as defaults.
 #include "model/scenario/trainer_reader.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "model/base/words.hpp"
@@ -87,11 +89,31 @@ TEST_CASE("What the scenario or the command line says wins over the trainer") {
 }
 
 TEST_CASE("Habits belong to plans: DeepSpeed reduces every micro-batch with ZeRO-2, and overlaps with ZeRO-3 alone") {
-  CHECK_FALSE(with("deepspeed").plan.sync.every_micro_batch);
+  CHECK_FALSE(synchronises_every_micro_batch(with("deepspeed").plan));
   CHECK_FALSE(with("deepspeed", {"plan.zero=1"}).plan.sync.overlap);
-  CHECK(with("deepspeed", {"plan.zero=2"}).plan.sync.every_micro_batch);
+  CHECK(synchronises_every_micro_batch(with("deepspeed", {"plan.zero=2"}).plan));
+  CHECK_FALSE(synchronises_every_micro_batch(with("megatron", {"plan.zero=2"}).plan));
   CHECK_FALSE(with("deepspeed", {"plan.zero=2"}).plan.sync.overlap);
   CHECK(with("deepspeed", {"plan.zero=3"}).plan.sync.overlap);
+}
+
+TEST_CASE(
+    "Habits of pipelines belong to plans that have one: Megatron-LM waits for messages unless chunks interleave") {
+  const auto messages = [](const char* trainer, std::vector<std::string> plan) {
+    return with(trainer, std::move(plan)).plan.pipeline_messages;
+  };
+  constexpr auto blocking = PipelineMessages::blocking, asynchronous = PipelineMessages::asynchronous;
+  CHECK(messages("megatron", {"plan.pipeline=2"}) == blocking);
+  CHECK(messages("megatron", {"plan.pipeline=2", "plan.interleave=2"}) == asynchronous);
+  CHECK(messages("deepspeed", {"plan.pipeline=2", "plan.interleave=2"}) == blocking);
+  CHECK(messages("horovod", {"plan.pipeline=2"}) == asynchronous);  // says nothing: the default
+  CHECK(messages("megatron", {"plan.pipeline=2", "plan.pipeline_messages=asynchronous"}) == asynchronous);
+  CHECK(load_scenario_text(silent, "silent.yaml", {"plan.pipeline=2"}).plan.pipeline_messages == asynchronous);
+  CHECK(provenance_of(with("megatron", {"plan.pipeline=2"}), "megatron.plan.pipeline_messages=blocking").kind ==
+        ConstantKind::datasheet);
+  // Without stages there is nothing to send.
+  const std::vector<Constant> all = with("megatron").calibration.constants;
+  CHECK(std::ranges::find(all, "megatron.plan.pipeline_messages=blocking", &Constant::name) == all.end());
 }
 
 TEST_CASE("Habits of parameter servers are kept where there are servers") {
@@ -115,7 +137,7 @@ TEST_CASE("Habits of parameter servers are kept where there are servers") {
 TEST_CASE("The provenance holds the habits that were added, with their sources") {
   const std::size_t without = load_scenario_text(silent, "silent.yaml").calibration.constants.size();
   const Scenario horovod = with("horovod", {"plan.sync.overlap=false"});
-  CHECK(horovod.calibration.constants.size() == without + 3);  // overlap is the scenario's own
+  CHECK(horovod.calibration.constants.size() == without + 4);  // overlap is the scenario's own
   const Constant bucket = provenance_of(horovod, "horovod.plan.sync.bucket");
   CHECK(bucket.value == 128.0);
   CHECK(bucket.unit == "MiB");
@@ -131,10 +153,8 @@ TEST_CASE("Bad trainers: unknown ones, and complaints about a habit name the tra
   check_complaint(good_text(16, "  trainer: ^[ddp]"), "plan.trainer", "a list where a single value belongs",
                   "one value");
 
-  // ZeRO-2 of DeepSpeed reduces in every micro-batch, which a pipeline cannot.
   const Complaint pipeline = complaint_about(good_text(16, "  trainer: deepspeed\n  zero: 2"));
-  CHECK(pipeline.key == "plan.sync.every_micro_batch");
-  CHECK(pipeline.where.file.ends_with("trainers/deepspeed.yaml"));
+  CHECK(pipeline.key == "plan.pipeline");
 }
 
 TEST_CASE("A trainer is for training: nothing else knows the key") {
@@ -172,44 +192,95 @@ TEST_CASE("A trainer's file states habits with their sources, and nothing else")
   CHECK(complaint_about_file("kind: node\nhabits: {}\n").got == "this file is no trainer");
 }
 
-TEST_CASE("ZeRO-1 with tensor and pipeline parallelism in fp16 is Megatron-LM's with DeepSpeed") {
-  const std::vector<std::string> plan = {"plan.zero=1", "plan.tensor=4", "plan.pipeline=2",
-                                         "workload.train.precision=fp16"};
-  const Scenario usual = load_scenario_text(silent, "silent.yaml", plan);
-  CHECK(std::get<TrainWorkload>(usual.workload).layer_overhead > Seconds(0.0));
-  CHECK(provenance_of(usual, "megatron-deepspeed.workload.train.layer_overhead").kind == ConstantKind::fit);
-  // Megatron-LM's own distributed optimizer trains in bf16; without pipelines both DeepSpeed and others do.
-  for (const std::string change : {"workload.train.precision=bf16", "plan.pipeline=1", "plan.zero=0"}) {
-    std::vector<std::string> changed = plan;
-    changed.push_back(change);
-    const Scenario other = load_scenario_text(silent, "silent.yaml", changed);
-    CHECK(std::get<TrainWorkload>(other.workload).layer_overhead == Seconds(0.0));
-  }
-  std::vector<std::string> named = plan;
-  named.emplace_back("plan.trainer=megatron");
-  CHECK(std::get<TrainWorkload>(load_scenario_text(silent, "silent.yaml", named).workload).layer_overhead ==
-        Seconds(0.0));
+namespace {
+
+/// One trait of a scenario that names no trainer.
+std::string assumed(const Scenario& scenario, std::string_view key) {
+  const auto trait = std::ranges::find(scenario.traits, key, &Trait::key);
+  return trait != scenario.traits.end() && trait->from == Trait::From::assumed ? trait->value : "";
 }
 
-TEST_CASE("Hidden gradients, ZeRO-1 and sequence parallelism in bf16 or fp8 are what NVIDIA's recipes ask for") {
-  const std::vector<std::string> plan = {"cluster.node=dgx-b200",  "plan.zero=1",
-                                         "plan.tensor=4",          "plan.sequence_parallel=true",
-                                         "plan.sync.overlap=true", "workload.train.precision=bf16"};
-  const auto overlaps = [&](const std::string& change) {
+}  // namespace
+
+TEST_CASE("Without a trainer the same traits are assumed over formats, ZeRO stages, plans and GPUs") {
+  std::vector<Trait> first;
+  for (const char* node : {"dgx-a100-80gb", "dgx-h100"}) {
+    for (const char* precision : {"fp16", "bf16", "tf32", "fp32"}) {
+      for (const char* zero : {"0", "1", "2", "3"}) {
+        for (const char* tensor : {"1", "4"}) {
+          for (const char* pipeline : {"1", "2"}) {
+            for (const char* sequence : {"true", "false"}) {
+              const Scenario scenario = load_scenario_text(
+                  silent, "silent.yaml",
+                  {fmt::format("cluster.node={}", node), fmt::format("workload.train.precision={}", precision),
+                   fmt::format("plan.zero={}", zero), fmt::format("plan.tensor={}", tensor),
+                   fmt::format("plan.pipeline={}", pipeline), fmt::format("plan.sequence_parallel={}", sequence)});
+              std::vector<Trait> traits = scenario.traits;
+              std::erase_if(traits, [](const Trait& trait) { return trait.from != Trait::From::assumed; });
+              if (first.empty()) first = traits;
+              CAPTURE(node, precision, zero, tensor, pipeline, sequence);
+              CHECK(scenario.trainer == default_trainer);
+              CHECK(traits == first);
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(first.size() > 10);
+}
+
+TEST_CASE("What Megatron-DeepSpeed and NVIDIA's recipes do is theirs alone") {
+  // Once guessed from fp16 with ZeRO-1, tensor and pipeline ranks; and from bf16 with ZeRO-1, overlap and sequence
+  // parallelism.
+  for (const char* precision : {"fp16", "bf16"}) {
+    for (const char* zero : {"1", "2"}) {
+      const std::vector<std::string> plan = {fmt::format("workload.train.precision={}", precision),
+                                             fmt::format("plan.zero={}", zero),
+                                             "plan.tensor=4",
+                                             "plan.pipeline=2",
+                                             "plan.sequence_parallel=true",
+                                             "plan.sync.overlap=true"};
+      const Scenario scenario = load_scenario_text(silent, "silent.yaml", plan);
+      CHECK(std::get<TrainWorkload>(scenario.workload).layer_overhead == Seconds(0.0));
+      CHECK_FALSE(scenario.plan.tensor_overlap);
+      CHECK(assumed(scenario, "workload.train.layer_overhead") == "0 us");
+    }
+  }
+  const Scenario named = with("megatron-deepspeed", {"plan.tensor=4", "plan.pipeline=2", "plan.zero=1"});
+  CHECK(std::get<TrainWorkload>(named.workload).layer_overhead > Seconds(0.0));
+  CHECK(provenance_of(named, "megatron-deepspeed.workload.train.layer_overhead").kind == ConstantKind::fit);
+}
+
+TEST_CASE("NVIDIA's recipes hide the collectives of tensor ranks that divide the sequence, but not in nvfp4") {
+  const std::vector<std::string> plan = {"cluster.node=dgx-b200", "plan.tensor=4", "plan.sequence_parallel=true"};
+  const auto hides = [&](const std::string& change) {
     std::vector<std::string> changed = plan;
     changed.push_back(change);
-    return load_scenario_text(silent, "silent.yaml", changed).plan.tensor_overlap;
+    return with("nemo", changed).plan.tensor_overlap;
   };
-  CHECK(overlaps("workload.train.precision=fp8"));
-  CHECK(overlaps("workload.train.precision=mxfp8"));
-  provenance_of(load_scenario_text(silent, "silent.yaml", plan), "nemo.plan.tensor_overlap=true");
-  // User buffers are for sequence parallelism, and not for nvfp4; plain code and plain Megatron-LM do without.
-  for (const std::string other :
-       {"plan.sequence_parallel=false", "plan.tensor=1", "plan.zero=0", "plan.sync.overlap=false",
-        "workload.train.precision=nvfp4", "workload.train.kernels=plain", "plan.trainer=megatron",
-        "plan.tensor_overlap=false"}) {
+  CHECK(hides("workload.train.precision=bf16"));
+  CHECK(hides("workload.train.precision=mxfp8"));
+  for (const std::string other : {"plan.sequence_parallel=false", "plan.tensor=1", "workload.train.precision=nvfp4",
+                                  "workload.train.lora={ rank: 16 }", "plan.tensor_overlap=false"}) {
     INFO(other);
-    CHECK_FALSE(overlaps(other));
+    CHECK_FALSE(hides(other));
   }
-  CHECK(overlaps("plan.trainer=nemo"));
+}
+
+TEST_CASE("plan.zero as a mapping: who may say what, and why not") {
+  const auto complaint = [](const std::string& zero, std::vector<std::string> more = {}) {
+    more.push_back("plan.zero=" + zero);
+    return complaint_about(silent, more);
+  };
+  CHECK_FALSE(complaint("{ stage: 2, shard: 8, gradients: kept, by: all_reduce }").thrown);
+  CHECK_FALSE(complaint("{ stage: 1, by: all_reduce }").thrown);
+  CHECK(complaint("{ stage: 1, gradients: kept }").key == "plan.zero.gradients");
+  CHECK(complaint("{ stage: 3, gradients: kept }").key == "plan.zero.gradients");
+  CHECK(complaint("{ stage: 2, gradients: gone }").key == "plan.zero.gradients");
+  CHECK(complaint("{ stage: 0, by: scatter }").key == "plan.zero.by");
+  CHECK(complaint("{ stage: 3, by: all_reduce }").key == "plan.zero.by");
+  CHECK(complaint("{ stage: 2, by: all_reduce }").key == "plan.zero.by");  // scattered unless it is said
+  CHECK(complaint("{ stage: 2, gradients: kept }", {"plan.sync.every_micro_batch=true"}).key ==
+        "plan.sync.every_micro_batch");
 }

@@ -159,7 +159,7 @@ TEST_CASE("property: representatives have the rates of those they stand for, whi
     for (int flow = any(14); flow > 0; --flow) {
       std::vector<std::int32_t> links(static_cast<std::size_t>(any(4)));  // some twice
       for (std::int32_t& link : links) link = any(static_cast<int>(system.links()));
-      system.add_flow(any(2), links);
+      system.add_flow(any(2), links, 1.0 + 0.5 * any(2));
     }
     const SharingSystem::Folded folded = fold(system), apart = keep_apart(system);
     flows += apart.classes();

@@ -116,3 +116,33 @@ TEST_CASE("where no placement is stated a job has the nodes that others leave") 
   CHECK(scenario.jobs.front().plan.placement == std::vector<int>{1, 2});
   CHECK(scenario.jobs.front().cluster.nodes == 4);
 }
+
+TEST_CASE("neighbours meet the weights that ZeRO-1 gathers, beside forward passes or behind the update") {
+  // Two equal jobs across the same two leaves, whose cables one alone fills. What a job sends across them takes both
+  // twice as long, gradients and weights: a scatter of 4 bytes and a gather of 2 for each parameter. Before, only the
+  // gradients' two thirds of it were on links where weights came back beside the next forward pass.
+  for (const char* beside : {"true", "false"}) {
+    CAPTURE(beside);
+    TemporaryFolder folder;
+    const std::string sharded =
+        "plan: { tensor: 8, data: 2, zero: 1, sync: { overlap: false, bucket: 4 GB, "
+        "gather_overlap: " +
+        std::string(beside) + " } }\n";
+    const std::string own = training(8).substr(0, training(8).find("plan:")) + sharded;
+    const auto file = folder.write("other.yaml", "cluster: { node: dgx-a100-80gb, nodes: 2 }" + own);
+    const auto predicted = [&](std::vector<std::string> overrides) {
+      overrides.emplace_back("plan.placement=[0, 2]");
+      return predict(load_scenario_text(cluster + own, "own.yaml", overrides), Fidelity::flows);
+    };
+    const TrainResult alone = predicted({}).train.value();
+    const Result both = predicted({fmt::format("jobs=[{{ scenario: {}, nodes: [1, 3] }}]", file.string())});
+    const auto total = [](const TrainResult& train, const char* name) { return train.communication.at(name).total; };
+    for (const char* name : {"gradient reduce-scatter", "weight all-gather"}) {
+      CHECK(total(*both.train, name) / total(alone, name) == Approx(2.0).epsilon(0.02));
+    }
+    CHECK(total(alone, "gradient reduce-scatter") / total(alone, "weight all-gather") == Approx(2.0).epsilon(0.05));
+    const CommunicationTime& weights = alone.communication.at("weight all-gather");
+    CHECK(weights.exposed > Seconds(0.0));
+    CHECK(weights.exposed <= weights.total);
+  }
+}

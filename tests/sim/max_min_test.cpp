@@ -1,4 +1,4 @@
-// The simulator against the definition of max–min fairness, computed here by progressive filling.
+// The simulator against the definition of weighted max–min fairness, computed here by progressive filling.
 
 #include <algorithm>
 #include <cmath>
@@ -18,12 +18,14 @@ struct TimedFlow {
   std::vector<LinkId> links;
   Seconds start;
   Bytes left;
+  double weight = 1.0;
   Seconds finish = Seconds::infinity();
 
   [[nodiscard]] bool active(Seconds now) const { return start <= now && finish == Seconds::infinity(); }
 };
 
-/// All rates grow together; when a link is full, the flows that cross it keep their rate.
+/// All rates grow together, in proportion to their weights; when a link is full, the flows that cross it keep their
+/// rate.
 std::vector<BytesPerSecond> fair_rates(const std::vector<TimedFlow>& flows, Seconds now, const Topology& topology) {
   std::vector<BytesPerSecond> rates(flows.size());
   std::vector<bool> fixed(flows.size());
@@ -33,19 +35,19 @@ std::vector<BytesPerSecond> fair_rates(const std::vector<TimedFlow>& flows, Seco
     LinkId fullest = -1;
     for (LinkId link = 0; link < topology.links(); ++link) {
       BytesPerSecond free = topology.link_bandwidth(link);
-      int growing = 0;
+      double growing = 0.0;
       for (std::size_t flow = 0; flow < flows.size(); ++flow) {
         if (std::ranges::count(flows[flow].links, link) == 0) continue;
         if (fixed[flow]) free -= rates[flow];
-        if (!fixed[flow]) ++growing;
+        if (!fixed[flow]) growing += flows[flow].weight;
       }
-      if (growing == 0 || free / growing >= share) continue;
+      if (growing == 0.0 || free / growing >= share) continue;
       share = free / growing;
       fullest = link;
     }
     for (std::size_t flow = 0; flow < flows.size(); ++flow) {
       if (fixed[flow] || std::ranges::count(flows[flow].links, fullest) == 0) continue;
-      rates[flow] = share;
+      rates[flow] = share * flows[flow].weight;
       fixed[flow] = true;
     }
   }
@@ -73,7 +75,7 @@ void run_fluid(std::vector<TimedFlow>& flows, const Topology& topology) {
 
 }  // namespace
 
-TEST_CASE("property: flows share links as max–min fairness says") {
+TEST_CASE("property: flows share links as weighted max–min fairness says") {
   const Topology machines[] = {Topology(test_nodes::cluster_of(test_nodes::dgx1_node())),
                                Topology(test_nodes::cluster_of(test_nodes::staged_node())),
                                Topology(test_nodes::cluster_of(test_nodes::nvswitch_node(), 2))};
@@ -89,8 +91,9 @@ TEST_CASE("property: flows share links as max–min fairness says") {
       if (source == destination) continue;
       const Seconds start(std::uniform_real_distribution(0.0, 2e-3)(random));
       const Bytes size(std::round(std::uniform_real_distribution(1e6, 5e7)(random)));
-      make.communicate(make.stream(), flows_at_once(start, {{source, destination, size}}));
-      flows.push_back({topology.route(source, destination).links, start, size});
+      const double weight = round % 2 == 0 ? 1.0 : 0.25 * static_cast<double>(1 + random() % 200);
+      make.communicate(make.stream(), flows_at_once(start, {{source, destination, size, weight}}));
+      flows.push_back({topology.route(source, destination).links, start, size, weight});
     }
     const TaskGraph graph = make.graph();
     run_fluid(flows, topology);

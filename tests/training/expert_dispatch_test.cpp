@@ -1,60 +1,121 @@
-// How much of the tokens' copies travels between the ranks that hold experts.
-#include "model/training/expert_dispatch.hpp"
-
-#include <numeric>
+// How tokens reach experts in a step: who hides them, what crosses rails, and what is waited for.
 #include <string>
+#include <vector>
 
 #include "model/job/job.hpp"
 #include "model/scenario/load.hpp"
+#include "model/training/layer_cost.hpp"
 #include "tests/catch.hpp"
+#include "tests/training/built_step.hpp"
 
 using namespace foretrain;
+using namespace foretrain::test;
 
 namespace {
 
-Topology machines(int nodes) {
-  const Scenario scenario = load_scenario_text("cluster: { node: dgx-h100, nodes: " + std::to_string(nodes) + " }\n" +
-                                                   "workload: { collective: { operation: all_to_all, size: 1 MB } }\n",
-                                               "dispatch");
-  return Topology(scenario.cluster);
+/// Four nodes of eight, two stages, experts over 16 ranks of two nodes; eight micro-batches.
+Scenario experts(const std::vector<std::string>& changes) {
+  return load_scenario_text(R"(
+cluster: { node: dgx-h100, nodes: 4 }
+workload:
+  train:
+    model: { family: llama, layers: 8, hidden: 4096, heads: 32, vocabulary: 32000, sequence: 4096, ffn_hidden: 1536,
+             experts: 64, experts_per_token: 8 }
+    global_batch: 128
+    precision: bf16
+plan: { pipeline: 2, expert: 16, zero: 1 }
+)",
+                            "experts.yaml", changes);
 }
 
-std::vector<int> all_ranks(const Topology& topology) {
-  std::vector<int> group(static_cast<std::size_t>(topology.gpus()));
-  std::iota(group.begin(), group.end(), 0);
-  return group;
-}
+double step(const std::vector<std::string>& changes) { return estimate(experts(changes)).time().value(); }
 
-double share(int copies, int nodes) {
-  const Topology topology = machines(nodes);
-  return dispatched_share(copies, all_ranks(topology), topology);
+LayerCalls calls_of(const std::vector<std::string>& changes) {
+  const BuiltStep b(experts(changes));
+  std::vector<Step::Transfer> known;
+  TransferTable transfers(b.scenario, b.topology, known);
+  return LayerPricer(b.scenario, b.train(), b.topology).calls(b.model.layers[1].layer, 0, transfers);
 }
 
 }  // namespace
 
-TEST_CASE("a token goes once to each rank that holds its experts") {
-  // One copy goes to one rank. Of eight copies over eight ranks, 8 · (1 - (7/8)^8) = 5.25 meet different ranks: 66 %.
-  CHECK(share(1, 1) == Approx(1.0));
-  CHECK(share(8, 1) == Approx(0.6564).epsilon(1e-3));
+TEST_CASE("interleaving alone hides no tokens; what hides them is said") {
+  // Two exchanges a pass, there and back.
+  for (const char* change : {"plan.interleave=1", "plan.interleave=2"}) {
+    CHECK(calls_of({change}).forward.between.size() == 2);
+    CHECK(calls_of({change}).forward.beside.empty());
+    CHECK(calls_of({change, "plan.expert_overlap=true"}).forward.beside.size() == 2);
+    CHECK(step({change, "plan.expert_overlap=true"}) < step({change}));
+  }
 }
 
-TEST_CASE("between nodes a token goes once to each node") {
-  // Of eight copies over two nodes, 2 · (1 - 1/2^8) = 1.99 nodes are met: 25 %; over four, 4 · (1 - (3/4)^8) = 3.6.
-  CHECK(share(8, 2) == Approx(1.9922 / 8).epsilon(1e-3));
-  CHECK(share(8, 4) == Approx(3.5995 / 8).epsilon(1e-3));
+TEST_CASE("hidden tokens need kernels to hide behind") {
+  // One micro-batch has no other beside it: nothing is gained. What hides is at most the kernels' own length: on a
+  // network of a tenth of the speed, the rest is waited for, and each of eight micro-batches gains what its kernels
+  // take.
+  const std::vector<std::string> alone = {"workload.train.global_batch=16"};
+  const auto with = [](std::vector<std::string> changes, const char* more) {
+    changes.emplace_back(more);
+    return changes;
+  };
+  CHECK(step(with(alone, "plan.expert_overlap=true")) == Approx(step(alone)));
+  const std::vector<std::string> chunks = {"workload.train.global_batch=16", "plan.interleave=2"};
+  CHECK(step(with(chunks, "plan.expert_overlap=true")) == Approx(step(chunks)));
+  // Two have: better, by less than where there are eight.
+  const std::vector<std::string> two = {"workload.train.global_batch=32"};
+  const double of_two = step(with(two, "plan.expert_overlap=true")) / step(two);
+  CHECK(of_two < 1.0);
+  CHECK(of_two > step({"plan.expert_overlap=true"}) / step({}));
+  const std::vector<std::string> slow = {"cluster.network.nic_bandwidth=20 Gbit/s"};
+  const BuiltStep b(experts(with(slow, "plan.expert_overlap=true"))), exposed(experts(slow));
+  const Step::Chunk &hidden = b.step.lanes.front().chunks.front(), &waits = exposed.step.lanes.front().chunks.front();
+  CHECK(hidden.forward.total() < waits.forward.total());
+  CHECK(hidden.forward.communication > Seconds(0.0));
+  CHECK((waits.forward.communication - hidden.forward.communication).value() <=
+        hidden.forward.compute.value() * 1.0001);
+  // Beside tokens kernels take longer.
+  CHECK(hidden.forward.compute > waits.forward.compute);
 }
 
-TEST_CASE("interleaved pipelines hide what crosses the network, not what stays on NVLink") {
-  const Topology one = machines(1), two = machines(2);
-  Plan plan;
-  plan.interleave = 4;
-  CHECK(hides_dispatch(plan, all_ranks(two), two));
-  CHECK_FALSE(hides_dispatch(plan, all_ranks(one), one));
-  plan.sync.overlap = false;
-  CHECK_FALSE(hides_dispatch(plan, all_ranks(two), two));
-  plan.sync.overlap = true;
-  plan.interleave = 1;
-  CHECK_FALSE(hides_dispatch(plan, all_ranks(two), two));
+TEST_CASE("forwarded tokens cross no spine of a rail fabric, others do") {
+  // Rails: card i of every node on leaf i. Tokens that stay on their rail never climb, whatever the spine carries.
+  const auto on_rails = [](const char* oversubscription, const char* dispatch) {
+    return step(
+        {std::string("cluster.network.fabric={kind: fat_tree, nodes_per_leaf: 4, rails: true, oversubscription: ") +
+             oversubscription + "}",
+         std::string("plan.expert_dispatch=") + dispatch, "plan.pipeline=1", "plan.expert=32"});
+  };
+  CHECK(on_rails("8", "forwarded") == Approx(on_rails("1", "forwarded")).epsilon(1e-6));
+  CHECK(on_rails("8", "deduplicated") > 1.01 * on_rails("1", "deduplicated"));
+  CHECK(on_rails("8", "all_to_all") > 1.01 * on_rails("1", "all_to_all"));
+  CHECK(on_rails("2", "forwarded") <= on_rails("2", "deduplicated") * 1.0001);
+  // And by the bytes on the network: once to a node is less than every copy.
+  CHECK(step({"plan.expert_dispatch=forwarded"}) < step({}));
+  CHECK(step({"plan.expert_dispatch=deduplicated"}) < step({}));
+}
+
+TEST_CASE("imbalance loads kernels and network") {
+  // Of the same kernels, the exchanges take up to 1.5 times as long.
+  const auto inside = [](const std::vector<std::string>& changes) {
+    const BuiltStep b(experts(changes));
+    return b.step.lanes.front().chunks.front().forward;
+  };
+  const Segment even = inside({}), hot = inside({"workload.train.model.expert_imbalance=1.5"});
+  CHECK(hot.compute > even.compute);
+  CHECK(hot.communication.value() == Approx(1.5 * even.communication.value()).epsilon(0.02));
+}
+
+TEST_CASE("experts that tensor ranks hold whole exchange tokens among all of these") {
+  // Two tensor ranks and eight beside them hold eighths of two halves of the experts: groups of 16, not of 8.
+  const BuiltStep b(
+      experts({"plan.tensor=2", "plan.sequence_parallel=true", "plan.expert=16", "plan.expert_tensor=1"}));
+  REQUIRE(b.scenario.plan.folded_experts);
+  const RankLayout layout(b.scenario.plan, b.scenario.cluster);
+  const auto groups = layout.groups(GroupKind::expert, 0);
+  REQUIRE(groups.size() == 1);
+  CHECK(groups.front().size() == 16);
+  CHECK(groups.front()[0] == 0);
+  CHECK(groups.front()[1] == 1);
 }
 
 TEST_CASE("The same machines in another order, on which the same ranks lie, take the same time") {

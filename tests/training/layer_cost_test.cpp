@@ -48,11 +48,12 @@ double stretch_of(const Priced& p) {
 }  // namespace
 
 TEST_CASE("Megatron-LM runs a whole layer again, PyTorch's checkpoint stops before the last product") {
-  for (const bool sharded : {false, true}) {
-    Priced p({"workload.train.recompute=full", sharded ? "plan.zero=3" : "plan.zero=1"});
+  for (const std::string trainer : {"megatron", "fsdp", "ddp"}) {
+    Priced p({"workload.train.recompute=full", "workload.train.kernels=fused", "plan.sync.copied=false",
+              "plan.trainer=" + trainer});
     const LayerCost cost = p.pricer.price(p.block);
     std::vector<Operator> again = p.block.forward;
-    if (sharded) again.resize(again.size() - 2);  // "ffn down" and "ffn residual"
+    if (trainer != "megatron") again.resize(again.size() - 2);  // "ffn down" and "ffn residual"
     CHECK(cost.recompute_kernels.value() == Approx(p.pricer.kernels(again).value()));
   }
 }
@@ -60,7 +61,7 @@ TEST_CASE("Megatron-LM runs a whole layer again, PyTorch's checkpoint stops befo
 TEST_CASE("a sharded layer concatenates and divides its gradients: eight bytes per parameter in each backward pass") {
   // bf16 gradients of the unit, whole on every GPU: read and written twice, beside the layer's own backward kernels and
   // what the transfers beside them cost.
-  const Priced p({"plan.zero=3"});
+  const Priced p({"plan.zero=3", "plan.sync.copied=true"});
   const Step step = build_step(p.scenario, p.train, p.model, p.topology);
   LayerPricer pricer(p.scenario, p.train, p.topology);
   const ShardedUnit& unit = step.lanes[0].chunks[0].units[1];
@@ -79,7 +80,7 @@ TEST_CASE("a sharded layer concatenates and divides its gradients: eight bytes p
 
 TEST_CASE("FSDP2 copies a layer's weights out of the gathered buffer before each pass") {
   // Two bytes read and two written per parameter, once forward and once backward, beside the layer's own kernels.
-  const Priced p({"plan.zero=3", "workload.train.kernels=plain"});
+  const Priced p({"plan.zero=3", "plan.sync.copied=true"});
   const BytesPerSecond memory =
       p.scenario.cluster.node.gpu.memory_bandwidth * p.scenario.calibration.streaming.bandwidth_efficiency;
   const double copies = (Bytes(4.0 * p.block.parameters) / memory).value() * stretch_of(p);

@@ -78,7 +78,7 @@ TEST_CASE("a shard's ranks are neighbours, its copies as far apart as there are 
 TEST_CASE("HSDP gathers and scatters inside a node, and reduces a shard between nodes") {
   // A block of P parameters, bf16 weights and gradients, 8 ranks a shard: all-gather and reduce-scatter of 2 P bytes
   // inside each node, all-reduce of 2 P / 8 bytes between the two GPUs that hold the same shard.
-  const BuiltStep hybrid = built("{ stage: 3, shard: 8 }");
+  const BuiltStep hybrid = built("{ stage: 3, shard: 8 }", {"plan.sync.gradient_precision=bf16"});
   const ShardedUnit& block = hybrid.step.lanes.front().chunks.front().units[1];
   const double bytes = 2.0 * hybrid.model.layers[1].layer.parameters;
   using enum CollectiveOperation;
@@ -102,8 +102,9 @@ TEST_CASE("a shard over all replicas is the plain level") {
 
 TEST_CASE("ZeRO-1 and 2 over a shard: reduce-scatter inside, then all-reduce of the shard, weights gathered inside") {
   using enum CollectiveOperation;
-  for (const std::string level : {"1", "2"}) {
-    const BuiltStep hybrid = built("{ stage: " + level + ", shard: 8 }", {"plan.sync.overlap=false"});
+  for (const std::string level : {"1", "2, gradients: kept"}) {
+    const BuiltStep hybrid =
+        built("{ stage: " + level + ", shard: 8 }", {"plan.sync.overlap=false", "plan.sync.bucket=whole"});
     // One bucket of all gradients in fp32; bf16 weights.
     const GradientBucket& bucket = hybrid.step.lanes.front().chunks.front().buckets.front();
     const double parameters = hybrid.step.parameters_per_gpu;
@@ -112,7 +113,7 @@ TEST_CASE("ZeRO-1 and 2 over a shard: reduce-scatter inside, then all-reduce of 
     REQUIRE(bucket.further.size() == 1);
     CHECK(time_of(hybrid, bucket.further.front().transfer) ==
           Approx(time_of(hybrid, all_reduce, 4.0 * parameters / 8, Groups::far)));
-    const std::vector<int>& gathers = hybrid.step.lanes.front().parameter_gathers;
+    const std::vector<int>& gathers = hybrid.step.lanes.front().chunks.front().gathers.front().transfers;
     REQUIRE(gathers.size() == 1);
     CHECK(time_of(hybrid, gathers.front()) ==
           Approx(time_of(hybrid, all_gather, 2.0 * parameters, Groups::neighbours)));

@@ -91,11 +91,11 @@ Step random_step(std::mt19937& random) {
   Step step = pipeline_step(stages, interleave, stages * pick(1, 4), 1.0, 2.0, time(random));
   step.overlap = pick(0, 1) == 1;
   const bool sharded = stages == 1 && pick(0, 1) == 1;
+  step.gather_overlap = !sharded && pick(0, 1) == 1;
   const bool compressed = pick(0, 1) == 1;
   step.every_micro_batch = stages == 1 && !sharded && pick(0, 1) == 1;
   for (Step::Lane& stage : step.lanes) {
     stage.optimizer = compute(time(random));
-    if (pick(0, 1) == 1) stage.parameter_gathers = {add_transfer(step, time(random), {stage.stage})};
     for (Step::Chunk& chunk : stage.chunks) {
       chunk.forward = compute(time(random));
       if (sharded) {
@@ -109,6 +109,12 @@ Step random_step(std::mt19937& random) {
           chunk.units.push_back(unit);
         }
         continue;
+      }
+      if (step.gather_overlap) chunk.forward = {};
+      for (int g = step.gather_overlap ? pick(1, 3) : pick(0, 3); g > 0; --g) {
+        WeightGather gather{{add_transfer(step, time(random), {stage.stage})}, compute(time(random)), {}};
+        if (step.gather_overlap) chunk.forward += gather.forward;
+        chunk.gathers.push_back(gather);
       }
       Segment total;
       for (int b = pick(1, 5); b > 0; --b) {

@@ -1,6 +1,7 @@
 // Mixtures of experts and latent attention: parameters, arithmetic and what travels, by hand.
 #include <cmath>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "model/scenario/model_reader.hpp"
@@ -126,8 +127,18 @@ TEST_CASE("the busiest experts take longer, the mathematics stays the same") {
   CHECK(rows(even) == 2048);
   CHECK(rows(uneven) == 3072);
   CHECK(uneven.forward_flops_per_sample == even.forward_flops_per_sample);
+  // What reaches the ranks: the hottest 1.5 times as much; with a capacity 1.25 times as much everywhere.
+  const auto exchange = [](const Model& model) {
+    for (const LayerCollective& call : experts_of(model).forward_collectives) {
+      if (call.kind == Kind::all_to_all) return std::pair(call.size.value(), call.imbalance);
+    }
+    return std::pair(0.0, 0.0);
+  };
+  CHECK(exchange(even) == std::pair(134'217'728.0, 1.0));
+  CHECK(exchange(uneven) == std::pair(134'217'728.0, 1.5));
   config.expert_capacity = 1.25;
   CHECK(rows(build(config, options)) == 2560);
+  CHECK(exchange(build(config, options)) == std::pair(1.25 * 134'217'728.0, 1.0));
 }
 
 TEST_CASE("DeepSeek-V3 begins with three layers without experts") {

@@ -50,7 +50,8 @@ void raise_energies(const std::vector<PredictedPoint>& points, const Gpu& gpu, C
     lift_power_limit(unlimited);
     const Seconds least = predicted_time(unlimited, calibration) * 1.01;
     GenerationPower& energies = calibration.power.generation[generation_of(gpu.compute_capability)];
-    double& energy = uses_tensor_cores(gpu, point.op->op.precision) ? energies.tensor_watts : energies.vector_watts;
+    NotedNumber& energy =
+        uses_tensor_cores(gpu, point.op->op.precision) ? energies.tensor_watts : energies.vector_watts;
     for (int i = 0; i < 20 && predicted_time(point, calibration) < least; ++i) energy *= 1.2;
   }
 }

@@ -7,7 +7,7 @@
 namespace foretrain {
 
 std::optional<double> scaled_energy(const std::set<std::size_t>& known, std::size_t target,
-                                    const PowerConstants& constants, double GenerationPower::*unit) {
+                                    const PowerConstants& constants, NotedNumber GenerationPower::*unit) {
   struct Mean {
     double sum = 0.0;
     int count = 0;

@@ -16,6 +16,6 @@ namespace foretrain {
 /// through the two nearest processes; one known process gives its own value, none gives nothing. Switching energy falls
 /// with the gates' capacitance and the square of the voltage, both of which shrank with the process.
 std::optional<double> scaled_energy(const std::set<std::size_t>& known, std::size_t target,
-                                    const PowerConstants& constants, double GenerationPower::*unit);
+                                    const PowerConstants& constants, NotedNumber GenerationPower::*unit);
 
 }  // namespace foretrain

@@ -82,30 +82,41 @@ constexpr Key trainer_keys[] = {
     {"name", text, "", "What people call the trainer."},
     {"description", text, "", "A line about the trainer for people who list trainers."},
     {"habits", mapping(habits), "needed", "What it does where a scenario does not say otherwise, by dotted key."},
+    {"refuses", list(mapping(refusal)), "nothing", "Factors of a plan that it does not run."},
 };
 
-constexpr Value a_habit = mapping(habit);
+constexpr Value a_habit = one_or_list(mapping(habit));
 constexpr std::string_view of_the_key = "The trainer's value for the scenario's key of this name.";
 constexpr Key habits_keys[] = {
     {"plan.zero", a_habit, "", of_the_key},
+    {"plan.zero.gradients", a_habit, "", of_the_key},
+    {"plan.zero.by", a_habit, "", of_the_key},
     {"plan.sync.algorithm", a_habit, "", of_the_key},
     {"plan.sync.bucket", a_habit, "", of_the_key},
     {"plan.sync.first_bucket", a_habit, "", of_the_key},
     {"plan.sync.bucketing", a_habit, "", of_the_key},
     {"plan.tensor_overlap", a_habit, "", of_the_key},
+    {"plan.pipeline_messages", a_habit, "", of_the_key},
     {"plan.sync.overlap", a_habit, "", of_the_key},
     {"plan.sync.every_micro_batch", a_habit, "", of_the_key},
+    {"plan.sync.copied", a_habit, "", of_the_key},
+    {"plan.sync.summed_apart", a_habit, "", of_the_key},
     {"plan.sync.gradient_precision", a_habit, "", of_the_key},
+    {"plan.sync.gather", a_habit, "", of_the_key},
+    {"plan.sync.gather_overlap", a_habit, "", of_the_key},
     {"plan.sync.assignment", a_habit, "", of_the_key},
     {"plan.sync.split", a_habit, "", of_the_key},
     {"plan.sync.priority", a_habit, "", of_the_key},
     {"plan.sync.barrier", a_habit, "", of_the_key},
     {"plan.sync.local_reduce", a_habit, "", of_the_key},
     {"plan.sync.consistency", a_habit, "", of_the_key},
+    {"plan.expert_dispatch", a_habit, "", of_the_key},
+    {"plan.expert_overlap", a_habit, "", of_the_key},
     {"plan.execution", a_habit, "", of_the_key},
     {"plan.processes", a_habit, "", of_the_key},
     {"workload.train.kernels", a_habit, "", of_the_key},
     {"workload.train.master_weights", a_habit, "", of_the_key},
+    {"workload.train.recompute_early_stop", a_habit, "", of_the_key},
     {"workload.train.layer_overhead", a_habit, "", of_the_key},
     {"workload.train.reserved_memory", a_habit, "", of_the_key},
 };
@@ -120,6 +131,17 @@ constexpr Key habit_keys[] = {
 constexpr Key condition_keys[] = {
     {"zero", one_or_list(whole), "all", "Levels of ZeRO."},
     {"servers", flag, "both", "Whether gradients go to parameter servers."},
+    {"interleaved", flag, "both", "Whether a pipeline's stages have several chunks of layers each."},
+    {"overlap", flag, "both", "Whether gradients are sent beside the backward pass."},
+    {"precision", one_or_list(word<Precision>), "all", "Formats of the training's products."},
+    {"adapters", flag, "both", "Whether adapters are trained (lora)."},
+};
+
+constexpr Key refusal_keys[] = {
+    {"key", text, "needed", "The factor of the plan, such as plan.pipeline, that may not exceed 1."},
+    {"when", mapping(condition), "needed", "In which plans."},
+    {"instead", text, "needed", "What would be right."},
+    {"source", text, "needed", "Where the trainer says so."},
 };
 
 }  // namespace
@@ -134,6 +156,7 @@ constinit const Mapping measured_gpu = {"measured GPU", measured_gpu_keys};
 constinit const Mapping trainer = {"trainer", trainer_keys};
 constinit const Mapping habits = {"habits", habits_keys};
 constinit const Mapping habit = {"habit", habit_keys};
+constinit const Mapping refusal = {"refusal of a trainer", refusal_keys};
 constinit const Mapping condition = {"condition of a habit", condition_keys};
 
 std::span<const FileKind> files() {

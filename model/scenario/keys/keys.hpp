@@ -7,7 +7,7 @@
 namespace foretrain::keys {
 
 // scenario_keys.cpp
-extern const Mapping scenario, cluster, group, network, transport, fault, jitter, background, job;
+extern const Mapping scenario, cluster, group, network, transport, fault, jitter, throttle, background, job;
 // node_keys.cpp
 extern const Mapping node, link, nics, link_type, links_file, cards_file, card, messages, storage_file, storage, source,
     fabric;
@@ -36,7 +36,7 @@ extern const Mapping failures, stragglers, recovery, usual_recovery, price, offe
     usual_figure, grids, failures_file, prices_file, offers;
 // calibration_keys.cpp
 extern const Mapping calibration, constant, measured_matmul, machine_calibration, fitted_constant, covariance,
-    measured_gpu, trainer, habits, habit, condition;
+    measured_gpu, trainer, habits, habit, condition, refusal;
 
 /// The key of that name; a table that lacks it is a programming error (std::logic_error).
 const Key& key_of(const Mapping& mapping, std::string_view name);

@@ -103,6 +103,8 @@ constexpr Key storage_keys[] = {
     {"stream_bandwidth", quantity("MB/s"), "unlimited", "The most of one connection.", "kind: network"},
     {"link_bandwidth", quantity("Gbit/s"), "unlimited", "One machine's way to the server.", "kind: network"},
     {"clients", whole, "1", "Machines that use the server at the same time.", "kind: network"},
+    {"network", word<Storage::Network>, "shared",
+     "Whether machines reach the server by the cards that training uses, or by others (separate).", "kind: network"},
     {"source", mapping(source), "an assumption", "Where the figures come from."},
 };
 
@@ -114,6 +116,7 @@ constexpr Key source_keys[] = {
 constexpr std::string_view fabric_words[] = {SingleSwitch::word, FatTree::word, Dragonfly::word, Torus::word,
                                              Sites::word};
 static_assert(std::size(fabric_words) == std::variant_size_v<decltype(Fabric::shape)>);
+constexpr std::string_view routing_words[] = {"perfect", "adaptive", "hash", "minimal", "valiant"};
 // What each kind of fabric has is read by its struct in hardware/fabric.hpp.
 constexpr Key fabric_keys[] = {
     {"kind", words(fabric_words), "needed", "The shape of the network behind the cards."},
@@ -127,6 +130,15 @@ constexpr Key fabric_keys[] = {
     {"pod_oversubscription", number, "1", "Cables from a pod's leaves over cables to the core.",
      "kind: fat_tree, nodes_per_pod"},
     {"rails", flag, "false", "Whether card i of every machine hangs on the group's leaf i.", "kind: fat_tree"},
+    {"uplinks", whole, "as many as are as wide as a card", "A leaf's cables to the spines, each to one of its own.",
+     "kind: fat_tree"},
+    {"routing", words(routing_words), "perfect; minimal of dragonfly",
+     "Which way a connection takes: of a fat_tree all uplinks (perfect), one at a time (adaptive) or one by a hash of "
+     "its "
+     "ends; of a dragonfly the shortest (minimal), or one by another group (valiant).",
+     "kind: fat_tree or dragonfly"},
+    {"seed", whole, "1", "Where the numbers of hash and valiant begin: the same seed gives the same routes.",
+     "routing: hash or valiant"},
     {"nodes_per_router", whole, "needed of dragonfly", "Machines on a router.", "kind: dragonfly"},
     {"routers_per_group", whole, "needed of dragonfly", "Routers of a group, all joined to each other.",
      "kind: dragonfly"},

@@ -66,6 +66,10 @@ constexpr Key network_keys[] = {
     {"efficiency", number, "the node's, or the transport's", "Share of the line rate that payload reaches."},
     {"gpu_direct", flag, "the node's", "Whether cards read and write GPU memory without a copy through the host."},
     {"in_network_reduction", flag, "false", "Whether switches add up what passes through them (SHARP)."},
+    {"fairness", word<Fairness>, "flow",
+     "Who gets equal parts of a full link: each connection, or each kind of traffic in a lane of its own."},
+    {"queue_pairs", whole, "1",
+     "Connections of a message between two ranks; with fairness: traffic_class, the weight of its lane."},
     {"transport", mapping(transport), "", "The protocol: headers, windows and losses.", "Gives efficiency."},
     {"fabric", named(Catalogue::fabric, fabric), "one switch that never blocks",
      "Switches and cables between the cards."},
@@ -95,7 +99,17 @@ constexpr Key fault_keys[] = {
 constexpr Key jitter_keys[] = {
     {"compute", quantity("%"), "0 %", "Spread of the times of computing, as a share of their mean."},
     {"network", quantity("%"), "0 %", "Spread of the times of messages, as a share of their mean."},
+    {"node", quantity("%"), "0 %", "Spread of a factor on computing that all GPUs of a machine share."},
+    {"rack", quantity("%"), "0 %", "Spread of a factor on computing that all GPUs of a rack share.",
+     "With nodes_per_rack."},
+    {"nodes_per_rack", whole, "needed with rack", "Machines of a rack, in the order of their numbers."},
+    {"throttle", mapping(throttle), "none", "GPUs that heat or power slows down for minutes, through whole steps."},
     {"seed", whole, "1", "Where the random numbers begin: the same seed gives the same prediction."},
+};
+
+constexpr Key throttle_keys[] = {
+    {"share", quantity("%"), "needed", "Of its time that a GPU is throttled."},
+    {"speed", quantity("%"), "needed", "What is left of its speed meanwhile."},
 };
 
 constexpr Key background_keys[] = {
@@ -118,6 +132,7 @@ constinit const Mapping network = {"network", network_keys};
 constinit const Mapping transport = {"transport", transport_keys};
 constinit const Mapping fault = {"fault", fault_keys};
 constinit const Mapping jitter = {"jitter", jitter_keys};
+constinit const Mapping throttle = {"throttling", throttle_keys};
 constinit const Mapping background = {"traffic of others", background_keys};
 constinit const Mapping job = {"job", job_keys};
 

@@ -1,0 +1,89 @@
+#include "model/job/routing_draws.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/base/number.hpp"
+#include "model/base/statistics.hpp"
+#include "model/base/words.hpp"
+#include "model/collectives/contention.hpp"
+
+namespace foretrain {
+
+namespace {
+
+std::string rule_of(const Fabric& fabric) {
+  return std::holds_alternative<FatTree>(fabric.shape) ? std::string(name(UplinkRouting::hash))
+                                                       : std::string(name(DragonflyRouting::valiant));
+}
+
+/// What the job's time is where its graph takes so long. Servers are read off iterations of which the graph has many;
+/// every other result is its graph, and what stays the same beside it.
+Seconds time_of(const Result& result, Seconds makespan, Seconds median) {
+  if (result.parameter_server) return result.time() * (makespan / median);
+  return result.time() + (makespan - median);
+}
+
+RoutingSpread spread_of(const RoutingDraws& draws, const Fabric& fabric, const Result& result) {
+  std::vector<double> times;
+  for (const Seconds makespan : draws.makespans) {
+    times.push_back(time_of(result, makespan, draws.makespans[draws.middle]).value());
+  }
+  return {rule_of(fabric), static_cast<int>(times.size()), result.time(), Seconds(quantile(times, 0.9)),
+          Seconds(quantile(times, 0.99))};
+}
+
+}  // namespace
+
+Execution run_uncontended(const TaskGraph& graph, const Topology& planned, const Topology& drawn,
+                          std::span<const BackgroundFlow> background) {
+  if (planned.serial() == drawn.serial()) return run(graph);
+  std::vector<Block> blocks(graph.blocks().begin(), graph.blocks().end());
+  for (Block& block : blocks) {
+    if (!block.flows || !(block.uncontended > Seconds(0.0))) continue;
+    const Seconds before = uncontended_time(*block.flows, planned, background);
+    if (before > Seconds(0.0)) block.uncontended *= uncontended_time(*block.flows, drawn, background) / before;
+  }
+  return run(graph.with_blocks(std::move(blocks)));
+}
+
+RoutingDraws draw_routes(const Job& job, const ExecutorOn& execute) {
+  const Cluster& cluster = job.scenario().cluster;
+  const bool estimated = flows_of(job.graph()) * routes_drawn > many_flows;
+  std::vector<std::pair<Seconds, int>> drawn;
+  for (int draw = 0; draw < routes_drawn; ++draw) {
+    const Topology topology(cluster, draw);
+    const Execution run = estimated ? run_uncontended(job.graph(), job.topology(), topology, job.scenario().background)
+                                    : execute(job.graph(), topology);
+    drawn.emplace_back(run.makespan, draw);
+  }
+  std::ranges::sort(drawn);
+  const std::size_t middle = drawn.size() / 2;
+  RoutingDraws draws{Topology(cluster, drawn[middle].second), {}, middle};
+  for (const auto& [makespan, draw] : drawn) draws.makespans.push_back(makespan);
+  // Nothing leaves more choice than the plain topology of a fat tree; a dragonfly's minimal ways leave none.
+  const bool freest = std::holds_alternative<FatTree>(cluster.network.fabric.shape);
+  const Seconds planned = freest ? execute(job.graph(), job.topology()).makespan : Seconds(0.0);
+  Seconds median = draws.makespans[middle];
+  if (estimated && median > Seconds(0.0)) {
+    const Seconds estimate = std::exchange(median, execute(job.graph(), draws.median).makespan);
+    for (Seconds& makespan : draws.makespans) makespan *= median / estimate;
+  }
+  for (Seconds& makespan : draws.makespans) makespan = std::max(makespan, planned);
+  if (median < planned) draws.median = job.topology();
+  return draws;
+}
+
+Result result_over_fabric(const Job& job, const ExecutorOn& execute, Timeline timeline) {
+  if (!job.topology().draws_routes()) {
+    return result_of(
+        job, [&](const TaskGraph& graph) { return execute(graph, job.topology()); }, timeline);
+  }
+  const RoutingDraws draws = draw_routes(job, execute);
+  Result result = result_of(
+      job, [&](const TaskGraph& graph) { return execute(graph, draws.median); }, timeline);
+  result.routing = spread_of(draws, job.scenario().cluster.network.fabric, result);
+  return result;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,353 @@
+#include "tests/property/properties.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <cstdio>
+#include <utility>
+
+#include "model/base/error.hpp"
+#include "model/base/words.hpp"
+#include "sim/simulate.hpp"
+#include "tests/catch.hpp"
+
+namespace foretrain::test {
+
+namespace {
+
+/// SimGrid counts whole bytes and announces ends in steps of its own; sums have another order.
+constexpr double rounding = 1e-6;
+constexpr Seconds least(20e-9);
+
+bool is_above(Seconds a, Seconds b) { return a > b * (1.0 + rounding) + least; }
+bool differ(Seconds a, Seconds b) { return is_above(a, b) || is_above(b, a); }
+
+std::string compared(Seconds before, Seconds after, const std::string& what) {
+  return fmt::format("{}: {:.9g} -> {:.9g} s ({:+.3f} %)", what, before.value(), after.value(),
+                     100.0 * (after / before - 1.0));
+}
+
+Seconds time_of(const Scenario& scenario, Fidelity fidelity) { return predict(scenario, fidelity).time(); }
+
+/// Before and after a change that may be impossible.
+template <typename Change>
+Violation not_slower(const Settings& settings, const char* what, const Change& change) {
+  const Scenario before = scenario_of(settings);
+  Scenario after = before;
+  if (!change(after)) return std::nullopt;
+  for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
+    const Seconds first = time_of(before, fidelity), then = time_of(after, fidelity);
+    if (is_above(then, first)) {
+      return compared(first, then, std::string(what) + (fidelity == Fidelity::flows ? ", flows" : ", estimate"));
+    }
+  }
+  return std::nullopt;
+}
+
+template <typename Change>
+Violation no_difference(const Settings& settings, const char* what, const Change& change) {
+  Settings changed = settings;
+  if (!change(changed)) return std::nullopt;
+  const Scenario before = scenario_of(settings), after = scenario_of(changed);
+  for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
+    const Seconds first = time_of(before, fidelity), then = time_of(after, fidelity);
+    if (differ(first, then)) {
+      return compared(first, then, std::string(what) + (fidelity == Fidelity::flows ? ", flows" : ", estimate"));
+    }
+  }
+  return std::nullopt;
+}
+
+void widen_fabric(Fabric& fabric) {
+  if (auto* tree = std::get_if<FatTree>(&fabric.shape)) {
+    tree->oversubscription = std::max(1.0, tree->oversubscription / 2.0);
+  } else if (auto* dragonfly = std::get_if<Dragonfly>(&fabric.shape)) {
+    dragonfly->local_bandwidth *= 2.0;
+    dragonfly->global_bandwidth *= 2.0;
+  } else if (auto* torus = std::get_if<Torus>(&fabric.shape)) {
+    torus->link_bandwidth *= 2.0;
+  } else if (auto* sites = std::get_if<Sites>(&fabric.shape)) {
+    sites->bandwidth *= 2.0;
+  }
+}
+
+std::string placement_of(int nodes, bool backwards) {
+  std::string list = "[";
+  for (int i = 0; i < nodes; ++i) list += fmt::format("{}{}", i > 0 ? ", " : "", backwards ? nodes - 1 - i : i);
+  return list + "]";
+}
+
+int nodes_of(const Settings& settings) {
+  const auto nodes = settings.find("cluster.nodes");
+  return nodes == settings.end() ? 1 : std::stoi(nodes->second);
+}
+
+/// Fabrics whose links do not depend on how many nodes there are, and on which of them work.
+bool has_plain_fabric(const Settings& settings) { return !settings.contains("cluster.network.fabric"); }
+
+template <typename Quantity>
+void multiply(Quantity& quantity, double factor) {
+  quantity = quantity * factor;
+}
+
+void hurry(Gpu& gpu) {
+  gpu.boost_clock = gpu.boost_clock * 2.0;
+  for (FlopsPerSecond& rate : gpu.vector_rate) rate = rate * 2.0;
+  for (FlopsPerSecond& rate : gpu.tensor_rate) rate = rate * 2.0;
+  gpu.memory_bandwidth = gpu.memory_bandwidth * 2.0;
+  gpu.memory_latency = gpu.memory_latency * 0.5;
+  gpu.l2_bandwidth = gpu.l2_bandwidth * 2.0;
+  gpu.board_power_watts *= 2.0;
+}
+
+void hurry(LinkType& link) {
+  link.bandwidth = link.bandwidth * 2.0;
+  link.latency = link.latency * 0.5;
+}
+
+}  // namespace
+
+Violation estimate_is_below_flows(const Settings& settings) {
+  const Scenario scenario = scenario_of(settings);
+  const Seconds estimated = time_of(scenario, Fidelity::estimate), simulated = time_of(scenario, Fidelity::flows);
+  if (!is_above(estimated, simulated)) return std::nullopt;
+  return compared(simulated, estimated, "flows -> estimate");
+}
+
+/// Where the simulation takes as long as the estimate, nothing has met: then every step by itself takes as long, too.
+Violation steps_take_as_long_as_flows(const Settings& settings) {
+  const Scenario scenario = scenario_of(settings);
+  const Seconds estimated = time_of(scenario, Fidelity::estimate), simulated = time_of(scenario, Fidelity::flows);
+  if (differ(estimated, simulated)) return std::nullopt;
+  const Seconds steps = time_of(scenario, Fidelity::steps);
+  if (!(steps > simulated * 1.001 || simulated > steps * 1.001)) return std::nullopt;
+  return compared(simulated, steps, "flows -> steps");
+}
+
+Violation more_bandwidth_is_not_slower(const Settings& settings) {
+  const Violation cards = not_slower(settings, "cards twice as fast", [](Scenario& scenario) {
+    multiply(scenario.cluster.network.nic_bandwidth, 2.0);
+    return scenario.cluster.nodes > 1;
+  });
+  if (cards) return cards;
+  const Violation fabric = not_slower(settings, "a fabric twice as wide", [](Scenario& scenario) {
+    Network& network = scenario.cluster.network;
+    network.oversubscription = std::max(1.0, network.oversubscription / 2.0);
+    widen_fabric(network.fabric);
+    return scenario.cluster.nodes > 1;
+  });
+  if (fabric) return fabric;
+  return not_slower(settings, "links in machines twice as fast", [](Scenario& scenario) {
+    for (LinkType& type : scenario.cluster.node.link_types) {
+      if (type.kind != LinkKind::memory) multiply(type.bandwidth, 2.0);
+    }
+    return true;
+  });
+}
+
+Violation fewer_faults_are_not_slower(const Settings& settings) {
+  return not_slower(settings, "without the last fault", [](Scenario& scenario) {
+    if (scenario.cluster.faults.empty()) return false;
+    scenario.cluster.faults.pop_back();
+    return true;
+  });
+}
+
+Violation less_background_is_not_slower(const Settings& settings) {
+  const Violation less = not_slower(settings, "background at half its rate", [](Scenario& scenario) {
+    if (scenario.background.empty() || !is_finite(scenario.background.back().rate)) return false;
+    multiply(scenario.background.back().rate, 0.5);
+    return true;
+  });
+  if (less) return less;
+  return not_slower(settings, "without the last background", [](Scenario& scenario) {
+    if (scenario.background.empty()) return false;
+    scenario.background.pop_back();
+    return true;
+  });
+}
+
+Violation slow_workers_are_not_faster(const Settings& settings) {
+  const Violation slower = not_slower(settings, "slow workers half as slow", [](Scenario& scenario) {
+    Sync::SlowWorkers& slow = scenario.plan.sync.slow_workers;
+    slow.factor = 1.0 + (slow.factor - 1.0) / 2.0;
+    return slow.count > 0;
+  });
+  if (slower) return slower;
+  return not_slower(settings, "one slow worker less", [](Scenario& scenario) {
+    Sync::SlowWorkers& slow = scenario.plan.sync.slow_workers;
+    return slow.count-- > 0;
+  });
+}
+
+Violation idle_nodes_change_nothing(const Settings& settings) {
+  return no_difference(settings, "two idle nodes more", [](Settings& changed) {
+    const int nodes = nodes_of(changed);
+    if (nodes < 2 || !has_plain_fabric(changed) || !changed.contains("plan.data")) return false;
+    changed["cluster.nodes"] = std::to_string(nodes + 2);
+    changed["plan.placement"] = placement_of(nodes, false);
+    return true;
+  });
+}
+
+Violation renumbered_nodes_change_nothing(const Settings& settings) {
+  return no_difference(settings, "nodes in reverse order", [](Settings& changed) {
+    const int nodes = nodes_of(changed);
+    if (nodes < 2 || !has_plain_fabric(changed) || !changed.contains("plan.data")) return false;
+    if (changed.contains("background[0]") || changed.contains("background[1]")) return false;
+    for (int i = 0; i < 2; ++i) {
+      const auto fault = changed.find(fmt::format("cluster.faults[{}]", i));
+      if (fault == changed.end()) continue;
+      const std::size_t number = fault->second.find("node: ") + 6, end = fault->second.find(',', number);
+      const int node = std::stoi(fault->second.substr(number, end - number));
+      fault->second.replace(number, end - number, std::to_string(nodes - 1 - node));
+    }
+    changed["plan.placement"] = placement_of(nodes, true);
+    return true;
+  });
+}
+
+/// Every rate doubled and every time of the machine and its software halved: the same graph at twice the speed.
+Violation twice_every_rate_is_half_the_time(const Settings& settings) {
+  const Scenario before = scenario_of(settings);
+  Scenario after = before;
+  for (const ConstantRow& row : calibration_rows()) {
+    double& value = row.field(after.calibration);
+    if (row.unit == "us" || row.unit == "ms") value *= 0.5;
+    if (row.unit == "GB/s") value *= 2.0;
+  }
+  after.calibration.measured_matmuls.clear();
+  Scenario first = before;
+  first.calibration.measured_matmuls.clear();
+  Cluster& cluster = after.cluster;
+  hurry(cluster.node.gpu);
+  for (LinkType& type : cluster.node.link_types) hurry(type);
+  hurry(cluster.node.nic_attachment_link);
+  for (Network* network : {&cluster.network, &cluster.node.network}) {
+    multiply(network->nic_bandwidth, 2.0);
+    multiply(network->latency, 0.5);
+    multiply(network->messages.message_time, 0.5);
+    multiply(network->messages.step, 0.5);
+    multiply(network->fabric.switch_latency, 0.5);
+    if (std::holds_alternative<FatTree>(network->fabric.shape)) continue;
+    if (auto* sites = std::get_if<Sites>(&network->fabric.shape)) sites->distance_metres *= 0.5;
+    widen_fabric(network->fabric);
+  }
+  for (BackgroundFlow& flow : after.background) multiply(flow.rate, 2.0);
+  if (auto* train = std::get_if<TrainWorkload>(&after.workload)) multiply(train->layer_overhead, 0.5);
+  for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
+    const Seconds time = time_of(first, fidelity), half = time_of(after, fidelity);
+    if (differ(time, half * 2.0)) return compared(time, half * 2.0, "twice the rates, time doubled");
+  }
+  return std::nullopt;
+}
+
+Violation automatic_is_not_slower_than_named(const Settings& settings) {
+  Settings automatic = settings;
+  automatic["plan.sync.algorithm"] = "auto";
+  automatic.erase("workload.collective.algorithm");
+  const Seconds time = time_of(scenario_of(automatic), Fidelity::estimate);
+  for (const SyncAlgorithm algorithm :
+       {SyncAlgorithm::ring, SyncAlgorithm::double_tree, SyncAlgorithm::in_network, SyncAlgorithm::pairwise}) {
+    automatic["plan.sync.algorithm"] = std::string(name(algorithm));
+    const Violation slower = check(
+        [&](const Settings& named) -> Violation {
+          const Seconds by_name = time_of(scenario_of(named), Fidelity::estimate);
+          if (!is_above(time, by_name)) return std::nullopt;
+          return compared(by_name, time, fmt::format("{} -> auto", std::string(name(algorithm))));
+        },
+        automatic);
+    if (slower) return slower;
+  }
+  return std::nullopt;
+}
+
+Violation parts_add_up(const Settings& settings) {
+  const Scenario scenario = scenario_of(settings);
+  for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
+    const TrainResult result = *predict(scenario, fidelity).train;
+    const Breakdown& parts = result.breakdown;
+    if (differ(parts.total(), result.step_time)) return compared(result.step_time, parts.total(), "step -> breakdown");
+    for (const Seconds part : {parts.compute, parts.exposed_communication, parts.pipeline_bubble, parts.data_stall,
+                               parts.host_overhead, parts.optimizer}) {
+      if (part < Seconds(0.0)) return fmt::format("a part of the breakdown takes {} s", part.value());
+    }
+    Seconds exposed;
+    for (const auto& [name, time] : result.communication) {
+      exposed += time.exposed;
+      if (is_above(time.exposed, time.total)) return compared(time.total, time.exposed, name + ": total -> exposed");
+    }
+    if (is_above(exposed, parts.exposed_communication)) {
+      return compared(parts.exposed_communication, exposed, "exposed -> its parts");
+    }
+  }
+  return std::nullopt;
+}
+
+Violation memory_follows_zero_and_batch(const Settings& settings) {
+  const auto memory = [](const Settings& of) { return estimate(scenario_of(of)).train->memory.total(); };
+  const Bytes own = memory(settings);
+  const auto compare = [&](const char* key, const std::string& value, bool grows) {
+    Settings changed = settings;
+    changed[key] = value;
+    return check(
+        [&](const Settings& other) -> Violation {
+          const Bytes then = memory(other);
+          if (grows ? then >= own : then <= own) return std::nullopt;
+          return fmt::format("{}: {}: {:.0f} -> {:.0f} B", key, value, own.value(), then.value());
+        },
+        changed);
+  };
+  const auto batch = settings.find("workload.train.micro_batch");
+  const auto global = settings.find("workload.train.global_batch");
+  if (batch != settings.end() && global != settings.end()) {
+    Settings changed = settings;
+    const Violation larger = [&]() -> Violation {
+      changed["workload.train.global_batch"] = std::to_string(2 * std::stoi(global->second));
+      changed["workload.train.micro_batch"] = std::to_string(2 * std::stoi(batch->second));
+      return check(
+          [&](const Settings& other) -> Violation {
+            const Bytes then = memory(other);
+            if (then >= own) return std::nullopt;
+            return fmt::format("twice the micro-batch: {:.0f} -> {:.0f} B", own.value(), then.value());
+          },
+          changed);
+    }();
+    if (larger) return larger;
+  }
+  const auto zero = settings.find("plan.zero");
+  if (zero != settings.end() && zero->second < "3") {
+    return compare("plan.zero", std::to_string(std::stoi(zero->second) + 1), false);
+  }
+  return std::nullopt;
+}
+
+int scenarios_to_try(int usual) {
+  const char* stated = std::getenv("FORETRAIN_TRIES");
+  return stated == nullptr ? usual : std::atoi(stated);
+}
+
+unsigned seed_to_use(unsigned usual) {
+  const char* stated = std::getenv("FORETRAIN_SEED");
+  return stated == nullptr ? usual : static_cast<unsigned>(std::atoi(stated));
+}
+
+void hold_for_all(std::span<const NamedProperty> properties, Settings (*random_settings)(Random&), int scenarios,
+                  unsigned seed) {
+  Random random(seed);
+  for (int i = 0; i < scenarios; ++i) {
+    const Settings settings = random_settings(random);
+    for (const NamedProperty& property : properties) {
+      const std::clock_t dbg = std::clock();
+      const Violation violation = check(property.property, settings);
+      const double secs = double(std::clock() - dbg) / CLOCKS_PER_SEC;
+      if (std::getenv("FV") && secs > 0.2) std::fprintf(stderr, "SLOW %d %s %.2f\n%s\n", i, property.name, secs, yaml_of(settings).c_str());
+      if (!violation) continue;
+      const Settings smallest = shrink(settings, property.property);
+      const Violation shown = check(property.property, smallest);
+      FAIL_CHECK(property.name << "\n" << shown.value_or(*violation) << "\n" << yaml_of(smallest));
+    }
+  }
+}
+
+}  // namespace foretrain::test

@@ -1,0 +1,130 @@
+// Keys of synchronisation: honoured, refused, or said to mean nothing.
+#include "model/scenario/unheeded_keys.hpp"
+
+#include <fmt/format.h>
+
+#include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+constexpr const char* silent = R"(
+cluster: { node: dgx-a100-80gb, nodes: 2 }
+workload:
+  train:
+    model: { family: gpt, layers: 4, hidden: 1024, heads: 16, vocabulary: 51200, sequence: 1024 }
+)";
+
+std::vector<std::string> unheeded(const std::vector<std::string>& overrides) {
+  return unheeded_keys(load_scenario_text(silent, "silent.yaml", overrides));
+}
+
+}  // namespace
+
+TEST_CASE("What a plan has no use for is said, key by key") {
+  struct Row {
+    std::vector<std::string> plan;
+    const char* key;
+    const char* value;
+    const char* why;  ///< empty: it means something
+  };
+  const std::vector<std::string> servers = {"plan.sync.algorithm=parameter_server"}, zero3 = {"plan.zero=3"},
+                                 zero1 = {"plan.zero=1"}, none = {},
+                                 alone = {"cluster.nodes=1", "cluster.gpus_per_node=1"};
+  const Row rows[] = {{servers, "plan.sync.bucket", "10 MB", "key by key"},
+                      {servers, "plan.sync.first_bucket", "10 MB", "key by key"},
+                      {servers, "plan.sync.bucketing", "by_tensor", "key by key"},
+                      {servers, "plan.sync.overlap", "false", ""},
+                      {servers, "plan.sync.split", "1 MB", ""},
+                      {servers, "plan.sync.parameter_precision", "fp32", ""},
+                      {none, "plan.sync.bucket", "10 MB", ""},
+                      {zero3, "plan.sync.bucket", "10 MB", "each layer"},
+                      {zero3, "plan.sync.first_bucket", "10 MB", "each layer"},
+                      {zero3, "plan.sync.overlap", "false", "next one's kernels"},
+                      {zero3, "plan.sync.overlap", "true", ""},
+                      {zero3, "plan.sync.every_micro_batch", "false", "every micro-batch"},
+                      {zero3, "plan.sync.gradient_precision", "fp16", ""},
+                      {zero3, "plan.sync.algorithm", "ring", "all-reduces nothing"},
+                      {zero3, "plan.sync.gather", "owners", "ZeRO-3 has no updated weights"},
+                      {none, "plan.sync.gather", "owners", "ZeRO-0 has no updated weights"},
+                      {none, "plan.sync.gather_overlap", "true", "ZeRO-0 has no updated weights"},
+                      {zero1, "plan.sync.gather", "owners", ""},
+                      {zero1, "plan.sync.gather_overlap", "true", ""},
+                      {zero1, "plan.sync.compression", "fp16", ""},
+                      {alone, "plan.sync.bucket", "10 MB", "one replica"},
+                      {alone, "plan.sync.overlap", "false", "one replica"},
+                      {alone, "plan.sync.compression", "fp16", "one replica"},
+                      {none, "plan.split", "proportional", "all nodes are alike"}};
+  for (const Row& row : rows) {
+    CAPTURE(row.plan, row.key, row.value);
+    std::vector<std::string> plan = row.plan;
+    plan.push_back(fmt::format("{}={}", row.key, row.value));
+    const std::vector<std::string> said = unheeded(plan);
+    if (std::string_view(row.why).empty()) {
+      CHECK(said.empty());
+      continue;
+    }
+    REQUIRE(said.size() == 1);
+    CHECK(said.front().starts_with(row.key));
+    CHECK(said.front().find(row.why) != std::string::npos);
+  }
+}
+
+TEST_CASE("Habits of trainers and what is assumed are no statements of the scenario's") {
+  for (const char* trainer : {"ddp", "deepspeed", "megatron", "internevo", "nemo", "nanotron"}) {
+    CAPTURE(trainer);
+    for (const char* zero : {"0", "1", "3"}) {
+      CHECK(unheeded({fmt::format("plan.trainer={}", trainer), fmt::format("plan.zero={}", zero)}).empty());
+    }
+  }
+}
+
+TEST_CASE("A collective by itself has no buckets, no precision and no weights") {
+  const char* const collective = R"(
+cluster: { node: dgx-a100-80gb }
+workload: { collective: { operation: all_reduce, size: 1 GB } }
+)";
+  for (const char* stated : {"bucket=10 MB", "overlap=false", "gradient_precision=bf16", "gather=owners"}) {
+    CAPTURE(stated);
+    const Scenario scenario = load_scenario_text(collective, "one.yaml", {fmt::format("plan.sync.{}", stated)});
+    CHECK(unheeded_keys(scenario).size() == 1);
+  }
+  CHECK(unheeded_keys(load_scenario_text(collective, "one.yaml", {"plan.sync.algorithm=ring"})).empty());
+}
+
+TEST_CASE("Trainers say how updated weights come back") {
+  struct Row {
+    const char* trainer;
+    Sync::Gather gather;
+    bool beside;
+    ZeroBy by;
+  };
+  using enum Sync::Gather;
+  for (const Row& row :
+       {Row{"nemo", buckets, true, ZeroBy::scatter}, Row{"megatron", buckets, false, ZeroBy::scatter},
+        Row{"deepspeed", whole, false, ZeroBy::scatter}, Row{"ddp", tensors, false, ZeroBy::all_reduce},
+        Row{"internevo", owners, false, ZeroBy::all_reduce}, Row{"nanotron", whole, false, ZeroBy::all_reduce},
+        Row{"well-tuned", buckets, true, ZeroBy::scatter}}) {
+    CAPTURE(row.trainer);
+    for (const char* zero : {"1", "{ stage: 1, shard: 8 }"}) {
+      const Plan plan =
+          load_scenario_text(silent, "silent.yaml",
+                             {fmt::format("plan.trainer={}", row.trainer), fmt::format("plan.zero={}", zero)})
+              .plan;
+      CHECK(plan.sync.gather == row.gather);
+      CHECK(plan.sync.gather_overlap == row.beside);
+      CHECK(plan.zero_by == row.by);
+    }
+  }
+  // Whatever the format, the scale and the stage: what no trainer says is the same.
+  for (const char* other : {"workload.train.precision=fp16", "cluster.nodes=2", "plan.zero=2"}) {
+    const Plan plan = load_scenario_text(silent, "silent.yaml", {"plan.zero=1", other}).plan;
+    CHECK(plan.sync.gather == buckets);
+    CHECK(plan.sync.gather_overlap);
+  }
+  // Who asks for nothing beside kernels gets nothing beside them.
+  CHECK_FALSE(load_scenario_text(silent, "silent.yaml", {"plan.zero=1", "plan.sync.overlap=false"})
+                  .plan.sync.gather_overlap);
+}

@@ -1,0 +1,162 @@
+// Exchanges among many beside others' traffic: flows that stand for many connections count as many, whichever way the
+// exchange is lowered.
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "model/collectives/contention.hpp"
+#include "model/scenario/calibration_reader.hpp"
+#include "model/scenario/load.hpp"
+#include "sim/simulate.hpp"
+#include "tests/catch.hpp"
+#include "tests/collectives/ranks.hpp"
+#include "tests/sim/graphs.hpp"
+
+using namespace foretrain;
+using namespace foretrain::test_graphs;
+using namespace foretrain::test_nodes;
+
+namespace {
+
+CollectiveCall exchange(Bytes part, int ranks, SyncAlgorithm algorithm) {
+  CollectiveCall call;
+  call.operation = CollectiveOperation::all_to_all;
+  call.algorithm = algorithm;
+  call.size = part * static_cast<double>(ranks);
+  call.groups = {iota(ranks)};
+  return call;
+}
+
+BackgroundFlow stranger(int from, int to) {
+  return {{BackgroundFlow::Place::Kind::gpu, from, 0},
+          {BackgroundFlow::Place::Kind::gpu, to, 0},
+          BytesPerSecond::infinity(),
+          {}};
+}
+
+/// A message for each pair, one connection each.
+LoweredCollective pair_by_pair(Bytes part, int ranks, const Topology& topology) {
+  LoweredCollective::Phase phase;
+  for (int a = 0; a < ranks; ++a) {
+    for (int b = 0; b < ranks; ++b) {
+      if (a == b) continue;
+      phase.flows.push_back({a, b, part});
+      phase.latency = std::max(phase.latency, topology.latency(a, b));
+    }
+  }
+  return {"pairs", {phase}};
+}
+
+double took(const LoweredCollective& lowered, const Topology& topology, Fidelity fidelity,
+            const std::vector<BackgroundFlow>& background) {
+  if (fidelity == Fidelity::estimate) return uncontended_time(lowered, topology, background).value();
+  GraphMaker make(topology);
+  make.communicate(make.stream(), lowered);
+  return simulate(make.graph(), topology, fidelity, background).makespan.value();
+}
+
+Cluster nine_nodes() { return cluster_of(nvswitch_node(), 9); }
+Cluster one_leaf() {
+  Cluster cluster = nine_nodes();
+  cluster.network.fabric.shape = FatTree{9, 0, 1.0, 1.0, false};
+  return cluster;
+}
+
+}  // namespace
+
+TEST_CASE("a stranger takes from an exchange what one connection takes, among 64 ranks and among 65") {
+  // Nine nodes of eight cards of 25 GB/s, 10 MB to each rank. Rank 0 of 64 sends 56 messages out of its node; with the
+  // stranger's there are 57 on its card: 57 · 10 MB / 25 GB/s = 22.8 ms. Of 72 ranks it sends 64: 26 ms. The only rank
+  // on the ninth node sends 64, and the stranger from there makes 65: 26 ms among 65 ranks. Among 66 both of the two
+  // do.
+  const Topology topology(nine_nodes());
+  struct Row {
+    int ranks, from, to;
+    double milliseconds;
+  };
+  for (const auto& [ranks, from, to, milliseconds] :
+       {Row{64, 0, 63, 22.8}, Row{65, 64, 0, 26.0}, Row{66, 65, 0, 26.0}, Row{72, 0, 63, 26.0}}) {
+    const LoweredCollective lowered = lower(exchange(10.0_MB, ranks, SyncAlgorithm::naive), topology, Calibration{});
+    for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows, Fidelity::steps}) {
+      INFO(ranks << " ranks, fidelity " << static_cast<int>(fidelity));
+      CHECK(took(lowered, topology, fidelity, {stranger(from, to)}) * 1e3 == Approx(milliseconds).epsilon(5e-3));
+    }
+  }
+}
+
+TEST_CASE("an exchange is lowered to the same, pair by pair, in sums, and over a fat tree of one leaf") {
+  const Topology plain(nine_nodes()), leaf(one_leaf());
+  for (const int ranks : {64, 65, 66, 72}) {
+    for (const std::vector<BackgroundFlow>& background :
+         {std::vector{stranger(0, 63)}, std::vector{stranger(64, 1), stranger(0, 71)}}) {
+      for (const Fidelity fidelity : {Fidelity::estimate, Fidelity::flows}) {
+        INFO(ranks << " ranks, fidelity " << static_cast<int>(fidelity));
+        const double pairs = took(pair_by_pair(10.0_MB, ranks, plain), plain, fidelity, background);
+        for (const Topology* topology : {&plain, &leaf}) {
+          const LoweredCollective lowered =
+              lower(exchange(10.0_MB, ranks, SyncAlgorithm::naive), *topology, Calibration{});
+          CHECK(took(lowered, *topology, fidelity, background) == Approx(pairs).epsilon(0.01));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("two exchanges of unequal width on the same cards share these by their connections") {
+  // Two groups on the same 72 ranks, once all of them and once the first 16, 10 MB to each: rank 0's card carries 64
+  // and 8 messages, each 1/72 of it: the small one is done after 72 · 10 MB / 25 GB/s = 28.8 ms, the large one then,
+  // too.
+  const Topology topology(nine_nodes());
+  GraphMaker make(topology);
+  make.communicate(make.stream(), lower(exchange(10.0_MB, 72, SyncAlgorithm::naive), topology, Calibration{}));
+  make.communicate(make.stream(), lower(exchange(10.0_MB, 16, SyncAlgorithm::naive), topology, Calibration{}));
+  const Execution execution = simulate(make.graph(), topology, Fidelity::flows);
+  CHECK(execution.finish[0].value() == Approx(28.8e-3).epsilon(5e-3));
+  CHECK(execution.finish[1].value() == Approx(28.8e-3).epsilon(5e-3));
+}
+
+TEST_CASE("one message beside 56 flows has 1/57, half or a lane of its own, as the network says") {
+  // Rank 0 of 64 sends 56 messages of 10 MB out of its node, and one more to rank 8 for a pipeline: alone 0.4 ms.
+  // Connection by connection it takes 57 times as long. With 56 connections of its own, or as traffic of a class of its
+  // own, half of the card: twice as long. A lane of three times the weight has three quarters: 4/3.
+  const auto message = [](Fairness fairness, int queue_pairs) {
+    Cluster cluster = cluster_of(nvswitch_node(), 8);
+    cluster.network.sharing = {fairness, queue_pairs};
+    cluster.network.latency = Seconds(0.0);
+    const Topology topology(cluster);
+    LoweredCollective hop = flows_at_once(Seconds(0.0), {{0, 8, 10.0_MB}});
+    share_links(hop, CollectiveOperation::send_receive, topology);
+    GraphMaker make(topology);
+    make.communicate(make.stream(), lower(exchange(10.0_MB, 64, SyncAlgorithm::naive), topology, Calibration{}));
+    make.communicate(make.stream(), hop);
+    return simulate(make.graph(), topology, Fidelity::flows).finish[1].value() / 0.4e-3;
+  };
+  CHECK(message(Fairness::flow, 1) == Approx(57.0).epsilon(0.01));
+  CHECK(message(Fairness::flow, 56) == Approx(2.0).epsilon(0.01));
+  CHECK(message(Fairness::traffic_class, 1) == Approx(2.0).epsilon(0.01));
+  CHECK(message(Fairness::traffic_class, 3) == Approx(4.0 / 3.0).epsilon(0.01));
+}
+
+TEST_CASE("expert parallelism has no step where exchanges are aggregated") {
+  // DeepSeek-V3's layers over 8, 9 and 10 nodes whose stages share cards with messages of the pipeline: the step of 72
+  // ranks of experts lies between those of 64 and 80, give or take what the shares of the batch do.
+  const auto step = [](int nodes, const std::string& network) {
+    const Scenario scenario = load_scenario_text("cluster: { node: dgx-h100, nodes: " + std::to_string(2 * nodes) +
+                                                     ", network: { " + network + " } }\n" + R"(
+workload:
+  train:
+    model: { family: llama, layers: 8, hidden: 4096, heads: 32, vocabulary: 32000, sequence: 4096, ffn_hidden: 1536,
+             experts: 720, experts_per_token: 8 }
+    global_batch: )" + std::to_string(nodes * 8 * 8) +
+                                                     R"(
+    precision: bf16
+plan: { pipeline: 2, expert: )" + std::to_string(nodes * 8) +
+                                                     ", zero: 1 }\n",
+                                                 "experts.yaml");
+    return predict(scenario, Fidelity::flows).time().value();
+  };
+  const std::string switched, leaf = "fabric: { kind: fat_tree, nodes_per_leaf: 100 }";
+  CHECK(step(9, switched) == Approx(step(9, leaf)).epsilon(0.01));
+  CHECK(step(10, switched) == Approx(step(10, leaf)).epsilon(0.01));
+}
