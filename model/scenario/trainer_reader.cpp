@@ -186,9 +186,6 @@ bool holds(const Field& when, const YamlNode& document) {
   if (const auto interleaved = keys.find("interleaved")) {
     if (interleaved->flag() != (factor_at(document, "plan.interleave") > 1)) return false;
   }
-  if (const auto overlap = keys.find("overlap")) {
-    if (overlap->flag() != (word_at(document, "plan.sync.overlap", "") == "true")) return false;
-  }
   if (const auto adapters = keys.find("adapters")) {
     if (adapters->flag() != (document.at("workload.train.lora") != nullptr)) return false;
   }
