@@ -104,7 +104,7 @@ GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology
     receiver_.push_back(builder_.add_resource(
         {"to server " + std::to_string(s), Resource::Kind::communication_stream, s, Resource::Order::urgent}));
   }
-  const auto takes_time = [](const ParameterStore::Calls& calls) { return calls.lock > Seconds(0.0); };
+  const auto takes_time = [](const auto& calls) { return calls.lock > Seconds(0.0); };
   for (int g = 0; g < groups_; ++g) {
     if (std::ranges::none_of(store.groups[at_index(g)].calls, takes_time)) continue;
     lock_.resize(at_index(groups_));
@@ -146,9 +146,9 @@ TaskId GraphBuilder::call(const Lane& lane, bool push, int g, int s, const std::
 
 /// The moment at which what `workers` sent stands in the variables of a group on a server.
 TaskId GraphBuilder::write(std::size_t workers, int g, int s, std::vector<TaskId> pushes, int iteration) {
-  const BlockId block = lock_block_.at(workers)[at_index(g)][at_index(s)];
-  if (lock_.empty() || lock_[at_index(g)].empty() || pushes.empty()) return -1;
-  return add(block, lock_[at_index(g)][at_index(s)], std::move(pushes), iteration, g);
+  if (lock_.empty() || lock_[at_index(g)].empty()) return -1;
+  return add(lock_block_.at(workers)[at_index(g)][at_index(s)], lock_[at_index(g)][at_index(s)], std::move(pushes),
+             iteration, g);
 }
 
 void GraphBuilder::add_lane(WorkerLane workers) {
@@ -271,8 +271,7 @@ void GraphBuilder::add_passes(int lane_number, int iteration, std::vector<std::v
       const BlockId block = lane.push_block[at_index(g)][at_index(s)];
       if (block < 0) continue;
       const TaskId sent = add(block, lane.push[at_index(s)], {sendable}, iteration, g);
-      const TaskId handled = call(lane, true, g, s, {sent}, iteration);
-      pushes[at_index(g)][at_index(s)] = handled < 0 ? sent : handled;
+      pushes[at_index(g)][at_index(s)] = std::max(sent, call(lane, true, g, s, {sent}, iteration));
     }
   }
 }

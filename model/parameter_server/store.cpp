@@ -201,7 +201,10 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
     const CompressionWork casts =
         compression_work(sync.compression, {elements, {}}, sync.gradient_precision, store.worker_count());
     for (const CompressedMessage& message : casts.messages) cost.backward_kernels += pricer.kernels(message.kernels);
-    store.groups.push_back({cost.forward(), cost.backward(), std::vector<double>(store.push_to.size()), {},
+    store.groups.push_back({cost.forward(),
+                            cost.backward(),
+                            std::vector<double>(store.push_to.size()),
+                            {},
                             std::vector<ParameterStore::Calls>(store.push_to.size())});
   }
   for (std::size_t i = 0; i < pieces.size(); ++i) {

@@ -27,9 +27,9 @@ struct ParameterStore {
     Seconds push, pull;
   };
 
-  /// What remote calls over TCP take beside the network: a process copies and converts what it sends and receives. Calls
-  /// of one connection, which joins a worker and a server, take turns; so do those that write one variable, each under
-  /// the variable's lock. All else goes on side by side and shares the card alone. Source: TensorFlow, whose gRPC
+  /// What remote calls over TCP take beside the network: a process copies and converts what it sends and receives.
+  /// Calls of one connection, which joins a worker and a server, take turns; so do those that write one variable, each
+  /// under the variable's lock. All else goes on side by side and shares the card alone. Source: TensorFlow, whose gRPC
   /// channel between two tasks is one connection (core/distributed_runtime/rpc/grpc_channel.cc), whose worker service
   /// answers calls from a pool of threads, and whose accumulators and updates hold a mutex of the variable
   /// (core/framework/typed_conditional_accumulator_base.h, training_ops.cc with use_locking), while reading shares it.
@@ -43,8 +43,8 @@ struct ParameterStore {
     Segment forward;   ///< of the layers whose last key is here; starts when this group and all before it are pulled
     Segment backward;  ///< after which this group is ready
     std::vector<double> parameters;  ///< by server
-    std::vector<Seconds> update;  ///< by server: applying one update
-    std::vector<Calls> calls;     ///< by server
+    std::vector<Seconds> update;     ///< by server: applying one update
+    std::vector<Calls> calls;        ///< by server
   };
 
   Sync::Consistency consistency = Sync::Consistency::synchronous;  ///< bounded(0) has become synchronous here

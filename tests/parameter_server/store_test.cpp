@@ -389,8 +389,8 @@ TEST_CASE("calls over TCP take turns on a connection and at a variable, and nowh
     }
     return all;
   };
-  // VGG-16: 138,357,544 parameters in 16 layers of four bytes each, at 1.5 GB/s and 20 us a call, once up and once down;
-  // its largest layer has 25,088 x 4,096 weights and 4,096 biases.
+  // VGG-16: 138,357,544 parameters in 16 layers of four bytes each, at 1.5 GB/s and 20 us a call, once up and once
+  // down; its largest layer has 25,088 x 4,096 weights and 4,096 biases.
   const double all = 138'357'544.0 * 4.0 / 1.5e9 + 16.0 * 20e-6;
   const double largest = (25'088.0 * 4096.0 + 4096.0) * 4.0 / 1.5e9 + 20e-6;
   for (const int nodes : {5, 9}) {  // other workers have connections of their own
@@ -401,7 +401,8 @@ TEST_CASE("calls over TCP take turns on a connection and at a variable, and nowh
   }
   // Updates do not wait for each other's calls: of three workers' writers of a variable two wait.
   const Built built(small({"cluster.network.transport.protocol=tcp", "plan.sync.split=1 TB"}));
-  const ServerGraph graph = build_server_graph(built.store, built.topology, {0, {1, 1, 1}}, all_in_one_lane(built.store));
+  const ServerGraph graph =
+      build_server_graph(built.store, built.topology, {0, {1, 1, 1}}, all_in_one_lane(built.store));
   double waiting = 0.0;
   for (const ParameterStore::KeyGroup& group : built.store.groups) {
     for (const ParameterStore::Calls& calls : group.calls) waiting += 2.0 * calls.lock.value();
