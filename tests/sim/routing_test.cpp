@@ -19,6 +19,7 @@ constexpr const char* pairs = R"(
 cluster:
   node: dgx-a100-80gb
   nodes: 2
+  nccl: none
   network: { nic_bandwidth: 200 Gbit/s, nics_per_node: 8, efficiency: 1, latency: 1 ns, fabric: { kind: fat_tree, nodes_per_leaf: 1, uplinks: 8 } }
 workload: { collective: { operation: send_receive, ranks: 16, groups: 8, layout: strided, size: 1 GB, algorithm: ring } }
 )";

@@ -78,20 +78,22 @@ TEST_CASE("hidden tokens need kernels to hide behind") {
 }
 
 TEST_CASE("forwarded tokens cross no spine of a rail fabric, others do") {
-  // Rails: card i of every node on leaf i. Tokens that stay on their rail never climb, whatever the spine carries.
+  // Rails: card i of every node on leaf i. Tokens that stay on their rail never climb, whatever the spine carries; with
+  // a library that does not yet forward messages over rails by itself, those of the other dispatches do.
   const auto on_rails = [](const char* oversubscription, const char* dispatch) {
     return step(
         {std::string("cluster.network.fabric={kind: fat_tree, nodes_per_leaf: 4, rails: true, oversubscription: ") +
              oversubscription + "}",
-         std::string("plan.expert_dispatch=") + dispatch, "plan.pipeline=1", "plan.expert=32"});
+         std::string("plan.expert_dispatch=") + dispatch, "plan.pipeline=1", "plan.expert=32", "cluster.nccl=2.11"});
   };
   CHECK(on_rails("8", "forwarded") == Approx(on_rails("1", "forwarded")).epsilon(1e-6));
   CHECK(on_rails("8", "deduplicated") > 1.01 * on_rails("1", "deduplicated"));
   CHECK(on_rails("8", "all_to_all") > 1.01 * on_rails("1", "all_to_all"));
   CHECK(on_rails("2", "forwarded") <= on_rails("2", "deduplicated") * 1.0001);
   // And by the bytes on the network: once to a node is less than every copy.
-  CHECK(step({"plan.expert_dispatch=forwarded"}) < step({}));
-  CHECK(step({"plan.expert_dispatch=deduplicated"}) < step({}));
+  const auto every_copy = step({"plan.expert_dispatch=all_to_all"});
+  CHECK(step({"plan.expert_dispatch=forwarded"}) < every_copy);
+  CHECK(step({"plan.expert_dispatch=deduplicated"}) < every_copy);
 }
 
 TEST_CASE("imbalance loads kernels and network") {
@@ -100,7 +102,8 @@ TEST_CASE("imbalance loads kernels and network") {
     const BuiltStep b(experts(changes));
     return b.step.lanes.front().chunks.front().forward;
   };
-  const Segment even = inside({}), hot = inside({"workload.train.model.expert_imbalance=1.5"});
+  const Segment even = inside({"plan.expert_dispatch=all_to_all"}),
+                hot = inside({"plan.expert_dispatch=all_to_all", "workload.train.model.expert_imbalance=1.5"});
   CHECK(hot.compute > even.compute);
   CHECK(hot.communication.value() == Approx(1.5 * even.communication.value()).epsilon(0.02));
 }
