@@ -81,13 +81,7 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
 
 double TrafficBuilder::card_efficiency(BytesPerSecond narrowest, int node) const {
   const CardMessages& messages = topology_.card_messages(node);
-  double endless = messages.efficiency > 0.0 ? messages.efficiency : constants_.network_efficiency;
-  // NCCL opens one socket for each channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), and
-  // over one card a ring is one channel: modelling choice.
-  if (const int sockets = topology_.tcp_streams(node); sockets > 0) {
-    const BytesPerSecond most = BytesPerSecond(constants_.socket_gbps * 1e9) * static_cast<double>(sockets);
-    endless = std::min(endless, most / narrowest);
-  }
+  const double endless = messages.efficiency > 0.0 ? messages.efficiency : constants_.network_efficiency;
   if (messages.message_time == Seconds(0.0) || !is_finite(message_)) return endless;
   const Bytes missed = narrowest * endless * messages.message_time;
   return endless * (message_ / (message_ + missed));
@@ -100,7 +94,11 @@ double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Eng
   double nvlink = 1.0;
   bool only_nvlink = true;
   BytesPerSecond narrowest = BytesPerSecond::infinity();
-  for (const LinkId link : links_) narrowest = std::min(narrowest, topology_.link_bandwidth(link));
+  for (const LinkId link : links_) {
+    const auto times =
+        static_cast<double>(std::ranges::count(links_, link));  // a link listed twice carries bytes twice
+    narrowest = std::min(narrowest, topology_.link_bandwidth(link) / times);
+  }
   for (const LinkId link : links_) {
     const LinkKind kind = topology_.link_kind(link);
     if (kind == LinkKind::network) return card_efficiency(narrowest, topology_.node_of(source));
@@ -110,6 +108,18 @@ double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Eng
   }
   if (!only_nvlink) return constants_.pcie_efficiency;
   return engine == Engine::switches ? constants_.nvls_efficiency : nvlink;
+}
+
+Seconds TrafficBuilder::slowest_connection(const std::vector<Flow>& flows) {
+  Seconds slowest(0.0);
+  for (const Flow& flow : flows) {
+    const int node = topology_.node_of(flow.source);
+    const int sockets = node == topology_.node_of(flow.destination) ? 0 : topology_.tcp_streams(node);
+    if (sockets == 0 || topology_.nccl().none()) continue;
+    const BytesPerSecond most = BytesPerSecond(constants_.socket_gbps * 1e9) * (sockets * flow.weight);
+    slowest = std::max(slowest, flow.bytes * efficiency(flow.source, flow.destination) / most);
+  }
+  return slowest;
 }
 
 void TrafficBuilder::add(EndpointId source, EndpointId destination, double bytes, Engine engine) {

@@ -159,6 +159,7 @@ TEST_CASE("Valiant's routing relieves two groups that talk to each other alone, 
 cluster:
   node: dgx-a100-80gb
   nodes: 16
+  nccl: none
   network: { nic_bandwidth: 100 Gbit/s, nics_per_node: 1, efficiency: 1, latency: 1 ns, fabric: { kind: dragonfly, nodes_per_router: 1, routers_per_group: 2, groups: 8, global_links_per_router: 7, local_bandwidth: 1 TB/s, global_bandwidth: 12.5 GB/s } }
 workload: { collective: { operation: send_receive, ranks: 128, groups: 64, layout: strided, size: 10 MB, algorithm: ring } }
 )";
