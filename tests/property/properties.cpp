@@ -19,7 +19,7 @@ constexpr Seconds least(20e-9);
 
 // What does not hold yet to the last digit; each goes when its cause does.
 /// Choices of algorithms by the library's own costs, and flows that meet at other moments.
-constexpr double choices = 0.03;
+constexpr double choices = 0.05;
 
 bool is_above(Seconds a, Seconds b, double slack = rounding) { return a > b * (1.0 + slack) + least; }
 bool differ(Seconds a, Seconds b) { return is_above(a, b) || is_above(b, a); }
