@@ -79,17 +79,17 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
   return layout;
 }
 
-double TrafficBuilder::card_efficiency(LinkId card, int node) const {
+double TrafficBuilder::card_efficiency(BytesPerSecond card, int node) const {
   const CardMessages& messages = topology_.card_messages(node);
   double endless = messages.efficiency > 0.0 ? messages.efficiency : constants_.network_efficiency;
   // NCCL opens one socket for each channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), and
   // over one card a ring is one channel: modelling choice.
   if (const int sockets = topology_.tcp_streams(node); sockets > 0) {
     const BytesPerSecond most = BytesPerSecond(constants_.socket_gbps * 1e9) * static_cast<double>(sockets);
-    endless = std::min(endless, most / topology_.link_bandwidth(card));
+    endless = std::min(endless, most / card);
   }
   if (messages.message_time == Seconds(0.0) || !is_finite(message_)) return endless;
-  const Bytes missed = topology_.link_bandwidth(card) * endless * messages.message_time;
+  const Bytes missed = card * endless * messages.message_time;
   return endless * (message_ / (message_ + missed));
 }
 
@@ -101,7 +101,12 @@ double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Eng
   bool only_nvlink = true;
   for (const LinkId link : links_) {
     const LinkKind kind = topology_.link_kind(link);
-    if (kind == LinkKind::network) return card_efficiency(link, topology_.node_of(source));
+    if (kind == LinkKind::network) {
+      // Of what lies on the way: a card that is wider than its slot loses no more than the slot carries.
+      BytesPerSecond narrowest = BytesPerSecond::infinity();
+      for (const LinkId other : links_) narrowest = std::min(narrowest, topology_.link_bandwidth(other));
+      return card_efficiency(std::min(narrowest, topology_.link_bandwidth(link)), topology_.node_of(source));
+    }
     only_nvlink = only_nvlink && is_nvlink(kind);
     const double own = topology_.collective_efficiency(link);
     nvlink = std::min(nvlink, own > 0.0 ? own : constants_.nvlink_efficiency);

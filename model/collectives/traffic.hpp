@@ -64,7 +64,7 @@ class TrafficBuilder {
   void add_to_switches(const GroupLayout& layout);
   /// Point to point, of a message of one byte; forwarded over rails where the library does that.
   void add_messages(std::vector<Flow> messages);
-  [[nodiscard]] double card_efficiency(LinkId card, int node) const;
+  [[nodiscard]] double card_efficiency(BytesPerSecond card, int node) const;
 
   const Topology& topology_;
   const CollectiveConstants& constants_;

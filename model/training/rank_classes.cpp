@@ -215,10 +215,15 @@ std::vector<int> group_of_rank(const std::vector<std::vector<int>>& groups, int 
 }
 
 int group_of_flow(const Flow& flow, const std::vector<int>& group_of_rank) {
+  int group = -1;
   for (const EndpointId end : {flow.source, flow.destination}) {
-    if (std::cmp_less(end, group_of_rank.size())) return group_of_rank[at_index(end)];
+    if (!std::cmp_less(end, group_of_rank.size())) continue;
+    const int own = group_of_rank[at_index(end)];
+    // A message that another group's GPU forwards is nobody's alone.
+    if (own < 0 || (group >= 0 && own != group)) return -1;
+    group = own;
   }
-  return -1;
+  return group;
 }
 
 RankClasses RankClasses::one_per_stage(int stages, const std::vector<int>& stage_of_rank) {

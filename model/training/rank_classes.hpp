@@ -60,7 +60,7 @@ RankClasses classify(const std::vector<GroupedTransfer>& transfers, const std::v
 
 /// By rank: the group that it belongs to; -1 for none.
 std::vector<int> group_of_rank(const std::vector<std::vector<int>>& groups, int ranks);
-/// The group that carries the flow, by the end that is a GPU; -1 where neither is.
+/// The group that carries the flow, by the ends that are GPUs; -1 where none is, or where these are of several groups.
 int group_of_flow(const Flow& flow, const std::vector<int>& group_of_rank);
 
 }  // namespace foretrain

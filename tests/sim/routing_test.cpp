@@ -17,6 +17,7 @@ using Overrides = std::vector<std::string>;
 /// Two machines of eight cards of 25 GB/s, each on a leaf of its own: GPU i of one sends to GPU i of the other.
 constexpr const char* pairs = R"(
 cluster:
+  nccl: none
   node: dgx-a100-80gb
   nodes: 2
   network: { nic_bandwidth: 200 Gbit/s, nics_per_node: 8, efficiency: 1, latency: 1 ns, fabric: { kind: fat_tree, nodes_per_leaf: 1, uplinks: 8 } }
@@ -156,6 +157,7 @@ TEST_CASE("Nothing is drawn where all is on one leaf, or where a leaf has one up
 TEST_CASE("Valiant's routing relieves two groups that talk to each other alone, and costs even traffic twice its way") {
   const char* fly = R"(
 cluster:
+  nccl: none
   node: dgx-a100-80gb
   nodes: 16
   network: { nic_bandwidth: 100 Gbit/s, nics_per_node: 1, efficiency: 1, latency: 1 ns, fabric: { kind: dragonfly, nodes_per_router: 1, routers_per_group: 2, groups: 8, global_links_per_router: 7, local_bandwidth: 1 TB/s, global_bandwidth: 12.5 GB/s } }
