@@ -103,8 +103,7 @@ double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Eng
     const LinkKind kind = topology_.link_kind(link);
     if (kind == LinkKind::network) {
       // Of what lies on the way: a card that is wider than its slot loses no more than the slot carries.
-      BytesPerSecond narrowest = BytesPerSecond::infinity();
-      for (const LinkId other : links_) narrowest = std::min(narrowest, topology_.link_bandwidth(other));
+      const BytesPerSecond narrowest = topology_.route(source, destination).bandwidth;
       return card_efficiency(std::min(narrowest, topology_.link_bandwidth(link)), topology_.node_of(source));
     }
     only_nvlink = only_nvlink && is_nvlink(kind);
