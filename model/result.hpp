@@ -62,7 +62,7 @@ struct TrainResult {
     LifetimeResult simulated;
     std::vector<std::string> kinds;           ///< of simulated.interruptions
     std::optional<IntervalSearch> intervals;  ///< where there are checkpoints
-    double by_daly = 0.0;                     ///< its goodput by Daly's formula; 0 where there are no checkpoints
+    double by_daly = 0.0;                     ///< its goodput by Daly's formula; 0 where training waits for none
   };
 
   /// How a step's micro-batches are divided among replicas on nodes of several kinds.

@@ -53,10 +53,13 @@ std::string interval_line(const TrainResult& train) {
     return fmt::format("{} {} ({}): {}", whose, choice.every, format_seconds(choice.every * train.step_time),
                        format_percent(choice.goodput));
   };
-  const std::string text =
-      fmt::format("steps between checkpoints: {} ({}); {} · {} · {}; Daly's formula gives {} for this interval",
-                  goodput.every, format_seconds(goodput.every * train.step_time), told("Young", search.young),
-                  told("Daly", search.daly), told("best by simulation", search.best), format_percent(goodput.by_daly));
+  std::string text = fmt::format("steps between checkpoints: {} ({}); ", goodput.every,
+                                 format_seconds(goodput.every * train.step_time));
+  if (search.young && search.daly) {
+    text += fmt::format("{} · {} · ", told("Young", *search.young), told("Daly", *search.daly));
+  }
+  text += told("best by simulation", search.best);
+  if (search.daly) text += fmt::format("; Daly's formula gives {} for this interval", format_percent(goodput.by_daly));
   return fmt::format("{:{}}{}\n", "", page_indent, wrap(text, page_width() - page_indent, page_indent));
 }
 
@@ -139,9 +142,9 @@ nlohmann::ordered_json goodput_json(const TrainResult::Goodput& goodput) {
   }
   if (!goodput.intervals) return json;
   json["checkpoint_every"] = goodput.every;
-  json["daly_formula"] = goodput.by_daly;
-  json["young"] = choice_json(goodput.intervals->young);
-  json["daly"] = choice_json(goodput.intervals->daly);
+  if (goodput.intervals->daly) json["daly_formula"] = goodput.by_daly;
+  if (const auto& young = goodput.intervals->young) json["young"] = choice_json(*young);
+  if (const auto& daly = goodput.intervals->daly) json["daly"] = choice_json(*daly);
   json["best"] = choice_json(goodput.intervals->best);
   json["intervals"] = GoodputJson::array();
   for (const IntervalChoice& choice : goodput.intervals->tried) json["intervals"].push_back(choice_json(choice));
@@ -168,10 +171,10 @@ TrainResult::Goodput goodput_from(const nlohmann::ordered_json& json) {
   }
   if (!json.contains("intervals")) return goodput;
   goodput.every = json.at("checkpoint_every").get<int>();
-  goodput.by_daly = json.at("daly_formula").get<double>();
+  goodput.by_daly = json.value("daly_formula", 0.0);
   IntervalSearch& search = goodput.intervals.emplace();
-  search.young = choice_from(json.at("young"));
-  search.daly = choice_from(json.at("daly"));
+  if (json.contains("young")) search.young = choice_from(json.at("young"));
+  if (json.contains("daly")) search.daly = choice_from(json.at("daly"));
   search.best = choice_from(json.at("best"));
   for (const GoodputJson& choice : json.at("intervals")) search.tried.push_back(choice_from(choice));
   return goodput;

@@ -159,6 +159,9 @@ void add_training(const Scenario& scenario, const TrainWorkload& train, SettingL
   }
   list.add("execution", std::string(name(scenario.plan.execution)), {"plan.execution"});
   add_sync_settings(scenario, list);
+  if (!train.checkpoint || train.checkpoint->mode == Checkpoint::Mode::in_memory) return;
+  list.begin("Saved");
+  list.add("to", train.checkpoint->storage.name, {"workload.train.checkpoint.storage"});
 }
 
 }  // namespace

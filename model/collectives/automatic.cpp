@@ -37,8 +37,9 @@ constexpr NcclVersion network_switches_since{2, 6}, node_switches_since{2, 17}, 
 
 /// What one way of carrying the collective out puts on the links.
 struct Load {
-  Seconds time;  ///< of the busiest link, for one byte
+  Seconds time;  ///< of the busiest link, or of the slowest socket, for one byte
   std::function<std::vector<Flow>()> flows;
+  double stretch = 1.0;  ///< of the flows, where that is a socket
 };
 
 /// Where all groups pass round the same nodes, and these are alike, three nodes are as busy as all.
@@ -81,7 +82,8 @@ class AutomaticCollective {
   LoweredCollective lower() {
     const Candidate best = fastest();
     LoweredCollective::Phase phase{.latency = best.latency, .flows = best.traffic->flows(), .repeat = 1};
-    for (Flow& flow : phase.flows) flow.bytes *= (call_.size / Bytes(1.0)) / best.share;
+    const double factor = (call_.size / Bytes(1.0)) / best.share * best.traffic->stretch;
+    for (Flow& flow : phase.flows) flow.bytes *= factor;
     if (call_.operation == CollectiveOperation::send_receive) add_headers(phase, topology_);
     return {.chosen_algorithm = best.name, .phases = {std::move(phase)}};
   }
@@ -181,7 +183,9 @@ class AutomaticCollective {
   }
 
   Load load(const std::vector<Flow>& busiest, std::function<std::vector<Flow>()> flows) {
-    return {load_.busiest(busiest), std::move(flows)};
+    const Seconds links = load_.busiest(busiest);
+    const Seconds sockets = TrafficBuilder(topology_, library_.constants()).slowest_connection(busiest);
+    return {std::max(links, sockets), std::move(flows), sockets > links ? sockets / links : 1.0};
   }
 
   Candidate ring(const Load& traffic, const LibraryProtocol& protocol) const {

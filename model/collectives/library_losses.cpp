@@ -35,6 +35,9 @@ class LossyPhases {
     const auto engine = in_switches ? TrafficBuilder::Engine::switches : TrafficBuilder::Engine::kernels;
     for (Phase& phase : phases_) {
       for (Flow& flow : phase.flows) flow.bytes /= builder.efficiency(flow.source, flow.destination, engine);
+      const Seconds sockets = builder.slowest_connection(phase.flows), links = load_.busiest(phase.flows);
+      if (sockets <= links) continue;
+      for (Flow& flow : phase.flows) flow.bytes *= sockets / links;
     }
   }
 

@@ -79,17 +79,11 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
   return layout;
 }
 
-double TrafficBuilder::card_efficiency(BytesPerSecond card, int node) const {
+double TrafficBuilder::card_efficiency(BytesPerSecond narrowest, int node) const {
   const CardMessages& messages = topology_.card_messages(node);
-  double endless = messages.efficiency > 0.0 ? messages.efficiency : constants_.network_efficiency;
-  // NCCL opens one socket for each channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), and
-  // over one card a ring is one channel: modelling choice.
-  if (const int sockets = topology_.tcp_streams(node); sockets > 0) {
-    const BytesPerSecond most = BytesPerSecond(constants_.socket_gbps * 1e9) * static_cast<double>(sockets);
-    endless = std::min(endless, most / card);
-  }
+  const double endless = messages.efficiency > 0.0 ? messages.efficiency : constants_.network_efficiency;
   if (messages.message_time == Seconds(0.0) || !is_finite(message_)) return endless;
-  const Bytes missed = card * endless * messages.message_time;
+  const Bytes missed = narrowest * endless * messages.message_time;
   return endless * (message_ / (message_ + missed));
 }
 
@@ -99,19 +93,33 @@ double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Eng
   topology_.append_route(source, destination, links_);
   double nvlink = 1.0;
   bool only_nvlink = true;
+  BytesPerSecond narrowest = BytesPerSecond::infinity();
+  for (const LinkId link : links_) {
+    const auto times =
+        static_cast<double>(std::ranges::count(links_, link));  // a link listed twice carries bytes twice
+    narrowest = std::min(narrowest, topology_.link_bandwidth(link) / times);
+  }
   for (const LinkId link : links_) {
     const LinkKind kind = topology_.link_kind(link);
-    if (kind == LinkKind::network) {
-      // Of what lies on the way: a card that is wider than its slot loses no more than the slot carries.
-      const BytesPerSecond narrowest = topology_.route(source, destination).bandwidth;
-      return card_efficiency(std::min(narrowest, topology_.link_bandwidth(link)), topology_.node_of(source));
-    }
+    if (kind == LinkKind::network) return card_efficiency(narrowest, topology_.node_of(source));
     only_nvlink = only_nvlink && is_nvlink(kind);
     const double own = topology_.collective_efficiency(link);
     nvlink = std::min(nvlink, own > 0.0 ? own : constants_.nvlink_efficiency);
   }
   if (!only_nvlink) return constants_.pcie_efficiency;
   return engine == Engine::switches ? constants_.nvls_efficiency : nvlink;
+}
+
+Seconds TrafficBuilder::slowest_connection(const std::vector<Flow>& flows) {
+  Seconds slowest(0.0);
+  for (const Flow& flow : flows) {
+    const int node = topology_.node_of(flow.source);
+    const int sockets = node == topology_.node_of(flow.destination) ? 0 : topology_.tcp_streams(node);
+    if (sockets == 0 || topology_.nccl().none()) continue;
+    const BytesPerSecond most = BytesPerSecond(constants_.socket_gbps * 1e9) * (sockets * flow.weight);
+    slowest = std::max(slowest, flow.bytes * efficiency(flow.source, flow.destination) / most);
+  }
+  return slowest;
 }
 
 void TrafficBuilder::add(EndpointId source, EndpointId destination, double bytes, Engine engine) {

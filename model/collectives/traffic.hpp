@@ -58,13 +58,19 @@ class TrafficBuilder {
   /// What the library's kernels reach of the route's bandwidth, its links' own figures before the general ones.
   double efficiency(EndpointId source, EndpointId destination, Engine engine = Engine::kernels);
 
+  /// How long TCP's sockets need for the flows, each by itself, whatever the cards carry. NCCL opens one for each
+  /// channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), and over one card a ring is one
+  /// channel: modelling choice.
+  Seconds slowest_connection(const std::vector<Flow>& flows);
+
  private:
   void add(EndpointId source, EndpointId destination, double bytes, Engine engine = Engine::kernels);
   void add_tree_between_nodes(const GroupLayout& layout);
   void add_to_switches(const GroupLayout& layout);
   /// Point to point, of a message of one byte; forwarded over rails where the library does that.
   void add_messages(std::vector<Flow> messages);
-  [[nodiscard]] double card_efficiency(BytesPerSecond card, int node) const;
+  /// Of a way between nodes whose narrowest link, card or slot, carries this much: what messages leave of it.
+  [[nodiscard]] double card_efficiency(BytesPerSecond narrowest, int node) const;
 
   const Topology& topology_;
   const CollectiveConstants& constants_;

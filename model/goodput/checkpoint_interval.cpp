@@ -22,9 +22,12 @@ double daly_goodput(Seconds interval, Seconds checkpoint, Seconds recovery, Seco
 
 IntervalSearch search_interval(Lifetime life, int trainings, int seed) {
   const int most = static_cast<int>(std::clamp(std::ceil(life.steps), 1.0, 1e9));
+  const Seconds taken = std::max({life.blocked, life.least_interval, life.unsafe});
+  const int least = static_cast<int>(std::clamp(std::ceil(taken / life.step), 1.0, static_cast<double>(most)));
   std::map<int, double> known;
   const auto choice = [&](double wanted) {
-    const int every = static_cast<int>(std::clamp(std::round(wanted), 1.0, static_cast<double>(most)));
+    const int every =
+        static_cast<int>(std::clamp(std::round(wanted), static_cast<double>(least), static_cast<double>(most)));
     const auto at = known.find(every);
     if (at != known.end()) return IntervalChoice{every, at->second};
     life.every = every;
@@ -34,12 +37,13 @@ IntervalSearch search_interval(Lifetime life, int trainings, int seed) {
   };
   const Seconds mtbf = life.mtbf();
   IntervalSearch search;
-  search.young = choice(young_interval(life.blocked, mtbf) / life.step);
-  search.daly = choice(daly_interval(life.blocked, mtbf) / life.step);
-  // From a middle that checkpoints beside the training do not put at zero, both ways by powers of two, then closer.
-  const double middle =
-      std::max(search.daly.every, static_cast<int>(std::max(life.least_interval, life.unsafe) / life.step));
-  search.best = search.young.goodput > search.daly.goodput ? search.young : search.daly;
+  const IntervalChoice young = choice(young_interval(life.blocked, mtbf) / life.step);
+  const IntervalChoice daly = choice(daly_interval(life.blocked, mtbf) / life.step);
+  const bool waits = life.unsafe == Seconds(0.0) && life.blocked > Seconds(0.0);
+  if (waits) search.young = young, search.daly = daly;
+  // From a middle that is no shorter than checkpoints take, both ways by powers of two, then closer.
+  const double middle = daly.every;
+  search.best = young.goodput > daly.goodput ? young : daly;
   const auto consider = [&](double every) {
     const IntervalChoice tried = choice(every);
     if (tried.goodput > search.best.goodput) search.best = tried;
@@ -50,7 +54,12 @@ IntervalSearch search_interval(Lifetime life, int trainings, int seed) {
     consider(every * factor);
     consider(every / factor);
   }
-  for (const auto& [every, goodput] : known) search.tried.push_back({every, goodput});
+  constexpr double worth_writing = 0.001;
+  const double enough = search.best.goodput - (waits ? 0.0 : worth_writing);
+  for (const auto& [every, goodput] : known) {
+    search.tried.push_back({every, goodput});
+    if (goodput >= enough && every > search.best.every) search.best = {every, goodput};
+  }
   return search;
 }
 

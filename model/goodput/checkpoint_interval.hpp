@@ -1,6 +1,7 @@
 // How often to save: what Young and Daly work out, and what the simulated training says.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "model/goodput/lifetime.hpp"
@@ -28,12 +29,16 @@ struct IntervalChoice {
 };
 
 struct IntervalSearch {
-  IntervalChoice young, daly, best;   ///< by simulation; best: of intervals that lie a tenth or less apart
+  /// Both count a checkpoint that training waits for; nothing where it is written beside the training.
+  std::optional<IntervalChoice> young, daly;
+  /// By simulation, of intervals that lie a tenth or less apart. What is written beside the training costs it next to
+  /// nothing, yet fills storage and its network: there the longest interval within a thousandth of the best goodput.
+  IntervalChoice best;
   std::vector<IntervalChoice> tried;  ///< ascending
 };
 
-/// `life.every` does not matter. All intervals meet the same failures. Young's and Daly's checkpoint is what holds
-/// training up.
+/// `life.every` does not matter. All intervals meet the same failures; none is shorter than a checkpoint takes, or
+/// longer than the training. Young's and Daly's checkpoint is what holds training up.
 IntervalSearch search_interval(Lifetime life, int trainings, int seed);
 
 }  // namespace foretrain

@@ -171,9 +171,11 @@ void add_goodput(const Scenario& scenario, const Lifetime& life, std::optional<I
   for (const Interruption& interruption : life.interruptions) goodput.kinds.push_back(interruption.what);
   goodput.simulated = simulate_lifetime(life, trainings, seed);
   if (workload.checkpoint) {
-    goodput.by_daly =
-        daly_goodput(life.every * life.step, life.cycle() - life.every * life.step, goodput.recovery, goodput.mtbf);
     goodput.intervals = std::move(*intervals);
+    const Seconds worked = life.every * life.step;
+    if (goodput.intervals->daly) {
+      goodput.by_daly = daly_goodput(worked, life.cycle() - worked, goodput.recovery, goodput.mtbf);
+    }
   }
   if (!goodput.simulated.ends) {
     result.warnings.emplace_back(

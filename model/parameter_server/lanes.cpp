@@ -38,13 +38,17 @@ std::vector<WorkerLane> a_lane_each(const ParameterStore& store) {
 }
 
 std::vector<WorkerLane> usual_lanes(const ParameterStore& store) {
-  if (store.consistency == Sync::Consistency::synchronous && store.equal_workers()) return all_in_one_lane(store);
   const int workers = store.worker_count();
+  const int usual = workers - std::min(store.slow.count, workers);
+  std::vector<WorkerLane> lanes;
+  if (store.consistency == Sync::Consistency::synchronous && !(store.compute_spread > 0.0)) {
+    add_lanes(0, usual, workers, lanes);
+    add_lanes(usual, workers, workers, lanes);
+    return lanes;
+  }
   if (static_cast<double>(workers) * store.server_count() <= most_messages_each) return a_lane_each(store);
   const int wanted = std::clamp(most_messages / store.server_count(), fewest_lanes, workers);
   const int size = (workers + wanted - 1) / wanted;
-  const int usual = workers - std::min(store.slow.count, workers);
-  std::vector<WorkerLane> lanes;
   add_lanes(0, usual, size, lanes);
   add_lanes(usual, workers, size, lanes);
   return lanes;

@@ -13,10 +13,10 @@ using WorkerLane = std::vector<int>;
 std::vector<WorkerLane> all_in_one_lane(const ParameterStore& store);
 std::vector<WorkerLane> a_lane_each(const ParameterStore& store);
 
-/// Equal workers under synchronous updates do everything at the same time: they are one lane. Others have a lane each,
-/// until their messages, one to each server at a time, would be too many to simulate: then a lane is several workers of
-/// one speed, so that there are about `most_messages` at a time. Lanes drift apart as workers do; with 64 workers,
-/// lanes of two change the step of the catalogue's asynchronous run by less than 1 %
+/// Workers of one speed under synchronous updates do everything at the same time: they are one lane. Others have a lane
+/// each, until their messages, one to each server at a time, would be too many to simulate: then a lane is several
+/// workers of one speed, so that there are about `most_messages` at a time. Lanes drift apart as workers do; with 64
+/// workers, lanes of two change the step of the catalogue's asynchronous run by less than 1 %
 /// (tests/sim/parameter_server_test.cpp).
 std::vector<WorkerLane> usual_lanes(const ParameterStore& store);
 

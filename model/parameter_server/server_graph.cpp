@@ -43,7 +43,7 @@ class GraphBuilder {
   struct Lane {
     WorkerLane workers;
     ResourceId compute = 0, reduce = 0, gather = 0, barrier = 0;
-    std::vector<ResourceId> push, pull;                        // by server
+    std::vector<ResourceId> push, pull, calls;                 // by server
     std::vector<std::vector<BlockId>> push_block, pull_block;  // by group and server; −1: nothing to send
     std::vector<std::vector<TaskId>> pulled;                   // the coming iteration's pulls, by group and server
     std::vector<BlockId> reduce_block, gather_block;           // by group; empty: one GPU a worker
@@ -52,6 +52,8 @@ class GraphBuilder {
 
   void add_lane(WorkerLane workers);
   void add_updates(std::size_t workers);
+  TaskId call(const Lane& lane, bool push, int g, int s, const std::vector<TaskId>& after, int iteration);
+  TaskId write(std::size_t workers, int g, int s, std::vector<TaskId> pushes, int iteration);
   void add_messages(Lane& lane, bool push, LinkLoad& load);
   BlockId local_block(const Lane& lane, const char* name, LoweredCollective lowered);
   BlockId fixed_block(const char* name, Seconds duration, Category category) {
@@ -77,8 +79,9 @@ class GraphBuilder {
   TaskGraph::Builder builder_;
   std::vector<Lane> lanes_;
   std::vector<ResourceId> cpu_, receiver_;  // by server; receiver_ where pushes come one at a time
-  // Applying what so many workers sent, by group and server.
-  std::map<std::size_t, std::vector<std::vector<BlockId>>> update_block_;
+  // Writing what so many workers sent under the variables' locks, and applying it; by group and server.
+  std::map<std::size_t, std::vector<std::vector<BlockId>>> lock_block_, update_block_;
+  std::vector<std::vector<ResourceId>> lock_;  // by group and server; empty where calls take no time
   BlockId nothing_ = 0;
   // bounded: [iteration][group][server], when every worker's update is in.
   std::vector<std::vector<std::vector<TaskId>>> complete_;
@@ -101,20 +104,51 @@ GraphBuilder::GraphBuilder(const ParameterStore& store, const Topology& topology
     receiver_.push_back(builder_.add_resource(
         {"to server " + std::to_string(s), Resource::Kind::communication_stream, s, Resource::Order::urgent}));
   }
-  add_updates(1);
+  const auto takes_time = [](const auto& calls) { return calls.lock > Seconds(0.0); };
+  for (int g = 0; g < groups_; ++g) {
+    if (std::ranges::none_of(store.groups[at_index(g)].calls, takes_time)) continue;
+    lock_.resize(at_index(groups_));
+    for (int s = 0; s < servers_; ++s) {
+      lock_[at_index(g)].push_back(builder_.add_resource(
+          {"variable of server " + std::to_string(s), Resource::Kind::host_thread, s, Resource::Order::urgent}));
+    }
+  }
+  add_updates(at_index(store.worker_count()));
   for (WorkerLane& lane : lanes) add_lane(std::move(lane));
 }
 
-/// One after the other, where updates are not added up first.
+/// One after the other: updates, where they are not added up first, and writers of a variable beyond the first.
 void GraphBuilder::add_updates(std::size_t workers) {
   const auto [blocks, is_new] = update_block_.try_emplace(workers);
   if (!is_new) return;
+  const bool sums = store_.consistency == Sync::Consistency::synchronous;
+  auto& locked = lock_block_[workers];
   for (const ParameterStore::KeyGroup& group : store_.groups) {
     auto& of_group = blocks->second.emplace_back();
     for (const Seconds time : group.update) {
-      of_group.push_back(fixed_block("update", time * static_cast<double>(workers), Category::optimizer));
+      of_group.push_back(fixed_block("update", time * (sums ? 1.0 : number(workers)), Category::optimizer));
+    }
+    auto& writing = locked.emplace_back();
+    for (const ParameterStore::Calls& calls : group.calls) {
+      writing.push_back(fixed_block("calls", calls.lock * (number(workers) - (sums ? 1.0 : 0.0)), Category::host));
     }
   }
+}
+
+/// Calls on each connection of the lane; without the time of the lock where updates wait for that alone. -1: no time.
+TaskId GraphBuilder::call(const Lane& lane, bool push, int g, int s, const std::vector<TaskId>& after, int iteration) {
+  const ParameterStore::Calls& calls = store_.groups[at_index(g)].calls[at_index(s)];
+  const bool alone = store_.consistency != Sync::Consistency::synchronous;
+  const Seconds time = push ? calls.push - calls.lock * (alone ? 1.0 : 0.0) : calls.pull;
+  if (!(time > Seconds(0.0))) return -1;
+  return add(fixed_block("connection", time, Category::host), lane.calls[at_index(s)], after, iteration, g);
+}
+
+/// The moment at which what `workers` sent stands in the variables of a group on a server.
+TaskId GraphBuilder::write(std::size_t workers, int g, int s, std::vector<TaskId> pushes, int iteration) {
+  if (lock_.empty() || lock_[at_index(g)].empty()) return -1;
+  return add(lock_block_.at(workers)[at_index(g)][at_index(s)], lock_[at_index(g)][at_index(s)], std::move(pushes),
+             iteration, g);
 }
 
 void GraphBuilder::add_lane(WorkerLane workers) {
@@ -134,6 +168,7 @@ void GraphBuilder::add_lane(WorkerLane workers) {
                             ? receiver_[at_index(s)]
                             : stream("to " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
     lane.pull.push_back(stream("from " + server, Resource::Kind::communication_stream, Resource::Order::urgent));
+    lane.calls.push_back(stream("calls of " + server, Resource::Kind::host_thread, Resource::Order::urgent));
   }
   if (store_.consistency != Sync::Consistency::synchronous) add_updates(workers.size());
   lane.workers = std::move(workers);
@@ -234,7 +269,9 @@ void GraphBuilder::add_passes(int lane_number, int iteration, std::vector<std::v
     }
     for (int s = 0; s < servers_; ++s) {
       const BlockId block = lane.push_block[at_index(g)][at_index(s)];
-      if (block >= 0) pushes[at_index(g)][at_index(s)] = add(block, lane.push[at_index(s)], {sendable}, iteration, g);
+      if (block < 0) continue;
+      const TaskId sent = add(block, lane.push[at_index(s)], {sendable}, iteration, g);
+      pushes[at_index(g)][at_index(s)] = std::max(sent, call(lane, true, g, s, {sent}, iteration));
     }
   }
 }
@@ -258,6 +295,7 @@ void GraphBuilder::add_pulls(Lane& lane, const std::vector<std::vector<TaskId>>&
       if (!holds(g, s)) continue;
       std::vector<TaskId> after = {updated[at_index(g)][at_index(s)], barrier};
       if (bounded) after.push_back(complete_[at_index(bound)][at_index(g)][at_index(s)]);
+      if (const TaskId called = call(lane, false, g, s, after, iteration); called >= 0) after = {called};
       lane.pulled[at_index(g)][at_index(s)] =
           add(lane.pull_block[at_index(g)][at_index(s)], lane.pull[at_index(s)], std::move(after), iteration, g);
     }
@@ -287,8 +325,12 @@ ServerGraph GraphBuilder::run() && {
         for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
           const TaskId push = pushes[lane][at_index(g)][at_index(s)];
           if (push < 0) continue;
-          applied[lane] =
-              one_by_one ? add(update(lanes_[lane].workers.size(), g, s), cpu_[at_index(s)], {push}, i, g) : push;
+          applied[lane] = push;
+          if (one_by_one) {
+            const std::size_t workers = lanes_[lane].workers.size();
+            const TaskId written = write(workers, g, s, {push}, i);
+            applied[lane] = add(update(workers, g, s), cpu_[at_index(s)], {written < 0 ? push : written}, i, g);
+          }
           all.push_back(applied[lane]);
           if (one_by_one) {
             result_.exchanges.push_back(
@@ -297,7 +339,9 @@ ServerGraph GraphBuilder::run() && {
         }
         TaskId& complete = complete_.back()[at_index(g)][at_index(s)];
         if (!one_by_one) {
-          complete = add(update(1, g, s), cpu_[at_index(s)], all, i, g);
+          const auto workers = at_index(store_.worker_count());
+          const TaskId written = write(workers, g, s, all, i);
+          complete = add(update(workers, g, s), cpu_[at_index(s)], written < 0 ? all : std::vector{written}, i, g);
         } else if (bounded) {
           complete = add(nothing_, builder_.add_resource({"complete", Resource::Kind::host_thread, s}), all, i);
         }

@@ -75,9 +75,10 @@ ServerGraph build_server_graph(const ParameterStore& store, const Topology& topo
 /// From the moment at which all workers are warm to that at which the first is done, workers' speeds add up.
 ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& graph, const Execution& execution);
 
-/// From an uncontended execution: no shorter than any of `bounds`, which say what workers that share links and servers
-/// cost each other.
-ServerGraph::Times estimated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
-                                   const ParameterStore::Bounds& bounds);
+/// From an uncontended execution: no shorter than the bounds of links and servers, which say what workers that share
+/// them cost each other. Workers of different speed meet at moments that an estimate does not follow: under synchronous
+/// updates their step is no shorter than were all as fast as the fastest, and meet always.
+ServerGraph::Times estimated_times(const ParameterStore& store, const ServerGraph& graph, const Topology& topology,
+                                   const Execution& execution, const ParameterStore::Bounds& bounds);
 
 }  // namespace foretrain

@@ -153,6 +153,15 @@ ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology&
     }
   }
   for (const auto& [server, time] : updating) bounds.server = std::max(bounds.server, time);
+  for (int s = 0; s < store.server_count(); ++s) {
+    Seconds connection;
+    for (const ParameterStore::KeyGroup& group : store.groups) {
+      const ParameterStore::Calls& calls = group.calls[at_index(s)];
+      connection += calls.push + calls.pull - (one_by_one ? calls.lock : Seconds(0.0));
+      bounds.server = std::max(bounds.server, calls.lock * (number(store.worker_count()) - (one_by_one ? 0.0 : 1.0)));
+    }
+    bounds.server = std::max(bounds.server, connection);
+  }
   for (LinkId link = 0; link < topology.links(); ++link) {
     if (!(load[at_index(link)] > Bytes(0.0))) continue;
     const Seconds time = load[at_index(link)] / topology.link_bandwidth(link);
@@ -165,11 +174,16 @@ ParameterStore::Bounds store_bounds(const ParameterStore& store, const Topology&
   return bounds;
 }
 
-ServerGraph::Times estimated_times(const ParameterStore& store, const ServerGraph& graph, const Execution& execution,
-                                   const ParameterStore::Bounds& bounds) {
+ServerGraph::Times estimated_times(const ParameterStore& store, const ServerGraph& graph, const Topology& topology,
+                                   const Execution& execution, const ParameterStore::Bounds& bounds) {
   ServerGraph::Times times = times_of(store, graph, execution);
   const Seconds alone = times.step;
-  times.step = std::max({alone, bounds.compute, bounds.link, bounds.server});
+  times.step = std::max({alone, bounds.link, bounds.server});
+  if (store.consistency == Sync::Consistency::synchronous && !store.equal_workers()) {
+    const ParameterStore equal = store.with_fastest_workers(*std::ranges::max_element(graph.iterations.of_worker));
+    const ServerGraph together = build_server_graph(equal, topology, graph.iterations, all_in_one_lane(equal));
+    times.step = std::max(times.step, times_of(equal, together, run(together.graph)).step);
+  }
   times.compute_share *= alone / times.step;
   return times;
 }

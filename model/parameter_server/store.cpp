@@ -73,8 +73,7 @@ std::pair<Bytes, Bytes> update_traffic(const TrainWorkload& train, Bytes gradien
   return {gradient + kept, kept + (weight < Bytes(4.0) ? weight : Bytes(0.0))};
 }
 
-/// Remote calls over TCP: a server's process copies and converts what it receives and sends, message by message, on one
-/// thread. Zero for other transports, whose cards read and write the memory of either side.
+/// ParameterStore::Calls. Nothing for transports whose cards read and write the memory of either side.
 class CallCost {
  public:
   CallCost(const Scenario& scenario, const ParameterStore& store)
@@ -83,17 +82,19 @@ class CallCost {
     remote_ = scenario.cluster.nodes > 1 && transport && transport->protocol == Protocol::tcp;
   }
 
-  /// Of the workers whose gradients one update applies, for `parameters` of one server's keys in `pieces` messages each
-  /// way.
-  [[nodiscard]] Seconds operator()(double parameters, int pieces) const {
-    if (!remote_ || !(parameters > 0.0)) return Seconds(0.0);
-    const double workers = store_.consistency == Sync::Consistency::synchronous ? store_.worker_count() : 1.0;
-    const Bytes bytes = (store_.gradient + store_.weight) * (parameters * workers);
-    const double calls = 2.0 * pieces * workers;
-    return bytes / BytesPerSecond(constants_.call_gbps * 1e9) + Seconds(constants_.call_us * 1e-6) * calls;
+  void add(double parameters, ParameterStore::Calls& calls) const {
+    if (!remote_ || !(parameters > 0.0)) return;
+    const Seconds push = of_one(store_.gradient * parameters);
+    calls.push += push;
+    calls.pull += of_one(store_.weight * parameters);
+    calls.lock = std::max(calls.lock, push);
   }
 
  private:
+  [[nodiscard]] Seconds of_one(Bytes bytes) const {
+    return bytes / BytesPerSecond(constants_.call_gbps * 1e9) + Seconds(constants_.call_us * 1e-6);
+  }
+
   const HostConstants& constants_;
   const ParameterStore& store_;
   bool remote_ = false;
@@ -200,20 +201,19 @@ void add_groups(const Scenario& scenario, const TrainWorkload& train, const Mode
     const CompressionWork casts =
         compression_work(sync.compression, {elements, {}}, sync.gradient_precision, store.worker_count());
     for (const CompressedMessage& message : casts.messages) cost.backward_kernels += pricer.kernels(message.kernels);
-    store.groups.push_back({cost.forward(), cost.backward(), std::vector<double>(store.push_to.size()), {}});
+    store.groups.push_back({cost.forward(),
+                            cost.backward(),
+                            std::vector<double>(store.push_to.size()),
+                            {},
+                            std::vector<ParameterStore::Calls>(store.push_to.size())});
   }
-  std::vector<std::vector<int>> messages(store.groups.size(), std::vector<int>(store.push_to.size()));
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const std::size_t group = at_index(grouping.of_piece[i]), server = at_index(server_of_piece[i]);
     store.groups[group].parameters[server] += pieces[i].parameters;
-    ++messages[group][server];
+    calls.add(pieces[i].parameters, store.groups[group].calls[server]);
   }
-  for (std::size_t g = 0; g < store.groups.size(); ++g) {
-    ParameterStore::KeyGroup& group = store.groups[g];
-    for (int s = 0; s < store.server_count(); ++s) {
-      const double elements = group.parameters[at_index(s)];
-      group.update.push_back(update(elements, s) + calls(elements, messages[g][at_index(s)]));
-    }
+  for (ParameterStore::KeyGroup& group : store.groups) {
+    for (int s = 0; s < store.server_count(); ++s) group.update.push_back(update(group.parameters[at_index(s)], s));
   }
 }
 
@@ -227,6 +227,9 @@ void join_groups(ParameterStore& store) {
     for (std::size_t s = 0; s < group.parameters.size(); ++s) {
       all.parameters[s] += group.parameters[s];
       all.update[s] += group.update[s];
+      all.calls[s].push += group.calls[s].push;
+      all.calls[s].pull += group.calls[s].pull;
+      all.calls[s].lock = std::max(all.calls[s].lock, group.calls[s].lock);
     }
   }
   store.groups = {std::move(all)};
@@ -290,6 +293,17 @@ double ParameterStore::factor(int worker, int iteration) const {
 
 double ParameterStore::mean_factor(int worker) const {
   return worker >= worker_count() - slow.count ? slow.factor : 1.0;
+}
+
+ParameterStore ParameterStore::with_fastest_workers(int iterations) const {
+  double fastest = factor(0, 0);
+  for (int worker = 0; worker < worker_count(); ++worker) {
+    for (int i = 0; i < iterations; ++i) fastest = std::min(fastest, factor(worker, i));
+  }
+  ParameterStore equal = *this;
+  equal.compute_spread = 0.0;
+  equal.slow = {worker_count(), fastest};
+  return equal;
 }
 
 std::vector<Flow> ParameterStore::push(int worker, int group, int server) const {

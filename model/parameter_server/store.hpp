@@ -21,9 +21,21 @@ struct ParameterStore {
   struct Bounds {
     Seconds compute;  ///< the passes of the worker(s) that the consistency waits for, see store_bounds()
     Seconds link;     ///< the link that carries most for its bandwidth, for one step of all workers
-    Seconds server;   ///< the busiest server: memory traffic of receiving, adding up, sending and updating
+    /// The busiest server: memory traffic of receiving, adding up, sending and updating; or its calls, see Calls.
+    Seconds server;
     /// One step's messages of all workers, each direction by itself: the busiest link's bytes over its bandwidth.
     Seconds push, pull;
+  };
+
+  /// What remote calls over TCP take beside the network: a process copies and converts what it sends and receives.
+  /// Calls of one connection, which joins a worker and a server, take turns; so do those that write one variable, each
+  /// under the variable's lock. All else goes on side by side and shares the card alone. Source: TensorFlow, whose gRPC
+  /// channel between two tasks is one connection (core/distributed_runtime/rpc/grpc_channel.cc), whose worker service
+  /// answers calls from a pool of threads, and whose accumulators and updates hold a mutex of the variable
+  /// (core/framework/typed_conditional_accumulator_base.h, training_ops.cc with use_locking), while reading shares it.
+  struct Calls {
+    Seconds push, pull;  ///< of all variables of the group, one worker's
+    Seconds lock;        ///< of one worker's push to the largest variable
   };
 
   /// Pieces of keys that travel together. Groups are in model order: the first is needed first and ready last.
@@ -31,8 +43,8 @@ struct ParameterStore {
     Segment forward;   ///< of the layers whose last key is here; starts when this group and all before it are pulled
     Segment backward;  ///< after which this group is ready
     std::vector<double> parameters;  ///< by server
-    /// By server: applying one update, and handling the calls that brought the gradients and fetch the weights.
-    std::vector<Seconds> update;
+    std::vector<Seconds> update;     ///< by server: applying one update
+    std::vector<Calls> calls;        ///< by server
   };
 
   Sync::Consistency consistency = Sync::Consistency::synchronous;  ///< bounded(0) has become synchronous here
@@ -66,6 +78,8 @@ struct ParameterStore {
   /// All passes of one step.
   [[nodiscard]] Segment compute() const;
   [[nodiscard]] bool equal_workers() const { return !(compute_spread > 0.0) && slow.count == 0; }
+  /// The same with every worker as fast as the fastest in any of so many iterations.
+  [[nodiscard]] ParameterStore with_fastest_workers(int iterations) const;
   /// How much longer than usual a worker's passes take in an iteration.
   [[nodiscard]] double factor(int worker, int iteration) const;
   /// The same, on average.

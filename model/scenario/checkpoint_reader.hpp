@@ -6,7 +6,8 @@
 
 namespace foretrain {
 
-/// { every: 100 | auto, mode: asynchronous (=) | synchronous | in_memory, storage (= the node's) }
-Checkpoint read_checkpoint(const Field& field, const Storage& usual);
+/// { every: 100 | auto, mode: asynchronous (=) | synchronous | in_memory, storage: node | … (= object-store, which
+/// outlives any machine) }; `of_node`: what `storage: node` is.
+Checkpoint read_checkpoint(const Field& field, const Storage& of_node);
 
 }  // namespace foretrain

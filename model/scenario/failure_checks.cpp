@@ -6,6 +6,23 @@
 
 namespace foretrain {
 
+namespace {
+
+/// A checkpoint is no checkpoint if a part of it is gone with the machine that failed.
+void check_outlives_machines(const Scenario& scenario, const Checkpoint& checkpoint) {
+  if (checkpoint.mode == Checkpoint::Mode::in_memory || checkpoint.storage.kind == StorageKind::network) return;
+  const Failures& failures = *scenario.cluster.failures;
+  for (std::size_t i = 0; i < failing_parts; ++i) {
+    const auto part = static_cast<FailingPart>(i);
+    if (!takes_machine(part) || !is_finite(failures.mtbf[i])) continue;
+    fail(scenario, "workload.train.checkpoint.storage",
+         std::string("disks in the machines, lost with them when a ") + std::string(name(part)) + " fails",
+         "storage over a network, such as object-store (the default), or mode: in_memory");
+  }
+}
+
+}  // namespace
+
 void check_failures(const Scenario& scenario) {
   const bool fails = scenario.cluster.failures.has_value();
   const auto* train = std::get_if<TrainWorkload>(&scenario.workload);
@@ -33,6 +50,7 @@ void check_failures(const Scenario& scenario) {
     }
     return;
   }
+  if (train->checkpoint) check_outlives_machines(scenario, *train->checkpoint);
   if (!scenario.jobs.empty()) fail(scenario, "cluster.failures", "failures beside other jobs", "one of the two keys");
   const bool replicated = train->recovery->servers == Recovery::Servers::replicated;
   if (replicated && !servers) {

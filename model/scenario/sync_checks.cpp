@@ -93,7 +93,6 @@ void check_compression(const Scenario& scenario) {
   }
 }
 
-/// Servers are placed by plan.sync.placement, over all of the cluster's nodes.
 /// Weights travel as what products read only where one scale serves a whole tensor: Megatron-Core gathers bf16 under
 /// mxfp8, whose two copies are scaled along different sides (reuse_grad_buf_for_mxfp8_param_ag), and under nvfp4.
 void check_gathered_weights(const Scenario& scenario) {
@@ -135,6 +134,7 @@ void check_schedules(const Scenario& scenario) {
   }
 }
 
+/// Servers are placed by plan.sync.placement, over all of the cluster's nodes.
 void check_placement(const Scenario& scenario) {
   if (scenario.plan.placement.empty() || !has_servers(scenario.plan.sync.algorithm)) return;
   fail(scenario, "plan.placement", "a list of nodes with parameter servers",
@@ -174,9 +174,9 @@ void check_servers(const Scenario& scenario) {
 void check_sync(const Scenario& scenario) {
   check_gathered_weights(scenario);
   check_servers(scenario);
-  check_schedules(scenario);
   check_placement(scenario);
   check_compression(scenario);
+  check_schedules(scenario);
   if (const auto* train = std::get_if<TrainWorkload>(&scenario.workload)) check_store(scenario, *train);
 }
 

@@ -147,7 +147,7 @@ bool has_short_weights(const YamlNode& document) {
 /// Whether the trait is one of all plans, although some have nothing to which it means something.
 bool would_matter(Belongs to) {
   return to == Belongs::to_divided_gradients || to == Belongs::to_divided_states || to == Belongs::to_tensor_ranks ||
-         to == Belongs::to_short_weights;
+         to == Belongs::to_short_weights || to == Belongs::to_updated_parts || to == Belongs::to_pipelines;
 }
 
 bool belongs(const HabitRow& row, const YamlNode& document, const Cluster& cluster) {
@@ -185,9 +185,6 @@ bool holds(const Field& when, const YamlNode& document) {
   }
   if (const auto interleaved = keys.find("interleaved")) {
     if (interleaved->flag() != (factor_at(document, "plan.interleave") > 1)) return false;
-  }
-  if (const auto overlap = keys.find("overlap")) {
-    if (overlap->flag() != (word_at(document, "plan.sync.overlap", "") == "true")) return false;
   }
   if (const auto adapters = keys.find("adapters")) {
     if (adapters->flag() != (document.at("workload.train.lora") != nullptr)) return false;

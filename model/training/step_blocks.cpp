@@ -21,7 +21,8 @@ StepBlocks::StepBlocks(const Step& step) {
   }
   for (const Step::Lane& lane : step.lanes) {
     optimizers.push_back(add("optimizer", lane.optimizer.total(), Category::optimizer, lane.optimizer_recipe));
-    blocks.back().inside = {.exposed_copies = lane.optimizer.copies, .hidden_copies = lane.optimizer.hidden_copies};
+    blocks.back().inside.exposed_copies = lane.optimizer.copies;
+    blocks.back().inside.hidden_copies = lane.optimizer.hidden_copies;
   }
   for (const Step::Transfer& transfer : step.transfers) {
     std::vector<BlockId>& parts = transfers.emplace_back();

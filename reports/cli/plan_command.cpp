@@ -214,9 +214,9 @@ std::vector<Hardware> uses_of(const Hardware& hardware, const PlanOptions& optio
     one.overrides = hardware.machines;
     one.overrides.insert(one.overrides.end(), use.overrides.begin(), use.overrides.end());
     if (uses.size() == 1) continue;
-    one.label += fmt::format("{}{} GPUs of each", one.label.empty() ? "" : ", ",
-                             use.used == use.of ? fmt::format("all {}", use.of)
-                                                : fmt::format("{} of {}", use.used, use.of));
+    one.label +=
+        fmt::format("{}{} GPUs of each", one.label.empty() ? "" : ", ",
+                    use.used == use.of ? fmt::format("all {}", use.of) : fmt::format("{} of {}", use.used, use.of));
   }
   return all;
 }
@@ -276,7 +276,8 @@ std::optional<BetterBatch> better_batch(const RankedPlan& best, const Searched& 
     const std::vector<PlanSpace> spaces = {
         PlanSpace(scenario_document(options.file, overrides), options.file, dimensions_of(options))};
     PlanObjective objective = objective_of(options, spaces.front().example());
-    const Seconds as_fast = best.estimate * (static_cast<double>(better.batch) / static_cast<double>(better.instead_of));
+    const Seconds as_fast =
+        best.estimate * (static_cast<double>(better.batch) / static_cast<double>(better.instead_of));
     objective.limit = std::min(objective.limit, as_fast / worth_telling);
     const PlanSearch search = search_plans(spaces, {objective}, 1, run_tasks);
     if (search.best.empty()) return std::nullopt;

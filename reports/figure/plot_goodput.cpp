@@ -28,14 +28,17 @@ Panel panel_of(const Result& result) {
   for (const IntervalChoice& tried : search.tried) {
     const auto every = static_cast<double>(tried.every);
     simulated.points.push_back({every, tried.goodput * 100.0});
+    lowest = std::min(lowest, simulated.points.back().y);
+    if (!search.daly) continue;
     formula.points.push_back({every, by_formula(train, tried.every) * 100.0});
-    lowest = std::min({lowest, simulated.points.back().y, formula.points.back().y});
+    lowest = std::min(lowest, formula.points.back().y);
   }
   panel.y = {.name = "steps that last, share of the time (%)",
              .low = std::floor(lowest / 10.0) * 10.0,
              .high = 100.0,
              .grid = true};
-  panel.series = {std::move(simulated), std::move(formula)};
+  panel.series = {std::move(simulated)};
+  if (search.daly) panel.series.push_back(std::move(formula));
   const auto mark = [&](const char* whose, const IntervalChoice& choice, int up) {
     const auto every = static_cast<double>(choice.every);
     panel.series.push_back(
@@ -44,7 +47,7 @@ Panel panel_of(const Result& result) {
         {.text = fmt::format("{}: {}", whose, choice.every), .x = every, .y = choice.goodput * 100.0, .up = up});
   };
   mark("best", search.best, -22);
-  if (search.daly.every != search.best.every) mark("Daly", search.daly, -38);
+  if (search.daly && search.daly->every != search.best.every) mark("Daly", *search.daly, -38);
   return panel;
 }
 
@@ -57,7 +60,8 @@ std::string to_text(const GoodputFigure& figure) {
     TextTable table("rrrr", {"steps", "worked between", "simulated", "Daly's formula"});
     for (const IntervalChoice& tried : train.goodput->intervals->tried) {
       table.add_row({std::to_string(tried.every), format_seconds(tried.every * train.step_time),
-                     format_percent(tried.goodput), format_percent(by_formula(train, tried.every))});
+                     format_percent(tried.goodput),
+                     train.goodput->intervals->daly ? format_percent(by_formula(train, tried.every)) : "-"});
     }
     text += fmt::format("{}{}: goodput by interval between checkpoints\n\n{}", text.empty() ? "" : "\n",
                         result.scenario, table.text(page_indent));

@@ -188,9 +188,9 @@ TEST_CASE("An answer says what was predicted, and marks what the scenario does n
   const std::string file = folder.file("small.yaml", small_step);
   const FilterResult result = run_program({"predict", file, "--fidelity", "estimate", "--set", "plan.tensor=2"});
   REQUIRE(result.status == 0);
-  for (const char* text : {"1 x dgx-a100-80gb · 8 x a100-sxm-80gb", "samples 64 · micro-batches of 8",
-                           "data 4* · tensor 2 ·", "precision bf16 · optimizer adamw · recompute none*",
-                           "by ring · buckets", "well-tuned*", "* by default"}) {
+  for (const char* text :
+       {"1 x dgx-a100-80gb · 8 x a100-sxm-80gb", "samples 64 · micro-batches of 8", "data 4* · tensor 2 ·",
+        "precision bf16 · optimizer adamw · recompute none*", "by ring · buckets", "well-tuned*", "* by default"}) {
     CHECK_THAT(result.output, Catch::Contains(text));
   }
   const FilterResult several =

@@ -23,8 +23,11 @@ Machine simple() {
   m.gpu.memory_latency = Seconds(1e-6);
   m.gpu.l2_bandwidth = BytesPerSecond(1e13);
   m.gpu.l2_cache = Bytes(1e9);
-  m.calibration.matmul = {
-      .vector_efficiency = 1.0, .tile_loss = 0.0, .tile_latencies = 2.0, .exposed_share = 0.5, .fixed_us = 3.0};
+  m.calibration.matmul = {.vector_efficiency = NotedNumber(1.0),
+                          .tile_loss = NotedNumber(0.0),
+                          .tile_latencies = NotedNumber(2.0),
+                          .exposed_share = NotedNumber(0.5),
+                          .fixed_us = NotedNumber(3.0)};
   m.calibration.streaming.bandwidth_efficiency = 1.0;
   return m;
 }
@@ -113,7 +116,7 @@ TEST_CASE("Time never falls as a product grows, alignment aside") {
 TEST_CASE("A board of half the power runs slower, but by less than half") {
   // The power curve f · (0.6 + 0.4 f)² at a quarter less static power: where the full board is just at its limit, half
   // the power leaves f with f · (0.6 + 0.4 f)² = 1/2, which f = 0.66 solves: 0.66 · 0.864² = 0.493.
-  PowerConstants constants{.static_share = 0.25, .voltage_floor = 0.6, .generation = {}};
+  PowerConstants constants{.static_share = NotedNumber(0.25), .voltage_floor = NotedNumber(0.6), .generation = {}};
   constants.generation[generation_of(10.0)].tensor_watts = 1.0;
   Gpu gpu;
   gpu.compute_capability = 10.0;
@@ -125,7 +128,7 @@ TEST_CASE("A board of half the power runs slower, but by less than half") {
 }
 
 TEST_CASE("Chips of an unknown generation are priced like the newest that is not newer") {
-  PowerConstants constants{.static_share = 0.0, .voltage_floor = 1.0, .generation = {}};
+  PowerConstants constants{.static_share = NotedNumber(0.0), .voltage_floor = NotedNumber(1.0), .generation = {}};
   for (std::size_t i = 0; i < chip_generations.size(); ++i) {
     constants.generation[i].vector_watts = 10.0 * static_cast<double>(i + 1);
   }
@@ -147,10 +150,10 @@ TEST_CASE("Chips of an unknown generation are priced like the newest that is not
 TEST_CASE("From Blackwell on, a product of half the width takes nearly half the energy, before a larger part of it") {
   // 300 W for 300 TFLOP/s of 2 bytes at 1 pJ. 600 TFLOP/s of 1 byte take 600 · (1 - s / 2) W: 312 W with s = 0.96,
   // 372 W with s = 0.76, of which 300 W are granted. At constant voltage the clock is granted over wanted.
-  PowerConstants constants{.static_share = 0.0,
-                           .voltage_floor = 1.0,
-                           .operand_share = 0.76,
-                           .blackwell_operand_share = 0.96,
+  PowerConstants constants{.static_share = NotedNumber(0.0),
+                           .voltage_floor = NotedNumber(1.0),
+                           .operand_share = NotedNumber(0.76),
+                           .blackwell_operand_share = NotedNumber(0.96),
                            .generation = {}};
   for (GenerationPower& energy : constants.generation) energy.tensor_watts = 1.0;
   Gpu gpu;

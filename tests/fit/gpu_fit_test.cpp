@@ -203,7 +203,7 @@ TEST_CASE("Of two nodes of eight GPUs every record is used, or it is said which 
   Calibration truth = chosen_truth();
   truth.collective.network_efficiency = 0.7;
   truth.collective.network_simple_step_us = 25.0;
-  truth.collective.early_launch_us = 20.0;
+  truth.collective.launch_us = 20.0;
   RawMeasurements raw = synthetic::measurements(truth, {.suites = {"streaming", "collective"}, .gpus = 8, .nodes = 2});
   const auto add = [&](const std::string& suite, const std::string& unit, double value,
                        std::map<std::string, std::string> parameters) -> Record& {
@@ -255,7 +255,7 @@ TEST_CASE("Of two nodes of eight GPUs every record is used, or it is said which 
   CHECK(bar.points == 33);
   CHECK(bar.mape < 0.04);  // noise of 2 % has a mean of 1.6 %
   for (const char* name :
-       {"collective.early_launch_us", "collective.network_efficiency", "collective.network_simple_step_us"}) {
+       {"collective.launch_us", "collective.network_efficiency", "collective.network_simple_step_us"}) {
     INFO(name);
     const RobustConstant* constant = find(fit, name);
     REQUIRE(constant != nullptr);

@@ -67,10 +67,10 @@ TEST_CASE("goodput is Daly's within 2 % where what he assumes holds") {
 
 TEST_CASE("the interval that the simulation finds best is as good as Daly's") {
   const IntervalSearch search = search_interval(textbook(), 300, 1);
-  CHECK(search.daly.every == 619);
-  CHECK(search.young.every == 632);
-  CHECK(search.best.goodput >= search.daly.goodput);
-  CHECK(search.best.goodput == Approx(search.daly.goodput).epsilon(0.005));
+  CHECK(search.daly->every == 619);
+  CHECK(search.young->every == 632);
+  CHECK(search.best.goodput >= search.daly->goodput);
+  CHECK(search.best.goodput == Approx(search.daly->goodput).epsilon(0.005));
   // The optimum is flat: half and twice Daly's interval cost 25 % more waste, sixteen times of it shows.
   CHECK(search.best.every > 619 / 2);
   CHECK(search.best.every < 619 * 2);
@@ -130,6 +130,28 @@ TEST_CASE("a failure that takes a part of the work with it loses that part of wh
   CHECK(lost(0.75) == Approx(0.75 * lost(1.0)).epsilon(0.1));
   CHECK(lost(0.25) == Approx(0.25 * lost(1.0)).epsilon(0.1));
   CHECK(lost(0.0) == 0.0);
+}
+
+TEST_CASE(
+    "Intervals are no shorter than a checkpoint takes, and beside the training no shorter than is worth writing") {
+  // Written beside the training in 40 s: Young's formula, for a checkpoint that costs nothing, would save every step.
+  Lifetime beside = textbook();
+  beside.blocked = Seconds(0.0);
+  beside.unsafe = beside.least_interval = Seconds(40.0);
+  const IntervalSearch search = search_interval(beside, 300, 1);
+  CHECK_FALSE(search.young);
+  CHECK_FALSE(search.daly);
+  double most = 0.0;
+  for (const IntervalChoice& tried : search.tried) {
+    CHECK(tried.every >= 40);
+    most = std::max(most, tried.goodput);
+  }
+  // Half an interval more is lost at each failure, one in 10,000 s: a thousandth of the time is 20 s of interval.
+  CHECK(search.best.every > 40);
+  CHECK(search.best.goodput >= most - 0.001);
+  // A training of 30 steps ends before any is written, and is saved once at most.
+  beside.steps = 30.0;
+  for (const IntervalChoice& tried : search_interval(beside, 10, 1).tried) CHECK(tried.every == 30);
 }
 
 TEST_CASE("without failures a training takes its steps and checkpoints") {

@@ -173,7 +173,7 @@ TEST_CASE("the next forward pass waits for its own layers only, and with priorit
     const Built built(small(all));
     const ParameterStore::Bounds bounds = store_bounds(built.store, built.topology);
     const ServerGraph graph = build_server_graph(built.store, built.topology);
-    return estimated_times(built.store, graph, run(graph.graph), bounds).step;
+    return estimated_times(built.store, graph, built.topology, run(graph.graph), bounds).step;
   };
   const Seconds none = time({"plan.sync.overlap=false"});
   const Seconds barrier = time({"plan.sync.barrier=true"});
@@ -338,4 +338,76 @@ TEST_CASE("pushes and pulls carry what is stated, as rings do; pulls what weight
     CHECK(built.store.weight.value() == row.pulled);
     CHECK(bytes_per_element(built.scenario.plan.sync.gradient_precision).value() == row.pushed);
   }
+}
+
+namespace {
+
+/// As `foretrain predict --fidelity estimate` has it.
+Seconds estimated_step(const std::vector<std::string>& overrides) {
+  const Built built(small(overrides));
+  const ServerGraph graph = build_server_graph(built.store, built.topology);
+  return estimated_times(built.store, graph, built.topology, run(graph.graph),
+                         store_bounds(built.store, built.topology))
+      .step;
+}
+
+}  // namespace
+
+TEST_CASE("a slower worker never makes an estimated step shorter") {
+  // Equal workers push together, and so share the card of a server. A worker that is a hundredth slower meets the
+  // others all the same: the step is that of equal workers at least, whatever the consistency and the placement.
+  for (const char* consistency : {"synchronous", "asynchronous", "bounded(2)"}) {
+    for (const char* placement : {"dedicated", "cpu", "gpu", "colocated"}) {
+      const std::vector<std::string> common = {std::string("plan.sync.consistency=") + consistency,
+                                               std::string("plan.sync.placement=") + placement,
+                                               "cluster.network.nic_bandwidth=10 Gbit/s"};
+      CAPTURE(consistency, placement);
+      Seconds faster = estimated_step(common);
+      for (const int count : {1, 2, 3}) {
+        for (const char* factor : {"1.01", "1.2", "3"}) {
+          std::vector<std::string> slow = common;
+          slow.push_back("plan.sync.slow_workers={ count: " + std::to_string(count) + ", factor: " + factor + " }");
+          CHECK(estimated_step(slow) >= faster * (1.0 - 1e-9));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("calls over TCP take turns on a connection and at a variable, and nowhere else") {
+  const auto calls_of = [](const std::vector<std::string>& more) {
+    std::vector<std::string> overrides = {"cluster.network.transport.protocol=tcp", "plan.sync.split=1 TB"};
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    const Built built(small(overrides));
+    ParameterStore::Calls all;
+    for (const ParameterStore::KeyGroup& group : built.store.groups) {
+      for (const ParameterStore::Calls& calls : group.calls) {
+        all.push += calls.push;
+        all.pull += calls.pull;
+        all.lock = std::max(all.lock, calls.lock);
+      }
+    }
+    return all;
+  };
+  // VGG-16: 138,357,544 parameters in 16 layers of four bytes each, at 1.5 GB/s and 20 us a call, once up and once
+  // down; its largest layer has 25,088 x 4,096 weights and 4,096 biases.
+  const double all = 138'357'544.0 * 4.0 / 1.5e9 + 16.0 * 20e-6;
+  const double largest = (25'088.0 * 4096.0 + 4096.0) * 4.0 / 1.5e9 + 20e-6;
+  for (const int nodes : {5, 9}) {  // other workers have connections of their own
+    const ParameterStore::Calls calls = calls_of({"cluster.nodes=" + std::to_string(nodes)});
+    CHECK(calls.push.value() == Approx(all));
+    CHECK(calls.pull.value() == Approx(all));
+    CHECK(calls.lock.value() == Approx(largest));
+  }
+  // Updates do not wait for each other's calls: of three workers' writers of a variable two wait.
+  const Built built(small({"cluster.network.transport.protocol=tcp", "plan.sync.split=1 TB"}));
+  const ServerGraph graph =
+      build_server_graph(built.store, built.topology, {0, {1, 1, 1}}, all_in_one_lane(built.store));
+  double waiting = 0.0;
+  for (const ParameterStore::KeyGroup& group : built.store.groups) {
+    for (const ParameterStore::Calls& calls : group.calls) waiting += 2.0 * calls.lock.value();
+  }
+  CHECK(seconds_of("calls", graph) == Approx(waiting));
+  // Cards that read and write memory themselves need no calls.
+  CHECK(calls_of({"cluster.network.transport.protocol=roce"}).push == Seconds(0.0));
 }

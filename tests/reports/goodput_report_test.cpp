@@ -29,8 +29,10 @@ Result training_with_failures() {
   life.p95 = Seconds(27.3 * 86400.0), life.p99 = Seconds(28.0 * 86400.0);
   life.interruptions = {180.0, 50.0};
   goodput.by_daly = 0.91;
-  goodput.intervals =
-      IntervalSearch{{14, 0.9}, {13, 0.899}, {15, 0.901}, {{1, 0.5}, {13, 0.899}, {14, 0.9}, {15, 0.901}, {200, 0.6}}};
+  goodput.intervals = IntervalSearch{IntervalChoice{14, 0.9},
+                                     IntervalChoice{13, 0.899},
+                                     {15, 0.901},
+                                     {{1, 0.5}, {13, 0.899}, {14, 0.9}, {15, 0.901}, {200, 0.6}}};
   result.train->bill =
       TrainResult::Bill{Seconds(24.0 * 86400.0), Seconds(30.0 * 86400.0), 1.3e6, 1.7e6, 9e5, 5.8e5, 3.2e5};
   result.train->split = TrainResult::Split{"best", {{"DGX H100", 4, 11}, {"DGX A100", 6, 6}}, Seconds(60.0)};

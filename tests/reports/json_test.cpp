@@ -34,7 +34,7 @@ TEST_CASE("The ratio of communication to computation stands beside its formula, 
 TEST_CASE("Checkpoints are a block of their own in JSON, and are read back") {
   Result result = large_step();
   CHECK_FALSE(nlohmann::json::parse(to_json(result)).contains("checkpoints"));
-  result.train->checkpoints = TrainResult::Checkpoints{50,           "asynchronous", Bytes(81e9),  Seconds(0.1),
+  result.train->checkpoints = TrainResult::Checkpoints{50,           "asynchronous", Bytes(81e9),   Seconds(0.1),
                                                        Seconds(0.2), Seconds(1.5),   Seconds(1.25), Seconds(1.3)};
   const std::string text = to_json(result);
   const auto json = nlohmann::json::parse(text)["checkpoints"];

@@ -159,8 +159,8 @@ TEST_CASE("Experts, small and large, in software of today: within 12 % and 9 %")
   const auto qwen = errors_of("cases_qwen3_30b_moe.csv");
   CHECK(missed(0.12, qwen.at("mbridge-moe-h100-q30-fp8")) == "");
   CHECK(missed(0.12, qwen.at("mbridge-moe-b200-q30-fp8")) == "");
-  // Its recipe has a plain all-to-all that nothing hides: taken for hidden, it had left 3.6 %. What makes the rows of 128
-  // and more GPUs 8 % too long instead is not known.
+  // Its recipe has a plain all-to-all that nothing hides: taken for hidden, it had left 3.6 %. What makes the rows of
+  // 128 and more GPUs 8 % too long instead is not known.
   CHECK(missed(0.09, errors_of("cases_grok1_moe_bf16_h100.csv").at("grok1-moe-bf16")) == "");
 }
 
@@ -176,7 +176,8 @@ TEST_CASE("Megatron-DeepSpeed on A100, 37 steps within 6 %, 22 peaks of memory w
   CHECK(missed(0.08, errors_of("cases_megatron_deepspeed_memory.csv").at("bigscience-memory")) == "");
 }
 
-TEST_CASE("Servers against rings over 25 Gbit/s: within 30 and 20 %; the faster way is predicted to be the faster one") {
+TEST_CASE(
+    "Servers against rings over 25 Gbit/s: within 30 and 20 %; the faster way is predicted to be the faster one") {
   // Servers are TensorFlow's, whose steps end with a barrier: 26 %, where 17 % came without it.
   const auto groups = errors_of("cases_horovod_2017_25g.csv");
   CHECK(missed(0.30, groups.at("horovod-2017-servers")) == "");

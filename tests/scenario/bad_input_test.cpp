@@ -249,10 +249,10 @@ TEST_CASE("Collectives are not chunked behind products that have adapters beside
 }
 
 TEST_CASE("Checkpoints need storage, and a training that holds its own state") {
-  std::string text = good_text(11, "    checkpoint: ^{ every: 10 }");
+  std::string text = good_text(11, "    checkpoint: { every: 10, storage: ^node }");
   const std::string node = "node: dgx-a100-80gb";
   text.replace(text.find(node), node.size(), "node: p100-nvlink-x2");
-  check_complaint(text, "workload.train.checkpoint", "the node has no storage", "storage: a name");
+  check_complaint(text, "workload.train.checkpoint.storage", "the node has no storage", "a name of");
 
   text = good_text(16, "  sync: { algorithm: parameter_server }");
   text.replace(text.find("    precision: bf16"), 0, "    checkpoint: ^{ every: 10 }\n");

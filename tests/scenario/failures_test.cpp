@@ -90,3 +90,32 @@ TEST_CASE("electricity: a grid, a data centre, the rest of the machines") {
   CHECK(own.pue == 1.1);
   CHECK(own.rest_watts == Approx(2.0 * (8000.0 - 8.0 * 700.0)));
 }
+
+TEST_CASE("A checkpoint outlives machines: what nobody states does, and a machine's disks are refused where it fails") {
+  const auto scenario = [](const std::string& failures, const std::string& checkpoint) {
+    return load_scenario_text("cluster: { node: dgx-h100, nodes: 2" + failures +
+                                  " }\nworkload: { train: { model: gpt2, micro_batch: 1, checkpoint: " + checkpoint +
+                                  " } }\n",
+                              "saved.yaml");
+  };
+  const auto storage_of = [&](const std::string& failures, const std::string& checkpoint) {
+    return std::get<TrainWorkload>(scenario(failures, checkpoint).workload).checkpoint->storage;
+  };
+  // With failures or without: the same default.
+  for (const char* failures : {"", ", failures: { node: 500 h }"}) {
+    const Storage usual = storage_of(failures, "{ every: 10 }");
+    CHECK(usual.kind == StorageKind::network);
+    CHECK(usual.name == "object store behind 100 Gbit/s");
+  }
+  CHECK(storage_of("", "{ every: 10, storage: node }").kind == StorageKind::flash);
+  // Software that fails leaves the disks; a machine or a GPU takes them away, and memory of the next one has the state.
+  CHECK(storage_of(", failures: { software: 500 h }", "{ every: 10, storage: node }").kind == StorageKind::flash);
+  for (const char* part : {"node", "gpu"}) {
+    const std::string failures = std::string(", failures: { ") + part + ": 500 h }";
+    for (const char* disks : {"node", "nvme-pcie4", "hdd-7200"}) {
+      CHECK_THROWS_WITH(scenario(failures, std::string("{ every: auto, storage: ") + disks + " }"),
+                        Catch::Contains("workload.train.checkpoint.storage") && Catch::Contains("lost with them"));
+    }
+    CHECK_NOTHROW(scenario(failures, "{ every: auto, mode: in_memory }"));
+  }
+}

@@ -116,7 +116,7 @@ TEST_CASE("steps of more different flows than can be told apart are refused, wit
   const Scenario scenario = load_scenario_text(R"(
 cluster: { node: dgx-h100, nodes: 32 }
 workload: { train: { model: deepseek-v3, global_batch: 1024, micro_batch: 1, precision: fp8, recompute: full } }
-plan: { data: 32, pipeline: 8, expert: 32, zero: 1 }
+plan: { data: 32, pipeline: 8, expert: 32, zero: 1, expert_dispatch: all_to_all }
 )",
                                                "experts.yaml");
   CHECK_THROWS_WITH(predict(scenario, Fidelity::steps), Catch::Contains("--fidelity flows"));

@@ -17,7 +17,9 @@ constexpr Fidelity all_fidelities[] = {Fidelity::estimate, Fidelity::flows, Fide
 
 using Overrides = std::vector<std::string>;
 
-double milliseconds(const std::string& scenario, Fidelity fidelity, const Overrides& overrides = {}) {
+/// Of the network alone, without what a library of collectives loses on it.
+double milliseconds(const std::string& scenario, Fidelity fidelity, Overrides overrides = {}) {
+  overrides.emplace_back("cluster.nccl=none");
   return predict(load_scenario(scenario, overrides), fidelity).time().value() * 1e3;
 }
 

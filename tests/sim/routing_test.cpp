@@ -20,6 +20,7 @@ cluster:
   nccl: none
   node: dgx-a100-80gb
   nodes: 2
+  nccl: none
   network: { nic_bandwidth: 200 Gbit/s, nics_per_node: 8, efficiency: 1, latency: 1 ns, fabric: { kind: fat_tree, nodes_per_leaf: 1, uplinks: 8 } }
 workload: { collective: { operation: send_receive, ranks: 16, groups: 8, layout: strided, size: 1 GB, algorithm: ring } }
 )";
@@ -160,6 +161,7 @@ cluster:
   nccl: none
   node: dgx-a100-80gb
   nodes: 16
+  nccl: none
   network: { nic_bandwidth: 100 Gbit/s, nics_per_node: 1, efficiency: 1, latency: 1 ns, fabric: { kind: dragonfly, nodes_per_router: 1, routers_per_group: 2, groups: 8, global_links_per_router: 7, local_bandwidth: 1 TB/s, global_bandwidth: 12.5 GB/s } }
 workload: { collective: { operation: send_receive, ranks: 128, groups: 64, layout: strided, size: 10 MB, algorithm: ring } }
 )";

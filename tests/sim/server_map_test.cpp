@@ -20,7 +20,7 @@ double seconds(int workers, double bytes, const std::string& algorithm, int serv
                const std::string& placement = "dedicated") {
   std::vector<std::string> overrides = {"workload.collective.ranks=" + std::to_string(workers),
                                         "workload.collective.size=" + std::to_string(std::llround(bytes)) + " B",
-                                        "workload.collective.algorithm=" + algorithm};
+                                        "workload.collective.algorithm=" + algorithm, "cluster.nccl=none"};
   if (servers > 0) {
     overrides.push_back("workload.collective.servers=" + std::to_string(servers));
     overrides.push_back("workload.collective.placement=" + placement);

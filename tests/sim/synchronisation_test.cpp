@@ -15,7 +15,9 @@ namespace {
 
 constexpr Fidelity all_fidelities[] = {Fidelity::estimate, Fidelity::flows, Fidelity::steps};
 
-double milliseconds(const std::string& scenario, Fidelity fidelity, const std::vector<std::string>& overrides = {}) {
+/// Of the schedules alone, without what a library of collectives loses on links.
+double milliseconds(const std::string& scenario, Fidelity fidelity, std::vector<std::string> overrides = {}) {
+  overrides.emplace_back("cluster.nccl=none");
   return predict(load_scenario(scenario, overrides), fidelity).time().value() * 1e3;
 }
 

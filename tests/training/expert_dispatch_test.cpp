@@ -93,8 +93,9 @@ TEST_CASE("forwarded tokens cross no spine of a rail fabric, others do") {
   CHECK(on_rails("8", "all_to_all", "2.12") == Approx(on_rails("1", "all_to_all", "2.12")).epsilon(1e-6));
   CHECK(on_rails("2", "forwarded") <= on_rails("2", "deduplicated") * 1.0001);
   // And by the bytes on the network: once to a node is less than every copy.
-  CHECK(step({"plan.expert_dispatch=forwarded"}) < step({}));
-  CHECK(step({"plan.expert_dispatch=deduplicated"}) < step({}));
+  const auto every_copy = step({"plan.expert_dispatch=all_to_all"});
+  CHECK(step({"plan.expert_dispatch=forwarded"}) < every_copy);
+  CHECK(step({"plan.expert_dispatch=deduplicated"}) < every_copy);
 }
 
 TEST_CASE("imbalance loads kernels and network") {
@@ -103,7 +104,8 @@ TEST_CASE("imbalance loads kernels and network") {
     const BuiltStep b(experts(changes));
     return b.step.lanes.front().chunks.front().forward;
   };
-  const Segment even = inside({}), hot = inside({"workload.train.model.expert_imbalance=1.5"});
+  const Segment even = inside({"plan.expert_dispatch=all_to_all"}),
+                hot = inside({"plan.expert_dispatch=all_to_all", "workload.train.model.expert_imbalance=1.5"});
   CHECK(hot.compute > even.compute);
   CHECK(hot.communication.value() == Approx(1.5 * even.communication.value()).epsilon(0.02));
 }

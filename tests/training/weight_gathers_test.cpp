@@ -118,10 +118,9 @@ TEST_CASE("gathers stand in the table of what is sent, whole, hidden or waited f
   // pass the first bucket's alone, as a layer takes longer than its weights.
   for (const char* zero : {"1", "{ stage: 1, shard: 8 }", "{ stage: 2, gradients: kept }"}) {
     CAPTURE(zero);
-    std::vector<std::string> plan = {fmt::format("plan.zero={}", zero), "plan.sync.bucket=100 MB",
-                                     "workload.train.micro_batch=4"};
+    const std::vector<std::string> plan = {fmt::format("plan.zero={}", zero), "plan.sync.bucket=100 MB",
+                                           "workload.train.micro_batch=4"};
     std::vector<std::string> beside = plan;
-    plan.emplace_back("plan.sync.gather_overlap=false");
     beside.emplace_back("plan.sync.gather_overlap=true");
     const std::string text = roce(2, small, 64);
     const CommunicationTime late = of_weights(estimate(scenario_of(text, plan)));

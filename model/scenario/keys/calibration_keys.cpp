@@ -132,7 +132,6 @@ constexpr Key condition_keys[] = {
     {"zero", one_or_list(whole), "all", "Levels of ZeRO."},
     {"servers", flag, "both", "Whether gradients go to parameter servers."},
     {"interleaved", flag, "both", "Whether a pipeline's stages have several chunks of layers each."},
-    {"overlap", flag, "both", "Whether gradients are sent beside the backward pass."},
     {"precision", one_or_list(word<Precision>), "all", "Formats of the training's products."},
     {"adapters", flag, "both", "Whether adapters are trained (lora)."},
 };

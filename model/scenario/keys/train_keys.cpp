@@ -18,6 +18,7 @@ constexpr Key workload_keys[] = {
 
 constexpr std::string_view part_words[] = {"vision", "projector", "language", "embedding", "blocks", "head"};
 constexpr std::string_view loss_words[] = {"eager", "fused"};
+constexpr std::string_view node_words[] = {"node"};
 constexpr std::string_view auto_words[] = {"auto"};  // searched for before a scenario is read
 constexpr Key train_keys[] = {
     {"model", named(Catalogue::model, model), "needed", "What is trained."},
@@ -127,7 +128,8 @@ constexpr Key checkpoint_keys[] = {
     {"every", whole | words(auto_words), "needed",
      "Steps from one checkpoint to the next; auto: the best, by failures."},
     {"mode", word<Checkpoint::Mode>, "asynchronous", "Whether the training waits until it is written."},
-    {"storage", named(Catalogue::storage, storage), "the node's", "Where it is written."},
+    {"storage", named(Catalogue::storage, storage) | words(node_words), "object-store",
+     "Where it is written; node: the machine's own disks, lost with it."},
 };
 
 }  // namespace
