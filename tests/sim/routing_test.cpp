@@ -17,7 +17,6 @@ using Overrides = std::vector<std::string>;
 /// Two machines of eight cards of 25 GB/s, each on a leaf of its own: GPU i of one sends to GPU i of the other.
 constexpr const char* pairs = R"(
 cluster:
-  nccl: none
   node: dgx-a100-80gb
   nodes: 2
   nccl: none
@@ -158,7 +157,6 @@ TEST_CASE("Nothing is drawn where all is on one leaf, or where a leaf has one up
 TEST_CASE("Valiant's routing relieves two groups that talk to each other alone, and costs even traffic twice its way") {
   const char* fly = R"(
 cluster:
-  nccl: none
   node: dgx-a100-80gb
   nodes: 16
   nccl: none
