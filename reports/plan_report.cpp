@@ -64,7 +64,9 @@ bool dominates(const RankedPlan& a, const RankedPlan& b) {
 void finish(PlanReport& report) {
   const auto fits = [](const RankedPlan& plan) { return plan.train().memory.fits(); };
   std::stable_sort(report.ranked.begin(), report.ranked.end(), [&](const RankedPlan& a, const RankedPlan& b) {
-    return fits(a) != fits(b) ? fits(a) : a.value < b.value;
+    if (fits(a) != fits(b)) return fits(a);
+    // Of equals the one that nothing limits: a card that gains nothing over a slower one comes behind that.
+    return a.value != b.value ? a.value < b.value : a.result.warnings.size() < b.result.warnings.size();
   });
   if (report.ranked.empty()) return;
   const RankedPlan& best = report.ranked.front();

@@ -114,7 +114,10 @@ void check_gathered_weights(const Scenario& scenario) {
 /// What the plan exchanges beside all-reduces goes by the same algorithm, or not at all.
 void check_schedules(const Scenario& scenario) {
   const Sync& sync = scenario.plan.sync;
-  if (!std::holds_alternative<TrainWorkload>(scenario.workload) || sync.algorithm == SyncAlgorithm::automatic) return;
+  if (!std::holds_alternative<TrainWorkload>(scenario.workload) || sync.algorithm == SyncAlgorithm::automatic ||
+      has_servers(sync.algorithm)) {
+    return;
+  }
   const auto require = [&](CollectiveOperation operation, const std::string& why) {
     if (algorithm_of(sync.algorithm).build(operation) != nullptr) return;
     fail(scenario, "plan.sync.algorithm",

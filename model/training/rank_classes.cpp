@@ -219,7 +219,8 @@ int group_of_flow(const Flow& flow, const std::vector<int>& group_of_rank) {
   for (const EndpointId end : {flow.source, flow.destination}) {
     if (!std::cmp_less(end, group_of_rank.size())) continue;
     const int own = group_of_rank[at_index(end)];
-    if (group >= 0 && own != group) return -1;
+    // A message that another group's GPU forwards is nobody's alone.
+    if (own < 0 || (group >= 0 && own != group)) return -1;
     group = own;
   }
   return group;

@@ -78,17 +78,19 @@ TEST_CASE("hidden tokens need kernels to hide behind") {
 }
 
 TEST_CASE("forwarded tokens cross no spine of a rail fabric, others do") {
-  // Rails: card i of every node on leaf i. Tokens that stay on their rail never climb, whatever the spine carries; with
-  // a library that does not yet forward messages over rails by itself, those of the other dispatches do.
-  const auto on_rails = [](const char* oversubscription, const char* dispatch) {
+  // Rails: card i of every node on leaf i. Tokens that stay on their rail never climb, whatever the spine carries.
+  const auto on_rails = [](const char* oversubscription, const char* dispatch, const char* nccl = "2.11") {
     return step(
         {std::string("cluster.network.fabric={kind: fat_tree, nodes_per_leaf: 4, rails: true, oversubscription: ") +
              oversubscription + "}",
-         std::string("plan.expert_dispatch=") + dispatch, "plan.pipeline=1", "plan.expert=32", "cluster.nccl=2.11"});
+         std::string("plan.expert_dispatch=") + dispatch, std::string("cluster.nccl=") + nccl, "plan.pipeline=1",
+         "plan.expert=32"});
   };
   CHECK(on_rails("8", "forwarded") == Approx(on_rails("1", "forwarded")).epsilon(1e-6));
   CHECK(on_rails("8", "deduplicated") > 1.01 * on_rails("1", "deduplicated"));
   CHECK(on_rails("8", "all_to_all") > 1.01 * on_rails("1", "all_to_all"));
+  // From 2.12 on NCCL itself forwards every message to the GPU on the receiver's rail.
+  CHECK(on_rails("8", "all_to_all", "2.12") == Approx(on_rails("1", "all_to_all", "2.12")).epsilon(1e-6));
   CHECK(on_rails("2", "forwarded") <= on_rails("2", "deduplicated") * 1.0001);
   // And by the bytes on the network: once to a node is less than every copy.
   const auto every_copy = step({"plan.expert_dispatch=all_to_all"});
