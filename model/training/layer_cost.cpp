@@ -104,9 +104,9 @@ double stretch_of(const Scenario& scenario) {
 
 }  // namespace
 
-LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
+LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& /*topology*/,
                          Recipes recipes)
-    : scenario_(scenario), train_(train), topology_(topology), recipes_(recipes), stretch_(stretch_of(scenario)) {}
+    : scenario_(scenario), train_(train), recipes_(recipes), stretch_(stretch_of(scenario)) {}
 
 RecipePointer LayerPricer::recipe(const std::vector<Operator>& ops) const {
   if (!keeps_recipes() || ops.empty()) return nullptr;

@@ -88,7 +88,6 @@ class LayerPricer {
 
   const Scenario& scenario_;
   const TrainWorkload& train_;
-  const Topology& topology_;
   Recipes recipes_;
   double stretch_;  ///< of kernels, over the same alone
 };
