@@ -1,8 +1,7 @@
 // Collectives as NCCL carries them out: the fastest of what it would try, under the protocols LL, LL128 and Simple.
 //
-//   all-reduce                    rings; trees between nodes; reductions in the nodes' switches (NVLS), with trees
-//   between
-//                                 nodes; reductions in the network's switches (CollNet), where cluster.network says so
+//   all-reduce                    rings; trees between nodes; reductions in the nodes' switches (NVLS), with
+//                                 trees between nodes; reductions in the network's switches (CollNet), where cluster.network says so
 //   all-gather, reduce-scatter    rings; parallel trees (PAT); the network's switches
 //   broadcast, reduce             rings
 //   all-to-all, send-receive      messages between pairs, over the receiver's rail (PXN)

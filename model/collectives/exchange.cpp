@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "model/base/normal.hpp"
 #include "model/collectives/placement.hpp"
-#include "model/workload/length_distribution.hpp"
 
 namespace foretrain {
 

@@ -38,10 +38,6 @@ std::vector<std::vector<std::size_t>> waited_for(const TaskGraph& graph, const s
   return waits;
 }
 
-}  // namespace
-
-namespace {
-
 /// A part of a task's time, or what runs beside it. Resources from the graph's number on are those of `beside`.
 struct Bar {
   TaskId task;

@@ -155,7 +155,7 @@ void place(const Scenario& scenario, const Topology& topology, ParameterStore& s
 
 void add_groups(const Scenario& scenario, const TrainWorkload& train, const Model& model, const Topology& topology,
                 ParameterStore& store) {
-  LayerPricer pricer(scenario, train, topology);
+  LayerPricer pricer(scenario, train);
   std::vector<double> parameters, parameter_shares, compute_shares;
   std::vector<LayerCost> costs;
   LayerCost all;

@@ -109,7 +109,7 @@ std::vector<LayerCost> PlanBlocks::kernels(Weights weights) {
   const int zero = scenario_.plan.zero;
   const auto of = [&](Weights kind) {
     scenario_.plan.zero = kind == Weights::sharded ? 3 : std::min(zero, 2);
-    return prices_.of(scenario_, train(), space_.topology(), [&]() -> const Model& { return model(); });
+    return prices_.of(scenario_, train(), [&]() -> const Model& { return model(); });
   };
   std::vector<LayerCost> costs = of(weights);
   if (weights == Weights::any) {
@@ -127,7 +127,7 @@ const std::vector<PlanBlocks::LayerTimes>& PlanBlocks::costs(Weights weights) {
     std::vector<LayerTimes> costs;
     const bool counted = stages_lie_alike(scenario_);
     if (counted && !transfers_) transfers_.emplace(scenario_, space_.topology(), scratch_.transfers);
-    const LayerPricer pricer(scenario_, train(), space_.topology());
+    const LayerPricer pricer(scenario_, train());
     for (const LayerCost& cost : kernels(weights)) {
       const Layer& layer = model().layers[costs.size()].layer;
       LayerTimes& times = costs.emplace_back(LayerTimes{cost, cost, {}, {}, {}});
@@ -225,7 +225,7 @@ const PassTimes& PlanBlocks::pass_times(Weights weights) {
 
 /// Backward passes in two parts, as their layers are.
 void PlanBlocks::add_parts(PassTimes& times, Weights weights) {
-  const LayerPricer pricer(scenario_, train(), space_.topology());
+  const LayerPricer pricer(scenario_, train());
   const int zero =
       std::exchange(scenario_.plan.zero, weights == Weights::sharded ? 3 : std::min(scenario_.plan.zero, 2));
   std::vector<LayerCost> inputs, weight_gradients;

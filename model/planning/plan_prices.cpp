@@ -14,14 +14,14 @@ bool replicas_matter(const TrainWorkload& train, const Plan& plan) {
 }  // namespace
 
 const std::vector<LayerCost>& PlanPrices::of(const Scenario& scenario, const TrainWorkload& train,
-                                             const Topology& topology, const std::function<const Model&()>& model) {
+                                             const std::function<const Model&()>& model) {
   const Plan& plan = scenario.plan;
   const Layers layers{
       plan.tensor,       plan.context,           plan.expert,         replicas_matter(train, plan) ? plan.data : 0,
       train.micro_batch, plan.sequence_parallel, plan.tensor_overlap, plan.zero == 3};
   const std::pair key{layers, train.recompute};
   if (const auto known = whole_.find(key); known != whole_.end()) return known->second;
-  const LayerPricer pricer(scenario, train, topology);
+  const LayerPricer pricer(scenario, train);
   std::vector<LayerCost> whole;
   std::vector<LayerCost>& passes = without_recomputation_[layers];
   for (std::size_t group = 0; group < model().layers.size(); ++group) {

@@ -14,7 +14,7 @@ namespace foretrain {
 class PlanPrices {
  public:
   /// Of each group of layers. `model`: asked for where they are not known.
-  const std::vector<LayerCost>& of(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
+  const std::vector<LayerCost>& of(const Scenario& scenario, const TrainWorkload& train,
                                    const std::function<const Model&()>& model);
 
  private:

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/workload/length_distribution.hpp"
+#include "model/base/normal.hpp"
 
 namespace foretrain {
 namespace {

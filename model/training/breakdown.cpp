@@ -244,7 +244,7 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
     unexplained -= exposed;
   }
   if (const Seconds alone = std::min(step.lanes[lane].exchanges_alone, unexplained); alone > Seconds(0.0)) {
-    table["collectives inside layers"].exposed += alone;
+    table[inside_layers].exposed += alone;
     unexplained -= alone;
   }
   if (unexplained > Seconds(0.0)) table["waiting for other ranks"] = {unexplained, unexplained};

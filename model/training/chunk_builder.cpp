@@ -61,7 +61,7 @@ ChunkBuilder::ChunkBuilder(const Scenario& scenario, const TrainWorkload& train,
       model_(model),
       topology_(topology),
       transfers_(transfers),
-      pricer_(scenario, train, topology, recipes),
+      pricer_(scenario, train, recipes),
       sync_(scenario, pricer_, transfers),
       placement_(plan_),
       runs_(split_layers(model, plan_)) {

@@ -49,10 +49,6 @@ GroupKind group_of(LayerCollective::Group group) {
   return GroupKind::tensor;
 }
 
-}  // namespace
-
-namespace {
-
 constexpr std::array cost_parts = {
     &LayerCost::forward_kernels,        &LayerCost::backward_kernels,    &LayerCost::forward_dispatch,
     &LayerCost::backward_dispatch,      &LayerCost::forward_collectives, &LayerCost::backward_collectives,
@@ -104,8 +100,7 @@ double stretch_of(const Scenario& scenario) {
 
 }  // namespace
 
-LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& /*topology*/,
-                         Recipes recipes)
+LayerPricer::LayerPricer(const Scenario& scenario, const TrainWorkload& train, Recipes recipes)
     : scenario_(scenario), train_(train), recipes_(recipes), stretch_(stretch_of(scenario)) {}
 
 RecipePointer LayerPricer::recipe(const std::vector<Operator>& ops) const {

@@ -53,8 +53,7 @@ struct PricedLayer {
 /// Prices layers of one plan.
 class LayerPricer {
  public:
-  LayerPricer(const Scenario& scenario, const TrainWorkload& train, const Topology& topology,
-              Recipes recipes = Recipes::none);
+  LayerPricer(const Scenario& scenario, const TrainWorkload& train, Recipes recipes = Recipes::none);
 
   /// Kernels and dispatch, on devices of full speed.
   [[nodiscard]] LayerCost price(const Layer& layer) const;

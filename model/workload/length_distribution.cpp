@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+
+#include "model/base/normal.hpp"
 
 namespace foretrain {
 
@@ -36,18 +37,6 @@ std::vector<WeightedValue> lognormal_values(double mean, double spread) {
 }
 
 }  // namespace
-
-// By bisection of the distribution function.
-double normal_quantile(double probability) {
-  double low = -10.0, high = 10.0;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = 0.5 * (low + high);
-    (normal_cumulative(middle) < probability ? low : high) = middle;
-  }
-  return 0.5 * (low + high);
-}
-
-double normal_cumulative(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
 
 std::vector<WeightedValue> normalised(std::vector<WeightedValue> values) {
   std::stable_sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.value < b.value; });

@@ -37,11 +37,6 @@ std::vector<WeightedValue> whole_values_of(const LengthDistribution& distributio
 /// Weights divided by their sum, values ascending, equal ones joined.
 std::vector<WeightedValue> normalised(std::vector<WeightedValue> values);
 
-/// The z that a standard normal variable stays below with this probability: to ten digits.
-double normal_quantile(double probability);
-/// Probability that a standard normal variable is at most z.
-double normal_cumulative(double z);
-
 /// E[value^power], for weights that add up to 1.
 double moment(const std::vector<WeightedValue>& values, int power);
 

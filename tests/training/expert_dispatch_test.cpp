@@ -34,7 +34,7 @@ LayerCalls calls_of(const std::vector<std::string>& changes) {
   const BuiltStep b(experts(changes));
   std::vector<Step::Transfer> known;
   TransferTable transfers(b.scenario, b.topology, known);
-  return LayerPricer(b.scenario, b.train(), b.topology).calls(b.model.layers[1].layer, 0, transfers);
+  return LayerPricer(b.scenario, b.train()).calls(b.model.layers[1].layer, 0, transfers);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ struct Priced {
         train(std::get<TrainWorkload>(scenario.workload)),
         topology(scenario.cluster),
         model(build_model(train.model, build_options(train, scenario.plan))),
-        pricer(scenario, train, topology),
+        pricer(scenario, train),
         block(model.layers[1].layer) {}
   Scenario scenario;
   const TrainWorkload& train;
@@ -63,7 +63,7 @@ TEST_CASE("a sharded layer concatenates and divides its gradients: eight bytes p
   // what the transfers beside them cost.
   const Priced p({"plan.zero=3", "plan.sync.copied=true"});
   const Step step = build_step(p.scenario, p.train, p.model, p.topology);
-  LayerPricer pricer(p.scenario, p.train, p.topology);
+  LayerPricer pricer(p.scenario, p.train);
   const ShardedUnit& unit = step.lanes[0].chunks[0].units[1];
   const Seconds own = pricer.price(p.block).backward().compute;
   const auto time = [&](int transfer) {

@@ -231,7 +231,7 @@ TEST_CASE("micro-batches in flight: p on every stage under ZB-H1 and ZB-V, p + 1
 
 TEST_CASE("a layer's backward pass falls into its products' two gradients, nothing lost and nothing made up") {
   const BuiltStep whole = built({});
-  const LayerPricer pricer(whole.scenario, whole.train(), whole.topology);
+  const LayerPricer pricer(whole.scenario, whole.train());
   const Layer& block = whole.model.layers[1].layer;
   std::vector<Operator> weights;
   for (const Operator& op : block.backward) {

@@ -97,7 +97,7 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
   calls.forward.between = {2};
   LayerCost cost;
   cost.forward_kernels = Seconds(10.0);
-  cost = LayerPricer(scenario, train, topology).on_lane(cost, calls, 1.0, 0, transfers);
+  cost = LayerPricer(scenario, train).on_lane(cost, calls, 1.0, 0, transfers);
   CHECK(cost.forward_kernels.value() == Approx(11.5));
   CHECK(cost.forward_collectives.value() == Approx(0.4 + 1.0));
   // Cut into pieces, the pass takes the same.
@@ -106,7 +106,7 @@ TEST_CASE("a chunked collective is exposed where all but one of its product's ch
   CHECK(time_of(pieces, transfers).value() == Approx(11.5 + 1.4));
   // A device of half the speed has twice the time to hide them: 20 + 7 · 0.25 s, and the third collective.
   cost.forward_kernels = Seconds(10.0);
-  cost = LayerPricer(scenario, train, topology).on_lane(cost, calls, 0.5, 0, transfers);
+  cost = LayerPricer(scenario, train).on_lane(cost, calls, 0.5, 0, transfers);
   CHECK(cost.forward_kernels.value() == Approx(21.75));
   CHECK(cost.forward_collectives.value() == Approx(1.0));
 }
@@ -115,7 +115,7 @@ TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is
   const BuiltStep b = built({}), plain = built({"plan.tensor_overlap=false"});
   std::vector<Step::Transfer> known;
   TransferTable transfers(b.scenario, b.topology, known);
-  const LayerPricer pricer(b.scenario, b.train(), b.topology);
+  const LayerPricer pricer(b.scenario, b.train());
   const Layer& block = b.model.layers[1].layer;
   const LayerCalls calls = pricer.calls(block, 0, transfers);
   const LayerCost cost = pricer.price(block);
@@ -132,7 +132,7 @@ TEST_CASE("seven of eight chunks of a product hide its collective; each chunk is
   const double products =
       time_of(linear_forward(2048, 3 * 12288 / 8, 12288)) + time_of(linear_forward(2048, 12288, 12288 / 8)) +
       time_of(linear_forward(2048, 4 * 12288 / 8, 12288)) + time_of(linear_forward(2048, 12288, 4 * 12288 / 8));
-  const LayerCost whole = LayerPricer(plain.scenario, plain.train(), plain.topology).price(block);
+  const LayerCost whole = LayerPricer(plain.scenario, plain.train()).price(block);
   CHECK((cost.forward_kernels - whole.forward_kernels).value() == Approx((longer - 1.0) * products));
   // Four products of eight launches instead of one; backward two, for which gradients of results are gathered. Those of
   // inputs are scattered behind a whole product, the last of them that of the layer up.

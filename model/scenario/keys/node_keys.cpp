@@ -134,8 +134,7 @@ constexpr Key fabric_keys[] = {
      "kind: fat_tree"},
     {"routing", words(routing_words), "perfect; minimal of dragonfly",
      "Which way a connection takes: of a fat_tree all uplinks (perfect), one at a time (adaptive) or one by a hash of "
-     "its "
-     "ends; of a dragonfly the shortest (minimal), or one by another group (valiant).",
+     "its ends; of a dragonfly the shortest (minimal), or one by another group (valiant).",
      "kind: fat_tree or dragonfly"},
     {"seed", whole, "1", "Where the numbers of hash and valiant begin: the same seed gives the same routes.",
      "routing: hash or valiant"},

@@ -28,7 +28,7 @@ constexpr Key plan_keys[] = {
      "expert-parallel GPUs"},
     {"expert_tensor", whole, "tensor; 1 where experts are small",
      "GPUs that share the matrices of an expert: 1, or as many as tensor."},
-    {"expert_dispatch", word<ExpertDispatch>, "all_to_all",
+    {"expert_dispatch", word<ExpertDispatch>, "the trainer's, or forwarded",
      "How tokens reach experts: every copy by itself, once to each node, or so over the sender's own rail.",
      "A model with experts."},
     {"expert_overlap", flag, "false", "Whether tokens travel behind the kernels of another micro-batch or chunk.",
