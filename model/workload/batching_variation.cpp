@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/base/normal.hpp"
 #include "model/base/number.hpp"
 #include "model/workload/batching.hpp"
 
