@@ -164,7 +164,7 @@ void StageMemory::add_states(const Scenario& scenario, const TrainWorkload& trai
   const bool fp32_shards = sharded_ && train.master_weights;
   const Bytes held = fp32_shards ? fp32 : weight;
   const bool added_apart =
-      plan.sync.summed_apart && plan.zero < 2 && weight < bytes_per_element(plan.sync.gradient_precision);
+      plan.sync.summed_apart && !divides_gradients(plan) && weight < bytes_per_element(plan.sync.gradient_precision);
   const Bytes gradient =
       fp32_shards ? fp32 : bytes_per_element(plan.sync.gradient_precision) + (added_apart ? weight : Bytes(0.0));
   const bool on_servers = servers_update(plan);
@@ -248,13 +248,13 @@ void StageMemory::add_buffers(const Scenario& scenario, const TrainWorkload& tra
       if (!streams || !plan.reshard_after_forward) run.gathered = Bytes(0.0);
     }
   }
-  // Buckets are parts of the gradients' own memory where nothing is copied and a rank has all of it.
+  // Buckets are parts of the gradients' own memory where nothing is copied and a rank has all of it; servers have none.
   const Bytes all = bytes_per_element(plan.sync.gradient_precision) * parameters_;
   const bool processor = scenario.cluster.node.gpu.processor.has_value();
   // On processors all buckets are counted (DistributedDataParallel keeps them all). On GPUs one is, with which the
   // other parts were compared to measurements.
   const Bytes bucket = processor ? all : std::min(plan.sync.bucket, all);
-  const bool in_place = !plan.sync.copied && !divides_gradients(plan);
+  const bool in_place = servers_update(plan) || (!plan.sync.copied && !divides_gradients(plan));
   const bool sums = plan.data > 1 || plan.schedule == PipelineSchedule::dualpipe;
   if (processor && has_servers(plan.sync.algorithm)) {
     communication += all * 2.0;  // what is pushed and what is pulled

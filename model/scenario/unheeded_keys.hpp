@@ -1,4 +1,4 @@
-// Keys of synchronisation that a scenario states and that mean nothing to its plan.
+// Keys that a scenario states and that mean nothing to its plan.
 #pragma once
 
 #include <string>

@@ -31,8 +31,10 @@ TEST_CASE("What a plan has no use for is said, key by key") {
     const char* why;  ///< empty: it means something
   };
   const std::vector<std::string> servers = {"plan.sync.algorithm=parameter_server"}, zero3 = {"plan.zero=3"},
-                                 zero1 = {"plan.zero=1"}, none = {},
-                                 alone = {"cluster.nodes=1", "cluster.gpus_per_node=1"};
+                                 zero2 = {"plan.zero=2"}, kept = {"plan.zero={ stage: 2, gradients: kept }"},
+                                 zero1 = {"plan.zero=1"}, stages = {"plan.pipeline=2"}, tensor = {"plan.tensor=2"},
+                                 again = {"workload.train.recompute=full"}, fp32 = {"workload.train.precision=fp32"},
+                                 none = {}, alone = {"cluster.nodes=1", "cluster.gpus_per_node=1"};
   const Row rows[] = {{servers, "plan.sync.bucket", "10 MB", "key by key"},
                       {servers, "plan.sync.first_bucket", "10 MB", "key by key"},
                       {servers, "plan.sync.bucketing", "by_tensor", "key by key"},
@@ -46,7 +48,12 @@ TEST_CASE("What a plan has no use for is said, key by key") {
                       {zero3, "plan.sync.overlap", "true", ""},
                       {zero3, "plan.sync.every_micro_batch", "false", "every micro-batch"},
                       {zero3, "plan.sync.gradient_precision", "fp16", ""},
-                      {zero3, "plan.sync.algorithm", "ring", "all-reduces nothing"},
+                      {zero3, "plan.sync.algorithm", "ring", ""},
+                      {zero3, "plan.sync.summed_apart", "true", "its own part"},
+                      {zero2, "plan.sync.summed_apart", "true", "its own part"},
+                      {zero2, "plan.sync.every_micro_batch", "false", "ZeRO-2 scatters"},
+                      {kept, "plan.sync.every_micro_batch", "false", ""},
+                      {kept, "plan.sync.summed_apart", "true", ""},
                       {zero3, "plan.sync.gather", "owners", "ZeRO-3 has no updated weights"},
                       {none, "plan.sync.gather", "owners", "ZeRO-0 has no updated weights"},
                       {none, "plan.sync.gather_overlap", "true", "ZeRO-0 has no updated weights"},
@@ -56,7 +63,23 @@ TEST_CASE("What a plan has no use for is said, key by key") {
                       {alone, "plan.sync.bucket", "10 MB", "one replica"},
                       {alone, "plan.sync.overlap", "false", "one replica"},
                       {alone, "plan.sync.compression", "fp16", "one replica"},
-                      {none, "plan.split", "proportional", "all nodes are alike"}};
+                      {alone, "plan.sync.copied", "true", "one replica"},
+                      {none, "plan.split", "proportional", "all nodes are alike"},
+                      {none, "plan.pipeline_messages", "blocking", "one stage"},
+                      {none, "plan.embedding_in_pipeline", "true", "one stage"},
+                      {none, "plan.stage_layers", "by_speed", "one stage"},
+                      {stages, "plan.pipeline_messages", "blocking", ""},
+                      {none, "plan.sequence_parallel", "true", "divides no sequence"},
+                      {none, "plan.sequence_parallel", "false", ""},
+                      {tensor, "plan.sequence_parallel", "true", ""},
+                      {none, "plan.expert_tensor", "1", "no experts"},
+                      {none, "plan.order", "pipeline-data-tensor-context-expert", "one dimension"},
+                      {stages, "plan.order", "pipeline-data-tensor-context-expert", ""},
+                      {servers, "workload.train.master_weights", "true", "the servers hold"},
+                      {fp32, "workload.train.master_weights", "true", "fp32 themselves"},
+                      {none, "workload.train.master_weights", "true", ""},
+                      {none, "workload.train.recompute_early_stop", "true", "nothing is recomputed"},
+                      {again, "workload.train.recompute_early_stop", "true", ""}};
   for (const Row& row : rows) {
     CAPTURE(row.plan, row.key, row.value);
     std::vector<std::string> plan = row.plan;

@@ -1,0 +1,137 @@
+// What a scenario states is heeded, refused, or said to change nothing: no key is passed over in silence.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/job/job.hpp"
+#include "model/scenario/load.hpp"
+#include "tests/catch.hpp"
+
+using namespace foretrain;
+
+namespace {
+
+struct Asked {
+  const char* name;
+  const char* text;
+  std::vector<std::string> same;  ///< keys that mean something, and make no difference to these numbers
+};
+
+constexpr const char* model = "workload: { train: { model: llama3-8b, global_batch: 64, micro_batch: 1 } }\n";
+
+const std::vector<Asked>& asked() {
+  // Kernels outlast what one process dispatches for eight GPUs; a first bucket ends with the same layer.
+  static const std::vector<std::string> large = {"plan.processes", "plan.sync.first_bucket"};
+  static const std::vector<Asked> all = {
+      {"data", "cluster: { node: dgx-h100, nodes: 2 }\n", large},
+      {"ZeRO-1", "cluster: { node: dgx-h100, nodes: 2 }\nplan: { tensor: 2, zero: 1 }\n", large},
+      {"ZeRO-2", "cluster: { node: dgx-h100, nodes: 2 }\nplan: { tensor: 2, zero: 2 }\n", large},
+      {"ZeRO-3", "cluster: { node: dgx-h100, nodes: 2 }\nplan: { zero: 3 }\n", large},
+      {"stages", "cluster: { node: dgx-a100-80gb, nodes: 2 }\nplan: { tensor: 2, pipeline: 4 }\n", large},
+      {"servers",
+       "cluster: { node: dgx-a100-80gb, nodes: 2 }\nplan: { sync: { algorithm: parameter_server, servers: 4 } }\n",
+       large},
+      {"one GPU", "cluster: { node: dgx-h100, nodes: 1, gpus_per_node: 1 }\n", large}};
+  return all;
+}
+
+struct Stated {
+  const char* key;
+  std::vector<std::string> values;  ///< one of them differs from what is assumed
+};
+
+const std::vector<Stated> stated = {
+    {"plan.sync.algorithm", {"ring", "naive"}},
+    {"plan.sync.bucket", {"1 MB", "whole"}},
+    {"plan.sync.first_bucket", {"1 MB"}},
+    {"plan.sync.bucketing", {"by_tensor"}},
+    {"plan.sync.overlap", {"false", "true"}},
+    {"plan.sync.every_micro_batch", {"true", "false"}},
+    {"plan.sync.copied", {"true", "false"}},
+    {"plan.sync.summed_apart", {"true"}},
+    {"plan.sync.gradient_precision", {"bf16", "fp16"}},
+    {"plan.sync.parameter_precision", {"fp32"}},
+    {"plan.sync.gather", {"owners", "tensors"}},
+    {"plan.sync.gather_overlap", {"true"}},
+    {"plan.sync.compression", {"fp8", "powersgd(4)"}},
+    {"plan.sync.split", {"1 MB"}},
+    {"plan.sync.servers", {"2"}},
+    {"plan.tensor_overlap", {"true"}},
+    {"plan.pipeline_messages", {"blocking"}},
+    {"plan.expert_dispatch", {"all_to_all"}},
+    {"plan.expert_overlap", {"true"}},
+    {"plan.expert_tensor", {"1"}},
+    {"plan.schedule", {"gpipe", "zero_bubble"}},
+    {"plan.embedding_in_pipeline", {"true"}},
+    {"plan.stage_layers", {"by_speed", "[9, 8, 8, 7]"}},
+    {"plan.sequence_parallel", {"true"}},
+    {"plan.reshard_after_forward", {"false"}},
+    {"plan.offload", {"optimizer"}},
+    {"plan.execution", {"compiled"}},
+    {"plan.processes", {"single"}},
+    {"plan.order", {"pipeline-data-tensor-context-expert"}},
+    {"plan.split", {"proportional"}},
+    {"workload.train.optimizer", {"sgd"}},
+    {"workload.train.recompute", {"full"}},
+    {"workload.train.recompute_early_stop", {"true"}},
+    {"workload.train.kernels", {"plain"}},
+    {"workload.train.master_weights", {"false"}},
+    {"workload.train.layer_overhead", {"1 ms"}},
+    {"workload.train.reserved_memory", {"1 GB"}},
+    {"workload.train.attention", {"standard"}},
+    {"workload.train.expert_imbalance", {"1.5"}},
+};
+
+/// Time, its parts, and memory: to nine digits, since sums in another order differ in their last.
+struct Numbers {
+  std::vector<double> of;
+  explicit Numbers(const TrainResult& train) {
+    const MemoryFootprint& memory = train.memory;
+    of = {train.step_time.value(),  memory.weights.value(),     memory.gradients.value(),
+          memory.optimizer.value(), memory.activations.value(), memory.workspace.value()};
+    for (const auto& [name, transfer] : train.communication) {
+      of.push_back(transfer.total.value());
+      of.push_back(transfer.exposed.value());
+    }
+  }
+  [[nodiscard]] bool same_as(const Numbers& other) const {
+    return std::ranges::equal(of, other.of, [](double a, double b) { return a == Approx(b).epsilon(1e-9); });
+  }
+};
+
+/// Nothing where the scenario is refused.
+std::optional<Result> answer(const Asked& asked, const std::vector<std::string>& overrides) {
+  try {
+    return estimate(load_scenario_text(std::string(asked.text) + model, "asked.yaml", overrides));
+  } catch (const ScenarioError&) {
+    return std::nullopt;
+  }
+}
+
+bool says(const Result& result, const std::string& key) {
+  return std::ranges::any_of(result.warnings,
+                             [&](const std::string& warning) { return warning.starts_with(key + " changes nothing"); });
+}
+
+}  // namespace
+
+TEST_CASE("no key of a plan or a training is passed over in silence, and none is called idle that is not") {
+  for (const Asked& one : asked()) {
+    const Numbers before(*answer(one, {})->train);
+    for (const Stated& row : stated) {
+      CAPTURE(one.name, row.key);
+      bool heeded = std::ranges::find(one.same, row.key) != one.same.end();
+      for (const std::string& value : row.values) {
+        const std::optional<Result> result = answer(one, {fmt::format("{}={}", row.key, value)});
+        const bool same = result && before.same_as(Numbers(*result->train));
+        CAPTURE(value);
+        if (result && says(*result, row.key)) CHECK(same);
+        heeded = heeded || !same || says(*result, row.key);
+      }
+      CHECK(heeded);
+    }
+  }
+}
