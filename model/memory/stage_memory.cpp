@@ -63,22 +63,6 @@ int communicators(const Plan& plan) {
 
 }  // namespace
 
-Bytes kept_bytes(const Layer& layer, Recompute recompute) {
-  switch (recompute) {
-    case Recompute::full:
-      return layer.recomputable ? layer.saved_full : layer.saved;
-    case Recompute::selective:
-      return layer.saved_selective;
-    case Recompute::selective_operators:
-      return layer.saved_operators;
-    case Recompute::selective_modules:
-      return layer.saved - layer.dropped_modules;
-    case Recompute::none:
-      break;
-  }
-  return layer.saved;
-}
-
 Bytes optimizer_state(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::sgd:
@@ -125,9 +109,9 @@ void StageMemory::add_layers(const Scenario& scenario, const TrainWorkload& trai
     memory.layer = &layer;
     memory.first = std::exchange(first, first + run.count);
     memory.count = run.count;
-    memory.kept = kept_bytes(layer, train.recompute);
+    memory.kept = layer.kept(train.recompute);
     if (splits_backward(plan.schedule)) memory.kept_for_weights = kept_for_weight_gradients(layer);
-    const Bytes dropped = std::max(layer.saved - memory.kept, Bytes(0.0));
+    const Bytes dropped = std::max(layer.kept() - memory.kept, Bytes(0.0));
     if (train.recompute != Recompute::none && layer.recomputable) memory.recomputed = dropped;
     memory.forward_temporaries = forward_temporaries(layer, train.recompute, dropped);
     memory.backward_temporaries = layer.workspace;

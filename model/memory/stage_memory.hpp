@@ -16,9 +16,6 @@ namespace foretrain {
 /// one byte each and an fp32 scale for each block of 2,048 (arXiv 2110.02861).
 Bytes optimizer_state(Optimizer optimizer);
 
-/// What a layer keeps of a micro-batch for its backward pass, the loss apart.
-Bytes kept_bytes(const Layer& layer, Recompute recompute);
-
 class StageMemory {
  public:
   /// `count` equal layers in a row, per micro-batch.

@@ -109,26 +109,8 @@ RecipePointer LayerPricer::recipe(const std::vector<Operator>& ops) const {
       kernels_of(ops, scenario_.plan.execution, stretch_, scenario_.cluster.node.gpu, scenario_.calibration));
 }
 
-/// Operators that run again in the backward pass.
-const std::vector<Operator>& LayerPricer::recomputed(const Layer& layer) const {
-  static const std::vector<Operator> nothing;
-  switch (train_.recompute) {
-    case Recompute::full:
-      return layer.recomputable ? layer.forward : nothing;
-    case Recompute::selective:
-      return layer.selective_recompute;
-    case Recompute::selective_operators:
-      return layer.operators_recompute;
-    case Recompute::selective_modules:
-      return layer.modules_recompute;
-    case Recompute::none:
-      break;
-  }
-  return nothing;
-}
-
 std::vector<Operator> LayerPricer::backward_operators(const Layer& layer) const {
-  std::vector<Operator> ops = recomputed(layer);
+  std::vector<Operator> ops = layer.run_again(train_.recompute);
   ops.insert(ops.end(), layer.backward.begin(), layer.backward.end());
   return ops;
 }
@@ -186,7 +168,7 @@ LayerCost LayerPricer::without_recomputation(const Layer& layer) const {
 }
 
 LayerCost LayerPricer::with_recomputation(LayerCost cost, const Layer& layer) const {
-  const std::vector<Operator>& again = recomputed(layer);
+  const std::vector<Operator>& again = layer.run_again(train_.recompute);
   if (&again == &layer.forward) {
     cost.recompute_kernels = cost.forward_kernels;
     cost.recompute_dispatch = cost.forward_dispatch;
@@ -259,7 +241,7 @@ LayerCalls LayerPricer::calls(const Layer& layer, int stage, TransferTable& tran
       pass_calls(layer.forward_collectives, layer.forward, false, cost.forward_kernels, stage, transfers),
       {},
       pass_calls(layer.backward_collectives, layer.backward, true, cost.backward_kernels, stage, transfers)};
-  if (&recomputed(layer) == &layer.forward) calls.recompute = calls.forward;
+  if (&layer.run_again(train_.recompute) == &layer.forward) calls.recompute = calls.forward;
   return calls;
 }
 

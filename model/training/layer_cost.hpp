@@ -75,7 +75,6 @@ class LayerPricer {
   [[nodiscard]] bool keeps_recipes() const { return recipes_ == Recipes::kept; }
 
  private:
-  [[nodiscard]] const std::vector<Operator>& recomputed(const Layer& layer) const;
   /// Whether collectives of tensor ranks are chunked behind products.
   [[nodiscard]] bool chunks_products() const { return scenario_.plan.tensor_overlap && scenario_.plan.tensor > 1; }
   /// Copies of a sharded layer's weights before a pass.

@@ -44,8 +44,8 @@ void add_offload(LayerCost& cost, const Layer& layer, const Scenario& scenario, 
     in_forward = weights;
     in_backward = weights;
   }
-  if (plan.offload.activations) in_backward += kept_bytes(layer, train.recompute);
-  const Bytes out_forward = plan.offload.activations ? kept_bytes(layer, train.recompute) : Bytes(0.0);
+  if (plan.offload.activations) in_backward += layer.kept(train.recompute);
+  const Bytes out_forward = plan.offload.activations ? layer.kept(train.recompute) : Bytes(0.0);
   // PCIe carries both directions at once.
   const Seconds forward = std::max(in_forward, out_forward) / bandwidth;
   const Seconds backward = in_backward / bandwidth;

@@ -9,6 +9,7 @@
 #include "model/base/number.hpp"
 #include "model/workload/batching.hpp"
 #include "model/workload/operator.hpp"
+#include "model/workload/recomputation.hpp"
 
 namespace foretrain {
 
@@ -53,15 +54,8 @@ struct Layer {
   double expert_parameters = 0.0;             ///< of these, in experts: of a share of them under expert parallelism
   double frozen_parameters = 0.0;             ///< held but not trained, beside `parameters`
   std::vector<WeightMatrix> matrices;         ///< of `parameters`, the matrices in forward order; the rest are vectors
-  Bytes saved;                                ///< activations kept for the backward pass without recomputation
-  Bytes saved_selective;                      ///< with selective recomputation (attention recomputed)
-  Bytes saved_operators;                      ///< with a list of operators whose outputs are kept (selective_operators)
-  Bytes saved_full;                           ///< with full recomputation: the layer's input only
-  std::vector<Operator> selective_recompute;  ///< operators run again under selective recomputation
-  std::size_t unread_tail = 0;                ///< last forward operators whose results the backward pass never reads
-  std::vector<Operator> operators_recompute;  ///< the same under selective_operators
-  std::vector<Operator> modules_recompute;    ///< the same under selective_modules
-  Bytes dropped_modules;                      ///< what selective_modules keeps less than `saved`
+  Recomputation recomputation;
+  std::size_t unread_tail = 0;  ///< last forward operators whose results the backward pass never reads
   Bytes loss_kept;             ///< kept by the loss from its forward to its backward pass, beside what is saved
   Bytes loss_buffers;          ///< largest sum of logits, their fp32 copies and gradients at one time, with loss_kept
   Bytes output;                ///< activation handed to the next layer (pipeline boundary)
@@ -69,6 +63,15 @@ struct Layer {
   bool recomputable = true;    ///< full recomputation applies (transformer blocks, not embedding or head)
   bool routes_tokens = false;  ///< to experts
   bool splittable = false;     ///< counts as one of `layers` when a pipeline divides the model
+
+  /// Activations kept for the backward pass, beside what the loss keeps.
+  [[nodiscard]] Bytes kept(Recompute recompute = Recompute::none) const {
+    return recomputation[recompute == Recompute::full && !recomputable ? Recompute::none : recompute].kept;
+  }
+  /// Operators that the backward pass runs again before its own.
+  [[nodiscard]] const std::vector<Operator>& run_again(Recompute recompute) const {
+    return recompute == Recompute::full && recomputable ? forward : recomputation[recompute].again;
+  }
   bool operator==(const Layer&) const = default;
 };
 

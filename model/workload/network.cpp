@@ -68,21 +68,20 @@ class NetworkBuilder {
   void keep(std::size_t tensor) {
     if (!kept_[tensors_[tensor].storage]) {
       kept_[tensors_[tensor].storage] = true;
-      layer_.saved += size_of(tensor);
+      layer_.recomputation.keep(size_of(tensor));
     }
   }
 
   void open_layer(std::size_t input) {
     layer_ = Layer{};
     layer_.splittable = true;
-    layer_.saved_full = size_of(input);
+    layer_.recomputation[Recompute::full].kept = size_of(input);
     backward_.clear();
     has_start_ = false;
   }
 
   void close_layer(std::size_t output) {
     layer_.output = size_of(output);
-    layer_.saved_selective = layer_.saved_operators = layer_.saved;
     for (auto step = backward_.rbegin(); step != backward_.rend(); ++step) {
       layer_.backward.insert(layer_.backward.end(), step->begin(), step->end());
     }
@@ -166,7 +165,7 @@ class NetworkBuilder {
     const std::size_t output = add_tensor(shape, in.needs_gradient || operators.parameters > 0);
     if (operators.keeps_input) keep(input);
     if (operators.keeps_output) keep(output);
-    layer_.saved += operators.kept;
+    layer_.recomputation.keep(operators.kept);
     layer_.parameters += operators.parameters;
     layer_.matrices.insert(layer_.matrices.end(), operators.matrices.begin(), operators.matrices.end());
     // While the layer's backward kernels run, both gradients live beside those that wait for other paths.
@@ -253,7 +252,8 @@ class NetworkBuilder {
     layer_.recomputable = false;
     layer_.forward = std::move(loss.forward);
     layer_.backward = std::move(loss.backward);
-    layer_.saved = layer_.saved_selective = layer_.saved_operators = layer_.saved_full = loss.kept;
+    layer_.recomputation = {};
+    layer_.recomputation.keep(loss.kept);
     layer_.workspace = loss.kept + size_of(logits);
     layer_.output = bytes_per_element(Precision::fp32);
     append_layer(std::move(layer_));

@@ -62,7 +62,7 @@ void ProjectorBuilder::linear(const std::string& name, std::int64_t rows, std::i
   if (weights_) {
     layer_.backward.push_back(
         {name + " weight gradient", linear_weight_gradient(rows, outputs, inputs), options_.precision, 1});
-    layer_.saved += element_ * number(rows * inputs);
+    layer_.recomputation.keep(element_ * number(rows * inputs));
   }
   inputs_ = inputs_ || weights_;
   layer_.matrices.push_back({outputs, inputs});
@@ -82,7 +82,7 @@ void ProjectorBuilder::norm(const std::string& name, std::int64_t rows, std::int
   const auto elements = number(rows * width);
   inputs_ = inputs_ || weights_;
   stream(name, StreamingKind::reduction, elements, 1, 1, weights_ ? 3 : 2, 1);
-  layer_.saved += element_ * elements;
+  layer_.recomputation.keep(element_ * elements);
   layer_.parameters += 2.0 * number(width);
 }
 
@@ -108,7 +108,7 @@ void ProjectorBuilder::attention(const std::string& name, std::int64_t queries, 
     core.backward = true;
     layer_.backward.push_back({name + " backward", core, precision_, standard ? 5 : 2});
     const double scores = standard ? 2.0 * images_ * number(p.heads * queries * keys) : 0.0;
-    layer_.saved += element_ * ((2.0 * all_queries + 2.0 * all_keys) * number(p.hidden) + scores);
+    layer_.recomputation.keep(element_ * ((2.0 * all_queries + 2.0 * all_keys) * number(p.hidden) + scores));
   }
   linear(name + " output", rounded(all_queries), p.hidden, p.hidden, true);
   stream(name + " residual", StreamingKind::elementwise, all_queries * number(p.hidden), 2, 1, 1, 1);
@@ -126,7 +126,7 @@ void ProjectorBuilder::mlp() {
     width = outputs;
     if (last) continue;
     stream("projector activation", StreamingKind::elementwise, number(rows * width), 1, 1, 2, 1);
-    if (inputs_) layer_.saved += element_ * number(rows * width);
+    if (inputs_) layer_.recomputation.keep(element_ * number(rows * width));
   }
 }
 
@@ -144,7 +144,7 @@ void ProjectorBuilder::resampler() {
     norm(block + " ffn norm", rounded(rows), p.hidden);
     linear(block + " ffn up", rounded(rows), p.ffn_hidden, p.hidden, true);
     stream(block + " activation", StreamingKind::elementwise, rows * number(p.ffn_hidden), 1, 1, 2, 1);
-    if (inputs_) layer_.saved += element_ * (rows * number(p.ffn_hidden));
+    if (inputs_) layer_.recomputation.keep(element_ * (rows * number(p.ffn_hidden)));
     linear(block + " ffn down", rounded(rows), p.hidden, p.ffn_hidden, true);
     stream(block + " ffn residual", StreamingKind::elementwise, rows * number(p.hidden), 2, 1, 1, 1);
   }
@@ -162,7 +162,6 @@ void ProjectorBuilder::insertion(double sequence_tokens) {
 Layer ProjectorBuilder::finish() && {
   layer_.name = "projector";
   layer_.recomputable = false;
-  layer_.saved_selective = layer_.saved_operators = layer_.saved_full = layer_.saved;
   std::reverse(layer_.backward.begin(), layer_.backward.end());
   if (!weights_) hold_weights(layer_);
   return std::move(layer_);

@@ -10,6 +10,7 @@
 #include "model/workload/data_loader.hpp"
 #include "model/workload/model_config.hpp"
 #include "model/workload/quantisation.hpp"
+#include "model/workload/recomputation.hpp"
 #include "model/workload/recovery.hpp"
 #include "model/workload/training_parts.hpp"
 
@@ -23,10 +24,6 @@ inline constexpr std::array gradient_precisions = {Precision::fp32, Precision::t
                                                    Precision::fp8};
 
 enum class Optimizer { sgd, momentum, adam, adamw, adamw_8bit };
-/// selective: attention is run again (arXiv 2205.05198); selective_operators: all but attention and every other matrix
-/// product is (torchtitan's list of operators); selective_modules: norms, activation functions and the way up from
-/// latent vectors are (Megatron-Core's recompute_modules layernorm, moe_act and mla_up_proj); full: the whole layer.
-enum class Recompute { none, selective, selective_operators, selective_modules, full };
 
 /// The state of the training is saved every so many steps.
 struct Checkpoint {

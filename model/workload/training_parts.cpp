@@ -72,13 +72,11 @@ void add_lora(Layer& block, const Lora& lora, const TransformerConfig& config, c
     block.matrices.push_back({r, in});
     block.matrices.push_back({out, r});
     const Bytes between = bytes_per_element(p) * number(n * r);  // A's result
-    block.saved += between;
-    block.saved_selective += between;
-    block.saved_operators += between;
+    block.recomputation.keep(between);
   }
 }
 
-/// Kept for gradients of frozen weights alone.
+/// Kept for gradients of frozen weights alone, by ways of recomputation that drop neither norms nor activations.
 Bytes unneeded_activations(const std::optional<Lora>& lora, const TransformerConfig& config,
                            const AdaptedBlock& shape) {
   const bool attention = lora && (lora->attention || lora->qkv);
@@ -126,11 +124,7 @@ void forward_only(Layer& layer) {
   hold_weights(layer);
   layer.backward.clear();
   layer.backward_collectives.clear();
-  layer.selective_recompute.clear();
-  layer.operators_recompute.clear();
-  layer.modules_recompute.clear();
-  layer.saved = layer.saved_selective = layer.saved_operators = layer.saved_full = Bytes(0.0);
-  layer.dropped_modules = Bytes(0.0);
+  layer.recomputation = {};
   layer.loss_kept = Bytes(0.0);
   layer.recomputable = false;
 }
@@ -146,8 +140,7 @@ double lora_parameters(const Lora& lora, const TransformerConfig& config, int te
 void adapt_frozen_block(Layer& block, const std::optional<Lora>& lora, const TransformerConfig& config,
                         const AdaptedBlock& shape) {
   const Bytes unneeded = unneeded_activations(lora, config, shape);
-  block.saved -= unneeded;
-  block.saved_selective -= unneeded;
+  for (const Recompute way : {Recompute::none, Recompute::selective}) block.recomputation[way].kept -= unneeded;
   if (lora) add_lora(block, *lora, config, shape);
 }
 

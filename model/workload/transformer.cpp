@@ -109,7 +109,7 @@ void BlockBuilder::attention_half(Layer& layer) const {
     append_streams(layer, "scores", plain_scores(element_), pairs, activations_);
   }
   layer.forward.push_back({"attention", core, activations_, kernels});
-  layer.selective_recompute.push_back(layer.forward.back());
+  layer.recomputation[Recompute::selective].again.push_back(layer.forward.back());
   core.backward = true;
   layer.backward.push_back({"attention backward", core, activations_, kernels + 1});
   if (options_.context > 1) {

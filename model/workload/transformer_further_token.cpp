@@ -41,10 +41,7 @@ Layer BlockBuilder::further_token() const {
   layer.matrices.insert(layer.matrices.begin(), WeightMatrix{outputs, 2 * c.hidden});
   const double norms = 3.0 * number(c.hidden);  // of embedding, state and what goes to the output layer
   layer.parameters += number(outputs * 2 * c.hidden) + norms;
-  const Bytes kept = element_ * norm_tokens() * number(4 * c.hidden) + after.saved;
-  layer.saved += kept;
-  layer.saved_selective += kept;
-  layer.saved_operators += kept;
+  layer.recomputation.keep(element_ * norm_tokens() * number(4 * c.hidden) + after.kept());
   layer.loss_kept = after.loss_kept;
   layer.loss_buffers = after.loss_buffers;
   return layer;

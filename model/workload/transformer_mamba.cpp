@@ -122,9 +122,11 @@ void BlockBuilder::set_half_memory(Layer& layer, LayerKind kind) const {
     widths = (c.gated_ffn ? 3.0 : 2.0) * ffn * number(c.ffn_hidden) / t + routed * h;
   }
   const double log_sums = kind == LayerKind::attention ? n * number(c.heads) / t * 4.0 : 0.0;
-  layer.saved_selective = Bytes(norm_tokens() * h * 2.0 * e + n * e * widths);
-  layer.saved = layer.saved_operators = layer.saved_selective + Bytes(log_sums);
-  layer.saved_full = Bytes(norm_tokens() * h * e);
+  layer.recomputation.keep(Bytes(norm_tokens() * h * 2.0 * e + n * e * widths));
+  for (const Recompute way : {Recompute::none, Recompute::selective_operators, Recompute::selective_modules}) {
+    layer.recomputation[way].kept += Bytes(log_sums);
+  }
+  layer.recomputation[Recompute::full].kept = Bytes(norm_tokens() * h * e);
   layer.output = Bytes(n * h * e);
   layer.workspace = Bytes(n * e * std::max(widths / 2.0, 2.0 * h));
 }

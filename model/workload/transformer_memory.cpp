@@ -43,7 +43,8 @@ void BlockBuilder::keep_operators(Layer& layer) const {
   }
   const double scattered = options_.tensor > 1 && options_.sequence_parallel ? 2.0 : 0.0;  // after output and down
   const double e = element_.value();
-  layer.saved_operators =
+  Recomputation::Way& way = layer.recomputation[Recompute::selective_operators];
+  way.kept =
       Bytes(number(tokens_) * (e * kept + log_sums) + norm_tokens() * hidden * e * (1.0 + scattered));
 
   for (const Operator& op : layer.forward) {
@@ -57,7 +58,7 @@ void BlockBuilder::keep_operators(Layer& layer) const {
       if (op.name == "qkv projection") product->n = std::max<std::int64_t>(static_cast<std::int64_t>(w.kv), 1);
       if (op.name == "ffn up" && c.gated_ffn && options_.kernels == KernelSet::fused) product->n /= 2;
     }
-    layer.operators_recompute.push_back(std::move(again));
+    way.again.push_back(std::move(again));
   }
 }
 
@@ -71,12 +72,13 @@ void BlockBuilder::drop_modules(Layer& layer) const {
   const double shortened = e - std::min(bytes_per_element(options_.precision).value(), e);
   double widths = e * w.f + shortened * ((c.gated_ffn ? 2.0 : 1.0) * w.f + w.routed * number(c.hidden));
   if (c.latent()) widths += e * (w.q + 2.0 * w.kv - number(c.q_lora_rank + c.kv_lora_rank + c.rope_head_dim));
-  layer.dropped_modules = Bytes(number(tokens_) * widths + 2.0 * norm_tokens() * number(c.hidden) * e);
+  Recomputation::Way& way = layer.recomputation[Recompute::selective_modules];
+  way.kept = layer.kept() - Bytes(number(tokens_) * widths + 2.0 * norm_tokens() * number(c.hidden) * e);
 
   for (const Operator& op : layer.forward) {
     const bool from_latent = c.latent() && (op.name == "query projection" || op.name == "key-value projection");
     const bool cheap = op.name.find("norm") != std::string::npos || op.name.find("activation") != std::string::npos;
-    if (from_latent || cheap) layer.modules_recompute.push_back(op);
+    if (from_latent || cheap) way.again.push_back(op);
   }
 }
 
@@ -103,9 +105,9 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
   } else {
     scores = n * number(c.heads) / t * 4.0;  // the log-sum-exp of each row
   }
-  layer.saved = Bytes(replicated + divided + scores);
-  layer.saved_selective = Bytes(replicated + divided);
-  layer.saved_full = Bytes(norm_tokens() * h * e);
+  layer.recomputation[Recompute::none].kept = Bytes(replicated + divided + scores);
+  layer.recomputation[Recompute::selective].kept = Bytes(replicated + divided);
+  layer.recomputation[Recompute::full].kept = Bytes(norm_tokens() * h * e);
   layer.output = Bytes(n * h * e);
   // Two gradients of the block's input, which its products add up. Plain code gathers its result's from the tensor
   // ranks as well, and rearranges it, sequences being the second dimension (PyTorch,
@@ -119,8 +121,7 @@ void BlockBuilder::set_block_memory(Layer& layer) const {
 
 void BlockBuilder::set_embedding_memory(Layer& layer) const {
   const auto hidden = number(config_.hidden);
-  layer.saved = Bytes(has_dropout(config_.family) ? norm_tokens() * hidden : 0.0);
-  layer.saved_selective = layer.saved_operators = layer.saved_full = layer.saved;
+  layer.recomputation.keep(Bytes(has_dropout(config_.family) ? norm_tokens() * hidden : 0.0));
   layer.output = Bytes(element_.value() * number(tokens_) * hidden);
 }
 
@@ -130,8 +131,7 @@ void BlockBuilder::set_embedding_memory(Layer& layer) const {
 void BlockBuilder::set_head_memory(Layer& layer, std::int64_t rows, std::int64_t columns) const {
   const double e = element_.value();
   const auto logits = number(rows) * number(columns);
-  layer.saved = Bytes(norm_tokens() * number(config_.hidden) * 2.0 * e);  // the norm's input and output
-  layer.saved_selective = layer.saved_operators = layer.saved_full = layer.saved;
+  layer.recomputation.keep(Bytes(norm_tokens() * number(config_.hidden) * 2.0 * e));  // the norm's input and output
   layer.loss_kept = Bytes(logits * (options_.fused_loss ? e : 4.0));
   layer.loss_buffers = Bytes(logits * (options_.fused_loss ? 2.0 * e : 12.0 + (e < 4.0 ? e : 0.0)));
   // Plain code keeps the gathered input of the logits' product.

@@ -119,8 +119,7 @@ Layer with_memory_of(const Layer& largest, const Layer& mean) {
   layer.backward = mean.backward;
   layer.forward_collectives = mean.forward_collectives;
   layer.backward_collectives = mean.backward_collectives;
-  layer.selective_recompute = mean.selective_recompute;
-  layer.operators_recompute = mean.operators_recompute;
+  layer.recomputation.run_again_as(mean.recomputation);
   layer.output = mean.output;
   return layer;
 }

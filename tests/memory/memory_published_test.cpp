@@ -57,7 +57,7 @@ Training train(const PublishedModel& model, const char* recompute, bool sequence
   for (const std::size_t end : {std::size_t{0}, std::size_t{2}}) {
     Layer& layer = training.model.layers[end].layer;
     layer.parameters = 0.0;
-    layer.saved = layer.saved_selective = layer.saved_full = Bytes(0.0);
+    layer.recomputation = {};
     layer.loss_kept = layer.loss_buffers = Bytes(0.0);
   }
   return training;

@@ -50,7 +50,7 @@ TEST_CASE("activations rise layer by layer, and fall as gradients come back") {
   const MemoryTimeline timeline = training.timeline();
   // 34 layers: embedding, 32 blocks, head; one pass forward and its loss, one backward, the optimizer.
   REQUIRE(timeline.moments.size() == 34 + 1 + 34 + 1);
-  const Bytes block = training.model.layers[1].layer.saved;
+  const Bytes block = training.model.layers[1].layer.kept();
   const auto kept = [&](std::size_t i) { return timeline.moments[i].parts[P::activations]; };
   CHECK((kept(2) - kept(1)).value() == Approx(block.value()));
   CHECK((kept(32) - kept(1)).value() == Approx(31 * block.value()));
@@ -76,7 +76,7 @@ TEST_CASE("the first stage of a pipeline holds as many micro-batches as there ar
   CHECK(peak_of(timeline).parts[P::activations].value() == Approx(8 * (12 * input + mask)));
   // Recomputing one layer brings back all that it would have kept.
   const Layer& block = training.model.layers[1].layer;
-  CHECK(peak_of(timeline).parts[P::recomputed] == block.saved - block.saved_full);
+  CHECK(peak_of(timeline).parts[P::recomputed] == block.kept() - block.kept(Recompute::full));
 }
 
 TEST_CASE("FSDP is fullest at the loss, which finds no free segment") {
@@ -112,7 +112,7 @@ TEST_CASE("a list of operators keeps every other product") {
   // down's 4096 that no backward kernel reads; 2 bytes each.
   const auto kept = [](const std::string& execution) {
     const Training training("fit-fsdp-llama3-8b", {"plan.execution=" + execution});
-    return training.model.layers[1].layer.saved_operators.value() / 16384.0;
+    return training.model.layers[1].layer.kept(Recompute::selective_operators).value() / 16384.0;
   };
   CHECK(kept("eager") == Approx(2 * (4096 + 4096 + 1024 + 4096 + 14336 + 4096) + 32 * 4));
   CHECK(kept("compiled") == Approx(2 * (4096 + 4096 + 1024 + 4096 + 14336) + 32 * 4));
@@ -121,7 +121,7 @@ TEST_CASE("a list of operators keeps every other product") {
 TEST_CASE("of a list of operators, what is not kept runs again: k of q, k and v, up of gate and up") {
   const Training training("fit-fsdp-llama3-8b");
   std::vector<std::string> again;
-  for (const Operator& op : training.model.layers[1].layer.operators_recompute) {
+  for (const Operator& op : training.model.layers[1].layer.run_again(Recompute::selective_operators)) {
     if (std::holds_alternative<Matmul>(op.work)) again.push_back(op.name);
   }
   // The last product, down, needs no rerun: what it gives is the next block's input, which is kept.

@@ -157,23 +157,23 @@ TEST_CASE("Every tensor that the backward pass reads is kept once") {
     // Input 3·8·8 = 192 for the weight gradient, the convolution's output 4·8·8 = 256 for the norm, the ReLU's output
     // 256; two statistics of 4 channels; fp32. The global pool keeps its input, the ReLU's output: already kept.
     const Model model = build({conv(4, 3, 1, 1), norm, relu, global_pool, linear(2)}, 3, 8);
-    CHECK(model.layers[0].layer.saved.value() == (192 + 256 + 256 + 8) * 4);
+    CHECK(model.layers[0].layer.kept().value() == (192 + 256 + 256 + 8) * 4);
     // The linear layer keeps the pooled 4 numbers.
-    CHECK(model.layers[1].layer.saved.value() == 4 * 4);
+    CHECK(model.layers[1].layer.kept().value() == 4 * 4);
     // Recomputation needs the layer's input only.
-    CHECK(model.layers[0].layer.saved_full.value() == 192 * 4);
+    CHECK(model.layers[0].layer.kept(Recompute::full).value() == 192 * 4);
   }
   SECTION("a flattened tensor is a view of what the ReLU keeps") {
     const Model model = build({conv(4, 3, 1, 1), relu, flatten, linear(2)}, 3, 8);
-    CHECK(model.layers[0].layer.saved.value() == (192 + 256) * 4);
-    CHECK(model.layers[1].layer.saved.value() == 0);
+    CHECK(model.layers[0].layer.kept().value() == (192 + 256) * 4);
+    CHECK(model.layers[1].layer.kept().value() == 0);
   }
   SECTION("max pooling keeps 8-byte indices, dropout a byte per element") {
     const NetworkLayer drop = simple(Kind::dropout);
     const Model model = build({conv(4, 3, 1, 1), relu, pool(Kind::max_pool, 2, 2), flatten, drop, linear(2)}, 3, 8);
     // 4·4·4 = 64 pooled numbers: 64 indices of 8 bytes and 64 mask bytes. The linear layer keeps the dropped-out 64.
-    CHECK(model.layers[0].layer.saved.value() == (192 + 256) * 4 + 64 * 8 + 64);
-    CHECK(model.layers[1].layer.saved.value() == 64 * 4);
+    CHECK(model.layers[0].layer.kept().value() == (192 + 256) * 4 + 64 * 8 + 64);
+    CHECK(model.layers[1].layer.kept().value() == 64 * 4);
   }
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("A residual block adds its paths and their gradients; equal blocks sha
   CHECK(blocks.layer.backward.back().name == "gradient sum");
   // Kept: both norms' inputs, both ReLUs' outputs (the first is the second convolution's input; the block's own input
   // is kept by the ReLU before it), statistics of 8 channels twice.
-  CHECK(blocks.layer.saved.value() == 4 * tensor + 2 * (2 * 8 * 4));
+  CHECK(blocks.layer.kept().value() == 4 * tensor + 2 * (2 * 8 * 4));
   // Parameters: two convolutions of 8·8·9 and two norms of 16, three blocks; stem 8·3·9; linear 8·2 + 2.
   CHECK(model.parameters == 3 * (2 * 576 + 2 * 16) + 216 + 18);
 }
@@ -233,7 +233,7 @@ TEST_CASE("16-bit precision halves activations and adds casts of weights and the
   const Layer single = build(layers, 3, 8).layers[0].layer;
   const Model mixed = build(layers, 3, 8, 1, Precision::fp16);
   const Layer& half = mixed.layers[0].layer;
-  CHECK(half.saved.value() == single.saved.value() / 2);
+  CHECK(half.kept().value() == single.kept().value() / 2);
   CHECK(mixed.input_bytes_per_sample.value() == 192 * 2);
   // 4·3·9 = 108 weights: 4 bytes to 2 forward, 2 to 4 backward.
   CHECK(traffic(half.forward, "cast weights").read.value() == 108 * 4);
@@ -241,14 +241,14 @@ TEST_CASE("16-bit precision halves activations and adds casts of weights and the
   CHECK(traffic(half.backward, "cast weight gradient").written.value() == 108 * 4);
   CHECK(count(single.forward, "cast weights") == 0);
   // fp8 products leave activations in bf16.
-  CHECK(build(layers, 3, 8, 1, Precision::fp8).layers[0].layer.saved.value() == half.saved.value());
+  CHECK(build(layers, 3, 8, 1, Precision::fp8).layers[0].layer.kept().value() == half.kept().value());
 }
 
 TEST_CASE("Operators grow with the micro-batch, arithmetic per sample does not") {
   const Model one = build(lenet(), 1, 28, 1);
   const Model many = build(lenet(), 1, 28, 64);
   CHECK(many.forward_flops_per_sample.value() == Approx(one.forward_flops_per_sample.value()));
-  CHECK(many.layers[0].layer.saved.value() == Approx(64 * one.layers[0].layer.saved.value()));
+  CHECK(many.layers[0].layer.kept().value() == Approx(64 * one.layers[0].layer.kept().value()));
   CHECK(many.parameters == one.parameters);
 }
 

@@ -127,14 +127,18 @@ TEST_CASE("a frozen block keeps what its data gradients need, and no more") {
   parts.embedding_frozen = parts.blocks_frozen = parts.head_frozen = true;
   const Layer frozen = layer(build("llava-1.5-7b", parts), "transformer block");
   // 2048 tokens of 2 bytes: the outputs of two norms (4096 each) and the input of the last product (11008).
-  CHECK(whole.saved.value() - frozen.saved.value() == Approx(2.0 * 2048 * (2 * 4096 + 11008)));
+  CHECK(whole.kept().value() - frozen.kept().value() == Approx(2.0 * 2048 * (2 * 4096 + 11008)));
+  // Recomputed norms and activations were not kept to begin with.
+  for (const Recompute way : {Recompute::selective_operators, Recompute::selective_modules, Recompute::full}) {
+    CHECK(frozen.kept(way) == whole.kept(way));
+  }
   CHECK(frozen.parameters == 0.0);
   CHECK(frozen.frozen_parameters == whole.parameters);
   CHECK(frozen.matrices.empty());
   // Adapters beside all matrices need those inputs, and keep tokens · rank numbers each.
   parts.lora = Lora{};
   const Layer adapted = layer(build("llava-1.5-7b", parts), "transformer block");
-  CHECK(adapted.saved.value() - whole.saved.value() == Approx(7 * 2.0 * 2048 * 16));
+  CHECK(adapted.kept().value() - whole.kept().value() == Approx(7 * 2.0 * 2048 * 16));
 }
 
 TEST_CASE("a frozen encoder runs forward only") {
@@ -147,8 +151,8 @@ TEST_CASE("a frozen encoder runs forward only") {
     const Layer& part = layer(frozen, name);
     CHECK(part.forward == layer(whole, name).forward);
     CHECK(part.backward.empty());
-    CHECK(part.saved.value() == 0.0);
-    CHECK(part.saved_full.value() == 0.0);
+    CHECK(part.kept().value() == 0.0);
+    CHECK(part.kept(Recompute::full).value() == 0.0);
     // Nothing to run again where there is no backward pass.
     CHECK_FALSE(part.recomputable);
   }

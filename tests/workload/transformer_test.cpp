@@ -126,7 +126,7 @@ TEST_CASE("plain tensor parallelism keeps the gathered inputs of a block's two h
   const Model plain = build_transformer(c, "gpt", options);
   const Layer &fused_block = fused.layers[1].layer, &plain_block = plain.layers[1].layer;
   const Layer &fused_head = fused.layers[2].layer, &plain_head = plain.layers[2].layer;
-  CHECK((plain_block.saved - fused_block.saved).value() == Approx(2.0 * 0.75 * 1024 * 1024 * 2));
+  CHECK((plain_block.kept() - fused_block.kept()).value() == Approx(2.0 * 0.75 * 1024 * 1024 * 2));
   CHECK((plain_head.loss_buffers - fused_head.loss_buffers).value() == Approx(0.75 * 1024 * 1024 * 2));
 }
 
@@ -138,13 +138,13 @@ TEST_CASE("activation memory follows the published formula") {
   options.attention = AttentionKind::standard;
   const double expected = 1024.0 * 1024.0 * (34.0 + 5.0 * 16 * 1024 / 1024.0);
   const Layer block = build_transformer(c, "gpt", options).layers[1].layer;
-  CHECK(block.saved.value() == Approx(expected));
+  CHECK(block.kept().value() == Approx(expected));
   CHECK(block.output.value() == 2.0 * 1024 * 1024);  // what the next stage of a pipeline receives
-  CHECK(block.saved_full.value() == 2.0 * 1024 * 1024);
+  CHECK(block.kept(Recompute::full).value() == 2.0 * 1024 * 1024);
   CHECK(build_transformer(c, "gpt", options).layers[0].layer.output.value() == 2.0 * 1024 * 1024);
   options.tensor = 4;
   options.sequence_parallel = true;
-  CHECK(build_transformer(c, "gpt", options).layers[1].layer.saved.value() == Approx(expected / 4.0));
+  CHECK(build_transformer(c, "gpt", options).layers[1].layer.kept().value() == Approx(expected / 4.0));
 }
 
 TEST_CASE("a ring over context ranks divides a causal attention evenly; a window stays on the last rank") {

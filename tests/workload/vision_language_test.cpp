@@ -160,7 +160,12 @@ TEST_CASE("memory is that of the largest pass, time that of the mean one") {
   }();
   for (std::size_t i = 0; i < mixed.layers.size(); ++i) {
     INFO(mixed.layers[i].layer.name);
-    CHECK(mixed.layers[i].layer.saved == longest.layers[i].layer.saved);
+    CHECK(mixed.layers[i].layer.kept() == longest.layers[i].layer.kept());
     CHECK(flops_of(mixed.layers[i].layer.forward) == Approx(flops_of(mean.layers[i].layer.forward)).epsilon(0.005));
+    for (const Recompute way : {Recompute::selective, Recompute::selective_operators, Recompute::selective_modules}) {
+      CHECK(mixed.layers[i].layer.run_again(way).size() == mean.layers[i].layer.run_again(way).size());
+      CHECK(flops_of(mixed.layers[i].layer.run_again(way)) ==
+            Approx(flops_of(mean.layers[i].layer.run_again(way))).epsilon(0.005));
+    }
   }
 }
