@@ -70,8 +70,8 @@ void Platform::begin(RouteIndex index, FlowId id) {
 }
 
 void Platform::note_change(RouteIndex index) {
-  if (std::exchange(route(index).has_changed, true)) return;
-  changed_.push_back(index);
+  if (!std::exchange(route(index).has_changed, true)) changed_.push_back(index);
+  if (std::exchange(route(index).is_asked, false)) unasked_.push_back(index);
 }
 
 void Platform::enter_links(RouteIndex index) {
@@ -96,8 +96,6 @@ void Platform::leave_links(RouteIndex index) {
 /// Rates anew for all whom a change concerns.
 void Platform::share_links() {
   if (changed_.empty()) return;
-  for (const RouteIndex index : changed_) sharing_->set_flows(index, static_cast<int>(route(index).flows.size()));
-  sharing_->share();
   ++look_;
   for (const RouteIndex index : changed_) dissolve_around(index);
   ++look_;
@@ -160,15 +158,37 @@ void Platform::gather(RouteIndex first) {
       for (const User& user : users_unseen(crossing.link)) join(user.route);
     }
   }
-  set_rates(company(id));
+  for (const RouteRate& member : rates_of(id)) {
+    for (const FlowId one : route(member.route).flows) set_rate(flow(one), member.rate);
+  }
   ends_.emplace(first_end_of(company(id)), id, company(id).generation);
 }
 
-void Platform::set_rates(const Company& company) {
-  for (const RouteIndex index : company.routes) {
-    const BytesPerSecond rate = sharing_->rate(index);
-    for (const FlowId id : route(index).flows) set_rate(flow(id), rate);
+const KnownRates::Pattern& Platform::rates_of(CompanyId id) {
+  const std::vector<RouteIndex>& routes = company(id).routes;
+  const auto flows_on = [&](RouteIndex index) { return static_cast<int>(route(index).flows.size()); };
+  std::uint64_t hash = 0;
+  for (const RouteIndex index : routes) hash += RouteRate{index, flows_on(index)}.hash();
+  const auto moves = [&](const RouteRate& member) {
+    return route(member.route).company == id && flows_on(member.route) == member.flows;
+  };
+  const KnownRates::Pattern* known = known_.find(hash, routes.size(), moves);
+  return known != nullptr ? *known : known_.add(hash, ask(company(id)));
+}
+
+/// SimGrid first hears of all that has changed since.
+KnownRates::Pattern Platform::ask(const Company& company) {
+  for (const RouteIndex index : unasked_) {
+    route(index).is_asked = true;
+    sharing_->set_flows(index, static_cast<int>(route(index).flows.size()));
   }
+  unasked_.clear();
+  sharing_->share();
+  KnownRates::Pattern rates;
+  for (const RouteIndex index : company.routes) {
+    rates.push_back({index, static_cast<int>(route(index).flows.size()), sharing_->rate(index)});
+  }
+  return rates;
 }
 
 void Platform::set_rate(Flow& flow, BytesPerSecond rate) const {

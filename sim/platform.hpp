@@ -1,6 +1,6 @@
 // Flows in progress: each moves at the rate at which SimGrid shares the links among those that are moving, from one
 // change to the next. Flows that no chain of shared links joins cannot disturb each other: where some begin or end,
-// only their own company is looked at anew.
+// only their own company is looked at anew, and SimGrid is asked once for each company that there ever is.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/base/quantity.hpp"
+#include "sim/known_rates.hpp"
 #include "sim/link_sharing.hpp"
 
 namespace foretrain {
@@ -57,6 +58,7 @@ class Platform {
     std::vector<FlowId> flows;        ///< that are moving
     CompanyId company = -1;
     bool has_changed = false;
+    bool is_asked = true;  ///< SimGrid knows how many flows move
   };
   /// A route on a link, and which of its crossings this is.
   struct User {
@@ -89,7 +91,8 @@ class Platform {
   void dissolve(CompanyId id);
   void dissolve_around(RouteIndex route);
   void gather(RouteIndex first);
-  void set_rates(const Company& company);
+  [[nodiscard]] const KnownRates::Pattern& rates_of(CompanyId id);
+  KnownRates::Pattern ask(const Company& company);
   void set_rate(Flow& flow, BytesPerSecond rate) const;
   [[nodiscard]] Seconds first_end_of(const Company& company) const;
   CompanyId new_company();
@@ -107,6 +110,8 @@ class Platform {
   int background_ = 0;
   std::vector<RouteIndex> changed_;    ///< on which flows have begun or ended since links were shared
   std::vector<RouteIndex> dissolved_;  ///< whose company is not known yet
+  std::vector<RouteIndex> unasked_;    ///< on which flows have begun or ended since SimGrid was asked
+  KnownRates known_;
   std::vector<Company> companies_;
   std::vector<CompanyId> free_companies_;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
