@@ -13,6 +13,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <simgrid/version.h>  // after the others: it does not include what it needs
 
@@ -93,24 +94,30 @@ class SimGridSharing final : public LinkSharing {
   struct Route {
     s4u::Host* source;
     s4u::Host* destination;
-    double weight = 1.0;
-    std::vector<s4u::Link*> links;
     int flows = 0;
     s4u::CommPtr communication = nullptr;  // SimGrid drops one without an owner
     simgrid::kernel::resource::Action* action = nullptr;
   };
+  /// A link, and before which sharing it was said to have changed.
+  struct Link {
+    s4u::Link* link;
+    std::int64_t changed = -1;
+  };
   void begin(Route& route);
+  void note_change(Link& link) const;
 
+  const SharedLinks& plan_;
   s4u::Engine& engine_ = make_engine();
   simgrid::kernel::resource::Model* network_ = nullptr;
+  std::int64_t shared_ = 0;
+  std::vector<Link> links_;
   std::vector<Route> routes_;
 };
 
-SimGridSharing::SimGridSharing(const SharedLinks& plan) {
+SimGridSharing::SimGridSharing(const SharedLinks& plan) : plan_(plan) {
   s4u::NetZone* zone = make_zone(engine_);
-  std::vector<s4u::Link*> links;
   for (const BytesPerSecond bandwidth : plan.links) {
-    links.push_back(make_link(*zone, fmt::format("link{}", links.size()), bandwidth)->set_latency(0.0));
+    links_.push_back({make_link(*zone, fmt::format("link{}", links_.size()), bandwidth)->set_latency(0.0)});
   }
   // Every route has a pair of hosts of its own, one of √n sources and one of √n destinations.
   std::vector<s4u::Host*> sources, destinations;
@@ -120,16 +127,12 @@ SimGridSharing::SimGridSharing(const SharedLinks& plan) {
   }
   for (const std::vector<std::int32_t>& route : plan.routes) {
     const std::size_t number = routes_.size();
-    routes_.push_back({sources[number / sources.size()], destinations[number % sources.size()],
-                       plan.weight(static_cast<RouteIndex>(number))});
+    routes_.push_back({sources[number / sources.size()], destinations[number % sources.size()]});
     if (route.empty()) continue;
     // Bypass routes are looked up in a map: no table of all pairs of hosts, and repeated links are kept.
     std::vector<s4u::LinkInRoute> crossed;
     crossed.reserve(route.size());
-    for (const std::int32_t link : route) {
-      routes_.back().links.push_back(links[static_cast<std::size_t>(link)]);
-      crossed.emplace_back(routes_.back().links.back());
-    }
+    for (const std::int32_t link : route) crossed.emplace_back(links_[static_cast<std::size_t>(link)].link);
     zone->add_bypass_route(routes_.back().source->get_netpoint(), routes_.back().destination->get_netpoint(), nullptr,
                            nullptr, crossed);
   }
@@ -149,19 +152,30 @@ void SimGridSharing::begin(Route& route) {
   route.action = &network_->get_started_action_set()->back();
 }
 
-/// SimGrid divides a full link in inverse proportion to what it calls penalties; an action without one is at rest.
+/// SimGrid divides a full link in inverse proportion to what it calls penalties; an action without one is at rest. Where
+/// one begins to move on a link that awaits its turn already, SimGrid overlooks the others that it crosses.
 void SimGridSharing::set_flows(RouteIndex index, int flows) {
   Route& route = routes_[static_cast<std::size_t>(index)];
   if (route.flows == flows) return;
   if (route.action == nullptr) begin(route);
   route.flows = flows;
-  route.action->set_sharing_penalty(flows == 0 ? 0.0 : 1.0 / (route.weight * flows));
+  route.action->set_sharing_penalty(flows == 0 ? 0.0 : 1.0 / (plan_.weight(index) * flows));
   if (flows == 0) return;
-  for (s4u::Link* link : route.links) link->set_bandwidth(link->get_bandwidth());
+  for (const std::int32_t link : plan_.routes[static_cast<std::size_t>(index)]) {
+    note_change(links_[static_cast<std::size_t>(link)]);
+  }
+}
+
+/// A link whose bandwidth is set is shared anew, with all that it is joined to, even where it stays the same.
+void SimGridSharing::note_change(Link& link) const {
+  if (std::exchange(link.changed, shared_) != shared_) link.link->set_bandwidth(link.link->get_bandwidth());
 }
 
 /// SimGrid's clock stands still.
-void SimGridSharing::share() { network_->next_occurring_event(0.0); }
+void SimGridSharing::share() {
+  network_->next_occurring_event(0.0);
+  ++shared_;
+}
 
 BytesPerSecond SimGridSharing::rate(RouteIndex index) const {
   const Route& route = routes_[static_cast<std::size_t>(index)];
