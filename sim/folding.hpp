@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "sim/network_plan.hpp"
 #include "sim/link_sharing.hpp"
+#include "sim/network_plan.hpp"
 
 namespace foretrain {
 

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/s4u.hpp>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -152,8 +152,8 @@ void SimGridSharing::begin(Route& route) {
   route.action = &network_->get_started_action_set()->back();
 }
 
-/// SimGrid divides a full link in inverse proportion to what it calls penalties; an action without one is at rest. Where
-/// one begins to move on a link that awaits its turn already, SimGrid overlooks the others that it crosses.
+/// SimGrid divides a full link in inverse proportion to what it calls penalties; an action without one is at rest.
+/// Where one begins to move on a link that awaits its turn already, SimGrid overlooks the others that it crosses.
 void SimGridSharing::set_flows(RouteIndex index, int flows) {
   Route& route = routes_[static_cast<std::size_t>(index)];
   if (route.flows == flows) return;

@@ -123,7 +123,7 @@ class FlowInterconnect final : public Interconnect {
   std::optional<Platform> platform_;
 };
 
-/// Handles the events that may come before SimGrid's clock moves on: flows on the platform may end earlier, and flows
+/// Handles the events that may come before the platform's clock moves on: flows there may end earlier, and flows
 /// that have met must start there first.
 void FlowInterconnect::advance(EventLoop& loop) {
   const auto may_handle = [&](Seconds date) {
