@@ -7,10 +7,10 @@ namespace foretrain {
 Folding::Folding(const NetworkPlan& plan, bool fold) {
   const SharingSystem system = plan.sharing_system();
   const SharingSystem::Folded folded = fold ? foretrain::fold(system) : keep_apart(system);
-  platform_.links = folded.bandwidth;
-  platform_.weights = folded.weight;
+  links_.links = folded.bandwidth;
+  links_.weights = folded.weight;
   for (const std::vector<SharingSystem::Folded::Crossing>& crossings : folded.crossings) {
-    std::vector<LinkIndex>& route = platform_.routes.emplace_back();
+    std::vector<LinkIndex>& route = links_.routes.emplace_back();
     for (const auto [link, flows] : crossings) route.insert(route.end(), static_cast<std::size_t>(flows), link);
   }
   std::vector<bool> represented(folded.classes());

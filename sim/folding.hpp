@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "sim/link_sharing.hpp"
 #include "sim/network_plan.hpp"
-#include "sim/platform.hpp"
 
 namespace foretrain {
 
@@ -22,12 +22,12 @@ class Folding {
   /// `fold` = false: every flow represents itself.
   explicit Folding(const NetworkPlan& plan, bool fold = true);
 
-  [[nodiscard]] const Platform::Plan& platform() const { return platform_; }
+  [[nodiscard]] const SharedLinks& links() const { return links_; }
   [[nodiscard]] std::span<const Representative> flows_of(SetIndex set) const;
   [[nodiscard]] std::span<const RouteIndex> background() const { return background_; }
 
  private:
-  Platform::Plan platform_;
+  SharedLinks links_;
   std::vector<Representative> flows_;  ///< set by set
   std::vector<std::size_t> first_;     ///< of each set in flows_
   std::vector<RouteIndex> background_;

@@ -1,14 +1,14 @@
-// SimGrid behind Platform, as a library of its own that is loaded when it is needed (platform.cpp).
-#include "sim/platform.hpp"
+// The one place that knows SimGrid, set up so that flows share links max–min fairly and exactly; here stays all that
+// changes between SimGrid 3.32 and 4.x. SimGrid takes longer to load than most predictions take: this is a library of
+// its own, loaded when flows meet (link_sharing.cpp).
+#include "sim/link_sharing.hpp"
 
 #include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <deque>
-#include <simgrid/kernel/Timer.hpp>
+#include <memory>
 #include <simgrid/kernel/resource/Model.hpp>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
@@ -22,7 +22,6 @@ namespace foretrain {
 namespace {
 
 namespace s4u = simgrid::s4u;
-using simgrid::kernel::timer::Timer;
 
 // Exact max–min sharing needs CM02 with an unbounded TCP window, no reverse traffic, and links without latency (CM02
 // shares bandwidth in inverse proportion to latency). Dates closer than the precision are the same to SimGrid; its own
@@ -83,45 +82,42 @@ s4u::Engine& make_engine() {
   return *s4u::Engine::get_instance(&count, argv.data());
 }
 
-class SimGridPlatform final : public Platform {
+/// Every route has one communication that never ends; it counts for as many flows as move there, or for none.
+class SimGridSharing final : public LinkSharing {
  public:
-  explicit SimGridPlatform(const Plan& plan);
-  FlowId start(RouteIndex route, Bytes bytes) override;
-  void start_background(RouteIndex route) override;
-  [[nodiscard]] int flows_in_progress() const override;
-  std::vector<FlowId> take_finished() override;
-  [[nodiscard]] Seconds now() const override;
-  void set_alarm(Seconds date) override;
-  void run(const std::function<void()>& wake) override;
+  explicit SimGridSharing(const SharedLinks& links);
+  void set_flows(RouteIndex route, int flows) override;
+  void share() override;
+  [[nodiscard]] BytesPerSecond rate(RouteIndex route) const override;
 
  private:
-  struct Flow {
-    FlowId id = 0;
-    s4u::CommPtr communication;  // SimGrid drops a communication without an owner
-  };
-  struct HostPair {
+  struct Route {
     s4u::Host* source;
     s4u::Host* destination;
-    double weight = 1.0;
+    int flows = 0;
+    s4u::CommPtr communication = nullptr;  // SimGrid drops one without an owner
+    simgrid::kernel::resource::Action* action = nullptr;
   };
-  s4u::CommPtr send(RouteIndex route, std::uint64_t bytes);
+  /// A link, and before which sharing it was said to have changed.
+  struct Link {
+    s4u::Link* link;
+    std::int64_t changed = -1;
+  };
+  void begin(Route& route);
+  void note_change(Link& link) const;
 
+  const SharedLinks& plan_;
   s4u::Engine& engine_ = make_engine();
   simgrid::kernel::resource::Model* network_ = nullptr;
-  std::vector<HostPair> routes_;
-  std::vector<s4u::CommPtr> background_;
-  std::deque<Flow> flows_;  // a deque: communications point to their entry
-  std::vector<FlowId> free_flows_;
-  std::vector<FlowId> finished_;
-  Timer* alarm_ = nullptr;
-  const std::function<void()>* wake_ = nullptr;
+  std::int64_t shared_ = 0;
+  std::vector<Link> links_;
+  std::vector<Route> routes_;
 };
 
-SimGridPlatform::SimGridPlatform(const Plan& plan) {
+SimGridSharing::SimGridSharing(const SharedLinks& plan) : plan_(plan) {
   s4u::NetZone* zone = make_zone(engine_);
-  std::vector<const s4u::Link*> links;
   for (const BytesPerSecond bandwidth : plan.links) {
-    links.push_back(make_link(*zone, fmt::format("link{}", links.size()), bandwidth)->set_latency(0.0));
+    links_.push_back({make_link(*zone, fmt::format("link{}", links_.size()), bandwidth)->set_latency(0.0)});
   }
   // Every route has a pair of hosts of its own, one of √n sources and one of √n destinations.
   std::vector<s4u::Host*> sources, destinations;
@@ -131,13 +127,12 @@ SimGridPlatform::SimGridPlatform(const Plan& plan) {
   }
   for (const std::vector<std::int32_t>& route : plan.routes) {
     const std::size_t number = routes_.size();
-    routes_.push_back({sources[number / sources.size()], destinations[number % sources.size()],
-                       plan.weights.empty() ? 1.0 : plan.weights[number]});
+    routes_.push_back({sources[number / sources.size()], destinations[number % sources.size()]});
     if (route.empty()) continue;
     // Bypass routes are looked up in a map: no table of all pairs of hosts, and repeated links are kept.
     std::vector<s4u::LinkInRoute> crossed;
     crossed.reserve(route.size());
-    for (const std::int32_t link : route) crossed.emplace_back(links[static_cast<std::size_t>(link)]);
+    for (const std::int32_t link : route) crossed.emplace_back(links_[static_cast<std::size_t>(link)].link);
     zone->add_bypass_route(routes_.back().source->get_netpoint(), routes_.back().destination->get_netpoint(), nullptr,
                            nullptr, crossed);
   }
@@ -146,77 +141,51 @@ SimGridPlatform::SimGridPlatform(const Plan& plan) {
     if (model->get_name().starts_with("Network")) network_ = model;
   }
   if (network_ == nullptr) throw std::logic_error("this SimGrid has no model of networks");
-  s4u::Comm::on_completion_cb([this](const s4u::Activity& activity) {
-    const auto* flow = activity.get_data<Flow>();
-    if (flow == nullptr) return;  // background
-    finished_.push_back(flow->id);
-    set_alarm(now());
-  });
+  engine_.seal_platform();
 }
 
-/// SimGrid divides a full link in inverse proportion to what it calls penalties. The action that has just begun is the
-/// last one of its model.
-s4u::CommPtr SimGridPlatform::send(RouteIndex route, std::uint64_t bytes) {
-  const auto [source, destination, weight] = routes_[static_cast<std::size_t>(route)];
-  s4u::CommPtr communication = s4u::Comm::sendto_async(source, destination, bytes);
-  if (weight != 1.0) network_->get_started_action_set()->back().set_sharing_penalty(1.0 / weight);
-  return communication;
-}
-
-Platform::FlowId SimGridPlatform::start(RouteIndex route, Bytes bytes) {
-  if (free_flows_.empty()) {
-    free_flows_.push_back(static_cast<FlowId>(flows_.size()));
-    flows_.push_back({free_flows_.back(), nullptr});
-  }
-  const FlowId id = free_flows_.back();
-  free_flows_.pop_back();
-  Flow& flow = flows_[static_cast<std::size_t>(id)];
-  const auto whole_bytes = static_cast<std::uint64_t>(std::max(1.0, std::round(bytes.value())));
-  flow.communication = send(route, whole_bytes);
-  flow.communication->set_data(&flow);
-  return id;
-}
-
-void SimGridPlatform::start_background(RouteIndex route) {
+/// The action that has just begun is the last one of its model.
+void SimGridSharing::begin(Route& route) {
   constexpr std::uint64_t endless = 10'000'000'000'000'000'000U;
-  background_.push_back(send(route, endless));
+  route.communication = s4u::Comm::sendto_init(route.source, route.destination);
+  route.communication->set_payload_size(endless)->detach();
+  route.action = &network_->get_started_action_set()->back();
 }
 
-int SimGridPlatform::flows_in_progress() const {
-  return static_cast<int>(flows_.size() - free_flows_.size() - finished_.size());
-}
-
-std::vector<Platform::FlowId> SimGridPlatform::take_finished() {
-  std::vector<FlowId> finished = std::exchange(finished_, {});
-  std::ranges::sort(finished);
-  for (const FlowId id : finished) flows_[static_cast<std::size_t>(id)].communication = nullptr;
-  free_flows_.insert(free_flows_.end(), finished.rbegin(), finished.rend());
-  return finished;
-}
-
-Seconds SimGridPlatform::now() const { return Seconds(s4u::Engine::get_clock()); }
-
-void SimGridPlatform::set_alarm(Seconds date) {
-  date = std::max(date, now());
-  if (alarm_ != nullptr) {
-    if (alarm_->get_date() == date.value()) return;
-    alarm_->remove();
+/// SimGrid divides a full link in inverse proportion to what it calls penalties; an action without one is at rest.
+/// Where one begins to move on a link that awaits its turn already, SimGrid overlooks the others that it crosses.
+void SimGridSharing::set_flows(RouteIndex index, int flows) {
+  Route& route = routes_[static_cast<std::size_t>(index)];
+  if (route.flows == flows) return;
+  if (route.action == nullptr) begin(route);
+  route.flows = flows;
+  route.action->set_sharing_penalty(flows == 0 ? 0.0 : 1.0 / (plan_.weight(index) * flows));
+  if (flows == 0) return;
+  for (const std::int32_t link : plan_.routes[static_cast<std::size_t>(index)]) {
+    note_change(links_[static_cast<std::size_t>(link)]);
   }
-  alarm_ = Timer::set(date.value(), [this] {
-    alarm_ = nullptr;
-    (*wake_)();
-  });
 }
 
-void SimGridPlatform::run(const std::function<void()>& wake) {
-  wake_ = &wake;
-  engine_.run();
+/// A link whose bandwidth is set is shared anew, with all that it is joined to, even where it stays the same.
+void SimGridSharing::note_change(Link& link) const {
+  if (std::exchange(link.changed, shared_) != shared_) link.link->set_bandwidth(link.link->get_bandwidth());
+}
+
+/// SimGrid's clock stands still.
+void SimGridSharing::share() {
+  network_->next_occurring_event(0.0);
+  ++shared_;
+}
+
+BytesPerSecond SimGridSharing::rate(RouteIndex index) const {
+  const Route& route = routes_[static_cast<std::size_t>(index)];
+  return BytesPerSecond(route.action->get_rate() / route.flows);
 }
 
 }  // namespace
 
 }  // namespace foretrain
 
-extern "C" foretrain::Platform* foretrain_make_platform(const foretrain::Platform::Plan& plan) {
-  return std::make_unique<foretrain::SimGridPlatform>(plan).release();
+extern "C" foretrain::LinkSharing* foretrain_share_links(const foretrain::SharedLinks& links) {
+  return std::make_unique<foretrain::SimGridSharing>(links).release();
 }

@@ -120,10 +120,10 @@ class FlowInterconnect final : public Interconnect {
   std::vector<std::unique_ptr<CollectiveRun>> runs_;          ///< by resource
   MovingFlows flows_;
   std::optional<Folding> folding_;
-  std::unique_ptr<Platform> platform_;
+  std::optional<Platform> platform_;
 };
 
-/// Handles the events that may come before SimGrid's clock moves on: flows on the platform may end earlier, and flows
+/// Handles the events that may come before the platform's clock moves on: flows there may end earlier, and flows
 /// that have met must start there first.
 void FlowInterconnect::advance(EventLoop& loop) {
   const auto may_handle = [&](Seconds date) {
@@ -145,7 +145,7 @@ void FlowInterconnect::advance(EventLoop& loop) {
 }
 
 void FlowInterconnect::run_on_platform(EventLoop& loop) {
-  platform_ = Platform::make(folding_->platform());
+  platform_.emplace(folding_->links());
   platform_->set_alarm(loop.now());
   platform_->run([&] { advance(loop); });
 }
@@ -153,7 +153,7 @@ void FlowInterconnect::run_on_platform(EventLoop& loop) {
 Execution FlowInterconnect::drive(EventLoop& loop) {
   advance(loop);  // to the end, or until flows meet
   if (loop.finished()) return loop.take_execution();
-  Platform::load();
+  LinkSharing::load();
   // Once per process, and before the first result: a SimGrid that shares links differently must not go unnoticed.
   [[maybe_unused]] static const bool checked = (run_in_child(check_platform), true);
   const std::size_t tasks = graph_.tasks().size();

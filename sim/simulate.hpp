@@ -1,5 +1,5 @@
 // From a scenario to its result. Flows and steps as an interconnect for the event loop: collectives whose data share
-// links with others' on SimGrid's clock.
+// links with others' at rates that SimGrid gives.
 #pragma once
 
 #include <span>

@@ -59,18 +59,24 @@ RoutingDraws draw_routes(const Job& job, const ExecutorOn& execute) {
   }
   std::ranges::sort(drawn);
   const std::size_t middle = drawn.size() / 2;
-  RoutingDraws draws{Topology(cluster, drawn[middle].second), {}, middle};
+  RoutingDraws draws{Topology(cluster, drawn[middle].second), {}, middle, {}};
   for (const auto& [makespan, draw] : drawn) draws.makespans.push_back(makespan);
   // Nothing leaves more choice than the plain topology of a fat tree; a dragonfly's minimal ways leave none.
   const bool freest = std::holds_alternative<FatTree>(cluster.network.fabric.shape);
-  const Seconds planned = freest ? execute(job.graph(), job.topology()).makespan : Seconds(0.0);
+  std::optional<Execution> plain;
+  if (freest) plain = execute(job.graph(), job.topology());
+  const Seconds planned = plain ? plain->makespan : Seconds(0.0);
   Seconds median = draws.makespans[middle];
   if (estimated && median > Seconds(0.0)) {
-    const Seconds estimate = std::exchange(median, execute(job.graph(), draws.median).makespan);
+    draws.run = execute(job.graph(), draws.median);
+    const Seconds estimate = std::exchange(median, draws.run->makespan);
     for (Seconds& makespan : draws.makespans) makespan *= median / estimate;
   }
   for (Seconds& makespan : draws.makespans) makespan = std::max(makespan, planned);
-  if (median < planned) draws.median = job.topology();
+  if (median < planned) {
+    draws.median = job.topology();
+    draws.run = std::move(plain);
+  }
   return draws;
 }
 
@@ -80,8 +86,10 @@ Result result_over_fabric(const Job& job, const ExecutorOn& execute, Timeline ti
         job, [&](const TaskGraph& graph) { return execute(graph, job.topology()); }, timeline);
   }
   const RoutingDraws draws = draw_routes(job, execute);
-  Result result = result_of(
-      job, [&](const TaskGraph& graph) { return execute(graph, draws.median); }, timeline);
+  const Executor over_median = [&](const TaskGraph& graph) {
+    return draws.run && &graph == &job.graph() ? *draws.run : execute(graph, draws.median);
+  };
+  Result result = result_of(job, over_median, timeline);
   result.routing = spread_of(draws, job.scenario().cluster.network.fabric, result);
   return result;
 }

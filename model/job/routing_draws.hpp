@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "model/job/job.hpp"
@@ -23,6 +24,7 @@ struct RoutingDraws {
   Topology median;
   std::vector<Seconds> makespans;  ///< ascending
   std::size_t middle = 0;          ///< the median's among these
+  std::optional<Execution> run;    ///< of the graph over it, where there has been one
 };
 RoutingDraws draw_routes(const Job& job, const ExecutorOn& execute);
 

@@ -6,6 +6,7 @@
 
 #include "model/collectives/contention.hpp"
 #include "model/scenario/calibration_reader.hpp"
+#include "model/scenario/load.hpp"
 #include "sim/simulate.hpp"
 #include "tests/sim/graphs.hpp"
 
@@ -197,6 +198,14 @@ void all_to_all_contended(benchmark::State& state) {
   lower_and_simulate(state, cluster(64), CollectiveOperation::all_to_all, SyncAlgorithm::ring, stranger);
 }
 
+/// DeepSeek-V3 on 2,048 GPUs, whose ranks a slow part tells apart; at most five seconds.
+void mixture_of_experts(benchmark::State& state, const char* dispatch, const char* change) {
+  const std::vector<std::string> overrides = {std::string("plan.expert_dispatch=") + dispatch, change};
+  const Scenario scenario = load_scenario("deepseek-v3-2048-h100", overrides);
+  for (auto _ : state) benchmark::DoNotOptimize(predict(scenario, Fidelity::flows).time());
+  state.counters["peak_MB"] = peak_megabytes();
+}
+
 void scaling(benchmark::internal::Benchmark* benchmark) {
   benchmark->RangeMultiplier(2)->Range(64, 16384)->Complexity(benchmark::oNLogN)->Unit(benchmark::kMillisecond);
 }
@@ -207,6 +216,15 @@ BENCHMARK(ring_steps)->Unit(benchmark::kMillisecond);
 BENCHMARK(gpt3_pipeline)->Unit(benchmark::kMillisecond);
 BENCHMARK(all_to_all)->Unit(benchmark::kMillisecond);
 BENCHMARK(all_to_all_contended)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(mixture_of_experts, rails, "forwarded",
+                  "cluster.network.fabric={ kind: fat_tree, nodes_per_leaf: 32, oversubscription: 2, rails: true }")
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(mixture_of_experts, slow_card, "all_to_all",
+                  "cluster.faults=[{ node: 37, card: 2, bandwidth: 50 % }]")
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(mixture_of_experts, slow_gpus, "all_to_all",
+                  "cluster.faults=[{ node: 37, gpu: 3, speed: 80 % }, { node: 90, gpu: 5, speed: 90 % }]")
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(ring_alone)->Apply(scaling);
 BENCHMARK(two_levels_alone)->Apply(scaling);
 BENCHMARK(two_levels_contended)->Apply(scaling);

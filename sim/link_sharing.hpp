@@ -1,0 +1,44 @@
+// What SimGrid is asked: at which rates flows move that share links. Its library (platform_simgrid.cpp) answers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "model/base/quantity.hpp"
+
+namespace foretrain {
+
+using RouteIndex = std::int32_t;
+
+/// Links and the routes over them. A route lists the links that it crosses by number; one listed twice carries every
+/// byte twice. On a full link flows get rates in proportion to the weights of their routes.
+struct SharedLinks {
+  std::vector<BytesPerSecond> links;
+  std::vector<std::vector<std::int32_t>> routes;
+  std::vector<double> weights = {};  ///< of each route; empty: all alike
+
+  [[nodiscard]] double weight(RouteIndex route) const {
+    return weights.empty() ? 1.0 : weights[static_cast<std::size_t>(route)];
+  }
+};
+
+/// SimGrid allows one engine per process and the settings are the process's own, so at most one may ever be made in a
+/// process (run_in_child gives it one of its own).
+class LinkSharing {
+ public:
+  /// Loads SimGrid into this process, so that its children find it there. Throws std::runtime_error where it cannot be.
+  static void load();
+  /// Throws std::logic_error when this process has had one before. The links must outlive it.
+  static std::unique_ptr<LinkSharing> make(const SharedLinks& links);
+  virtual ~LinkSharing() = default;
+
+  /// From now on so many flows move over the route, none at first. The route must have links.
+  virtual void set_flows(RouteIndex route, int flows) = 0;
+  /// Divides the links among all flows that move, max–min fairly; work is done where something has changed.
+  virtual void share() = 0;
+  /// Of each of the route's flows, since share().
+  [[nodiscard]] virtual BytesPerSecond rate(RouteIndex route) const = 0;
+};
+
+}  // namespace foretrain
