@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/collectives/collective.hpp"
+#include "model/collectives/card_time.hpp"
 
 namespace foretrain {
 
@@ -26,6 +26,8 @@ void LinkLoad::add(const std::vector<Flow>& flows) {
       if (load_[link] == Bytes(0.0)) links_.push_back(link);
       load_[link] += flow.bytes;
     }
+    visit_cards(flow, route_, topology_,
+                [&](LinkId card, double times) { load_[card] += flow.bytes * (times - 1.0); });
   }
 }
 

@@ -12,7 +12,8 @@ class LinkLoad {
  public:
   explicit LinkLoad(const Topology& topology);
 
-  /// Time of the link that is busy longest; a link that stands twice in a route carries twice the bytes. Where the
+  /// Time of the link that is busy longest; a link that stands twice in a route carries twice the bytes, and a card is
+  /// busy with each message beside its bytes (card_time.hpp). Where the
   /// transport limits connections, all flows between two endpoints share what it lets through.
   Seconds busiest(const std::vector<Flow>& flows);
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "tests/property/random_scenarios.hpp"
 
@@ -17,6 +18,8 @@ struct NamedProperty {
 /// How many scenarios, and from which seed: environment variables FORETRAIN_TRIES and FORETRAIN_SEED may say.
 int scenarios_to_try(int usual);
 unsigned seed_to_use(unsigned usual);
+/// FORETRAIN_PROPERTY: a part of the names of those to check.
+bool is_wanted(std::string_view property);
 
 /// Fails for each property that some scenario violates, and prints the smallest scenario that does.
 void hold_for_all(std::span<const NamedProperty> properties, Settings (*random_settings)(Random&), int scenarios,

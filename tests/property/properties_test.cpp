@@ -1,4 +1,5 @@
-// Properties of every prediction, on random scenarios. FORETRAIN_SEED and FORETRAIN_TRIES try others, and more.
+// Properties of every prediction, on random scenarios. FORETRAIN_SEED and FORETRAIN_TRIES try others, and more;
+// FORETRAIN_PROPERTY those alone whose names have it.
 #include <span>
 #include <vector>
 
