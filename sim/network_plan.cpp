@@ -36,6 +36,11 @@ void NetworkPlan::find_links(EndpointId source, EndpointId destination) {
   }
 }
 
+BytesPerSecond NetworkPlan::most_rate_of(const Flow& flow) const {
+  if (!topology_.limits_connections()) return flow.most_rate;
+  return std::min(flow.most_rate, topology_.most_rate(flow.source, flow.destination));
+}
+
 void NetworkPlan::find_route(const Flow& flow) {
   find_links(flow.source, flow.destination);
   if (is_finite(flow.message)) {
@@ -45,10 +50,9 @@ void NetworkPlan::find_route(const Flow& flow) {
       crossed_.push_back(held->second);
     });
   }
-  if (!topology_.limits_connections()) return;
-  const BytesPerSecond most_rate = topology_.most_rate(flow.source, flow.destination);
+  const BytesPerSecond most_rate = most_rate_of(flow);
   if (!is_finite(most_rate)) return;
-  const auto [limit, is_new] = connection_limit_.try_emplace(std::pair(flow.source, flow.destination), 0);
+  const auto [limit, is_new] = connection_limit_.try_emplace({flow.source, flow.destination, most_rate}, 0);
   if (is_new) limit->second = new_link(most_rate);
   crossed_.push_back(limit->second);
 }
@@ -67,8 +71,8 @@ void NetworkPlan::append_route(const Flow& flow, std::vector<LinkIndex>& links) 
     visit_cards(flow, topology_.route(flow.source, flow.destination).links, topology_,
                 [&](LinkId card, double times) { links.push_back(held_cards_.at({card, times})); });
   }
-  const auto limit = connection_limit_.find(std::pair(flow.source, flow.destination));
-  if (limit != connection_limit_.end()) links.push_back(limit->second);
+  const BytesPerSecond most_rate = most_rate_of(flow);
+  if (is_finite(most_rate)) links.push_back(connection_limit_.at({flow.source, flow.destination, most_rate}));
 }
 
 SetIndex NetworkPlan::add_set(std::vector<Flow> flows) {

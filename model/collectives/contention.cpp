@@ -51,7 +51,7 @@ class SystemBuilder {
       link = number;
     }
     crossed_.insert(crossed_.end(), held_.begin(), held_.end());
-    rate = std::min(rate, topology_.most_rate(flow.source, flow.destination));
+    rate = std::min({rate, flow.most_rate, topology_.most_rate(flow.source, flow.destination)});
     if (is_finite(rate)) crossed_.push_back(new_link(rate));
     system_.add_flow(kind, crossed_, flow.weight);
   }

@@ -35,9 +35,6 @@ class LossyPhases {
     const auto engine = in_switches ? TrafficBuilder::Engine::switches : TrafficBuilder::Engine::kernels;
     for (Phase& phase : phases_) {
       for (Flow& flow : phase.flows) flow = builder.carried(flow, engine);
-      const Seconds sockets = builder.slowest_connection(phase.flows), links = load_.busiest(phase.flows);
-      if (sockets <= links) continue;
-      for (Flow& flow : phase.flows) flow.bytes *= sockets / links;
     }
   }
 

@@ -11,9 +11,11 @@ LinkLoad::LinkLoad(const Topology& topology)
 
 Seconds LinkLoad::slowest_connection(const std::vector<Flow>& flows) const {
   Seconds slowest(0.0);
-  if (!topology_.limits_connections()) return slowest;
+  const auto is_limited = [](const Flow& flow) { return is_finite(flow.most_rate); };
+  if (!topology_.limits_connections() && std::ranges::none_of(flows, is_limited)) return slowest;
   for (const Flow& flow : merge_by_ends(flows)) {
-    slowest = std::max(slowest, flow.bytes / topology_.most_rate(flow.source, flow.destination));
+    const BytesPerSecond most = std::min(flow.most_rate, topology_.most_rate(flow.source, flow.destination));
+    slowest = std::max(slowest, flow.bytes / most);
   }
   return slowest;
 }

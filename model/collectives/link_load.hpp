@@ -14,7 +14,7 @@ class LinkLoad {
 
   /// Time of the link that is busy longest; a link that stands twice in a route carries twice the bytes, and a card is
   /// busy with each message beside its bytes (card_time.hpp). Where the
-  /// transport limits connections, all flows between two endpoints share what it lets through.
+  /// transport or the library limits connections, all flows between two endpoints share what these let through.
   Seconds busiest(const std::vector<Flow>& flows);
 
   /// The same of some of the flows that have been added since clear().

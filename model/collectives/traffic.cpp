@@ -102,20 +102,12 @@ double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Eng
 Flow TrafficBuilder::carried(Flow flow, Engine engine) {
   const double share = efficiency(flow.source, flow.destination, engine);
   flow.bytes /= share;
-  if (topology_.node_of(flow.source) != topology_.node_of(flow.destination)) flow.message = message_ / share;
+  const int node = topology_.node_of(flow.source);
+  if (node == topology_.node_of(flow.destination)) return flow;
+  flow.message = message_ / share;
+  const int sockets = topology_.nccl().none() ? 0 : topology_.tcp_streams(node);
+  if (sockets > 0) flow.most_rate = BytesPerSecond(constants_.socket_gbps * 1e9) * (sockets * flow.weight / share);
   return flow;
-}
-
-Seconds TrafficBuilder::slowest_connection(const std::vector<Flow>& flows) {
-  Seconds slowest(0.0);
-  for (const Flow& flow : flows) {
-    const int node = topology_.node_of(flow.source);
-    const int sockets = node == topology_.node_of(flow.destination) ? 0 : topology_.tcp_streams(node);
-    if (sockets == 0 || topology_.nccl().none()) continue;
-    const BytesPerSecond most = BytesPerSecond(constants_.socket_gbps * 1e9) * (sockets * flow.weight);
-    slowest = std::max(slowest, flow.bytes * efficiency(flow.source, flow.destination) / most);
-  }
-  return slowest;
 }
 
 void TrafficBuilder::add(EndpointId source, EndpointId destination, double bytes, Engine engine) {

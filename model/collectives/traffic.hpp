@@ -55,15 +55,12 @@ class TrafficBuilder {
   std::vector<Flow> flows();
 
   enum class Engine { kernels, switches };
-  /// The flow as the library's kernels carry it.
+  /// The flow as the library's kernels carry it. Over TCP its sockets limit it, whatever the cards carry: NCCL opens one
+  /// for each channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), and over one card a ring is
+  /// one channel: modelling choice.
   Flow carried(Flow flow, Engine engine = Engine::kernels);
   /// What these reach of the route's bandwidth in endless messages, its links' own figures before the general ones.
   double efficiency(EndpointId source, EndpointId destination, Engine engine = Engine::kernels);
-
-  /// How long TCP's sockets need for the flows, each by itself, whatever the cards carry. NCCL opens one for each
-  /// channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), and over one card a ring is one
-  /// channel: modelling choice.
-  Seconds slowest_connection(const std::vector<Flow>& flows);
 
  private:
   void add(EndpointId source, EndpointId destination, double bytes, Engine engine = Engine::kernels);
