@@ -210,7 +210,8 @@ class AutomaticCollective {
   Candidate parallel_trees(const Load& traffic) const {
     const double n = slowest().ranks;
     const Seconds step = library_.longest_step(library_.simple(), Seconds(0.0));
-    return {"pat/Simple", library_.launch() + step / 3.5 * library_.levels() + 2.8_us * n, &traffic,
+    const Seconds of_ranks = Seconds(library_.constants().parallel_tree_us * 1e-6) * n;
+    return {"pat/Simple", library_.launch() + step / 3.5 * library_.levels() + of_ranks, &traffic,
             0.75 * 0.5 * (n - 1.0) / n};
   }
 
