@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "model/base/hash.hpp"
-#include "model/collectives/collective.hpp"
+#include "model/collectives/card_time.hpp"
 
 namespace foretrain {
 
@@ -36,12 +36,23 @@ void NetworkPlan::find_links(EndpointId source, EndpointId destination) {
   }
 }
 
-void NetworkPlan::find_route(EndpointId source, EndpointId destination) {
-  find_links(source, destination);
-  if (!topology_.limits_connections()) return;
-  const BytesPerSecond most_rate = topology_.most_rate(source, destination);
+BytesPerSecond NetworkPlan::most_rate_of(const Flow& flow) const {
+  if (!topology_.limits_connections()) return flow.most_rate;
+  return std::min(flow.most_rate, topology_.most_rate(flow.source, flow.destination));
+}
+
+void NetworkPlan::find_route(const Flow& flow) {
+  find_links(flow.source, flow.destination);
+  if (is_finite(flow.message)) {
+    visit_cards(flow, topology_.route(flow.source, flow.destination).links, topology_, [&](LinkId card, double times) {
+      const auto [held, is_new] = held_cards_.try_emplace({card, times}, 0);
+      if (is_new) held->second = new_link(topology_.link_bandwidth(card) / times);
+      crossed_.push_back(held->second);
+    });
+  }
+  const BytesPerSecond most_rate = most_rate_of(flow);
   if (!is_finite(most_rate)) return;
-  const auto [limit, is_new] = connection_limit_.try_emplace(std::pair(source, destination), 0);
+  const auto [limit, is_new] = connection_limit_.try_emplace({flow.source, flow.destination, most_rate}, 0);
   if (is_new) limit->second = new_link(most_rate);
   crossed_.push_back(limit->second);
 }
@@ -54,10 +65,14 @@ void NetworkPlan::append_links(EndpointId source, EndpointId destination, std::v
   }
 }
 
-void NetworkPlan::append_route(EndpointId source, EndpointId destination, std::vector<LinkIndex>& links) const {
-  append_links(source, destination, links);
-  const auto limit = connection_limit_.find(std::pair(source, destination));
-  if (limit != connection_limit_.end()) links.push_back(limit->second);
+void NetworkPlan::append_route(const Flow& flow, std::vector<LinkIndex>& links) const {
+  append_links(flow.source, flow.destination, links);
+  if (is_finite(flow.message)) {
+    visit_cards(flow, topology_.route(flow.source, flow.destination).links, topology_,
+                [&](LinkId card, double times) { links.push_back(held_cards_.at({card, times})); });
+  }
+  const BytesPerSecond most_rate = most_rate_of(flow);
+  if (is_finite(most_rate)) links.push_back(connection_limit_.at({flow.source, flow.destination, most_rate}));
 }
 
 SetIndex NetworkPlan::add_set(std::vector<Flow> flows) {
@@ -65,7 +80,7 @@ SetIndex NetworkPlan::add_set(std::vector<Flow> flows) {
   NetworkPlan::FlowSet set;
   set.flows = merge_by_ends(std::move(flows));
   std::erase_if(set.flows, [&](const Flow& flow) {
-    find_route(flow.source, flow.destination);
+    find_route(flow);
     for (const LinkIndex link : crossed_) {
       Bytes& load = load_[static_cast<std::size_t>(link)];
       if (load == Bytes(0.0)) set.links.push_back(link);
@@ -140,7 +155,7 @@ SharingSystem NetworkPlan::sharing_system() const {
       const auto [kind, is_new] = kind_of_size.try_emplace(flow.bytes, kinds);
       if (is_new) ++kinds;
       crossed.clear();
-      append_route(flow.source, flow.destination, crossed);
+      append_route(flow, crossed);
       system.add_flow(kind->second, crossed, flow.weight);
     }
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -60,11 +61,14 @@ class NetworkPlan {
   LinkIndex new_link(BytesPerSecond bandwidth);
   /// Numbers the links between two endpoints in `crossed_`.
   void find_links(EndpointId source, EndpointId destination);
-  /// The same for a flow of a set: a connection that the transport holds back crosses one more, its own.
-  void find_route(EndpointId source, EndpointId destination);
+  /// The same for a flow of a set: a connection that transport or library hold back crosses one more, its own; messages
+  /// that hold up a card one for each card, which carries less by them. Messages of one size share it; beside others
+  /// their bytes alone count.
+  void find_route(const Flow& flow);
+  [[nodiscard]] BytesPerSecond most_rate_of(const Flow& flow) const;
   /// Appends what find_links, find_route has found.
   void append_links(EndpointId source, EndpointId destination, std::vector<LinkIndex>& links) const;
-  void append_route(EndpointId source, EndpointId destination, std::vector<LinkIndex>& links) const;
+  void append_route(const Flow& flow, std::vector<LinkIndex>& links) const;
 
   const Topology& topology_;
   std::vector<BytesPerSecond> links_;
@@ -73,8 +77,9 @@ class NetworkPlan {
   std::vector<LinkIndex> bundle_of_link_;
   std::size_t bundles_ = 0;
   std::vector<LinkIndex> link_index_;  ///< of every link of the topology; -1 where no flow crosses it
-  std::map<std::pair<EndpointId, EndpointId>, LinkIndex> connection_limit_;
-  std::vector<Bytes> load_;  ///< all zero between calls
+  std::map<std::tuple<EndpointId, EndpointId, BytesPerSecond>, LinkIndex> connection_limit_;
+  std::map<std::pair<LinkId, double>, LinkIndex> held_cards_;  ///< by what a byte takes, of the card's own time
+  std::vector<Bytes> load_;                                    ///< all zero between calls
   std::vector<LinkIndex> crossed_;
 };
 

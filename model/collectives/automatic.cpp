@@ -38,7 +38,6 @@ constexpr NcclVersion network_switches_since{2, 6}, node_switches_since{2, 17}, 
 struct Load {
   Seconds time;  ///< of the busiest link, or of the slowest socket, for one byte
   std::function<std::vector<Flow>()> flows;
-  double stretch = 1.0;  ///< of the flows, where that is a socket
 };
 
 /// Where all groups pass round the same nodes, and these are alike, three nodes are as busy as all.
@@ -81,7 +80,7 @@ class AutomaticCollective {
   LoweredCollective lower() {
     const Candidate best = fastest();
     LoweredCollective::Phase phase{.latency = best.latency, .flows = best.traffic->flows(), .repeat = 1};
-    const double factor = (call_.size / Bytes(1.0)) / best.share * best.traffic->stretch;
+    const double factor = (call_.size / Bytes(1.0)) / best.share;
     for (Flow& flow : phase.flows) flow.bytes *= factor;
     if (call_.operation == CollectiveOperation::send_receive) add_headers(phase, topology_);
     return {.chosen_algorithm = best.name, .phases = {std::move(phase)}};
@@ -182,9 +181,7 @@ class AutomaticCollective {
   }
 
   Load load(const std::vector<Flow>& busiest, std::function<std::vector<Flow>()> flows) {
-    const Seconds links = load_.busiest(busiest);
-    const Seconds sockets = TrafficBuilder(topology_, library_.constants()).slowest_connection(busiest);
-    return {std::max(links, sockets), std::move(flows), sockets > links ? sockets / links : 1.0};
+    return {load_.busiest(busiest), std::move(flows)};
   }
 
   Candidate ring(const Load& traffic, const LibraryProtocol& protocol) const {
@@ -212,7 +209,8 @@ class AutomaticCollective {
   Candidate parallel_trees(const Load& traffic) const {
     const double n = slowest().ranks;
     const Seconds step = library_.longest_step(library_.simple(), Seconds(0.0));
-    return {"pat/Simple", library_.launch() + step / 3.5 * library_.levels() + 2.8_us * n, &traffic,
+    const Seconds of_ranks = Seconds(library_.constants().parallel_tree_us * 1e-6) * n;
+    return {"pat/Simple", library_.launch() + step / 3.5 * library_.levels() + of_ranks, &traffic,
             0.75 * 0.5 * (n - 1.0) / n};
   }
 

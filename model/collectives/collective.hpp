@@ -44,10 +44,17 @@ struct Flow {
   EndpointId destination = 0;
   Bytes bytes;  ///< as links count them: payload with what the library's protocol and small messages' headers add
   double weight = 1.0;
+  Bytes message = Bytes::infinity();  ///< into which the library cuts them; each holds up its cards (card_time.hpp)
+  BytesPerSecond most_rate = BytesPerSecond::infinity();  ///< of the library's connections between these ends
 
   /// Both over the connections of the one that has more.
   [[nodiscard]] Flow joined(const Flow& other) const {
-    return {source, destination, bytes + other.bytes, std::max(weight, other.weight)};
+    return {source,
+            destination,
+            bytes + other.bytes,
+            std::max(weight, other.weight),
+            std::min(message, other.message),
+            std::min(most_rate, other.most_rate)};
   }
 };
 

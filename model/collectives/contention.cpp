@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/base/error.hpp"
+#include "model/collectives/card_time.hpp"
 #include "model/collectives/collective.hpp"
 #include "model/collectives/flow_classes.hpp"
 #include "model/collectives/link_load.hpp"
@@ -35,18 +36,24 @@ class SystemBuilder {
       : topology_(topology), number_(static_cast<std::size_t>(topology.links()), -1) {}
 
   /// `rate` narrows the flow by a link of its own, as the transport's connections do.
-  void add(std::int32_t kind, EndpointId source, EndpointId destination, double weight = 1.0,
-           BytesPerSecond rate = BytesPerSecond::infinity()) {
+  void add(std::int32_t kind, const Flow& flow, BytesPerSecond rate = BytesPerSecond::infinity()) {
     crossed_.clear();
-    topology_.append_route(source, destination, crossed_);
+    topology_.append_route(flow.source, flow.destination, crossed_);
+    held_.clear();
+    visit_cards(flow, crossed_, topology_, [&](LinkId card, double times) {
+      const auto [held, is_new] = held_cards_.try_emplace({card, times}, -1);
+      if (is_new) held->second = new_link(topology_.link_bandwidth(card) / times);
+      held_.push_back(held->second);
+    });
     for (LinkId& link : crossed_) {
       std::int32_t& number = number_[static_cast<std::size_t>(link)];
       if (number < 0) number = new_link(topology_.link_bandwidth(link));
       link = number;
     }
-    rate = std::min(rate, topology_.most_rate(source, destination));
+    crossed_.insert(crossed_.end(), held_.begin(), held_.end());
+    rate = std::min({rate, flow.most_rate, topology_.most_rate(flow.source, flow.destination)});
     if (is_finite(rate)) crossed_.push_back(new_link(rate));
-    system_.add_flow(kind, crossed_, weight);
+    system_.add_flow(kind, crossed_, flow.weight);
   }
   [[nodiscard]] const SharingSystem& system() const { return system_; }
 
@@ -59,7 +66,8 @@ class SystemBuilder {
   const Topology& topology_;
   SharingSystem system_;
   std::vector<std::int32_t> number_;
-  std::vector<LinkId> crossed_;
+  std::map<std::pair<LinkId, double>, std::int32_t> held_cards_;  ///< by messages that take so many times as long
+  std::vector<LinkId> crossed_, held_;
 };
 
 /// How long flow classes with this much left need while those with an infinite amount go on for ever.
@@ -120,12 +128,12 @@ class ContendedPhases {
     for (const Flow& flow : merge_by_ends(phase.flows)) {
       if (flow.bytes <= Bytes(0.0) || flow.source == flow.destination) continue;
       const auto kind = kinds.try_emplace(flow.bytes, static_cast<std::int32_t>(kinds.size())).first->second;
-      builder.add(kind, flow.source, flow.destination, flow.weight);
+      builder.add(kind, flow);
       left_of_flow.push_back(flow.bytes);
     }
     auto kind = static_cast<std::int32_t>(kinds.size());
     for (const BackgroundFlow::Route& route : background_) {
-      builder.add(kind++, route.source, route.destination, 1.0, route.rate);
+      builder.add(kind++, {route.source, route.destination, Bytes::infinity()}, route.rate);
       left_of_flow.push_back(Bytes::infinity());
     }
     const SharingSystem::Folded folded = fold(builder.system());

@@ -34,10 +34,7 @@ class LossyPhases {
     const bool in_switches = algorithm_.runs == Algorithm::Runs::switches && library_.slowest().in_network;
     const auto engine = in_switches ? TrafficBuilder::Engine::switches : TrafficBuilder::Engine::kernels;
     for (Phase& phase : phases_) {
-      for (Flow& flow : phase.flows) flow.bytes /= builder.efficiency(flow.source, flow.destination, engine);
-      const Seconds sockets = builder.slowest_connection(phase.flows), links = load_.busiest(phase.flows);
-      if (sockets <= links) continue;
-      for (Flow& flow : phase.flows) flow.bytes *= sockets / links;
+      for (Flow& flow : phase.flows) flow = builder.carried(flow, engine);
     }
   }
 

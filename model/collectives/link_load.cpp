@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/collectives/collective.hpp"
+#include "model/collectives/card_time.hpp"
 
 namespace foretrain {
 
@@ -11,9 +11,11 @@ LinkLoad::LinkLoad(const Topology& topology)
 
 Seconds LinkLoad::slowest_connection(const std::vector<Flow>& flows) const {
   Seconds slowest(0.0);
-  if (!topology_.limits_connections()) return slowest;
+  const auto is_limited = [](const Flow& flow) { return is_finite(flow.most_rate); };
+  if (!topology_.limits_connections() && std::ranges::none_of(flows, is_limited)) return slowest;
   for (const Flow& flow : merge_by_ends(flows)) {
-    slowest = std::max(slowest, flow.bytes / topology_.most_rate(flow.source, flow.destination));
+    const BytesPerSecond most = std::min(flow.most_rate, topology_.most_rate(flow.source, flow.destination));
+    slowest = std::max(slowest, flow.bytes / most);
   }
   return slowest;
 }
@@ -26,6 +28,8 @@ void LinkLoad::add(const std::vector<Flow>& flows) {
       if (load_[link] == Bytes(0.0)) links_.push_back(link);
       load_[link] += flow.bytes;
     }
+    visit_cards(flow, route_, topology_,
+                [&](LinkId card, double times) { load_[card] += flow.bytes * (times - 1.0); });
   }
 }
 

@@ -12,8 +12,9 @@ class LinkLoad {
  public:
   explicit LinkLoad(const Topology& topology);
 
-  /// Time of the link that is busy longest; a link that stands twice in a route carries twice the bytes. Where the
-  /// transport limits connections, all flows between two endpoints share what it lets through.
+  /// Time of the link that is busy longest; a link that stands twice in a route carries twice the bytes, and a card is
+  /// busy with each message beside its bytes (card_time.hpp). Where the
+  /// transport or the library limits connections, all flows between two endpoints share what these let through.
   Seconds busiest(const std::vector<Flow>& flows);
 
   /// The same of some of the flows that have been added since clear().

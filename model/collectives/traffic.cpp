@@ -79,29 +79,18 @@ GroupLayout lay_out(const std::vector<int>& group, const Topology& topology) {
   return layout;
 }
 
-double TrafficBuilder::card_efficiency(BytesPerSecond narrowest, int node) const {
-  const CardMessages& messages = topology_.card_messages(node);
-  const double endless = messages.efficiency > 0.0 ? messages.efficiency : constants_.network_efficiency;
-  if (messages.message_time == Seconds(0.0) || !is_finite(message_)) return endless;
-  const Bytes missed = narrowest * endless * messages.message_time;
-  return endless * (message_ / (message_ + missed));
-}
-
 double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Engine engine) {
   if (topology_.nccl().none()) return 1.0;
   links_.clear();
   topology_.append_route(source, destination, links_);
   double nvlink = 1.0;
   bool only_nvlink = true;
-  BytesPerSecond narrowest = BytesPerSecond::infinity();
-  for (const LinkId link : links_) {
-    const auto times =
-        static_cast<double>(std::ranges::count(links_, link));  // a link listed twice carries bytes twice
-    narrowest = std::min(narrowest, topology_.link_bandwidth(link) / times);
-  }
   for (const LinkId link : links_) {
     const LinkKind kind = topology_.link_kind(link);
-    if (kind == LinkKind::network) return card_efficiency(narrowest, topology_.node_of(source));
+    if (kind == LinkKind::network) {
+      const double own = topology_.card_messages(topology_.node_of(source)).efficiency;
+      return own > 0.0 ? own : constants_.network_efficiency;
+    }
     only_nvlink = only_nvlink && is_nvlink(kind);
     const double own = topology_.collective_efficiency(link);
     nvlink = std::min(nvlink, own > 0.0 ? own : constants_.nvlink_efficiency);
@@ -110,20 +99,19 @@ double TrafficBuilder::efficiency(EndpointId source, EndpointId destination, Eng
   return engine == Engine::switches ? constants_.nvls_efficiency : nvlink;
 }
 
-Seconds TrafficBuilder::slowest_connection(const std::vector<Flow>& flows) {
-  Seconds slowest(0.0);
-  for (const Flow& flow : flows) {
-    const int node = topology_.node_of(flow.source);
-    const int sockets = node == topology_.node_of(flow.destination) ? 0 : topology_.tcp_streams(node);
-    if (sockets == 0 || topology_.nccl().none()) continue;
-    const BytesPerSecond most = BytesPerSecond(constants_.socket_gbps * 1e9) * (sockets * flow.weight);
-    slowest = std::max(slowest, flow.bytes * efficiency(flow.source, flow.destination) / most);
-  }
-  return slowest;
+Flow TrafficBuilder::carried(Flow flow, Engine engine) {
+  const double share = efficiency(flow.source, flow.destination, engine);
+  flow.bytes /= share;
+  const int node = topology_.node_of(flow.source);
+  if (node == topology_.node_of(flow.destination)) return flow;
+  flow.message = message_ / share;
+  const int sockets = topology_.nccl().none() ? 0 : topology_.tcp_streams(node);
+  if (sockets > 0) flow.most_rate = BytesPerSecond(constants_.socket_gbps * 1e9) * (sockets * flow.weight / share);
+  return flow;
 }
 
 void TrafficBuilder::add(EndpointId source, EndpointId destination, double bytes, Engine engine) {
-  flows_.push_back({source, destination, Bytes(bytes / efficiency(source, destination, engine))});
+  flows_.push_back(carried({source, destination, Bytes(bytes)}, engine));
 }
 
 void TrafficBuilder::add_ring(const GroupLayout& layout, CollectiveOperation operation) {
@@ -248,8 +236,7 @@ void TrafficBuilder::add_exchange(std::vector<Flow> flows, Bytes size) {
 
 void TrafficBuilder::add_messages(std::vector<Flow> messages) {
   for (Flow& flow : forwarded_over_rails(std::move(messages), topology_)) {
-    flow.bytes /= efficiency(flow.source, flow.destination);
-    flows_.push_back(flow);
+    flows_.push_back(carried(flow));
   }
 }
 

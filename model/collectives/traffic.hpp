@@ -29,7 +29,7 @@ struct GroupLayout {
 GroupLayout lay_out(const std::vector<int>& group, const Topology& topology);
 
 /// Adds up flows of several groups, for a message of one byte; bytes are inflated by what the links of each flow lose
-/// against large copies.
+/// against large copies, and flows between nodes know the messages into which they are cut.
 class TrafficBuilder {
  public:
   /// `message` is the size of the messages into which data is cut between nodes.
@@ -55,13 +55,12 @@ class TrafficBuilder {
   std::vector<Flow> flows();
 
   enum class Engine { kernels, switches };
-  /// What the library's kernels reach of the route's bandwidth, its links' own figures before the general ones.
+  /// The flow as the library's kernels carry it. Over TCP its sockets limit it, whatever the cards carry: NCCL opens one
+  /// for each channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), and over one card a ring is
+  /// one channel: modelling choice.
+  Flow carried(Flow flow, Engine engine = Engine::kernels);
+  /// What these reach of the route's bandwidth in endless messages, its links' own figures before the general ones.
   double efficiency(EndpointId source, EndpointId destination, Engine engine = Engine::kernels);
-
-  /// How long TCP's sockets need for the flows, each by itself, whatever the cards carry. NCCL opens one for each
-  /// channel unless told otherwise (NCCL_NSOCKS_PERTHREAD, NCCL_SOCKET_NTHREADS), and over one card a ring is one
-  /// channel: modelling choice.
-  Seconds slowest_connection(const std::vector<Flow>& flows);
 
  private:
   void add(EndpointId source, EndpointId destination, double bytes, Engine engine = Engine::kernels);
@@ -69,8 +68,6 @@ class TrafficBuilder {
   void add_to_switches(const GroupLayout& layout);
   /// Point to point, of a message of one byte; forwarded over rails where the library does that.
   void add_messages(std::vector<Flow> messages);
-  /// Of a way between nodes whose narrowest link, card or slot, carries this much: what messages leave of it.
-  [[nodiscard]] double card_efficiency(BytesPerSecond narrowest, int node) const;
 
   const Topology& topology_;
   const CollectiveConstants& constants_;

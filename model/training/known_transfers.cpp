@@ -37,7 +37,7 @@ std::vector<std::int64_t> network_pattern(const Topology& topology) {
 std::optional<std::uint64_t> flow_pattern(const std::vector<Step::Transfer::Part>& parts, const Topology& topology) {
   std::uint64_t hash = fnv_1a_start;
   const auto add = [&hash](std::uint64_t number) { hash = summable_hash(hash ^ number); };
-  std::map<std::pair<Bytes, double>, std::uint64_t> sizes;  // and weights
+  std::map<std::tuple<Bytes, double, Bytes>, std::uint64_t> sizes;  // and weights, and messages
   for (const Step::Transfer::Part& part : parts) {
     add(fnv_1a(part.lowered.chosen_algorithm));
     add(part.lowered.phases.size());
@@ -46,7 +46,8 @@ std::optional<std::uint64_t> flow_pattern(const std::vector<Step::Transfer::Part
       for (const Flow& flow : phase.flows) {
         if (!topology.is_gpu(flow.source) || !topology.is_gpu(flow.destination)) return std::nullopt;
         add(static_cast<std::uint64_t>(flow.source) << 32U | static_cast<std::uint64_t>(flow.destination));
-        add(flow.bytes > Bytes(0.0) ? 1 + sizes.try_emplace({flow.bytes, flow.weight}, sizes.size()).first->second : 0);
+        const std::tuple size{flow.bytes, flow.weight, flow.message};
+        add(flow.bytes > Bytes(0.0) ? 1 + sizes.try_emplace(size, sizes.size()).first->second : 0);
       }
     }
   }

@@ -11,8 +11,8 @@
 #include "model/collectives/channels.hpp"
 #include "model/collectives/contention.hpp"
 #include "model/collectives/library.hpp"
-#include "model/collectives/link_load.hpp"
 #include "model/collectives/repeated_groups.hpp"
+#include "model/training/transfer_times.hpp"
 
 namespace foretrain {
 
@@ -27,36 +27,6 @@ void repeat_phase(LoweredCollective::Phase& phase, double times) {
   if (each == 1.0) return;
   phase.latency *= each;
   for (Flow& flow : phase.flows) flow.bytes *= each;
-}
-
-/// Time of one part while the others of the same transfer move beside it, phase by phase: those of their flows count
-/// that share a link with it.
-Seconds time_beside(const std::vector<Step::Transfer::Part>& parts, std::size_t own, const Topology& topology,
-                    std::span<const BackgroundFlow> background) {
-  LoweredCollective together{"", parts[own].lowered.phases};
-  std::vector<bool> crossed(static_cast<std::size_t>(topology.links()));
-  std::vector<LinkId> links;
-  for (std::size_t k = 0; k < together.phases.size(); ++k) {
-    std::vector<Flow>& flows = together.phases[k].flows;
-    links.clear();
-    for (const Flow& flow : flows) topology.append_route(flow.source, flow.destination, links);
-    for (const LinkId link : links) crossed[at_index(link)] = true;
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      const std::vector<LoweredCollective::Phase>& others = parts[p].lowered.phases;
-      if (p == own || others.empty()) continue;
-      for (const Flow& flow : others[std::min(k, others.size() - 1)].flows) {
-        const std::size_t before = links.size();
-        topology.append_route(flow.source, flow.destination, links);
-        const auto shared = [&](LinkId link) { return crossed[at_index(link)]; };
-        if (std::any_of(links.begin() + static_cast<std::ptrdiff_t>(before), links.end(), shared)) {
-          flows.push_back(flow);
-        }
-        links.resize(before);
-      }
-    }
-    for (const LinkId link : links) crossed[at_index(link)] = false;
-  }
-  return uncontended_time(together, topology, background);
 }
 
 /// Whether every flow belongs to one group.
@@ -80,46 +50,6 @@ std::vector<LoweredCollective> separate(LoweredCollective lowered, std::size_t p
     for (const Flow& flow : phase.flows) separated[part_of(flow)].phases[k].flows.push_back(flow);
   }
   return separated;
-}
-
-bool meets(const LoweredCollective& lowered, const std::vector<bool>& links, const Topology& topology) {
-  std::vector<LinkId> crossed;
-  for (const LoweredCollective::Phase& phase : lowered.phases) {
-    for (const Flow& flow : phase.flows) topology.append_route(flow.source, flow.destination, crossed);
-  }
-  return std::ranges::any_of(crossed, [&](LinkId link) { return links[at_index(link)]; });
-}
-
-/// The time of each part, the others beside it.
-void set_times(std::vector<Step::Transfer::Part>& parts, const Topology& topology,
-               std::span<const BackgroundFlow> background) {
-  LinkLoad load(topology);
-  std::size_t phases = 0;
-  for (Step::Transfer::Part& part : parts) {
-    part.uncontended = Seconds(0.0);
-    phases = std::max(phases, part.lowered.phases.size());
-  }
-  for (std::size_t k = 0; k < phases; ++k) {
-    for (const Step::Transfer::Part& part : parts) {
-      const std::vector<LoweredCollective::Phase>& own = part.lowered.phases;
-      if (!own.empty()) load.add(own[std::min(k, own.size() - 1)].flows);
-    }
-    for (Step::Transfer::Part& part : parts) {
-      if (k >= part.lowered.phases.size()) continue;
-      const LoweredCollective::Phase& phase = part.lowered.phases[k];
-      part.uncontended += (phase.latency + load.busiest_of(phase.flows)) * static_cast<double>(phase.repeat);
-    }
-    load.clear();
-  }
-  std::vector<bool> disturbed(static_cast<std::size_t>(topology.links()));
-  for (const BackgroundFlow::Route& route : background_routes(background, topology)) {
-    for (const LinkId link : topology.route(route.source, route.destination).links) disturbed[at_index(link)] = true;
-  }
-  for (std::size_t p = 0; p < parts.size() && !background.empty(); ++p) {
-    if (meets(parts[p].lowered, disturbed, topology)) {
-      parts[p].uncontended = time_beside(parts, p, topology, background);
-    }
-  }
 }
 
 }  // namespace
@@ -339,10 +269,10 @@ void TransferTable::divide(const RankClasses& classes) {
       std::vector<int>& lanes = divided[p].lanes;
       lanes.erase(std::unique(lanes.begin(), lanes.end()), lanes.end());
     }
-    if (divided.size() > 1) set_times(divided, topology_, scenario_.background);
     transfers_[i].parts = std::move(divided);
     entries_[i].groups = std::move(groups_of_part);
   }
+  set_times(transfers_, classes.lanes, topology_, scenario_.background);
 }
 
 void Beside::add(int transfer) {

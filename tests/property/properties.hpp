@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "tests/property/random_scenarios.hpp"
 
@@ -17,12 +18,15 @@ struct NamedProperty {
 /// How many scenarios, and from which seed: environment variables FORETRAIN_TRIES and FORETRAIN_SEED may say.
 int scenarios_to_try(int usual);
 unsigned seed_to_use(unsigned usual);
+/// FORETRAIN_PROPERTY: a part of the names of those to check.
+bool is_wanted(std::string_view property);
 
 /// Fails for each property that some scenario violates, and prints the smallest scenario that does.
 void hold_for_all(std::span<const NamedProperty> properties, Settings (*random_settings)(Random&), int scenarios,
                   unsigned seed);
 
-Violation estimate_is_below_flows(const Settings& settings);
+Violation estimate_is_below_flows(const Settings& settings);         ///< but of workers that do not wait for each other
+Violation estimate_is_below_flows_of_any(const Settings& settings);  ///< of these, too
 Violation steps_take_as_long_as_flows(const Settings& settings);
 Violation more_bandwidth_is_not_slower(const Settings& settings);
 Violation fewer_faults_are_not_slower(const Settings& settings);

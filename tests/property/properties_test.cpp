@@ -1,4 +1,5 @@
-// Properties of every prediction, on random scenarios. FORETRAIN_SEED and FORETRAIN_TRIES try others, and more.
+// Properties of every prediction, on random scenarios. FORETRAIN_SEED and FORETRAIN_TRIES try others, and more;
+// FORETRAIN_PROPERTY those alone whose names have it.
 #include <span>
 #include <vector>
 
@@ -38,11 +39,15 @@ TEST_CASE("property: a stage of a sweep is the same point alone", "[sweep]") {
 
 TEST_CASE("property: random plans", "[plans]") {
   const NamedProperty properties[] = {
+      {"an estimate is no longer than the simulation", estimate_is_below_flows},
+      {"where nothing meets, steps take as long as flows", steps_take_as_long_as_flows},
       {"less traffic of others is never slower", less_background_is_not_slower},
+      {"more bandwidth is never slower", more_bandwidth_is_not_slower},
       {"a slower worker never makes a step faster", slow_workers_are_not_faster},
       {"idle nodes change nothing", idle_nodes_change_nothing},
       {"renumbered nodes change nothing", renumbered_nodes_change_nothing},
       {"a breakdown adds up, and what is exposed is part of the total", parts_add_up},
+      {"memory falls with ZeRO and grows with the batch", memory_follows_zero_and_batch},
   };
   hold_for_all(properties, random_plan, scenarios_to_try(300), seed_to_use(2026));
 }
@@ -50,37 +55,32 @@ TEST_CASE("property: random plans", "[plans]") {
 TEST_CASE("property: random collectives", "[collectives]") {
   const NamedProperty properties[] = {
       {"an estimate is no longer than the simulation", estimate_is_below_flows},
+      {"where nothing meets, steps take as long as flows", steps_take_as_long_as_flows},
       {"less traffic of others is never slower", less_background_is_not_slower},
+      {"fewer faults are never slower", fewer_faults_are_not_slower},
+      {"more bandwidth is never slower", more_bandwidth_is_not_slower},
+      {"twice every rate is half the time", twice_every_rate_is_half_the_time},
   };
   hold_for_all(properties, random_collective, scenarios_to_try(300), seed_to_use(2026));
 }
 
-// Found and not mended; run by name, `test_property '[known]'`. Estimates count parts of one transfer on different
-// lanes beside each other, also where they start apart. Bounded workers are measured before the bound holds, where
-// messages outlast passes. Automatic choices compare unlike losses; faster cards, and fewer faults, over TCP move them
-// (and so what twice every rate takes); schedules of several phases over shared cards differ between steps and flows;
-// states under ZeRO-3 may outgrow those under ZeRO-2. What messages lose on a card is counted as bytes on all links of
-// their way: a slower card loses less of them, and others' links then have less to carry.
+// Found and not mended; run by name, `test_property '[known]'`. Bounded workers are measured before the bound holds,
+// where messages outlast passes, and so an estimate of asynchronous ones may be longer than their simulation. Automatic
+// choices compare unlike losses. A slow GPU tells groups apart that else begin together: an estimate then does not count
+// that they meet, and is shorter with the fault (a simulation is not). Twice every rate leaves up to 1.2 % of some steps.
 TEST_CASE("property: what does not hold yet, plans", "[.][known]") {
   const NamedProperty properties[] = {
       {"fewer faults are never slower", fewer_faults_are_not_slower},
-      {"where nothing meets, steps take as long as flows", steps_take_as_long_as_flows},
       {"the slower, the longer", slower_workers_are_not_faster},
-      {"an estimate is no longer than the simulation", estimate_is_below_flows},
-      {"more bandwidth is never slower", more_bandwidth_is_not_slower},
+      {"an estimate is no longer than the simulation, asynchronous workers", estimate_is_below_flows_of_any},
       {"twice every rate is half the time", twice_every_rate_is_half_the_time},
       {"auto is no slower than a named algorithm", automatic_is_not_slower_than_named},
-      {"memory falls with ZeRO and grows with the batch", memory_follows_zero_and_batch},
   };
   hold_for_all(properties, random_plan, scenarios_to_try(100), seed_to_use(2026));
 }
 
 TEST_CASE("property: what does not hold yet, collectives", "[.][known]") {
   const NamedProperty properties[] = {
-      {"fewer faults are never slower", fewer_faults_are_not_slower},
-      {"more bandwidth is never slower", more_bandwidth_is_not_slower},
-      {"where nothing meets, steps take as long as flows", steps_take_as_long_as_flows},
-      {"twice every rate is half the time", twice_every_rate_is_half_the_time},
       {"auto is no slower than a named algorithm", automatic_is_not_slower_than_named},
   };
   hold_for_all(properties, random_collective, scenarios_to_try(300), seed_to_use(2026));
