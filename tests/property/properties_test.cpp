@@ -38,6 +38,7 @@ TEST_CASE("property: a stage of a sweep is the same point alone", "[sweep]") {
 
 TEST_CASE("property: random plans", "[plans]") {
   const NamedProperty properties[] = {
+      {"auto is no slower than a named algorithm", automatic_is_not_slower_than_named},
       {"less traffic of others is never slower", less_background_is_not_slower},
       {"a slower worker never makes a step faster", slow_workers_are_not_faster},
       {"idle nodes change nothing", idle_nodes_change_nothing},
@@ -50,19 +51,10 @@ TEST_CASE("property: random plans", "[plans]") {
 TEST_CASE("property: random collectives", "[collectives]") {
   const NamedProperty properties[] = {
       {"an estimate is no longer than the simulation", estimate_is_below_flows},
+      {"auto is no slower than a named algorithm", automatic_is_not_slower_than_named},
       {"less traffic of others is never slower", less_background_is_not_slower},
   };
   hold_for_all(properties, random_collective, scenarios_to_try(300), seed_to_use(2026));
-}
-
-TEST_CASE("property: auto, collectives", "[auto]") {
-  const NamedProperty property[] = {{"auto is no slower than a named algorithm", automatic_is_not_slower_than_named}};
-  hold_for_all(property, random_collective, scenarios_to_try(300), seed_to_use(2026));
-}
-
-TEST_CASE("property: auto, plans", "[auto_plans]") {
-  const NamedProperty property[] = {{"auto is no slower than a named algorithm", automatic_is_not_slower_than_named}};
-  hold_for_all(property, random_plan, scenarios_to_try(300), seed_to_use(2026));
 }
 
 TEST_CASE("property: servers", "[servers]") {
