@@ -126,6 +126,8 @@ TEST_CASE("trees are tried from NCCL 2.4 on, gathers in the network's switches f
 TEST_CASE("without a library the fastest may be the plain ring") {
   // Seven ranks on three nodes of four: rings that leave each node from every place in turn weigh uneven nodes unevenly.
   Cluster cluster = cluster_of(pcie_switch_node(4), 3);
+  cluster.network.nics_per_node = 1;
+  cluster.network.nic_bandwidth = 25.0_GBps;
   cluster.nccl = no_nccl;
   const Topology topology(cluster);
   CollectiveCall call = automatic_call(CollectiveOperation::reduce_scatter, 4.0_GB, {iota(7)});
