@@ -150,7 +150,8 @@ std::string to_text(const PlanReport& report) {
                                  report.ranked.empty() ? "nothing ranked" : name(report.ranked.front().result.fidelity),
                                  space_text(report.search));
   if (report.ranked.empty()) return text + "\n  No plan fits.\n";
-  return text + best_text(report) + better_batch_text(report) + runners_up_text(report) + front_text(report) + misses_text(report);
+  return text + best_text(report) + better_batch_text(report) + runners_up_text(report) + front_text(report) +
+         misses_text(report);
 }
 
 std::string to_json(const PlanReport& report) {

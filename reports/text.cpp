@@ -149,7 +149,9 @@ std::string bucket_line(const TrainResult& train) {
 std::string communication_section(const TrainResult& train, bool verbose) {
   if (train.communication.empty()) return "";
   TextTable table("lrrrl");
-  table.add_row({"", "total", "hidden", "exposed", "by"});
+  const bool told =
+      std::ranges::any_of(train.communication, [](const auto& row) { return !row.second.algorithm.empty(); });
+  table.add_row({"", "total", "hidden", "exposed", told ? "by" : ""});
   for (const auto& [collective, time] : train.communication) {
     const Seconds hidden = time.total - time.exposed;  // less than a billionth is rounding
     table.add_row({collective, format_seconds(time.total),

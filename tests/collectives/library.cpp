@@ -90,9 +90,9 @@ TEST_CASE("what NCCL has of a name is NCCL's, whatever may slow one of its links
   cluster.faults.push_back({.node = 0, .card = 1, .share = 0.17});
   const Topology topology(cluster);
   using enum CollectiveOperation;
-  for (const auto& [operation, named] : {std::pair(reduce_scatter, SyncAlgorithm::ring),
-                                         std::pair(all_gather, SyncAlgorithm::multi_ring),
-                                         std::pair(broadcast, SyncAlgorithm::ring)}) {
+  for (const auto& [operation, named] :
+       {std::pair(reduce_scatter, SyncAlgorithm::ring), std::pair(all_gather, SyncAlgorithm::multi_ring),
+        std::pair(broadcast, SyncAlgorithm::ring)}) {
     CollectiveCall call = automatic_call(operation, 1.0_GB, {iota(16)});
     const LoweredCollective automatic = lower(call, topology, published());
     REQUIRE(automatic.chosen_algorithm == "ring/Simple");
@@ -124,7 +124,8 @@ TEST_CASE("trees are tried from NCCL 2.4 on, gathers in the network's switches f
 }
 
 TEST_CASE("without a library the fastest may be the plain ring") {
-  // Seven ranks on three nodes of four: rings that leave each node from every place in turn weigh uneven nodes unevenly.
+  // Seven ranks on three nodes of four: rings that leave each node from every place in turn weigh uneven nodes
+  // unevenly.
   Cluster cluster = cluster_of(pcie_switch_node(4), 3);
   cluster.network.nics_per_node = 1;
   cluster.network.nic_bandwidth = 25.0_GBps;

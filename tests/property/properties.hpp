@@ -35,7 +35,6 @@ Violation automatic_is_not_slower_than_named(const Settings& settings);
 // Of trainings alone.
 Violation parts_add_up(const Settings& settings);
 Violation memory_follows_zero_and_batch(const Settings& settings);
-Violation slow_workers_are_not_faster(const Settings& settings);    ///< than none
 Violation slower_workers_are_not_faster(const Settings& settings);  ///< than fewer, and less slow ones
 
 }  // namespace foretrain::test
