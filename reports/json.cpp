@@ -85,6 +85,7 @@ void write_train(Json& json, const TrainResult& train) {
   }
   for (const auto& [collective, time] : train.communication) {
     json["communication_s"][collective] = {{"total", seconds(time.total)}, {"exposed", seconds(time.exposed)}};
+    if (!time.algorithm.empty()) json["communication_s"][collective]["algorithm"] = time.algorithm;
   }
   if (train.communication_to_compute) {
     json["communication_to_compute"] = {{"formula", number(train.communication_to_compute->formula)},
@@ -276,7 +277,8 @@ TrainResult train_from(const Json& json) {
     train.breakdown.*time = seconds_from(json.at("breakdown_s").at(std::string(key)));
   }
   for (const auto& [collective, time] : json.at("communication_s").items()) {
-    train.communication[collective] = {seconds_from(time.at("total")), seconds_from(time.at("exposed"))};
+    train.communication[collective] = {seconds_from(time.at("total")), seconds_from(time.at("exposed")),
+                                       time.value("algorithm", "")};
   }
   if (json.contains("communication_to_compute")) {
     const Json& ratio = json.at("communication_to_compute");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "model/base/format.hpp"
 #include "reports/print/names.hpp"
@@ -32,7 +33,7 @@ std::string worst_communication(const TrainResult& plan, const TrainResult& best
   return worst.empty() ? "exposed communication" : "exposed " + worst;
 }
 
-std::string reason(const RankedPlan& plan, const RankedPlan& best, PlanGoal goal) {
+std::string loses_by(const RankedPlan& plan, const RankedPlan& best, PlanGoal goal) {
   const TrainResult &own = plan.train(), &other = best.train();
   if (!own.memory.fits()) return memory_missing(own.memory);
   if (goal == PlanGoal::memory && own.memory.total() > other.memory.total()) {
@@ -52,6 +53,43 @@ std::string reason(const RankedPlan& plan, const RankedPlan& best, PlanGoal goal
   return fmt::format("{} +{}", name, format_seconds(more(*most)));
 }
 
+/// With what keeps its cards from their line rate, where the best plan's are not kept from it.
+std::string reason(const RankedPlan& plan, const RankedPlan& best, PlanGoal goal) {
+  std::string text = loses_by(plan, best, goal);
+  if (plan.machines.limits == best.machines.limits) return text;
+  for (const std::string& limit : plan.machines.limits) text += "; " + limit;
+  return text;
+}
+
+/// Plans on the same machines that differ in nothing but the cards, the slowest of these first.
+std::map<std::string, std::vector<RankedPlan*>> by_all_but_cards(std::vector<RankedPlan>& plans) {
+  std::map<std::string, std::vector<RankedPlan*>> alike;
+  for (RankedPlan& plan : plans) {
+    alike[fmt::format("{} {} {}", plan.machines.node, plan.machines.gpus, describe(plan.point))].push_back(&plan);
+  }
+  for (auto& [name, list] : alike) {
+    std::ranges::stable_sort(list, {}, [](const RankedPlan* plan) { return plan->machines.cards; });
+  }
+  return alike;
+}
+
+/// Fills in what plans rank as.
+void compare_cards(std::vector<RankedPlan>& plans) {
+  constexpr double printed = 1e-3;  // three digits
+  for (const auto& [name, list] : by_all_but_cards(plans)) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      RankedPlan& plan = *list[i];
+      plan.ranked_as = plan.value;
+      for (std::size_t j = 0; j < i; ++j) {
+        const RankedPlan& slower = *list[j];
+        if (!(slower.machines.cards < plan.machines.cards) || slower.value > plan.value * (1.0 + printed)) continue;
+        plan.needless_cards = true;
+        plan.ranked_as = std::max(plan.ranked_as, slower.ranked_as);
+      }
+    }
+  }
+}
+
 bool dominates(const RankedPlan& a, const RankedPlan& b) {
   const auto [time, other_time] = std::pair(a.train().step_time, b.train().step_time);
   const auto [memory, other_memory] = std::pair(a.train().memory.total(), b.train().memory.total());
@@ -62,19 +100,20 @@ bool dominates(const RankedPlan& a, const RankedPlan& b) {
 }  // namespace
 
 void finish(PlanReport& report) {
+  compare_cards(report.ranked);
   const auto fits = [](const RankedPlan& plan) { return plan.train().memory.fits(); };
   std::stable_sort(report.ranked.begin(), report.ranked.end(), [&](const RankedPlan& a, const RankedPlan& b) {
     if (fits(a) != fits(b)) return fits(a);
-    // Of equals the one that nothing limits: a card that gains nothing over a slower one comes behind that.
-    return a.value != b.value ? a.value < b.value : a.result.warnings.size() < b.result.warnings.size();
+    return std::tuple(a.ranked_as, a.machines.cards, a.result.warnings.size()) <
+           std::tuple(b.ranked_as, b.machines.cards, b.result.warnings.size());
   });
   if (report.ranked.empty()) return;
   const RankedPlan& best = report.ranked.front();
   for (RankedPlan& plan : report.ranked) {
     if (&plan != &best) plan.why = reason(plan, best, report.goal);
-    plan.in_front = fits(plan) && std::ranges::none_of(report.ranked, [&](const RankedPlan& other) {
-                      return fits(other) && dominates(other, plan);
-                    });
+    plan.in_front = fits(plan) && !plan.needless_cards &&
+                    std::ranges::none_of(
+                        report.ranked, [&](const RankedPlan& other) { return fits(other) && dominates(other, plan); });
   }
   // What would not be better either is no news.
   std::erase_if(report.misses, [&](const RankedPlan& plan) { return !(plan.value < best.value) || fits(plan); });

@@ -13,13 +13,24 @@ namespace foretrain {
 
 /// A plan that was predicted.
 struct RankedPlan {
+  /// On what, of which only the cards may differ where plans are compared for these.
+  struct Machines {
+    std::string node;
+    int gpus = 0;
+    BytesPerSecond cards;             ///< of all network cards together
+    std::vector<std::string> limits;  ///< what keeps these from their line rate (network_limits.hpp)
+  };
+
   PlanPoint point;
+  Machines machines;
   std::string hardware;                ///< "32 x dgx-h100" where several are compared, else empty
   std::vector<std::string> overrides;  ///< "KEY=VALUE", of hardware and plan
   Result result;
   Seconds estimate;                ///< of the step over an uncontended network, by which plans were searched
   double value = 0.0;              ///< of the objective
   double usd = 0.0, joules = 0.0;  ///< of a step; 0 where there is no price
+  double ranked_as = 0.0;          ///< `value`, or that of the same plan on slower cards that takes as long
+  bool needless_cards = false;     ///< there is such a plan
   bool in_front = false;           ///< no other is at least as good in time, cost and memory, and better in one
   std::string why;                 ///< it is no better than the first; empty for the first
 
@@ -44,7 +55,8 @@ struct PlanReport {
   std::optional<BetterBatch> better_batch = std::nullopt;
 };
 
-/// Sorts the ranked plans, finds the front and says why plans lose.
+/// Sorts the ranked plans, finds the front and says why plans lose. Where a plan takes as long on slower cards, to the
+/// digits that are printed, the slower ones come first.
 void finish(PlanReport& report);
 
 std::string to_text(const PlanReport& report);

@@ -61,6 +61,7 @@ std::string best_text(const PlanReport& report) {
                                  memory_text(best), money_text(best));
   text += fmt::format("  foretrain predict {}", report.file);
   for (const std::string& change : best.overrides) text += fmt::format(" \\\n    --set '{}'", change);
+  for (const std::string& limit : best.machines.limits) text += fmt::format("\n  {}", limit);
   return text + "\n";
 }
 
@@ -138,6 +139,7 @@ nlohmann::ordered_json plan_json(const RankedPlan& plan) {
   }
   json["in_front"] = plan.in_front;
   json["why"] = plan.why;
+  if (!plan.machines.limits.empty()) json["limits"] = plan.machines.limits;
   return json;
 }
 
@@ -148,7 +150,8 @@ std::string to_text(const PlanReport& report) {
                                  report.ranked.empty() ? "nothing ranked" : name(report.ranked.front().result.fidelity),
                                  space_text(report.search));
   if (report.ranked.empty()) return text + "\n  No plan fits.\n";
-  return text + best_text(report) + better_batch_text(report) + runners_up_text(report) + front_text(report) + misses_text(report);
+  return text + best_text(report) + better_batch_text(report) + runners_up_text(report) + front_text(report) +
+         misses_text(report);
 }
 
 std::string to_json(const PlanReport& report) {

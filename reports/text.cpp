@@ -148,12 +148,15 @@ std::string bucket_line(const TrainResult& train) {
 
 std::string communication_section(const TrainResult& train, bool verbose) {
   if (train.communication.empty()) return "";
-  TextTable table("lrrr");
-  table.add_row({"", "total", "hidden", "exposed"});
+  TextTable table("lrrrl");
+  const bool told =
+      std::ranges::any_of(train.communication, [](const auto& row) { return !row.second.algorithm.empty(); });
+  table.add_row({"", "total", "hidden", "exposed", told ? "by" : ""});
   for (const auto& [collective, time] : train.communication) {
     const Seconds hidden = time.total - time.exposed;  // less than a billionth is rounding
     table.add_row({collective, format_seconds(time.total),
-                   format_seconds(hidden > 1e-9 * time.total ? hidden : Seconds(0.0)), format_seconds(time.exposed)});
+                   format_seconds(hidden > 1e-9 * time.total ? hidden : Seconds(0.0)), format_seconds(time.exposed),
+                   time.algorithm});
   }
   return heading("Communication") + table.text(page_indent) + bucket_line(train) +
          (train.communication_to_compute ? ratio_lines(*train.communication_to_compute, verbose) : "");

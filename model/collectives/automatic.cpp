@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -31,8 +32,11 @@ namespace foretrain {
 
 namespace {
 
-// What the library can do from which version on (release notes of NCCL 2.6.4, 2.17.1 and 2.18.1).
-constexpr NcclVersion network_switches_since{2, 6}, node_switches_since{2, 17}, node_switch_trees_since{2, 18};
+// What the library can do from which version on. Release notes: 2.4.2 "tree-based algorithms for all-reduce", 2.6.4
+// "in-network collectives (beta)", 2.18.1 "inter-node algorithms for NVLink SHARP" (inside a node it is there before);
+// 2.20.3 has gathers and scatters by CollNet (src/graph/tuning.cc, iallgather; release notes of SHARP 3.5.2).
+constexpr NcclVersion trees_since{2, 4}, network_switches_since{2, 6}, node_switches_since{2, 17},
+    node_switch_trees_since{2, 18}, network_gathers_since{2, 20};
 
 /// What one way of carrying the collective out puts on the links.
 struct Load {
@@ -66,6 +70,7 @@ struct Candidate {
   Seconds latency;
   const Load* traffic = nullptr;
   double share = 1.0;
+  SyncAlgorithm stands_for = SyncAlgorithm::automatic;  ///< the name under which users ask for it; else none
 
   Seconds time(Bytes size) const { return latency + traffic->time * (size / Bytes(1.0)) / share; }
 };
@@ -77,8 +82,26 @@ class AutomaticCollective {
     few_nodes_ = on_three_nodes(library_.layouts(), topology);
   }
 
-  LoweredCollective lower() {
-    const Candidate best = fastest();
+  LoweredCollective lower() { return lower(fastest(candidates())); }
+
+  /// The fastest of those that a name stands for.
+  std::optional<LoweredCollective> lower(SyncAlgorithm named) {
+    std::vector<Candidate> own = candidates();
+    // Its rings are all its channels, whatever the user calls them.
+    const SyncAlgorithm same = named == SyncAlgorithm::multi_ring ? SyncAlgorithm::ring : named;
+    std::erase_if(own, [&](const Candidate& candidate) { return candidate.stands_for != same; });
+    if (own.empty()) return std::nullopt;
+    LoweredCollective lowered = lower(fastest(own));
+    lowered.chosen_algorithm = std::string(name(named));
+    return lowered;
+  }
+
+  Seconds time() { return fastest(candidates()).time(call_.size); }
+
+ private:
+  using enum CollectiveOperation;
+
+  LoweredCollective lower(const Candidate& best) const {
     LoweredCollective::Phase phase{.latency = best.latency, .flows = best.traffic->flows(), .repeat = 1};
     const double factor = (call_.size / Bytes(1.0)) / best.share;
     for (Flow& flow : phase.flows) flow.bytes *= factor;
@@ -86,12 +109,12 @@ class AutomaticCollective {
     return {.chosen_algorithm = best.name, .phases = {std::move(phase)}};
   }
 
-  Seconds time() { return fastest().time(call_.size); }
+  [[nodiscard]] const Candidate& fastest(const std::vector<Candidate>& candidates) const {
+    return *std::ranges::min_element(candidates, {},
+                                     [&](const Candidate& candidate) { return candidate.time(call_.size); });
+  }
 
- private:
-  using enum CollectiveOperation;
-
-  Candidate fastest() {
+  std::vector<Candidate> candidates() {
     std::vector<Candidate> candidates;
     if (is_exchange(call_.operation)) {
       main_ = direct_traffic();
@@ -106,14 +129,12 @@ class AutomaticCollective {
       network_ = traffic(library_.in_switch_message(), &TrafficBuilder::add_in_network_switches, call_.operation);
       candidates.push_back(in_network_switches(network_));
     }
-    return *std::min_element(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) {
-      return a.time(call_.size) < b.time(call_.size);
-    });
+    return candidates;
   }
 
   void add_reductions(std::vector<Candidate>& candidates) {
     const bool several = slowest().node_count() > 1;
-    if (several) {
+    if (several && knows(trees_since)) {
       tree_ = traffic(Library::tree_message, &TrafficBuilder::add_tree);
       for (const LibraryProtocol& protocol : library_.protocols())
         candidates.push_back(tree_of(tree_, main_, protocol));
@@ -135,7 +156,8 @@ class AutomaticCollective {
       return false;
     }
     if (call_.operation == all_reduce) return true;
-    return (call_.operation == all_gather || call_.operation == reduce_scatter) && one_rank_for_each_card();
+    const bool gathers = call_.operation == all_gather || call_.operation == reduce_scatter;
+    return gathers && knows(network_gathers_since) && one_rank_for_each_card();
   }
 
   [[nodiscard]] bool one_rank_for_each_card() const {
@@ -186,7 +208,7 @@ class AutomaticCollective {
 
   Candidate ring(const Load& traffic, const LibraryProtocol& protocol) const {
     Candidate candidate{std::string("ring/") + protocol.name, library_.launch() + library_.ring_latency(protocol),
-                        &traffic, protocol.share};
+                        &traffic, protocol.share, SyncAlgorithm::ring};
     if (protocol.name == std::string("Simple")) candidate.latency += library_.local_copies();
     return candidate;
   }
@@ -200,7 +222,7 @@ class AutomaticCollective {
     const Seconds up = protocol.step * static_cast<double>(slowest().largest_node - 1) +
                        library_.tree_step(protocol, protocol.step) * library_.levels();
     return {std::string("tree/") + protocol.name, library_.launch() + 2.0 * up, &traffic,
-            protocol.share * std::min(1.0, traffic.time / over_channels)};
+            protocol.share * std::min(1.0, traffic.time / over_channels), SyncAlgorithm::double_tree};
   }
 
   /// PAT ("parallel aggregated trees"): a logarithmic number of messages on the way, and a part that still grows with
@@ -217,7 +239,7 @@ class AutomaticCollective {
   [[nodiscard]] Seconds switch_set_up() const { return Seconds(library_.constants().nvls_us * 1e-6); }
 
   Candidate in_switch(const Load& traffic) const {
-    Candidate candidate{"nvls", library_.launch() + switch_set_up(), &traffic, 1.0};
+    Candidate candidate{"nvls", library_.launch() + switch_set_up(), &traffic, 1.0, SyncAlgorithm::in_network};
     if (slowest().node_count() > 1) {
       candidate.name = "nvls_tree";
       candidate.latency += 2.0 * library_.levels() * library_.tree_step(library_.simple(), library_.simple().step);
@@ -231,12 +253,12 @@ class AutomaticCollective {
     const bool inside = call_.operation == all_reduce && slowest().in_network;
     const Seconds at_both_ends = inside ? switch_set_up() : simple.step * (slowest().largest_node > 1 ? 2.0 : 0.0);
     return {"collnet", library_.launch() + at_both_ends + 2.0 * library_.longest_step(simple, Seconds(0.0)), &traffic,
-            1.0};
+            1.0, SyncAlgorithm::in_network};
   }
 
   Candidate direct(const Load& traffic) const {
     const int peers = call_.operation == all_to_all ? slowest().ranks - 1 : 1;
-    Candidate candidate{"direct", library_.launch() + library_.set_up(peers), &traffic, 1.0};
+    Candidate candidate{"direct", library_.launch() + library_.set_up(peers), &traffic, 1.0, SyncAlgorithm::ring};
     if (slowest().node_count() > 1) {
       candidate.latency += library_.longest_step(library_.simple(), Seconds(0.0));
     } else if (call_.operation == send_receive && slowest().nvlink) {
@@ -266,6 +288,15 @@ LoweredCollective lower_automatic(const CollectiveCall& call, const Topology& to
                                   const Calibration& calibration) {
   if (call.groups.front().size() < 2) return {.chosen_algorithm = "none", .phases = {}};
   return AutomaticCollective(call, topology, calibration).lower();
+}
+
+std::optional<LoweredCollective> lower_in_library(const CollectiveCall& call, const Topology& topology,
+                                                  const Calibration& calibration) {
+  using enum SyncAlgorithm;
+  const bool may_be = call.algorithm == ring || call.algorithm == multi_ring || call.algorithm == double_tree ||
+                      call.algorithm == in_network;
+  if (!may_be || topology.nccl().none() || call.groups.front().size() < 2) return std::nullopt;
+  return AutomaticCollective(call, topology, calibration).lower(call.algorithm);
 }
 
 }  // namespace foretrain

@@ -1,6 +1,7 @@
-// Explicit algorithms: the schedule as written, with headers of small messages (network_effects.hpp) and what the
-// library loses in carrying it out (library_losses.hpp), the same as `auto` counts. Without a library it runs on the
-// links' achieved bandwidth alone, a ring's hops of unequal length averaged.
+// Explicit algorithms. What the library has of that name runs as it does under `auto` (automatic.hpp). Else the
+// schedule as written, with headers of small messages (network_effects.hpp) and what the library loses in carrying it
+// out (library_losses.hpp), the same as `auto` counts. Without a library it runs on the links' achieved bandwidth
+// alone, a ring's hops of unequal length averaged.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -221,6 +222,7 @@ LoweredCollective lower_named(const CollectiveCall& call, const Topology& topolo
     throw std::invalid_argument(fmt::format("this algorithm has no schedule for this operation; these have one: {}",
                                             fmt::join(algorithms_for(call.operation), ", ")));
   }
+  if (auto own = lower_in_library(call, topology, calibration)) return *std::move(own);
   LoweredCollective lowered{.chosen_algorithm = std::string(name(call.algorithm)), .phases = {}};
   const Library library(call, topology, calibration);
   const auto finish = [&](std::vector<LoweredCollective::Phase> phases) {
@@ -244,6 +246,19 @@ LoweredCollective lower_named(const CollectiveCall& call, const Topology& topolo
   return lowered;
 }
 
+/// Without a library nobody spreads rings over nodes unevenly filled, or counts their steps: plain ones may win.
+LoweredCollective lower_fastest(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
+  LoweredCollective best = lower_automatic(call, topology, calibration);
+  if (!topology.nccl().none() || call.groups.front().size() < 2 || is_exchange(call.operation)) return best;
+  for (const SyncAlgorithm rings : {SyncAlgorithm::ring, SyncAlgorithm::multi_ring}) {
+    CollectiveCall plain = call;
+    plain.algorithm = rings;
+    LoweredCollective lowered = lower_named(plain, topology, calibration);
+    if (uncontended_time(lowered, topology) < uncontended_time(best, topology)) best = std::move(lowered);
+  }
+  return best;
+}
+
 }  // namespace
 
 LoweredCollective lower(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
@@ -257,7 +272,7 @@ LoweredCollective lower(const CollectiveCall& call, const Topology& topology, co
       return lowered;
     }
   }
-  LoweredCollective lowered = call.algorithm == SyncAlgorithm::automatic ? lower_automatic(call, topology, calibration)
+  LoweredCollective lowered = call.algorithm == SyncAlgorithm::automatic ? lower_fastest(call, topology, calibration)
                                                                          : lower_named(call, topology, calibration);
   share_links(lowered, call.operation, topology);
   return lowered;

@@ -59,7 +59,8 @@ std::map<std::string, CommunicationTime> ServerJob::communication_of(const Param
   const Seconds both = bounds.push + bounds.pull;
   if (!(both > Seconds(0.0))) return {};
   const auto time = [&](Seconds total) -> CommunicationTime {
-    return {total, std::min(total, breakdown.exposed_communication * (total / both))};
+    return {total, std::min(total, breakdown.exposed_communication * (total / both)),
+            std::string(name(scenario_.plan.sync.algorithm))};
   };
   return {{"gradient push", time(bounds.push)}, {"weight pull", time(bounds.pull)}};
 }

@@ -1,6 +1,7 @@
 // From dates to speeds and staleness, and the closed forms.
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 #include "model/base/number.hpp"
 #include "model/base/statistics.hpp"
@@ -50,6 +51,20 @@ std::optional<ParameterServerResult::Staleness> staleness_of(const ParameterStor
   return ParameterServerResult::Staleness{sum / static_cast<double>(others.size()), nearest_rank(others, 0.5),
                                           nearest_rank(others, 0.9), nearest_rank(others, 0.99),
                                           static_cast<double>(others.back())};
+}
+
+/// In the long run bounded workers go as fast as the slow ones, however many iterations it takes until the others are
+/// as far ahead as they may be.
+void follow_the_slow(const ParameterStore& store, const ServerGraph& graph, std::vector<double>& paces) {
+  const auto factor = [&](const WorkerLane& lane) { return store.mean_factor(lane.front()); };
+  const double most = std::ranges::max(graph.lanes | std::views::transform(factor));
+  double sum = 0.0, workers = 0.0;
+  for (std::size_t lane = 0; lane < paces.size(); ++lane) {
+    if (factor(graph.lanes[lane]) < most) continue;
+    sum += number(graph.lanes[lane].size()) * paces[lane];
+    workers += number(graph.lanes[lane].size());
+  }
+  paces.assign(paces.size(), sum / workers);
 }
 
 /// Length of an iteration, in passes of usual length, of workers that are at most `lead` iterations apart: worker w
@@ -107,13 +122,17 @@ ServerGraph::Times times_of(const ParameterStore& store, const ServerGraph& grap
     to = std::min(to, own.back());
   }
   if (!(from < to)) from = Seconds(0.0);  // very unequal workers: from the beginning on
+  std::vector<double> paces;
+  for (const std::vector<Seconds>& own : ends)
+    paces.push_back((done_at(own, to) - done_at(own, from)) / (to - from).value());
+  if (store.consistency == Sync::Consistency::bounded) follow_the_slow(store, graph, paces);
   ServerGraph::Times times;
   double speed = 0.0;
   const Seconds passes = store.compute().total();
   double workers = 0.0;  // in lanes of the first one's size
   for (std::size_t lane = 0; lane < ends.size(); ++lane) {
     const double weight = number(graph.lanes[lane].size()) / number(graph.lanes[0].size());
-    const double own = (done_at(ends[lane], to) - done_at(ends[lane], from)) / (to - from).value();
+    const double own = paces[lane];
     double factor = 0.0;
     for (std::size_t i = 0; i < ends[lane].size(); ++i) {
       factor += store.factor(graph.lanes[lane].front(), static_cast<int>(i));

@@ -29,10 +29,14 @@ struct ParameterStore {
 
   /// What remote calls over TCP take beside the network: a process copies and converts what it sends and receives.
   /// Calls of one connection, which joins a worker and a server, take turns; so do those that write one variable, each
-  /// under the variable's lock. All else goes on side by side and shares the card alone. Source: TensorFlow, whose gRPC
-  /// channel between two tasks is one connection (core/distributed_runtime/rpc/grpc_channel.cc), whose worker service
-  /// answers calls from a pool of threads, and whose accumulators and updates hold a mutex of the variable
-  /// (core/framework/typed_conditional_accumulator_base.h, training_ops.cc with use_locking), while reading shares it.
+  /// under the variable's lock. All else goes on side by side and shares the card alone. Source: TensorFlow, where the
+  /// receiver asks for each tensor by a call (RecvTensor): one channel to a task unless num_channels_per_target says
+  /// otherwise (grpc_channel_common.h), whose answers one thread takes, always the same for a task
+  /// (AssignWorkerToThread of grpc_worker_cache.cc, eight threads); the sender answers from eight threads and a pool
+  /// (grpc_worker_service.cc; all in core/distributed_runtime/rpc). Accumulators and updates hold a mutex of the
+  /// variable (core/framework/typed_conditional_accumulator_base.h, training_ops.cc with use_locking), while reading
+  /// shares it. Not followed: versions whose GrpcWorkerCache had one thread for all tasks, as the first had, and that
+  /// pushes and pulls, which either side asks for, have a channel each.
   struct Calls {
     Seconds push, pull;  ///< of all variables of the group, one worker's
     Seconds lock;        ///< of one worker's push to the largest variable

@@ -1,7 +1,10 @@
 #include "model/training/breakdown.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -168,6 +171,21 @@ std::map<std::string_view, Seconds> exposed_by_name(const std::vector<Interval>&
   return exposed;
 }
 
+/// The algorithms of the lane's transfers, under the name that the communication table has for them.
+void add_algorithms(const Step& step, std::size_t lane, std::map<std::string, CommunicationTime>& table) {
+  std::map<std::string, std::set<std::string>> of_name;
+  for (const Step::Transfer& transfer : step.transfers) {
+    for (const Step::Transfer::Part& part : transfer.parts) {
+      const bool own = std::ranges::binary_search(part.lanes, static_cast<int>(lane));
+      if (own && !part.lowered.phases.empty()) of_name[transfer.name].insert(part.lowered.chosen_algorithm);
+    }
+  }
+  for (const auto& [name, algorithms] : of_name) {
+    const auto row = table.find(name);
+    if (row != table.end()) row->second.algorithm = fmt::format("{}", fmt::join(algorithms, ", "));
+  }
+}
+
 }  // namespace
 
 Seconds beyond_rounding(Seconds difference, Seconds whole) {
@@ -256,6 +274,7 @@ std::map<std::string, CommunicationTime> communication_of(const Step& step, cons
   };
   add_merged(inside_layers, merged.exposed, merged.hidden);
   add_merged(copies_of_offloading, merged.exposed_copies, merged.hidden_copies);
+  add_algorithms(step, lane, table);
   return table;
 }
 

@@ -20,6 +20,7 @@ struct Breakdown {
 struct CommunicationTime {
   Seconds total;
   Seconds exposed;
+  std::string algorithm = {};  ///< what carries it out: "ring/LL128", several with commas; empty: nothing of the kind
 };
 
 /// The difference of two sums that should be equal, or a part of `whole`: zero where it is rounding (1e-9 of `whole`).
@@ -34,7 +35,7 @@ Breakdown breakdown_of(const Step& step, const StepGraph::Times& times, std::opt
 
 /// Total and exposed time of each kind of transfer on the ranks of the lane with the most work, read off the execution:
 /// exposed is what is in progress while their kernels rest. Exposed times add up to the breakdown's: what nothing of
-/// their own explains is waiting for other ranks.
+/// their own explains is waiting for other ranks. Algorithms are those of all transfers of the name.
 std::map<std::string, CommunicationTime> communication_of(const Step& step, const StepGraph& graph,
                                                           const Execution& execution, const Breakdown& breakdown);
 

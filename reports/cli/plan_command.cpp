@@ -11,6 +11,8 @@
 #include "model/base/number.hpp"
 #include "model/base/text.hpp"
 #include "model/base/units.hpp"
+#include "model/hardware/network_limits.hpp"
+#include "model/hardware/topology.hpp"
 #include "model/planning/machine_use.hpp"
 #include "reports/cli/command.hpp"
 #include "reports/cli/options.hpp"
@@ -138,6 +140,15 @@ PlanObjective objective_of(const PlanOptions& options, const Scenario& scenario)
   return objective;
 }
 
+RankedPlan::Machines machines_of(const Cluster& cluster) {
+  RankedPlan::Machines machines{cluster.node.name, cluster.gpus(), {}, network_limits(cluster, Topology(cluster))};
+  for (int node = 0; node < cluster.nodes; ++node) {
+    const Network& network = cluster.network_at(node);
+    machines.cards += network.nic_bandwidth * network.nics_per_node;
+  }
+  return machines;
+}
+
 /// Each candidate predicted, in the order given; those whose prediction fails are left out and told.
 std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, const std::vector<PlanSpace>& spaces,
                                const std::vector<Hardware>& hardware, const std::vector<PlanObjective>& objectives,
@@ -154,6 +165,8 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
   });
   std::vector<Outcome> outcomes(candidates.size());
   for (std::size_t i = 0; i < order.size(); ++i) outcomes[order[i]] = std::move(in_order[i]);
+  std::vector<RankedPlan::Machines> machines;
+  for (const PlanSpace& space : spaces) machines.push_back(machines_of(space.example().cluster));
   std::vector<RankedPlan> plans;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto space = static_cast<std::size_t>(candidates[i].space);
@@ -173,6 +186,7 @@ std::vector<RankedPlan> ranked(const std::vector<PlanCandidate>& candidates, con
     const TrainResult& train = plan.train();
     plan.value = objectives[space].value(train.step_time, train.memory.total());
     const Cluster& cluster = spaces[space].example().cluster;
+    plan.machines = machines[space];
     plan.usd = usd_per_second(cluster) * train.step_time.value();
     plan.joules = watts_of(cluster) * train.step_time.value();
     plans.push_back(std::move(plan));

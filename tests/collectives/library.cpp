@@ -83,6 +83,62 @@ TEST_CASE("several rings by name and rings by auto are the same, launch, steps a
   }
 }
 
+TEST_CASE("what NCCL has of a name is NCCL's, whatever may slow one of its links") {
+  // A ring of a user's own would leave node 0 by one card, past the slow one; NCCL's rings use all cards and wait for
+  // it. Its trees are the double binary ones between nodes, with chains inside them.
+  Cluster cluster = nccl_cluster(nvswitch_node(), 2);
+  cluster.faults.push_back({.node = 0, .card = 1, .share = 0.17});
+  const Topology topology(cluster);
+  using enum CollectiveOperation;
+  for (const auto& [operation, named] :
+       {std::pair(reduce_scatter, SyncAlgorithm::ring), std::pair(all_gather, SyncAlgorithm::multi_ring),
+        std::pair(broadcast, SyncAlgorithm::ring)}) {
+    CollectiveCall call = automatic_call(operation, 1.0_GB, {iota(16)});
+    const LoweredCollective automatic = lower(call, topology, published());
+    REQUIRE(automatic.chosen_algorithm == "ring/Simple");
+    call.algorithm = named;
+    const LoweredCollective by_name = lower(call, topology, published());
+    CHECK(by_name.chosen_algorithm == name(named));
+    CHECK(uncontended_time(by_name, topology).value() == uncontended_time(automatic, topology).value());
+  }
+  CollectiveCall call = automatic_call(all_reduce, 64.0_KB, {iota(16)});
+  const double automatic = uncontended_time(lower(call, topology, published()), topology).value();
+  REQUIRE(lower(call, topology, published()).chosen_algorithm.starts_with("tree/"));
+  call.algorithm = SyncAlgorithm::double_tree;
+  CHECK(uncontended_time(lower(call, topology, published()), topology).value() == automatic);
+}
+
+TEST_CASE("trees are tried from NCCL 2.4 on, gathers in the network's switches from 2.20 on") {
+  // 64 KB over sixteen nodes: 2 · 4 levels of a tree against 2 · 15 hops between nodes of a ring.
+  Cluster cluster = nccl_cluster(nvswitch_node(), 16);
+  const auto chosen = [&](CollectiveOperation operation, NcclVersion version) {
+    cluster.nccl = version;
+    const CollectiveCall call = automatic_call(operation, 64.0_KB, {iota(128)});
+    return lower(call, Topology(cluster), published()).chosen_algorithm;
+  };
+  CHECK(chosen(CollectiveOperation::all_reduce, {2, 4}).starts_with("tree/"));
+  CHECK(chosen(CollectiveOperation::all_reduce, {2, 3}).starts_with("ring/"));
+  cluster.network.in_network_reduction = true;
+  CHECK(chosen(CollectiveOperation::all_gather, {2, 20}) == "collnet");
+  CHECK(chosen(CollectiveOperation::all_gather, {2, 19}).starts_with("ring/"));
+}
+
+TEST_CASE("without a library the fastest may be the plain ring") {
+  // Seven ranks on three nodes of four: rings that leave each node from every place in turn weigh uneven nodes
+  // unevenly.
+  Cluster cluster = cluster_of(pcie_switch_node(4), 3);
+  cluster.network.nics_per_node = 1;
+  cluster.network.nic_bandwidth = 25.0_GBps;
+  cluster.nccl = no_nccl;
+  const Topology topology(cluster);
+  CollectiveCall call = automatic_call(CollectiveOperation::reduce_scatter, 4.0_GB, {iota(7)});
+  const Seconds automatic = uncontended_time(lower(call, topology, published()), topology);
+  for (const SyncAlgorithm rings : {SyncAlgorithm::ring, SyncAlgorithm::multi_ring}) {
+    call.algorithm = rings;
+    CHECK(automatic <= uncontended_time(lower(call, topology, published()), topology));
+  }
+}
+
 TEST_CASE("switches of the network that reduce are tried where the description says so") {
   // Four nodes, eight cards of 25 GB/s: a ring sends 2 · 31/32 of 4 GB over 200 GB/s, 38.8 ms; through the switches
   // every card sends an eighth once, 4 GB over 200 GB/s, 20 ms, at 0.97 of the cards.

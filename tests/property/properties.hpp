@@ -30,6 +30,7 @@ Violation estimate_is_below_flows_of_any(const Settings& settings);  ///< of the
 Violation steps_take_as_long_as_flows(const Settings& settings);
 Violation more_bandwidth_is_not_slower(const Settings& settings);
 Violation fewer_faults_are_not_slower(const Settings& settings);
+Violation fewer_faults_simulate_no_slower(const Settings& settings);  ///< estimates left out
 Violation less_background_is_not_slower(const Settings& settings);
 Violation idle_nodes_change_nothing(const Settings& settings);
 Violation renumbered_nodes_change_nothing(const Settings& settings);
@@ -39,7 +40,6 @@ Violation automatic_is_not_slower_than_named(const Settings& settings);
 // Of trainings alone.
 Violation parts_add_up(const Settings& settings);
 Violation memory_follows_zero_and_batch(const Settings& settings);
-Violation slow_workers_are_not_faster(const Settings& settings);    ///< than none
 Violation slower_workers_are_not_faster(const Settings& settings);  ///< than fewer, and less slow ones
 
 }  // namespace foretrain::test
