@@ -111,9 +111,10 @@ void finish(PlanReport& report) {
   const RankedPlan& best = report.ranked.front();
   for (RankedPlan& plan : report.ranked) {
     if (&plan != &best) plan.why = reason(plan, best, report.goal);
-    plan.in_front = fits(plan) && !plan.needless_cards &&
-                    std::ranges::none_of(
-                        report.ranked, [&](const RankedPlan& other) { return fits(other) && dominates(other, plan); });
+    plan.in_front =
+        fits(plan) && !plan.needless_cards && std::ranges::none_of(report.ranked, [&](const RankedPlan& other) {
+          return fits(other) && !other.needless_cards && dominates(other, plan);
+        });
   }
   // What would not be better either is no news.
   std::erase_if(report.misses, [&](const RankedPlan& plan) { return !(plan.value < best.value) || fits(plan); });

@@ -246,15 +246,25 @@ LoweredCollective lower_named(const CollectiveCall& call, const Topology& topolo
   return lowered;
 }
 
-/// Without a library nobody spreads rings over nodes unevenly filled, or counts their steps: plain ones may win.
+/// The named algorithm where it is faster, and the hardware can carry it out.
+void take_if_faster(CollectiveCall call, SyncAlgorithm named, const Topology& topology, const Calibration& calibration,
+                    LoweredCollective& best) {
+  call.algorithm = named;
+  if (algorithm_of(named).build(call.operation) == nullptr) return;
+  try {
+    LoweredCollective lowered = lower_named(call, topology, calibration);
+    if (uncontended_time(lowered, topology) < uncontended_time(best, topology)) best = std::move(lowered);
+  } catch (const std::invalid_argument&) {
+  }
+}
+
+/// Without a library nobody spreads rings over nodes unevenly filled, or counts steps: schedules as written may win.
 LoweredCollective lower_fastest(const CollectiveCall& call, const Topology& topology, const Calibration& calibration) {
   LoweredCollective best = lower_automatic(call, topology, calibration);
   if (!topology.nccl().none() || call.groups.front().size() < 2 || is_exchange(call.operation)) return best;
-  for (const SyncAlgorithm rings : {SyncAlgorithm::ring, SyncAlgorithm::multi_ring}) {
-    CollectiveCall plain = call;
-    plain.algorithm = rings;
-    LoweredCollective lowered = lower_named(plain, topology, calibration);
-    if (uncontended_time(lowered, topology) < uncontended_time(best, topology)) best = std::move(lowered);
+  for (const SyncAlgorithm named :
+       {SyncAlgorithm::ring, SyncAlgorithm::multi_ring, SyncAlgorithm::double_tree, SyncAlgorithm::in_network}) {
+    take_if_faster(call, named, topology, calibration, best);
   }
   return best;
 }

@@ -268,6 +268,11 @@ Violation less_background_is_not_slower(const Settings& settings) {
   });
 }
 
+bool is_bounded(const Settings& settings) {
+  const auto consistency = settings.find("plan.sync.consistency");
+  return consistency != settings.end() && consistency->second.starts_with("bounded");
+}
+
 Violation slower_workers_are_not_faster(const Settings& settings) {
   const Violation slower = not_slower(
       settings, "slow workers half as slow",
@@ -276,7 +281,7 @@ Violation slower_workers_are_not_faster(const Settings& settings) {
         slow.factor = 1.0 + (slow.factor - 1.0) / 2.0;
         return slow.count > 0;
       },
-      rounding, meetings);
+      meetings);
   if (slower) return slower;
   return not_slower(
       settings, "one slow worker less",
@@ -284,7 +289,11 @@ Violation slower_workers_are_not_faster(const Settings& settings) {
         Sync::SlowWorkers& slow = scenario.plan.sync.slow_workers;
         return slow.count-- > 0;
       },
-      rounding, meetings);
+      meetings);
+}
+
+Violation slower_unbounded_workers_are_not_faster(const Settings& settings) {
+  return is_bounded(settings) ? std::nullopt : slower_workers_are_not_faster(settings);
 }
 
 Violation idle_nodes_change_nothing(const Settings& settings) {
@@ -355,7 +364,8 @@ Violation twice_every_rate_is_half_the_time(const Settings& settings) {
   return std::nullopt;
 }
 
-/// All-reduces alone: NCCL has gathers and scatters in the network's switches only where each GPU has a card.
+/// All-reduces alone: NCCL has no other trees, and gathers and scatters in the network's switches only where each GPU
+/// has a card.
 bool is_reduced_whole(const Settings& settings) {
   const auto operation = settings.find("workload.collective.operation"), zero = settings.find("plan.zero");
   return (operation == settings.end() || operation->second == "all_reduce") && !settings.contains("plan.zero.stage") &&
@@ -371,7 +381,8 @@ Violation automatic_is_not_slower_than_named(const Settings& settings) {
   const Seconds time = time_of(scenario_of(automatic), Fidelity::estimate);
   for (const SyncAlgorithm algorithm :
        {SyncAlgorithm::ring, SyncAlgorithm::double_tree, SyncAlgorithm::in_network, SyncAlgorithm::multi_ring}) {
-    if (algorithm == SyncAlgorithm::in_network && !is_reduced_whole(automatic)) continue;
+    const bool rings = algorithm == SyncAlgorithm::ring || algorithm == SyncAlgorithm::multi_ring;
+    if (!rings && !is_reduced_whole(automatic)) continue;
     automatic["plan.sync.algorithm"] = std::string(name(algorithm));
     const Violation slower = check(
         [&](const Settings& named) -> Violation {

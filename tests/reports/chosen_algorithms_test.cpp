@@ -17,7 +17,7 @@ TEST_CASE("the communication table says by which algorithm, named or chosen") {
   CHECK(gradients(predicted({"plan.sync.algorithm=naive"})).algorithm == "naive");
   CHECK(gradients(predicted({"plan.sync.algorithm=auto"})).algorithm.starts_with("ring/"));
   // Between tensor ranks of one node nobody named anything: the library's choice, of each size of message.
-  const Result divided = predicted({"plan.tensor=8", "plan.sync.algorithm=auto"});
+  const Result divided = estimate(load_scenario("gpt3-175b-1024-a100"));
   CHECK(divided.train->communication.at("collectives inside layers").algorithm.find('/') != std::string::npos);
   CHECK(to_text(named).find("  ring\n") != std::string::npos);
   CHECK(to_json(named).find(R"("algorithm": "ring")") != std::string::npos);
