@@ -54,9 +54,11 @@ void add_moving(Beside& beside, const LayerCalls::Calls& calls) {
 
 /// What neither of the two exceeds, part by part.
 LayerCost least_of(LayerCost a, const LayerCost& b) {
-  for (const auto part : {&LayerCost::forward_kernels, &LayerCost::backward_kernels, &LayerCost::recompute_kernels,
-                          &LayerCost::forward_dispatch, &LayerCost::backward_dispatch, &LayerCost::recompute_dispatch})
-    a.*part = std::min(a.*part, b.*part);
+  for (const auto pass : {&LayerCost::forward, &LayerCost::recompute, &LayerCost::backward}) {
+    PassCost& own = a.*pass;
+    own.kernels = std::min(own.kernels, (b.*pass).kernels);
+    own.dispatch = std::min(own.dispatch, (b.*pass).dispatch);
+  }
   return a;
 }
 
@@ -162,8 +164,11 @@ void PlanBlocks::add_sharding(const LayerPricer& pricer, const Layer& layer, con
     if (scratch_.transfers[at_index(transfer)].parts.size() > 1) return;
     times.weights += transfers_->time(transfer, 0);
   }
-  times.in_pass.forward_kernels += unit.forward.compute - times.in_pass.forward().compute;
-  times.in_pass.backward_kernels += unit.backward.compute - times.in_pass.backward().compute;
+  const auto lengthen = [](Seconds& kernels, const Stretch& pass, const PassCost& own) {
+    kernels += pass.time.compute - own.segment().compute;
+  };
+  lengthen(times.in_pass.forward.kernels, unit.forward, times.in_pass.forward);
+  lengthen(times.in_pass.backward.kernels, unit.backward, times.in_pass.whole_backward());
 }
 
 Seconds PlanBlocks::kernels_bound() {
@@ -176,7 +181,7 @@ Seconds PlanBlocks::kernels_bound() {
   Seconds all;
   for (std::size_t group = 0; group < layers.size(); ++group) {
     const LayerCost& layer = layers[group];
-    all += (layer.forward_kernels + layer.backward_kernels + layer.recompute_kernels) *
+    all += (layer.forward.kernels + layer.backward.kernels + layer.recompute.kernels) *
            static_cast<double>(repeats_[group]);
   }
   return all * (static_cast<double>(micro_batches(train(), scenario_.plan)) / scenario_.plan.pipeline);
@@ -205,19 +210,18 @@ const PassTimes& PlanBlocks::pass_times(Weights weights) {
       of_weights += layer.weights * static_cast<double>(run.count);
     }
     times.weights.push_back(of_weights);
-    times.forward.push_back(cost.forward().total());
-    times.backward.push_back(cost.backward().total());
-    forward.push_back({alone.forward_kernels, alone.forward_dispatch, there.time, {}, there.slowdown()});
-    backward.push_back({alone.backward_kernels + alone.recompute_kernels,
-                        alone.backward_dispatch + alone.recompute_dispatch,
-                        back.time,
-                        {},
-                        back.slowdown()});
+    PerPass<Seconds>& passes = times.passes.emplace_back();
+    passes[PassKind::forward] = cost.forward.segment().total();
+    passes[PassKind::backward] = cost.whole_backward().segment().total();
+    const PassCost alone_backward = alone.whole_backward();
+    forward.push_back({alone.forward.kernels, alone.forward.dispatch, there.time, {}, there.slowdown()});
+    backward.push_back({alone_backward.kernels, alone_backward.dispatch, back.time, {}, back.slowdown()});
   }
   for (std::size_t at = 0; in_pairs && at < forward.size(); ++at) {
     const std::size_t other = forward.size() - 1 - at;  // of the same stage
-    times.pairs.push_back(
-        std::min(paired(forward[at], backward[other]).time.total(), times.forward[at] + times.backward[other]));
+    times.passes[at][PassKind::paired] =
+        std::min(paired(forward[at], backward[other]).time.total(),
+                 times.passes[at][PassKind::forward] + times.passes[other][PassKind::backward]);
   }
   if (parted) add_parts(times, weights);
   return pass_times_.emplace(key, std::move(times)).first->second;
@@ -242,14 +246,16 @@ void PlanBlocks::add_parts(PassTimes& times, Weights weights) {
     weight_gradients.push_back(pricer.price(weight_gradients_alone(group.layer)));
   }
   scenario_.plan.zero = zero;
+  std::size_t at = 0;
   for (const std::vector<LayerRun>& chunk : chunks()) {
     LayerCost of_inputs, of_weights;
     for (const LayerRun& run : chunk) {
       of_inputs += inputs[at_index(run.group)] * run.count;
       of_weights += weight_gradients[at_index(run.group)] * run.count;
     }
-    times.inputs.push_back(of_inputs.backward().total());
-    times.weight_gradients.push_back(of_weights.backward().total());
+    PerPass<Seconds>& passes = times.passes[at++];
+    passes[PassKind::inputs] = of_inputs.whole_backward().segment().total();
+    passes[PassKind::weights] = of_weights.whole_backward().segment().total();
   }
 }
 
