@@ -1,7 +1,6 @@
 #include "model/planning/pipeline_walk.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "model/base/memo.hpp"
@@ -103,20 +102,19 @@ class Walk {
 
 }  // namespace
 
-const std::vector<std::vector<PipelinePass>>* walked_orders(const Plan& plan, int micro_batches) {
+const std::vector<std::vector<PipelinePass>>* walked_orders(const PipelineShape& shape) {
   constexpr std::size_t most_passes = 60'000, most_kept = 600'000;  // 12 MB
-  using Key = std::tuple<PipelineSchedule, int, int, int>;
-  static thread_local Memo<Key, std::vector<std::vector<PipelinePass>>> memo(most_kept);
-  const ChunkPlacement placement(plan);
-  const std::size_t passes = 2 * at_index(plan.pipeline) * at_index(micro_batches) * at_index(placement.chunks());
+  static thread_local Memo<PipelineShape, std::vector<std::vector<PipelinePass>>> memo(most_kept);
+  const auto& [schedule, stages, interleave, micro_batches] = shape;
+  const int chunks = ChunkPlacement(schedule, stages, interleave).chunks();
+  const std::size_t passes = 2 * at_index(stages) * at_index(micro_batches) * at_index(chunks);
   if (passes > most_passes) return nullptr;
-  const Key key{plan.schedule, plan.pipeline, plan.interleave, micro_batches};
-  if (const auto* known = memo.find(key)) return known;
+  if (const auto* known = memo.find(shape)) return known;
   std::vector<std::vector<PipelinePass>> orders;
-  for (int stage = 0; stage < plan.pipeline; ++stage) {
-    orders.push_back(pipeline_order(plan.schedule, plan.pipeline, stage, plan.interleave, micro_batches));
+  for (int stage = 0; stage < stages; ++stage) {
+    orders.push_back(pipeline_order(schedule, stages, stage, interleave, micro_batches));
   }
-  return &memo.add(key, std::move(orders), passes);
+  return &memo.add(shape, std::move(orders), passes);
 }
 
 PipelineWalk walk_pipeline(const ChunkPlacement& placement, const std::vector<std::vector<PipelinePass>>& orders,

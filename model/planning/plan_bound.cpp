@@ -172,7 +172,7 @@ double pairs_of(const Plan& plan, int stage, int chunk, int micro_batches) {
 }  // namespace
 
 std::optional<PipelineWalk> walk_of(const Plan& plan, int micro_batches, const PassTimes& times) {
-  const auto* orders = walked_orders(plan, micro_batches);
+  const auto* orders = walked_orders({plan.schedule, plan.pipeline, plan.interleave, micro_batches});
   if (orders == nullptr) return std::nullopt;
   const ChunkPlacement placement(plan);
   std::vector<std::vector<PerPass<Seconds>>> passes(at_index(plan.pipeline));
@@ -203,7 +203,7 @@ Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts&
         work -= (forward + other - passes[PassKind::paired]) * pairs_of(plan, stage, chunk, micro_batches);
       }
       if (!times.weights.empty()) weights += times.weights[at] * each;
-      if (to_host != nullptr) late += (*to_host)[at] - backward;
+      if (!to_host.empty()) late += to_host[at] - backward;
       head = std::min(head, paths.to[at]);
       tail = std::min(tail, paths.from[at]);
     }
@@ -305,13 +305,13 @@ Seconds late_begin(const Step::Lane& lane, const LaneBound& times) {
 
 }  // namespace
 
-Seconds step_bound(const Step& step, const Plan& plan) {
+Seconds step_bound(const Step& step) {
   std::vector<LaneBound> lanes;
   for (std::size_t lane = 0; lane < step.lanes.size(); ++lane) lanes.emplace_back(step, lane);
   const PassTimes least = pass_times(step, lanes);
   const ChunkPlacement placement = step.placement();
   std::optional<PipelineWalk> walk;
-  if (const auto* orders = walked_orders(plan, step.micro_batches)) {
+  if (const auto* orders = walked_orders({step.schedule, step.stage_count(), step.interleave, step.micro_batches})) {
     walk = walk_pipeline(placement, *orders, step.micro_batches, quickest_passes(step, lanes), least.hop);
   }
   const Paths paths = paths_of(placement, step.stage_count(), least);

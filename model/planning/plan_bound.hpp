@@ -45,12 +45,12 @@ struct PipelineParts {
   const PassTimes& times;
   const PipelineWalk* walk = nullptr;
   const StepEnds* ends = nullptr;
-  const std::vector<Seconds>* to_host = nullptr;  ///< by position: a micro-batch's gradients, where the host updates
+  std::vector<Seconds> to_host = {};  ///< by position: a micro-batch's gradients; empty where no host updates
 };
 /// The passes of all micro-batches through a pipeline, and what follows where it is known.
 Seconds pipeline_bound(const Plan& plan, int micro_batches, const PipelineParts& parts);
 
 /// A whole step whose blocks are known: passes in their order, gradients, norm, optimizer, gathered weights.
-Seconds step_bound(const Step& step, const Plan& plan);
+Seconds step_bound(const Step& step);
 
 }  // namespace foretrain
